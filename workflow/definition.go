@@ -1,0 +1,236 @@
+package workflow
+
+import "time"
+
+// Definition is a checked workflow definition (language.md). Parse makes it;
+// nobody changes it afterwards.
+type Definition struct {
+	Name         Name
+	Version      int
+	Doc          string
+	Data         []DataDecl
+	Applications []ApplicationDecl
+	Tasks        []*Task // in the order written; models are already merged in
+	Partitions   []PartitionDecl
+	Final        *Expr // nil: the default end
+	Initial      *Expr // nil: anything may start
+	Constraints  []Constraint
+	CreatorRole  RoleName
+	Responsible  UserName
+	Coordination Coordination
+	Distribution Distribution
+	Warnings     []time.Duration
+	Transfer     time.Duration
+
+	index     map[TaskName]*Task
+	canonical []byte
+	hash      Hash
+}
+
+// Task returns the task of that name, or nil.
+func (d *Definition) Task(n TaskName) *Task { return d.index[n] }
+
+// Hash identifies the definition: SHA-256 of Canonical().
+func (d *Definition) Hash() Hash { return d.hash }
+
+// Canonical is the definition's canonical form: JSON that Parse accepts and
+// that has one spelling for one meaning. It must not be changed.
+func (d *Definition) Canonical() []byte { return d.canonical }
+
+// DataType is the type of a data item.
+type DataType string
+
+// The types of data items (language.md, Top level).
+const (
+	TypeString  DataType = "string"
+	TypeInteger DataType = "integer"
+	TypeNumber  DataType = "number"
+	TypeBoolean DataType = "boolean"
+	TypeTime    DataType = "time"
+	TypeFile    DataType = "file"
+	TypeList    DataType = "list"
+	TypeMap     DataType = "map"
+	TypeQuery   DataType = "query"
+)
+
+// Value is a value of a data item: nil, string, int64, float64, bool,
+// []any or map[string]any; a time is its RFC 3339 text in UTC, a file its reference.
+type Value = any
+
+// DataDecl declares one data item of an instance's context.
+type DataDecl struct {
+	Name       DataName
+	Type       DataType
+	Doc        string
+	Required   bool
+	Default    Value
+	Enum       []Value
+	Min, Max   *float64
+	FileName   string // type file
+	Database   string // type query
+	Expression string // type query
+}
+
+// ApplicationDecl says what an application needs and where it is at home; what
+// the name runs is each node's own configuration.
+type ApplicationDecl struct {
+	Name      ApplicationName
+	Size      int64 // bytes
+	OS        string
+	CPU       string
+	Installer string
+	Hosts     []string // in order of preference
+}
+
+// TaskType says who or what performs a task.
+type TaskType string
+
+// The types of tasks.
+const (
+	Automatic     TaskType = "automatic"
+	SemiAutomatic TaskType = "semi-automatic"
+	Manual        TaskType = "manual"
+	SubWorkflow   TaskType = "workflow"
+)
+
+// The built-in applications, safe on every node.
+const (
+	AppNoop  ApplicationName = "noop"
+	AppSleep ApplicationName = "sleep"
+	AppSet   ApplicationName = "set"
+	AppFail  ApplicationName = "fail"
+)
+
+// Task is one task of a definition, with its model merged in.
+type Task struct {
+	Name  TaskName
+	Doc   string
+	Model string
+	Type  TaskType
+	// Rule is after and when together; nil: ready at start.
+	Rule *Rule
+	// After and When keep what was written, for display and the canonical form.
+	After []TaskName
+	When  string
+
+	Application     ApplicationName // automatic without one: noop
+	With            With
+	Uses            *Use // type workflow
+	Role            RoleName
+	Needs           []Capability
+	In, Out         []DataName
+	Timeout         time.Duration // 0: none
+	TimeToWait      time.Duration // 0: wait for the rule
+	Retries         Retries
+	OnFailure       FailureAction
+	Contingency     TaskName // OnFailure == FailContingency
+	Compensate      *Compensation
+	Reconcile       Reconcile
+	Deadline        *Deadline
+	Warnings        []time.Duration
+	Transfer        time.Duration
+	Priority        int
+	Urgency         float64 // 0: the default, 0.8
+	Suitability     map[string]float64
+	Duration        time.Duration
+	Offline         bool
+	Repeat          bool
+	Produces        string
+	ContingencyOnly bool // some task names it as contingency and it has no rule: never ready by itself
+}
+
+// With are the arguments of an application.
+type With struct {
+	Set    map[DataName]*Expr // for set
+	For    time.Duration      // for sleep
+	Reason string             // for fail
+	Args   map[string]Value   // for configured applications, passed as they are
+}
+
+// Use maps a sub-workflow's inputs.
+type Use struct {
+	Workflow Name
+	Input    map[DataName]*Expr
+}
+
+// Retries says how often and when a failed automatic task is tried again
+// inside its attempt.
+type Retries struct {
+	Times   int
+	Backoff time.Duration // before the first retry
+	Factor  float64
+	Max     time.Duration
+	Jitter  float64 // 0..1, the part of a pause that is left to chance
+}
+
+// FailureAction is what a task's failure does to the rest (spec/choreography.md, Failure).
+type FailureAction string
+
+// The failure actions.
+const (
+	FailBlock       FailureAction = "block"
+	FailRelease     FailureAction = "release"
+	FailContingency FailureAction = "contingency"
+)
+
+// Reconcile says which success of a slot counts when several attempts succeeded.
+type Reconcile string
+
+// The choices of reconcile (design.md, Convergence, rule 3).
+const (
+	KeepFirst       Reconcile = "keep-first"
+	KeepOriginal    Reconcile = "keep-original"
+	KeepReplacement Reconcile = "keep-replacement"
+)
+
+// Compensation undoes a task semantically: an application or a task.
+type Compensation struct {
+	Application ApplicationName
+	Task        TaskName
+	With        With
+}
+
+// Deadline is a fixed span since the task became ready, or an expression that
+// gives a time.
+type Deadline struct {
+	After time.Duration
+	Expr  *Expr
+}
+
+// PartitionDecl is a partition as written. Partition timeouts that are not
+// written are computed by package partition.
+type PartitionDecl struct {
+	Name    PartitionName
+	Tasks   []TaskName
+	Partner string // a partner's name or ID that must take it; empty: anyone able
+	Roles   []RoleName
+	Needs   []Capability
+	Timeout time.Duration // 0: computed
+}
+
+// Constraint is an integrity rule over data (When), or a rule of allocation
+// (Violated, with a penalty in 0..1; 1 is a hard constraint).
+type Constraint struct {
+	Name     string
+	When     *Expr
+	Strict   bool
+	Violated *Expr
+	Penalty  float64
+}
+
+// Coordination is how partners work together.
+type Coordination string
+
+// The kinds of coordination.
+const (
+	Choreography  Coordination = "choreography"
+	Orchestration Coordination = "orchestration"
+)
+
+// Distribution says how work finds those who do it (spec/aptitude.md, spec/worklists.md).
+type Distribution struct {
+	Mechanism   string
+	Dispatching string
+	Notify      string
+	NotifyN     int
+}

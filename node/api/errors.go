@@ -1,0 +1,43 @@
+package api
+
+import "fmt"
+
+// Code says what kind of "no" an error is. The command line turns it into its
+// exit status, the server into an HTTP status.
+type Code string
+
+// The codes (interface.md, exit status).
+const (
+	Failed     Code = "failed"      // it was tried and failed: exit 1, HTTP 500
+	Invalid    Code = "invalid"     // the request is wrong: exit 2, HTTP 400
+	NotFound   Code = "not-found"   // no such thing: exit 3, HTTP 404
+	NoNode     Code = "no-node"     // no running node to talk to: exit 4
+	NotAllowed Code = "not-allowed" // exit 5, HTTP 403
+	Refused    Code = "refused"     // a rule says no: exit 6, HTTP 409
+	Internal   Code = "internal"    // our own fault: exit 1, HTTP 500
+)
+
+// Error is an error that may be shown to a user: what, why, and the next step.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (e *Error) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + "\nhint: " + e.Hint
+}
+
+// Errorf makes an Error with that code.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint returns e with the next step added.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}

@@ -1,0 +1,122 @@
+// Package configs is a node's own configuration: the file config.yaml in the
+// node's folder, its defaults and presets, and the check of every value.
+//
+// Promises: a file that says nothing is a working configuration; every mistake
+// is reported at once, each with what it is, its value and what is allowed;
+// what an application name runs is decided here and nowhere else, so that no
+// partner can make this device run anything.
+//
+// node and cmd import it; the pure packages never do.
+package configs
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Config is a node's configuration. Default fills every field; the file
+// overrides what it names.
+type Config struct {
+	// Preset names the defaults that the file starts from; empty: lan.
+	Preset Preset `yaml:"preset,omitempty"`
+
+	// Listen are the multiaddresses at which partners reach this node, over
+	// QUIC (/udp/PORT/quic-v1) or TCP. Port 0: any free port.
+	Listen []string `yaml:"listen,omitempty"`
+
+	// API is where the local API and the web page are served: HOST:PORT on
+	// loopback (port 0: any free port), "unix:PATH" (relative to the node's
+	// folder), or another address together with TLS.
+	API string `yaml:"api,omitempty"`
+	// TLS is the certificate of the API; needed off loopback only.
+	TLS TLS `yaml:"tls,omitempty"`
+
+	// ConnectionTime is how long a partner may go without being validated
+	// before it counts as expired and its unfinished work as failed.
+	ConnectionTime time.Duration `yaml:"connection-time,omitempty"`
+
+	// Store sizes the embedded store.
+	Store StoreSize `yaml:"store,omitempty"`
+	// Shards is how many goroutines own instances; one per processor is best.
+	Shards int `yaml:"shards,omitempty"`
+	// Parallel is how many configured applications run at once. Tasks beyond
+	// it wait their turn; sleeping takes no turn.
+	Parallel int `yaml:"parallel,omitempty"`
+
+	// Capabilities are what this partner can do or has, beside its
+	// applications; a task's or partition's needs are matched against both.
+	Capabilities []workflow.Capability `yaml:"capabilities,omitempty"`
+	// Applications say what each application name runs here.
+	Applications map[workflow.ApplicationName]Application `yaml:"applications,omitempty"`
+
+	// Limits keep the node within its device's means.
+	Limits Limits `yaml:"limits,omitempty"`
+}
+
+// TLS names a certificate and its key, both PEM files.
+type TLS struct {
+	Certificate string `yaml:"certificate,omitempty"`
+	Key         string `yaml:"key,omitempty"`
+}
+
+// StoreSize says how much memory and disk the store takes for itself.
+type StoreSize string
+
+// The sizes of the store.
+const (
+	StoreDefault StoreSize = "default"
+	StoreSmall   StoreSize = "small" // phones and single-board computers: less memory, less throughput
+)
+
+// Limits bound what others can make this node hold. Reaching one is refused
+// with a reason, or held back at the sender; nothing is dropped silently.
+type Limits struct {
+	// Instances is how many unfinished instances the node takes part in.
+	Instances int `yaml:"instances,omitempty"`
+	// Connections is how many partners are connected at once.
+	Connections int `yaml:"connections,omitempty"`
+}
+
+// Preset names a set of defaults.
+type Preset string
+
+// The presets.
+const (
+	LAN    Preset = "lan"    // partners on good links: a lost one is noticed in seconds
+	Mobile Preset = "mobile" // radios and batteries: few heartbeats, small store
+	Local  Preset = "local"  // several nodes on one machine: trials and tests
+)
+
+// Default returns the defaults of a preset; an unknown or empty one gives LAN,
+// with the name kept for Validate to report.
+func Default(p Preset) Config {
+	c := Config{
+		Preset: p,
+		Listen: []string{
+			"/ip4/0.0.0.0/udp/0/quic-v1", "/ip4/0.0.0.0/tcp/0",
+			"/ip6/::/udp/0/quic-v1", "/ip6/::/tcp/0",
+		},
+		API:            "127.0.0.1:0",
+		ConnectionTime: 15 * time.Second,
+		Store:          StoreDefault,
+		Shards:         runtime.GOMAXPROCS(0),
+		Parallel:       8,
+		Limits:         Limits{Instances: 10_000, Connections: 256},
+	}
+	switch p {
+	case "":
+		c.Preset = LAN
+	case Mobile:
+		c.ConnectionTime = 5 * time.Minute
+		c.Store = StoreSmall
+		c.Parallel = 2
+		c.Limits = Limits{Instances: 1_000, Connections: 64}
+	case Local:
+		c.Listen = []string{"/ip4/127.0.0.1/udp/0/quic-v1", "/ip4/127.0.0.1/tcp/0"}
+		c.ConnectionTime = 5 * time.Second
+		c.Store = StoreSmall
+	}
+	return c
+}

@@ -1,0 +1,182 @@
+package configs_test
+
+import (
+	_ "embed"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+)
+
+//go:embed config.example.yaml
+var example []byte
+
+func TestPresetsAreValid(t *testing.T) {
+	for _, p := range []configs.Preset{"", configs.LAN, configs.Mobile, configs.Local} {
+		if err := configs.Default(p).Validate(); err != nil {
+			t.Errorf("preset %q: %v", p, err)
+		}
+	}
+}
+
+func TestNoFileMeansDefaults(t *testing.T) {
+	got, err := configs.Load(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(configs.Default(configs.LAN), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFileOverridesItsPreset(t *testing.T) {
+	dir := t.TempDir()
+	src := "preset: mobile\nconnection-time: 1d12h\nlimits: {instances: 7}\n"
+	if err := os.WriteFile(filepath.Join(dir, configs.File), []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := configs.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := configs.Default(configs.Mobile)
+	want.ConnectionTime = 36 * time.Hour
+	want.Limits.Instances = 7 // connections keep the preset's value
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The example shows the defaults and every key there is.
+func TestExample(t *testing.T) {
+	got, err := configs.Parse("config.example.yaml", example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := configs.Default(configs.LAN)
+	want.Shards, want.Capabilities, want.Applications = got.Shards, got.Capabilities, got.Applications
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the example differs from the defaults:\n%s", diff)
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(example, &doc); err != nil {
+		t.Fatal(err)
+	}
+	sameKeys(t, "top level", keysOf(reflect.TypeFor[configs.Config]()), slices.Collect(maps.Keys(doc)))
+	var used []string
+	for _, app := range doc["applications"].(map[string]any) {
+		used = slices.AppendSeq(used, maps.Keys(app.(map[string]any)))
+	}
+	sameKeys(t, "applications", keysOf(reflect.TypeFor[configs.Application]()), used)
+	sameKeys(t, "limits", keysOf(reflect.TypeFor[configs.Limits]()), slices.Collect(maps.Keys(doc["limits"].(map[string]any))))
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		keys = append(keys, name)
+	}
+	return keys
+}
+
+func sameKeys(t *testing.T, where string, want, got []string) {
+	t.Helper()
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("%s: keys of the struct and of the example differ:\n%s", where, diff)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	tests := []struct{ name, src, want string }{
+		{"unknown key", "paralel: 3", "c.yaml:1:1: unknown field \"paralel\""},
+		{"wrong type", "preset: lan\nparallel: many", "c.yaml:2:11: "},
+		{"not YAML", "a: b: c", "c.yaml:1:"},
+		{"bad duration", "connection-time: soon", `"soon" is not a duration: want e.g. 90s, 15m, 1h30m or 3d`},
+		{"negative duration", "connection-time: -5s", `"-5s" is not a duration`},
+		{"short connection time", "connection-time: 10ms", "connection-time: 10ms: want 1s to 720h0m0s"},
+		{"unknown preset", "preset: wan", `preset: "wan": want one of ["lan" "mobile" "local"]`},
+		{"unknown store", "store: big", `store: "big": want one of ["default" "small"]`},
+		{"no shards", "shards: -1", "shards: -1: want 1 to 256"},
+		{"too parallel", "parallel: 5000", "parallel: 5000: want 1 to 1024"},
+		{"too few connections", "limits: {connections: 1}", "limits.connections: 1: want 2 to 10000"},
+		{"no multiaddress", "listen: [0.0.0.0:4001]", `listen[0]: "0.0.0.0:4001": not a multiaddress`},
+		{"wrong transport", "listen: [/ip4/0.0.0.0/udp/4001]", "listen[0]: /ip4/0.0.0.0/udp/4001: want QUIC"},
+		{"listens nowhere", "listen: []", "listen: []: want at least one"},
+		{"open API", "api: 0.0.0.0:8080", "api: 0.0.0.0:8080: other devices could reach it"},
+		{"API without port", "api: localhost", `api: "localhost": want HOST:PORT`},
+		{"API on a nameless socket", "api: 'unix:'", "api: unix:: want unix:PATH"},
+		{"half a certificate", "tls: {key: k.pem}", `tls: certificate "", key "k.pem": want both or neither`},
+		{"capability", "capabilities: ['fire engine']", `capabilities[0]: "fire engine": want a name`},
+		{"built-in application", "applications: {noop: {command: [x]}}", "applications.noop: noop: is built in"},
+		{"application of two kinds", "applications: {a: {command: [x], url: 'http://h/'}}", "applications.a: has a command and a url"},
+		{"application of no kind", "applications: {a: {}}", "applications.a: runs nothing"},
+		{"application name", "applications: {'a b': {command: [x]}}", `applications.a b: "a b": want a name`},
+		{"no program", "applications: {a: {command: ['']}}", "applications.a.command: []: want a program first"},
+		{"URL", "applications: {a: {url: 'ftp://h/'}}", `applications.a.url: "ftp://h/": want http://… or https://…`},
+		{"method", "applications: {a: {url: 'http://h/', method: GET}}", `applications.a.method: "GET": want one of`},
+		{"method of a command", "applications: {a: {command: [x], method: PUT}}", "are for a url, not for a command"},
+		{"folder of a URL", "applications: {a: {url: 'http://h/', folder: f}}", "are for a command, not for a url"},
+		{"environment", "applications: {a: {command: [x], env: ['1X']}}", `applications.a.env[0]: "1X": want NAME or NAME=VALUE`},
+		{"environment of ours", "applications: {a: {command: [x], env: ['MUTIRAO_TRY=9']}}", "are set by the node"},
+		{"time limit", "applications: {a: {command: [x], timeout: 1000d}}", "applications.a.timeout: 24000h0m0s: want 1ms to 720h0m0s"},
+		{"output limit", "applications: {a: {command: [x], max-output: -1}}", "applications.a.max-output: -1: want 1 to 67108864"},
+		{"who may use it", "applications: {a: {command: [x], allow: ['?']}}", `applications.a.allow[0]: "?": want the name of a workflow`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := configs.Parse("c.yaml", []byte(tt.src))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s\n got: %v\nwant: …%s…", tt.src, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestEveryMistakeIsReported(t *testing.T) {
+	_, err := configs.Parse("c.yaml", []byte("preset: wan\nstore: big\nparallel: -3\napi: 0.0.0.0:1\n"))
+	if err == nil || strings.Count(err.Error(), "\n") != 4 {
+		t.Errorf("want the file and four lines, got: %v", err)
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		"0": 0, "90s": 90 * time.Second, "15m": 15 * time.Minute, "1h30m": 90 * time.Minute,
+		"3d": 72 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0,
+	} {
+		if got, err := configs.ParseDuration(in); err != nil || got != want {
+			t.Errorf("%q: got %v, %v; want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "3", "d", "-3d", "1h2d", "+5s", "-1s", "3d4", "3d-1h", "99999d", "65535d2562000h"} {
+		if got, err := configs.ParseDuration(in); err == nil {
+			t.Errorf("%q: got %v, want an error", in, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(example)
+	f.Add([]byte("listen: [/ip4/1.2.3.4/tcp/1]\nconnection-time: 3d"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		c, err := configs.Parse("fuzz.yaml", src)
+		if err != nil {
+			return
+		}
+		if err := c.Validate(); err != nil {
+			t.Errorf("accepted what does not validate: %v", err)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/multiformats/go-multiaddr"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// mistakes collects what is wrong, one line each.
+type mistakes []error
+
+func (m *mistakes) add(key string, value any, want string, args ...any) {
+	*m = append(*m, fmt.Errorf("%s: %v: %s", key, value, fmt.Sprintf(want, args...)))
+}
+
+func within[T int | int64 | time.Duration](m *mistakes, key string, v, low, high T) {
+	if v < low || v > high {
+		m.add(key, v, "want %v to %v", low, high)
+	}
+}
+
+func oneOf[T ~string](m *mistakes, key string, v T, allowed ...T) {
+	if !slices.Contains(allowed, v) {
+		m.add(key, fmt.Sprintf("%q", v), "want one of %q", allowed)
+	}
+}
+
+// Validate reports every mistake, one line each: the key, its value, and what
+// is allowed. Nil: the configuration can be used.
+func (c Config) Validate() error {
+	var m mistakes
+	oneOf(&m, "preset", c.Preset, LAN, Mobile, Local)
+	oneOf(&m, "store", c.Store, StoreDefault, StoreSmall)
+	within(&m, "connection-time", c.ConnectionTime, time.Second, 30*day)
+	within(&m, "shards", c.Shards, 1, 256)
+	within(&m, "parallel", c.Parallel, 1, 1024)
+	within(&m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
+	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
+	c.validateListen(&m)
+	c.validateAPI(&m)
+	for i, k := range c.Capabilities {
+		if !workflow.ValidName(string(k)) {
+			m.add(fmt.Sprintf("capabilities[%d]", i), fmt.Sprintf("%q", k), "want a name of letters, digits, _ . and -")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Applications)) {
+		c.Applications[name].validate(&m, name)
+	}
+	return errors.Join(m...)
+}
+
+func (c Config) validateListen(m *mistakes) {
+	if len(c.Listen) == 0 {
+		m.add("listen", "[]", "want at least one multiaddress, e.g. /ip4/0.0.0.0/udp/4001/quic-v1")
+	}
+	for i, a := range c.Listen {
+		key := fmt.Sprintf("listen[%d]", i)
+		addr, err := multiaddr.NewMultiaddr(a)
+		switch {
+		case err != nil:
+			m.add(key, fmt.Sprintf("%q", a), "not a multiaddress: want e.g. /ip4/0.0.0.0/udp/4001/quic-v1 or /ip4/0.0.0.0/tcp/4001")
+		case !hasProtocol(addr, multiaddr.P_QUIC_V1) && !hasProtocol(addr, multiaddr.P_TCP):
+			m.add(key, a, "want QUIC (/udp/PORT/quic-v1) or TCP (/tcp/PORT)")
+		}
+	}
+}
+
+func hasProtocol(a multiaddr.Multiaddr, code int) bool {
+	_, err := a.ValueForProtocol(code)
+	return err == nil
+}
+
+func (c Config) validateAPI(m *mistakes) {
+	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
+		m.add("tls", fmt.Sprintf("certificate %q, key %q", c.TLS.Certificate, c.TLS.Key), "want both or neither")
+	}
+	if path, ok := strings.CutPrefix(c.API, "unix:"); ok {
+		if path == "" {
+			m.add("api", c.API, "want unix:PATH, e.g. unix:api.sock")
+		}
+		return
+	}
+	host, _, err := net.SplitHostPort(c.API)
+	if err != nil {
+		m.add("api", fmt.Sprintf("%q", c.API), "want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH")
+		return
+	}
+	if !Loopback(host) && c.TLS.Certificate == "" {
+		m.add("api", c.API, "other devices could reach it: want a loopback address such as 127.0.0.1:0, or set tls")
+	}
+}
+
+// Loopback tells whether a host name or address can only be reached from this
+// machine.
+func Loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+var envRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=.*)?$`)
+
+func (a Application) validate(m *mistakes, name workflow.ApplicationName) {
+	key := func(field string) string { return fmt.Sprintf("applications.%s%s", name, field) }
+	switch name {
+	case workflow.AppNoop, workflow.AppSleep, workflow.AppSet, workflow.AppFail:
+		m.add(key(""), name, "is built in: want another name")
+	default:
+		if !workflow.ValidName(string(name)) {
+			m.add(key(""), fmt.Sprintf("%q", name), "want a name of letters, digits, _ . and -")
+		}
+	}
+	switch {
+	case len(a.Command) == 0 && a.URL == "":
+		m.add(key(""), "runs nothing", "want a command or a url")
+	case len(a.Command) > 0 && a.URL != "":
+		m.add(key(""), "has a command and a url", "want one of them")
+	case a.URL != "":
+		a.validateCall(m, key)
+	default:
+		a.validateCommand(m, key)
+	}
+	if a.Timeout != 0 {
+		within(m, key(".timeout"), a.Timeout, time.Millisecond, 30*day)
+	}
+	if a.MaxOutput != 0 {
+		within(m, key(".max-output"), a.MaxOutput, 1, 64<<20)
+	}
+	for i, w := range a.Allow {
+		if !workflow.ValidName(string(w)) {
+			m.add(key(fmt.Sprintf(".allow[%d]", i)), fmt.Sprintf("%q", w), "want the name of a workflow")
+		}
+	}
+}
+
+func (a Application) validateCommand(m *mistakes, key func(string) string) {
+	if a.Command[0] == "" {
+		m.add(key(".command"), a.Command, "want a program first")
+	}
+	if a.Method != "" || len(a.Headers) > 0 {
+		m.add(key(""), "method or headers", "are for a url, not for a command")
+	}
+	for i, e := range a.Env {
+		if !envRE.MatchString(e) || strings.ContainsRune(e, 0) {
+			m.add(key(fmt.Sprintf(".env[%d]", i)), fmt.Sprintf("%q", e), "want NAME or NAME=VALUE")
+		}
+		if strings.HasPrefix(e, "MUTIRAO_") {
+			m.add(key(fmt.Sprintf(".env[%d]", i)), fmt.Sprintf("%q", e), "names that start with MUTIRAO_ are set by the node")
+		}
+	}
+}
+
+func (a Application) validateCall(m *mistakes, key func(string) string) {
+	u, err := url.Parse(a.URL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		m.add(key(".url"), fmt.Sprintf("%q", a.URL), "want http://… or https://…")
+	}
+	if a.Folder != "" || len(a.Env) > 0 {
+		m.add(key(""), "folder or env", "are for a command, not for a url")
+	}
+	if a.Method != "" {
+		oneOf(m, key(".method"), a.Method, http.MethodPost, http.MethodPut, http.MethodPatch)
+	}
+}

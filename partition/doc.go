@@ -1,0 +1,14 @@
+// Package partition knows how a workflow is cut: which partition each task is
+// in, which tasks must report at once because somebody elsewhere waits for
+// them (responseImmediate), how long a partition and the way to a task may
+// take at worst, and which partner can take what. It also suggests a cut when
+// the author gave none.
+//
+// Promises: no I/O, no clock, no goroutine, no randomness. What it returns
+// depends on its arguments alone, in a fixed order, so that two nodes with one
+// definition have the same plan. A *Plan is immutable and may be shared
+// between goroutines; the slices it hands out must not be changed.
+//
+// contingency, choreo, the node and the command line import it; it imports
+// only workflow. Its source is the chapter Partitions of spec/choreography.md.
+package partition

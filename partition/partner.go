@@ -1,0 +1,178 @@
+package partition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Partner is what assignment knows of a partner that is in the process. Those
+// that left, expired or were evicted are not offered to it.
+type Partner struct {
+	ID           workflow.PartnerID
+	Name         string
+	Roles        []workflow.RoleName
+	Capabilities []workflow.Capability
+	Applications []workflow.ApplicationName // besides the built-in ones, which everybody has
+	Load         float64                    // 0: idle; only its order counts
+	Reachable    bool
+}
+
+// String is the partner's name, or its ID if it has none.
+func (p Partner) String() string { return cmp.Or(p.Name, string(p.ID)) }
+
+// runs tells whether the partner has an application.
+func (p Partner) runs(a workflow.ApplicationName) bool {
+	return builtIn(a) || slices.Contains(p.Applications, a)
+}
+
+func builtIn(a workflow.ApplicationName) bool {
+	switch a {
+	case "", workflow.AppNoop, workflow.AppSleep, workflow.AppSet, workflow.AppFail:
+		return true
+	}
+	return false
+}
+
+// unit is what one partner takes as a whole: a partition, a contingency, a P′.
+type unit struct {
+	name    string // for messages: "partition engine", "task c"
+	demands []demand
+	people  []workflow.RoleName // the role of each task that a person performs
+}
+
+// demand is one thing that the holder of a unit must have.
+type demand struct {
+	what string   // "role crew", "capability radio", "application file-report"
+	by   []string // who asks for it: "the partition", task names
+	met  func(Partner) bool
+}
+
+// unitOf collects what a partition asks of its holder (language.md): the roles
+// and needs that it lists, the needs of all its tasks, and the applications of
+// its automatic tasks. The role of a person's task is no demand: the task is
+// offered to that role's users wherever they are.
+func (p *Plan) unitOf(part *Partition) *unit {
+	u := &unit{name: "partition " + string(part.Name)}
+	for _, r := range part.Roles {
+		u.demand("role "+string(r), "the partition", func(p Partner) bool { return slices.Contains(p.Roles, r) })
+	}
+	for _, n := range part.Needs {
+		u.need(n, "the partition")
+	}
+	u.addTasks(p, part.Tasks)
+	return u
+}
+
+func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {
+	for _, name := range tasks {
+		i, ok := p.graph.index[name]
+		if !ok {
+			continue
+		}
+		t := p.graph.tasks[i]
+		for _, n := range t.Needs {
+			u.need(n, string(name))
+		}
+		switch t.Type {
+		case workflow.Manual, workflow.SemiAutomatic:
+			if t.Role != "" {
+				u.people = append(u.people, t.Role)
+			}
+		case workflow.SubWorkflow: // runs as an instance of its own
+		default:
+			if a := t.Application; !builtIn(a) {
+				u.demand("application "+string(a), string(name), func(p Partner) bool { return p.runs(a) })
+			}
+		}
+	}
+}
+
+// need demands a capability or an application: both are written under needs.
+func (u *unit) need(n workflow.Capability, by string) {
+	u.demand("capability "+string(n), by, func(p Partner) bool {
+		return slices.Contains(p.Capabilities, n) || p.runs(workflow.ApplicationName(n))
+	})
+}
+
+func (u *unit) demand(what, by string, met func(Partner) bool) {
+	for i := range u.demands {
+		if d := &u.demands[i]; d.what == what {
+			if !slices.Contains(d.by, by) {
+				d.by = append(d.by, by)
+			}
+			return
+		}
+	}
+	u.demands = append(u.demands, demand{what, []string{by}, met})
+}
+
+// lacks lists what a partner would still have to get before it can take the unit.
+func (u *unit) lacks(p Partner) []demand {
+	return slices.DeleteFunc(slices.Clone(u.demands), func(d demand) bool { return d.met(p) })
+}
+
+// suits counts the people's tasks of the unit whose role the partner has.
+func (u *unit) suits(p Partner) int {
+	n := 0
+	for _, r := range u.people {
+		if slices.Contains(p.Roles, r) {
+			n++
+		}
+	}
+	return n
+}
+
+func (d demand) String() string { return fmt.Sprintf("%s (%s)", d.what, strings.Join(d.by, ", ")) }
+
+// list joins phrases as people do: a, b and c.
+func list[T fmt.Stringer](items []T) string {
+	var b strings.Builder
+	for i, item := range items {
+		switch {
+		case i > 0 && i == len(items)-1:
+			b.WriteString(" and ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(item.String())
+	}
+	return b.String()
+}
+
+// Candidate says whether a partner can take something, and why.
+type Candidate struct {
+	Partner Partner
+	Able    bool
+	Why     string
+}
+
+// Candidates says of each partner whether it can take a partition of the plan:
+// only if it can perform the types and needs of all its tasks. The able come
+// first, in the order in which Assign prefers them; then the others, those that
+// lack least first. It is empty if there is no such partition.
+func Candidates(plan *Plan, name workflow.PartitionName, partners []Partner) []Candidate {
+	part := plan.Partition(name)
+	if part == nil {
+		return nil
+	}
+	u := plan.unitOf(part)
+	var out []Candidate
+	for _, c := range u.contenders(partners, nil) {
+		out = append(out, Candidate{c.Partner, c.able(), u.why(c)})
+	}
+	return out
+}
+
+func (u *unit) why(c contender) string {
+	switch {
+	case !c.able():
+		return "lacks " + list(c.lacks)
+	case len(u.demands) == 0:
+		return "nothing is asked of its holder"
+	}
+	return "has " + list(u.demands)
+}

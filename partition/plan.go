@@ -1,0 +1,241 @@
+package partition
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Main is the partition of a definition that declares none.
+const Main workflow.PartitionName = "main"
+
+// Plan is a definition's cut and what follows from it. Methods that take a
+// task or partition that the definition does not have answer with zero values.
+type Plan struct {
+	def        *workflow.Definition
+	graph      *graph
+	partitions []*Partition
+	tasks      []task
+	home       []*Partition // by task; nil: not placed
+	crossing   []Edge
+	bounds     *bounds
+}
+
+// task is what the graph and the cut say about one task, ready to be handed out.
+type task struct {
+	preds, succs, chain    []workflow.TaskName
+	listeners, emergencies []workflow.PartitionName
+}
+
+// Partition is the unit of work that is sent to one partner.
+type Partition struct {
+	Name  workflow.PartitionName
+	Tasks []workflow.TaskName // in the order written
+	// Entry are the tasks that nothing inside the partition leads to, Last
+	// those that lead to nothing inside it. Both count contingencies as edges.
+	Entry, Last []workflow.TaskName
+	// Partner is the name or ID that the author pinned it to; empty: anyone able.
+	Partner string
+	Roles   []workflow.RoleName   // what the holder itself must have
+	Needs   []workflow.Capability // of the partition, without those of its tasks
+	// Timeout is the partition's timeOut, declared or computed; 0: none. Its
+	// clock runs only while one of the partition's tasks is READY or RUNNING.
+	Timeout time.Duration
+	// Declared tells that the author wrote the timeout.
+	Declared bool
+	// FailsAtTaskLevel tells that the partition has a single task, whose own
+	// timeout decides: such a partition is never failed as a whole.
+	FailsAtTaskLevel bool
+}
+
+// New derives the plan of a definition. It costs little, and the result may be
+// kept for as long as the definition, which it refers to.
+func New(def *workflow.Definition) *Plan {
+	p := &Plan{def: def, graph: newGraph(def), home: make([]*Partition, len(def.Tasks))}
+	for _, d := range declared(def) {
+		p.place(d)
+	}
+	for _, part := range p.partitions {
+		p.derive(part)
+	}
+	for _, e := range p.Edges() {
+		from, to := p.Home(e.From), p.Home(e.To)
+		if from != to && from != "" && to != "" {
+			p.crossing = append(p.crossing, e)
+		}
+	}
+	p.tasks = make([]task, len(def.Tasks))
+	for i := range p.tasks {
+		p.tasks[i] = p.describe(i)
+	}
+	p.bounds = newBounds(p.graph)
+	return p
+}
+
+func (p *Plan) describe(i int) task {
+	g := p.graph
+	var waiting, emergencies []int
+	for _, to := range g.out[i] {
+		waiting = append(waiting, to.task)
+		if to.kind == Covers {
+			continue
+		}
+		for _, j := range g.succs[to.task] {
+			if g.tasks[j].TimeToWait > 0 {
+				emergencies = append(emergencies, j)
+			}
+		}
+	}
+	return task{
+		preds: g.names(g.preds[i]), succs: g.names(g.succs[i]), chain: g.names(g.chain[i]),
+		listeners: p.elsewhere(i, waiting), emergencies: p.elsewhere(i, emergencies),
+	}
+}
+
+// elsewhere names the partitions, other than that of task i, that hold one of
+// the tasks.
+func (p *Plan) elsewhere(i int, tasks []int) []workflow.PartitionName {
+	var names []workflow.PartitionName
+	for _, part := range p.partitions {
+		if part != p.home[i] && slices.ContainsFunc(tasks, func(t int) bool { return p.home[t] == part }) {
+			names = append(names, part.Name)
+		}
+	}
+	return names
+}
+
+// declared is the cut as written, or one partition with every task that is not
+// only a contingency.
+func declared(def *workflow.Definition) []workflow.PartitionDecl {
+	if len(def.Partitions) > 0 {
+		return def.Partitions
+	}
+	all := workflow.PartitionDecl{Name: Main}
+	for _, t := range def.Tasks {
+		if !t.ContingencyOnly {
+			all.Tasks = append(all.Tasks, t.Name)
+		}
+	}
+	return []workflow.PartitionDecl{all}
+}
+
+func (p *Plan) place(d workflow.PartitionDecl) {
+	part := &Partition{
+		Name: d.Name, Tasks: d.Tasks, Partner: d.Partner, Roles: d.Roles, Needs: d.Needs,
+		Timeout: d.Timeout, Declared: d.Timeout > 0,
+		FailsAtTaskLevel: len(d.Tasks) == 1,
+	}
+	for _, t := range d.Tasks {
+		if i, ok := p.graph.index[t]; ok {
+			p.home[i] = part
+		}
+	}
+	p.partitions = append(p.partitions, part)
+}
+
+// derive fills in what the edges inside a partition say about it.
+func (p *Plan) derive(part *Partition) {
+	entered, left := make(map[workflow.TaskName]bool), make(map[workflow.TaskName]bool)
+	for _, e := range p.Edges() {
+		if p.Home(e.From) == part.Name && p.Home(e.To) == part.Name {
+			entered[e.To], left[e.From] = true, true
+		}
+	}
+	for _, t := range part.Tasks {
+		if !entered[t] {
+			part.Entry = append(part.Entry, t)
+		}
+		if !left[t] {
+			part.Last = append(part.Last, t)
+		}
+	}
+	if !part.Declared {
+		part.Timeout, _ = p.criticalPath(part)
+	}
+}
+
+// task is the description of t; an empty one if there is no such task.
+func (p *Plan) task(t workflow.TaskName) task {
+	if i, ok := p.graph.index[t]; ok {
+		return p.tasks[i]
+	}
+	return task{}
+}
+
+// Definition is what the plan was made from.
+func (p *Plan) Definition() *workflow.Definition { return p.def }
+
+// Partitions lists the partitions in the order written.
+func (p *Plan) Partitions() []*Partition { return p.partitions }
+
+// Partition returns the partition of that name, or nil.
+func (p *Plan) Partition(name workflow.PartitionName) *Partition {
+	for _, part := range p.partitions {
+		if part.Name == name {
+			return part
+		}
+	}
+	return nil
+}
+
+// Home names the partition that a task is placed in. It is empty for a
+// contingency that was left for whoever is available.
+func (p *Plan) Home(t workflow.TaskName) workflow.PartitionName {
+	if i, ok := p.graph.index[t]; ok && p.home[i] != nil {
+		return p.home[i].Name
+	}
+	return ""
+}
+
+// Timeout is the timeOut of a partition, declared or computed as the critical
+// path; 0: none.
+func (p *Plan) Timeout(name workflow.PartitionName) time.Duration {
+	if part := p.Partition(name); part != nil {
+		return part.Timeout
+	}
+	return 0
+}
+
+// Predecessors lists the tasks that the rule of t mentions.
+func (p *Plan) Predecessors(t workflow.TaskName) []workflow.TaskName { return p.task(t).preds }
+
+// Successors lists the tasks whose rule mentions t.
+func (p *Plan) Successors(t workflow.TaskName) []workflow.TaskName { return p.task(t).succs }
+
+// Chain lists t, its contingency, that one's contingency and so on: the tasks
+// that may fill the slot of t, in the order in which they are tried.
+func (p *Plan) Chain(t workflow.TaskName) []workflow.TaskName { return p.task(t).chain }
+
+// Edges lists all edges, by the order in which their tasks are written.
+func (p *Plan) Edges() []Edge { return p.graph.edges() }
+
+// Crossing lists the edges that lead from one partition to another: what costs
+// a message. Contingencies that are not placed anywhere take no part.
+func (p *Plan) Crossing() []Edge { return p.crossing }
+
+// ResponseImmediate tells whether the end of t must be reported at once
+// (spec/choreography.md, Partitions): it has a successor in another partition.
+//
+// A contingency reports like the task in whose place it runs: the successors
+// of that slot are its successors; one that is placed nowhere runs in no
+// partition, so all of them are elsewhere. A task whose contingency is placed
+// in another partition reports as well: that partition's holder waits for its
+// failure exactly as it would with the rule failed(t), and must learn that
+// there will be none.
+func (p *Plan) ResponseImmediate(t workflow.TaskName) bool { return len(p.Listeners(t)) > 0 }
+
+// Listeners names the partitions that an immediate report of the end of t goes
+// to: those, besides its own, that hold a successor. In the order written.
+func (p *Plan) Listeners(t workflow.TaskName) []workflow.PartitionName {
+	return p.task(t).listeners
+}
+
+// EmergencyListeners names the partitions, besides that of t, that hold a task
+// with time-to-wait one of whose predecessors waits for t. A report of t that
+// makes this predecessor READY starts the wait clock there, so it goes to them
+// as well (spec/choreography.md, Partitions). This does not by itself make t
+// report at once. In the order written.
+func (p *Plan) EmergencyListeners(t workflow.TaskName) []workflow.PartitionName {
+	return p.task(t).emergencies
+}

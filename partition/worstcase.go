@@ -1,0 +1,221 @@
+package partition
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The worst case (spec/choreography.md, Emergency triggers): the latest moment,
+// counted from the instance's start, at which a task is ready or known never to
+// be. A holder that hears of nobody starts its emergency waits by it. What the
+// definition says is counted; the time that messages and judges take is not.
+//
+//	ready(t) = 0                              without a rule
+//	         = waitStart(t) + timeToWait(t)   with a time-to-wait: a failure before
+//	                                          leaves the rule undecided until then
+//	         = the latest of its rule's terms otherwise
+//	         = the latest end of what it stands in for, when it is only a contingency
+//	end(t)   = ready(t) + timeOut(t) + the timeOuts of the contingencies that may
+//	           follow it, one after the other
+//	waitStart(t) = the earliest ready(p) of its predecessors p: the wait starts
+//	           when one of them is READY; without predecessors, the instance's start
+//
+// A term ready(p) is decided at ready(p); running, succeeded and failed at the
+// latest at end(p). A term about data is decided when the last age that it
+// compares with has passed and every task that may write the data has ended
+// (design.md, The workflow language).
+//
+// A task without a timeOut ends nobody knows when, and so do those after it. The
+// timeOut counts from READY, so that retries are inside it.
+
+// span is a time since the start of the instance; unless known, it has no bound.
+type span struct {
+	d     time.Duration
+	known bool
+}
+
+func (s span) plus(d time.Duration) span { return span{add(s.d, d), s.known} }
+
+// later is the later of two spans; one without bound is the latest.
+func later(a, b span) span { return span{max(a.d, b.d), a.known && b.known} }
+
+// earlier is the earlier of two spans; one without bound is no help.
+func earlier(a, b span) span {
+	if !a.known || b.known && b.d < a.d {
+		return b
+	}
+	return a
+}
+
+// bounds holds the worst cases of all tasks.
+type bounds struct {
+	graph   *graph
+	writers map[workflow.DataName][]int
+	ready   []span
+	state   []progress // of ready
+}
+
+// progress of a bound's computation; started and not done when asked for again
+// means a cycle, which has no bound.
+type progress uint8
+
+const (
+	untouched progress = iota
+	started
+	done
+)
+
+func newBounds(g *graph) *bounds {
+	n := len(g.tasks)
+	b := &bounds{graph: g, writers: make(map[workflow.DataName][]int), ready: make([]span, n), state: make([]progress, n)}
+	for i, t := range g.tasks {
+		for _, name := range t.Out {
+			b.writers[name] = append(b.writers[name], i)
+		}
+	}
+	for i := range g.tasks {
+		b.readyAt(i)
+	}
+	return b
+}
+
+func (b *bounds) readyAt(i int) span {
+	if b.state[i] == untouched {
+		b.state[i] = started
+		b.ready[i] = b.computeReady(i)
+		b.state[i] = done
+	}
+	if b.state[i] == started {
+		return span{}
+	}
+	return b.ready[i]
+}
+
+func (b *bounds) computeReady(i int) span {
+	t := b.graph.tasks[i]
+	switch {
+	case t.ContingencyOnly:
+		return b.standsInAt(i)
+	case t.Rule == nil:
+		return span{known: true}
+	case t.TimeToWait > 0:
+		return b.waitStart(i).plus(t.TimeToWait)
+	}
+	latest := span{known: true}
+	t.Rule.Terms(func(r *workflow.Rule) { latest = later(latest, b.decidedAt(i, r)) })
+	return latest
+}
+
+// waitStart is the latest moment at which the wait of task i begins.
+func (b *bounds) waitStart(i int) span {
+	preds := b.graph.preds[i]
+	if len(preds) == 0 {
+		return span{known: true}
+	}
+	first := span{}
+	for _, p := range preds {
+		first = earlier(first, b.readyAt(p))
+	}
+	return first
+}
+
+// decidedAt is the latest moment at which a term of the rule of task i is decided.
+func (b *bounds) decidedAt(i int, term *workflow.Rule) span {
+	if term.Op == workflow.OpData {
+		return b.dataDecidedAt(i, term.Data)
+	}
+	p, ok := b.graph.index[term.Task]
+	switch {
+	case !ok:
+		return span{}
+	case p == i:
+		return span{known: true}
+	case term.Transition == workflow.BecameReady:
+		return b.readyAt(p)
+	}
+	return b.endAt(p)
+}
+
+func (b *bounds) dataDecidedAt(i int, e *workflow.Expr) span {
+	latest := span{known: true}
+	if ages := e.Ages(); len(ages) > 0 {
+		latest.d = ages[len(ages)-1]
+	}
+	for _, name := range e.Names() {
+		for _, w := range b.writers[name] {
+			switch {
+			case w == i:
+			case b.graph.tasks[w].Repeat:
+				return span{} // may write again and again
+			default:
+				latest = later(latest, b.endAt(w))
+			}
+		}
+	}
+	return latest
+}
+
+// endAt is the latest end of every slot that task i may run in.
+func (b *bounds) endAt(i int) span {
+	latest := span{known: true}
+	for _, s := range b.graph.slots[i] {
+		latest = later(latest, b.runsOut(s, len(b.graph.chain[s])))
+	}
+	return latest
+}
+
+// standsInAt is the latest moment at which contingency i may be called upon.
+func (b *bounds) standsInAt(i int) span {
+	latest := span{known: true}
+	for _, s := range b.graph.slots[i] {
+		for depth, c := range b.graph.chain[s] {
+			if c == i {
+				latest = later(latest, b.runsOut(s, depth))
+			}
+		}
+	}
+	return latest
+}
+
+// runsOut is the latest moment at which the first n tasks of the chain of slot
+// s have all ended.
+func (b *bounds) runsOut(s, n int) span {
+	at := b.readyAt(s)
+	for _, i := range b.graph.chain[s][:n] {
+		at = at.plus(b.graph.tasks[i].Timeout)
+		at.known = at.known && b.graph.tasks[i].Timeout > 0
+	}
+	return at
+}
+
+// WorstCase is the latest moment, since the start of the instance, at which t
+// is ready or known never to be; ok is false when there is no such bound.
+func (p *Plan) WorstCase(t workflow.TaskName) (since time.Duration, ok bool) {
+	return p.bound(t, p.bounds.readyAt)
+}
+
+// WorstEnd is the latest moment, since the start of the instance, at which the
+// slots that t may run in have a result; ok is false when there is no bound.
+func (p *Plan) WorstEnd(t workflow.TaskName) (since time.Duration, ok bool) {
+	return p.bound(t, p.bounds.endAt)
+}
+
+// WaitStart is the latest moment, since the start of the instance, at which
+// the wait clock of a task with time-to-wait begins to run; ok is false when
+// there is no bound.
+func (p *Plan) WaitStart(t workflow.TaskName) (since time.Duration, ok bool) {
+	return p.bound(t, p.bounds.waitStart)
+}
+
+func (p *Plan) bound(t workflow.TaskName, of func(int) span) (time.Duration, bool) {
+	i, ok := p.graph.index[t]
+	if !ok {
+		return 0, false
+	}
+	s := of(i)
+	if !s.known {
+		return 0, false
+	}
+	return s.d, true
+}

@@ -1,0 +1,326 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+var (
+	// ErrListFull tells that [MaxPartners] live partners are listed.
+	ErrListFull = errors.New("partner list is full")
+	// ErrLacking tells that a beat is about a record that is not known here:
+	// the caller pulls by [List.Digest].
+	ErrLacking = errors.New("record not known")
+)
+
+// State is where a partner stands in the list (interface.md, partners).
+type State string
+
+// The states of a partner. Unreachable is a matter of seconds and a carrier's
+// opinion; expired means that a whole connectionTime went by without a sign
+// of life, and that its unfinished work is presumed failed.
+const (
+	Active      State = "active"
+	Unreachable State = "unreachable"
+	Expired     State = "expired"
+	Left        State = "left"
+	Evicted     State = "evicted"
+)
+
+// Gone tells whether a partner in this state is out of the process.
+func (s State) Gone() bool { return s == Expired || s == Left || s == Evicted }
+
+// Partner is one entry of the list, as it stands.
+type Partner struct {
+	Record    Record
+	State     State
+	Load      PerMille
+	Validated Wall // this node's wall clock at the last new sign of life
+}
+
+// item is a Partner with what the list needs to keep it.
+type item struct {
+	Partner
+	beat     Beat          // the newest, if newer than the record
+	deadline time.Duration // Awake at which silence expires it
+}
+
+// latest is the newest version that was heard of.
+func (it *item) latest() Version {
+	if it.beat.Version.Compare(it.Record.Version) > 0 {
+		return it.beat.Version
+	}
+	return it.Record.Version
+}
+
+// lateness is how much later than asked the list may be called before it
+// concludes that this node was stopped meanwhile.
+const lateness = 2 * time.Second
+
+// List folds the partners' signed records, and the hints of carriers, into
+// who is here. Which record of a partner is kept does not depend on the order
+// of arrival. It is not safe for concurrent use.
+//
+// A partner is validated by each *new* record or beat; one that was seen
+// before, whoever repeats it, says nothing. Silence counts the observer's
+// awake time only, and anew after a gap.
+type List struct {
+	mesh     Mesh
+	self     workflow.PartnerID
+	evicted  *Revocations
+	partners map[workflow.PartnerID]*item
+	due      time.Duration // Awake at which Tick wants to be called; 0 for never
+	now      time.Duration // the greatest Awake seen
+}
+
+// NewList is the empty list of node self in mesh m. r is the caller's set of
+// evictions, which the list reads.
+func NewList(m Mesh, self workflow.PartnerID, r *Revocations) *List {
+	return &List{mesh: m, self: self, evicted: r, partners: map[workflow.PartnerID]*item{}}
+}
+
+// Publish puts this node's own record into the list. It never expires here.
+// An error tells that a record of this node that is not older is known, as
+// after a store went back in time: raise the boot counter above it.
+func (l *List) Publish(r Record, now Now) ([]Event, error) {
+	if r.Partner != l.self {
+		return nil, fmt.Errorf("record of %s published as that of %s", r.Partner, l.self)
+	}
+	if own := l.partners[l.self]; own != nil && r.Version.Compare(own.Record.Version) <= 0 {
+		return nil, fmt.Errorf("own record %s is not newer than %s, which is known: raise the boot counter", r.Version, own.Record.Version)
+	}
+	return l.apply(r, now)
+}
+
+// Apply takes in a partner's record, wherever it comes from, and returns what
+// it changed, in order: nothing if it is known or older. It is verified only
+// if it is new. An error refuses the record and leaves the list as it was.
+//
+// The node's own record, when somebody has a newer one than this node, gives
+// the event [Outrun]: the store went back in time.
+func (l *List) Apply(r Record, now Now) ([]Event, error) {
+	if r.Partner == l.self {
+		return l.outrun(r)
+	}
+	return l.apply(r, now)
+}
+
+func (l *List) apply(r Record, now Now) ([]Event, error) {
+	l.notice(now)
+	old := l.partners[r.Partner]
+	if old != nil && old.State != Evicted && r.compare(old.Record) <= 0 {
+		return nil, nil
+	}
+	if err := l.verify(r, old, now.Wall); err != nil {
+		return nil, err
+	}
+	if old == nil {
+		if err := l.makeRoom(); err != nil {
+			return nil, err
+		}
+		l.partners[r.Partner] = l.fresh(r, now)
+		return joined(r), nil
+	}
+	return l.replace(old, r, now), nil
+}
+
+// verify checks the signature, the limits and the chain, of a chain that was
+// verified before only what may have changed since.
+func (l *List) verify(r Record, old *item, wall time.Time) error {
+	if err := r.Verify(); err != nil {
+		return err
+	}
+	if old != nil && old.Record.Chain.Equal(r.Chain) {
+		return r.Chain.current(wall, l.evicted)
+	}
+	return r.Chain.Verify(l.mesh, wall, l.evicted)
+}
+
+// fresh is a partner that was just heard of.
+func (l *List) fresh(r Record, now Now) *item {
+	it := &item{Partner: Partner{Record: r, State: Active, Load: r.Load}}
+	if r.Left {
+		it.State = Left
+	}
+	l.validate(it, now)
+	return it
+}
+
+// validate restarts the count of a partner's silence.
+func (l *List) validate(it *item, now Now) {
+	it.Validated = WallOf(now.Wall)
+	it.deadline = l.now + it.Record.ConnectionTime
+}
+
+// replace puts r in the place of an older record of the same partner.
+func (l *List) replace(it *item, r Record, now Now) []Event {
+	was := *it
+	isNew := was.State == Evicted || r.Version.Compare(was.latest()) > 0
+	it.Record, it.Load, it.beat = r, r.Load, Beat{}
+	if isNew {
+		it.State = Active
+		l.validate(it, now)
+	}
+	if r.Left {
+		it.State = Left
+	}
+	return changes(was.Partner, it.Partner)
+}
+
+// outrun tells whether r, said to be this node's own, is newer than what this
+// node published.
+func (l *List) outrun(r Record) ([]Event, error) {
+	if own := l.partners[l.self]; own != nil && r.Version.Compare(own.Record.Version) <= 0 {
+		return nil, nil
+	}
+	if err := r.Verify(); err != nil {
+		return nil, err
+	}
+	return []Event{{Kind: Outrun, Partner: l.self, Version: r.Version}}, nil
+}
+
+// Beat takes in a partner's beat. The error wraps [ErrLacking] if the record
+// that it confirms is not the one known here.
+func (l *List) Beat(b Beat, now Now) ([]Event, error) {
+	l.notice(now)
+	it := l.partners[b.Partner]
+	if b.Partner == l.self || it != nil && (it.State == Evicted || b.Version.Compare(it.latest()) <= 0) {
+		return nil, nil
+	}
+	if it == nil || it.Record.Version != (Version{b.Version.Boot, b.Base}) {
+		return nil, fmt.Errorf("beat %s of %s confirms record %d: %w", b.Version, b.Partner, b.Base, ErrLacking)
+	}
+	if err := b.Verify(); err != nil {
+		return nil, err
+	}
+	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
+		return nil, err
+	}
+	was := it.Partner
+	it.beat, it.Load = b, b.Load
+	if it.State != Left {
+		it.State = Active
+		l.validate(it, now)
+	}
+	return changes(was, it.Partner), nil
+}
+
+// Hint takes a carrier's opinion on whether a partner can be reached. It
+// moves a partner between active and unreachable, and never postpones expiry.
+func (l *List) Hint(id workflow.PartnerID, reachable bool, now Now) []Event {
+	l.notice(now)
+	it := l.partners[id]
+	if it == nil || id == l.self {
+		return nil
+	}
+	was := it.Partner
+	switch {
+	case !reachable && it.State == Active:
+		it.State = Unreachable
+	case reachable && it.State == Unreachable:
+		it.State = Active
+	}
+	return changes(was, it.Partner)
+}
+
+// Tick expires the partners whose time is up. Call it after the other calls
+// and when the Awake clock reaches next, which it returns; ok is false when
+// there is nothing to wait for.
+func (l *List) Tick(now Now) (events []Event, next time.Duration, ok bool) {
+	l.notice(now)
+	for _, id := range l.ids() {
+		it := l.partners[id]
+		if id == l.self || it.State.Gone() {
+			continue
+		}
+		if l.now >= it.deadline {
+			was := it.Partner
+			it.State = Expired
+			events = append(events, changes(was, it.Partner)...)
+			continue
+		}
+		if !ok || it.deadline < next {
+			next, ok = it.deadline, true
+		}
+	}
+	l.due = next
+	return events, next, ok
+}
+
+// notice moves the list's clock, and finds a gap by being called late.
+func (l *List) notice(now Now) {
+	l.now = max(l.now, now.Awake)
+	if l.due > 0 && l.now > l.due+lateness {
+		l.Gap(now)
+	}
+}
+
+// Gap tells the list that this node could not hear for a while (suspend,
+// stop): everybody's silence counts anew, after a grace. A gap that made the
+// list miss its own wake-up it finds itself.
+func (l *List) Gap(now Now) {
+	l.now = max(l.now, now.Awake)
+	l.due = 0
+	for _, it := range l.partners {
+		it.deadline = l.now + Grace(it.Record.ConnectionTime) + it.Record.ConnectionTime
+	}
+}
+
+// Review looks again at everybody's certificates after evictions were added.
+func (l *List) Review() []Event {
+	var events []Event
+	for _, id := range l.ids() {
+		it := l.partners[id]
+		if it.State == Evicted || l.evicted.Check(it.Record.Chain) == nil {
+			continue
+		}
+		was := it.Partner
+		it.State = Evicted
+		events = append(events, changes(was, it.Partner)...)
+	}
+	return events
+}
+
+// makeRoom forgets, when the list is full, the partner that is gone longest.
+func (l *List) makeRoom() error {
+	if len(l.partners) < MaxPartners {
+		return nil
+	}
+	var oldest *item
+	for _, id := range l.ids() {
+		it := l.partners[id]
+		if it.State.Gone() && id != l.self && (oldest == nil || it.Validated < oldest.Validated) {
+			oldest = it
+		}
+	}
+	if oldest == nil {
+		return fmt.Errorf("%w: %d partners, and none is gone", ErrListFull, len(l.partners))
+	}
+	delete(l.partners, oldest.Record.Partner)
+	return nil
+}
+
+// Get returns a partner's entry.
+func (l *List) Get(id workflow.PartnerID) (Partner, bool) {
+	it := l.partners[id]
+	if it == nil {
+		return Partner{}, false
+	}
+	return it.Partner, true
+}
+
+// Partners returns everybody in the order of their IDs.
+func (l *List) Partners() []Partner {
+	all := make([]Partner, 0, len(l.partners))
+	for _, id := range l.ids() {
+		all = append(all, l.partners[id].Partner)
+	}
+	return all
+}
+
+func (l *List) ids() []workflow.PartnerID { return slices.Sorted(maps.Keys(l.partners)) }

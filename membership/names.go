@@ -1,0 +1,90 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+var (
+	// ErrNoPartner tells that nobody in the list is called so.
+	ErrNoPartner = errors.New("no such partner")
+	// ErrAmbiguous tells that several partners are called so.
+	ErrAmbiguous = errors.New("more than one partner")
+)
+
+// Every Ed25519 peer ID begins alike, so people are shown what comes after.
+const (
+	commonID = "12D3KooW"
+	shownID  = 8
+)
+
+// shortID is the part of an ID that people see.
+func shortID(id workflow.PartnerID) string {
+	rest := strings.TrimPrefix(string(id), commonID)
+	return rest[:min(shownID, len(rest))]
+}
+
+// Label is what people are shown for a partner: its name, with the beginning
+// of its ID if another listed partner has the same name, else the ID.
+func (l *List) Label(id workflow.PartnerID) string {
+	it := l.partners[id]
+	if it == nil {
+		return shortID(id)
+	}
+	for _, other := range l.ids() {
+		if other != id && l.partners[other].Record.Name() == it.Record.Name() {
+			return fmt.Sprintf("%s (%s)", it.Record.Name(), shortID(id))
+		}
+	}
+	return it.Record.Name()
+}
+
+// Resolve finds the partner that a person means: by name, by ID, or by a
+// unique beginning of the ID, with or without what all IDs begin with. Names
+// are unique only by good habit: two delegates that cannot see each other may
+// give one twice. Then the one that is not gone is meant; if both are here,
+// the ID decides.
+func (l *List) Resolve(text string) (workflow.PartnerID, error) {
+	var named, namedHere, byID []workflow.PartnerID
+	for _, id := range l.ids() {
+		it := l.partners[id]
+		if string(id) == text {
+			return id, nil
+		}
+		if it.Record.Name() == text {
+			named = append(named, id)
+			if !it.State.Gone() {
+				namedHere = append(namedHere, id)
+			}
+		}
+		if rest := strings.TrimPrefix(string(id), commonID); text != "" && (strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text)) {
+			byID = append(byID, id)
+		}
+	}
+	for _, found := range [][]workflow.PartnerID{namedHere, named, byID} {
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return "", fmt.Errorf("%w: %q may be %s: use the ID", ErrAmbiguous, clip(text), l.describe(found))
+		}
+	}
+	return "", fmt.Errorf("%w: %q; `mutirao partners` lists them", ErrNoPartner, clip(text))
+}
+
+// describe lists candidates for an error, not too many.
+func (l *List) describe(ids []workflow.PartnerID) string {
+	const most = 5
+	var out []string
+	for i, id := range ids {
+		if i == most {
+			out = append(out, "…")
+			break
+		}
+		out = append(out, fmt.Sprintf("%s (%s)", l.partners[id].Record.Name(), shortID(id)))
+	}
+	return strings.Join(out, " or ")
+}

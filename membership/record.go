@@ -1,0 +1,210 @@
+package membership
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Incarnation tells the lives of a node's store apart: it is drawn anew when
+// a store is created or restored.
+type Incarnation [8]byte
+
+// String is i in hexadecimal.
+func (i Incarnation) String() string { return hex.EncodeToString(i[:]) }
+
+// Version orders what one partner says of itself: by its boot counter, which
+// is persisted and counts every start, then by its count since that start. A
+// node whose store was restored from a backup learns from [Outrun] that it
+// has to raise its counter.
+type Version struct {
+	Boot uint64 `cbor:"1,keyasint"`
+	Seq  uint64 `cbor:"2,keyasint"`
+}
+
+// Compare is negative if v is older than w, positive if newer.
+func (v Version) Compare(w Version) int {
+	return cmp.Or(cmp.Compare(v.Boot, w.Boot), cmp.Compare(v.Seq, w.Seq))
+}
+
+// String is boot.seq.
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Boot, v.Seq) }
+
+// PerMille is a share of one in thousandths, 0 to 1000.
+type PerMille uint16
+
+// DataSet is materialised data that a partner offers.
+type DataSet struct {
+	Name string            `cbor:"1,keyasint"`
+	Hash [sha256.Size]byte `cbor:"2,keyasint"`
+	Size uint64            `cbor:"3,keyasint"` // bytes
+}
+
+// Suitability is how apt a partner holds itself for a task, role or capability.
+type Suitability struct {
+	For string   `cbor:"1,keyasint"`
+	Of  PerMille `cbor:"2,keyasint"`
+}
+
+// Record is what a partner publishes about itself, signed by its own key.
+// Its name and roles are those of its certificate: it cannot claim others.
+type Record struct {
+	Partner        workflow.PartnerID         `cbor:"1,keyasint"`
+	Incarnation    Incarnation                `cbor:"2,keyasint"`
+	Version        Version                    `cbor:"3,keyasint"`
+	Addresses      []string                   `cbor:"4,keyasint,omitempty"` // multiaddrs, best first
+	Capabilities   []workflow.Capability      `cbor:"5,keyasint,omitempty"`
+	Applications   []workflow.ApplicationName `cbor:"6,keyasint,omitempty"`
+	DataSets       []DataSet                  `cbor:"7,keyasint,omitempty"`
+	Suitability    []Suitability              `cbor:"8,keyasint,omitempty"`
+	Load           PerMille                   `cbor:"9,keyasint"`
+	ConnectionTime time.Duration              `cbor:"10,keyasint"` // it will be heard of within this, or is out
+	Chain          Chain                      `cbor:"11,keyasint"`
+	Left           bool                       `cbor:"12,keyasint,omitempty"` // it left in good order
+	Signature      []byte                     `cbor:"13,keyasint,omitempty"`
+}
+
+// Beat says that a partner's record Base still holds, at a tenth of the size:
+// what a partner sends while nothing about it changes but its load.
+type Beat struct {
+	Partner   workflow.PartnerID `cbor:"1,keyasint"`
+	Version   Version            `cbor:"2,keyasint"`
+	Base      uint64             `cbor:"3,keyasint"` // Seq of the record, of the same boot
+	Load      PerMille           `cbor:"4,keyasint"`
+	Signature []byte             `cbor:"5,keyasint,omitempty"`
+}
+
+const (
+	recordDomain = "record"
+	beatDomain   = "beat"
+	maxBeat      = 256
+)
+
+// The bounds of connectionTime.
+const (
+	MinConnectionTime = time.Second
+	MaxConnectionTime = 7 * 24 * time.Hour
+)
+
+func (r Record) body() []byte {
+	r.Signature = nil
+	return encode(r)
+}
+
+func (b Beat) body() []byte {
+	b.Signature = nil
+	return encode(b)
+}
+
+// Sign returns r signed by its partner's key.
+func (r Record) Sign(key ed25519.PrivateKey) Record {
+	r.Signature = Sign(key, recordDomain, r.body())
+	return r
+}
+
+// Sign returns b signed by its partner's key.
+func (b Beat) Sign(key ed25519.PrivateKey) Beat {
+	b.Signature = Sign(key, beatDomain, b.body())
+	return b
+}
+
+// Name is the partner's name by its certificate.
+func (r Record) Name() string { return r.Chain.Leaf().Name }
+
+// Roles are the partner's roles by its certificate, sorted.
+func (r Record) Roles() []workflow.RoleName { return r.Chain.Leaf().Roles }
+
+// validate checks sizes and sense; not the chain.
+func (r Record) validate() error {
+	if n := len(encode(r)); n > MaxRecord {
+		return fmt.Errorf("record of %s with %d bytes: at most %d", r.Partner, n, MaxRecord)
+	}
+	if err := validAddresses(r.Addresses); err != nil {
+		return fmt.Errorf("record of %s: %w", r.Partner, err)
+	}
+	for _, x := range []struct {
+		what string
+		n    int
+	}{
+		{"capabilities", len(r.Capabilities)}, {"applications", len(r.Applications)},
+		{"data sets", len(r.DataSets)}, {"suitabilities", len(r.Suitability)},
+	} {
+		if x.n > MaxItems {
+			return fmt.Errorf("record of %s with %d %s: at most %d", r.Partner, x.n, x.what, MaxItems)
+		}
+	}
+	if r.ConnectionTime < MinConnectionTime || r.ConnectionTime > MaxConnectionTime {
+		return fmt.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime, MinConnectionTime, MaxConnectionTime)
+	}
+	if r.Chain.Leaf().Partner != r.Partner {
+		return fmt.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
+	}
+	return nil
+}
+
+// Verify checks that r's partner signed it and that it keeps the limits; the
+// chain is [Chain.Verify]'s affair.
+func (r Record) Verify() error {
+	if err := r.validate(); err != nil {
+		return err
+	}
+	return Verify(r.Partner, recordDomain, r.body(), r.Signature)
+}
+
+// Verify checks that b's partner signed it.
+func (b Beat) Verify() error { return Verify(b.Partner, beatDomain, b.body(), b.Signature) }
+
+// compare orders two records of one partner: by certificate, so that nobody
+// falls back on one that was replaced, then by version. Of two different
+// records with one version, which only a faulty node writes, the greater
+// bytes count, everywhere.
+func (r Record) compare(o Record) int {
+	if c, d := r.Chain.Leaf(), o.Chain.Leaf(); c.Serial != d.Serial {
+		if c.Supersedes(d) {
+			return 1
+		}
+		return -1
+	}
+	if c := r.Version.Compare(o.Version); c != 0 {
+		return c
+	}
+	return bytes.Compare(r.body(), o.body())
+}
+
+// sameProfile tells whether r and o differ in nothing that the catalogue shows.
+func (r Record) sameProfile(o Record) bool {
+	return slices.Equal(r.Capabilities, o.Capabilities) && slices.Equal(r.Applications, o.Applications) &&
+		slices.Equal(r.DataSets, o.DataSets) && slices.Equal(r.Suitability, o.Suitability) &&
+		r.ConnectionTime == o.ConnectionTime && r.Chain.Equal(o.Chain)
+}
+
+// EncodeRecord writes r for DecodeRecord.
+func EncodeRecord(r Record) []byte { return encode(r) }
+
+// DecodeRecord reads a record; [List.Apply] judges it.
+func DecodeRecord(b []byte) (Record, error) {
+	var r Record
+	if err := decode("partner record", b, MaxRecord, &r); err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// EncodeBeat writes b for DecodeBeat.
+func EncodeBeat(b Beat) []byte { return encode(b) }
+
+// DecodeBeat reads a beat; [List.Beat] judges it.
+func DecodeBeat(b []byte) (Beat, error) {
+	var beat Beat
+	if err := decode("beat", b, maxBeat, &beat); err != nil {
+		return Beat{}, err
+	}
+	return beat, nil
+}

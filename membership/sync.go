@@ -1,0 +1,142 @@
+package membership
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Held says what a node knows of one partner: the version of its record, and
+// the Seq of the newest beat upon it, 0 for none.
+type Held struct {
+	Partner workflow.PartnerID `cbor:"1,keyasint"`
+	Serial  Serial             `cbor:"2,keyasint"` // of the record's certificate
+	Version Version            `cbor:"3,keyasint"`
+	Beat    uint64             `cbor:"4,keyasint"`
+}
+
+// Digest lists what is held here, in the order of the IDs: partners compare
+// theirs on contact and at intervals, and send each other what is missing.
+func (l *List) Digest() []Held {
+	held := make([]Held, 0, len(l.partners))
+	for _, id := range l.ids() {
+		it := l.partners[id]
+		if it.State != Evicted {
+			held = append(held, Held{id, it.Record.Chain.Leaf().Serial, it.Record.Version, it.beat.Version.Seq})
+		}
+	}
+	return held
+}
+
+// Newer returns what the holder of a digest lacks: records, and beats upon
+// records that it has. What was evicted is not passed on.
+func (l *List) Newer(digest []Held) ([]Record, []Beat) {
+	theirs := make(map[workflow.PartnerID]Held, len(digest))
+	for _, h := range digest {
+		theirs[h.Partner] = h
+	}
+	var records []Record
+	var beats []Beat
+	for _, id := range l.ids() {
+		it := l.partners[id]
+		h, known := theirs[id]
+		if it.State == Evicted {
+			continue
+		}
+		if !known || it.differs(h) {
+			records = append(records, it.Record)
+			h = Held{Version: it.Record.Version}
+		}
+		if it.Record.Version == h.Version && it.beat.Version.Seq > h.Beat {
+			beats = append(beats, it.beat)
+		}
+	}
+	return records, beats
+}
+
+// differs tells whether the record is to be offered to the holder of h: it is
+// newer, or under another certificate, whose order only a look at both tells.
+func (it *item) differs(h Held) bool {
+	return it.Record.Version.Compare(h.Version) > 0 || it.Record.Chain.Leaf().Serial != h.Serial
+}
+
+// EncodeDigest writes a digest for DecodeDigest.
+func EncodeDigest(digest []Held) []byte { return encode(digest) }
+
+// DecodeDigest reads a digest.
+func DecodeDigest(b []byte) ([]Held, error) {
+	const perPartner = 128
+	var digest []Held
+	if err := decode("digest of the partner list", b, MaxPartners*perPartner, &digest); err != nil {
+		return nil, err
+	}
+	if len(digest) > MaxPartners {
+		return nil, fmt.Errorf("digest of %d partners: at most %d", len(digest), MaxPartners)
+	}
+	return digest, nil
+}
+
+// Stored is what is persisted of one partner, under its ID, whenever an event
+// or a new record concerned it. Beats need not be persisted each.
+type Stored struct {
+	Record    Record `cbor:"1,keyasint"`
+	Beat      Beat   `cbor:"2,keyasint"`
+	Expired   bool   `cbor:"3,keyasint,omitempty"`
+	Validated Wall   `cbor:"4,keyasint"`
+}
+
+// Snapshot returns everybody as stored, in the order of their IDs.
+func (l *List) Snapshot() []Stored {
+	all := make([]Stored, 0, len(l.partners))
+	for _, id := range l.ids() {
+		all = append(all, l.partners[id].stored())
+	}
+	return all
+}
+
+// Stored returns what is to be persisted of one partner.
+func (l *List) Stored(id workflow.PartnerID) (Stored, bool) {
+	it := l.partners[id]
+	if it == nil {
+		return Stored{}, false
+	}
+	return it.stored(), true
+}
+
+func (it *item) stored() Stored {
+	return Stored{Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated}
+}
+
+// Restore puts a persisted partner back after a restart. Who was here is
+// unreachable until heard of; its silence counts anew, after a grace. The
+// store is trusted: signatures are not verified again, evictions are.
+func (l *List) Restore(s Stored, now Now) {
+	l.now = max(l.now, now.Awake)
+	ct := s.Record.ConnectionTime
+	it := &item{
+		Partner:  Partner{Record: s.Record, State: Unreachable, Load: s.Record.Load, Validated: s.Validated},
+		beat:     s.Beat,
+		deadline: l.now + Grace(ct) + ct,
+	}
+	switch {
+	case l.evicted.Check(s.Record.Chain) != nil:
+		it.State = Evicted
+	case s.Record.Left:
+		it.State = Left
+	case s.Expired:
+		it.State = Expired
+	}
+	l.partners[s.Record.Partner] = it
+}
+
+// EncodeStored writes s for DecodeStored.
+func EncodeStored(s Stored) []byte { return encode(s) }
+
+// DecodeStored reads what EncodeStored wrote.
+func DecodeStored(b []byte) (Stored, error) {
+	var s Stored
+	if err := decode("stored partner", b, MaxRecord+maxBeat+64, &s); err != nil {
+		return Stored{}, err
+	}
+	return s, nil
+}

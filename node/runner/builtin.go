@@ -1,0 +1,48 @@
+package runner
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// builtIn tells whether every node has that application (language.md, application).
+func builtIn(app workflow.ApplicationName) bool {
+	switch app {
+	case "", workflow.AppNoop, workflow.AppSleep, workflow.AppSet, workflow.AppFail:
+		return true
+	}
+	return false
+}
+
+// runBuiltIn runs a built-in application that takes no time.
+func runBuiltIn(j Job) (Result, bool) {
+	switch j.Application {
+	case "", workflow.AppNoop:
+		return Result{}, true
+	case workflow.AppSet:
+		return set(j), true
+	case workflow.AppFail:
+		if j.With.Reason == "" {
+			return failure("told to fail"), true
+		}
+		return failure("%s", j.With.Reason), true
+	}
+	return Result{}, false
+}
+
+// set evaluates its expressions on the job's input; none sees another's result.
+func set(j Job) Result {
+	env := workflow.Env{Data: j.Input, Instance: j.Instance, Age: j.AgeOfInstance}
+	outputs := make(map[workflow.DataName]workflow.Value, len(j.With.Set))
+	for _, name := range slices.Sorted(maps.Keys(j.With.Set)) {
+		e := j.With.Set[name]
+		v, err := e.Eval(env)
+		if err != nil {
+			return failure("set %s to %s: %v", name, e.Source, err)
+		}
+		outputs[name] = v
+	}
+	return Result{Outputs: outputs}
+}

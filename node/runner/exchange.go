@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// order is a job as an application reads it, on stdin or as a request's body.
+type order struct {
+	Instance    string                               `json:"instance"`
+	Workflow    workflow.Name                        `json:"workflow"`
+	Task        workflow.TaskName                    `json:"task"`
+	Application workflow.ApplicationName             `json:"application"`
+	Attempt     string                               `json:"attempt"`
+	Try         int                                  `json:"try"`
+	Key         string                               `json:"idempotency_key"`
+	Age         string                               `json:"age"` // of the instance, e.g. 1m30s
+	Args        map[string]workflow.Value            `json:"args"`
+	Input       map[workflow.DataName]workflow.Value `json:"input"`
+}
+
+// idempotencyKey is the same whenever this try of this attempt is run, however
+// often a crash makes the node run it.
+func (j Job) idempotencyKey() string { return j.Attempt + "/" + strconv.Itoa(j.Try) }
+
+func (j Job) encode() ([]byte, error) {
+	o := order{
+		Instance: j.Instance, Workflow: j.Workflow, Task: j.Task, Application: j.Application,
+		Attempt: j.Attempt, Try: j.Try, Key: j.idempotencyKey(), Age: j.AgeOfInstance.String(),
+		Args: j.With.Args, Input: j.Input,
+	}
+	if o.Args == nil {
+		o.Args = map[string]workflow.Value{}
+	}
+	if o.Input == nil {
+		o.Input = map[workflow.DataName]workflow.Value{}
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("write the job as JSON: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// decodeOutputs reads an application's answer: a JSON object, or nothing.
+// Whole numbers become int64, others float64, as workflow.Value wants them.
+func decodeOutputs(answer []byte) (map[workflow.DataName]workflow.Value, error) {
+	if len(bytes.TrimSpace(answer)) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(answer))
+	dec.UseNumber()
+	var outputs map[workflow.DataName]workflow.Value
+	if err := dec.Decode(&outputs); err != nil || outputs == nil {
+		return nil, fmt.Errorf("its answer is not a JSON object of outputs: it starts with %q", excerpt(answer, 60))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("its answer goes on after the JSON object of outputs: write nothing else to stdout")
+	}
+	for name, v := range outputs {
+		plain, err := plainNumbers(v)
+		if err != nil {
+			return nil, fmt.Errorf("output %s: %w", name, err)
+		}
+		outputs[name] = plain
+	}
+	return outputs, nil
+}
+
+func plainNumbers(v any) (workflow.Value, error) {
+	var err error
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return i, nil
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("%s is too large a number", v)
+		}
+		return f, nil
+	case []any:
+		for i := range v {
+			if v[i], err = plainNumbers(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for k := range v {
+			if v[k], err = plainNumbers(v[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// excerpt is the start of b as one line of valid text, at most n bytes.
+func excerpt(b []byte, n int) string {
+	s := string(bytes.TrimSpace(b[:min(len(b), 4*n)]))
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

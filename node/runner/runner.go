@@ -1,0 +1,256 @@
+// Package runner runs the applications of automatic tasks: the built-in ones
+// (noop, sleep, set, fail) and those of the node's own configuration (a
+// command or an HTTP call).
+//
+// Promises: every started job is answered exactly once; no more than
+// Options.Parallel configured applications run at once, with the instances
+// taking turns; whatever an application does, its time, its output and its
+// processes are bounded; nothing outlives Close. A job may run more than once
+// after a crash of the node: (attempt, try) is its idempotency key.
+//
+// Package node imports it.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Job is one try of one attempt of an automatic task.
+type Job struct {
+	Key           string // names this job while it is at work; any unique text
+	Instance      string
+	Workflow      workflow.Name
+	Task          workflow.TaskName
+	Attempt       string
+	Try           int
+	Application   workflow.ApplicationName
+	With          workflow.With
+	Input         map[workflow.DataName]workflow.Value
+	AgeOfInstance time.Duration
+}
+
+// Result is how a job ended: with outputs, with a reason for failure, or cut
+// short by Cancel or Close.
+type Result struct {
+	Outputs map[workflow.DataName]workflow.Value
+	Failed  bool
+	Reason  string // why it failed, for people
+	// Cancelled: the job was cut short and says nothing about its task. After a
+	// restart the node runs it again.
+	Cancelled bool
+}
+
+// Options adjust a Runner. The zero value works.
+type Options struct {
+	// Parallel is how many configured applications run at once; 0: 8.
+	Parallel int
+	// Dir is the node's folder: where commands work unless they say otherwise.
+	Dir string
+	// Logger receives what concerns the operator; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Runner runs jobs. Its methods may be called from any goroutine.
+type Runner struct {
+	apps map[workflow.ApplicationName]application
+	log  *slog.Logger
+	all  sync.WaitGroup // answers still owed
+
+	mu     sync.Mutex // guards the fields below
+	jobs   map[string]*work
+	queue  turns
+	free   int // slots
+	closed bool
+}
+
+// work is a job at work: waiting, sleeping or running.
+type work struct {
+	Job
+	app    application
+	done   func(Result)
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // of a sleep
+}
+
+// application runs one kind of configured application. It returns when ctx
+// ends, and everything that it started has ended by then.
+type application interface {
+	run(ctx context.Context, j Job) (map[workflow.DataName]workflow.Value, error)
+	allows(w workflow.Name) bool
+}
+
+var errCancelled = errors.New("cancelled")
+
+// New returns a Runner for these applications, which configs.Config.Validate
+// has accepted.
+func New(apps map[workflow.ApplicationName]configs.Application, o Options) *Runner {
+	if o.Parallel == 0 {
+		o.Parallel = 8
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Runner{
+		apps: make(map[workflow.ApplicationName]application, len(apps)),
+		log:  o.Logger,
+		jobs: make(map[string]*work),
+		free: o.Parallel,
+	}
+	for name, c := range apps {
+		if c.URL != "" {
+			r.apps[name] = newCall(c)
+		} else {
+			r.apps[name] = newCommand(c, o.Dir)
+		}
+	}
+	return r
+}
+
+// Has tells whether this node can run that application.
+func (r *Runner) Has(app workflow.ApplicationName) bool {
+	_, configured := r.apps[app]
+	return configured || builtIn(app)
+}
+
+// Start starts a job and returns at once. done is called exactly once: before
+// Start returns for noop, set, fail and whatever cannot be run at all, and
+// from another goroutine for everything else. It may call Start, but must not
+// block for long. Starting a Key that is already at work does nothing: the
+// first Start's done is the answer.
+func (r *Runner) Start(j Job, done func(Result)) {
+	if result, instant := r.instant(j); instant {
+		done(result)
+	} else if !r.admit(j, done) {
+		done(Result{Cancelled: true, Reason: "the node is stopping"})
+	}
+}
+
+// admit takes a job in, unless the runner is closed.
+func (r *Runner) admit(j Job, done func(Result)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	if r.jobs[j.Key] != nil {
+		return true
+	}
+	w := &work{Job: j, app: r.apps[j.Application], done: done}
+	w.ctx, w.cancel = context.WithCancelCause(context.Background())
+	r.jobs[j.Key] = w
+	r.all.Add(1)
+	if j.Application == workflow.AppSleep {
+		w.timer = time.AfterFunc(j.With.For, func() { r.end(w, Result{}) })
+	} else {
+		r.queue.push(w)
+		r.fill()
+	}
+	return true
+}
+
+// instant answers what needs neither time nor a slot.
+func (r *Runner) instant(j Job) (Result, bool) {
+	if result, ok := runBuiltIn(j); ok {
+		return result, true
+	}
+	if j.Application == workflow.AppSleep {
+		return Result{}, false
+	}
+	app, ok := r.apps[j.Application]
+	switch {
+	case !ok:
+		return failure("this node has no application %q: add it under applications in %s", j.Application, configs.File), true
+	case !app.allows(j.Workflow):
+		return failure("this node does not let workflow %q use application %q: see its allow list in %s", j.Workflow, j.Application, configs.File), true
+	}
+	return Result{}, false
+}
+
+// fill gives free slots to the jobs whose turn it is. The caller holds r.mu.
+func (r *Runner) fill() {
+	for r.free > 0 {
+		w := r.queue.pop()
+		if w == nil {
+			return
+		}
+		r.free--
+		go r.work(w)
+	}
+}
+
+func (r *Runner) work(w *work) {
+	result := Result{}
+	outputs, err := w.app.run(w.ctx, w.Job)
+	switch {
+	case context.Cause(w.ctx) == errCancelled:
+		result = Result{Cancelled: true, Reason: "cancelled"}
+	case err != nil:
+		r.log.Info("application failed", "application", w.Application, "task", w.Task, "instance", w.Instance, "try", w.Try, "reason", err)
+		result = failure("%s", err)
+	default:
+		result.Outputs = outputs
+	}
+	r.mu.Lock()
+	r.free++
+	r.fill()
+	r.mu.Unlock()
+	r.end(w, result)
+}
+
+// end answers a job, unless it was answered before.
+func (r *Runner) end(w *work, result Result) {
+	r.mu.Lock()
+	first := r.jobs[w.Key] == w
+	if first {
+		delete(r.jobs, w.Key)
+	}
+	r.mu.Unlock()
+	if first {
+		w.cancel(nil)
+		w.done(result)
+		r.all.Done()
+	}
+}
+
+// Cancel cuts a job short; its done gets a Cancelled result from another
+// goroutine, once its processes have ended. An unknown key is no mistake: the
+// job may just have ended.
+func (r *Runner) Cancel(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.jobs[key]; w != nil {
+		r.cancel(w)
+	}
+}
+
+// cancel cuts w short wherever it stands. The caller holds r.mu.
+func (r *Runner) cancel(w *work) {
+	w.cancel(errCancelled)
+	if r.queue.remove(w) || (w.timer != nil && w.timer.Stop()) {
+		go r.end(w, Result{Cancelled: true, Reason: "cancelled"})
+	}
+}
+
+// Close cuts every job short and returns when all have been answered.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	r.closed = true
+	for _, w := range r.jobs {
+		r.cancel(w)
+	}
+	r.mu.Unlock()
+	r.all.Wait()
+}
+
+func failure(format string, args ...any) Result {
+	return Result{Failed: true, Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,55 @@
+package runner
+
+import "slices"
+
+// turns is a queue in which instances take turns, so that one with a thousand
+// ready tasks does not keep another's single task waiting. Inside an instance
+// the order is that of arrival. Its length is bounded by the node's limit of
+// instances.
+type turns struct {
+	order   []string           // instances that wait, the next one first
+	waiting map[string][]*work // by instance, never empty
+}
+
+func (t *turns) push(w *work) {
+	if t.waiting == nil {
+		t.waiting = make(map[string][]*work)
+	}
+	if len(t.waiting[w.Instance]) == 0 {
+		t.order = append(t.order, w.Instance)
+	}
+	t.waiting[w.Instance] = append(t.waiting[w.Instance], w)
+}
+
+// pop returns the job whose turn it is, or nil.
+func (t *turns) pop() *work {
+	if len(t.order) == 0 {
+		return nil
+	}
+	instance := t.order[0]
+	t.order = t.order[1:]
+	w := t.waiting[instance][0]
+	if rest := t.waiting[instance][1:]; len(rest) > 0 {
+		t.waiting[instance] = rest
+		t.order = append(t.order, instance)
+	} else {
+		delete(t.waiting, instance)
+	}
+	return w
+}
+
+// remove takes w out and tells whether it was waiting.
+func (t *turns) remove(w *work) bool {
+	line := t.waiting[w.Instance]
+	i := slices.Index(line, w)
+	if i < 0 {
+		return false
+	}
+	if line = slices.Delete(line, i, i+1); len(line) > 0 {
+		t.waiting[w.Instance] = line
+		return true
+	}
+	delete(t.waiting, w.Instance)
+	t.order = slices.DeleteFunc(t.order, func(s string) bool { return s == w.Instance })
+	return true
+}

@@ -10,7 +10,10 @@ type Definition struct {
 	Doc          string
 	Data         []DataDecl
 	Applications []ApplicationDecl
-	Tasks        []*Task // in the order written; models are already merged in
+	// Tasks, like Data, Applications and Partitions, are in the order written,
+	// with their models merged in. The order is for display: it is not part of
+	// the definition's identity, so no state may depend on it (see TopoOrder).
+	Tasks        []*Task
 	Partitions   []PartitionDecl
 	Final        *Expr // nil: the default end
 	Initial      *Expr // nil: anything may start
@@ -23,6 +26,8 @@ type Definition struct {
 	Transfer     time.Duration
 
 	index     map[TaskName]*Task
+	links     links
+	features  []FeatureUse
 	canonical []byte
 	hash      Hash
 }
@@ -109,9 +114,10 @@ type Task struct {
 	Type  TaskType
 	// Rule is after and when together; nil: ready at start.
 	Rule *Rule
-	// After and When keep what was written, for display and the canonical form.
+	// After and When keep what was written, for display.
 	After []TaskName
 	When  string
+	when  string // in its canonical spelling
 
 	Application     ApplicationName // automatic without one: noop
 	With            With
@@ -130,7 +136,7 @@ type Task struct {
 	Warnings        []time.Duration
 	Transfer        time.Duration
 	Priority        int
-	Urgency         float64 // 0: the default, 0.8
+	Urgency         float64 // more than 0, at most 1; DefaultUrgency unless written
 	Suitability     map[string]float64
 	Duration        time.Duration
 	Offline         bool

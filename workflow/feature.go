@@ -1,0 +1,77 @@
+package workflow
+
+import (
+	"cmp"
+	"slices"
+)
+
+// FeatureUse is a part of the language that a definition uses, and where. A
+// node that does not have its behaviour must refuse to start the definition
+// rather than ignore it.
+type FeatureUse struct {
+	Feature string   // a key such as "time-to-wait", or "key: value"
+	Task    TaskName // empty: the whole definition
+	Line    int      // in the text that was parsed
+}
+
+// FeatureAge is the use of instance.age in a rule, which no key shows.
+const FeatureAge = "instance.age"
+
+// Features lists the parts of the language that d uses beyond names, order and
+// display, in the order of the text.
+func Features(d *Definition) []FeatureUse { return slices.Clone(d.features) }
+
+// Keys whose mere presence is a feature. The others say nothing (doc), are part
+// of every workflow (after, when, application, with, in, out, data), or are
+// listed by their value.
+var (
+	definitionFeatures = []string{"final", "initial", "constraints", "creator-role", "responsible", "distribution", "warnings", "transfer"}
+	taskFeatures       = []string{
+		"uses", "role", "needs", "timeout", "time-to-wait", "retries", "compensate", "reconcile", "deadline", "warnings", "transfer",
+		"priority", "urgency", "suitability", "duration", "offline", "repeat", "produces",
+	}
+)
+
+func (r *reader) features() []FeatureUse {
+	var out []FeatureUse
+	add := func(t TaskName, n *node, feature string) {
+		if n != nil {
+			out = append(out, FeatureUse{feature, t, n.line})
+		}
+	}
+	d := r.def
+	for _, key := range definitionFeatures {
+		if n := r.written(d, key); n != nil && !n.isNull() {
+			add("", n, key)
+		}
+	}
+	if d.Coordination == Orchestration {
+		add("", r.written(d, "coordination"), "coordination: orchestration")
+	}
+	for _, t := range d.Tasks {
+		r.taskFeatures(t, add)
+	}
+	slices.SortStableFunc(out, func(a, b FeatureUse) int { return cmp.Compare(a.Line, b.Line) })
+	return out
+}
+
+func (r *reader) taskFeatures(t *Task, add func(TaskName, *node, string)) {
+	for _, key := range taskFeatures {
+		n := r.written(t, key)
+		if n == nil || n.isNull() || n.value == false || key == "time-to-wait" && t.TimeToWait == 0 {
+			continue
+		}
+		add(t.Name, n, key)
+	}
+	if t.Type != Automatic {
+		add(t.Name, r.written(t, "type"), "type: "+string(t.Type))
+	}
+	if t.OnFailure != FailBlock {
+		add(t.Name, r.contingencyNode(t), "on-failure: "+string(t.OnFailure))
+	}
+	aged := false
+	t.Rule.Terms(func(leaf *Rule) { aged = aged || leaf.Op == OpData && len(leaf.Data.ages) > 0 })
+	if aged {
+		add(t.Name, r.written(t, "when"), FeatureAge)
+	}
+}

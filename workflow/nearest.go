@@ -1,0 +1,70 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+)
+
+// didYouMean is a hint that names the candidate nearest to word, or the empty
+// string when none is near. Of two equally near the first wins.
+func didYouMean(word string, candidates []string) string {
+	if best := nearest(word, candidates); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
+
+// nearest is the candidate within a third of word's length, at least one
+// change and at most three.
+func nearest(word string, candidates []string) string {
+	if len(word) > MaxName {
+		return ""
+	}
+	best, limit := "", min(3, max(1, len(word)/3))
+	for _, c := range candidates {
+		if c == word {
+			continue
+		}
+		if strings.EqualFold(c, word) {
+			return c
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d <= limit {
+			best, limit = c, d-1
+		}
+	}
+	return best
+}
+
+// distance is the Damerau-Levenshtein distance (insertion, deletion, change,
+// swap of neighbours), in bytes.
+func distance(a, b string) int {
+	if abs(len(a)-len(b)) > 3 {
+		return 4
+	}
+	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(b)]
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

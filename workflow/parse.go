@@ -1,0 +1,197 @@
+package workflow
+
+import "fmt"
+
+// Parse reads and checks a definition. File is its name in messages. A
+// definition with mistakes gives Errors with all of them; the result is then
+// nil.
+func Parse(file string, src []byte) (*Definition, error) {
+	pr := &problems{file: file}
+	r := &reader{
+		problems: pr, def: &Definition{},
+		places: map[any]map[string]*node{}, heads: map[any]*node{},
+	}
+	if root := readSource(src, pr); root != nil {
+		r.definition(root)
+	}
+	if len(pr.list) > 0 {
+		return nil, pr.list.sorted()
+	}
+	if err := r.def.seal(r); err != nil {
+		return nil, Errors{{File: file, Line: 1, Col: 1, Message: err.Error()}}
+	}
+	return r.def, nil
+}
+
+// definitionKeys are the keys at the top level.
+var definitionKeys = []key[Definition]{
+	{"workflow", func(r *reader, n *node, d *Definition) { d.Name = Name(r.name(n)) }},
+	{"version", func(r *reader, n *node, d *Definition) { d.Version = int(r.integer(n, 0, 1<<31-1)) }},
+	{"doc", func(r *reader, n *node, d *Definition) { d.Doc = r.text(n) }},
+	{"data", kept[Definition]},
+	{"applications", kept[Definition]},
+	{"models", kept[Definition]},
+	{"tasks", kept[Definition]},
+	{"partitions", kept[Definition]},
+	{"final", kept[Definition]},
+	{"initial", kept[Definition]},
+	{"constraints", kept[Definition]},
+	{"creator-role", func(r *reader, n *node, d *Definition) { d.CreatorRole = RoleName(r.name(n)) }},
+	{"responsible", func(r *reader, n *node, d *Definition) { d.Responsible = UserName(r.name(n)) }},
+	{"coordination", func(r *reader, n *node, d *Definition) { d.Coordination = oneOf(r, n, Choreography, Orchestration) }},
+	{"distribution", func(r *reader, n *node, d *Definition) { readMap(r, n, distributionKeys, &d.Distribution) }},
+	{"warnings", func(r *reader, n *node, d *Definition) { d.Warnings = r.warnings(n) }},
+	{"transfer", func(r *reader, n *node, d *Definition) { d.Transfer = r.span(n) }},
+}
+
+// definition reads everything, each part after those that it may mention.
+func (r *reader) definition(root *node) {
+	d := r.def
+	d.Coordination = Choreography
+	readMap(r, root, definitionKeys, d)
+	if root.kind != mapNode {
+		return
+	}
+	r.heads[d] = root
+	if r.written(d, "workflow") == nil {
+		r.on(root, "begin with workflow: NAME", "the definition has no name")
+	}
+	r.data()
+	r.applications()
+	r.tasks()
+	r.partitions()
+	if n := r.written(d, "final"); n != nil && !n.isNull() {
+		d.Final = r.condition(n)
+	}
+	if n := r.written(d, "initial"); n != nil && !n.isNull() {
+		d.Initial = r.condition(n)
+	}
+	r.constraints()
+	r.check()
+}
+
+// applications reads what applications need.
+func (r *reader) applications() {
+	n := r.written(r.def, "applications")
+	if n == nil || n.isNull() {
+		return
+	}
+	for _, e := range r.named(n, "applications") {
+		a := ApplicationDecl{Name: ApplicationName(e.key.text)}
+		if builtIn(a.Name) {
+			r.on(e.key, "choose another name", "%q is built in", a.Name)
+		}
+		readMap(r, e.value, applicationKeys, &a)
+		r.def.Applications = append(r.def.Applications, a)
+	}
+}
+
+func builtIn(a ApplicationName) bool {
+	return a == AppNoop || a == AppSleep || a == AppSet || a == AppFail
+}
+
+var applicationKeys = []key[ApplicationDecl]{
+	{"size", func(r *reader, n *node, a *ApplicationDecl) { a.Size = r.size(n) }},
+	{"os", func(r *reader, n *node, a *ApplicationDecl) { a.OS = r.text(n) }},
+	{"cpu", func(r *reader, n *node, a *ApplicationDecl) { a.CPU = r.text(n) }},
+	{"installer", func(r *reader, n *node, a *ApplicationDecl) { a.Installer = r.text(n) }},
+	{"hosts", func(r *reader, n *node, a *ApplicationDecl) { a.Hosts = names[string](r, n, (*reader).word) }},
+}
+
+// maxApplication bounds the size of an application: 1 TiB.
+const maxApplication = 1 << 40
+
+// size reads a number of bytes, or one with a unit: 12kB, 3MiB.
+func (r *reader) size(n *node) int64 {
+	if _, isInt := n.value.(int64); isInt {
+		return r.integer(n, 0, maxApplication)
+	}
+	bytes, err := parseSize(n.text)
+	if n.kind != scalarNode || err != nil {
+		r.on(n, "write bytes, or for example 340kB, 12MB, 3MiB", "%q is not a size", n.text)
+		return 0
+	}
+	return bytes
+}
+
+func parseSize(s string) (int64, error) {
+	var number float64
+	var unit string
+	if _, err := fmt.Sscanf(s, "%g%s", &number, &unit); err != nil {
+		return 0, err
+	}
+	factor, ok := map[string]float64{
+		"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+	}[unit]
+	if bytes := number * factor; ok && bytes >= 0 && bytes <= maxApplication {
+		return int64(bytes), nil
+	}
+	return 0, fmt.Errorf("%q is not a size", s)
+}
+
+// constraints reads the rules of integrity and of allocation.
+func (r *reader) constraints() {
+	n := r.written(r.def, "constraints")
+	if n == nil || n.isNull() {
+		return
+	}
+	if n.kind != listNode {
+		r.on(n, "write constraints: [{name: …, when: …}]", "want a list, have %s", n.what())
+		return
+	}
+	seen := map[string]bool{}
+	for _, item := range n.items {
+		c := &Constraint{}
+		readMap(r, item, constraintKeys, c)
+		r.heads[c] = item
+		r.checkConstraint(c)
+		if seen[c.Name] && c.Name != "" {
+			r.on(r.where(c, "name"), "", "there are two constraints named %q", c.Name)
+		}
+		seen[c.Name] = true
+		r.def.Constraints = append(r.def.Constraints, *c)
+	}
+}
+
+var constraintKeys = []key[Constraint]{
+	{"name", func(r *reader, n *node, c *Constraint) { c.Name = r.name(n) }},
+	{"when", func(r *reader, n *node, c *Constraint) { c.When = r.condition(n) }},
+	{"strict", func(r *reader, n *node, c *Constraint) { c.Strict = r.boolean(n) }},
+	{"violated", func(r *reader, n *node, c *Constraint) {
+		s := r.scope
+		s.decides, s.allocation = true, true
+		c.Violated = r.expression(n, s, boolType)
+	}},
+	{"penalty", func(r *reader, n *node, c *Constraint) { c.Penalty = r.number(n, 0, 1) }},
+}
+
+func (r *reader) checkConstraint(c *Constraint) {
+	has := func(key string) bool { return r.written(c, key) != nil }
+	switch {
+	case !has("name"):
+		r.on(r.head(c), "write name: NAME", "the constraint has no name")
+	case has("when") == has("violated"):
+		r.on(r.head(c), "when: for integrity of data, violated: for allocation", "a constraint has either when or violated")
+	case has("violated") && !has("penalty"):
+		r.on(r.head(c), "write penalty: 0..1; 1 forbids", "a constraint of allocation needs a penalty")
+	case has("when") && has("penalty"):
+		r.on(r.written(c, "penalty"), "leave it out", "penalty belongs to violated")
+	case has("violated") && has("strict"):
+		r.on(r.written(c, "strict"), "write penalty: 1", "strict belongs to when")
+	}
+}
+
+// Mechanisms of distribution (spec/aptitude.md), as they are spelled.
+var Mechanisms = []string{"Push", "Pull", "Typical", "Receptive", "Selective", "Sel-push", "Sel-push-10", "Sel-push-flowtime", "Sel-push-pull"}
+
+var distributionKeys = []key[Distribution]{
+	{"mechanism", func(r *reader, n *node, d *Distribution) { d.Mechanism = oneOf(r, n, Mechanisms...) }},
+	{"dispatching", func(r *reader, n *node, d *Distribution) { d.Dispatching = oneOf(r, n, "fifo", "spt", "edd") }},
+	{"notify", func(r *reader, n *node, d *Distribution) {
+		var err error
+		if d.Notify, d.NotifyN, err = ParseNotify(n.text); err != nil {
+			r.on(n, "", "%v", err)
+		}
+	}},
+}

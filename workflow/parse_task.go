@@ -1,0 +1,368 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The defaults of a task.
+const (
+	DefaultUrgency = 0.8
+	DefaultBackoff = time.Second
+	DefaultFactor  = 2.0
+	DefaultMax     = time.Minute
+	DefaultJitter  = 0.2
+)
+
+var taskKeys = []key[Task]{
+	{"doc", func(r *reader, n *node, t *Task) { t.Doc = r.text(n) }},
+	{"model", func(r *reader, n *node, t *Task) { t.Model = r.name(n) }},
+	{"after", func(r *reader, n *node, t *Task) { t.After = names[TaskName](r, n, (*reader).name) }},
+	{"when", func(r *reader, n *node, t *Task) { t.When = n.text }},
+	{"type", func(r *reader, n *node, t *Task) { t.Type = oneOf(r, n, Automatic, SemiAutomatic, Manual, SubWorkflow) }},
+	{"application", func(r *reader, n *node, t *Task) { t.Application = ApplicationName(r.word(n)) }},
+	{"with", kept[Task]},
+	{"uses", kept[Task]},
+	{"role", func(r *reader, n *node, t *Task) { t.Role = RoleName(r.name(n)) }},
+	{"needs", func(r *reader, n *node, t *Task) { t.Needs = names[Capability](r, n, (*reader).word) }},
+	{"in", func(r *reader, n *node, t *Task) { t.In = r.dataNames(n) }},
+	{"out", func(r *reader, n *node, t *Task) { t.Out = r.dataNames(n) }},
+	{"timeout", func(r *reader, n *node, t *Task) { t.Timeout = r.span(n) }},
+	{"time-to-wait", func(r *reader, n *node, t *Task) { t.TimeToWait = r.duration(n) }},
+	{"retries", func(r *reader, n *node, t *Task) { t.Retries = r.retries(n) }},
+	{"on-failure", func(r *reader, n *node, t *Task) { r.onFailure(n, t) }},
+	{"contingency", func(r *reader, n *node, t *Task) { t.Contingency = TaskName(r.name(n)) }},
+	{"compensate", kept[Task]},
+	{"reconcile", func(r *reader, n *node, t *Task) { t.Reconcile = oneOf(r, n, KeepFirst, KeepOriginal, KeepReplacement) }},
+	{"deadline", kept[Task]},
+	{"warnings", func(r *reader, n *node, t *Task) { t.Warnings = r.warnings(n) }},
+	{"transfer", func(r *reader, n *node, t *Task) { t.Transfer = r.span(n) }},
+	{"priority", func(r *reader, n *node, t *Task) { t.Priority = int(r.integer(n, -1_000_000, 1_000_000)) }},
+	{"urgency", func(r *reader, n *node, t *Task) { t.Urgency = r.number(n, 0, 1) }},
+	{"suitability", func(r *reader, n *node, t *Task) { t.Suitability = r.suitability(n) }},
+	{"duration", func(r *reader, n *node, t *Task) { t.Duration = r.span(n) }},
+	{"offline", func(r *reader, n *node, t *Task) { t.Offline = r.boolean(n) }},
+	{"repeat", func(r *reader, n *node, t *Task) { t.Repeat = r.boolean(n) }},
+	{"produces", func(r *reader, n *node, t *Task) { t.Produces = r.word(n) }},
+}
+
+// tasks reads the tasks: first their names, which any of them may mention,
+// then their keys, then what needs the whole task.
+func (r *reader) tasks() {
+	n := r.written(r.def, "tasks")
+	if n == nil || n.isNull() {
+		r.on(r.head(r.def), "write tasks: {a: {}}", "the definition has no tasks")
+		return
+	}
+	entries := r.named(n, "tasks")
+	if len(entries) > MaxTasks {
+		r.on(n, "cut it into sub-workflows", "there are %d tasks: at most %d are allowed", len(entries), MaxTasks)
+		return
+	}
+	if n.kind == mapNode && len(n.entries) == 0 {
+		r.on(n, "write tasks: {a: {}}", "the definition has no tasks")
+	}
+	r.def.index = make(map[TaskName]*Task, len(entries))
+	for _, e := range entries {
+		t := &Task{Name: TaskName(e.key.text), Type: Automatic, OnFailure: FailBlock, Reconcile: KeepFirst, Urgency: DefaultUrgency}
+		r.heads[t] = e.key
+		r.def.Tasks = append(r.def.Tasks, t)
+		r.def.index[t.Name] = t
+		r.scope.tasks = append(r.scope.tasks, e.key.text)
+	}
+	models := r.models()
+	for i, e := range entries {
+		t := r.def.Tasks[i]
+		readMap(r, r.merged(e.value, models), taskKeys, t)
+		r.finishTask(t)
+	}
+	r.markContingencies()
+}
+
+// models checks the models, each as a task of its own, so that also those that
+// nobody takes are free of mistakes.
+func (r *reader) models() map[string]*node {
+	out := map[string]*node{}
+	n := r.written(r.def, "models")
+	if n == nil || n.isNull() {
+		return out
+	}
+	for _, e := range r.named(n, "models") {
+		out[e.key.text] = e.value
+		if e.value.isNull() {
+			continue
+		}
+		t := &Task{Type: Automatic}
+		r.heads[t] = e.key
+		readMap(r, e.value, taskKeys, t)
+		if m := r.written(t, "model"); m != nil {
+			r.on(m, "write out what it takes from there", "a model cannot take another model")
+		}
+		r.taskExpressions(t)
+	}
+	return out
+}
+
+// overrides are keys that together say one thing: a task that writes one of
+// them takes none of them from its model.
+var overrides = map[string]string{"contingency": "on-failure", "on-failure": "on-failure"}
+
+// merged is what a task writes together with what its model writes.
+func (r *reader) merged(n *node, models map[string]*node) *node {
+	if n.isNull() {
+		return &node{kind: mapNode, line: n.line, col: n.col}
+	}
+	taken := n.get("model")
+	if n.kind != mapNode || taken == nil {
+		return n
+	}
+	model, known := models[taken.text]
+	if !known {
+		var all []string
+		for name := range models {
+			all = append(all, name)
+		}
+		slices.Sort(all)
+		r.on(taken, didYouMean(taken.text, all), "there is no model %q", taken.text)
+		return n
+	}
+	own := map[string]bool{}
+	for _, e := range n.entries {
+		own[e.key.text], own[overrides[e.key.text]] = true, true
+	}
+	out := *n
+	out.entries = slices.Clone(n.entries)
+	for _, e := range model.entries {
+		if group := overrides[e.key.text]; !own[e.key.text] && (group == "" || !own[group]) && e.key.text != "model" {
+			out.entries = append(out.entries, e)
+		}
+	}
+	return &out
+}
+
+// finishTask reads what needs the whole task.
+func (r *reader) finishTask(t *Task) {
+	if t.Type == "" {
+		t.Type = Automatic // its mistake is reported
+	}
+	if t.Application == "" && t.Type == Automatic {
+		t.Application = AppNoop
+	}
+	if t.Contingency != "" {
+		if n := r.written(t, "on-failure"); n != nil && t.OnFailure != FailContingency {
+			r.on(n, "leave out one of the two", "on-failure: %s contradicts contingency: %s", t.OnFailure, t.Contingency)
+		}
+		t.OnFailure = FailContingency
+	}
+	for _, key := range []string{"after", "on-failure", "contingency"} {
+		r.taskNames(t, key)
+	}
+	r.taskExpressions(t)
+	r.checkTask(t)
+}
+
+// taskNames reports names of tasks that are not there.
+func (r *reader) taskNames(t *Task, key string) {
+	n := r.written(t, key)
+	if n == nil {
+		return
+	}
+	if key == "on-failure" {
+		if n = n.get("contingency"); n == nil {
+			return
+		}
+	}
+	for _, item := range n.list() {
+		if item.kind == scalarNode && ValidName(item.text) && r.def.Task(TaskName(item.text)) == nil {
+			r.on(item, didYouMean(item.text, r.scope.tasks), "there is no task %q", item.text)
+		}
+	}
+}
+
+// taskExpressions reads the parts of a task that mention data or tasks.
+func (r *reader) taskExpressions(t *Task) {
+	t.Rule = r.taskRule(t)
+	if n := r.written(t, "with"); n != nil && !n.isNull() {
+		t.With = r.with(n, t.Application)
+	}
+	if n := r.written(t, "uses"); n != nil && !n.isNull() {
+		t.Uses = r.uses(n)
+	}
+	if n := r.written(t, "compensate"); n != nil && !n.isNull() {
+		t.Compensate = r.compensate(n)
+	}
+	if n := r.written(t, "deadline"); n != nil && !n.isNull() {
+		t.Deadline = r.deadline(n)
+	}
+}
+
+// taskRule is nil also when the rule has a mistake: no further ones follow.
+func (r *reader) taskRule(t *Task) *Rule {
+	var after []TaskName
+	for _, name := range t.After {
+		if r.def.Task(name) != nil {
+			after = append(after, name)
+		}
+	}
+	n := r.written(t, "when")
+	if n == nil || n.isNull() {
+		return allOf(after, nil)
+	}
+	before := len(r.list)
+	var when *Rule
+	if tree := r.syntax(n); tree != nil {
+		s := r.scope
+		s.decides = true
+		when = (&ruler{scope: &s, fail: r.inside(n)}).rule(tree, false)
+		t.when = spell(tree)
+	}
+	if len(r.list) > before {
+		return nil
+	}
+	return allOf(after, when)
+}
+
+func (r *reader) dataNames(n *node) []DataName {
+	out := names[DataName](r, n, (*reader).word)
+	for _, item := range n.list() {
+		if item.kind == scalarNode && item.text != "" && r.scope.data[DataName(item.text)] == nil {
+			r.on(item, r.nearData(item.text), "there is no data %q", item.text)
+		}
+	}
+	return out
+}
+
+func (r *reader) nearData(name string) string {
+	var known []string
+	for n := range r.scope.data {
+		known = append(known, string(n))
+	}
+	slices.Sort(known)
+	if hint := didYouMean(name, known); hint != "" {
+		return hint
+	}
+	return "declare it under data:"
+}
+
+func (r *reader) warnings(n *node) []time.Duration {
+	var out []time.Duration
+	for _, item := range n.list() {
+		d := r.span(item)
+		if slices.Contains(out, d) {
+			r.on(item, "", "%s is there twice", item.text)
+			continue
+		}
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b time.Duration) int { return int(min(1, max(-1, b-a))) })
+	return out
+}
+
+// maxRetries bounds what one attempt may try.
+const maxRetries = 1000
+
+var retriesKeys = []key[Retries]{
+	{"times", func(r *reader, n *node, t *Retries) { t.Times = int(r.integer(n, 0, maxRetries)) }},
+	{"backoff", func(r *reader, n *node, t *Retries) { t.Backoff = r.duration(n) }},
+	{"factor", func(r *reader, n *node, t *Retries) { t.Factor = r.number(n, 1, 100) }},
+	{"max", func(r *reader, n *node, t *Retries) { t.Max = r.duration(n) }},
+	{"jitter", func(r *reader, n *node, t *Retries) { t.Jitter = r.number(n, 0, 1) }},
+}
+
+func (r *reader) retries(n *node) Retries {
+	t := &Retries{Backoff: DefaultBackoff, Factor: DefaultFactor, Max: DefaultMax, Jitter: DefaultJitter}
+	switch {
+	case n.kind == mapNode:
+		readMap(r, n, retriesKeys, t)
+		if r.written(t, "times") == nil {
+			r.on(n, "write times: N", "retries does not say how often")
+		}
+	default:
+		t.Times = int(r.integer(n, 0, maxRetries))
+	}
+	if t.Backoff > t.Max {
+		r.on(n, "raise max or lower backoff", "the backoff %s is longer than its max %s", FormatDuration(t.Backoff), FormatDuration(t.Max))
+	}
+	if t.Times == 0 {
+		return Retries{}
+	}
+	return *t
+}
+
+var onFailureKeys = []key[Task]{
+	{"contingency", func(r *reader, n *node, t *Task) { t.Contingency = TaskName(r.name(n)) }},
+}
+
+func (r *reader) onFailure(n *node, t *Task) {
+	if n.kind != mapNode {
+		t.OnFailure = oneOf(r, n, FailBlock, FailRelease)
+		return
+	}
+	var inner Task
+	readMap(r, n, onFailureKeys, &inner)
+	if inner.Contingency == "" {
+		if len(n.entries) == 0 {
+			r.on(n, "write on-failure: {contingency: TASK}", "on-failure names no contingency")
+		}
+		return
+	}
+	if t.Contingency != "" && t.Contingency != inner.Contingency {
+		r.on(n, "leave out one of the two", "on-failure and contingency name different tasks")
+	}
+	t.Contingency, t.OnFailure = inner.Contingency, FailContingency
+}
+
+func (r *reader) suitability(n *node) map[string]float64 {
+	if n.kind != mapNode {
+		r.on(n, "write suitability: {role, capability or partner: 0..1}", "want a mapping, have %s", n.what())
+		return nil
+	}
+	out := map[string]float64{}
+	for _, e := range r.unique(n) {
+		if who := r.word(e.key); who != "" {
+			out[who] = r.number(e.value, 0, 1)
+		}
+	}
+	return out
+}
+
+// deadline is a span, or an expression that gives a time.
+func (r *reader) deadline(n *node) *Deadline {
+	if d, err := ParseDuration(n.text); n.kind == scalarNode && err == nil {
+		if d == 0 {
+			r.on(n, "leave the key out for none", "the deadline must be more than zero")
+		}
+		return &Deadline{After: d}
+	}
+	if n.kind == scalarNode && strings.IndexFunc(n.text, func(c rune) bool { return c < '0' || c > '9' }) != 0 {
+		r.duration(n)
+		return nil
+	}
+	return &Deadline{Expr: r.expression(n, r.scope, timeType)}
+}
+
+// markContingencies finds the tasks that are only a contingency or only a
+// compensation: nothing but a failure or a reversal starts them.
+func (r *reader) markContingencies() {
+	for _, t := range r.def.Tasks {
+		names := []TaskName{t.Contingency}
+		if t.Compensate != nil {
+			names = append(names, t.Compensate.Task)
+		}
+		for _, name := range names {
+			if c := r.def.Task(name); c != nil && r.written(c, "after") == nil && r.written(c, "when") == nil {
+				c.ContingencyOnly = true
+			}
+		}
+	}
+}
+
+func joined[S ~string](words []S, sep string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = fmt.Sprint(w)
+	}
+	return strings.Join(out, sep)
+}

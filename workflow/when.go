@@ -1,0 +1,161 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// transitions are the functions that a rule may ask of tasks.
+var transitions = map[string]Transition{
+	"ready": BecameReady, "running": BecameRunning, "succeeded": BecameSucceeded, "failed": BecameFailed,
+}
+
+// ruler turns the syntax tree of a when into a rule: not is pushed down to the
+// leaves, and what speaks of no task becomes one leaf of data, as large as
+// possible.
+type ruler struct {
+	scope *scope
+	fail  func(offset int, hint, message string)
+}
+
+func (r *ruler) rule(n ast.Node, negated bool) *Rule {
+	if !mentionsTask(n) {
+		return r.data(n, negated)
+	}
+	switch n := n.(type) {
+	case *ast.UnaryNode:
+		if operatorName(n.Operator) == "not" {
+			return r.rule(n.Node, !negated)
+		}
+	case *ast.BinaryNode:
+		switch op := operatorName(n.Operator); op {
+		case "and", "or":
+			return r.junction(n, op, negated)
+		}
+	case *ast.CallNode:
+		if name, ok := transitionCall(n); ok {
+			return r.term(n, name, negated)
+		}
+	}
+	r.fail(firstTerm(n).Location().From, "take it out of the "+constructOf(n),
+		"ready(), running(), succeeded() and failed() may stand under and, or and not only")
+	return nil
+}
+
+func constructOf(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		return n.Operator
+	case *ast.ConditionalNode:
+		return "?:"
+	}
+	return "expression around it"
+}
+
+// junction flattens a chain of one operator.
+func (r *ruler) junction(n *ast.BinaryNode, op string, negated bool) *Rule {
+	out := &Rule{Op: OpAnd}
+	if (op == "or") != negated {
+		out.Op = OpOr
+	}
+	for _, side := range []ast.Node{n.Left, n.Right} {
+		arg := r.rule(side, negated)
+		switch {
+		case arg == nil:
+		case arg.Op == out.Op:
+			out.Args = append(out.Args, arg.Args...)
+		default:
+			out.Args = append(out.Args, arg)
+		}
+	}
+	return out
+}
+
+func (r *ruler) term(n *ast.CallNode, name string, negated bool) *Rule {
+	task, hint, ok := r.scope.taskArgument(name, n.Arguments)
+	if !ok {
+		at := ast.Node(n)
+		if len(n.Arguments) > 0 {
+			at = n.Arguments[0]
+		}
+		r.fail(at.Location().From, hint, fmt.Sprintf("%s() wants the name of a task", name))
+		return nil
+	}
+	return &Rule{Op: OpTask, Transition: transitions[name], Task: task, Negated: negated}
+}
+
+func (r *ruler) data(n ast.Node, negated bool) *Rule {
+	if negated {
+		not := &ast.UnaryNode{Operator: "not", Node: n}
+		not.SetLocation(n.Location())
+		n = not
+	}
+	e, op := r.scope.compile(spell(n), n, r.fail)
+	if op.typ != boolType && !op.typ.open() {
+		r.fail(n.Location().From, "compare it with something", fmt.Sprintf("a rule must be a boolean, this is a %s", op.typ))
+	}
+	return &Rule{Op: OpData, Data: e}
+}
+
+// transitionCall tells whether n is a call of ready, running, succeeded or failed.
+func transitionCall(n ast.Node) (string, bool) {
+	call, ok := n.(*ast.CallNode)
+	if !ok {
+		return "", false
+	}
+	callee, ok := call.Callee.(*ast.IdentifierNode)
+	return calleeName(callee, ok)
+}
+
+func calleeName(callee *ast.IdentifierNode, ok bool) (string, bool) {
+	if !ok || transitions[callee.Value] == "" {
+		return "", false
+	}
+	return callee.Value, true
+}
+
+func mentionsTask(n ast.Node) bool { return firstTerm(n) != nil }
+
+// firstTerm is the first task term inside n, or nil.
+func firstTerm(n ast.Node) ast.Node {
+	var found termFinder
+	ast.Walk(&n, &found)
+	return found.first
+}
+
+type termFinder struct{ first ast.Node }
+
+func (f *termFinder) Visit(n *ast.Node) {
+	if _, ok := transitionCall(*n); ok && f.first == nil {
+		f.first = *n
+	}
+}
+
+// allOf is the rule that all tasks have succeeded, and the rest holds.
+func allOf(after []TaskName, rest *Rule) *Rule {
+	names := map[TaskName]bool{}
+	for _, t := range after {
+		names[t] = true
+	}
+	out := &Rule{Op: OpAnd}
+	for _, t := range slices.Sorted(maps.Keys(names)) {
+		out.Args = append(out.Args, &Rule{Op: OpTask, Transition: BecameSucceeded, Task: t})
+	}
+	switch {
+	case rest == nil:
+	case rest.Op == OpAnd:
+		out.Args = append(out.Args, rest.Args...)
+	default:
+		out.Args = append(out.Args, rest)
+	}
+	switch len(out.Args) {
+	case 0:
+		return nil
+	case 1:
+		return out.Args[0]
+	}
+	return out
+}

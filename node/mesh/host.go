@@ -1,0 +1,112 @@
+package mesh
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	tls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/libp2p/go-libp2p/x/rate"
+)
+
+// newHost makes the libp2p host: QUIC and TCP only, no DHT, no relay. The
+// black-hole detectors are off: they would stop UDP or IPv6 for a node that dials
+// partners who are away. libp2p's own ping is off: control.go has one.
+func newHost(c Config) (host.Host, error) {
+	key, err := privateKey(c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("mesh: the key cannot be used: %w", err)
+	}
+	resources, err := resourceManager(c.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("mesh: resource limits: %w", err)
+	}
+	connections, err := connmgr.NewConnManager(c.Limits.Connections*3/4, c.Limits.Connections, connmgr.WithGracePeriod(c.Limits.HelloTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("mesh: connection limits: %w", err)
+	}
+	h, err := libp2p.New(
+		libp2p.Identity(key),
+		libp2p.UserAgent(userAgent),
+		libp2p.ListenAddrStrings(c.Listen...),
+		libp2p.Transport(quic.NewTransport),
+		libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.Security(noise.ID, noise.New),
+		libp2p.Security(tls.ID, tls.New),
+		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
+		libp2p.ResourceManager(resources),
+		libp2p.ConnectionManager(connections),
+		libp2p.DisableRelay(),
+		libp2p.DisableMetrics(),
+		libp2p.Ping(false),
+		libp2p.UDPBlackHoleSuccessCounter(nil),
+		libp2p.IPv6BlackHoleSuccessCounter(nil),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("mesh: cannot listen on %q: %w", c.Listen, err)
+	}
+	return h, nil
+}
+
+// connectionsPerPeer leaves room for a live connection, stale ones, and the
+// parallel attempts of one dial.
+const connectionsPerPeer = 8
+
+// resourceManager has explicit limits, the same on every machine. Addresses are
+// not limited more than the whole: a team often shares one address.
+func resourceManager(l Limits) (network.ResourceManager, error) {
+	streams := rcmgr.LimitVal(l.Connections * 4)
+	perPeer := rcmgr.LimitVal(l.StreamsPerPeer)
+	conns := rcmgr.LimitVal(l.Connections)
+	limits := rcmgr.PartialLimitConfig{
+		System: rcmgr.ResourceLimits{
+			Conns: conns, ConnsInbound: conns, ConnsOutbound: conns, FD: conns,
+			Streams: 2 * streams, StreamsInbound: streams, StreamsOutbound: streams,
+			Memory: rcmgr.LimitVal64(l.Memory),
+		},
+		Transient: rcmgr.ResourceLimits{
+			Conns: conns / 2, ConnsInbound: conns / 4, ConnsOutbound: conns / 2, FD: conns / 2,
+			Streams: streams / 2, StreamsInbound: streams / 4, StreamsOutbound: streams / 2,
+			Memory: rcmgr.LimitVal64(l.Memory / 4),
+		},
+		PeerDefault: rcmgr.ResourceLimits{
+			Conns: connectionsPerPeer, ConnsInbound: connectionsPerPeer, ConnsOutbound: connectionsPerPeer, FD: connectionsPerPeer,
+			Streams: 2 * perPeer, StreamsInbound: perPeer, StreamsOutbound: perPeer,
+			Memory: rcmgr.LimitVal64(l.Memory / 2),
+		},
+		ProtocolDefault: rcmgr.ResourceLimits{Streams: 2 * streams, StreamsInbound: streams, StreamsOutbound: streams},
+		Protocol: map[protocol.ID]rcmgr.ResourceLimits{
+			helloProtocol:  {Streams: 2 * streams, StreamsInbound: streams, StreamsOutbound: streams},
+			framesProtocol: {Streams: 2 * streams, StreamsInbound: streams, StreamsOutbound: streams},
+		},
+	}
+	return rcmgr.NewResourceManager(
+		rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.Scale(l.Memory, l.Connections))),
+		rcmgr.WithMetricsDisabled(),
+		rcmgr.WithLimitPerSubnet(
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: l.Connections}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: l.Connections}},
+		),
+		rcmgr.WithConnRateLimiters(connectionRate(l)),
+	)
+}
+
+// connectionRate lets a whole team connect at one moment from one address, and
+// slows down an address that goes on making connections.
+func connectionRate(l Limits) *rate.Limiter {
+	perSubnet := rate.Limit{RPS: 10, Burst: l.Connections}
+	return &rate.Limiter{SubnetRateLimiter: rate.SubnetLimiter{
+		IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: perSubnet}},
+		IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: perSubnet}},
+		GracePeriod:      time.Minute,
+	}}
+}

@@ -1,0 +1,204 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/multiformats/go-multistream"
+)
+
+// link is one connection. It is born when libp2p reports the connection, settled
+// when the hello is over (admitted or not), and done when it was cut or lost.
+type link struct {
+	mesh    *Mesh
+	conn    network.Conn
+	partner *partner
+
+	begun   atomic.Bool   // a hello has begun
+	settled chan struct{} // closed when the hello is over
+	refusal error         // why we are not connected with a member; set before settled
+	boot    uint64        // the other's boot counter; set before settled
+	done    chan struct{} // closed when the link has ended
+	cutting sync.Once
+
+	// Guarded by mesh.mu.
+	gone      bool // libp2p said that the connection has ended
+	member    bool // it is in partner.admitted
+	receiving bool // the partner has a frames stream on it
+
+	frames  sync.Mutex    // held by the stream whose frames are being handled
+	control controlWriter // the hello stream, once settled
+	probe   chan struct{} // capacity 1: ping now
+	heard   atomic.Int64  // when the other was heard of last (mesh.now)
+	rtt     atomic.Int64
+	faults  atomic.Int32
+}
+
+// connected is called by libp2p for each new connection, before its streams.
+func (m *Mesh) connected(c network.Conn) {
+	l := &link{mesh: m, conn: c, settled: make(chan struct{}), done: make(chan struct{}), probe: make(chan struct{}, 1)}
+	l.hear()
+	m.mu.Lock()
+	if m.closed || m.links[c.ID()] != nil {
+		m.mu.Unlock()
+		return
+	}
+	l.partner = m.partnerLocked(c.RemotePeer())
+	l.partner.links++
+	m.links[c.ID()] = l
+	tooMany := l.partner.wanted == nil && m.strangersLocked() > m.limits.Strangers
+	if c.Stat().Direction == network.DirOutbound {
+		m.spawnLocked(l.greet)
+	}
+	m.mu.Unlock()
+	if tooMany {
+		l.cutFor(ReasonTooMany)
+	}
+	m.spawn(l.expectHello)
+}
+
+// strangersLocked counts the connections of those who are not, or not yet,
+// admitted.
+func (m *Mesh) strangersLocked() int {
+	n := 0
+	for _, l := range m.links {
+		if !l.member {
+			n++
+		}
+	}
+	return n
+}
+
+// disconnected is called by libp2p when a connection has ended.
+func (m *Mesh) disconnected(c network.Conn) {
+	m.mu.Lock()
+	l := m.links[c.ID()]
+	if l == nil {
+		m.mu.Unlock()
+		return
+	}
+	delete(m.links, c.ID())
+	l.gone = true
+	p := l.partner
+	p.links--
+	p.removeLocked(l)
+	if p.wanted != nil {
+		p.wanted.look()
+	}
+	m.forgetLocked(p)
+	m.mu.Unlock()
+	l.cut()
+}
+
+// linkOf is the link of a connection, nil if it has ended.
+func (m *Mesh) linkOf(c network.Conn) *link {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.links[c.ID()]
+}
+
+// cut ends the link: nothing more is handed over from it, and the connection is
+// closed.
+func (l *link) cut() {
+	l.cutting.Do(func() {
+		close(l.done)
+		go l.conn.Close() // may wait for the network
+		go l.wakeReceivers()
+	})
+}
+
+// wakeReceivers lets those who wait for OnUp see that the link has ended.
+func (l *link) wakeReceivers() {
+	l.partner.handling.Lock()
+	defer l.partner.handling.Unlock()
+	l.partner.changed.Broadcast()
+}
+
+func (l *link) cutFor(r Reason) {
+	if l.ended() {
+		return
+	}
+	l.mesh.counters.refuse(r)
+	l.mesh.cfg.Logger.Info("connection cut", "partner", l.partner.id, "address", l.conn.RemoteMultiaddr().String(), "reason", string(r))
+	l.cut()
+}
+
+func (l *link) ended() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// fault counts a violation and cuts the link if there were too many.
+func (l *link) fault(r Reason) {
+	l.mesh.counters.refuse(r)
+	if int(l.faults.Add(1)) >= l.mesh.limits.Faults {
+		l.cutFor(ReasonFaults)
+	}
+}
+
+// hear notes a sign of life.
+func (l *link) hear() { l.heard.Store(int64(l.mesh.now())) }
+
+func (l *link) roundTrip() time.Duration { return time.Duration(l.rtt.Load()) }
+
+// isSettled tells whether the hello is over.
+func (l *link) isSettled() bool {
+	select {
+	case <-l.settled:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for the end of a hello and returns the refusal, if any.
+func (l *link) wait(ctx context.Context) error {
+	select {
+	case <-l.settled:
+		return l.refusal
+	case <-l.done:
+		return fmt.Errorf("the connection ended before the hello was over")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// open opens a stream on this very connection. (A host's NewStream takes the
+// connection with the most streams, which may be the dead one.)
+func (l *link) open(ctx context.Context, proto protocol.ID) (network.Stream, error) {
+	s, err := l.conn.NewStream(network.WithAllowLimitedConn(ctx, string(proto)))
+	if err != nil {
+		return nil, err
+	}
+	if err := l.negotiate(ctx, s, proto); err != nil {
+		s.Reset()
+		return nil, fmt.Errorf("protocol %s: %w", proto, err)
+	}
+	return s, nil
+}
+
+func (l *link) negotiate(ctx context.Context, s network.Stream, proto protocol.ID) error {
+	if err := s.SetProtocol(proto); err != nil {
+		return err
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(l.mesh.limits.HelloTimeout)
+	}
+	if err := s.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if err := multistream.SelectProtoOrFail(proto, s); err != nil {
+		return err
+	}
+	return s.SetDeadline(time.Time{})
+}

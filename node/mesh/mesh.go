@@ -1,0 +1,187 @@
+package mesh
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Mesh is this node's end of its connections. Its methods may be called from any
+// goroutine.
+type Mesh struct {
+	cfg      Config
+	limits   Limits
+	id       workflow.PartnerID
+	host     host.Host
+	counters *counters
+	requests chan struct{} // a token per request being handled
+	born     time.Time     // monotonic times are counted from here
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup // our goroutines
+
+	// mu guards what follows and the fields of partner and link that say so. It is
+	// never held while calling out.
+	mu       sync.RWMutex
+	closed   bool
+	partners map[peer.ID]*partner
+	links    map[string]*link // by connection ID
+
+	own []string // own addresses as of the last look; watchAddrs' alone
+}
+
+// New starts a mesh node: it listens, and answers who connects.
+func New(cfg Config) (*Mesh, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	h, err := newHost(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mesh{
+		cfg: cfg, limits: cfg.Limits, id: partnerID(h.ID()), host: h,
+		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
+		partners: map[peer.ID]*partner{}, links: map[string]*link{},
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.own = m.Addrs()
+	h.SetStreamHandler(helloProtocol, m.acceptHello)
+	h.SetStreamHandler(framesProtocol, m.acceptFrames)
+	h.Network().Notify(&network.NotifyBundle{
+		ConnectedF:    func(_ network.Network, c network.Conn) { m.connected(c) },
+		DisconnectedF: func(_ network.Network, c network.Conn) { m.disconnected(c) },
+	})
+	for _, c := range h.Network().Conns() { // those that came before Notify
+		m.connected(c)
+		if c.IsClosed() {
+			m.disconnected(c)
+		}
+	}
+	m.spawn(m.watchAddrs)
+	return m, nil
+}
+
+// Close cuts all connections and waits until the handler was told and nothing
+// runs any more.
+func (m *Mesh) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.cancel()
+	err := m.host.Close()
+	for _, l := range m.allLinks() {
+		l.cut()
+	}
+	m.work.Wait()
+	return err
+}
+
+// spawn runs f in a goroutine that Close waits for. After Close it does nothing.
+func (m *Mesh) spawn(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spawnLocked(f)
+}
+
+func (m *Mesh) spawnLocked(f func()) {
+	if !m.closed {
+		m.work.Go(f)
+	}
+}
+
+// now is the monotonic time since the mesh was made.
+func (m *Mesh) now() time.Duration { return time.Since(m.born) }
+
+// ID is this node's partner ID.
+func (m *Mesh) ID() workflow.PartnerID { return m.id }
+
+// Counters are totals since New.
+func (m *Mesh) Counters() Counters { return m.counters.read() }
+
+// Send queues a frame of 1 to Limits.Frame bytes for a connected partner. The
+// frame must not be changed afterwards. It never waits: ErrNotConnected until
+// OnUp, ErrQueueFull when the partner is too slow.
+func (m *Mesh) Send(p workflow.PartnerID, frame []byte) error {
+	if len(frame) == 0 || len(frame) > m.limits.Frame {
+		return fmt.Errorf("mesh: %w: %d bytes, 1 to %d are possible", ErrFrameSize, len(frame), m.limits.Frame)
+	}
+	id, err := peerID(p)
+	if err != nil {
+		return err
+	}
+	m.mu.RLock()
+	to := m.partners[id]
+	m.mu.RUnlock()
+	if to == nil {
+		return fmt.Errorf("mesh: %s: %w", p, ErrNotConnected)
+	}
+	if err := to.queue.put(frame); err != nil {
+		if err != ErrNotConnected {
+			m.counters.refuse(ReasonQueueFull)
+		}
+		return fmt.Errorf("mesh: %s: %w", p, err)
+	}
+	return nil
+}
+
+// ClosePeer cuts all connections with p. It does not keep p from connecting again:
+// Admit does that. Frames of p are not handed over after it returns, except one
+// that the handler may be working on.
+func (m *Mesh) ClosePeer(p workflow.PartnerID) {
+	for _, l := range m.allLinks() {
+		if l.partner.id == p {
+			l.cut()
+		}
+	}
+}
+
+func (m *Mesh) allLinks() []*link {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := make([]*link, 0, len(m.links))
+	for _, l := range m.links {
+		all = append(all, l)
+	}
+	return all
+}
+
+// PeerInfo describes a connected partner.
+type PeerInfo struct {
+	ID workflow.PartnerID
+	// Addr is the multiaddr at the other end of the connection that is sent on.
+	Addr  string
+	Since time.Time
+	// RTT is the last measured round trip, 0 if not yet measured.
+	RTT time.Duration
+	// Boot is the partner's boot counter.
+	Boot                    uint64
+	FramesIn, FramesOut     uint64
+	BytesIn, BytesOut       uint64
+	QueueFrames, QueueBytes int
+}
+
+// Peers are the connected partners, ordered by ID.
+func (m *Mesh) Peers() []PeerInfo {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var all []PeerInfo
+	for _, p := range m.partners {
+		if p.current != nil {
+			all = append(all, p.info())
+		}
+	}
+	slices.SortFunc(all, func(a, b PeerInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}

@@ -1,0 +1,176 @@
+package mesh
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A request is a stream of its own: a frame there, and back a byte that says
+// whether it went well and a frame with the response or the error's text.
+const (
+	answerOK    = 0
+	answerError = 1
+)
+
+// RequestError is what the other side's handler returned.
+type RequestError struct {
+	// Text is at most 256 bytes, printable.
+	Text string
+}
+
+func (e *RequestError) Error() string { return e.Text }
+
+// Request asks p and waits for the answer: over the connection that exists, or
+// over one made from addrs and the address book. The other need not have admitted
+// us if its handler is open to strangers. An error of the other's handler is a
+// *RequestError.
+func (m *Mesh) Request(ctx context.Context, p workflow.PartnerID, addrs []string, proto string, req []byte) ([]byte, error) {
+	if len(req) > m.limits.Frame-1 {
+		return nil, fmt.Errorf("mesh: a request of %d bytes, at most %d are possible", len(req), m.limits.Frame-1)
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.limits.RequestTimeout)
+	defer cancel()
+	l, err := m.linkFor(ctx, p, addrs)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.open(ctx, protocol.ID(proto))
+	if err != nil {
+		return nil, fmt.Errorf("mesh: cannot ask %s: %w", p, err)
+	}
+	defer s.Reset()
+	resp, err := exchange(ctx, s, req, m.limits.Frame)
+	if err != nil {
+		return nil, fmt.Errorf("mesh: asking %s for %s: %w", p, proto, err)
+	}
+	return resp, nil
+}
+
+// linkFor returns a link on which the hello is over, whatever its outcome.
+func (m *Mesh) linkFor(ctx context.Context, p workflow.PartnerID, addrs []string) (*link, error) {
+	id, err := peerID(p)
+	if err != nil {
+		return nil, err
+	}
+	given, bad := parseAddrs(addrs, m.limits.Addresses)
+	m.mu.Lock()
+	if m.closed || id == m.host.ID() {
+		m.mu.Unlock()
+		return nil, fmt.Errorf("mesh: %s: %w", p, ErrNotConnected)
+	}
+	to := m.partnerLocked(id)
+	known := append(append([]ma.Multiaddr{}, given...), to.addrs...)
+	m.forgetLocked(to)
+	m.mu.Unlock()
+	l, err := m.dial(ctx, to, known)
+	if err != nil {
+		return nil, errors.Join(err, bad)
+	}
+	var refused *RefusedError
+	if err := l.wait(ctx); err != nil && !errors.As(err, &refused) {
+		return nil, fmt.Errorf("mesh: no hello with %s: %w", p, err)
+	}
+	return l, nil
+}
+
+// exchange is the asking side of a request. The context's end resets the stream.
+func exchange(ctx context.Context, s network.Stream, req []byte, limit int) ([]byte, error) {
+	defer context.AfterFunc(ctx, func() { s.Reset() })()
+	answer, err := ask(s, req, limit)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return answer, err
+}
+
+func ask(s network.Stream, req []byte, limit int) ([]byte, error) {
+	if err := write(s, append([]byte{answerOK}, req...)); err != nil {
+		return nil, err
+	}
+	// An error here is harmless: the other may have answered and gone already.
+	_ = s.CloseWrite()
+	answer, err := readFrame(bufio.NewReader(s), limit)
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return readAnswer(answer)
+}
+
+func readAnswer(answer []byte) ([]byte, error) {
+	switch {
+	case answer[0] == answerOK:
+		return answer[1:], nil
+	case answer[0] == answerError && len(answer) <= 1+maxReason:
+		return nil, &RequestError{Text: printable(answer[1:])}
+	}
+	return nil, fmt.Errorf("%w answer", errMalformed)
+}
+
+// HandleRequest answers requests under a protocol ID ("/mutirao/join/1.0.0"). With
+// openToStrangers those who were not admitted may ask, too. fn may be called from
+// many goroutines, at most Limits.Requests at a time; of its error the other side
+// gets the first 256 bytes.
+func (m *Mesh) HandleRequest(proto string, openToStrangers bool, fn func(peer workflow.PartnerID, req []byte) ([]byte, error)) {
+	m.host.SetStreamHandler(protocol.ID(proto), func(s network.Stream) {
+		l := m.linkOf(s.Conn())
+		if l == nil || !l.permits(openToStrangers) {
+			s.Reset()
+			return
+		}
+		select {
+		case m.requests <- struct{}{}:
+		default:
+			m.counters.refuse(ReasonTooMany)
+			s.Reset()
+			return
+		}
+		m.spawn(func() {
+			defer func() { <-m.requests }()
+			if err := l.answer(s, fn); err != nil {
+				s.Reset()
+				return
+			}
+			s.Close()
+		})
+	})
+}
+
+// answer is the answering side of a request.
+func (l *link) answer(s network.Stream, fn func(workflow.PartnerID, []byte) ([]byte, error)) error {
+	limits := l.mesh.limits
+	if err := s.SetDeadline(time.Now().Add(limits.RequestTimeout)); err != nil {
+		return err
+	}
+	req, err := readFrame(bufio.NewReader(s), limits.Frame)
+	if err != nil {
+		if errors.Is(err, errMalformed) {
+			l.fault(ReasonMalformed)
+		}
+		return err
+	}
+	if req[0] != answerOK {
+		l.fault(ReasonMalformed)
+		return errMalformed
+	}
+	resp, err := fn(l.partner.id, req[1:])
+	if err == nil && len(resp) > limits.Frame-1 {
+		err = fmt.Errorf("the answer has %d bytes, at most %d are possible", len(resp), limits.Frame-1)
+	}
+	if err != nil {
+		return write(s, append([]byte{answerError}, truncate(err.Error())...))
+	}
+	return write(s, append([]byte{answerOK}, resp...))
+}

@@ -1,0 +1,174 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+)
+
+// coalesce is how much is written at once, where enough frames wait.
+const coalesce = 64 << 10
+
+var writeBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, coalesce+coalesce/2)
+	return &b
+}}
+
+// sendLoop sends over one link after the other until none is left.
+func (p *partner) sendLoop() {
+	for {
+		p.mesh.mu.Lock()
+		l := p.pickLocked()
+		if l == nil || p.mesh.closed {
+			p.sending = false
+			p.mesh.forgetLocked(p)
+			p.mesh.mu.Unlock()
+			return
+		}
+		p.mesh.mu.Unlock()
+		p.sendOver(l)
+	}
+}
+
+// sendOver sends over one link until its stream breaks or it ends. A stream that
+// breaks while the link lives is a fault, so this ends.
+func (p *partner) sendOver(l *link) {
+	ctx, cancel := context.WithTimeout(p.mesh.ctx, p.mesh.limits.HelloTimeout)
+	defer cancel()
+	s, err := l.open(ctx, framesProtocol)
+	if err != nil {
+		p.broken(l, err)
+		return
+	}
+	p.begin(l)
+	err = p.writeFrames(s, untilClosed(s))
+	s.Reset()
+	p.end()
+	p.broken(l, err)
+}
+
+// broken waits for the end of a link that has lost its connection, or counts a
+// fault against one that has not.
+func (p *partner) broken(l *link, err error) {
+	if l.conn.IsClosed() || p.mesh.ctx.Err() != nil {
+		l.cut()
+	}
+	if !l.ended() {
+		p.mesh.cfg.Logger.Debug("frames stream broken", "partner", p.id, "error", err)
+		l.fault(ReasonFaults)
+		pause(p.mesh.ctx, p.mesh.limits.BackoffMin)
+	}
+	p.mesh.drop(l)
+}
+
+// drop removes a link that has ended from those that can be sent on, before libp2p
+// reports its end.
+func (m *Mesh) drop(l *link) {
+	if !l.ended() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.partner.removeLocked(l)
+}
+
+// untilClosed returns a channel that is closed when the other side ends the
+// stream, on which it never writes.
+func untilClosed(s network.Stream) <-chan struct{} {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		var b [1]byte
+		s.Read(b[:])
+	}()
+	return closed
+}
+
+var errStreamClosed = errors.New("the partner closed the stream")
+
+// writeFrames writes what is queued until the stream ends.
+func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
+	w := deadlineWriter{s, p.mesh.limits.WriteTimeout}
+	var batch [][]byte
+	for {
+		select {
+		case <-closed:
+			return errStreamClosed
+		case <-p.queue.filled:
+		}
+		for batch = p.queue.take(batch); len(batch) > 0; batch = p.queue.take(batch) {
+			bytes, err := writeBatch(w, batch)
+			if err != nil {
+				return err
+			}
+			p.queue.written(len(batch), bytes)
+			p.sent(len(batch), bytes)
+			p.mesh.counters.sent(len(batch), bytes)
+			clear(batch)
+		}
+	}
+}
+
+// writeBatch writes frames in few writes and returns the sum of their lengths.
+func writeBatch(w io.Writer, frames [][]byte) (bytes int, err error) {
+	pooled := writeBuffers.Get().(*[]byte)
+	defer writeBuffers.Put(pooled)
+	buf := (*pooled)[:0]
+	for _, f := range frames {
+		bytes += len(f)
+		if len(f) > coalesce/2 { // not worth copying
+			buf = appendLength(buf, len(f))
+			if err := writeAll(w, buf, f); err != nil {
+				return bytes, err
+			}
+			buf = buf[:0]
+			continue
+		}
+		if buf = appendFrame(buf, f); len(buf) >= coalesce {
+			if err := writeAll(w, buf); err != nil {
+				return bytes, err
+			}
+			buf = buf[:0]
+		}
+	}
+	return bytes, writeAll(w, buf)
+}
+
+func writeAll(w io.Writer, bufs ...[]byte) error {
+	for _, b := range bufs {
+		if len(b) == 0 {
+			continue
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deadlineWriter gives each write its own deadline.
+type deadlineWriter struct {
+	network.Stream
+	timeout time.Duration
+}
+
+func (w deadlineWriter) Write(b []byte) (int, error) {
+	if err := w.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
+		return 0, err
+	}
+	return w.Stream.Write(b)
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,291 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+var (
+	// ErrNoElectorate tells that this node knows no electorate.
+	ErrNoElectorate = errors.New("no electorate is known")
+	// ErrHeld tells that somebody else holds the office.
+	ErrHeld = errors.New("there is a coordinator")
+	// ErrNotCoordinator tells that this node holds no office.
+	ErrNotCoordinator = errors.New("this node is not the coordinator")
+)
+
+// role is what a node is in an election.
+type role int
+
+const (
+	bystander role = iota
+	candidate
+	coordinator
+)
+
+// candidacy is a node's attempts to be elected, and its office. All its times
+// are by the boot clock: what it was promised runs out while it sleeps.
+type candidacy struct {
+	role     role
+	office   Office
+	votes    map[workflow.PartnerID]Vote
+	granted  map[workflow.PartnerID]time.Duration // when the Ask was sent that each voter granted last
+	refusals map[workflow.PartnerID]string
+	askAt    time.Duration // when to ask again
+	tryUntil time.Duration // end of the attempt in this term; 0 while pausing before the next
+	giveUpAt time.Duration
+	until    time.Duration // end of a coordinator's lease
+}
+
+// next is when something is due.
+func (c candidacy) next() time.Duration {
+	switch {
+	case c.role == coordinator:
+		return min(c.askAt, c.until)
+	case c.tryUntil == 0:
+		return min(c.askAt, c.giveUpAt)
+	default:
+		return min(c.askAt, c.tryUntil, c.giveUpAt)
+	}
+}
+
+// What parts of a lease things take.
+const (
+	heldPart   = 5 // a holder stops when one part in five is left
+	askPart    = 4 // a coordinator prolongs its lease four times per lease
+	retryPart  = 8 // a candidate asks again after one part in eight
+	tryPart    = 2 // an attempt in one term lasts for half a lease
+	patiently  = 4 // a candidate gives up after four leases
+	pausePart  = 2 // a pause between attempts is at most half a lease
+	shownVoter = 8 // refusals that a message lists
+)
+
+// Elect makes this node stand for election. It tries for some leases' time,
+// in several terms if need be; an event tells how it ended.
+func (e *Election) Elect(now Now) (Ready, error) {
+	e.lapse(now)
+	err := e.stand(now)
+	return e.flush(now), err
+}
+
+func (e *Election) stand(now Now) error {
+	if len(e.lineage) == 0 {
+		return fmt.Errorf("%w: a node learns it from any partner, the first list is made with the mesh", ErrNoElectorate)
+	}
+	if m, led := e.Coordinator(now); led && m.Holder != e.self {
+		return fmt.Errorf("%w: %s, in %s: it has to resign first", ErrHeld, m.Holder, m.Office)
+	}
+	if e.candidacy.role == bystander {
+		e.campaign(now)
+	}
+	return nil
+}
+
+// Resign gives the office up at once.
+func (e *Election) Resign(now Now) (Ready, error) {
+	e.lapse(now)
+	if e.candidacy.role == bystander {
+		return e.flush(now), ErrNotCoordinator
+	}
+	e.abandon("it resigned", now)
+	return e.flush(now), nil
+}
+
+// Leads tells whether this node holds an office at this moment. Ask it before
+// each act in office; the boot clock must be read after the node was awake.
+func (e *Election) Leads(now Now) (Mandate, bool) {
+	if e.candidacy.role != coordinator || now.Boot >= e.candidacy.until {
+		return Mandate{}, false
+	}
+	return e.known.mandate, true
+}
+
+// campaign begins to stand.
+func (e *Election) campaign(now Now) {
+	e.candidacy = candidacy{role: candidate, giveUpAt: now.Boot + patiently*e.head.Lease}
+	e.attempt(now)
+}
+
+// attempt asks everybody's vote in a term above all that are known, and uses
+// no term twice, not even after a restart.
+func (e *Election) attempt(now Now) {
+	c := &e.candidacy
+	term := max(e.known.highest, e.ballot.Highest, e.ballot.Voted.Term, e.head.First()-1) + 1
+	c.office = Office{Term: term, Number: e.head.Number, List: e.list}
+	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{}, map[workflow.PartnerID]string{}
+	c.tryUntil = now.Boot + e.head.Lease/tryPart
+	e.ballot.Highest, e.known.highest = term, term
+	e.persist()
+	e.ask(now)
+}
+
+// ask asks every voter, this node first, for a vote or a longer lease.
+func (e *Election) ask(now Now) {
+	c := &e.candidacy
+	part := time.Duration(retryPart)
+	if c.role == coordinator {
+		part = askPart
+	}
+	c.askAt = now.Boot + e.head.Lease/part
+	if e.head.Has(e.me()) {
+		if no := e.refuse(e.self, c.office, now); no != nil {
+			c.refusals[e.self] = no.Reason
+		} else {
+			v := e.vote(e.self, c.office, now)
+			c.votes[e.self], c.granted[e.self] = v, now.Boot
+		}
+	}
+	e.toVoters(Message{Ask: &Ask{Office: c.office, Sent: now.Boot}})
+	e.count(now)
+}
+
+// onGrant counts a vote for the office that is sought or held.
+func (e *Election) onGrant(from workflow.PartnerID, g Grant, now Now) error {
+	c := &e.candidacy
+	v := g.Vote
+	if c.role == bystander || v.Office != c.office || v.Candidate != e.self || v.Voter.Partner != from ||
+		g.Sent > now.Boot || c.role == candidate && c.tryUntil == 0 {
+		return nil
+	}
+	if old, known := c.votes[from]; !known || !slices.Equal(old.Signature, v.Signature) || old.Voter != v.Voter {
+		if err := v.verify(e.head); err != nil {
+			return err
+		}
+	}
+	c.votes[from], c.granted[from] = v, max(c.granted[from], g.Sent)
+	delete(c.refusals, from)
+	e.count(now)
+	return nil
+}
+
+// count sees whether a majority granted a lease, and until when: it lasts
+// from the latest moment before which a majority was asked.
+func (e *Election) count(now Now) {
+	c := &e.candidacy
+	if len(c.granted) < e.head.Majority() {
+		return
+	}
+	var sent []time.Duration
+	for _, at := range c.granted {
+		sent = append(sent, at)
+	}
+	slices.Sort(sent)
+	from := sent[len(sent)-e.head.Majority()]
+	until := from + e.head.Lease - e.head.Lease/heldPart
+	if until <= now.Boot {
+		return
+	}
+	c.until = max(c.until, until)
+	if c.role == candidate {
+		e.takeOffice(now)
+	}
+}
+
+// takeOffice makes an elected candidate coordinator and tells everybody.
+func (e *Election) takeOffice(now Now) {
+	c := &e.candidacy
+	c.role = coordinator
+	c.askAt = now.Boot + e.head.Lease/askPart
+	m := mandate(c.office, e.self, c.votes)
+	e.learn(m)
+	e.tell(ElectionEvent{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
+	e.send("", Message{Claim: &m})
+}
+
+// onRefusal learns why, and gives a voter that is behind the list.
+func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now Now) {
+	c := &e.candidacy
+	if c.role == bystander || r.Office != c.office {
+		return
+	}
+	if r.Term < c.office.Term+maxJump {
+		e.known.highest = max(e.known.highest, r.Term)
+	}
+	if r.List != e.list && r.Number <= e.head.Number {
+		e.send(from, Message{Lists: &Lists{e.lineage}})
+	}
+	c.refusals[from] = r.Reason
+}
+
+// tickCandidacy asks again, pauses, tries the next term, or gives up.
+func (e *Election) tickCandidacy(now Now) {
+	c := &e.candidacy
+	switch {
+	case c.role == coordinator && now.Boot >= c.askAt:
+		o := c.office
+		e.ask(now)
+		e.send("", Message{Holding: &o})
+	case c.role == candidate && now.Boot >= c.giveUpAt:
+		e.abandon("no majority: "+e.complaints(), now)
+	case c.role == candidate && c.tryUntil == 0 && now.Boot >= c.askAt:
+		e.attempt(now)
+	case c.role == candidate && c.tryUntil > 0 && now.Boot >= c.tryUntil:
+		e.pause(now)
+	case c.role == candidate && c.tryUntil > 0 && now.Boot >= c.askAt:
+		e.ask(now)
+	}
+}
+
+// pause lets go of the votes of a failed attempt and waits a random while, so
+// that one of several candidates comes first.
+func (e *Election) pause(now Now) {
+	c := &e.candidacy
+	e.release(now)
+	c.tryUntil = 0
+	c.askAt = now.Boot + e.spread(e.head.Lease/pausePart)
+}
+
+// release tells the voters that their leases need not be waited for. Nothing
+// is done in the office any more.
+func (e *Election) release(now Now) {
+	o := e.candidacy.office
+	e.onRelease(e.self, o, now)
+	e.toVoters(Message{Release: &o})
+}
+
+// lapse ends an office whose lease has run out. It comes before everything
+// else, so that a node that was stopped does nothing with its old term.
+func (e *Election) lapse(now Now) {
+	if c := e.candidacy; c.role == coordinator && now.Boot >= c.until {
+		e.abandon("its lease ran out: no majority prolonged it", now)
+	}
+}
+
+// abandon ends a candidacy or an office, if there is one.
+func (e *Election) abandon(reason string, now Now) {
+	c := e.candidacy
+	if c.role == bystander {
+		return
+	}
+	e.release(now)
+	kind := NotElected
+	if c.role == coordinator {
+		kind = StoppedBeing
+	}
+	e.candidacy = candidacy{}
+	e.tell(ElectionEvent{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
+}
+
+// complaints says which voters refused and why, and which did not answer.
+func (e *Election) complaints() string {
+	var out []string
+	for _, v := range e.head.Voters {
+		if _, voted := e.candidacy.votes[v.Partner]; voted {
+			continue
+		}
+		reason := e.candidacy.refusals[v.Partner]
+		if reason == "" {
+			reason = "did not answer"
+		}
+		out = append(out, fmt.Sprintf("%s %s", shortID(v.Partner), reason))
+	}
+	if len(out) > shownVoter {
+		out = append(out[:shownVoter], "…")
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,404 @@
+package membership
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// ElectionConfig is what an [Election] needs to know.
+type ElectionConfig struct {
+	Mesh        Mesh
+	Key         ed25519.PrivateKey
+	Incarnation Incarnation
+	// Auto makes this node stand when it has heard of no coordinator for a
+	// lease and a random part of another.
+	Auto bool
+	// MayPropose tells whose lists this node countersigns: those who
+	// administer the mesh. Nil is the founder alone.
+	MayPropose func(workflow.PartnerID) bool
+	// Seed spreads the candidates' waiting times. Any random number.
+	Seed uint64
+}
+
+// Ballot is what a node must never forget: what it voted for, the highest
+// term it used or voted in, and the successor that it consented to.
+type Ballot struct {
+	Voted    Office             `cbor:"1,keyasint"`
+	VotedFor workflow.PartnerID `cbor:"2,keyasint"`
+	Highest  uint64             `cbor:"3,keyasint"`
+	Signed   *Consented         `cbor:"4,keyasint,omitempty"`
+}
+
+// Ready says what to do, in this order: make Ballot and Lineage durable where
+// they are set, in one commit; then send; then act upon Events; then call
+// [Election.Tick] after Wake, unless there was another call before. If it
+// cannot be made durable, the node must stop without sending.
+type Ready struct {
+	Ballot  *Ballot
+	Lineage Lineage
+	Send    []Envelope
+	Events  []ElectionEvent
+	Wake    time.Duration
+}
+
+// ElectionEventKind says what happened in an election.
+type ElectionEventKind string
+
+// What can happen.
+const (
+	BecameCoordinator ElectionEventKind = "became-coordinator" // this node, until StoppedBeing
+	StoppedBeing      ElectionEventKind = "stopped-being-coordinator"
+	NotElected        ElectionEventKind = "not-elected" // this node stood in vain
+	CoordinatorKnown  ElectionEventKind = "coordinator-known"
+	ElectorateChanged ElectionEventKind = "electorate-changed"
+	ProposalFailed    ElectionEventKind = "proposal-failed"
+)
+
+// ElectionEvent is something that people or the node want to know.
+type ElectionEvent struct {
+	Kind    ElectionEventKind
+	Partner workflow.PartnerID // the coordinator that it is about, if any
+	Office  Office
+	Reason  string
+}
+
+// Election is one node's part in electing a coordinator: voter, candidate or
+// coordinator, and countersigner of electorates. It is a pure state machine:
+// every call takes the clocks and returns what to do. It is not safe for
+// concurrent use.
+//
+// What it promises, whatever is lost, repeated, reordered or restarted, as
+// long as what it says is persisted is: in one (term, electorate) there is
+// one coordinator at most; and, but for an override, one at a time, as long
+// as the holder's clock does not run slower than a voter's by a fifth.
+type Election struct {
+	cfg     ElectionConfig
+	self    workflow.PartnerID
+	ballot  Ballot
+	lineage Lineage
+	head    Electorate
+	list    ListHash // of head
+	rand    *rand.Rand
+
+	voter     voter
+	candidacy candidacy
+	proposing proposing
+	known     known
+	out       Ready
+}
+
+// voter is what a voter may forget only by waiting for a full lease.
+type voter struct {
+	leaseTo    workflow.PartnerID
+	leaseUntil time.Duration // Awake
+	waitUntil  time.Duration // Awake: no new vote before, after a restart or in a new list
+}
+
+// known is what this node knows about the coordinator.
+type known struct {
+	mandate Mandate       // the highest seen
+	heard   time.Duration // Awake at the last sign of it
+	highest uint64        // the highest term seen anywhere
+	autoAt  time.Duration // Awake at which to stand of our own accord; 0 if not set
+}
+
+// NewElection starts the machine from what was persisted: the zero Ballot and
+// a nil lineage on a node that has never voted. A voter that starts waits for
+// a full lease before it votes, as it cannot know what it granted.
+func NewElection(cfg ElectionConfig, ballot Ballot, lineage Lineage, now Now) (*Election, error) {
+	e := &Election{
+		cfg: cfg, self: IDOf(cfg.Key.Public().(ed25519.PublicKey)), ballot: ballot,
+		rand: rand.New(rand.NewPCG(cfg.Seed, 0)),
+	}
+	if len(lineage) > 0 {
+		if err := lineage.Verify(cfg.Mesh); err != nil {
+			return nil, fmt.Errorf("stored electorate: %w", err)
+		}
+		e.setLineage(lineage, now)
+	}
+	e.known.highest = max(ballot.Highest, ballot.Voted.Term)
+	e.known.heard = now.Awake
+	return e, nil
+}
+
+// setLineage makes the lineage's last list the one to vote in, after a lease
+// in which every coordinator of the lists before must stop.
+func (e *Election) setLineage(ln Lineage, now Now) {
+	lease := time.Duration(0)
+	for _, l := range append(ln[:len(ln):len(ln)], e.lineage...) {
+		lease = max(lease, l.Lease)
+	}
+	e.lineage = ln
+	e.head, _ = ln.Head()
+	e.list = e.head.Hash()
+	e.voter.waitUntil = max(e.voter.waitUntil, now.Awake+lease)
+}
+
+// Electorate returns the list that this node votes in, and its proof.
+func (e *Election) Electorate() (Electorate, Lineage) { return e.head, e.lineage }
+
+// HighestTerm is the highest term that this node has heard of.
+func (e *Election) HighestTerm() uint64 { return e.known.highest }
+
+// me is this node as a voter, if the list names it.
+func (e *Election) me() Voter { return Voter{e.self, e.cfg.Incarnation} }
+
+// Step takes in a message that the carrier knows to come from partner from.
+// An error says why it was refused; nothing else came of it.
+func (e *Election) Step(from workflow.PartnerID, m Message, now Now) (Ready, error) {
+	e.lapse(now)
+	err := m.validate()
+	switch {
+	case err != nil:
+	case m.Ask != nil:
+		e.onAsk(from, *m.Ask, now)
+	case m.Grant != nil:
+		err = e.onGrant(from, *m.Grant, now)
+	case m.Refusal != nil:
+		e.onRefusal(from, *m.Refusal, now)
+	case m.Release != nil:
+		e.onRelease(from, *m.Release, now)
+	case m.Propose != nil:
+		err = e.onPropose(from, m.Propose.List)
+	case m.Consented != nil:
+		err = e.onConsented(*m.Consented, now)
+	case m.Lists != nil:
+		_, err = e.adopt(m.Lists.Lineage, now)
+	case m.Claim != nil:
+		err = e.onClaim(from, *m.Claim, now)
+	case m.Holding != nil:
+		e.onHolding(from, *m.Holding, now)
+	case m.WantClaim != nil:
+		e.onWantClaim(from)
+	case m.Nominate != nil:
+		err = e.stand(now)
+	}
+	return e.flush(now), err
+}
+
+// Tick does what is due.
+func (e *Election) Tick(now Now) Ready {
+	e.lapse(now)
+	e.tickCandidacy(now)
+	e.tickProposal(now)
+	e.tickAuto(now)
+	return e.flush(now)
+}
+
+// flush hands out what has gathered.
+func (e *Election) flush(now Now) Ready {
+	e.armAuto(now)
+	out := e.out
+	out.Wake = e.wake(now)
+	e.out = Ready{}
+	return out
+}
+
+// wake is the time until the next thing is due; 0 if nothing is.
+func (e *Election) wake(now Now) time.Duration {
+	var next time.Duration
+	due := func(in time.Duration) {
+		in = max(in, time.Millisecond)
+		if next == 0 || in < next {
+			next = in
+		}
+	}
+	if e.candidacy.role != bystander {
+		due(e.candidacy.next() - now.Boot)
+	}
+	if e.proposing.active {
+		due(e.proposing.next - now.Boot)
+	}
+	if e.known.autoAt > 0 {
+		due(e.known.autoAt - now.Awake)
+	}
+	return next
+}
+
+// persist has the ballot written before anything else happens.
+func (e *Election) persist() {
+	b := e.ballot
+	e.out.Ballot = &b
+}
+
+func (e *Election) send(to workflow.PartnerID, m Message) {
+	e.out.Send = append(e.out.Send, Envelope{To: to, Message: m})
+}
+
+func (e *Election) tell(ev ElectionEvent) { e.out.Events = append(e.out.Events, ev) }
+
+// toVoters sends m to every voter but this node.
+func (e *Election) toVoters(m Message) {
+	for _, v := range e.head.Voters {
+		if v.Partner != e.self {
+			e.send(v.Partner, m)
+		}
+	}
+}
+
+// Adopt takes in a lineage from elsewhere: an override that the founder just
+// made here, or what another node holds. It is ignored if it is not higher
+// than what is known, else everybody is told.
+func (e *Election) Adopt(ln Lineage, now Now) (Ready, error) {
+	e.lapse(now)
+	adopted, err := e.adopt(ln, now)
+	if adopted {
+		e.send("", Message{Lists: &Lists{ln}})
+	}
+	return e.flush(now), err
+}
+
+func (e *Election) adopt(ln Lineage, now Now) (bool, error) {
+	head, ok := ln.Head()
+	if !ok || len(e.lineage) > 0 && head.compare(e.head) <= 0 {
+		return false, nil
+	}
+	if err := ln.Verify(e.cfg.Mesh); err != nil {
+		return false, err
+	}
+	e.takeOver(ln, now)
+	return true, nil
+}
+
+// takeOver goes over to a verified, higher list. An office ends with its list.
+func (e *Election) takeOver(ln Lineage, now Now) {
+	e.abandon("the electorate changed", now)
+	e.setLineage(ln, now)
+	e.known.highest = max(e.known.highest, e.head.First()-1)
+	if e.ballot.Signed != nil {
+		e.ballot.Signed = nil
+		e.persist()
+	}
+	e.proposing = proposing{}
+	e.out.Lineage = ln
+	e.tell(ElectionEvent{Kind: ElectorateChanged, Reason: fmt.Sprintf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
+	if _, inForce := e.listOf(e.known.mandate.Office); !inForce {
+		e.known.mandate = Mandate{}
+	}
+	e.known.autoAt = 0
+}
+
+// Coordinator returns the mandate of the coordinator as far as this node
+// knows: itself while its lease lasts, another for a lease after the last
+// sign of it.
+func (e *Election) Coordinator(now Now) (Mandate, bool) {
+	if m, ok := e.Leads(now); ok {
+		return m, true
+	}
+	k := e.known
+	here := k.mandate.Holder != "" && k.mandate.Holder != e.self && now.Awake < k.heard+e.head.Lease
+	return k.mandate, here
+}
+
+// Admit tells whether a request made in office o by its holder is to be
+// followed: its electorate is in force and no higher office is known, else
+// the error wraps [ErrLowerOffice].
+func (e *Election) Admit(o Office) error {
+	if _, inForce := e.listOf(o); !inForce {
+		return fmt.Errorf("request in the office of %s: %w: electorate %d is in force here", o, ErrLowerOffice, e.head.Number)
+	}
+	if o.Compare(e.known.mandate.Office) < 0 {
+		return fmt.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.known.mandate.Office, e.known.mandate.Holder)
+	}
+	return nil
+}
+
+// onClaim learns of a coordinator. A claim is a proof, so anybody may pass it
+// on; only its holder shows by it that it is there.
+func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now Now) error {
+	c := m.Office.Compare(e.known.mandate.Office)
+	if c < 0 {
+		return e.Admit(m.Office)
+	}
+	if c > 0 {
+		l, ok := e.listOf(m.Office)
+		if !ok {
+			return fmt.Errorf("claim of %s to %s: that electorate is not known here, or no longer in force", m.Holder, m.Office)
+		}
+		if err := m.Verify(l); err != nil {
+			return err
+		}
+		e.learn(m)
+	}
+	if from == e.known.mandate.Holder {
+		e.heardOfCoordinator(now)
+	}
+	return nil
+}
+
+// listOf finds the list of an office in the lineage.
+func (e *Election) listOf(o Office) (Electorate, bool) {
+	for _, l := range e.lineage {
+		if o.of(l) {
+			return l, true
+		}
+	}
+	return Electorate{}, false
+}
+
+// learn makes m, which is proven, the highest mandate known.
+func (e *Election) learn(m Mandate) {
+	e.known.mandate = m
+	e.known.highest = max(e.known.highest, m.Office.Term)
+	e.tell(ElectionEvent{Kind: CoordinatorKnown, Partner: m.Holder, Office: m.Office})
+}
+
+func (e *Election) heardOfCoordinator(now Now) {
+	e.known.heard = now.Awake
+	e.known.autoAt = 0
+}
+
+// onHolding hears that a coordinator is still there, and asks for the proof
+// if it has none.
+func (e *Election) onHolding(from workflow.PartnerID, o Office, now Now) {
+	switch c := o.Compare(e.known.mandate.Office); {
+	case c > 0:
+		e.send(from, Message{WantClaim: &o})
+	case c == 0 && from == e.known.mandate.Holder:
+		e.heardOfCoordinator(now)
+	case c < 0:
+		m := e.known.mandate
+		e.send(from, Message{Claim: &m})
+	}
+}
+
+// onWantClaim shows the highest claim known.
+func (e *Election) onWantClaim(from workflow.PartnerID) {
+	if e.known.mandate.Holder != "" {
+		m := e.known.mandate
+		e.send(from, Message{Claim: &m})
+	}
+}
+
+// armAuto sets the time at which this node stands of its own accord, if it is
+// configured to: when it has heard of no coordinator for a lease and a bit.
+func (e *Election) armAuto(now Now) {
+	k := &e.known
+	switch {
+	case !e.cfg.Auto || len(e.lineage) == 0 || e.candidacy.role != bystander:
+		k.autoAt = 0
+	case k.autoAt == 0:
+		lease := e.head.Lease
+		k.autoAt = max(k.heard, now.Awake-lease) + lease + e.spread(lease)
+	}
+}
+
+// tickAuto makes this node stand when the time has come and nobody leads.
+func (e *Election) tickAuto(now Now) {
+	if at := e.known.autoAt; at == 0 || now.Awake < at {
+		return
+	}
+	e.known.autoAt = 0
+	if _, led := e.Coordinator(now); !led {
+		e.campaign(now)
+	}
+}
+
+// spread is a random part of d, so that candidates do not stand all at once.
+func (e *Election) spread(d time.Duration) time.Duration {
+	return time.Duration(e.rand.Int64N(int64(d)) + 1)
+}

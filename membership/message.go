@@ -1,0 +1,111 @@
+package membership
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Message is one of the messages of elections and electorates: exactly one
+// field is set. The carrier says who sent it and vouches for that; losing,
+// repeating or reordering messages costs time, never safety.
+type Message struct {
+	Ask       *Ask       `cbor:"1,keyasint,omitempty"`
+	Grant     *Grant     `cbor:"2,keyasint,omitempty"`
+	Refusal   *Refusal   `cbor:"3,keyasint,omitempty"`
+	Release   *Office    `cbor:"4,keyasint,omitempty"` // the sender gives the office up, or no longer seeks it
+	Propose   *Proposal  `cbor:"5,keyasint,omitempty"`
+	Consented *Consented `cbor:"6,keyasint,omitempty"`
+	Lists     *Lists     `cbor:"7,keyasint,omitempty"`
+	Claim     *Mandate   `cbor:"8,keyasint,omitempty"`
+	Holding   *Office    `cbor:"9,keyasint,omitempty"`  // the sender still holds the office
+	WantClaim *Office    `cbor:"10,keyasint,omitempty"` // show the claim to it
+	Nominate  *Nominate  `cbor:"11,keyasint,omitempty"`
+}
+
+// Ask asks for a vote, or to prolong the lease that came with one. To ask for
+// a term gives up all lower ones.
+type Ask struct {
+	Office Office        `cbor:"1,keyasint"`
+	Sent   time.Duration `cbor:"2,keyasint"` // by the sender's boot clock, to be echoed
+}
+
+// Grant answers an Ask with a vote and a lease, which the holder counts from
+// Sent and the voter from when it answered.
+type Grant struct {
+	Vote Vote          `cbor:"1,keyasint"`
+	Sent time.Duration `cbor:"2,keyasint"`
+}
+
+// Refusal answers an Ask without a vote.
+type Refusal struct {
+	Office Office        `cbor:"1,keyasint"` // that was asked for
+	Reason string        `cbor:"2,keyasint"`
+	Term   uint64        `cbor:"3,keyasint"`           // the highest the voter knows of
+	Number uint64        `cbor:"4,keyasint"`           // of the list it votes in
+	List   ListHash      `cbor:"5,keyasint"`           // that list
+	Wait   time.Duration `cbor:"6,keyasint,omitempty"` // how long, if it is only busy
+}
+
+// Proposal asks for consent to a list.
+type Proposal struct {
+	List Electorate `cbor:"1,keyasint"`
+}
+
+// Consented is the consent of a voter to List, the only one that it gives.
+type Consented struct {
+	List    Electorate `cbor:"1,keyasint"`
+	Consent Consent    `cbor:"2,keyasint"`
+}
+
+// Lists makes an electorate known.
+type Lists struct {
+	Lineage Lineage `cbor:"1,keyasint"`
+}
+
+// Nominate asks its receiver to stand for election.
+type Nominate struct{}
+
+// maxMessage is the greatest encoded message, in bytes: a whole lineage.
+const maxMessage = MaxLineage * (MaxVoters*96 + (MaxVoters/2+1)*224 + 256)
+
+// fields tells which of m's fields are set.
+func (m Message) fields() []bool {
+	return []bool{
+		m.Ask != nil, m.Grant != nil, m.Refusal != nil, m.Release != nil, m.Propose != nil, m.Consented != nil,
+		m.Lists != nil, m.Claim != nil, m.Holding != nil, m.WantClaim != nil, m.Nominate != nil,
+	}
+}
+
+// validate checks that exactly one field is set.
+func (m Message) validate() error {
+	n := 0
+	for _, set := range m.fields() {
+		if set {
+			n++
+		}
+	}
+	if n != 1 {
+		return fmt.Errorf("election message with %d parts: want 1", n)
+	}
+	return nil
+}
+
+// EncodeMessage writes m for DecodeMessage.
+func EncodeMessage(m Message) []byte { return encode(m) }
+
+// DecodeMessage reads a message; [Election.Step] judges it.
+func DecodeMessage(b []byte) (Message, error) {
+	var m Message
+	if err := decode("election message", b, maxMessage, &m); err != nil {
+		return Message{}, err
+	}
+	return m, m.validate()
+}
+
+// Envelope is a message to send. To is empty to tell everybody.
+type Envelope struct {
+	To      workflow.PartnerID
+	Message Message
+}

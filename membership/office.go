@@ -1,0 +1,102 @@
+package membership
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// ErrLowerOffice tells that a coordinator's office was outranked.
+var ErrLowerOffice = errors.New("a higher office is known")
+
+// Office is what a coordinator is elected to. Offices are compared by term,
+// then number of the electorate, then its hash.
+type Office struct {
+	Term   uint64   `cbor:"1,keyasint"`
+	Number uint64   `cbor:"2,keyasint"`
+	List   ListHash `cbor:"3,keyasint"`
+}
+
+// Compare is negative if o is lower than p, positive if higher.
+func (o Office) Compare(p Office) int {
+	return cmp.Or(cmp.Compare(o.Term, p.Term), cmp.Compare(o.Number, p.Number), bytes.Compare(o.List[:], p.List[:]))
+}
+
+// String names o to people.
+func (o Office) String() string { return fmt.Sprintf("term %d of electorate %d", o.Term, o.Number) }
+
+// of tells whether o belongs to list l.
+func (o Office) of(l Electorate) bool { return o.Number == l.Number && o.List == l.Hash() }
+
+// Vote is a voter's signed word for a candidate, which anybody can check.
+type Vote struct {
+	Office    Office             `cbor:"1,keyasint"`
+	Candidate workflow.PartnerID `cbor:"2,keyasint"`
+	Voter     Voter              `cbor:"3,keyasint"`
+	Signature []byte             `cbor:"4,keyasint,omitempty"`
+}
+
+const voteDomain = "vote"
+
+func (v Vote) body() []byte {
+	v.Signature = nil
+	return encode(v)
+}
+
+func (v Vote) sign(key ed25519.PrivateKey) Vote {
+	v.Signature = Sign(key, voteDomain, v.body())
+	return v
+}
+
+// verify checks that v was given by a voter of l, in l.
+func (v Vote) verify(l Electorate) error {
+	if !v.Office.of(l) || v.Office.Term < l.First() {
+		return fmt.Errorf("vote of %s is for %s, not in electorate %d from term %d", v.Voter.Partner, v.Office, l.Number, l.First())
+	}
+	if !l.Has(v.Voter) {
+		return fmt.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number, ErrNotAllowed)
+	}
+	return Verify(v.Voter.Partner, voteDomain, v.body(), v.Signature)
+}
+
+// Mandate proves that Holder was elected to Office. It does not prove that it
+// still holds it.
+type Mandate struct {
+	Office Office             `cbor:"1,keyasint"`
+	Holder workflow.PartnerID `cbor:"2,keyasint"`
+	Votes  []Vote             `cbor:"3,keyasint"` // of a majority, sorted by voter
+}
+
+// Verify checks the votes against electorate l, which is proven by its lineage.
+func (m Mandate) Verify(l Electorate) error {
+	if len(m.Votes) < l.Majority() || len(m.Votes) > len(l.Voters) {
+		return fmt.Errorf("%s claims %s with %d votes: want %d", m.Holder, m.Office, len(m.Votes), l.Majority())
+	}
+	for i, v := range m.Votes {
+		if v.Office != m.Office || v.Candidate != m.Holder {
+			return fmt.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office, ErrForged)
+		}
+		if i > 0 && m.Votes[i-1].Voter.Partner >= v.Voter.Partner {
+			return fmt.Errorf("%s claims %s with a vote of %s out of order or counted twice", m.Holder, m.Office, v.Voter.Partner)
+		}
+		if err := v.verify(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mandate collects votes into the proof of an election.
+func mandate(o Office, holder workflow.PartnerID, votes map[workflow.PartnerID]Vote) Mandate {
+	m := Mandate{Office: o, Holder: holder}
+	for _, v := range votes {
+		m.Votes = append(m.Votes, v)
+	}
+	slices.SortFunc(m.Votes, func(a, b Vote) int { return comparePartner(a.Voter, b.Voter.Partner) })
+	return m
+}

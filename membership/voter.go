@@ -1,0 +1,85 @@
+package membership
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// maxJump is how far above all that it knows a voter follows a term, so that
+// nobody can use the terms up.
+const maxJump = 1 << 20
+
+// onAsk answers a candidate, or a coordinator that prolongs its lease.
+func (e *Election) onAsk(from workflow.PartnerID, a Ask, now Now) {
+	if no := e.refuse(from, a.Office, now); no != nil {
+		e.send(from, Message{Refusal: no})
+		if a.Office.List != e.list && a.Office.Number <= e.head.Number {
+			e.send(from, Message{Lists: &Lists{e.lineage}})
+		}
+		return
+	}
+	v := e.vote(from, a.Office, now)
+	e.send(from, Message{Grant: &Grant{Vote: v, Sent: a.Sent}})
+}
+
+// vote votes for a candidate, durably, and grants it a lease.
+func (e *Election) vote(candidate workflow.PartnerID, o Office, now Now) Vote {
+	if e.ballot.Voted != o {
+		e.ballot.Voted, e.ballot.VotedFor = o, candidate
+		e.ballot.Highest = max(e.ballot.Highest, o.Term)
+		e.known.highest = max(e.known.highest, o.Term)
+		e.persist()
+	}
+	e.voter.leaseTo, e.voter.leaseUntil = candidate, now.Awake+e.head.Lease
+	if candidate != e.self {
+		e.heardOfCoordinator(now)
+	}
+	return Vote{Office: o, Candidate: candidate, Voter: e.me()}.sign(e.cfg.Key)
+}
+
+// refuse tells why this node does not vote for a candidate in office o; nil
+// if it does. It votes in the highest list it knows and not once it consented
+// to the next, once per term, and never while a lease that it granted to
+// another runs: who asks for a term has given up the lower ones, so its own
+// lease does not stand in its way.
+func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refusal {
+	no := func(wait time.Duration, format string, args ...any) *Refusal {
+		return &Refusal{Office: o, Reason: fmt.Sprintf(format, args...), Term: e.known.highest, Number: e.head.Number, List: e.list, Wait: wait}
+	}
+	b := e.ballot
+	switch {
+	case len(e.lineage) == 0:
+		return no(0, "knows no electorate")
+	case o.Number != e.head.Number || o.List != e.list:
+		return no(0, "votes in electorate %d", e.head.Number)
+	case !e.head.Has(e.me()):
+		return no(0, "is not in electorate %d", e.head.Number)
+	case b.Signed != nil:
+		return no(0, "consented to electorate %d", b.Signed.List.Number)
+	case b.Voted == o && b.VotedFor == candidate:
+		return nil
+	case o.Term < e.head.First():
+		return no(0, "electorate %d starts at term %d", e.head.Number, e.head.First())
+	case o.Term > e.known.highest+maxJump || o.Term > maxTerm:
+		return no(0, "term %d is too far above %d", o.Term, e.known.highest)
+	case o.Term <= b.Voted.Term:
+		return no(0, "voted in term %d", b.Voted.Term)
+	case now.Awake < e.voter.waitUntil:
+		return no(e.voter.waitUntil-now.Awake, "has restarted or changed list and waits for a lease")
+	case now.Awake < e.voter.leaseUntil && e.voter.leaseTo != candidate:
+		return no(e.voter.leaseUntil-now.Awake, "granted %s a lease", shortID(e.voter.leaseTo))
+	}
+	return nil
+}
+
+// onRelease ends the lease of one who resigned or gave up.
+func (e *Election) onRelease(from workflow.PartnerID, o Office, now Now) {
+	if e.voter.leaseTo == from && e.ballot.Voted == o {
+		e.voter.leaseUntil = now.Awake
+	}
+	if e.known.mandate.Holder == from && e.known.mandate.Office == o {
+		e.known.heard = now.Awake - e.head.Lease
+	}
+}

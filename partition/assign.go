@@ -25,7 +25,7 @@ type Refusal struct {
 }
 
 // AssignError is returned by Assign and AssignTasks when nobody can take
-// something: all that stands in the way, in the order written.
+// something: all that stands in the way, by partition.
 type AssignError []Refusal
 
 // Error prints one line for each refusal: why (what would have to change).
@@ -104,8 +104,8 @@ func (u *unit) contenders(partners []Partner, holds map[workflow.PartnerID]int) 
 // instance, the least loaded, the first ID. Partitions that fewest partners can
 // take choose first. self is the partner that assigns: it reaches itself.
 //
-// The choices come in the order in which the partitions are written. If one
-// cannot be assigned the error is an AssignError, and nothing is assigned.
+// The choices come by the names of the partitions. If one cannot be assigned
+// the error is an AssignError, and nothing is assigned.
 func Assign(plan *Plan, partners []Partner, pins map[workflow.PartitionName]workflow.PartnerID, self workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	a := newAssignment(plan, partners, self)
 	a.checkPins(pins)
@@ -132,6 +132,11 @@ func AssignTasks(plan *Plan, partners []Partner, self workflow.PartnerID, tasks 
 	u := &unit{name: fmt.Sprintf("tasks %v", tasks)}
 	if len(tasks) == 1 {
 		u.name = fmt.Sprintf("task %s", tasks[0])
+	}
+	for _, t := range tasks {
+		if _, ok := plan.graph.index[t]; !ok {
+			return Choice{}, AssignError{{Why: fmt.Sprintf("there is no task %s to assign", t), Change: "name tasks of the definition"}}
+		}
 	}
 	u.addTasks(plan, tasks)
 	ranked := u.contenders(reachSelf(partners, self), nil)
@@ -321,7 +326,7 @@ func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	return r
 }
 
-// result hands out what was decided, in the order written.
+// result hands out what was decided, by the names of the partitions.
 func (a *assignment) result() (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	err := AssignError(a.unknown)
 	holders := make(map[workflow.PartitionName]workflow.PartnerID)

@@ -91,10 +91,10 @@ func TestCandidatesAgreeWithPins(t *testing.T) {
 		def.Partitions = partition.Suggest(def, 1)
 		plan := partition.New(def)
 		partners := randomPartners(t)
-		for _, c := range partition.Candidates(plan, partition.Main, partners) {
-			pins := map[workflow.PartitionName]workflow.PartnerID{partition.Main: c.Partner.ID}
+		for _, c := range partition.Candidates(plan, "main", partners) {
+			pins := map[workflow.PartitionName]workflow.PartnerID{"main": c.Partner.ID}
 			holders, _, err := partition.Assign(plan, partners, pins, "")
-			if (err == nil) != c.Able || c.Able && holders[partition.Main] != c.Partner.ID {
+			if (err == nil) != c.Able || c.Able && holders["main"] != c.Partner.ID {
 				t.Fatalf("%s: able %v (%s), pinned: %v %v", c.Partner, c.Able, c.Why, holders, err)
 			}
 		}

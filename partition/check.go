@@ -22,7 +22,7 @@ func (w Warning) String() string {
 }
 
 // Check looks at the cut of a plan. Its warnings come partition by partition,
-// in the order written.
+// by name, and within one in rule order.
 func Check(p *Plan) []Warning {
 	var out []Warning
 	for _, part := range p.partitions {
@@ -43,12 +43,13 @@ func (p *Plan) checkTimeout(part *Partition) []Warning {
 	}
 	if part.FailsAtTaskLevel {
 		return []Warning{{part.Name, "",
-			fmt.Sprintf("its timeout of %v is never used: a partition of one task fails with its task", part.Timeout),
+			fmt.Sprintf("its timeout of %s is never used: a partition of one task fails with its task", workflow.FormatDuration(part.Timeout)),
 			fmt.Sprintf("give the timeout to task %s", part.Tasks[0])}}
 	}
 	if longest, ok := p.criticalPath(part); ok && part.Timeout < longest {
 		return []Warning{{part.Name, "",
-			fmt.Sprintf("its timeout of %v is shorter than the %v that its tasks may take, so it may fail while each of them is in time", part.Timeout, longest),
+			fmt.Sprintf("its timeout of %s is shorter than the %s that its tasks may take, so it may fail while each of them is in time",
+				workflow.FormatDuration(part.Timeout), workflow.FormatDuration(longest)),
 			"make it longer, or leave it out to have it computed"}}
 	}
 	return nil
@@ -58,10 +59,11 @@ func (p *Plan) checkTimeout(part *Partition) []Warning {
 // wait for: their trigger guards against slowness, not against the loss of the
 // partner.
 func (p *Plan) checkEmergency(part *Partition, t workflow.TaskName) []Warning {
-	if i, ok := p.graph.index[t]; !ok || p.graph.tasks[i].TimeToWait == 0 {
+	i := p.graph.index[t]
+	if p.graph.tasks[i].TimeToWait == 0 {
 		return nil
 	}
-	preds := p.Predecessors(t)
+	preds := p.graph.names(p.graph.preds[i])
 	if len(preds) == 0 || slices.ContainsFunc(preds, func(q workflow.TaskName) bool { return !p.together(t, q) }) {
 		return nil
 	}
@@ -92,15 +94,15 @@ func (p *Plan) together(a, b workflow.TaskName) bool {
 // checkUnrelated finds partitions whose tasks have nothing to do with one
 // another, neither by order nor by data: only chance put them together.
 func (p *Plan) checkUnrelated(part *Partition) []Warning {
-	if len(p.def.Partitions) == 0 {
-		return nil
+	if len(p.partitions) < 2 {
+		return nil // nobody cut
 	}
 	related := p.graph.components()
 	var apart []workflow.TaskName // the first task of each component
 	seen := make(map[int]bool)
 	for _, t := range part.Tasks {
-		if i, ok := p.graph.index[t]; ok && !seen[related[i]] {
-			seen[related[i]] = true
+		if r := related[p.graph.index[t]]; !seen[r] {
+			seen[r] = true
 			apart = append(apart, t)
 		}
 	}

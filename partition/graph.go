@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -25,8 +26,11 @@ type Edge struct {
 	Kind     EdgeKind
 }
 
-// graph is the tasks of a definition by number, in the order written, with
-// their edges. Names that no task bears are ignored: workflow.Parse reports them.
+// graph is the tasks of a definition by number, in rule order: each after those
+// that its rule mentions and those it stands in for, else by name. The order in
+// which they are written does not count, because definitions with one hash may
+// be written in many. Names that no task bears are ignored: workflow.Parse
+// reports them, as it does cycles.
 //
 // A slot is what a successor waits for: a task that may become ready by its own
 // rule, together with the contingencies that may stand in for it. A slot has
@@ -51,12 +55,12 @@ type arc struct {
 func newGraph(def *workflow.Definition) *graph {
 	n := len(def.Tasks)
 	g := &graph{
-		tasks: def.Tasks,
+		tasks: ruleOrder(def.Tasks),
 		index: make(map[workflow.TaskName]int, n),
 		preds: make([][]int, n), succs: make([][]int, n),
 		chain: make([][]int, n), slots: make([][]int, n), out: make([][]arc, n),
 	}
-	for i, t := range def.Tasks {
+	for i, t := range g.tasks {
 		g.index[t.Name] = i
 	}
 	for i := range g.tasks {
@@ -74,6 +78,44 @@ func newGraph(def *workflow.Definition) *graph {
 		g.out[i] = g.arcs(i)
 	}
 	return g
+}
+
+// ruleOrder sorts tasks as graph says. On a cycle the name alone decides.
+func ruleOrder(tasks []*workflow.Task) []*workflow.Task {
+	before := comesAfter(tasks)
+	left := slices.SortedFunc(slices.Values(tasks), func(a, b *workflow.Task) int { return cmp.Compare(a.Name, b.Name) })
+	placed := make(map[workflow.TaskName]bool, len(tasks))
+	waits := func(name workflow.TaskName) bool { return !placed[name] }
+	order := make([]*workflow.Task, 0, len(tasks))
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(t *workflow.Task) bool { return !slices.ContainsFunc(before[t.Name], waits) })
+		next = max(next, 0)
+		placed[left[next].Name] = true
+		order = append(order, left[next])
+		left = slices.Delete(left, next, next+1)
+	}
+	return order
+}
+
+// comesAfter lists for each task those that it is ordered after: the tasks that
+// its rule mentions and, if it is only a contingency, those it stands in for.
+func comesAfter(tasks []*workflow.Task) map[workflow.TaskName][]workflow.TaskName {
+	byName := make(map[workflow.TaskName]*workflow.Task, len(tasks))
+	for _, t := range tasks {
+		byName[t.Name] = t
+	}
+	before := make(map[workflow.TaskName][]workflow.TaskName, len(tasks))
+	for _, t := range tasks {
+		t.Rule.Terms(func(r *workflow.Rule) {
+			if r.Op == workflow.OpTask && byName[r.Task] != nil && r.Task != t.Name {
+				before[t.Name] = append(before[t.Name], r.Task)
+			}
+		})
+		if c := byName[t.Contingency]; c != nil && c.ContingencyOnly && c != t {
+			before[c.Name] = append(before[c.Name], t.Name)
+		}
+	}
+	return before
 }
 
 // linkRule records the tasks that the rule of task i mentions. A task that
@@ -151,11 +193,20 @@ func (g *graph) edges() []Edge {
 	return edges
 }
 
+// asked lists the slots whose result a rule asks for when it mentions task i:
+// its own, or those it stands in when it has none.
+func (g *graph) asked(i int) []int {
+	if g.isSlot(i) {
+		return []int{i}
+	}
+	return g.slots[i]
+}
+
 // slotPreds lists the slots, other than s, whose result the rule of task s asks for.
 func (g *graph) slotPreds(s int) []int {
 	var slots []int
 	for _, p := range g.preds[s] {
-		for _, q := range g.slots[p] {
+		for _, q := range g.asked(p) {
 			if q != s {
 				slots = append(slots, q)
 			}

@@ -69,11 +69,7 @@ func (p *Plan) unitOf(part *Partition) *unit {
 
 func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {
 	for _, name := range tasks {
-		i, ok := p.graph.index[name]
-		if !ok {
-			continue
-		}
-		t := p.graph.tasks[i]
+		t := p.graph.tasks[p.graph.index[name]]
 		for _, n := range t.Needs {
 			u.need(n, string(name))
 		}

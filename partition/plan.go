@@ -1,17 +1,18 @@
 package partition
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Main is the partition of a definition that declares none.
-const Main workflow.PartitionName = "main"
-
 // Plan is a definition's cut and what follows from it. Methods that take a
 // task or partition that the definition does not have answer with zero values.
+//
+// Rule order, here and below, is: each task after those that its rule mentions
+// and those it stands in for, else by name.
 type Plan struct {
 	def        *workflow.Definition
 	graph      *graph
@@ -24,14 +25,14 @@ type Plan struct {
 
 // task is what the graph and the cut say about one task, ready to be handed out.
 type task struct {
-	preds, succs, chain    []workflow.TaskName
+	chain                  []workflow.TaskName
 	listeners, emergencies []workflow.PartitionName
 }
 
 // Partition is the unit of work that is sent to one partner.
 type Partition struct {
 	Name  workflow.PartitionName
-	Tasks []workflow.TaskName // in the order written
+	Tasks []workflow.TaskName // in rule order
 	// Entry are the tasks that nothing inside the partition leads to, Last
 	// those that lead to nothing inside it. Both count contingencies as edges.
 	Entry, Last []workflow.TaskName
@@ -53,9 +54,10 @@ type Partition struct {
 // kept for as long as the definition, which it refers to.
 func New(def *workflow.Definition) *Plan {
 	p := &Plan{def: def, graph: newGraph(def), home: make([]*Partition, len(def.Tasks))}
-	for _, d := range declared(def) {
+	for _, d := range def.Partitions {
 		p.place(d)
 	}
+	slices.SortFunc(p.partitions, func(a, b *Partition) int { return cmp.Compare(a.Name, b.Name) })
 	for _, part := range p.partitions {
 		p.derive(part)
 	}
@@ -88,8 +90,7 @@ func (p *Plan) describe(i int) task {
 		}
 	}
 	return task{
-		preds: g.names(g.preds[i]), succs: g.names(g.succs[i]), chain: g.names(g.chain[i]),
-		listeners: p.elsewhere(i, waiting), emergencies: p.elsewhere(i, emergencies),
+		chain: g.names(g.chain[i]), listeners: p.elsewhere(i, waiting), emergencies: p.elsewhere(i, emergencies),
 	}
 }
 
@@ -105,30 +106,16 @@ func (p *Plan) elsewhere(i int, tasks []int) []workflow.PartitionName {
 	return names
 }
 
-// declared is the cut as written, or one partition with every task that is not
-// only a contingency.
-func declared(def *workflow.Definition) []workflow.PartitionDecl {
-	if len(def.Partitions) > 0 {
-		return def.Partitions
-	}
-	all := workflow.PartitionDecl{Name: Main}
-	for _, t := range def.Tasks {
-		if !t.ContingencyOnly {
-			all.Tasks = append(all.Tasks, t.Name)
-		}
-	}
-	return []workflow.PartitionDecl{all}
-}
-
 func (p *Plan) place(d workflow.PartitionDecl) {
 	part := &Partition{
-		Name: d.Name, Tasks: d.Tasks, Partner: d.Partner, Roles: d.Roles, Needs: d.Needs,
+		Name: d.Name, Partner: d.Partner, Roles: d.Roles, Needs: d.Needs,
 		Timeout: d.Timeout, Declared: d.Timeout > 0,
 		FailsAtTaskLevel: len(d.Tasks) == 1,
 	}
-	for _, t := range d.Tasks {
-		if i, ok := p.graph.index[t]; ok {
+	for i, t := range p.graph.tasks {
+		if slices.Contains(d.Tasks, t.Name) {
 			p.home[i] = part
+			part.Tasks = append(part.Tasks, t.Name)
 		}
 	}
 	p.partitions = append(p.partitions, part)
@@ -166,7 +153,7 @@ func (p *Plan) task(t workflow.TaskName) task {
 // Definition is what the plan was made from.
 func (p *Plan) Definition() *workflow.Definition { return p.def }
 
-// Partitions lists the partitions in the order written.
+// Partitions lists the partitions by name.
 func (p *Plan) Partitions() []*Partition { return p.partitions }
 
 // Partition returns the partition of that name, or nil.
@@ -197,17 +184,11 @@ func (p *Plan) Timeout(name workflow.PartitionName) time.Duration {
 	return 0
 }
 
-// Predecessors lists the tasks that the rule of t mentions.
-func (p *Plan) Predecessors(t workflow.TaskName) []workflow.TaskName { return p.task(t).preds }
-
-// Successors lists the tasks whose rule mentions t.
-func (p *Plan) Successors(t workflow.TaskName) []workflow.TaskName { return p.task(t).succs }
-
 // Chain lists t, its contingency, that one's contingency and so on: the tasks
 // that may fill the slot of t, in the order in which they are tried.
 func (p *Plan) Chain(t workflow.TaskName) []workflow.TaskName { return p.task(t).chain }
 
-// Edges lists all edges, by the order in which their tasks are written.
+// Edges lists all edges, in rule order of their tasks.
 func (p *Plan) Edges() []Edge { return p.graph.edges() }
 
 // Crossing lists the edges that lead from one partition to another: what costs
@@ -226,7 +207,7 @@ func (p *Plan) Crossing() []Edge { return p.crossing }
 func (p *Plan) ResponseImmediate(t workflow.TaskName) bool { return len(p.Listeners(t)) > 0 }
 
 // Listeners names the partitions that an immediate report of the end of t goes
-// to: those, besides its own, that hold a successor. In the order written.
+// to: those, besides its own, that hold a successor. By name.
 func (p *Plan) Listeners(t workflow.TaskName) []workflow.PartitionName {
 	return p.task(t).listeners
 }
@@ -235,7 +216,7 @@ func (p *Plan) Listeners(t workflow.TaskName) []workflow.PartitionName {
 // with time-to-wait one of whose predecessors waits for t. A report of t that
 // makes this predecessor READY starts the wait clock there, so it goes to them
 // as well (spec/choreography.md, Partitions). This does not by itself make t
-// report at once. In the order written.
+// report at once. By name.
 func (p *Plan) EmergencyListeners(t workflow.TaskName) []workflow.PartitionName {
 	return p.task(t).emergencies
 }

@@ -24,9 +24,9 @@ import (
 //     that ask the same, the largest of these, is split where fewest edges cross;
 //     where several places are as good, into the most equal halves. A place is
 //     a task with all that leads to it, a task with all that it leads to, or
-//     the beginning of the order in which the tasks can run.
+//     the beginning of the rule order.
 //
-// Ties go to what is written first. There are never more partitions than tasks.
+// Ties go to what comes first in rule order. There are never more partitions than tasks.
 func Suggest(def *workflow.Definition, k int) []workflow.PartitionDecl {
 	c := newCut(def)
 	c.gather()
@@ -48,7 +48,7 @@ type cut struct {
 
 func newCut(def *workflow.Definition) *cut {
 	c := &cut{graph: newGraph(def), asks: make([]string, len(def.Tasks))}
-	for i, t := range def.Tasks {
+	for i, t := range c.graph.tasks {
 		c.asks[i] = asks(t)
 	}
 	return c
@@ -215,10 +215,8 @@ func (c *cut) places(group []int) [][]int {
 	for _, t := range group {
 		sets = append(sets, reach(t, group, c.graph.preds), reach(t, group, c.graph.succs))
 	}
-	order, _ := c.graph.order()
-	order = slices.DeleteFunc(order, func(t int) bool { return !slices.Contains(group, t) })
-	for n := 1; n < len(order); n++ {
-		sets = append(sets, slices.Sorted(slices.Values(order[:n])))
+	for n := 1; n < len(group); n++ {
+		sets = append(sets, group[:n])
 	}
 	return sets
 }
@@ -245,7 +243,7 @@ func (c *cut) declare() []workflow.PartitionDecl {
 	for i, group := range c.groups {
 		name := c.role(group)
 		if len(c.groups) == 1 {
-			name = Main
+			name = "main"
 		}
 		for n := i + 1; name == "" || used[name]; n++ {
 			name = workflow.PartitionName(fmt.Sprintf("p%d", n))

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -29,7 +30,8 @@ import (
 // A task without a timeOut ends nobody knows when, and so do those after it. The
 // timeOut counts from READY, so that retries are inside it.
 
-// span is a time since the start of the instance; unless known, it has no bound.
+// span is a time since the start of the instance. Unless known it has no bound,
+// and d is what comes of those parts that have one.
 type span struct {
 	d     time.Duration
 	known bool
@@ -40,12 +42,16 @@ func (s span) plus(d time.Duration) span { return span{add(s.d, d), s.known} }
 // later is the later of two spans; one without bound is the latest.
 func later(a, b span) span { return span{max(a.d, b.d), a.known && b.known} }
 
-// earlier is the earlier of two spans; one without bound is no help.
+// earlier is the earlier of two spans; one without bound only counts if both
+// have none.
 func earlier(a, b span) span {
-	if !a.known || b.known && b.d < a.d {
+	if a.known != b.known {
+		if a.known {
+			return a
+		}
 		return b
 	}
-	return a
+	return span{min(a.d, b.d), a.known}
 }
 
 // bounds holds the worst cases of all tasks.
@@ -113,8 +119,8 @@ func (b *bounds) waitStart(i int) span {
 	if len(preds) == 0 {
 		return span{known: true}
 	}
-	first := span{}
-	for _, p := range preds {
+	first := b.readyAt(preds[0])
+	for _, p := range preds[1:] {
 		first = earlier(first, b.readyAt(p))
 	}
 	return first
@@ -134,7 +140,7 @@ func (b *bounds) decidedAt(i int, term *workflow.Rule) span {
 	case term.Transition == workflow.BecameReady:
 		return b.readyAt(p)
 	}
-	return b.endAt(p)
+	return b.endAt(b.graph.asked(p))
 }
 
 func (b *bounds) dataDecidedAt(i int, e *workflow.Expr) span {
@@ -147,19 +153,20 @@ func (b *bounds) dataDecidedAt(i int, e *workflow.Expr) span {
 			switch {
 			case w == i:
 			case b.graph.tasks[w].Repeat:
-				return span{} // may write again and again
+				latest.known = false // may write again and again
 			default:
-				latest = later(latest, b.endAt(w))
+				latest = later(latest, b.endAt(b.graph.slots[w]))
 			}
 		}
 	}
 	return latest
 }
 
-// endAt is the latest end of every slot that task i may run in.
-func (b *bounds) endAt(i int) span {
-	latest := span{known: true}
-	for _, s := range b.graph.slots[i] {
+// endAt is the latest end of the slots; unknown if there are none, as for a
+// task that only undoes others.
+func (b *bounds) endAt(slots []int) span {
+	latest := span{known: len(slots) > 0}
+	for _, s := range slots {
 		latest = later(latest, b.runsOut(s, len(b.graph.chain[s])))
 	}
 	return latest
@@ -167,13 +174,9 @@ func (b *bounds) endAt(i int) span {
 
 // standsInAt is the latest moment at which contingency i may be called upon.
 func (b *bounds) standsInAt(i int) span {
-	latest := span{known: true}
+	latest := span{known: len(b.graph.slots[i]) > 0}
 	for _, s := range b.graph.slots[i] {
-		for depth, c := range b.graph.chain[s] {
-			if c == i {
-				latest = later(latest, b.runsOut(s, depth))
-			}
-		}
+		latest = later(latest, b.runsOut(s, slices.Index(b.graph.chain[s], i)))
 	}
 	return latest
 }
@@ -196,26 +199,27 @@ func (p *Plan) WorstCase(t workflow.TaskName) (since time.Duration, ok bool) {
 }
 
 // WorstEnd is the latest moment, since the start of the instance, at which the
-// slots that t may run in have a result; ok is false when there is no bound.
+// slot of t has a result; ok is false when there is no bound.
 func (p *Plan) WorstEnd(t workflow.TaskName) (since time.Duration, ok bool) {
-	return p.bound(t, p.bounds.endAt)
+	return p.bound(t, func(i int) span { return p.bounds.endAt(p.graph.asked(i)) })
 }
 
 // WaitStart is the latest moment, since the start of the instance, at which
-// the wait clock of a task with time-to-wait begins to run; ok is false when
-// there is no bound.
+// the wait clock of a task with time-to-wait begins to run.
+//
+// workflow.Parse sees to it that timeouts bound it. It has yet no true bound if
+// each predecessor waits for data that nobody has to deliver in time: ok is
+// then false and since counts the timeouts alone, because an emergency trigger
+// must never wait for ever.
 func (p *Plan) WaitStart(t workflow.TaskName) (since time.Duration, ok bool) {
 	return p.bound(t, p.bounds.waitStart)
 }
 
-func (p *Plan) bound(t workflow.TaskName, of func(int) span) (time.Duration, bool) {
+func (p *Plan) bound(t workflow.TaskName, of func(int) span) (since time.Duration, ok bool) {
 	i, ok := p.graph.index[t]
 	if !ok {
 		return 0, false
 	}
 	s := of(i)
-	if !s.known {
-		return 0, false
-	}
-	return s.d, true
+	return s.d, s.known
 }

@@ -1,0 +1,109 @@
+package partition_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The order in which tasks and partitions are written changes nothing: nodes
+// that read one definition from different texts have one plan.
+func TestPlanDoesNotDependOnTheOrderOfWriting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		def := randomDefinition(t, shape{contingencies: true, waits: true, roles: true})
+		other := *def
+		other.Tasks = rapid.Permutation(def.Tasks).Draw(t, "tasks")
+		other.Partitions = rapid.Permutation(def.Partitions).Draw(t, "partitions")
+		for i, p := range other.Partitions {
+			other.Partitions[i].Tasks = rapid.Permutation(p.Tasks).Draw(t, "tasks of "+string(p.Name))
+		}
+		if diff := cmp.Diff(facts(partition.New(def)), facts(partition.New(&other))); diff != "" {
+			t.Fatal(diff)
+		}
+		if diff := cmp.Diff(partition.Suggest(def, 3), partition.Suggest(&other, 3)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// facts is all that a plan says, by name.
+func facts(p *partition.Plan) map[string]any {
+	out := map[string]any{"partitions": p.Partitions(), "edges": p.Edges(), "crossing": p.Crossing(), "warnings": partition.Check(p)}
+	for _, task := range p.Definition().Tasks {
+		ready, ok := p.WorstCase(task.Name)
+		end, endOK := p.WorstEnd(task.Name)
+		wait, waitOK := p.WaitStart(task.Name)
+		out[string(task.Name)] = []any{
+			p.Home(task.Name), p.Chain(task.Name), p.Listeners(task.Name), p.EmergencyListeners(task.Name),
+			ready, ok, end, endOK, wait, waitOK,
+		}
+	}
+	return out
+}
+
+// A definition that workflow.Parse would refuse gives no answers, but an end:
+// tasks on a cycle have no bound, and a loop of contingencies is followed once.
+func TestNewEndsOnWhatParseRefuses(t *testing.T) {
+	def := &workflow.Definition{
+		Tasks: []*workflow.Task{
+			{Name: "a", Rule: after("b", "nobody"), Timeout: 1, OnFailure: workflow.FailContingency, Contingency: "b"},
+			{Name: "b", Rule: after("a", "b"), Timeout: 1, OnFailure: workflow.FailContingency, Contingency: "a"},
+			{Name: "c", Rule: after("b"), Timeout: 1},
+		},
+		Partitions: []workflow.PartitionDecl{{Name: "p", Tasks: []workflow.TaskName{"a", "b", "ghost"}}, {Name: "q", Tasks: []workflow.TaskName{"c"}}},
+	}
+	plan := partition.New(def)
+	for _, name := range []workflow.TaskName{"a", "b", "c", "ghost"} {
+		if _, ok := plan.WorstCase(name); ok {
+			t.Errorf("%s has a bound", name)
+		}
+	}
+	if got := plan.Timeout("p"); got != 0 {
+		t.Errorf("timeout %v on a cycle", got)
+	}
+	if got, want := plan.Chain("a"), []workflow.TaskName{"a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("chain %v, want %v", got, want)
+	}
+	if got := len(partition.Suggest(def, 3)); got != 3 {
+		t.Errorf("%d partitions, want 3", got)
+	}
+}
+
+// What is not there has zero values.
+func TestUnknownNames(t *testing.T) {
+	plan := partition.New(&workflow.Definition{Tasks: []*workflow.Task{{Name: "a"}}})
+	if plan.Partition("p") != nil || plan.Timeout("p") != 0 || partition.Candidates(plan, "p", []partition.Partner{{ID: "x"}}) != nil {
+		t.Error("there is a partition p")
+	}
+	if plan.Home("b") != "" || plan.Chain("b") != nil || plan.ResponseImmediate("b") {
+		t.Error("there is a task b")
+	}
+	if plan.Home("a") != "" {
+		t.Error("a is placed")
+	}
+}
+
+// A sum of spans beyond 292 years stays there instead of becoming negative.
+func TestLongTimeoutsDoNotWrapAround(t *testing.T) {
+	def := &workflow.Definition{
+		Tasks: []*workflow.Task{
+			{Name: "a", Timeout: math.MaxInt64 - 1},
+			{Name: "b", Rule: after("a"), Timeout: 2},
+			{Name: "c", Rule: after("b"), Timeout: 2},
+		},
+		Partitions: []workflow.PartitionDecl{{Name: "p", Tasks: []workflow.TaskName{"a", "b", "c"}}},
+	}
+	plan := partition.New(def)
+	if got := plan.Timeout("p"); got != math.MaxInt64 {
+		t.Errorf("timeout %v", got)
+	}
+	if got, ok := plan.WorstEnd("c"); !ok || got != math.MaxInt64 {
+		t.Errorf("worst end %v %v", got, ok)
+	}
+}

@@ -1,0 +1,267 @@
+package partition_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// TestScenarios runs testdata/scenarios/*.txt. Each file is a story: a definition, its
+// plan, and who takes what. Commands:
+//
+//	define            reads a definition; prints its warnings about the cut
+//	plan              prints partitions, tasks and crossing edges
+//	suggest [k=N]     prints a cut
+//	partners          reads the partner list, a line each:
+//	                  NAME [id=ID] [roles=A,B] [can=A,B] [runs=A,B] [load=X] [away]
+//	candidates p=P    prints who can take a partition
+//	assign [P=ID]… [self=ID]   prints who takes what
+//	assign-tasks tasks=(A,B)   prints who takes the tasks together
+//
+// Run with -rewrite to record, and review the difference.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
+		s := &scenario{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			return s.run(t, d)
+		})
+	})
+}
+
+type scenario struct {
+	def      *workflow.Definition
+	plan     *partition.Plan
+	partners []partition.Partner
+}
+
+func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "define":
+		def, err := workflow.Parse("workflow.yaml", []byte(d.Input))
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.def, s.plan = def, partition.New(def)
+		return lines(partition.Check(s.plan))
+	case "plan":
+		return describe(s.plan)
+	case "suggest":
+		k := 0
+		d.MaybeScanArgs(t, "k", &k)
+		return describeCut(partition.Suggest(s.def, k))
+	case "partners":
+		s.partners = readPartners(t, d)
+		return ""
+	case "candidates":
+		var p string
+		d.ScanArgs(t, "p", &p)
+		return describeCandidates(partition.Candidates(s.plan, workflow.PartitionName(p), s.partners))
+	case "assign":
+		return s.assign(d)
+	case "assign-tasks":
+		return s.assignTasks(d)
+	}
+	d.Fatalf(t, "unknown command %s", d.Cmd)
+	return ""
+}
+
+func lines[T fmt.Stringer](items []T) string {
+	var b strings.Builder
+	for _, item := range items {
+		fmt.Fprintln(&b, item)
+	}
+	return b.String()
+}
+
+// table aligns columns that are parted by tabs.
+func table(fn func(row func(cells ...any))) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fn(func(cells ...any) {
+		for i, c := range cells {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, c)
+		}
+		fmt.Fprintln(w)
+	})
+	w.Flush()
+	rows := strings.Split(b.String(), "\n")
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ")
+	}
+	return strings.Join(rows, "\n")
+}
+
+func describe(p *partition.Plan) string {
+	partitions := table(func(row func(...any)) {
+		row("partition", "tasks", "entry", "last", "timeout")
+		for _, part := range p.Partitions() {
+			timeout := span(part.Timeout, true)
+			switch {
+			case part.Timeout == 0:
+				timeout = "none"
+			case part.Declared:
+				timeout += " (declared)"
+			case part.FailsAtTaskLevel:
+				timeout += " (of its task)"
+			}
+			row(part.Name, join(part.Tasks), join(part.Entry), join(part.Last), timeout)
+		}
+	})
+	tasks := table(func(row func(...any)) {
+		row("task", "partition", "immediate", "told", "emergency", "ready by", "ended by", "waits from")
+		for _, name := range p.Definition().TopoOrder() {
+			t := p.Definition().Task(name)
+			immediate := "-"
+			if p.ResponseImmediate(name) {
+				immediate = "yes"
+			}
+			ready, readyOK := p.WorstCase(name)
+			end, endOK := p.WorstEnd(name)
+			from := "-"
+			if t.TimeToWait > 0 {
+				since, ok := p.WaitStart(name)
+				if from = span(since, ok); !ok {
+					from = span(since, true) + " or later"
+				}
+			}
+			home := p.Home(name)
+			if home == "" {
+				home = "(anywhere)"
+			}
+			row(name, home, immediate, join(p.Listeners(name)), join(p.EmergencyListeners(name)), span(ready, readyOK), span(end, endOK), from)
+		}
+	})
+	crossing := "crossing:"
+	for _, e := range p.Crossing() {
+		crossing += fmt.Sprintf(" %s->%s", e.From, e.To)
+		if e.Kind != partition.Waits {
+			crossing += fmt.Sprintf(" (%s)", e.Kind)
+		}
+	}
+	return partitions + tasks + crossing + "\n"
+}
+
+func span(d time.Duration, known bool) string {
+	if !known {
+		return "never"
+	}
+	return workflow.FormatDuration(d)
+}
+
+func join[T ~string](names []T) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	words := make([]string, len(names))
+	for i, n := range names {
+		words[i] = string(n)
+	}
+	return strings.Join(words, " ")
+}
+
+func describeCut(cut []workflow.PartitionDecl) string {
+	var b strings.Builder
+	for _, p := range cut {
+		fmt.Fprintf(&b, "%s: %s\n", p.Name, join(p.Tasks))
+	}
+	return b.String()
+}
+
+func describeCandidates(candidates []partition.Candidate) string {
+	return table(func(row func(...any)) {
+		for _, c := range candidates {
+			able := "no"
+			if c.Able {
+				able = "yes"
+			}
+			row(c.Partner, able, c.Why)
+		}
+	})
+}
+
+func describeChoice(c partition.Choice) string {
+	return fmt.Sprintf("%s (%s): %s", c.Name, c.Partner, c.Why)
+}
+
+func (s *scenario) assign(d *datadriven.TestData) string {
+	pins := make(map[workflow.PartitionName]workflow.PartnerID)
+	var self workflow.PartnerID
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "self" {
+			self = workflow.PartnerID(arg.Vals[0])
+			continue
+		}
+		pins[workflow.PartitionName(arg.Key)] = workflow.PartnerID(arg.Vals[0])
+	}
+	_, choices, err := partition.Assign(s.plan, s.partners, pins, self)
+	if err != nil {
+		return "refused:\n" + err.Error()
+	}
+	return table(func(row func(...any)) {
+		for _, c := range choices {
+			row(c.Partition, describeChoice(c))
+		}
+	})
+}
+
+func (s *scenario) assignTasks(d *datadriven.TestData) string {
+	var tasks []workflow.TaskName
+	for _, v := range d.CmdArgs[0].Vals {
+		tasks = append(tasks, workflow.TaskName(v))
+	}
+	c, err := partition.AssignTasks(s.plan, s.partners, "", tasks...)
+	if err != nil {
+		return "refused:\n" + err.Error()
+	}
+	return describeChoice(c) + "\n"
+}
+
+func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
+	var partners []partition.Partner
+	for line := range strings.Lines(d.Input) {
+		words := strings.Fields(line)
+		p := partition.Partner{Name: words[0], ID: workflow.PartnerID("id-" + words[0]), Reachable: true}
+		for _, word := range words[1:] {
+			key, value, _ := strings.Cut(word, "=")
+			switch key {
+			case "id":
+				p.ID = workflow.PartnerID(value)
+			case "roles":
+				p.Roles = split[workflow.RoleName](value)
+			case "can":
+				p.Capabilities = split[workflow.Capability](value)
+			case "runs":
+				p.Applications = split[workflow.ApplicationName](value)
+			case "load":
+				if _, err := fmt.Sscan(value, &p.Load); err != nil {
+					d.Fatalf(t, "%s: %v", word, err)
+				}
+			case "away":
+				p.Reachable = false
+			default:
+				d.Fatalf(t, "unknown word %s", word)
+			}
+		}
+		partners = append(partners, p)
+	}
+	return partners
+}
+
+func split[T ~string](s string) []T {
+	var out []T
+	for word := range strings.SplitSeq(s, ",") {
+		out = append(out, T(word))
+	}
+	return out
+}

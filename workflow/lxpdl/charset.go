@@ -1,0 +1,23 @@
+package lxpdl
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// charsetReader decodes the character sets that such files are written in
+// besides UTF-8.
+func charsetReader(label string, input io.Reader) (io.Reader, error) {
+	switch strings.ToLower(label) {
+	case "us-ascii", "iso-8859-1", "latin1":
+		return charmap.ISO8859_1.NewDecoder().Reader(input), nil
+	case "iso-8859-15":
+		return charmap.ISO8859_15.NewDecoder().Reader(input), nil
+	case "windows-1252":
+		return charmap.Windows1252.NewDecoder().Reader(input), nil
+	}
+	return nil, fmt.Errorf("character set %q is not known: save the file as UTF-8", label)
+}

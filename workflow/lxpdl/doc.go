@@ -1,0 +1,28 @@
+// Package lxpdl imports workflow definitions in LXPDL, the XML format of the
+// aptitude study's source (spec/aptitude.md, Definition format):
+//
+//	<lxpdl>
+//	  <tasks>
+//	    <task name="A" precond="" poscond="B" time="10"><role name="clerk"/></task>
+//	    …
+//	    <start name="A"/> <end name="B"/>
+//	  </tasks>
+//	  <transitions>
+//	    <transition source="A" destination="B"/>
+//	    …
+//	  </transitions>
+//	</lxpdl>
+//
+// Order comes from the transitions alone: precond and poscond are informative,
+// as the printed example contradicts itself. <start> and <end> name a task, or
+// stand for themselves as ends of transitions; they may also stand directly
+// under <lxpdl>. A task without time has time 0: unknown.
+//
+// Promises: no I/O (the DTD is never fetched, entities that it declares are
+// refused), no clock, no goroutine; input above [MaxSize] is refused; whatever
+// [Parse] accepts is a graph without cycles whose names are all known, and
+// every mistake is reported as file:line:column: message (hint).
+//
+// The workflow import and the simulation study use it. It imports nothing of
+// Mutirão.
+package lxpdl

@@ -1,0 +1,142 @@
+package lxpdl
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Unit is what a time unit of LXPDL stands for in the native format, where
+// times are durations.
+const Unit = time.Minute
+
+// ToYAML translates the process to the native format. Names that the native
+// format does not allow are changed, and kept as doc. A native task has one
+// role: of several the first is taken, and a comment names the others.
+func (p *Process) ToYAML() []byte {
+	w := &writer{before: p.Predecessors(), tasks: make(names), roles: make(names)}
+	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.", short(Unit))
+	w.line("workflow: %s", scalar(validName(p.Name, "process")))
+	w.line("tasks:")
+	for _, t := range p.Tasks {
+		w.task(t)
+	}
+	return []byte(w.text.String())
+}
+
+// writer writes a native definition.
+type writer struct {
+	text         strings.Builder
+	before       map[string][]string
+	tasks, roles names
+}
+
+func (w *writer) line(format string, args ...any) {
+	fmt.Fprintf(&w.text, format+"\n", args...)
+}
+
+func (w *writer) task(t Task) {
+	w.line("  %s:", scalar(w.tasks.valid(t.Name, "task")))
+	if doc := w.doc(t); doc != "" {
+		w.line("    doc: %q", doc)
+	}
+	if len(t.Roles) > 0 {
+		w.line("    type: manual")
+		if len(t.Roles) > 1 {
+			w.line("    # LXPDL opens it to %q: a native task has one role, give it to all of them.", t.Roles)
+		}
+		w.line("    role: %s", scalar(w.roles.valid(t.Roles[0], "role")))
+	}
+	if before := w.before[t.Name]; len(before) > 0 {
+		after := make([]string, len(before))
+		for i, b := range before {
+			after[i] = scalar(w.tasks.valid(b, "task"))
+		}
+		w.line("    after: [%s]", strings.Join(after, ", "))
+	}
+	if t.Time > 0 {
+		w.line("    duration: %s", short(duration(t.Time)))
+	}
+	if len(t.Roles) == 0 && t.Time == 0 && len(w.before[t.Name]) == 0 {
+		w.line("    application: noop")
+	}
+}
+
+// doc keeps what has no place of its own.
+func (w *writer) doc(t Task) string {
+	var parts []string
+	if w.tasks.valid(t.Name, "task") != t.Name {
+		parts = append(parts, t.Name)
+	}
+	if t.Precond != "" {
+		parts = append(parts, "Precondition: "+t.Precond)
+	}
+	if t.Postcond != "" {
+		parts = append(parts, "Postcondition: "+t.Postcond)
+	}
+	return strings.Join(parts, ". ")
+}
+
+// names gives each LXPDL name a native one, no two the same. The key is the
+// LXPDL name; native names in use have the key "\x00" + name, which no XML
+// text can hold.
+type names map[string]string
+
+func (ns names) valid(name, fallback string) string {
+	if v, ok := ns[name]; ok {
+		return v
+	}
+	base := validName(name, fallback)
+	v := base
+	for i := 2; ns["\x00"+v] != ""; i++ {
+		suffix := fmt.Sprint("-", i)
+		v = base[:min(len(base), workflow.MaxName-len(suffix))] + suffix
+	}
+	ns[name], ns["\x00"+v] = v, v
+	return v
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// validName makes a name of the native format out of any text.
+func validName(s, fallback string) string {
+	s = strings.TrimLeft(notInNames.ReplaceAllString(s, "-"), "_.-")
+	s = strings.TrimRight(s[:min(len(s), workflow.MaxName)], "-")
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+var (
+	plain    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
+)
+
+// scalar writes a valid name so that YAML reads it as text.
+func scalar(name string) string {
+	if plain.MatchString(name) && !reserved.MatchString(name) {
+		return name
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// duration is a time above 0 as a duration, to the second.
+func duration(units float64) time.Duration {
+	return max(time.Second, time.Duration(units*float64(Unit)).Round(time.Second))
+}
+
+// short writes a duration without the zeros at its end: 1h, not 1h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -103,6 +103,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown key", "paralel: 3", "c.yaml:1:1: unknown field \"paralel\""},
 		{"wrong type", "preset: lan\nparallel: many", "c.yaml:2:11: "},
 		{"not YAML", "a: b: c", "c.yaml:1:"},
+		{"a tag that the YAML library cannot read", "capabilities: !x\n  a: 1\n  b: 2\nlisten:", "c.yaml: this YAML cannot be read: leave out tags"},
 		{"bad duration", "connection-time: soon", `"soon" is not a duration: want e.g. 90s, 15m, 1h30m or 3d`},
 		{"negative duration", "connection-time: -5s", `"-5s" is not a duration`},
 		{"short connection time", "connection-time: 10ms", "connection-time: 10ms: want 1s to 720h0m0s"},

@@ -49,7 +49,14 @@ func Parse(name string, src []byte) (Config, error) {
 	return c, nil
 }
 
-func decode(src []byte, into any, strict bool) error {
+func decode(src []byte, into any, strict bool) (err error) {
+	// The YAML library panics on some tags in front of lists (goccy/go-yaml
+	// 1.19.2); a configuration has no use for tags, so a message will do.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("this YAML cannot be read: leave out tags such as !name (%v)", p)
+		}
+	}()
 	if len(bytes.TrimSpace(src)) == 0 {
 		return nil
 	}

@@ -12,6 +12,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -105,7 +106,7 @@ type Workflow struct {
 	Partitions []string      `json:"partitions"`
 	Added      time.Time     `json:"added"`
 	// Definition is the canonical form; lists leave it out.
-	Definition []byte `json:"definition,omitempty"`
+	Definition json.RawMessage `json:"definition,omitempty"`
 }
 
 // StartRequest starts an instance (interface.md, start).
@@ -233,7 +234,7 @@ type FinishRequest struct {
 // Event says that something changed.
 type Event struct {
 	At       time.Time `json:"at"`
-	Kind     string    `json:"kind"` // instance, partner, workflow, trouble
+	Kind     string    `json:"kind"` // instance, partner, workflow, trouble, gap
 	Instance string    `json:"instance,omitempty"`
 	Partner  string    `json:"partner,omitempty"`
 	Text     string    `json:"text"`

@@ -1,0 +1,491 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// serve serves svc in a folder of its own until the test ends.
+func serve(t *testing.T, address string, svc api.Service, o api.Options) (dir string, s *api.Server) {
+	t.Helper()
+	dir = t.TempDir()
+	s, err := api.Serve(dir, address, svc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeServer(t, s) })
+	return dir, s
+}
+
+func closeServer(t *testing.T, s *api.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func dial(t *testing.T, dir string) *api.Client {
+	t.Helper()
+	c, err := api.Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var noon = time.Date(2025, 6, 1, 12, 0, 0, 123456789, time.UTC)
+
+// What goes into the client comes out of the service, and back.
+func TestClientAndServerAgree(t *testing.T) {
+	status := &api.Status{Name: "ana", ID: "12D3", Mesh: "m", Version: "1", Roles: []string{"crew"}, Addresses: []string{}, Since: noon, Boot: 1 << 60, Trouble: []string{}, Counters: map[string]uint64{"facts": 1 << 63}}
+	partners := []api.Partner{{Name: "é", ID: "12D3", Roles: []string{}, State: "active", Addresses: []string{"/ip4/1.2.3.4/tcp/1"}, LastValidated: noon, ConnectionTime: "15s", Load: 0.25, Self: true}}
+	canonical := json.RawMessage(`{"workflow":"a<b&c","doc":"\u2028é"}`)
+	wf := &api.Workflow{Name: "fire-call", Version: 3, Hash: "9f", Doc: "d", Tasks: 4, Partitions: []string{"station"}, Added: noon, Definition: canonical}
+	name := workflow.TaskName("t")
+	instance := &api.Instance{
+		ID: "ab", Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning,
+		Incidents: []api.Incident{{At: noon, What: "w", Task: "t"}}, Conflicts: []api.Conflict{{Data: "d", Values: []any{"x", 1.5, nil}}},
+		Coordination: workflow.Choreography, Responsible: "ana", Started: noon, Ended: &noon,
+		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s"}},
+		Tasks:      []api.Task{{Name: "t", Partition: "p", State: workflow.Running, Started: &noon, Outputs: map[string]any{"k": "v"}, ContingencyOf: &name, Superseded: []api.Superseded{{Task: "u", Ended: noon}}}},
+		Data:       map[string]any{"list": []any{"a"}},
+	}
+	log := []api.LogEntry{{At: noon, Time: 1, Fact: "f", Author: "ana", Seq: 2, Kind: "start", Task: "t", Text: "x", Counted: true}}
+	start := api.StartRequest{Workflow: "fire-call", Input: map[string]string{"address": "a=b"}, Assign: map[string]string{"engine": "e7"}, Coordination: "choreography", Mechanism: "m", Responsible: "ana", Notify: "all", Warnings: "24h", Transfer: "2h"}
+	finish := api.FinishRequest{ID: "ab", Task: "t/1", Failed: true, Reason: "r", Outputs: map[string]string{"k": "v"}}
+
+	var got []any
+	saw := func(v any) { got = append(got, v) }
+	fake := &apitest.Fake{
+		OnStatus:   func() (*api.Status, error) { return status, nil },
+		OnPartners: func() ([]api.Partner, error) { return partners, nil },
+		OnInvite: func(r api.InviteRequest) (*api.Invitation, error) {
+			saw(r)
+			return &api.Invitation{Token: "tok", Expires: noon, Uses: 2}, nil
+		},
+		OnAddWorkflow:    func(f string, src []byte) (*api.Workflow, error) { saw(f); saw(string(src)); return wf, nil },
+		OnWorkflows:      func() ([]api.Workflow, error) { return []api.Workflow{*wf}, nil },
+		OnWorkflow:       func(ref string) (*api.Workflow, error) { saw(ref); return wf, nil },
+		OnRemoveWorkflow: func(ref string) error { saw(ref); return nil },
+		OnStart: func(r api.StartRequest) (*api.Started, error) {
+			saw(r)
+			return &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, nil
+		},
+		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
+			saw(all)
+			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon}}, nil
+		},
+		OnShow:       func(id string) (*api.Instance, error) { saw(id); return instance, nil },
+		OnLog:        func(id string) ([]api.LogEntry, error) { saw(id); return log, nil },
+		OnDiagram:    func(id, format string) ([]byte, error) { saw(id); saw(format); return []byte("<svg>\xff</svg>"), nil },
+		OnCancel:     func(id, reason string) error { saw(id); saw(reason); return nil },
+		OnFinishTask: func(r api.FinishRequest) error { saw(r); return nil },
+	}
+	for _, address := range []string{"127.0.0.1:0", "localhost:0", "unix:api.sock"} {
+		if runtime.GOOS == "windows" && strings.HasPrefix(address, "unix:") {
+			continue
+		}
+		t.Run(address, func(t *testing.T) {
+			got = nil
+			dir, _ := serve(t, address, fake, api.Options{})
+			c, ctx := dial(t, dir), t.Context()
+			same := func(what string, want, have any, err error) {
+				t.Helper()
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+				if diff := cmp.Diff(want, have); diff != "" {
+					t.Errorf("%s: -want +got\n%s", what, diff)
+				}
+			}
+			s, err := c.Status(ctx)
+			same("status", status, s, err)
+			p, err := c.Partners(ctx)
+			same("partners", partners, p, err)
+			i, err := c.Invite(ctx, api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2})
+			same("invite", &api.Invitation{Token: "tok", Expires: noon, Uses: 2}, i, err)
+			w, err := c.AddWorkflow(ctx, "a b.yaml", []byte("workflow: \xff\n"))
+			same("add", wf, w, err)
+			ws, err := c.Workflows(ctx)
+			same("workflows", []api.Workflow{*wf}, ws, err)
+			w, err = c.Workflow(ctx, "fire-call@3")
+			same("workflow", wf, w, err)
+			same("remove", nil, nil, c.RemoveWorkflow(ctx, "odd/name %2F"))
+			st, err := c.Start(ctx, start)
+			same("start", &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, st, err)
+			is, err := c.Instances(ctx, true)
+			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon}}, is, err)
+			in, err := c.Show(ctx, "ab")
+			same("show", instance, in, err)
+			l, err := c.Log(ctx, "ab")
+			same("log", log, l, err)
+			d, err := c.Diagram(ctx, "ab", "svg")
+			same("diagram", []byte("<svg>\xff</svg>"), d, err)
+			same("cancel", nil, nil, c.Cancel(ctx, "ab", "why not"))
+			same("finish", nil, nil, c.FinishTask(ctx, finish))
+
+			want := []any{
+				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n", "fire-call@3",
+				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", finish,
+			}
+			same("what the service saw", want, got, nil)
+		})
+	}
+}
+
+// A definition's canonical form is hashed: not one byte may change on its way.
+func TestCanonicalFormArrivesByteForByte(t *testing.T) {
+	canonical := json.RawMessage(`{"doc":"a<b>&c é` + "\u2028" + `","n":1.0,"workflow":"w"}`)
+	dir, _ := serve(t, "127.0.0.1:0", &apitest.Fake{OnWorkflow: func(string) (*api.Workflow, error) {
+		return &api.Workflow{Definition: canonical}, nil
+	}}, api.Options{})
+	w, err := dial(t, dir).Workflow(t.Context(), "w")
+	if err != nil || !bytes.Equal(w.Definition, canonical) {
+		t.Errorf("got %s, %v\nwant %s", w.Definition, err, canonical)
+	}
+}
+
+// Lists and maps that a service left out are empty, not null, for whoever
+// reads the JSON; the service's own value stays as it was.
+func TestMissingListsAreEmpty(t *testing.T) {
+	held := &api.Instance{Tasks: []api.Task{{Name: "t"}}}
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{
+		OnShow:     func(string) (*api.Instance, error) { return held, nil },
+		OnPartners: func() ([]api.Partner, error) { return nil, nil },
+	}, api.Options{})
+	_ = dir
+	for path, want := range map[string]string{
+		"/v1/partners":    "[]\n",
+		"/v1/instances/x": `"incidents":[],"conflicts":[],`,
+	} {
+		_, body := get(t, s, path, nil)
+		if !strings.Contains(body, want) {
+			t.Errorf("%s: %s does not contain %s", path, body, want)
+		}
+	}
+	_, body := get(t, s, "/v1/instances/x", nil)
+	if !strings.Contains(body, `"outputs":{}`) || !strings.Contains(body, `"superseded":[]`) {
+		t.Errorf("inside a task: %s", body)
+	}
+	if held.Incidents != nil || held.Tasks[0].Outputs != nil {
+		t.Error("the service's own value was changed")
+	}
+}
+
+// get makes a raw request with the right token; edit may change it.
+func get(t *testing.T, s *api.Server, path string, edit func(*http.Request)) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Access().Token)
+	if edit != nil {
+		edit(req)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func TestErrorsArriveAsTheyWere(t *testing.T) {
+	statuses := map[api.Code]int{
+		api.Failed: 500, api.Invalid: 400, api.NotFound: 404, api.NoNode: 503, api.NotAllowed: 403, api.Refused: 409, api.Internal: 500,
+	}
+	for code, status := range statuses {
+		t.Run(string(code), func(t *testing.T) {
+			sent := api.Errorf(code, "what <%s>", code).WithHint("next")
+			dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{
+				OnShow: func(string) (*api.Instance, error) { return nil, fmt.Errorf("wrapped: %w", sent) },
+			}, api.Options{})
+			_, err := dial(t, dir).Show(t.Context(), "x")
+			var got *api.Error
+			if !errors.As(err, &got) {
+				t.Fatalf("got %v", err)
+			}
+			if diff := cmp.Diff(sent, got); diff != "" {
+				t.Error(diff)
+			}
+			if resp, _ := get(t, s, "/v1/instances/x", nil); resp.StatusCode != status {
+				t.Errorf("status %d, want %d", resp.StatusCode, status)
+			}
+		})
+	}
+}
+
+func TestInnerCausesAreNotShown(t *testing.T) {
+	dir, _ := serve(t, "127.0.0.1:0", &apitest.Fake{
+		OnStatus: func() (*api.Status, error) { return nil, errors.New("badger: value log 7 is broken") },
+	}, api.Options{})
+	_, err := dial(t, dir).Status(t.Context())
+	var got *api.Error
+	if !errors.As(err, &got) || got.Code != api.Internal || strings.Contains(err.Error(), "badger") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestForeignersAreRefused(t *testing.T) {
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnStatus: func() (*api.Status, error) { return &api.Status{}, nil }}, api.Options{})
+	host := s.Access().Address
+	port := host[strings.LastIndex(host, ":"):]
+	tests := []struct {
+		name   string
+		edit   func(*http.Request)
+		status int
+	}{
+		{"ours", nil, 200},
+		{"no token", func(r *http.Request) { r.Header.Del("Authorization") }, 401},
+		{"wrong token", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, 401},
+		{"token of another kind", func(r *http.Request) { r.Header.Set("Authorization", "Basic "+s.Access().Token) }, 401},
+		{"a name that points here", func(r *http.Request) { r.Host = "evil.example" + port }, 403},
+		{"an address that is not ours", func(r *http.Request) { r.Host = "192.0.2.1" + port }, 403},
+		{"localhost", func(r *http.Request) { r.Host = "localhost" + port }, 200},
+		{"IPv6 loopback", func(r *http.Request) { r.Host = "[::1]" + port }, 200},
+		{"our own page", func(r *http.Request) { r.Header.Set("Origin", "http://"+host) }, 200},
+		{"a foreign page", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
+		{"a page of another port", func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, 403},
+		{"a page of another scheme", func(r *http.Request) { r.Header.Set("Origin", "https://"+host) }, 403},
+		{"a page without origin", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			resp, body := get(t, s, "/v1/status", tt.edit)
+			if resp.StatusCode != tt.status {
+				t.Errorf("status %d, want %d: %s", resp.StatusCode, tt.status, body)
+			}
+			if tt.status != 200 && !strings.Contains(body, `"code":"not-allowed"`) {
+				t.Errorf("body %s", body)
+			}
+		})
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	post := func(body string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Method = http.MethodPost
+			r.Header.Set("Content-Type", "application/json")
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		}
+	}
+	tests := []struct {
+		name, path string
+		edit       func(*http.Request)
+		status     int
+		want       string
+	}{
+		{"no such path", "/v1/nothing", nil, 404, `there is no /v1/nothing`},
+		{"no such version", "/v9/status", nil, 404, `"code":"not-found"`},
+		{"wrong method", "/v1/status", post("{}"), 405, `POST cannot be used on /v1/status: want GET`},
+		{"unknown parameter", "/v1/instances?every=true", nil, 400, `has no parameter \"every\"`},
+		{"bad value", "/v1/instances?all=maybe", nil, 400, `all=maybe: want one value of`},
+		{"twice", "/v1/instances?all=true&all=false", nil, 400, `all=true,false`},
+		{"bad format", "/v1/instances/x/diagram?format=png", nil, 400, `format=png`},
+		{"not JSON", "/v1/instances", post("workflow: x"), 400, `is not what is wanted here`},
+		{"unknown field", "/v1/instances", post(`{"workfow": "x"}`), 400, `unknown field \"workfow\"`},
+		{"two values", "/v1/instances", post(`{}{}`), 400, `something follows`},
+		{"empty", "/v1/instances", post(""), 400, `EOF`},
+		{"wrong type", "/v1/instances", post(`{"workflow": 3}`), 400, `number`},
+		{"form", "/v1/instances", func(r *http.Request) {
+			post("workflow=x")(r)
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}, 415, `want application/json`},
+		{"too large", "/v1/instances", post(`{"workflow": "` + strings.Repeat("x", api.MaxBody) + `"}`), 413, `larger than 1048576 bytes`},
+		{"definition too large", "/v1/workflows", post(strings.Repeat("x", api.MaxBody+1)), 413, `larger than 1048576 bytes`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			resp, body := get(t, s, tt.path, tt.edit)
+			if resp.StatusCode != tt.status || !strings.Contains(body, tt.want) {
+				t.Errorf("%d %s\nwant %d …%s…", resp.StatusCode, body, tt.status, tt.want)
+			}
+		})
+	}
+}
+
+func TestOpenRoutes(t *testing.T) {
+	ready := make(chan struct{})
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{Ready: ready})
+	anonymous := func(r *http.Request) { r.Header.Del("Authorization") }
+	for path, want := range map[string]int{"/healthz": 204, "/readyz": 503, "/v1/openapi.json": 200} {
+		if resp, body := get(t, s, path, anonymous); resp.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
+		}
+	}
+	close(ready)
+	if resp, _ := get(t, s, "/readyz", anonymous); resp.StatusCode != 204 {
+		t.Errorf("/readyz when ready: %d", resp.StatusCode)
+	}
+}
+
+func TestNoNode(t *testing.T) {
+	code := func(err error) api.Code {
+		var e *api.Error
+		if !errors.As(err, &e) {
+			return ""
+		}
+		return e.Code
+	}
+	absent := filepath.Join(t.TempDir(), "absent")
+	if _, err := api.Dial(absent); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao init") {
+		t.Errorf("no folder: %v", err)
+	}
+	dir := t.TempDir()
+	if _, err := api.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao up --dir "+dir) {
+		t.Errorf("no %s: %v", api.AccessFile, err)
+	}
+	s, err := api.Serve(dir, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadFile(filepath.Join(dir, api.AccessFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeServer(t, s)
+	if _, err := os.Stat(filepath.Join(dir, api.AccessFile)); !os.IsNotExist(err) {
+		t.Errorf("%s was not removed: %v", api.AccessFile, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, api.AccessFile), left, 0o600); err != nil { // as after kill -9
+		t.Fatal(err)
+	}
+	if _, err := dial(t, dir).Status(t.Context()); code(err) != api.NoNode {
+		t.Errorf("nobody listens: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, api.AccessFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Dial(dir); code(err) != api.Failed || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+func TestAccessFile(t *testing.T) {
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	path := filepath.Join(dir, api.AccessFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want only its owner to read it", info.Mode())
+	}
+	var got map[string]any
+	b, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(b, &got) != nil {
+		t.Fatal(err, string(b))
+	}
+	a := s.Access()
+	want := map[string]any{"address": a.Address, "url": "http://" + a.Address, "token": a.Token, "pid": float64(os.Getpid())}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// A node that took over the folder keeps its file.
+	other, err := api.Serve(dir, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeServer(t, other)
+	closeServer(t, s)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the first server removed the second one's file: %v", err)
+	}
+}
+
+func TestAddressesThatAreRefused(t *testing.T) {
+	for address, want := range map[string]string{
+		"0.0.0.0:0": "other devices could reach it", ":0": "other devices could reach it", "[::]:0": "other devices could reach it",
+		"example.org:80": "other devices could reach it", "8080": "want HOST:PORT", "127.0.0.1:99999": "serve the API",
+		"unix:" + strings.Repeat("x", 200): "path must be short",
+	} {
+		dir := t.TempDir()
+		_, err := api.Serve(dir, address, &apitest.Fake{}, api.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want …%s…", address, err, want)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: left %v behind", address, left)
+		}
+	}
+}
+
+// A socket that a killed node left behind does not keep the next one from
+// starting; any other file does.
+func TestOldSocketIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	first, err := api.Serve(dir, "unix:s", &apitest.Fake{}, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeServer(t, first)
+	second, err := api.Serve(dir, "unix:s", &apitest.Fake{}, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeServer(t, second)
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Serve(dir, "unix:file", &apitest.Fake{}, api.Options{}); err == nil {
+		t.Error("a file was taken for a socket")
+	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "file")); string(b) != "precious" {
+		t.Errorf("the file now holds %q", b)
+	}
+}
+
+func TestRawEventStream(t *testing.T) {
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
+		_ = fn(api.Event{At: noon, Kind: "instance", Instance: "ab", Text: "a\nb"})
+		<-ctx.Done()
+		return ctx.Err()
+	}}, api.Options{})
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+"/v1/events", nil)
+	req.Header.Set("Authorization", "Bearer "+s.Access().Token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("Content-Type %q", kind)
+	}
+	want := []string{
+		"retry: 1000", "",
+		`data: {"at":"2025-06-01T12:00:00.123456789Z","kind":"instance","instance":"ab","text":"a\nb"}`, "",
+	}
+	lines := bufio.NewScanner(resp.Body)
+	for _, w := range want {
+		if !lines.Scan() || lines.Text() != w {
+			t.Fatalf("got %q, want %q", lines.Text(), w)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Package apitest has a Service for tests of what talks to a node: the client,
+// the command line, the web page. Only tests import it.
+package apitest
+
+import (
+	"context"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// Fake is a Service made of functions; a method whose function is nil panics,
+// which tells that the test did not expect the call.
+type Fake struct {
+	OnStatus         func() (*api.Status, error)
+	OnPartners       func() ([]api.Partner, error)
+	OnInvite         func(api.InviteRequest) (*api.Invitation, error)
+	OnAddWorkflow    func(file string, source []byte) (*api.Workflow, error)
+	OnWorkflows      func() ([]api.Workflow, error)
+	OnWorkflow       func(ref string) (*api.Workflow, error)
+	OnRemoveWorkflow func(ref string) error
+	OnStart          func(api.StartRequest) (*api.Started, error)
+	OnInstances      func(all bool) ([]api.InstanceSummary, error)
+	OnShow           func(id string) (*api.Instance, error)
+	OnLog            func(id string) ([]api.LogEntry, error)
+	OnDiagram        func(id, format string) ([]byte, error)
+	OnCancel         func(id, reason string) error
+	OnFinishTask     func(api.FinishRequest) error
+	OnWatch          func(ctx context.Context, fn func(api.Event) error) error
+}
+
+var _ api.Service = (*Fake)(nil)
+
+// Status implements api.Service.
+func (f *Fake) Status(context.Context) (*api.Status, error) { return f.OnStatus() }
+
+// Partners implements api.Service.
+func (f *Fake) Partners(context.Context) ([]api.Partner, error) { return f.OnPartners() }
+
+// Invite implements api.Service.
+func (f *Fake) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
+	return f.OnInvite(r)
+}
+
+// AddWorkflow implements api.Service.
+func (f *Fake) AddWorkflow(_ context.Context, file string, source []byte) (*api.Workflow, error) {
+	return f.OnAddWorkflow(file, source)
+}
+
+// Workflows implements api.Service.
+func (f *Fake) Workflows(context.Context) ([]api.Workflow, error) { return f.OnWorkflows() }
+
+// Workflow implements api.Service.
+func (f *Fake) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
+	return f.OnWorkflow(ref)
+}
+
+// RemoveWorkflow implements api.Service.
+func (f *Fake) RemoveWorkflow(_ context.Context, ref string) error { return f.OnRemoveWorkflow(ref) }
+
+// Start implements api.Service.
+func (f *Fake) Start(_ context.Context, r api.StartRequest) (*api.Started, error) {
+	return f.OnStart(r)
+}
+
+// Instances implements api.Service.
+func (f *Fake) Instances(_ context.Context, all bool) ([]api.InstanceSummary, error) {
+	return f.OnInstances(all)
+}
+
+// Show implements api.Service.
+func (f *Fake) Show(_ context.Context, id string) (*api.Instance, error) { return f.OnShow(id) }
+
+// Log implements api.Service.
+func (f *Fake) Log(_ context.Context, id string) ([]api.LogEntry, error) { return f.OnLog(id) }
+
+// Diagram implements api.Service.
+func (f *Fake) Diagram(_ context.Context, id, format string) ([]byte, error) {
+	return f.OnDiagram(id, format)
+}
+
+// Cancel implements api.Service.
+func (f *Fake) Cancel(_ context.Context, id, reason string) error { return f.OnCancel(id, reason) }
+
+// FinishTask implements api.Service.
+func (f *Fake) FinishTask(_ context.Context, r api.FinishRequest) error { return f.OnFinishTask(r) }
+
+// Watch implements api.Service; without a function nothing ever happens.
+func (f *Fake) Watch(ctx context.Context, fn func(api.Event) error) error {
+	if f.OnWatch == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f.OnWatch(ctx, fn)
+}

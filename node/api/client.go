@@ -1,0 +1,171 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Client is the Service of a node in another process.
+type Client struct {
+	dir    string
+	access Access
+	base   string
+	http   *http.Client
+	pause  time.Duration // before the first reconnection of a watch
+	give   time.Duration // after which a watch no longer waits for the node's return
+}
+
+var _ Service = (*Client)(nil)
+
+// maxReply is the greatest reply that a client reads, in bytes.
+const maxReply = 256 << 20
+
+// Dial returns a client of the node that runs in a folder. When none does, the
+// error's code is NoNode: here, or at the first call if the node ended without
+// removing AccessFile.
+func Dial(dir string) (*Client, error) {
+	a, err := readAccess(dir)
+	if err != nil {
+		return nil, err
+	}
+	base := a.URL
+	if base == "" {
+		base = "http://localhost"
+	}
+	transport := &http.Transport{DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute}
+	return &Client{dir: dir, access: a, base: base, pause: 200 * time.Millisecond, give: 15 * time.Second, http: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func (a Access) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	if path, ok := strings.CutPrefix(a.Address, "unix:"); ok {
+		return d.DialContext(ctx, "unix", path)
+	}
+	return d.DialContext(ctx, "tcp", a.Address)
+}
+
+// tls trusts exactly the certificate that the node named, whatever its names
+// and issuer: the node's folder vouches for it.
+func (a Access) tls() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // VerifyConnection does it
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			sum := sha256.Sum256(cs.PeerCertificates[0].Raw)
+			if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(a.Certificate)) != 1 {
+				return errors.New("this is not the node's certificate")
+			}
+			return nil
+		},
+	}
+}
+
+// call makes the request of a route with its path's parameters.
+func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, body any, params ...string) (T, error) {
+	var reply T
+	resp, err := c.do(ctx, rt, query, body, params...)
+	if err != nil {
+		return reply, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return reply, c.lost(ctx, err)
+	}
+	if p, ok := any(&reply).(*picture); ok {
+		p.kind, p.data = resp.Header.Get("Content-Type"), b
+		return reply, nil
+	}
+	if rt.reply == nil {
+		return reply, nil
+	}
+	// Unknown fields are allowed: the node may be newer than its client.
+	if err := json.Unmarshal(b, &reply); err != nil {
+		return reply, Errorf(Failed, "the node's reply cannot be read: %v", err).WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
+	}
+	return reply, nil
+}
+
+// do sends a request and returns the reply of a success.
+func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
+	for _, p := range params {
+		if slices.Contains([]string{"", ".", ".."}, p) { // would change the path
+			return nil, Errorf(NotFound, "there is no %q", p)
+		}
+	}
+	req, err := c.request(ctx, rt, query, body, params...)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, MaxBody)) // half a message is still one
+	shown := &Error{}
+	if err := json.Unmarshal(b, shown); err != nil || shown.Code == "" {
+		return nil, Errorf(Failed, "%s answered %s: is it a node?", c.access.Address, resp.Status)
+	}
+	return nil, shown
+}
+
+func (c *Client) request(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Request, error) {
+	kind, content := "application/json", []byte(nil)
+	switch body := body.(type) {
+	case nil:
+		kind = ""
+	case source:
+		kind, content = "application/yaml", body
+	default:
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return nil, Errorf(Invalid, "the request cannot be written as JSON: %v", err)
+		}
+	}
+	target := c.base + rt.at(params...)
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, rt.method, target, bytes.NewReader(content))
+	if err != nil {
+		return nil, Errorf(Failed, "call the node: %v", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.access.Token)
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	return req, nil
+}
+
+// lost says what a broken connection means.
+func (c *Client) lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("the node was not waited for: %w", context.Cause(ctx))
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return noNode(c.dir)
+	}
+	return Errorf(Failed, "the connection to the node broke: %v", err).WithHint("the request may or may not have been carried out: look before you repeat it")
+}

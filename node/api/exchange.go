@@ -1,0 +1,158 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+)
+
+// MaxBody is the greatest body of a request, in bytes.
+const MaxBody = 1 << 20
+
+// statusError is an *Error whose HTTP status says more than its code does.
+type statusError struct {
+	status int
+	err    *Error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+func withStatus(status int, err *Error) error { return &statusError{status, err} }
+
+// statusOf maps a code to an HTTP status.
+func statusOf(c Code) int {
+	switch c {
+	case Invalid:
+		return http.StatusBadRequest
+	case NotFound:
+		return http.StatusNotFound
+	case NotAllowed:
+		return http.StatusForbidden
+	case Refused:
+		return http.StatusConflict
+	case NoNode:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	b, err := io.ReadAll(r.Body)
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, withStatus(http.StatusRequestEntityTooLarge, Errorf(Invalid, "the request is larger than %d bytes", large.Limit))
+	}
+	if err != nil {
+		return nil, Errorf(Invalid, "the request broke off: %v", err)
+	}
+	return b, nil
+}
+
+// withBody reads a JSON body strictly and hands it to fn. It insists on the
+// media type, because a web page cannot send it across origins unasked.
+func withBody[T any](r *http.Request, fn func(T) (any, error)) (any, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, withStatus(http.StatusUnsupportedMediaType, Errorf(Invalid, "Content-Type %q: want application/json", r.Header.Get("Content-Type")))
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	var in T
+	if err := decodeStrict(body, &in); err != nil {
+		return nil, Errorf(Invalid, "the request is not what is wanted here: %v", err).WithHint("%s describes it", openAPIRoute.path)
+	}
+	return fn(in)
+}
+
+// writeReply sends what a handler returned.
+func writeReply(w http.ResponseWriter, rt *route, reply any) error {
+	if rt.reply == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if p, ok := reply.(picture); ok {
+		w.Header().Set("Content-Type", p.kind)
+		_, _ = w.Write(p.data) // a reader that went away wants no error
+		return nil
+	}
+	return writeJSON(w, http.StatusOK, complete(reply))
+}
+
+// writeJSON does not escape <, > and &: a definition's canonical form must
+// arrive byte for byte.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the reply: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = b.WriteTo(w) // a reader that went away wants no error
+	return nil
+}
+
+// decodeStrict reads exactly one JSON value that has no unknown fields.
+func decodeStrict(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
+}
+
+// complete returns v with empty lists and maps for missing ones, here and in
+// the structs inside, so that no reader needs to reckon with null where a list
+// belongs. v is not changed.
+func complete(v any) any {
+	in := reflect.ValueOf(v)
+	out := reflect.New(in.Type()).Elem()
+	out.Set(in)
+	fillIn(out)
+	return out.Interface()
+}
+
+func fillIn(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && v.Type().Elem().Kind() == reflect.Struct {
+			fresh := reflect.New(v.Type().Elem())
+			fresh.Elem().Set(v.Elem())
+			fillIn(fresh.Elem())
+			v.Set(fresh)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fillIn(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		} else if v.Type().Elem().Kind() == reflect.Struct {
+			fresh := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(fresh, v)
+			for i := range fresh.Len() {
+				fillIn(fresh.Index(i))
+			}
+			v.Set(fresh)
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+)
+
+// checkOrigin refuses requests that a foreign web page makes a browser send: by
+// a host name that the page's owner points at this machine (DNS rebinding), or
+// across origins.
+func (h *handler) checkOrigin(r *http.Request) error {
+	if !h.isUs(r.Host) {
+		return Errorf(NotAllowed, "the node does not answer as %q", r.Host).WithHint("use the address in %s", AccessFile)
+	}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	if origins, ok := r.Header["Origin"]; ok && !slices.Equal(origins, []string{scheme + r.Host}) {
+		return Errorf(NotAllowed, "pages of %q may not use the node", strings.Join(origins, " "))
+	}
+	return nil
+}
+
+func (h *handler) isUs(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	if configs.Loopback(host) {
+		return true
+	}
+	return h.o.certificate != nil && h.o.certificate.VerifyHostname(host) == nil
+}
+
+// checkToken compares in constant time, lengths included.
+func (h *handler) checkToken(r *http.Request) error {
+	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(h.token))
+	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
+		return nil
+	}
+	return withStatus(http.StatusUnauthorized, Errorf(NotAllowed, "the token is missing or wrong").
+		WithHint("send \"Authorization: Bearer TOKEN\" with the token in %s, which is new whenever the node starts", AccessFile))
+}
+
+// checkQuery refuses parameters that the route does not have.
+func checkQuery(rt *route, r *http.Request) error {
+	for name, values := range r.URL.Query() {
+		i := slices.IndexFunc(rt.query, func(p parameter) bool { return p.name == name })
+		if i < 0 {
+			return Errorf(Invalid, "%s has no parameter %q", rt.path, name)
+		}
+		allowed := rt.query[i].values
+		if len(values) != 1 || (allowed != nil && !slices.Contains(allowed, values[0])) {
+			return Errorf(Invalid, "%s=%s: want one value of %q", name, strings.Join(values, ","), allowed)
+		}
+	}
+	return nil
+}

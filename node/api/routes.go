@@ -1,0 +1,213 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// route is one row of the table from which the server's handlers, the client's
+// requests and the test of the OpenAPI document are made.
+type route struct {
+	name    string // operation ID
+	method  string
+	path    string // parts in braces are parameters
+	query   []parameter
+	summary string
+	body    any // a zero value of the JSON body; source: the definition as it is; nil: none
+	reply   any // a zero value of the JSON reply; picture; nil: none
+	open    bool
+	// Either handle answers with JSON, or raw writes the answer itself.
+	handle func(svc Service, r *http.Request) (any, error)
+	raw    func(h *handler, w http.ResponseWriter, r *http.Request) error
+}
+
+// parameter is an optional parameter in a route's query.
+type parameter struct {
+	name, doc string
+	values    []string // allowed; nil: any
+}
+
+// source is a definition's text as a request's body.
+type source []byte
+
+// picture is a drawing as a reply.
+type picture struct {
+	kind string // media type
+	data []byte
+}
+
+// at returns the route's path with its parameters filled in, in order.
+func (rt *route) at(params ...string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(rt.path[1:], "/") {
+		b.WriteByte('/')
+		if strings.HasPrefix(part, "{") {
+			part, params = url.PathEscape(params[0]), params[1:]
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// routes is the whole interface. It is filled in init because the handlers of
+// some routes read it.
+var routes []*route
+
+func init() {
+	routes = []*route{
+		statusRoute, partnersRoute, inviteRoute,
+		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
+		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, finishRoute,
+		eventsRoute, openAPIRoute, healthRoute, readyRoute,
+	}
+}
+
+// The node and its mesh.
+var (
+	statusRoute = &route{
+		name: "status", method: http.MethodGet, path: "/v1/status",
+		summary: "Who this node is and how it fares", reply: Status{},
+		handle: func(svc Service, r *http.Request) (any, error) { return svc.Status(r.Context()) },
+	}
+	partnersRoute = &route{
+		name: "partners", method: http.MethodGet, path: "/v1/partners",
+		summary: "The partner list", reply: []Partner{},
+		handle: func(svc Service, r *http.Request) (any, error) { return svc.Partners(r.Context()) },
+	}
+	inviteRoute = &route{
+		name: "invite", method: http.MethodPost, path: "/v1/invitations",
+		summary: "Make an invitation to join the mesh", body: InviteRequest{}, reply: Invitation{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in InviteRequest) (any, error) { return svc.Invite(r.Context(), in) })
+		},
+	}
+)
+
+// Definitions.
+var (
+	addWorkflowRoute = &route{
+		name: "addWorkflow", method: http.MethodPost, path: "/v1/workflows",
+		query:   []parameter{{name: "file", doc: "The file's name, for error messages"}},
+		summary: "Check a definition and spread it to the mesh", body: source{}, reply: Workflow{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			src, err := readBody(r)
+			if err != nil {
+				return nil, err
+			}
+			return svc.AddWorkflow(r.Context(), r.URL.Query().Get("file"), src)
+		},
+	}
+	workflowsRoute = &route{
+		name: "workflows", method: http.MethodGet, path: "/v1/workflows",
+		summary: "The definitions that the node holds", reply: []Workflow{},
+		handle: func(svc Service, r *http.Request) (any, error) { return svc.Workflows(r.Context()) },
+	}
+	workflowRoute = &route{
+		name: "workflow", method: http.MethodGet, path: "/v1/workflows/{ref}",
+		summary: "A definition: NAME, NAME@VERSION or NAME@HASH", reply: Workflow{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return svc.Workflow(r.Context(), r.PathValue("ref"))
+		},
+	}
+	removeWorkflowRoute = &route{
+		name: "removeWorkflow", method: http.MethodDelete, path: "/v1/workflows/{ref}",
+		summary: "Remove a definition",
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return nil, svc.RemoveWorkflow(r.Context(), r.PathValue("ref"))
+		},
+	}
+)
+
+// Instances.
+var (
+	startRoute = &route{
+		name: "start", method: http.MethodPost, path: "/v1/instances",
+		summary: "Start an instance", body: StartRequest{}, reply: Started{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in StartRequest) (any, error) { return svc.Start(r.Context(), in) })
+		},
+	}
+	instancesRoute = &route{
+		name: "instances", method: http.MethodGet, path: "/v1/instances",
+		query:   []parameter{{name: "all", doc: "Finished instances too", values: []string{"true", "false"}}},
+		summary: "The running instances, or all that the node holds", reply: []InstanceSummary{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return svc.Instances(r.Context(), r.URL.Query().Get("all") == "true")
+		},
+	}
+	showRoute = &route{
+		name: "show", method: http.MethodGet, path: "/v1/instances/{id}",
+		summary: "One instance as this node knows it", reply: Instance{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return svc.Show(r.Context(), r.PathValue("id"))
+		},
+	}
+	logRoute = &route{
+		name: "log", method: http.MethodGet, path: "/v1/instances/{id}/log",
+		summary: "The facts of an instance, readable", reply: []LogEntry{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return svc.Log(r.Context(), r.PathValue("id"))
+		},
+	}
+	diagramRoute = &route{
+		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram",
+		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "mermaid", "dot"}}},
+		summary: "A drawing of an instance", reply: picture{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			format := r.URL.Query().Get("format")
+			if format == "" {
+				format = "svg"
+			}
+			data, err := svc.Diagram(r.Context(), r.PathValue("id"), format)
+			return picture{kind: pictureKinds[format], data: data}, err
+		},
+	}
+	cancelRoute = &route{
+		name: "cancel", method: http.MethodPost, path: "/v1/instances/{id}/cancel",
+		summary: "Cancel an instance", body: cancelRequest{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in cancelRequest) (any, error) {
+				return nil, svc.Cancel(r.Context(), r.PathValue("id"), in.Reason)
+			})
+		},
+	}
+	finishRoute = &route{
+		name: "finishTask", method: http.MethodPost, path: "/v1/tasks/finish",
+		summary: "Complete or fail a person's task that this node holds", body: FinishRequest{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in FinishRequest) (any, error) { return nil, svc.FinishTask(r.Context(), in) })
+		},
+	}
+)
+
+// What programs need besides.
+var (
+	eventsRoute = &route{
+		name: "events", method: http.MethodGet, path: "/v1/events",
+		summary: "Server-sent events: something changed", reply: Event{}, raw: (*handler).events,
+	}
+	openAPIRoute = &route{
+		name: "openAPI", method: http.MethodGet, path: "/v1/openapi.json", open: true,
+		summary: "This document", reply: map[string]any{}, raw: (*handler).openAPI,
+	}
+	healthRoute = &route{
+		name: "health", method: http.MethodGet, path: "/healthz", open: true,
+		summary: "The node is alive", raw: (*handler).health,
+	}
+	readyRoute = &route{
+		name: "ready", method: http.MethodGet, path: "/readyz", open: true,
+		summary: "The node has loaded its instances and takes part in its mesh", raw: (*handler).ready,
+	}
+)
+
+// cancelRequest cancels an instance.
+type cancelRequest struct {
+	Reason string `json:"reason,omitempty"` // for people, kept in the instance's log
+}
+
+var pictureKinds = map[string]string{
+	"svg":     "image/svg+xml",
+	"mermaid": "text/vnd.mermaid",
+	"dot":     "text/vnd.graphviz",
+}

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+)
+
+// Server serves a node's interface on a listener of its own.
+type Server struct {
+	dir      string
+	access   Access
+	http     *http.Server
+	stopping chan struct{}
+	stop     sync.Once
+	served   chan error
+}
+
+// Serve serves svc at an address (configs.Config.API) until Close, and writes
+// AccessFile into the node's folder. An address that other devices could reach
+// is refused unless there is a certificate.
+func Serve(dir, address string, svc Service, o Options) (*Server, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{dir: dir, stopping: make(chan struct{}), served: make(chan error, 1)}
+	o.stopping = s.stopping
+	listener, err := s.listen(address, &o)
+	if err != nil {
+		return nil, err
+	}
+	s.access.Token, s.access.PID = rand.Text(), os.Getpid()
+	s.http = &http.Server{
+		Handler:           NewServer(svc, s.access.Token, o),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelInfo),
+	}
+	go func() { s.served <- s.http.Serve(listener) }()
+	if err := s.access.write(dir); err != nil {
+		return nil, errors.Join(err, s.Close(context.Background()))
+	}
+	return s, nil
+}
+
+// Access tells how to reach the server.
+func (s *Server) Access() Access { return s.access }
+
+// Close ends the event streams, lets requests that have begun end until ctx
+// does, and removes AccessFile.
+func (s *Server) Close(ctx context.Context) error {
+	var err error
+	s.stop.Do(func() {
+		close(s.stopping)
+		err = errors.Join(s.access.remove(s.dir), s.http.Shutdown(ctx))
+		if err != nil {
+			err = errors.Join(err, s.http.Close())
+		}
+		<-s.served
+	})
+	return err
+}
+
+func (s *Server) listen(address string, o *Options) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return s.listenUnix(path)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, Errorf(Invalid, "API address %q: want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH", address)
+	}
+	if !configs.Loopback(host) && o.Certificate == "" {
+		return nil, Errorf(Invalid, "API address %q: other devices could reach it", address).
+			WithHint("use a loopback address such as 127.0.0.1:0, or set tls in %s", configs.File)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, Errorf(Failed, "serve the API: %v", err).WithHint("choose another address with --api; port 0 takes any free one")
+	}
+	s.access.Address = reachable(l.Addr().(*net.TCPAddr))
+	s.access.URL = "http://" + s.access.Address
+	if o.Certificate == "" {
+		return l, nil
+	}
+	return s.secure(l, o)
+}
+
+// reachable is where programs on this machine find a listener.
+func reachable(a *net.TCPAddr) string {
+	here := *a
+	if a.IP.IsUnspecified() {
+		here.IP = net.IPv4(127, 0, 0, 1)
+	}
+	return here.String()
+}
+
+func (s *Server) secure(l net.Listener, o *Options) (net.Listener, error) {
+	pair, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
+	if err != nil {
+		l.Close()
+		return nil, Errorf(Invalid, "the API's certificate cannot be used: %v", err)
+	}
+	o.certificate = pair.Leaf
+	sum := sha256.Sum256(pair.Certificate[0])
+	s.access.Certificate = hex.EncodeToString(sum[:])
+	s.access.URL = "https://" + s.access.Address
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// listenUnix replaces a socket that a node left behind: the caller has made
+// sure that no other node runs in this folder.
+func (s *Server) listenUnix(path string) (net.Listener, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, Errorf(Failed, "serve the API: %v", err)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
+		if err := os.Remove(path); err != nil {
+			return nil, Errorf(Failed, "remove the old socket: %v", err)
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, Errorf(Failed, "serve the API: %v", err).WithHint("a socket's path must be short (about 100 bytes) and must not be another file")
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("keep others away from the API's socket: %w", err)
+	}
+	s.access.Address = "unix:" + path
+	return l, nil
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"crypto/x509"
+	_ "embed"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// Options adjust a server. The zero value works.
+type Options struct {
+	// Ready is closed when the node is ready (/readyz); nil: it is.
+	Ready <-chan struct{}
+	// Logger receives the causes that are not shown; nil: nothing is logged.
+	Logger *slog.Logger
+	// Certificate and Key are the PEM files with which Serve serves TLS.
+	Certificate, Key string
+
+	certificate *x509.Certificate // whose names are accepted as Host
+	stopping    <-chan struct{}   // closed when event streams must end
+}
+
+// handler is the server side of the interface.
+type handler struct {
+	svc     Service
+	token   string
+	o       Options
+	mux     *http.ServeMux
+	streams chan struct{} // one element per event stream
+}
+
+// NewServer returns the handler of svc's interface. Whoever knows the token may
+// do everything; without one nothing would be safe, so an empty token panics.
+func NewServer(svc Service, token string, o Options) http.Handler {
+	if token == "" {
+		panic("api: NewServer needs a token")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &handler{svc: svc, token: token, o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams)}
+	for _, rt := range routes {
+		h.mux.Handle(rt.method+" "+rt.path, h.serve(rt))
+	}
+	return h
+}
+
+// ServeHTTP lets through only what comes from this machine's programs.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := h.checkOrigin(r); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if _, pattern := h.mux.Handler(r); pattern == "" {
+		h.noRoute(w, r)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// serve turns a row of the table into a handler.
+func (h *handler) serve(rt *route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.answer(rt, w, r); err != nil {
+			h.fail(w, r, err)
+		}
+	})
+}
+
+func (h *handler) answer(rt *route, w http.ResponseWriter, r *http.Request) error {
+	if !rt.open {
+		if err := h.checkToken(r); err != nil {
+			return err
+		}
+	}
+	if err := checkQuery(rt, r); err != nil {
+		return err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	if rt.raw != nil {
+		return rt.raw(h, w, r)
+	}
+	reply, err := rt.handle(h.svc, r)
+	if err != nil {
+		return err
+	}
+	return writeReply(w, rt, reply)
+}
+
+// noRoute says whether the path or the method is wrong.
+func (h *handler) noRoute(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		probe := r.Clone(r.Context())
+		probe.Method = method
+		if _, pattern := h.mux.Handler(probe); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		h.fail(w, r, Errorf(NotFound, "there is no %s", r.URL.Path).WithHint("GET %s lists what there is", openAPIRoute.path))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	h.fail(w, r, withStatus(http.StatusMethodNotAllowed, Errorf(Invalid, "%s cannot be used on %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))))
+}
+
+// fail answers with an error; what is no *Error is logged and not shown.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var shown *Error
+	if !errors.As(err, &shown) {
+		if !errors.Is(err, context.Canceled) {
+			h.o.Logger.Error("request failed inside the node", "method", r.Method, "path", r.URL.Path, "error", err)
+		}
+		shown = Errorf(Internal, "something went wrong inside the node").WithHint("the node's log says what")
+	}
+	status := statusOf(shown.Code)
+	var special *statusError
+	if errors.As(err, &special) {
+		status = special.status
+	}
+	_ = writeJSON(w, status, shown) // three strings can be written
+}
+
+//go:embed openapi.json
+var openAPI []byte
+
+func (h *handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(openAPI) // a reader that went away wants no error
+	return nil
+}
+
+func (h *handler) health(w http.ResponseWriter, _ *http.Request) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (h *handler) ready(w http.ResponseWriter, r *http.Request) error {
+	select {
+	case <-h.o.Ready:
+	default:
+		if h.o.Ready != nil {
+			return withStatus(http.StatusServiceUnavailable, Errorf(Refused, "the node is not ready yet").WithHint("ask again in a second"))
+		}
+	}
+	return h.health(w, r)
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// EventGap is the kind of an event that stands for events that were not
+// delivered: the reader was too slow, or its connection broke. Whatever it
+// follows, it has to read anew.
+const EventGap = "gap"
+
+const (
+	maxStreams   = 64               // event streams at once
+	maxBacklog   = 256              // events that wait for a slow reader
+	streamAlive  = 15 * time.Second // between two signs of life
+	writeTimeout = 10 * time.Second // of one write to a stream
+)
+
+// backlog holds the events that a reader has not taken yet. When it is full,
+// one gap replaces them all: a slow reader costs neither memory nor the node's
+// time, and knows that it missed something.
+type backlog struct {
+	wake chan struct{} // holds one element while there are events
+
+	mu     sync.Mutex // guards events
+	events []Event
+}
+
+func newBacklog() *backlog { return &backlog{wake: make(chan struct{}, 1)} }
+
+func (b *backlog) put(e Event) error {
+	b.mu.Lock()
+	if len(b.events) == maxBacklog {
+		b.events = append(b.events[:0], Event{At: e.At, Kind: EventGap, Text: "too slow: some events were left out"})
+	} else {
+		b.events = append(b.events, e)
+	}
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (b *backlog) take() []Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events = nil
+	return events
+}
+
+// events streams what changes until the reader goes away or the node stops.
+func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
+	select {
+	case h.streams <- struct{}{}:
+		defer func() { <-h.streams }()
+	default:
+		return withStatus(http.StatusServiceUnavailable, Errorf(Refused, "%d programs watch this node already", maxStreams).WithHint("end one of them"))
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	waiting := newBacklog()
+	ended := make(chan error, 1)
+	go func() { ended <- h.svc.Watch(ctx, waiting.put) }()
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	err := h.stream(w, waiting, ended, ctx.Done())
+	cancel()
+	<-ended
+	if err != nil {
+		h.o.Logger.Debug("event stream ended", "error", err)
+	}
+	return nil // the reply has begun: there is no way left to report an error
+}
+
+func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan error, gone <-chan struct{}) error {
+	alive := time.NewTicker(streamAlive)
+	defer alive.Stop()
+	if err := send(w, []byte("retry: 1000\n\n")); err != nil {
+		return err
+	}
+	for {
+		var text []byte
+		select {
+		case <-waiting.wake:
+			for _, e := range waiting.take() {
+				line, err := json.Marshal(e)
+				if err != nil {
+					return fmt.Errorf("write event: %w", err)
+				}
+				text = fmt.Appendf(text, "data: %s\n\n", line)
+			}
+		case <-alive.C:
+			text = []byte(": alive\n\n")
+		case err := <-ended:
+			ended <- err // the caller waits for it too
+			return err
+		case <-h.o.stopping:
+			return nil
+		case <-gone:
+			return nil
+		}
+		if err := send(w, text); err != nil {
+			return err
+		}
+	}
+}
+
+// send writes to a reader that has writeTimeout to take it.
+func send(w http.ResponseWriter, text []byte) error {
+	rc := http.NewResponseController(w)
+	if err := rc.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	return rc.Flush()
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // File is the name of the configuration in a node's folder.
@@ -61,7 +63,7 @@ func decode(src []byte, into any, strict bool) (err error) {
 		return nil
 	}
 	opts := []yaml.DecodeOption{yaml.CustomUnmarshaler(func(d *time.Duration, b []byte) (err error) {
-		*d, err = ParseDuration(strings.Trim(strings.TrimSpace(string(b)), `"'`))
+		*d, err = workflow.ParseDuration(strings.Trim(strings.TrimSpace(string(b)), `"'`))
 		return err
 	})}
 	if strict {

@@ -21,6 +21,8 @@ import (
 // mistakes collects what is wrong, one line each.
 type mistakes []error
 
+const day = 24 * time.Hour
+
 func (m *mistakes) add(key string, value any, want string, args ...any) {
 	*m = append(*m, fmt.Errorf("%s: %v: %s", key, value, fmt.Sprintf(want, args...)))
 }

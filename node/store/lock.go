@@ -24,7 +24,7 @@ type dirLock struct{ f *os.File }
 func acquireLock(dir string) (*dirLock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("store: cannot make the lock file: %w", err)
+		return nil, fmt.Errorf("store: cannot make the lock file: %w", noSpace(err))
 	}
 	if err := lockFile(f); err != nil {
 		defer f.Close()
@@ -35,7 +35,7 @@ func acquireLock(dir string) (*dirLock, error) {
 	}
 	if err := writePID(f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("store: cannot write the lock file: %w", err)
+		return nil, fmt.Errorf("store: cannot write the lock file: %w", noSpace(err))
 	}
 	return &dirLock{f}, nil
 }

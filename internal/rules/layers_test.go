@@ -1,0 +1,110 @@
+package rules_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// layer says which of our packages a package, and those below it that have no
+// row of their own, may import. A name ending in /... means everything below too.
+type layer struct {
+	dir string
+	may []string
+	why string
+}
+
+// core is what the driver and its adapters may see of the pure packages.
+const core = "workflow partition contingency worklist membership choreo"
+
+// layers is design.md, Packages. Imports go one way:
+//
+//	workflow ← partition ← contingency
+//	workflow ← worklist, membership
+//	all of these ← choreo ← node ← cmd
+var layers = []layer{
+	{"workflow", nil, "it is the vocabulary that all share, so it can depend on nobody"},
+	{"workflow/pdl", words("workflow"), "an importer only translates into the native language"},
+	{"workflow/lxpdl", words("workflow"), "an importer only translates into the native language"},
+	{"workflow/wed", words("workflow"), "an importer only translates into the native language"},
+	{"partition", words("workflow"), "a cut follows from the definition alone"},
+	{"partition/aptitude", words("workflow partition"), "the metric compares partners and tasks, whatever happens to them later"},
+	{"partition/study", words("workflow/... partition partition/aptitude"), "the study simulates allocation and nothing else"},
+	{"contingency", words("workflow partition"), "what a failure does follows from the definition and its cut"},
+	{"contingency/recovery", words("workflow partition contingency"), "recovery works on the history of states, not on the facts they came from"},
+	{"worklist", words("workflow"), "people's work knows tasks, not how partners agree on them"},
+	{"membership", words("workflow"), "who is there does not depend on what they work on"},
+	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
+	{"choreo", words("workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"node", words(core + " configs node/... membership/gossip"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
+	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
+	{"node/wire", words(core), "the codec knows what it encodes and nobody who sends it"},
+	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
+	{"node/runner", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
+	{"node/api", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
+	{"web", words("workflow node/api"), "the page uses only the public API, like any other program"},
+	{"configs", words("workflow"), "configuration describes the node and must be readable without it"},
+	{"cmd", words(core + " ..."), "the command line wires everything together"},
+	{"internal/sim", words(core + " partition/aptitude contingency/recovery node/wire"), "the simulator drives the pure core; the real driver would bring real time and disks"},
+	{"internal/rules", nil, "the rules judge the packages and belong to none"},
+}
+
+func words(s string) []string { return strings.Fields(s) }
+
+// layerOf finds the row of a folder: its own, or the nearest above it.
+func layerOf(dir string) (layer, bool) {
+	var found layer
+	for _, l := range layers {
+		if within(dir, l.dir) && len(l.dir) > len(found.dir) {
+			found = l
+		}
+	}
+	return found, found.dir != ""
+}
+
+// allows tells whether a package of this layer may import one of our folders:
+// what the row lists, and what lies in the same layer.
+func (l layer) allows(dir string) bool {
+	if target, ok := layerOf(dir); ok && target.dir == l.dir {
+		return true
+	}
+	for _, m := range l.may {
+		if m == "..." || m == dir {
+			return true
+		}
+		if below, ok := strings.CutSuffix(m, "/..."); ok && within(dir, below) {
+			return true
+		}
+	}
+	return false
+}
+
+// layerComplaints finds imports against the direction, and packages that
+// nobody has given a place.
+func layerComplaints(t *tree) []string {
+	var out []string
+	homeless := make(map[string]bool)
+	for _, f := range t.files {
+		l, ok := layerOf(f.dir)
+		if !ok {
+			if !homeless[f.dir] {
+				homeless[f.dir] = true
+				out = append(out, t.complaint(f.syntax.Package, fmt.Sprintf("package %s has no place in the layers", f.dir),
+					"imports go one way only if each package has one", "add a row for it to layers in internal/rules/layers_test.go and say why"))
+			}
+			continue
+		}
+		for _, im := range f.imports {
+			if dir, ours := own(im.path); ours && !l.allows(dir) {
+				out = append(out, t.complaint(im.pos, fmt.Sprintf("%s imports %s", f.dir, dir), l.why, l.advice()))
+			}
+		}
+	}
+	return out
+}
+
+func (l layer) advice() string {
+	if len(l.may) == 0 {
+		return "it may import none of our packages: move the code up to who needs both, or pass a value or a small interface in"
+	}
+	return fmt.Sprintf("it may import %s: move the code up to who needs both, or pass a value or a small interface in", strings.Join(l.may, ", "))
+}

@@ -1,0 +1,60 @@
+package rules_test
+
+import "fmt"
+
+// permission allows one thing that a rule would complain of, at one place.
+type permission struct {
+	what  string // "panic" or "init"
+	where string // folder and name, as in godoc: stack.Stack.Pop; for init the folder
+	why   string
+}
+
+const (
+	constantOptions = "the options are constants of ours"
+	ownTypes        = "it encodes values of our own types only, which always encode"
+)
+
+// house is the list of permissions. A panic says that there is a bug of ours:
+// bad input, a full disk and a lost network never are.
+var house = []permission{
+	{"panic", "choreo.encMode", constantOptions},
+	{"panic", "choreo.decMode", constantOptions},
+	{"panic", "choreo.Machine.append", "a fact that this machine has just made fits the log that it was made from"},
+	{"panic", "membership.must", constantOptions},
+	{"panic", "membership.encode", ownTypes},
+	{"panic", "membership.IDOf", "keys are decoded with a check of their length, so another length was made by us"},
+	{"panic", "node.encMode", constantOptions},
+	{"panic", "node.encode", ownTypes},
+	{"panic", "node.random", "crypto/rand ends the program itself rather than fail"},
+	{"panic", "node/api.NewServer", "a node without a token would be open to everybody, and only our code makes one"},
+	{"panic", "node/store.meta.write", ownTypes},
+	{"panic", "node/wire.must", constantOptions},
+	{"panic", "partition/study.Five", "the scenario is embedded, and tested"},
+	{"panic", "partition/study.Summarize", "the results were counted by who calls it"},
+	{"panic", "workflow.encode", ownTypes},
+	{"init", "node/api", "it fills the table of routes, which some of its handlers read, and touches nothing else"},
+}
+
+// permits tells whether something is allowed at a place, and notes that it is used.
+func (t *tree) permits(what, where string) bool {
+	for i, p := range t.permissions {
+		if p.what == what && p.where == where && p.why != "" {
+			t.used[i] = true
+			return true
+		}
+	}
+	return false
+}
+
+// idleComplaints finds permissions that no rule asks for.
+func idleComplaints(t *tree) []string {
+	panicComplaints(t)
+	effectComplaints(t)
+	var out []string
+	for i, p := range t.permissions {
+		if !t.used[i] {
+			out = append(out, fmt.Sprintf("%s may %s, and does not: an idle permission hides the next offence; take it off the list in internal/rules/permissions_test.go", p.where, p.what))
+		}
+	}
+	return out
+}

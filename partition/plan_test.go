@@ -107,3 +107,72 @@ func TestLongTimeoutsDoNotWrapAround(t *testing.T) {
 		t.Errorf("worst end %v %v", got, ok)
 	}
 }
+
+// eleven is Fig. 16 without its cut.
+const eleven = `
+workflow: eleven
+tasks:
+  a: {timeout: 10m}
+  b: {after: a, timeout: 10m}
+  c: {after: [a, e], timeout: 10m}
+  d: {after: [b, c], timeout: 10m}
+  e: {timeout: 10m}
+  f: {after: e, timeout: 10m}
+  g: {after: f, timeout: 1h}
+  h: {after: d, timeout: 10m}
+  i: {after: h, timeout: 10m}
+  j: {after: [h, g], time-to-wait: 1h, timeout: 10m}
+  k: {after: [i, j], timeout: 10m}
+`
+
+func parseEleven(t rapid.TB, cut string) *workflow.Definition {
+	t.Helper()
+	def, err := workflow.Parse("eleven.yaml", []byte(eleven+cut))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def
+}
+
+// In the cut of Fig. 16 d, e and g report at once, and they alone.
+func TestElevenTasksReportAsInTheFigure(t *testing.T) {
+	plan := partition.New(parseEleven(t, "partitions: {p1: [a, b, c, d], p2: [h, i, j, k], p3: [e, f, g]}"))
+	var immediate []workflow.TaskName
+	for _, task := range plan.Definition().Tasks {
+		if plan.ResponseImmediate(task.Name) {
+			immediate = append(immediate, task.Name)
+		}
+	}
+	if want := []workflow.TaskName{"d", "e", "g"}; !slices.Equal(immediate, want) {
+		t.Errorf("%v report at once, want %v", immediate, want)
+	}
+}
+
+// However the eleven tasks are cut, a task reports at once exactly if an arrow
+// of the figure leads from it to another partition; uncut, none does.
+func TestElevenTasksReportAcrossAnyCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		uncut := parseEleven(t, "")
+		def := *uncut
+		def.Partitions = make([]workflow.PartitionDecl, rapid.IntRange(1, 5).Draw(t, "partitions"))
+		for i := range def.Partitions {
+			def.Partitions[i].Name = workflow.PartitionName(rune('p' + i))
+		}
+		for _, task := range def.Tasks {
+			part := &def.Partitions[rapid.IntRange(0, len(def.Partitions)-1).Draw(t, "home of "+string(task.Name))]
+			part.Tasks = append(part.Tasks, task.Name)
+		}
+		plan := partition.New(&def)
+		for _, task := range def.Tasks {
+			want := slices.ContainsFunc(uncut.Successors(task.Name), func(s workflow.TaskName) bool {
+				return homeOf(&def, s) != homeOf(&def, task.Name)
+			})
+			if got := plan.ResponseImmediate(task.Name); got != want {
+				t.Fatalf("%s: responseImmediate %v, want %v", task.Name, got, want)
+			}
+			if partition.New(uncut).ResponseImmediate(task.Name) {
+				t.Fatalf("%s reports at once, though there is one partition", task.Name)
+			}
+		}
+	})
+}

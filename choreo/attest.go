@@ -1,0 +1,125 @@
+package choreo
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Attestation is an author's signature of a fact and, through the hash chain,
+// of all facts of the chain before it. One signature serves a whole batch: it
+// is over the root of a Merkle tree of fact names, and each attestation
+// carries the path from its leaf. (design.md, What would kill the throughput)
+type Attestation struct {
+	_     struct{} `cbor:",toarray"`
+	Index uint32
+	Path  [][sha256.Size]byte // siblings, leaf upwards
+	Sig   []byte
+}
+
+// attestDomain separates these signatures from all others of a key.
+const attestDomain = "heads"
+
+// maxPath bounds a path: a batch has at most 2^maxPath facts.
+const maxPath = 20
+
+// ErrForged is returned for a fact whose attestation its author did not make.
+var ErrForged = errors.New("signed by somebody else")
+
+// Attest signs facts of one author, one signature for all. sign makes the
+// author's signature in the given domain.
+func Attest(ids []FactID, sign func(domain string, msg []byte) []byte) []*Attestation {
+	if len(ids) == 0 {
+		return nil
+	}
+	level := make([][sha256.Size]byte, len(ids))
+	out := make([]*Attestation, len(ids))
+	at := make([]int, len(ids)) // where each leaf's branch is in the level
+	for i, id := range ids {
+		level[i] = leafHash(id)
+		out[i] = &Attestation{Index: uint32(i)}
+		at[i] = i
+	}
+	for len(level) > 1 {
+		for i, a := range out {
+			a.Path = append(a.Path, level[min(at[i]^1, len(level)-1)])
+			at[i] /= 2
+		}
+		next := make([][sha256.Size]byte, (len(level)+1)/2)
+		for i := range next {
+			next[i] = nodeHash(level[2*i], level[min(2*i+1, len(level)-1)])
+		}
+		level = next
+	}
+	sig := sign(attestDomain, level[0][:])
+	for _, a := range out {
+		a.Sig = sig
+	}
+	return out
+}
+
+// root computes the root that the attestation's path leads to from id.
+func (a *Attestation) root(id FactID) [sha256.Size]byte {
+	h, at := leafHash(id), a.Index
+	for _, sibling := range a.Path {
+		if at%2 == 0 {
+			h = nodeHash(h, sibling)
+		} else {
+			h = nodeHash(sibling, h)
+		}
+		at /= 2
+	}
+	return h
+}
+
+// Verifier checks attestations and remembers roots that it has checked, since
+// many facts come under one. It is not safe for concurrent use.
+type Verifier struct {
+	known map[verified]struct{}
+}
+
+type verified struct {
+	author workflow.PartnerID
+	root   [sha256.Size]byte
+	sig    [64]byte
+}
+
+// maxVerified bounds what a Verifier remembers.
+const maxVerified = 4096
+
+// Verify checks that author attested the fact of that name. Its error wraps
+// ErrForged.
+func (v *Verifier) Verify(author workflow.PartnerID, id FactID, a *Attestation) error {
+	if a == nil || len(a.Path) > maxPath || len(a.Sig) != 64 {
+		return fmt.Errorf("%w: fact %s of %s has no proper attestation", ErrForged, id.Short(), author)
+	}
+	key := verified{author: author, root: a.root(id), sig: [64]byte(a.Sig)}
+	if _, ok := v.known[key]; ok {
+		return nil
+	}
+	if err := membership.Verify(author, attestDomain, key.root[:], a.Sig); err != nil {
+		return fmt.Errorf("%w: fact %s of %s: %w", ErrForged, id.Short(), author, err)
+	}
+	if v.known == nil || len(v.known) >= maxVerified {
+		v.known = map[verified]struct{}{}
+	}
+	v.known[key] = struct{}{}
+	return nil
+}
+
+// Leaves and nodes are hashed with different prefixes, so that neither can
+// pass for the other.
+func leafHash(id FactID) [sha256.Size]byte {
+	return sha256.Sum256(append([]byte{0}, id[:]...))
+}
+
+func nodeHash(l, r [sha256.Size]byte) [sha256.Size]byte {
+	var b [1 + 2*sha256.Size]byte
+	b[0] = 1
+	copy(b[1:], l[:])
+	copy(b[1+sha256.Size:], r[:])
+	return sha256.Sum256(b[:])
+}

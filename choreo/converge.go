@@ -1,0 +1,243 @@
+package choreo
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is the convergence rule: which attempt is in charge of a slot and
+// which success counts, as a function of the set of counted facts. design.md
+// (Convergence) states it; here it is as this code does it.
+//
+//	            verdict by the guardian of the left side
+//	  T ──────────────▶ T′ ──────▶ success′ ──▶ D started, built upon success′
+//	  │
+//	  └──────────────▶ success ──▶ E started, built upon success
+//	            (the holder was only cut off)
+//
+//  1. A verdict's action counts unless its author knew of the attempt's
+//     success. Of several on one attempt, the higher office, then the author
+//     earlier in the succession, then the lower hash, says what follows; the
+//     attempts that the others assigned remain attempts.
+//  2. Slots are judged against rule order, consumers before what they
+//     consumed. A success that a standing success consumed stands; so does one
+//     that the running current attempt of a slot without success consumed. A
+//     success that only consumers in held slots consumed is held back with them.
+//  3. Else one is picked by reconcile. For keep-replacement, while a started
+//     attempt of equal or higher number lives, the slot is held: no pick.
+//  4. Several that were built upon all stand: the slot is duplicated.
+//  5. The rest is superseded. What follows from that is not decided here.
+//  6. Data: of the standing successes' writes the one with the highest
+//     (logical time, hash) is current; concurrent ones are a conflict.
+
+// conclude applies rules 1 to 5 to every slot. Slots with a single attempt
+// come out the same without it.
+func (s *State) conclude() {
+	for _, sl := range s.slots {
+		s.follow(sl)
+	}
+	users := s.consumers()
+	for _, sl := range slices.Backward(s.slots) {
+		s.judge(sl, users)
+	}
+}
+
+// follow walks the chain of verdicts to the attempt in charge (rule 1).
+func (s *State) follow(sl *Slot) {
+	sl.Current, sl.Outcome, sl.Pending = sl.Attempts[0], nil, nil
+	for {
+		r := s.prevailing(sl.Current.rulings)
+		if r == nil {
+			return
+		}
+		if r.action.Kind != workflow.FailContingency {
+			sl.Outcome = r
+			return
+		}
+		next := r.next
+		if next == nil {
+			next = s.firstAssigned(sl.Current, r)
+		}
+		if next == nil {
+			sl.Pending = r
+			return
+		}
+		sl.Current = next
+	}
+}
+
+// prevailing is the verdict that decides among those on one attempt.
+func (s *State) prevailing(rs []*ruling) *ruling {
+	if len(rs) == 0 {
+		return nil
+	}
+	return slices.MinFunc(rs, func(a, b *ruling) int { return s.byAuthority(a.at, b.at) })
+}
+
+// firstAssigned is the attempt that followed a verdict which had found nobody.
+func (s *State) firstAssigned(a *Attempt, r *ruling) *Attempt {
+	var best *Attempt
+	for _, n := range a.assigns {
+		if n.assigned.fact.Body.Assign.Verdict == r.at.id && (best == nil || s.byAuthority(n.assigned, best.assigned) < 0) {
+			best = n
+		}
+	}
+	return best
+}
+
+// byAuthority orders facts by who may decide: the higher office first, then
+// the author earlier in the succession, then the lower hash.
+func (s *State) byAuthority(a, b *entry) int {
+	if n := officeOf(b).compare(officeOf(a)); n != 0 {
+		return n
+	}
+	if n := cmp.Compare(s.place(a), s.place(b)); n != 0 {
+		return n
+	}
+	return a.id.compare(b.id)
+}
+
+func (s *State) place(e *entry) int {
+	if n, ok := s.rank[e.fact.Chain.Author]; ok {
+		return n
+	}
+	return len(s.rank)
+}
+
+func officeOf(e *entry) *Office {
+	if v := e.fact.Body.Verdict; v != nil {
+		return v.Office
+	}
+	return nil
+}
+
+// compare orders offices; none is the lowest.
+func (o *Office) compare(p *Office) int {
+	switch {
+	case o == nil && p == nil:
+		return 0
+	case o == nil:
+		return -1
+	case p == nil:
+		return 1
+	}
+	if n := cmp.Compare(o.Term, p.Term); n != 0 {
+		return n
+	}
+	if n := cmp.Compare(o.List, p.List); n != 0 {
+		return n
+	}
+	return bytes.Compare(o.Hash[:], p.Hash[:])
+}
+
+// consumers gives for each attempt the attempts that built upon its success.
+func (s *State) consumers() map[*Attempt][]*Attempt {
+	users := map[*Attempt][]*Attempt{}
+	for _, sl := range s.slots {
+		for _, a := range sl.Attempts {
+			if a.start == nil {
+				continue
+			}
+			for _, c := range a.start.fact.Body.Start.Consumed {
+				if from := s.bySucc[c.Fact]; from != nil {
+					users[from] = append(users[from], a)
+				}
+			}
+		}
+	}
+	return users
+}
+
+// judge applies rules 2 to 4 to one slot whose consumers have been judged.
+func (s *State) judge(sl *Slot, users map[*Attempt][]*Attempt) {
+	sl.Pick, sl.Held, sl.Duplicated = nil, false, false
+	var all, built, perhaps []*Attempt
+	for _, a := range sl.Attempts {
+		if a.stands = superseded; a.success() == nil {
+			continue
+		}
+		all = append(all, a)
+		switch s.builtUpon(users[a]) {
+		case standing:
+			built = append(built, a)
+		case heldBack:
+			perhaps = append(perhaps, a)
+		}
+	}
+	switch {
+	case len(built) > 0: // 2, 4
+		mark(perhaps, heldBack)
+		mark(built, standing)
+		sl.Duplicated = len(built) > 1
+		sl.Pick = preferred(sl.Task.Reconcile, built)
+	case s.awaitsReplacement(sl, all): // 3, held
+		sl.Held = true
+		mark(all, heldBack)
+	case len(perhaps) > 0: // 2, held back with their consumers
+		mark(perhaps, heldBack)
+		sl.Pick = preferred(sl.Task.Reconcile, perhaps)
+	case len(all) > 0: // 3
+		sl.Pick = preferred(sl.Task.Reconcile, all)
+		sl.Pick.stands = standing
+	}
+}
+
+func mark(as []*Attempt, how stands) {
+	for _, a := range as {
+		a.stands = how
+	}
+}
+
+// builtUpon is the best claim among the consumers of one success (rule 2).
+func (s *State) builtUpon(users []*Attempt) stands {
+	best := superseded
+	for _, u := range users {
+		best = max(best, s.claim(u))
+	}
+	return best
+}
+
+// claim says whether an attempt stands up for what it consumed.
+func (s *State) claim(u *Attempt) stands {
+	switch sl := u.Slot; {
+	case u.success() != nil:
+		return u.stands
+	case u.start == nil || u.off != nil || sl.Current != u:
+		return superseded
+	case sl.Held:
+		return heldBack
+	case slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.success() != nil }):
+		return superseded
+	}
+	return standing
+}
+
+// awaitsReplacement tells whether the slot is held (rule 3): the choice is
+// keep-replacement and a started attempt that would be preferred to all
+// successes still lives.
+func (s *State) awaitsReplacement(sl *Slot, all []*Attempt) bool {
+	c := sl.Current
+	lives := c.start != nil && c.off == nil && c.success() == nil && sl.Outcome == nil && sl.Pending == nil
+	return sl.Task.Reconcile == workflow.KeepReplacement && lives && len(all) > 0 &&
+		!slices.ContainsFunc(all, func(a *Attempt) bool { return a.Depth > c.Depth })
+}
+
+// preferred picks among successes by the author's choice.
+func preferred(r workflow.Reconcile, as []*Attempt) *Attempt {
+	return slices.MinFunc(as, func(a, b *Attempt) int {
+		n := 0
+		switch r {
+		case workflow.KeepOriginal:
+			n = cmp.Compare(a.Depth, b.Depth)
+		case workflow.KeepReplacement:
+			n = cmp.Compare(b.Depth, a.Depth)
+		}
+		if n != 0 {
+			return n
+		}
+		return byTime(a.success(), b.success())
+	})
+}

@@ -1,0 +1,385 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Ready is what a driver is to do, in the order of its fields: nothing of a
+// later field before what stands in an earlier one is done.
+type Ready struct {
+	// Persist must be durable before anything else is done or said.
+	Persist []Stored
+	// Tell are the peers that are owed something: send each its Outgoing.
+	Tell []workflow.PartnerID
+	// Stop and Start are tasks to call off and to run here.
+	Stop  []AttemptID
+	Start []Job
+	// Wake is the next moment (as Moment.Boot) at which Decide should be called
+	// again even if nothing happens; 0: none.
+	Wake time.Duration
+}
+
+// Stored is a fact for the store, with its place in the instance's log: places
+// are given out in a causal order, from 0.
+type Stored struct {
+	Place int
+	Raw   []byte
+	Att   *Attestation
+}
+
+// Job is a try of an automatic task.
+type Job struct {
+	Attempt AttemptID
+	Try     int
+	Task    *workflow.Task
+	Input   map[workflow.DataName]workflow.Value
+}
+
+// Decide says what this node should do now. It adds the facts that follow from
+// what is known (starts, readiness by data, calling off), which are in Persist
+// with those that events added before.
+func (m *Machine) Decide(now Moment, partners Partners) Ready {
+	var r Ready
+	for again := true; again; {
+		again = false
+		for _, sl := range m.state.slots {
+			again = m.decideSlot(sl, now, &r) || again
+		}
+	}
+	m.route(partners)
+	for _, e := range m.unsaved {
+		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
+	}
+	m.unsaved = nil
+	for _, p := range m.state.Participants() {
+		if m.due(p) {
+			r.Tell = append(r.Tell, p)
+		}
+	}
+	return r
+}
+
+// decideSlot does what this node has to do about one slot. It tells whether it
+// added facts.
+func (m *Machine) decideSlot(sl *Slot, now Moment, r *Ready) (added bool) {
+	for _, a := range sl.Attempts {
+		if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
+			continue
+		}
+		switch wanted := m.wanted(a); {
+		case a.start != nil && !wanted:
+			m.append(now, Body{CalledOff: &CalledOff{Attempt: a.ID}})
+			delete(m.running, a.ID)
+			delete(m.again, a.ID)
+			r.Stop = append(r.Stop, a.ID)
+			return true
+		case !wanted:
+		case a.start != nil:
+			added = m.resume(a, now, r) || added
+		case m.waitsForData(a):
+			m.append(now, Body{Ready: &ReadyBody{Attempt: a.ID}})
+			return true
+		case m.mayStart(a) && a.Task.Type == workflow.Automatic:
+			m.start(a, 1, now, r)
+			return true
+		}
+	}
+	return added
+}
+
+// endedByHolder tells whether the holder itself has given the attempt up.
+func (a *Attempt) endedByHolder() bool {
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final })
+}
+
+// wanted tells whether the slot still waits for this attempt. After a presumed
+// block its holder may start or go on (design.md, idea 5).
+func (m *Machine) wanted(a *Attempt) bool {
+	sl := a.Slot
+	presumed := sl.Outcome != nil && !sl.Outcome.final && sl.Outcome.action.Kind == workflow.FailBlock
+	return sl.Pick == nil && !sl.Held && sl.Current == a && sl.Pending == nil &&
+		(sl.Outcome == nil || presumed) && m.state.cancel == nil
+}
+
+// mayStart tells whether an attempt that is wanted and not started is ready.
+func (m *Machine) mayStart(a *Attempt) bool {
+	if a.ready != nil || a.Depth > 1 || a.Slot.State == workflow.Ready {
+		return true
+	}
+	return a.Slot.State == workflow.Failed && m.ruleHolds(a.Slot)
+}
+
+func (m *Machine) ruleHolds(sl *Slot) bool {
+	return sl.Task.Rule.Eval(m.state.viewFor(sl)).Truth == workflow.True
+}
+
+// waitsForData tells whether the attempt's rule, which is about data, holds
+// and this has not been recorded yet.
+func (m *Machine) waitsForData(a *Attempt) bool {
+	return a.Slot.hasData && a.ready == nil && a.Depth == 1 && m.ruleHolds(a.Slot)
+}
+
+// start records a try and has it run.
+func (m *Machine) start(a *Attempt, try int, now Moment, r *Ready) {
+	if m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a.Slot)}}) == nil {
+		return
+	}
+	m.running[a.ID] = true
+	r.Start = append(r.Start, m.job(a, try))
+}
+
+// resume runs again what was running when the node stopped, with the same try
+// and so the same idempotency key, or what waits for its next try.
+func (m *Machine) resume(a *Attempt, now Moment, r *Ready) (added bool) {
+	if m.running[a.ID] || a.Task.Type != workflow.Automatic {
+		return false
+	}
+	due, waiting := m.again[a.ID]
+	switch {
+	case waiting && due > now.Boot:
+		r.wake(due)
+		return false
+	case waiting:
+		delete(m.again, a.ID)
+		m.start(a, a.try()+1, now, r)
+		return true
+	case a.failed != nil && a.failed.fact.Body.TryFailed.Try == a.try():
+		m.pause(a, now) // the pause before the next try begins anew after a restart
+		return true
+	}
+	m.running[a.ID] = true
+	r.Start = append(r.Start, m.job(a, a.try()))
+	return false
+}
+
+func (r *Ready) wake(at time.Duration) {
+	if r.Wake == 0 || at < r.Wake {
+		r.Wake = at
+	}
+}
+
+// try is the number of the newest try of the attempt.
+func (a *Attempt) try() int { return a.tries }
+
+func (m *Machine) job(a *Attempt, try int) Job {
+	input := make(map[workflow.DataName]workflow.Value, len(a.Task.In))
+	for _, n := range m.inputs(a.Task) {
+		if w, ok := m.state.data[n]; ok {
+			input[n] = w.value
+		}
+	}
+	return Job{Attempt: a.ID, Try: try, Task: a.Task, Input: input}
+}
+
+// inputs are the data that a task may read: what it declares, and for the
+// built-in set, whose expressions were checked, all that they mention.
+func (m *Machine) inputs(t *workflow.Task) []workflow.DataName {
+	if t.Application != workflow.AppSet {
+		return t.In
+	}
+	names := slices.Clone(t.In)
+	for _, e := range t.With.Set {
+		names = append(names, e.Names()...)
+	}
+	return names
+}
+
+// consumed names what a start of the slot builds upon: for each slot that its
+// rule mentions, its success or what released it.
+func (m *Machine) consumed(sl *Slot) []Consumption {
+	var out []Consumption
+	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
+		for _, from := range m.state.slotsOf(p) {
+			switch {
+			case from.Pick != nil:
+				out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Pick.success().id})
+			case from.Outcome != nil:
+				out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Outcome.at.id})
+			}
+		}
+	}
+	return out
+}
+
+// Result is how a try ended.
+type Result struct {
+	Outputs map[workflow.DataName]workflow.Value
+	Failed  bool
+	Reason  string
+}
+
+// TaskEnded records how a try that Ready.Start asked for ended. A result that
+// nobody waits for any more is recorded all the same: finished work does not
+// disappear.
+func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partners Partners) {
+	a := m.state.attempts[id]
+	if a == nil || a.Partner != m.self || a.start == nil || a.try() != try || a.off != nil || a.success() != nil || a.endedByHolder() {
+		return
+	}
+	delete(m.running, id)
+	m.record(a, try, res, now, partners)
+}
+
+// record records the end of a try: success, another try to come, or failure.
+func (m *Machine) record(a *Attempt, try int, res Result, now Moment, partners Partners) {
+	outputs := res.Outputs
+	if !res.Failed {
+		var err error
+		if outputs, err = m.checkOutputs(a.Task, res.Outputs); err != nil {
+			res = Result{Failed: true, Reason: err.Error()}
+		}
+	}
+	switch {
+	case !res.Failed:
+		if m.append(now, Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}) == nil {
+			m.fail(a, CauseReported, "its result is too large to be recorded", now, partners)
+		}
+	case try <= a.Task.Retries.Times && a.Task.Type == workflow.Automatic:
+		m.append(now, Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}})
+		m.pause(a, now)
+	default:
+		m.fail(a, CauseReported, res.Reason, now, partners)
+	}
+}
+
+// pause sets when the next try may start.
+func (m *Machine) pause(a *Attempt, now Moment) {
+	m.again[a.ID] = now.Boot + pause(a.Task.Retries, a.try(), now.Chance)
+}
+
+// pause is how long to wait after a failed try: backoff × factor^(try-1), at
+// most max, of which the part jitter is left to chance.
+func pause(r workflow.Retries, try int, chance float64) time.Duration {
+	d, factor := float64(r.Backoff), max(r.Factor, 1)
+	for ; try > 1 && (r.Max == 0 || d < float64(r.Max)); try-- {
+		d *= factor
+	}
+	if r.Max > 0 {
+		d = min(d, float64(r.Max))
+	}
+	return time.Duration(d * (1 - r.Jitter*chance))
+}
+
+// fail records that an attempt of ours has failed for good, and what follows.
+func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) {
+	act := Action{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency}
+	if act.Kind == "" {
+		act.Kind = workflow.FailBlock
+	}
+	if act.Kind == workflow.FailContingency {
+		act.Partner, _ = partners.Choose(m.state.def, m.state.def.Task(act.Task))
+	}
+	m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{act}}})
+}
+
+func clip(s string) string {
+	if len(s) > maxReason {
+		return s[:maxReason] + "…"
+	}
+	return s
+}
+
+// checkOutputs checks a result against what the task may write.
+func (m *Machine) checkOutputs(t *workflow.Task, out map[workflow.DataName]workflow.Value) (map[workflow.DataName]workflow.Value, error) {
+	if len(out) == 0 {
+		return nil, nil
+	}
+	checked := make(map[workflow.DataName]workflow.Value, len(out))
+	for n, v := range out {
+		if !slices.Contains(t.Out, n) {
+			return nil, fmt.Errorf("task %s returned %q, which its out does not name (out: %v)", t.Name, n, t.Out)
+		}
+		c, err := workflow.CheckValue(m.state.decls[n], v)
+		if err != nil {
+			return nil, fmt.Errorf("task %s returned a wrong %s: %w", t.Name, n, err)
+		}
+		checked[n] = c
+	}
+	return checked, nil
+}
+
+// Errors of Finish and Cancel.
+var (
+	// ErrNoTask is returned for a task that the definition does not have.
+	ErrNoTask = errors.New("no such task")
+	// ErrElsewhere is returned for a task that another partner holds.
+	ErrElsewhere = errors.New("held by another partner")
+	// ErrOutput is returned for a result that the task may not have.
+	ErrOutput = errors.New("wrong output")
+	// ErrNotNow is returned where the state of the task or instance does not allow it.
+	ErrNotNow = errors.New("not now")
+)
+
+// Finish records that a person completed or failed a task that this node
+// holds and that is ready or running.
+func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners Partners) error {
+	a, err := m.attemptOf(t)
+	if err != nil {
+		return err
+	}
+	if a.Task.Type == workflow.Automatic {
+		return fmt.Errorf("%w: %s is automatic, its application ends it", ErrNotNow, t)
+	}
+	if !res.Failed {
+		if _, err := m.checkOutputs(a.Task, res.Outputs); err != nil {
+			return fmt.Errorf("%w: %w", ErrOutput, err)
+		}
+	}
+	if a.start == nil {
+		m.append(now, Body{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a.Slot)}})
+	}
+	m.record(a, a.try(), res, now, partners)
+	return nil
+}
+
+// attemptOf finds the attempt of ours at task t that is ready or running.
+func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
+	if m.state.def.Task(t) == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoTask, t)
+	}
+	if s := m.state.overall(); s != workflow.InstanceRunning {
+		return nil, fmt.Errorf("%w: the instance is %s", ErrNotNow, s)
+	}
+	var err error
+	for _, sl := range m.state.slotsOf(t) {
+		a := sl.Current
+		switch {
+		case a.Task.Name != t:
+			err = fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
+		case a.Partner != m.self:
+			return nil, &Elsewhere{Task: t, Partner: a.Partner}
+		case !m.wanted(a) || (a.start == nil && !m.mayStart(a)):
+			err = fmt.Errorf("%w: %s is %s", ErrNotNow, t, sl.State)
+		default:
+			return a, nil
+		}
+	}
+	return nil, err
+}
+
+// Elsewhere says which partner holds a task. It is an ErrElsewhere.
+type Elsewhere struct {
+	Task    workflow.TaskName
+	Partner workflow.PartnerID
+}
+
+func (e *Elsewhere) Error() string {
+	return fmt.Sprintf("%s is held by %s", e.Task, e.Partner)
+}
+
+// Is makes errors.Is(err, ErrElsewhere) hold.
+func (e *Elsewhere) Is(target error) bool { return target == ErrElsewhere }
+
+// Cancel ends the instance.
+func (m *Machine) Cancel(reason string, now Moment) error {
+	if s := m.state.overall(); s != workflow.InstanceRunning {
+		return fmt.Errorf("%w: the instance is %s already", ErrNotNow, s)
+	}
+	m.append(now, Body{Cancel: &Cancel{Reason: clip(reason)}})
+	return nil
+}

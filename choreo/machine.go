@@ -1,0 +1,236 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Machine is one instance at one node: its log, what the log means, what each
+// peer is known to have, and what runs here. It is not safe for concurrent
+// use; one goroutine owns it.
+//
+// Events go in by the methods below; each may add facts. Decide then says what
+// is to be done. A driver that fails to carry out the first step of a Ready
+// throws the machine away and loads it again from what is durable.
+type Machine struct {
+	self  workflow.PartnerID
+	chain Chain
+	log   *Log
+	state *State
+	own   *entry // our chain's last fact
+
+	unsaved []*entry
+	told    int // entries of our own that routes have been worked out for
+	peers   map[workflow.PartnerID]*peer
+	running map[AttemptID]bool // started in this process, not ended
+	again   map[AttemptID]time.Duration
+	ended   map[workflow.PartitionName]bool // own partitions whose end was told
+	refusal map[string]int
+}
+
+// Moment is when something happens, for this node: Boot is the time since the
+// machine started, suspend included; Wall is for people. Chance is a number in
+// [0, 1) for whoever must choose.
+type Moment struct {
+	Boot   time.Duration
+	Wall   time.Time
+	Chance float64
+}
+
+// Self says who a machine acts for.
+type Self struct {
+	Partner     workflow.PartnerID
+	Incarnation Incarnation
+}
+
+// Received is a fact as it came from elsewhere, its attestation verified.
+type Received struct {
+	Fact *Fact
+	ID   FactID
+	Raw  []byte
+	Att  *Attestation
+}
+
+// Partners is what decisions need to know of the partner list.
+type Partners interface {
+	// Gone tells whether a partner is expired or evicted.
+	Gone(workflow.PartnerID) bool
+	// Choose finds a living partner that can take a task, if there is one.
+	Choose(def *workflow.Definition, t *workflow.Task) (workflow.PartnerID, bool)
+}
+
+// Create makes a new instance and the machine of its initiator.
+func Create(self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, now Moment) (*Machine, error) {
+	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: now.Wall.UnixMilli(), Body: Body{Genesis: g}}
+	if err := f.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	}
+	raw, id, err := f.Encode()
+	if err != nil {
+		return nil, err
+	}
+	m, err := Open(self, def, plan, Received{Fact: f, ID: id, Raw: raw})
+	if err != nil {
+		return nil, err
+	}
+	m.unsaved = append(m.unsaved, m.log.genesis)
+	return m, nil
+}
+
+// Open makes the machine of an instance from its genesis: before facts are
+// loaded from a store, or when the genesis came from another partner.
+func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Received) (*Machine, error) {
+	l, err := NewLog(genesis.Fact, genesis.Raw, genesis.ID, genesis.Att)
+	if err != nil {
+		return nil, err
+	}
+	g := genesis.Fact.Body.Genesis
+	if def.Hash() != g.Definition {
+		return nil, fmt.Errorf("%w: instance of definition %s, opened with %s", ErrFactInvalid, g.Definition, def.Hash())
+	}
+	if err := placed(plan, g); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	}
+	m := &Machine{
+		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
+		log: l, state: newState(def, plan, l),
+		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
+		ended: map[workflow.PartitionName]bool{}, refusal: map[string]int{},
+	}
+	if genesis.Fact.Chain == m.chain {
+		m.own = l.genesis
+	}
+	m.state.settle()
+	return m, nil
+}
+
+// placed checks that a genesis gives every partition one holder.
+func placed(plan *partition.Plan, g *Genesis) error {
+	parts := plan.Partitions()
+	if len(parts) != len(g.Assign) {
+		return fmt.Errorf("the genesis places %d partitions, the definition has %d", len(g.Assign), len(parts))
+	}
+	for i, p := range parts {
+		if g.Assign[i].Partition != p.Name {
+			return fmt.Errorf("the genesis places %s where the definition has partition %s", g.Assign[i].Partition, p.Name)
+		}
+	}
+	return nil
+}
+
+// Load inserts facts that come from this node's own store, in the order of
+// their places. With owe, all that was ours is owed to everybody until they
+// say that they have it.
+func (m *Machine) Load(facts []Received, owe bool) error {
+	es, err := m.insert(facts)
+	if err != nil {
+		return err
+	}
+	m.state.fold(es)
+	for _, e := range m.log.order {
+		if e.fact.Chain == m.chain && (m.own == nil || e.fact.Seq > m.own.fact.Seq) {
+			m.own = e
+		}
+	}
+	for _, p := range m.state.Participants() {
+		if owe {
+			m.owe(p)
+		}
+	}
+	m.told = len(m.log.order)
+	return nil
+}
+
+// Adopt has the genesis, which came from another partner, made durable here.
+func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
+
+// Receive inserts facts that came from a peer. Facts that are here already are
+// passed over. An error wraps ErrMissingPast (the sender must send more),
+// ErrFactInvalid or ErrOtherInstance; facts before the offending one stay.
+func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
+	es, err := m.insert(facts)
+	m.unsaved = append(m.unsaved, es...)
+	if len(es) > 0 {
+		m.state.fold(es)
+	}
+	if p := m.peer(from); err == nil {
+		for _, f := range facts {
+			p.has(m.log, m.log.byID[f.ID])
+		}
+	}
+	return len(es), err
+}
+
+// insert adds facts whose pasts are here or among them, whatever their order.
+func (m *Machine) insert(facts []Received) (added []*entry, err error) {
+	for rest := facts; len(rest) > 0; {
+		var later []Received
+		for _, f := range rest {
+			e, ierr := m.log.insert(f.Fact, f.Raw, f.ID, f.Att)
+			switch {
+			case errors.Is(ierr, ErrMissingPast):
+				later = append(later, f)
+				err = ierr
+			case ierr != nil:
+				return added, ierr
+			case e != nil:
+				added = append(added, e)
+			}
+		}
+		if len(later) == len(rest) {
+			return added, err
+		}
+		rest, err = later, nil
+	}
+	return added, nil
+}
+
+// append adds a fact of our own.
+func (m *Machine) append(now Moment, b Body) *entry {
+	f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: m.chain, Seq: 1, At: now.Wall.UnixMilli(), Body: b}
+	if m.own != nil {
+		f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id
+	}
+	f.Seen = m.log.unseen(m.own)
+	raw, id, err := f.Encode()
+	if err != nil {
+		m.refusal["a fact of our own: "+err.Error()]++
+		return nil
+	}
+	e, err := m.log.insert(f, raw, id, nil)
+	if err != nil || e == nil {
+		panic(fmt.Sprintf("choreo: our own fact does not fit our own log: %v", err)) // our bug
+	}
+	m.own = e
+	m.unsaved = append(m.unsaved, e)
+	m.state.fold([]*entry{e})
+	return e
+}
+
+// Instance is the instance's ID.
+func (m *Machine) Instance() workflow.InstanceID { return m.log.instance }
+
+// Definition is what the instance is an instance of.
+func (m *Machine) Definition() *workflow.Definition { return m.state.def }
+
+// Heads is what this replica knows.
+func (m *Machine) Heads() []Head { return m.log.Heads() }
+
+// Len is the number of facts in the replica.
+func (m *Machine) Len() int { return m.log.Len() }
+
+// Overall says how the instance stands.
+func (m *Machine) Overall() workflow.InstanceState { return m.state.overall() }
+
+// Participants are all who take part, in the order of succession.
+func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participants() }
+
+// Participates tells whether p takes part.
+func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joined[p] != nil }
+
+// Genesis is the fact that created the instance.
+func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }

@@ -1,0 +1,222 @@
+package choreo
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// peer is what this node knows of another participant's replica. Nothing of it
+// is kept on disk: after a restart the peers say again what they have. There
+// is no outbox; what is owed follows from the log (design.md, idea 1).
+type peer struct {
+	incarnation Incarnation
+	// acked is what the peer has made durable, sent what is under way to it,
+	// both as clocks of our log.
+	acked, sent []uint64
+	heads       []Head // as it said last; for forks
+	// owed is the number of our chain that must reach it now.
+	owed uint64
+}
+
+func (m *Machine) peer(p workflow.PartnerID) *peer {
+	pr := m.peers[p]
+	if pr == nil {
+		pr = &peer{}
+		m.peers[p] = pr
+	}
+	return pr
+}
+
+// has notes that the peer holds a fact, and with it the fact's past.
+func (p *peer) has(l *Log, e *entry) {
+	if e != nil && !l.forked {
+		p.acked = maxed(p.acked, e.clock)
+	}
+}
+
+func maxed(a, b []uint64) []uint64 {
+	if len(a) < len(b) {
+		a = append(a, make([]uint64, len(b)-len(a))...)
+	}
+	for i, n := range b {
+		a[i] = max(a[i], n)
+	}
+	return a
+}
+
+// covers tells whether clock a has all of b.
+func covers(a, b []uint64) bool {
+	for i, n := range b {
+		if n > 0 && (i >= len(a) || a[i] < n) {
+			return false
+		}
+	}
+	return true
+}
+
+// owe says that all of our chain so far must reach p.
+func (m *Machine) owe(p workflow.PartnerID) {
+	if p != m.self && m.own != nil {
+		m.peer(p).owed = m.own.fact.Seq
+	}
+}
+
+// Owes tells whether p lacks something that must reach it now.
+func (m *Machine) Owes(p workflow.PartnerID) bool {
+	pr := m.peers[p]
+	return pr != nil && pr.owed > at(pr.acked, m.log.index[m.chain])
+}
+
+// due tells whether p lacks something that must reach it now and is not under
+// way to it.
+func (m *Machine) due(p workflow.PartnerID) bool {
+	pr := m.peers[p]
+	if pr == nil || !m.Owes(p) {
+		return false
+	}
+	return pr.owed > at(pr.sent, m.log.index[m.chain])
+}
+
+func at(clock []uint64, i int) uint64 {
+	if i < len(clock) {
+		return clock[i]
+	}
+	return 0
+}
+
+// Behind tells whether p is not known to have all that this replica has.
+func (m *Machine) Behind(p workflow.PartnerID) bool {
+	if m.log.forked {
+		return len(m.log.missing(m.peer(p).heads)) > 0
+	}
+	return !covers(m.peer(p).acked, m.clock())
+}
+
+// clock is what this replica has.
+func (m *Machine) clock() []uint64 {
+	c := make([]uint64, len(m.log.chains))
+	for i, ch := range m.log.chains {
+		c[i] = uint64(len(ch.facts))
+	}
+	return c
+}
+
+// Acknowledge notes what a peer says that it has made durable. news tells
+// whether it has facts that are not here. A new incarnation voids what was
+// known of it.
+func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) (news bool) {
+	p := m.peer(from)
+	if p.incarnation != inc {
+		*p = peer{incarnation: inc, owed: p.owed}
+	}
+	p.heads = heads
+	clock, _ := m.log.covered(heads)
+	p.acked = maxed(p.acked, clock)
+	return slices.ContainsFunc(heads, func(h Head) bool { return m.log.byID[h.ID] == nil })
+}
+
+// AheadOfUs tells whether heads name a fact of our own chain that is not here:
+// then this store was rolled back, and a new incarnation is needed.
+func (m *Machine) AheadOfUs(heads []Head) bool {
+	return slices.ContainsFunc(heads, func(h Head) bool { return h.Chain == m.chain && m.log.byID[h.ID] == nil })
+}
+
+// Forget has the next Outgoing send again what was not acknowledged: after a
+// reconnection, or when an acknowledgement is overdue.
+func (m *Machine) Forget(p workflow.PartnerID) { m.peer(p).sent = nil }
+
+// HeldElsewhere tells whether another participant has made the instance durable.
+func (m *Machine) HeldElsewhere() bool {
+	for _, p := range m.peers {
+		if len(p.acked) > 0 && p.acked[0] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Bundle is what one peer lacks of one instance.
+type Bundle struct {
+	Instance workflow.InstanceID
+	Facts    []*Outgoing
+	// First is set when the peer is not known to have anything of the
+	// instance: it needs the definition too.
+	First bool
+	// More is set when not all fitted.
+	More bool
+}
+
+// Outgoing is a fact on its way to a peer.
+type Outgoing struct {
+	e *entry
+	// Mine marks a chain's last fact in the bundle that is our own and has no
+	// attestation yet.
+	Mine bool
+}
+
+// ID names the fact.
+func (o *Outgoing) ID() FactID { return o.e.id }
+
+// Raw is the fact's encoding.
+func (o *Outgoing) Raw() []byte { return o.e.raw }
+
+// Attestation of the fact, nil for facts that a later one of the chain covers.
+func (o *Outgoing) Attestation() *Attestation { return o.e.att }
+
+// Attest sets the attestation of a fact of our own.
+func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
+
+// Outgoing is what p lacks and is not under way to it, at most limit bytes of
+// facts (one fact at least), causes first. In every chain the last fact is
+// attested, or ours to attest. Nil: nothing.
+func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
+	pr := m.peer(p)
+	var es []*entry
+	if m.log.forked {
+		if pr.sent != nil {
+			return nil // until it acknowledges or Forget: numbers are ambiguous
+		}
+		es = m.log.missing(pr.heads)
+	} else {
+		es = m.log.since(maxed(slices.Clone(pr.acked), pr.sent))
+	}
+	all := len(es)
+	es = m.cut(es, limit)
+	if len(es) == 0 {
+		return nil
+	}
+	b := &Bundle{Instance: m.log.instance, First: at(pr.acked, 0) == 0, More: len(es) < all}
+	last := map[int]*Outgoing{}
+	for _, e := range es {
+		o := &Outgoing{e: e}
+		b.Facts = append(b.Facts, o)
+		last[e.chain] = o
+		pr.sent = maxed(pr.sent, e.clock)
+	}
+	for _, o := range last {
+		o.Mine = o.e.fact.Chain.Author == m.self && o.e.att == nil
+	}
+	return b
+}
+
+// cut takes as many facts as fit in limit such that each chain ends in one
+// that is attested or ours.
+func (m *Machine) cut(es []*entry, limit int) []*entry {
+	size, good := 0, 0
+	open := map[int]bool{} // chains that end unattested
+	for i, e := range es {
+		if size += len(e.raw); size > limit && good > 0 {
+			break
+		}
+		if e.att != nil || e.fact.Chain.Author == m.self {
+			delete(open, e.chain)
+		} else {
+			open[e.chain] = true
+		}
+		if len(open) == 0 {
+			good = i + 1
+		}
+	}
+	return es[:good]
+}

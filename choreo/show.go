@@ -1,0 +1,226 @@
+package choreo
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Snapshot is an instance as people see it.
+type Snapshot struct {
+	State      workflow.InstanceState
+	Duplicated bool
+	Started    int64 // ms, the initiator's clock
+	Partitions []PartitionView
+	Tasks      []TaskView
+	Data       map[workflow.DataName]workflow.Value
+	Conflicts  map[workflow.DataName][]workflow.Value
+	Incidents  []IncidentView
+}
+
+// PartitionView is one partition of an instance.
+type PartitionView struct {
+	Name    workflow.PartitionName
+	Partner workflow.PartnerID
+	State   workflow.State
+}
+
+// TaskView is one task of an instance.
+type TaskView struct {
+	Task          *workflow.Task
+	Partition     workflow.PartitionName
+	Partner       workflow.PartnerID // empty: nobody yet
+	Attempt       int
+	State         workflow.State
+	Immediate     bool
+	Started       int64 // ms, its performer's clock; 0: not yet
+	Ended         int64
+	Outputs       map[workflow.DataName]workflow.Value
+	ContingencyOf workflow.TaskName
+	ReplacedBy    workflow.TaskName
+	TriggerFired  bool
+	Reason        string
+	Superseded    []SupersededView
+}
+
+// SupersededView is a finished execution that does not count.
+type SupersededView struct {
+	Task        workflow.TaskName
+	Partner     workflow.PartnerID
+	Attempt     int
+	Ended       int64
+	Compensated bool
+}
+
+// IncidentView is something that people should look at.
+type IncidentView struct {
+	At   int64
+	What string
+	Task workflow.TaskName
+	// Who is the partner that it is about, if any.
+	Who workflow.PartnerID
+}
+
+// Snapshot shows the instance as this replica knows it.
+func (m *Machine) Snapshot() Snapshot {
+	s := m.state
+	out := Snapshot{State: s.overall(), Started: m.log.genesis.fact.At, Data: s.values(), Conflicts: map[workflow.DataName][]workflow.Value{}}
+	for _, g := range s.genesis.Assign {
+		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition)})
+	}
+	for _, t := range s.def.Tasks {
+		if t.ContingencyOnly {
+			out.Tasks = append(out.Tasks, s.contingencyView(t))
+		} else {
+			out.Tasks = append(out.Tasks, s.slotView(s.bySlot[t.Name]))
+		}
+	}
+	for n := range s.conflicts {
+		out.Conflicts[n] = s.writesOf(n)
+	}
+	for _, sl := range s.slots {
+		out.Duplicated = out.Duplicated || sl.Duplicated
+		if sl.Duplicated {
+			out.Incidents = append(out.Incidents, IncidentView{At: sl.Pick.success().fact.At, Task: sl.Task.Name, What: "both sides of a split built upon a success of their own"})
+		}
+	}
+	for _, h := range m.log.Forks() {
+		out.Incidents = append(out.Incidents, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
+	}
+	return out
+}
+
+// partitionState sums up a partition's tasks: what is most alive of them.
+func (s *State) partitionState(p workflow.PartitionName) workflow.State {
+	order := []workflow.State{workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted, workflow.Succeeded, workflow.Skipped}
+	best := len(order) - 1
+	for _, t := range s.plan.Partition(p).Tasks {
+		if sl := s.bySlot[t]; sl != nil {
+			best = min(best, slices.Index(order, sl.State))
+		}
+	}
+	return order[best]
+}
+
+func (s *State) slotView(sl *Slot) TaskView {
+	a := sl.Attempts[0]
+	shown := sl.State
+	if sl.Current != a && !shown.Done() {
+		shown = workflow.Failed // a contingency is at work in its place
+	}
+	v := s.attemptView(a, shown)
+	v.Immediate = s.plan.ResponseImmediate(sl.Task.Name)
+	if sl.Current.Task != sl.Task {
+		v.ReplacedBy = sl.Current.Task.Name
+	}
+	if sl.Pending != nil {
+		v.Reason = strings.TrimPrefix(v.Reason+"; nobody can take the contingency "+string(sl.Pending.action.Task)+" yet", "; ")
+	}
+	for _, x := range sl.Attempts {
+		if x.success() != nil && x.stands == superseded {
+			v.Superseded = append(v.Superseded, SupersededView{Task: x.Task.Name, Partner: x.Partner, Attempt: x.Depth, Ended: x.success().fact.At, Compensated: x.comp != nil && x.comp.fact.Body.Compensated.Failed == ""})
+		}
+	}
+	return v
+}
+
+func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
+	v := TaskView{Task: a.Task, Partition: s.plan.Home(a.Task.Name), Partner: a.Partner, Attempt: a.Depth, State: st}
+	if a.start != nil {
+		v.Started = a.start.fact.At
+	}
+	if e := a.success(); e != nil {
+		v.Ended, v.Outputs = e.fact.At, e.fact.Body.Success.Outputs
+	} else if r := s.prevailing(a.rulings); r != nil {
+		v.Ended, v.Reason = r.at.fact.At, reasonOf(r.at.fact.Body.Verdict)
+	} else if a.failed != nil {
+		v.Reason = a.failed.fact.Body.TryFailed.Reason
+	}
+	if a.ready != nil {
+		v.TriggerFired = a.ready.fact.Body.Ready.Trigger
+	}
+	return v
+}
+
+func reasonOf(v *Verdict) string {
+	if v.Reason != "" {
+		return v.Reason
+	}
+	return string(v.Cause)
+}
+
+// contingencyView shows a task that is only a contingency, by its newest attempt.
+func (s *State) contingencyView(t *workflow.Task) TaskView {
+	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
+	over := true
+	for _, sl := range s.slotsOf(t.Name) {
+		over = over && sl.State.Done()
+		for _, a := range sl.Attempts {
+			if a.Task == t {
+				v = s.attemptView(a, s.attemptState(a))
+				v.ContingencyOf = sl.Task.Name
+				return v
+			}
+		}
+	}
+	if over {
+		v.State = workflow.Skipped
+	}
+	return v
+}
+
+// attemptState says where one attempt stands.
+func (s *State) attemptState(a *Attempt) workflow.State {
+	switch {
+	case a.success() != nil:
+		return workflow.Succeeded
+	case len(a.rulings) > 0:
+		return workflow.Failed
+	case a.off != nil || s.cancel != nil:
+		return workflow.Aborted
+	case a.start != nil:
+		return workflow.Running
+	}
+	return workflow.Ready
+}
+
+// writesOf are the values that standing successes gave to a data item.
+func (s *State) writesOf(n workflow.DataName) []workflow.Value {
+	var out []workflow.Value
+	for _, sl := range s.slots {
+		for _, a := range sl.Attempts {
+			if v, ok := a.output(n); ok {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// FactView is one fact for the log that people read.
+type FactView struct {
+	Fact    *Fact
+	ID      FactID
+	Time    uint64
+	Counted bool
+}
+
+// Facts are all facts of the replica, in the order of logical time.
+func (m *Machine) Facts() []FactView {
+	es := slices.Clone(m.log.order)
+	slices.SortFunc(es, byTime)
+	out := make([]FactView, len(es))
+	for i, e := range es {
+		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted}
+	}
+	return out
+}
+
+// AttemptTask names the task that an attempt performs, and who holds it.
+func (m *Machine) AttemptTask(id AttemptID) (workflow.TaskName, workflow.PartnerID) {
+	if a := m.state.attempts[id]; a != nil {
+		return a.Task.Name, a.Partner
+	}
+	return id.Slot, ""
+}

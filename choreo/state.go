@@ -1,0 +1,431 @@
+package choreo
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// State is what a set of facts means. It is a function of the set: the order
+// of insertion, duplicates, clocks and partner lists have no part in it.
+type State struct {
+	def  *workflow.Definition
+	plan *partition.Plan
+	log  *Log
+
+	genesis  *Genesis
+	rank     map[workflow.PartnerID]int // place in the succession
+	slots    []*Slot                    // in rule order
+	bySlot   map[workflow.TaskName]*Slot
+	attempts map[AttemptID]*Attempt
+	bySucc   map[FactID]*Attempt
+	joined   map[workflow.PartnerID]*entry // who became a participant, through what
+	cancel   *entry
+	// contested: some slot has several attempts, so the rules of converge.go apply.
+	contested bool
+	// refused counts facts that do not count, by reason.
+	refused map[string]int
+
+	decls     map[workflow.DataName]*workflow.DataDecl
+	data      map[workflow.DataName]written
+	conflicts map[workflow.DataName]bool
+
+	dirty []*Slot
+	// idle: nothing is ready, running or armed, so what is undecided about data
+	// stays as it is and counts as impossible.
+	idle bool
+}
+
+// Slot is what a successor waits for: a task, filled by attempts (design.md, Convergence).
+type Slot struct {
+	Task     *workflow.Task
+	Attempts []*Attempt // by depth, then the assigning fact
+	// Current is the attempt that verdicts have left in charge.
+	Current *Attempt
+	// Outcome is the verdict that ended the last attempt without another to
+	// follow; nil while there is hope.
+	Outcome *ruling
+	// Pending is a verdict that asks for a contingency that nobody could take yet.
+	Pending *ruling
+	// Pick is the attempt whose success is the slot's value; nil: none yet.
+	Pick *Attempt
+	// Held: several attempts live or wait for others; nothing may build upon it now.
+	Held bool
+	// Duplicated: both sides of a split built upon a success of their own.
+	Duplicated bool
+	// State is where the slot's task stands.
+	State workflow.State
+
+	dependents []*Slot // whose rules mention it
+	hasData    bool    // its rule has data terms
+	readers    []*Slot // whose rules have data terms about what it may write
+	queued     bool
+	// What dependents were last told of.
+	picked     *Attempt
+	wasStarted bool
+	wasOutcome *ruling
+}
+
+// Attempt is one assignment of a slot to a partner.
+type Attempt struct {
+	ID      AttemptID
+	Slot    *Slot
+	Task    *workflow.Task // what is performed: the slot's task or a contingency
+	Partner workflow.PartnerID
+	Depth   int // 1, 2, …: its number in the chain
+
+	assigned  *entry
+	ready     *entry
+	start     *entry
+	tries     int // the newest try's number
+	successes []*entry
+	failed    *entry // the newest failed try
+	off       *entry
+	comp      *entry
+	rulings   []*ruling
+	assigns   []*Attempt // attempts that an Assign put after this one
+
+	stands  stands
+	written bool // its outputs are among the current data's writes
+}
+
+// stands says whether a success is built upon, or the slot's choice.
+type stands uint8
+
+const (
+	superseded stands = iota
+	heldBack
+	standing
+)
+
+// ruling is one action of a counted verdict.
+type ruling struct {
+	at     *entry
+	action Action
+	final  bool     // by the attempt's own holder
+	next   *Attempt // the attempt that the verdict itself assigned
+}
+
+type written struct {
+	value workflow.Value
+	by    *entry
+}
+
+// newState is the state of a log that holds only its genesis.
+func newState(def *workflow.Definition, plan *partition.Plan, l *Log) *State {
+	s := &State{def: def, plan: plan, log: l}
+	s.reset()
+	return s
+}
+
+// reset builds the state anew from the whole log.
+func (s *State) reset() {
+	s.genesis = s.log.genesis.fact.Body.Genesis
+	s.rank = map[workflow.PartnerID]int{}
+	s.bySlot = map[workflow.TaskName]*Slot{}
+	s.attempts = map[AttemptID]*Attempt{}
+	s.bySucc = map[FactID]*Attempt{}
+	s.joined = map[workflow.PartnerID]*entry{}
+	s.refused = map[string]int{}
+	s.data = map[workflow.DataName]written{}
+	s.conflicts = map[workflow.DataName]bool{}
+	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
+	for i, p := range s.genesis.Succession {
+		s.rank[p] = i
+		s.joined[p] = s.log.genesis
+	}
+	s.layOut()
+	counts := s.log.counting()
+	for _, e := range s.log.order {
+		e.counted = false
+		if counts == nil || counts[e] {
+			s.apply(e)
+		} else {
+			s.refuse(e, "its author forked its chain")
+		}
+	}
+}
+
+// layOut makes the slots with their first attempts.
+func (s *State) layOut() {
+	holder := map[workflow.PartitionName]workflow.PartnerID{}
+	for _, a := range s.genesis.Assign {
+		holder[a.Partition] = a.Partner
+	}
+	for _, name := range s.def.TopoOrder() {
+		t := s.def.Task(name)
+		if t.ContingencyOnly {
+			continue
+		}
+		sl := &Slot{Task: t, State: workflow.NotReady}
+		a := &Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
+		sl.Attempts, sl.Current = []*Attempt{a}, a
+		s.attempts[a.ID] = a
+		s.slots = append(s.slots, sl)
+		s.bySlot[name] = sl
+	}
+	for _, sl := range s.slots {
+		for _, p := range s.def.Predecessors(sl.Task.Name) {
+			for _, from := range s.slotsOf(p) {
+				from.dependents = append(from.dependents, sl)
+			}
+		}
+		sl.Task.Rule.Terms(func(r *workflow.Rule) {
+			if r.Op != workflow.OpData {
+				return
+			}
+			sl.hasData = true
+			for _, n := range r.Data.Names() {
+				for _, w := range s.def.Writers(n) {
+					for _, from := range s.slotsOf(w) {
+						from.readers = append(from.readers, sl)
+					}
+				}
+			}
+		})
+		s.touch(sl)
+	}
+	for n, v := range s.genesis.Input {
+		s.data[n] = written{v, s.log.genesis}
+	}
+	s.decls = map[workflow.DataName]*workflow.DataDecl{}
+	for i := range s.def.Data {
+		d := &s.def.Data[i]
+		s.decls[d.Name] = d
+		if _, given := s.data[d.Name]; !given && d.Default != nil {
+			s.data[d.Name] = written{d.Default, s.log.genesis}
+		}
+	}
+}
+
+// slotsOf are the slots that a task may fill: its own, or for a task that is
+// only a contingency those of the tasks that it stands in for.
+func (s *State) slotsOf(t workflow.TaskName) []*Slot {
+	if sl := s.bySlot[t]; sl != nil {
+		return []*Slot{sl}
+	}
+	var out []*Slot
+	for _, sl := range s.slots {
+		for c, n := sl.Task, 0; c != nil && n < len(s.def.Tasks); c, n = s.def.Task(c.Contingency), n+1 {
+			if c.Name == t {
+				out = append(out, sl)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (s *State) touch(sl *Slot) {
+	if !sl.queued {
+		sl.queued = true
+		s.dirty = append(s.dirty, sl)
+	}
+}
+
+// fold adds entries that were just inserted, in a causal order, and settles.
+func (s *State) fold(es []*entry) {
+	if s.log.forked {
+		s.reset()
+	} else {
+		for _, e := range es {
+			s.apply(e)
+		}
+	}
+	s.settle()
+}
+
+func (s *State) refuse(e *entry, why string) {
+	e.counted = false
+	s.refused[why]++
+}
+
+// apply enters one fact whose past has been entered. A fact without
+// entitlement changes nothing.
+func (s *State) apply(e *entry) {
+	b := &e.fact.Body
+	author := e.fact.Chain.Author
+	if by := s.joined[author]; by == nil || !s.log.knew(e, by) {
+		s.refuse(e, "its author takes no part in the instance")
+		return
+	}
+	why := ""
+	switch {
+	case b.Genesis != nil:
+	case b.Ready != nil:
+		why = s.applyOwn(e, b.Ready.Attempt, func(a *Attempt) { a.ready = earlier(a.ready, e) })
+	case b.Start != nil:
+		why = s.applyOwn(e, b.Start.Attempt, func(a *Attempt) {
+			a.start = earlier(a.start, e)
+			a.tries = max(a.tries, b.Start.Try)
+		})
+	case b.Success != nil:
+		why = s.applySuccess(e, b.Success)
+	case b.TryFailed != nil:
+		why = s.applyOwn(e, b.TryFailed.Attempt, func(a *Attempt) { a.failed = newer(a.failed, e) })
+	case b.CalledOff != nil:
+		why = s.applyOwn(e, b.CalledOff.Attempt, func(a *Attempt) { a.off = earlier(a.off, e) })
+	case b.Verdict != nil:
+		why = s.applyVerdict(e, b.Verdict)
+	case b.Assign != nil:
+		why = s.applyAssign(e, b.Assign)
+	case b.Compensated != nil:
+		a := s.bySucc[b.Compensated.Success]
+		if a == nil {
+			why = "it compensates no success that it knows"
+			break
+		}
+		a.comp = earlier(a.comp, e)
+		s.touch(a.Slot)
+	case b.Cancel != nil:
+		s.cancel = earlier(s.cancel, e)
+		for _, sl := range s.slots {
+			s.touch(sl)
+		}
+	case b.Seen != nil:
+	}
+	if why != "" {
+		s.refuse(e, why)
+		return
+	}
+	e.counted = true
+}
+
+func earlier(a, b *entry) *entry {
+	if a == nil || byTime(b, a) < 0 {
+		return b
+	}
+	return a
+}
+
+func newer(a, b *entry) *entry {
+	if a == nil || byTime(b, a) > 0 {
+		return b
+	}
+	return a
+}
+
+// applyOwn enters what only an attempt's holder may say.
+func (s *State) applyOwn(e *entry, id AttemptID, set func(*Attempt)) (why string) {
+	a := s.attempts[id]
+	switch {
+	case a == nil || !s.log.knew(e, a.assigned):
+		return "it is about an attempt that it does not know"
+	case a.Partner != e.fact.Chain.Author:
+		return "its author does not hold the attempt"
+	}
+	set(a)
+	s.touch(a.Slot)
+	return ""
+}
+
+func (s *State) applySuccess(e *entry, b *Success) (why string) {
+	return s.applyOwn(e, b.Attempt, func(a *Attempt) {
+		a.successes = append(a.successes, e)
+		slices.SortFunc(a.successes, byTime)
+		s.bySucc[e.id] = a
+	})
+}
+
+// success is the attempt's success that counts: its earliest.
+func (a *Attempt) success() *entry {
+	if len(a.successes) == 0 {
+		return nil
+	}
+	return a.successes[0]
+}
+
+// applyVerdict enters a verdict. Each action counts for itself: not if its
+// author already knew of the attempt's success (converge.go, rule 1), nor if
+// it does something else than the definition chose.
+func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
+	why = "it judges nothing that may be judged"
+	for _, act := range v.Actions {
+		a := s.attempts[act.Attempt]
+		if a == nil || !s.log.knew(e, a.assigned) || !chosen(a.Task, act) {
+			continue
+		}
+		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.log.knew(e, ok) }) {
+			continue
+		}
+		r := &ruling{at: e, action: act, final: a.Partner == e.fact.Chain.Author}
+		if act.Kind == workflow.FailContingency && act.Partner != "" {
+			r.next = s.addAttempt(e, a, act.Task, act.Partner)
+		}
+		a.rulings = append(a.rulings, r)
+		s.touch(a.Slot)
+		why = ""
+	}
+	return why
+}
+
+// chosen tells whether an action is what the author of the definition chose
+// for the failure of t.
+func chosen(t *workflow.Task, act Action) bool {
+	kind := cmp.Or(t.OnFailure, workflow.FailBlock)
+	return act.Kind == kind && act.Task == t.Contingency
+}
+
+func (s *State) applyAssign(e *entry, b *Assign) (why string) {
+	a := s.attempts[b.After]
+	if a == nil || b.Partner == "" {
+		return "it follows an attempt that it does not know"
+	}
+	asked := slices.ContainsFunc(a.rulings, func(r *ruling) bool {
+		return r.at.id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency && s.log.knew(e, r.at)
+	})
+	if !asked || b.Task != a.Task.Contingency {
+		return "no verdict asked for it"
+	}
+	a.assigns = append(a.assigns, s.addAttempt(e, a, b.Task, b.Partner))
+	s.touch(a.Slot)
+	return ""
+}
+
+// addAttempt puts a new attempt after another in its slot.
+func (s *State) addAttempt(e *entry, after *Attempt, task workflow.TaskName, p workflow.PartnerID) *Attempt {
+	sl := after.Slot
+	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, assigned: e}
+	s.attempts[a.ID] = a
+	sl.Attempts = append(sl.Attempts, a)
+	slices.SortFunc(sl.Attempts, func(x, y *Attempt) int {
+		if n := cmp.Compare(x.Depth, y.Depth); n != 0 {
+			return n
+		}
+		return byTime(x.assigned, y.assigned)
+	})
+	s.contested = true
+	if old := s.joined[p]; old == nil || byTime(e, old) < 0 {
+		s.joined[p] = e
+	}
+	return a
+}
+
+// Participants are all who take part, in the order of succession; those who
+// joined later follow by the facts that brought them in.
+func (s *State) Participants() []workflow.PartnerID {
+	ps := make([]workflow.PartnerID, 0, len(s.joined))
+	for p := range s.joined {
+		ps = append(ps, p)
+	}
+	slices.SortFunc(ps, func(a, b workflow.PartnerID) int {
+		ra, oka := s.rank[a]
+		rb, okb := s.rank[b]
+		switch {
+		case oka && okb:
+			return cmp.Compare(ra, rb)
+		case oka != okb:
+			if oka {
+				return -1
+			}
+			return 1
+		}
+		if n := byTime(s.joined[a], s.joined[b]); n != 0 {
+			return n
+		}
+		return cmp.Compare(a, b)
+	})
+	return ps
+}

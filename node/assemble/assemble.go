@@ -1,0 +1,174 @@
+// Package assemble puts a node together from its adapters: the Badger store,
+// the libp2p mesh, the runner and the local API.
+//
+// Promises: what Open opened, Run or Close closes, in the reverse order; a
+// host that Run reports ready can be talked to. Beside it nobody sees two
+// adapters at once. cmd and tests that run real nodes import it; no other
+// package does.
+package assemble
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/mesh"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/node/store"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// JoinOptions are an invitation and the name to join under.
+type JoinOptions struct {
+	Invitation string
+	Name       string
+}
+
+// Joined says what a new member became.
+type Joined struct {
+	Mesh  string
+	Name  string
+	Roles []string
+}
+
+// Join redeems an invitation and makes dir the folder of a new member.
+func Join(ctx context.Context, dir string, o JoinOptions) (*Joined, error) {
+	m, err := node.Join(ctx, dir, o.Invitation, o.Name, dial)
+	if err != nil {
+		return nil, err
+	}
+	j := &Joined{Mesh: m.Mesh.Name, Name: m.Chain.Leaf().Name}
+	for _, r := range m.Chain.Leaf().Roles {
+		j.Roles = append(j.Roles, string(r))
+	}
+	return j, nil
+}
+
+// dial makes a host for a node that is nobody's member yet: it asks, and
+// answers nobody.
+func dial(key ed25519.PrivateKey) (node.Requester, func(), error) {
+	m, err := mesh.New(mesh.Config{
+		Key: key, Boot: 1, Preset: mesh.Small, Listen: []string{"/ip4/0.0.0.0/udp/0/quic-v1", "/ip4/0.0.0.0/tcp/0"},
+		Admit:   func(workflow.PartnerID, []byte, uint64) error { return errors.New("not a member yet") },
+		Handler: deaf{},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, func() { _ = m.Close() }, nil //nolint:errcheck // nothing was sent that Close could lose
+}
+
+// deaf hears nobody.
+type deaf struct{}
+
+func (deaf) OnFrame(workflow.PartnerID, []byte) {}
+func (deaf) OnUp(workflow.PartnerID)            {}
+func (deaf) OnDown(workflow.PartnerID)          {}
+
+// Host is a node with all that it runs on.
+type Host struct {
+	dir    string
+	cfg    configs.Config
+	log    *slog.Logger
+	store  *store.Store
+	runner *runner.Runner
+	node   *node.Node
+	mesh   *mesh.Mesh
+	api    *api.Server
+	ready  chan struct{}
+}
+
+// Open opens the node of a folder. It talks to nobody before Run.
+func Open(dir string, cfg configs.Config, version string, log *slog.Logger) (*Host, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	member, err := node.LoadMember(dir)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{dir: dir, cfg: cfg, log: log, ready: make(chan struct{})}
+	preset := store.Default
+	if cfg.Store == configs.StoreSmall {
+		preset = store.Small
+	}
+	if h.store, err = store.Open(filepath.Join(dir, "store"), store.Options{Preset: preset, Logger: log}); err != nil {
+		return nil, err
+	}
+	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
+	h.node, err = node.New(node.Parts{
+		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: node.NewSystemClock(), Version: version, Logger: log,
+	})
+	if err == nil {
+		err = h.openMesh(member)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+func (h *Host) openMesh(member node.Member) error {
+	preset := mesh.Default
+	if h.cfg.Preset == configs.Mobile || h.cfg.Store == configs.StoreSmall {
+		preset = mesh.Small
+	}
+	var err error
+	h.mesh, err = mesh.New(mesh.Config{
+		Key: member.Key, Listen: h.cfg.Listen, Boot: h.node.Boot(), Hello: h.node.Hello, Admit: h.node.Admit,
+		Handler: h.node, OnAddrs: h.node.OnAddrs, Logger: h.log, Preset: preset,
+	})
+	return err
+}
+
+// Run runs the node until ctx ends, leaves in good order and closes everything.
+func (h *Host) Run(ctx context.Context) error {
+	err := h.node.Begin(h.mesh)
+	if err == nil {
+		h.api, err = api.Serve(h.dir, h.cfg.API, h.node, api.Options{Logger: h.log})
+	}
+	if err == nil {
+		close(h.ready)
+		err = h.node.Run(ctx)
+	}
+	return errors.Join(err, h.Close())
+}
+
+// Ready is closed when the local API answers.
+func (h *Host) Ready() <-chan struct{} { return h.ready }
+
+// Service is the node itself, for callers in its own process.
+func (h *Host) Service() api.Service { return h.node }
+
+// Address is where the local API is served, once Ready.
+func (h *Host) Address() string { return fmt.Sprint(h.api.Access().Address) }
+
+// Addrs are the addresses at which partners reach the node.
+func (h *Host) Addrs() []string { return h.mesh.Addrs() }
+
+// stopWait is how long requests to the API may take to end when the node stops.
+const stopWait = 2 * time.Second
+
+// Close closes what Open opened: of a host that Run did not.
+func (h *Host) Close() error {
+	var errs []error
+	if h.api != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWait)
+		defer cancel()
+		errs = append(errs, h.api.Close(ctx))
+		h.api = nil
+	}
+	if h.mesh != nil {
+		errs = append(errs, h.mesh.Close())
+		h.mesh = nil
+	}
+	h.runner.Close()
+	return errors.Join(append(errs, h.store.Close())...)
+}

@@ -1,0 +1,152 @@
+package assemble_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assemble"
+)
+
+// host is a node of a test, in its own folder.
+type host struct {
+	t    *testing.T
+	dir  string
+	h    *assemble.Host
+	stop context.CancelFunc
+	done chan error
+}
+
+func (x *host) start() {
+	x.t.Helper()
+	cfg := configs.Default(configs.Local)
+	var log *slog.Logger
+	if os.Getenv("MUTIRAO_TEST_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", filepath.Base(x.dir))
+	}
+	h, err := assemble.Open(x.dir, cfg, "test", log)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	x.h, x.stop, x.done = h, cancel, make(chan error, 1)
+	go func() { x.done <- h.Run(ctx) }()
+	select {
+	case <-h.Ready():
+	case err := <-x.done:
+		x.t.Fatalf("%s: %v", filepath.Base(x.dir), err)
+	}
+}
+
+func (x *host) close() {
+	x.stop()
+	if err := <-x.done; err != nil {
+		x.t.Errorf("%s: %v", filepath.Base(x.dir), err)
+	}
+}
+
+// team makes a mesh of running nodes that all see each other.
+func team(t *testing.T, names ...string) map[string]*host {
+	t.Helper()
+	ctx := context.Background()
+	all := map[string]*host{}
+	root := t.TempDir()
+	for i, name := range names {
+		x := &host{t: t, dir: filepath.Join(root, name)}
+		if i == 0 {
+			if _, err := node.Init(x.dir, node.InitOptions{Mesh: "test", Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			inv, err := all[names[0]].h.Service().Invite(ctx, api.InviteRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := assemble.Join(ctx, x.dir, assemble.JoinOptions{Invitation: inv.Token, Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.start()
+		all[name] = x
+		t.Cleanup(x.close)
+	}
+	for _, x := range all {
+		eventually(t, "everybody sees everybody", func() bool {
+			ps, err := x.h.Service().Partners(ctx)
+			active := 0
+			for _, p := range ps {
+				if p.State == "active" {
+					active++
+				}
+			}
+			return err == nil && active == len(names)
+		})
+	}
+	return all
+}
+
+// eventually polls cond for some seconds.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+const eleven = `
+workflow: eleven
+tasks:
+  a: {}
+  b: {after: a}
+  c: {after: [a, e]}
+  d: {after: [b, c]}
+  e: {}
+  f: {after: e}
+  g: {after: f}
+  h: {after: d}
+  i: {after: h}
+  j: {after: [h, g]}
+  k: {after: [i, j]}
+partitions:
+  p1: [a, b, c, d]
+  p2: [h, i, j, k]
+  p3: [e, f, g]
+`
+
+func TestElevenTasksOverThreeNodes(t *testing.T) {
+	ctx := context.Background()
+	all := team(t, "one", "two", "three")
+	svc := all["one"].h.Service()
+	if _, err := svc.AddWorkflow(ctx, "eleven.yaml", []byte(eleven)); err != nil {
+		t.Fatal(err)
+	}
+	st, err := svc.Start(ctx, api.StartRequest{Workflow: "eleven", Assign: map[string]string{"p1": "one", "p2": "two", "p3": "three"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range all {
+		eventually(t, name+" sees the instance succeed", func() bool {
+			in, err := x.h.Service().Show(ctx, st.ID)
+			return err == nil && in.State == "succeeded"
+		})
+	}
+	for _, x := range all {
+		s, _ := x.h.Service().Status(ctx)
+		fmt.Println(s.Counters)
+	}
+	log, _ := svc.Log(ctx, st.ID)
+	for _, e := range log {
+		fmt.Println(e.Time, e.Author, e.Seq, e.Kind, e.Task, e.Text)
+	}
+}

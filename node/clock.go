@@ -1,0 +1,28 @@
+package node
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+)
+
+// SystemClock reads the clocks of this machine.
+type SystemClock struct{ started time.Time }
+
+// NewSystemClock is the machine's clock. Where the system has no clock that
+// counts suspend, its awake clock serves for both.
+func NewSystemClock() *SystemClock { return &SystemClock{started: time.Now()} }
+
+// Now reads the clocks.
+func (c *SystemClock) Now() membership.Now {
+	wall := time.Now()
+	awake := wall.Sub(c.started)
+	boot, ok := bootTime()
+	if !ok {
+		boot = awake
+	}
+	return membership.Now{Awake: awake, Boot: boot, Wall: wall}
+}
+
+// After is time.After.
+func (c *SystemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }

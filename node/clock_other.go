@@ -1,0 +1,8 @@
+//go:build !linux
+
+package node
+
+import "time"
+
+// bootTime is not told by Go on this system.
+func bootTime() (time.Duration, bool) { return 0, false }

@@ -1,0 +1,13 @@
+// Package node is the driver around the pure core: it makes facts durable,
+// sends them, runs tasks, keeps the partner list and answers the local API.
+//
+// Promises: nothing is sent, started or reported before it is durable; an
+// acknowledgement names only what is durable here. Each instance has one owner
+// goroutine (shard.go); all that happens to it comes in by one channel of
+// events, and what the core asks for is carried out in the order of
+// choreo.Ready. After a failed write the instance is loaded again from what is
+// durable.
+//
+// It declares the small interfaces that it needs (Store, Carrier, Runner) and
+// imports no adapter: cmd puts a node together. cmd and tests import it.
+package node

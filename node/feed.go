@@ -1,0 +1,54 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// feed hands events to whoever watches. A watcher that does not keep up
+// misses events, which only say that something changed.
+type feed struct {
+	mu       sync.Mutex // guards watchers
+	watchers map[chan api.Event]struct{}
+}
+
+// feedSize is how many events may wait for a watcher.
+const feedSize = 256
+
+func newFeed() *feed { return &feed{watchers: map[chan api.Event]struct{}{}} }
+
+func (f *feed) publish(e api.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.watchers {
+		select {
+		case w <- e:
+		default:
+		}
+	}
+}
+
+// watch calls fn for every event until ctx ends or fn returns an error.
+func (f *feed) watch(ctx context.Context, fn func(api.Event) error) error {
+	ch := make(chan api.Event, feedSize)
+	f.mu.Lock()
+	f.watchers[ch] = struct{}{}
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.watchers, ch)
+		f.mu.Unlock()
+	}()
+	for {
+		select {
+		case e := <-ch:
+			if err := fn(e); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

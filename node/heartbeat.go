@@ -1,0 +1,246 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// announce publishes this node's record with its present addresses.
+func (n *Node) announce(addrs []string) error {
+	r, err := n.people.publish(func(r *membership.Record) {
+		r.Addresses = addrs
+		r.Capabilities = n.config.Capabilities
+		r.Applications = slices.Sorted(maps.Keys(n.config.Applications))
+		r.ConnectionTime = n.config.ConnectionTime
+		r.Left = false
+	})
+	if err != nil {
+		return err
+	}
+	n.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
+	return nil
+}
+
+// OnAddrs is called by the carrier when this node's addresses changed.
+func (n *Node) OnAddrs(addrs []string) {
+	if !n.talks() {
+		return
+	}
+	if err := n.announce(addrs); err != nil {
+		n.log.Error("the new addresses could not be published", "error", err)
+	}
+}
+
+// heartbeats validates this node at all partners well within its
+// connectionTime, and watches the others', until ctx ends.
+func (n *Node) heartbeats(ctx context.Context) {
+	every := n.config.ConnectionTime / 4
+	beat := n.clock.After(every)
+	watch := n.clock.After(n.people.tick())
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat:
+			beat = n.clock.After(every - n.spread(every/8))
+			n.broadcast(&wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
+		case <-watch:
+			watch = n.clock.After(min(n.people.tick(), every))
+		}
+	}
+}
+
+// load is how busy this node is.
+func (n *Node) load() membership.PerMille {
+	return membership.PerMille(min(1000, n.index.running()*1000/max(n.config.Limits.Instances, 1)))
+}
+
+// depart tells the others that this node leaves in good order.
+func (n *Node) depart() {
+	r, err := n.people.publish(func(r *membership.Record) { r.Left = true })
+	if err == nil {
+		n.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
+	}
+}
+
+func (n *Node) broadcast(m *wire.Message) {
+	for p := range n.upPeers() {
+		n.transmit(p, m)
+	}
+}
+
+// records are this node's own record and whom it knows, for a new contact.
+func (n *Node) records() [][]byte {
+	if p, ok := n.people.get(n.member.ID()); ok {
+		return [][]byte{membership.EncodeRecord(p.Record)}
+	}
+	return nil
+}
+
+// takeMembership takes in what a message says about partners, and passes news on.
+func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
+	var news wire.Message
+	for _, b := range m.Records {
+		r, err := membership.DecodeRecord(b)
+		if err == nil {
+			var fresh bool
+			if fresh, err = n.people.apply(r); fresh {
+				news.Records = append(news.Records, b)
+			}
+		}
+		if err != nil {
+			n.refuse("record", from)
+			n.log.Warn("partner record refused", "from", from, "error", err)
+		}
+	}
+	lacking := false
+	for _, b := range m.Beats {
+		beat, err := membership.DecodeBeat(b)
+		if err == nil {
+			var fresh bool
+			if fresh, err = n.people.hear(beat); fresh {
+				news.Beats = append(news.Beats, b)
+			}
+		}
+		switch {
+		case errors.Is(err, membership.ErrLacking):
+			lacking = true
+		case err != nil:
+			n.refuse("beat", from)
+		}
+	}
+	n.passOn(from, &news)
+	if lacking {
+		n.transmit(from, &wire.Message{Digest: n.people.digest()})
+	}
+	n.answerDigest(from, m)
+}
+
+// passOn tells the other connected partners what was news here: partners that
+// do not see each other directly stay validated through those who see both.
+func (n *Node) passOn(from workflow.PartnerID, news *wire.Message) {
+	if len(news.Records)+len(news.Beats) == 0 {
+		return
+	}
+	for p := range n.upPeers() {
+		if p != from {
+			n.transmit(p, news)
+		}
+	}
+}
+
+// answerDigest sends what the sender of a digest lacks.
+func (n *Node) answerDigest(from workflow.PartnerID, m *wire.Message) {
+	if len(m.Digest) == 0 {
+		return
+	}
+	held, err := membership.DecodeDigest(m.Digest)
+	if err != nil {
+		n.refuse("digest", from)
+		return
+	}
+	records, beats := n.people.newer(held)
+	for len(records)+len(beats) > 0 {
+		var out wire.Message
+		k := min(len(records), wire.MaxRecords/8)
+		for _, r := range records[:k] {
+			out.Records = append(out.Records, membership.EncodeRecord(r))
+		}
+		records = records[k:]
+		if len(records) == 0 {
+			k = min(len(beats), wire.MaxRecords/2)
+			for _, b := range beats[:k] {
+				out.Beats = append(out.Beats, membership.EncodeBeat(b))
+			}
+			beats = beats[k:]
+		}
+		n.transmit(from, &out)
+	}
+}
+
+// takeDefinitions takes in definitions, and sends those that a greeting peer lacks.
+func (n *Node) takeDefinitions(from workflow.PartnerID, m *wire.Message) {
+	for _, d := range m.Definitions {
+		news, err := n.definitions.merge(d)
+		if err != nil {
+			n.refuse("definition", from)
+			n.log.Warn("definition refused", "from", from, "error", err)
+			continue
+		}
+		if news {
+			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: "changed"})
+			n.shareDefinitions([]wire.Definition{d}, from)
+		}
+	}
+	if m.Greeting {
+		for _, d := range n.definitions.newer(m.Have) {
+			n.transmit(from, &wire.Message{Definitions: []wire.Definition{d}})
+		}
+	}
+}
+
+// shareDefinitions sends entries to all connected partners but one.
+func (n *Node) shareDefinitions(ds []wire.Definition, but workflow.PartnerID) {
+	for p := range n.upPeers() {
+		if p != but {
+			for _, d := range ds {
+				n.transmit(p, &wire.Message{Definitions: []wire.Definition{d}})
+			}
+		}
+	}
+}
+
+// partnerChanged reacts to an event of the partner list.
+func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
+	n.log.Info("partner "+string(e.Kind), "partner", e.Partner, "name", p.Record.Name())
+	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "partner", Partner: p.Record.Name(), Text: string(e.Kind)})
+	if e.Kind == membership.Outrun {
+		n.rolledBack()
+		return
+	}
+	n.follow(p)
+	if e.Kind == membership.WentOut || e.Kind == membership.WasEvicted || e.Kind == membership.Back {
+		for _, s := range n.shards {
+			go n.post(s, event{apply: func(s *shard) error { s.touchParticipating(e.Partner); return nil }})
+		}
+	}
+}
+
+// follow keeps a connection to a partner, wherever it is now.
+func (n *Node) follow(p membership.Partner) {
+	id := p.Record.Partner
+	if n.carrier == nil || id == n.member.ID() || id == "" {
+		return
+	}
+	var err error
+	switch p.State {
+	case membership.Evicted:
+		err = n.carrier.Want(id, false)
+		n.carrier.ClosePeer(id)
+	case membership.Left:
+		err = n.carrier.Want(id, false)
+	default:
+		if err = n.carrier.SetAddrs(id, p.Record.Addresses); err == nil {
+			err = n.carrier.Want(id, true)
+		}
+	}
+	if err != nil {
+		n.log.Warn("a partner cannot be followed", "partner", id, "error", err)
+	}
+}
+
+// touchParticipating has the instances in which p takes part decide anew.
+func (s *shard) touchParticipating(p workflow.PartnerID) {
+	for _, h := range s.held {
+		if h.m.Participates(p) {
+			s.touch(h)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package node
+
+import (
+	"encoding/binary"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The layout of the store. A key's first byte says what it holds; letters are
+// never reused for something else.
+//
+//	f instance(16) place(4)   a fact (storedFact)
+//	i instance(16)            summary of an instance
+//	d hash(32)                a definition
+//	p partner                 a partner's record (membership.Stored)
+//	e eviction                an eviction
+//	v invitation(…)           an open invitation
+//	m name                    single values: boot, incarnation
+const (
+	prefixFact       = 'f'
+	prefixInstance   = 'i'
+	prefixDefinition = 'd'
+	prefixPartner    = 'p'
+	prefixInvitation = 'v'
+	prefixMeta       = 'm'
+)
+
+func factPrefix(id workflow.InstanceID) []byte {
+	return append([]byte{prefixFact}, id[:]...)
+}
+
+func factKey(id workflow.InstanceID, place int) []byte {
+	return binary.BigEndian.AppendUint32(factPrefix(id), uint32(place))
+}
+
+func instanceKey(id workflow.InstanceID) []byte {
+	return append([]byte{prefixInstance}, id[:]...)
+}
+
+func definitionKey(h workflow.Hash) []byte {
+	return append([]byte{prefixDefinition}, h[:]...)
+}
+
+func partnerKey(p workflow.PartnerID) []byte {
+	return append([]byte{prefixPartner}, p...)
+}
+
+func metaKey(name string) []byte {
+	return append([]byte{prefixMeta}, name...)
+}
+
+// storedFact is how a fact is kept.
+type storedFact struct {
+	_   struct{} `cbor:",toarray"`
+	Raw []byte
+	Att *choreo.Attestation
+}
+
+// summary is what lists show of an instance, and what tells at a start
+// whether anybody may still need it.
+type summary struct {
+	_          struct{} `cbor:",toarray"`
+	Definition workflow.Hash
+	Workflow   workflow.Name
+	Version    int
+	State      workflow.InstanceState
+	Started    int64 // ms, the initiator's clock
+	Ended      int64 // ms; 0: not yet
+	// Settled: it has ended, and every participant is known to have all of it.
+	Settled bool
+}

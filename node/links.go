@@ -1,0 +1,324 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// link is this node's side of the conversation with one partner.
+type link struct {
+	mu       sync.Mutex // guards the verifier: frames may come over two connections
+	verifier choreo.Verifier
+}
+
+// outbox collects what one round sends, one message a peer. Facts of our own
+// are signed together, once.
+type outbox struct {
+	n        *Node
+	messages map[workflow.PartnerID]*wire.Message
+	sizes    map[workflow.PartnerID]int
+	unsigned []*choreo.Outgoing
+	bundles  []addressed
+}
+
+type addressed struct {
+	to workflow.PartnerID
+	b  *choreo.Bundle
+	d  *definition
+}
+
+func (n *Node) newOutbox() *outbox {
+	return &outbox{n: n, messages: map[workflow.PartnerID]*wire.Message{}, sizes: map[workflow.PartnerID]int{}}
+}
+
+func (o *outbox) message(p workflow.PartnerID) *wire.Message {
+	m := o.messages[p]
+	if m == nil {
+		m = &wire.Message{}
+		o.messages[p] = m
+	}
+	return m
+}
+
+// heads adds what is known of one instance.
+func (o *outbox) heads(p workflow.PartnerID, h wire.Heads) {
+	m := o.message(p)
+	if len(m.Heads) == wire.MaxInstances {
+		o.post(p)
+		m = o.message(p)
+	}
+	m.Heads = append(m.Heads, h)
+}
+
+// facts adds what a peer lacks of one instance.
+func (o *outbox) facts(p workflow.PartnerID, b *choreo.Bundle, d *definition) {
+	for _, f := range b.Facts {
+		if f.Mine {
+			o.unsigned = append(o.unsigned, f)
+		}
+	}
+	o.bundles = append(o.bundles, addressed{p, b, d})
+}
+
+// flush signs and sends.
+func (o *outbox) flush() {
+	o.sign()
+	for _, a := range o.bundles {
+		o.pack(a)
+	}
+	for p := range o.messages {
+		o.post(p)
+	}
+}
+
+// sign attests all unsigned facts with one signature.
+func (o *outbox) sign() {
+	slices.SortFunc(o.unsigned, func(a, b *choreo.Outgoing) int { return compareIDs(a.ID(), b.ID()) })
+	o.unsigned = slices.CompactFunc(o.unsigned, func(a, b *choreo.Outgoing) bool { return a.ID() == b.ID() })
+	ids := make([]choreo.FactID, len(o.unsigned))
+	for i, f := range o.unsigned {
+		ids[i] = f.ID()
+	}
+	key := o.n.member.Key
+	for i, att := range choreo.Attest(ids, func(domain string, msg []byte) []byte { return membership.Sign(key, domain, msg) }) {
+		o.unsigned[i].Attest(att)
+	}
+}
+
+func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
+
+// pack puts a bundle into the peer's message, sending what is full.
+func (o *outbox) pack(a addressed) {
+	w := wire.Facts{Instance: a.b.Instance}
+	size := 256
+	if a.b.First {
+		w.Definition = a.d.def.Canonical()
+		size += len(w.Definition)
+	}
+	for _, f := range a.b.Facts {
+		w.Facts = append(w.Facts, wire.Fact{Raw: f.Raw(), Att: f.Attestation()})
+		size += len(f.Raw()) + 1024
+	}
+	if m := o.message(a.to); len(m.Facts) == wire.MaxInstances || o.sizes[a.to]+size > wire.MaxFacts {
+		o.post(a.to)
+	}
+	m := o.message(a.to)
+	m.Facts = append(m.Facts, w)
+	o.sizes[a.to] += size
+}
+
+// post sends a peer's message as it stands.
+func (o *outbox) post(p workflow.PartnerID) {
+	m := o.messages[p]
+	delete(o.messages, p)
+	delete(o.sizes, p)
+	if m != nil {
+		o.n.transmit(p, m)
+	}
+}
+
+// transmit sends a message. What does not get through is sent again when it
+// was not acknowledged, so an error is only counted.
+func (n *Node) transmit(p workflow.PartnerID, m *wire.Message) {
+	frame, err := wire.Encode(m)
+	if err != nil {
+		n.log.Error("a message of ours cannot be sent", "to", p, "error", err)
+		return
+	}
+	n.count("sent.frames", 1)
+	n.count("sent.bundles", uint64(len(m.Facts)))
+	n.count("sent.heads", uint64(len(m.Heads)))
+	if err := n.carrier.Send(p, frame); err != nil {
+		n.count("unsent", 1)
+	}
+}
+
+// send has p brought up to date on an instance, as far as it is not under way.
+func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
+	if !s.n.up(p) {
+		return
+	}
+	b := h.m.Outgoing(p, wire.MaxFacts/2)
+	if b == nil {
+		return
+	}
+	out.facts(p, b, h.def)
+	f := h.pending[p]
+	if f == nil {
+		f = &inflight{pause: firstPause}
+		h.pending[p] = f
+	}
+	f.due = s.n.clock.Now().Awake + f.pause + s.n.spread(f.pause/4)
+}
+
+// retry sends again what was not acknowledged in time.
+func (s *shard) retry() {
+	now := s.n.clock.Now().Awake
+	out := s.n.newOutbox()
+	for _, h := range s.held {
+		for p, f := range h.pending {
+			if now < f.due || !s.n.up(p) {
+				continue
+			}
+			f.pause = min(2*f.pause, maxPause)
+			h.m.Forget(p)
+			s.n.count("resent", 1)
+			s.send(out, h, p)
+		}
+	}
+	out.flush()
+}
+
+// compareAll tells connected participants what is here of every instance of
+// which they are not known to have all.
+func (s *shard) compareAll() {
+	out := s.n.newOutbox()
+	for id, h := range s.held {
+		for _, p := range h.m.Participants() {
+			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) {
+				s.tellHeads(out, p, []workflow.InstanceID{id}, true)
+			}
+		}
+	}
+	out.flush()
+}
+
+// greet starts the conversation about all instances with a partner that was
+// just connected: nothing is under way any more, and both say what they have.
+func (s *shard) greet(p workflow.PartnerID) {
+	out := s.n.newOutbox()
+	for id, h := range s.held {
+		if h.m.Participates(p) {
+			delete(h.pending, p)
+			h.m.Forget(p)
+			s.tellHeads(out, p, []workflow.InstanceID{id}, true)
+			if h.m.Owes(p) {
+				s.send(out, h, p)
+			}
+		}
+	}
+	out.flush()
+}
+
+// takeFacts takes in facts of one instance from a peer.
+func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) error {
+	h, err := s.find(f.Instance)
+	if errors.Is(err, kv.ErrNotFound) {
+		h, err = s.adopt(f, facts)
+	}
+	if err != nil {
+		return err
+	}
+	if !h.m.Participates(from) {
+		s.n.refuse("facts-from-no-participant", from)
+		return nil
+	}
+	added, err := h.m.Receive(from, facts)
+	switch {
+	case errors.Is(err, choreo.ErrMissingPast):
+		s.ask(from, f.Instance)
+	case err != nil:
+		s.n.refuse("facts-invalid", from)
+		s.log.Warn("facts refused", "from", from, "instance", f.Instance, "error", err)
+	}
+	if added > 0 {
+		s.touch(h)
+	}
+	s.acknowledge(from, f.Instance)
+	return nil
+}
+
+// adopt opens an instance that is new here. Its first fact must be its genesis.
+func (s *shard) adopt(f *wire.Facts, facts []choreo.Received) (*held, error) {
+	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
+		return nil, errUnknownInstance
+	}
+	if len(s.held) >= s.n.config.Limits.Instances/len(s.n.shards)+1 {
+		return nil, errTooManyInstances
+	}
+	def := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
+	if def == nil {
+		var err error
+		if def, err = s.n.definitions.keep(f.Definition); err != nil {
+			return nil, err
+		}
+	}
+	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
+	if err != nil {
+		return nil, err
+	}
+	m.Adopt()
+	return s.create(m, def), nil
+}
+
+var (
+	errUnknownInstance  = errors.New("facts of an instance that is not known here, without its genesis")
+	errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")
+)
+
+// acknowledge tells a peer, after the commit, what is durable here.
+func (s *shard) acknowledge(p workflow.PartnerID, id workflow.InstanceID) {
+	s.batch.acks = listed(s.batch.acks, p, id)
+}
+
+// ask tells a peer what is here and has it send what is missing.
+func (s *shard) ask(p workflow.PartnerID, id workflow.InstanceID) {
+	s.batch.asks = listed(s.batch.asks, p, id)
+}
+
+func listed(m map[workflow.PartnerID][]workflow.InstanceID, p workflow.PartnerID, id workflow.InstanceID) map[workflow.PartnerID][]workflow.InstanceID {
+	if m == nil {
+		m = map[workflow.PartnerID][]workflow.InstanceID{}
+	}
+	if !slices.Contains(m[p], id) {
+		m[p] = append(m[p], id)
+	}
+	return m
+}
+
+// takeHeads takes in what a peer says that it has of one instance.
+func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
+	h, err := s.find(w.Instance)
+	if errors.Is(err, kv.ErrNotFound) {
+		if w.Ask || len(w.Heads) > 0 {
+			s.acknowledge(from, w.Instance) // nothing of it is here
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !h.m.Participates(from) {
+		s.n.refuse("heads-from-no-participant", from)
+		return nil
+	}
+	if h.m.AheadOfUs(w.Heads) {
+		s.n.rolledBack()
+	}
+	news := h.m.Acknowledge(from, w.Incarnation, w.Heads)
+	if !h.m.Behind(from) {
+		delete(h.pending, from)
+	} else if f := h.pending[from]; f != nil && !h.m.Owes(from) {
+		delete(h.pending, from)
+	}
+	switch {
+	case news:
+		s.ask(from, w.Instance)
+	case w.Ask:
+		s.acknowledge(from, w.Instance)
+	}
+	if w.Ask {
+		out := s.n.newOutbox()
+		s.send(out, h, from)
+		out.flush()
+	}
+	s.touch(h)
+	return nil
+}

@@ -1,0 +1,251 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The files of a node's folder that say who it is. The store lies beside them
+// in store/.
+const (
+	keyFile    = "key"    // the seed of the Ed25519 key, base64
+	memberFile = "member" // the mesh and the certificate chain, CBOR
+)
+
+// Lifetime is how long a membership certificate is valid: longer than any
+// mission, since a team that is offline cannot renew.
+const Lifetime = 366 * 24 * time.Hour
+
+// ErrNoMember is returned by LoadMember for a folder that belongs to no mesh yet.
+var ErrNoMember = errors.New("this folder belongs to no mesh")
+
+// ErrMember is returned where a folder that belongs to a mesh already would be
+// given to another.
+var ErrMember = errors.New("this folder belongs to a mesh already")
+
+// InitOptions describe a new mesh and its founder.
+type InitOptions struct {
+	Mesh  string
+	Name  string
+	Roles []string
+}
+
+// Init founds a mesh: it makes the founder's key in dir and certifies it.
+func Init(dir string, o InitOptions) (Member, error) {
+	key, err := newKey(dir)
+	if err != nil {
+		return Member{}, err
+	}
+	m := Member{Key: key}
+	m.Mesh = membership.Mesh{Name: o.Mesh, Founder: m.ID()}
+	if err := m.Mesh.Validate(); err != nil {
+		return Member{}, err
+	}
+	roles := make([]workflow.RoleName, len(o.Roles))
+	for i, r := range o.Roles {
+		roles[i] = workflow.RoleName(r)
+	}
+	now := time.Now()
+	m.Chain, err = membership.Issuer{Mesh: m.Mesh, Key: key}.Issue(membership.Certificate{
+		Partner: m.ID(), Name: o.Name, Roles: roles, Delegate: true, Serial: membership.Serial(random(16)),
+		NotBefore: membership.WallOf(now), NotAfter: membership.WallOf(now.Add(Lifetime)),
+	})
+	if err != nil {
+		return Member{}, err
+	}
+	return m, m.save(dir)
+}
+
+// Join redeems an invitation and makes dir a member of its mesh. dial is given
+// the new node's key and returns what sends its requests.
+func Join(ctx context.Context, dir, token, name string, dial func(ed25519.PrivateKey) (Requester, func(), error)) (Member, error) {
+	inv, err := membership.ParseInvitation(token)
+	if err != nil {
+		return Member{}, err
+	}
+	if err := inv.ExpiredAt(time.Now()); err != nil {
+		return Member{}, err
+	}
+	key, err := newKey(dir)
+	if err != nil {
+		return Member{}, err
+	}
+	net, done, err := dial(key)
+	if err != nil {
+		return Member{}, err
+	}
+	defer done()
+	m := Member{Key: key}
+	if err := m.redeem(ctx, net, inv, name); err != nil {
+		return Member{}, err
+	}
+	return m, m.save(dir)
+}
+
+// The protocols of joining (membership/join.go draws it).
+const (
+	protocolHello = "/mutirao/join-hello/1.0.0"
+	protocolProof = "/mutirao/join-proof/1.0.0"
+)
+
+func (m *Member) redeem(ctx context.Context, net Requester, inv membership.Invitation, name string) error {
+	h := membership.NewHello(inv, m.ID(), membership.Nonce(random(16)))
+	b, err := net.Request(ctx, inv.Issuer, inv.Addresses, protocolHello, membership.EncodeHello(h))
+	if err != nil {
+		return fmt.Errorf("ask %s, who issued the invitation, to join: %w", inv.Issuer, err)
+	}
+	offer, err := membership.DecodeOffer(b)
+	if err != nil {
+		return err
+	}
+	proof, err := membership.Prove(inv, h, offer, m.Key, name, time.Now())
+	if err != nil {
+		return err
+	}
+	b, err = net.Request(ctx, inv.Issuer, inv.Addresses, protocolProof, membership.EncodeProof(proof))
+	if err != nil {
+		return fmt.Errorf("redeem the invitation at %s: %w", inv.Issuer, err)
+	}
+	w, err := membership.DecodeWelcome(b)
+	if err != nil {
+		return err
+	}
+	if err := membership.Accept(offer, m.Key, w, time.Now()); err != nil {
+		return err
+	}
+	m.Mesh, m.Chain, m.welcome = offer.Mesh, w.Chain, w
+	return nil
+}
+
+// newKey returns the folder's key, making it where there is none. A folder
+// that is a member's is refused.
+func newKey(dir string) (ed25519.PrivateKey, error) {
+	if _, err := os.Stat(filepath.Join(dir, memberFile)); err == nil {
+		return nil, fmt.Errorf("%w: %s; use another --dir", ErrMember, dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	key, err := loadKey(dir)
+	if !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	_, key, err = ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return key, writeFile(filepath.Join(dir, keyFile), []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
+}
+
+func loadKey(dir string) (ed25519.PrivateKey, error) {
+	b, err := os.ReadFile(filepath.Join(dir, keyFile))
+	if err != nil {
+		return nil, err
+	}
+	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(b)))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s holds no key: restore it from a backup, or join again from an empty folder", filepath.Join(dir, keyFile))
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// memberDoc is the member file.
+type memberDoc struct {
+	Format  int             `cbor:"1,keyasint"` // 1
+	Mesh    membership.Mesh `cbor:"2,keyasint"`
+	Chain   []byte          `cbor:"3,keyasint"`
+	Welcome [][]byte        `cbor:"4,keyasint,omitempty"` // records to begin with
+}
+
+func (m *Member) save(dir string) error {
+	doc := memberDoc{Format: 1, Mesh: m.Mesh, Chain: membership.EncodeChain(m.Chain)}
+	for _, r := range m.welcome.Records {
+		doc.Welcome = append(doc.Welcome, membership.EncodeRecord(r))
+	}
+	return writeFile(filepath.Join(dir, memberFile), encode(doc))
+}
+
+// LoadMember reads who the node of a folder is.
+func LoadMember(dir string) (Member, error) {
+	b, err := os.ReadFile(filepath.Join(dir, memberFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return Member{}, fmt.Errorf("%w: %s", ErrNoMember, dir)
+	}
+	if err != nil {
+		return Member{}, err
+	}
+	var doc memberDoc
+	if err := cbor.Unmarshal(b, &doc); err != nil || doc.Format != 1 {
+		return Member{}, fmt.Errorf("%s is not a member file of format 1 (format %d): %w", filepath.Join(dir, memberFile), doc.Format, errors.Join(err))
+	}
+	var m Member
+	if m.Key, err = loadKey(dir); err != nil {
+		return Member{}, err
+	}
+	m.Mesh = doc.Mesh
+	if m.Chain, err = membership.DecodeChain(doc.Chain); err != nil {
+		return Member{}, err
+	}
+	for _, raw := range doc.Welcome {
+		r, err := membership.DecodeRecord(raw)
+		if err != nil {
+			return Member{}, err
+		}
+		m.welcome.Records = append(m.welcome.Records, r)
+	}
+	return m, nil
+}
+
+// writeFile writes a private file so that after a crash it is there as it was
+// or as it is to be.
+func writeFile(path string, b []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename durable where the system lets folders be synced.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
+		return err
+	}
+	return nil
+}
+
+// random is n random bytes.
+func random(n int) []byte {
+	b := make([]byte, n)
+	if _, err := rand.Read(b); err != nil {
+		panic(err) // crypto/rand never fails on the systems that Go supports
+	}
+	return b
+}

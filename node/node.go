@@ -1,0 +1,407 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Node is one partner's node.
+type Node struct {
+	member  Member
+	config  configs.Config
+	store   Store
+	runner  Runner
+	clock   Clock
+	version string
+	log     *slog.Logger
+
+	carrier     Carrier
+	people      *people
+	definitions *definitions
+	index       *index
+	events      *feed
+	shards      []*shard
+	started     time.Time
+	boot        uint64
+	begun       chan struct{} // closed by Begin: carrier is set
+	stopped     chan struct{}
+	running     sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	inc      choreo.Incarnation
+	links    map[workflow.PartnerID]*link
+	isUp     map[workflow.PartnerID]bool
+	greeted  map[workflow.PartnerID]time.Duration
+	trouble  map[string]string
+	counters map[string]*atomic.Uint64
+}
+
+// New loads a node from its store. It talks to nobody before Begin.
+func New(p Parts) (*Node, error) {
+	if p.Logger == nil {
+		p.Logger = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{
+		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger,
+		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall,
+		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
+		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{},
+	}
+	if err := n.begin(); err != nil {
+		return nil, err
+	}
+	var err error
+	if n.definitions, err = loadDefinitions(p.Store); err != nil {
+		return nil, err
+	}
+	if n.people, err = loadPeople(p.Member, p.Store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
+		return nil, err
+	}
+	n.people.changed = n.partnerChanged
+	for i := range max(p.Config.Shards, 1) {
+		n.shards = append(n.shards, newShard(n, i))
+	}
+	return n, n.loadInstances()
+}
+
+const (
+	metaBoot        = "boot"
+	metaIncarnation = "incarnation"
+)
+
+// begin counts the boot and finds the incarnation.
+func (n *Node) begin() error {
+	b, err := n.store.Get(metaKey(metaBoot))
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		return err
+	}
+	if len(b) == 8 {
+		n.boot = binary.BigEndian.Uint64(b)
+	}
+	n.boot++
+	inc, err := n.store.Get(metaKey(metaIncarnation))
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		inc = random(len(n.inc))
+	case err != nil:
+		return err
+	case len(inc) != len(n.inc):
+		return fmt.Errorf("the store's incarnation has %d bytes, want %d: the store is damaged", len(inc), len(n.inc))
+	}
+	copy(n.inc[:], inc)
+	return n.store.CommitWait([]kv.Write{
+		{Key: metaKey(metaBoot), Value: binary.BigEndian.AppendUint64(nil, n.boot)},
+		{Key: metaKey(metaIncarnation), Value: inc},
+	})
+}
+
+// loadInstances lists what is stored and loads what somebody may still need.
+func (n *Node) loadInstances() error {
+	return n.index.load(n.store, func(id workflow.InstanceID, sum summary) error {
+		if sum.Settled {
+			return nil
+		}
+		s := n.shardOf(id)
+		h, err := s.load(id, sum)
+		if err != nil {
+			return err
+		}
+		s.touch(h)
+		return nil
+	})
+}
+
+// Boot is this node's boot counter: how often it was started.
+func (n *Node) Boot() uint64 { return n.boot }
+
+// Hello is what this node shows a peer first: its certificate chain.
+func (n *Node) Hello() []byte { return membership.EncodeChain(n.member.Chain) }
+
+// Admit judges what a peer showed.
+func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
+	err := n.people.admit(p, hello)
+	if err != nil {
+		n.refuse("stranger", p)
+	}
+	return err
+}
+
+// Begin has the node talk through a carrier: it announces itself, follows its
+// partners and goes on with its instances. Run must follow.
+func (n *Node) Begin(c Carrier) error {
+	n.carrier = c
+	close(n.begun)
+	c.HandleRequest(protocolHello, true, n.people.offer)
+	c.HandleRequest(protocolProof, true, n.people.redeem)
+	for _, s := range n.shards {
+		n.running.Go(func() { s.run(n.stopped) })
+		n.post(s, event{apply: func(*shard) error { return nil }})
+	}
+	if err := n.announce(c.Addrs()); err != nil {
+		return err
+	}
+	for _, p := range n.people.all() {
+		n.follow(p)
+	}
+	return nil
+}
+
+// Run keeps the node going until ctx ends, and leaves in good order.
+func (n *Node) Run(ctx context.Context) error {
+	n.heartbeats(ctx)
+	n.depart()
+	close(n.stopped)
+	n.running.Wait()
+	return nil
+}
+
+// talks waits until the node may talk; a carrier may be there earlier.
+func (n *Node) talks() bool {
+	select {
+	case <-n.begun:
+		return true
+	case <-n.stopped:
+		return false
+	}
+}
+
+// self says who machines act for.
+func (n *Node) self() choreo.Self {
+	return choreo.Self{Partner: n.member.ID(), Incarnation: n.incarnation()}
+}
+
+func (n *Node) incarnation() choreo.Incarnation {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.inc
+}
+
+// rolledBack reacts to a peer that knows more of this node than it does
+// itself: the store went back in time. A new incarnation begins, so that no
+// number is used twice; instances are loaded again under it.
+func (n *Node) rolledBack() {
+	inc := choreo.Incarnation(random(len(n.inc)))
+	if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}}); err != nil {
+		n.troubled(err)
+		return
+	}
+	n.mu.Lock()
+	n.inc = inc
+	n.mu.Unlock()
+	n.count("rolled-back", 1)
+	n.log.Warn("a partner knows facts of this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "incarnation", inc)
+	for _, s := range n.shards {
+		go n.post(s, event{apply: (*shard).reload})
+	}
+}
+
+// reload loads all instances again, under the node's present incarnation.
+func (s *shard) reload() error {
+	for id, h := range s.held {
+		delete(s.held, id)
+		if again, err := s.load(id, h.sum); err == nil {
+			s.touch(again)
+		} else if !errors.Is(err, kv.ErrNotFound) {
+			s.log.Error("an instance cannot be loaded again", "instance", id, "error", err)
+		}
+	}
+	for p := range s.n.upPeers() {
+		s.greet(p)
+	}
+	return nil
+}
+
+func (n *Node) shardOf(id workflow.InstanceID) *shard {
+	return n.shards[binary.BigEndian.Uint32(id[:])%uint32(len(n.shards))]
+}
+
+// post hands an event to a shard. It blocks while the shard's queue is full.
+func (n *Node) post(s *shard, e event) bool {
+	select {
+	case s.events <- e:
+		return true
+	case <-n.stopped:
+		return false
+	}
+}
+
+// postFromRunner hands in the end of a task. The runner may end a task before
+// its Start returns, which is on the shard's own goroutine: so as not to wait
+// for itself, a full queue is waited for elsewhere.
+func (n *Node) postFromRunner(s *shard, e event) {
+	select {
+	case s.events <- e:
+	default:
+		go n.post(s, e)
+	}
+}
+
+// do has fn run on the owner of an instance and waits until what it did is durable.
+func (n *Node) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) error) error {
+	done := make(chan error, 1)
+	if !n.post(n.shardOf(id), event{apply: fn, after: func(err error) { done <- err }}) {
+		return errStopping
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-n.stopped:
+		return errStopping
+	}
+}
+
+var errStopping = api.Errorf(api.NoNode, "the node is stopping")
+
+// OnUp is called by the carrier when a member is connected.
+func (n *Node) OnUp(p workflow.PartnerID) {
+	if !n.talks() {
+		return
+	}
+	n.mu.Lock()
+	n.isUp[p] = true
+	if n.links[p] == nil {
+		n.links[p] = &link{}
+	}
+	n.mu.Unlock()
+	n.people.reach(p, true)
+	n.transmit(p, &wire.Message{Records: n.records(), Have: n.definitions.stamps(), Digest: n.people.digest(), Greeting: true})
+	for _, s := range n.shards {
+		n.post(s, event{apply: func(s *shard) error { s.greet(p); return nil }})
+	}
+}
+
+// OnDown is called by the carrier when the last connection to a member is gone.
+func (n *Node) OnDown(p workflow.PartnerID) {
+	n.mu.Lock()
+	delete(n.isUp, p)
+	n.mu.Unlock()
+	n.people.reach(p, false)
+}
+
+func (n *Node) up(p workflow.PartnerID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.isUp[p]
+}
+
+func (n *Node) upPeers() map[workflow.PartnerID]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := make(map[workflow.PartnerID]bool, len(n.isUp))
+	for p := range n.isUp {
+		out[p] = true
+	}
+	return out
+}
+
+// OnFrame is called by the carrier with each frame of a member; while it does
+// not return, no further frame of that connection comes.
+func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
+	if !n.talks() {
+		return
+	}
+	m, err := wire.Decode(frame)
+	if err != nil {
+		n.refuse("frame-malformed", p)
+		n.log.Warn("frame refused", "from", p, "error", err)
+		n.carrier.ClosePeer(p)
+		return
+	}
+	n.takeMembership(p, m)
+	n.takeDefinitions(p, m)
+	for i := range m.Facts {
+		n.routeFacts(p, &m.Facts[i])
+	}
+	for i := range m.Heads {
+		w := &m.Heads[i]
+		n.post(n.shardOf(w.Instance), event{apply: func(s *shard) error { return s.takeHeads(p, w) }, after: n.logRefusal(p)})
+	}
+}
+
+// routeFacts verifies facts, on the peer's own goroutine, and hands them on.
+func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
+	n.mu.Lock()
+	l := n.links[p]
+	n.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	facts, err := wire.DecodeFacts(f, &l.verifier)
+	l.mu.Unlock()
+	if err != nil {
+		why := "facts-malformed"
+		if errors.Is(err, choreo.ErrForged) {
+			why = "facts-forged"
+		}
+		n.refuse(why, p)
+		n.log.Warn("facts refused", "from", p, "instance", f.Instance, "error", err)
+		return
+	}
+	n.post(n.shardOf(f.Instance), event{apply: func(s *shard) error { return s.takeFacts(p, f, facts) }, after: n.logRefusal(p)})
+}
+
+func (n *Node) logRefusal(p workflow.PartnerID) func(error) {
+	return func(err error) {
+		if err != nil {
+			n.refuse("facts-not-taken", p)
+			n.log.Warn("message not taken", "from", p, "error", err)
+		}
+	}
+}
+
+// refuse counts what was refused from a peer.
+func (n *Node) refuse(why string, _ workflow.PartnerID) { n.count("refused."+why, 1) }
+
+func (n *Node) count(name string, by uint64) {
+	n.mu.Lock()
+	c := n.counters[name]
+	if c == nil {
+		c = &atomic.Uint64{}
+		n.counters[name] = c
+	}
+	n.mu.Unlock()
+	c.Add(by)
+}
+
+// troubled notes how the last commit went, for status and for people.
+func (n *Node) troubled(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := n.trouble["store"]
+	switch {
+	case err == nil && was != "":
+		delete(n.trouble, "store")
+		n.log.Info("the store takes writes again")
+	case err != nil:
+		n.trouble["store"] = "cannot write: " + err.Error()
+		if was == "" {
+			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "trouble", Text: n.trouble["store"]})
+		}
+	}
+}
+
+// chance is a number in [0, 1).
+func (n *Node) chance() float64 { return rand.Float64() }
+
+// spread is a chance part of d, which keeps nodes from acting at one moment.
+func (n *Node) spread(d time.Duration) time.Duration {
+	return time.Duration(n.chance() * float64(d))
+}

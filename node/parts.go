@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Store is a durable, ordered key-value store.
+type Store interface {
+	// Commit makes writes durable as one unit. done is called once they are,
+	// or failed, in the order of the calls of Commit; it must not block.
+	Commit(writes []kv.Write, done func(error))
+	CommitWait(writes []kv.Write) error
+	// Get wraps kv.ErrNotFound where there is nothing.
+	Get(key []byte) ([]byte, error)
+	Scan(prefix []byte, fn func(key, value []byte) error) error
+}
+
+// Carrier carries frames between members.
+type Carrier interface {
+	// Addrs are the addresses at which others can reach this node.
+	Addrs() []string
+	// SetAddrs says where a partner can be reached; Want keeps a connection to it.
+	SetAddrs(p workflow.PartnerID, addrs []string) error
+	Want(p workflow.PartnerID, want bool) error
+	// Send queues a frame for a connected partner and never blocks.
+	Send(p workflow.PartnerID, frame []byte) error
+	// ClosePeer cuts the connections to a partner.
+	ClosePeer(p workflow.PartnerID)
+	// HandleRequest answers short requests; of strangers too, if open.
+	HandleRequest(protocol string, open bool, fn func(p workflow.PartnerID, req []byte) ([]byte, error))
+}
+
+// Runner runs the applications of automatic tasks.
+type Runner interface {
+	Has(workflow.ApplicationName) bool
+	// Start runs a job; done may be called before Start returns.
+	Start(j runner.Job, done func(runner.Result))
+	Cancel(key string)
+}
+
+// Clock reads this node's clocks.
+type Clock interface {
+	Now() membership.Now
+	// After delivers once d has passed, awake time.
+	After(d time.Duration) <-chan time.Time
+}
+
+// Parts are what a node is put together from.
+type Parts struct {
+	Member  Member
+	Config  configs.Config
+	Store   Store
+	Runner  Runner
+	Clock   Clock
+	Version string // of the program, for people
+	Logger  *slog.Logger
+}
+
+// Member is who this node is: its key, its mesh, and the certificate that
+// makes it a member.
+type Member struct {
+	Key   ed25519.PrivateKey
+	Mesh  membership.Mesh
+	Chain membership.Chain
+
+	welcome membership.Welcome // what joining brought, to begin with
+}
+
+// ID is the node's partner ID.
+func (m Member) ID() workflow.PartnerID {
+	return membership.IDOf(m.Key.Public().(ed25519.PublicKey))
+}
+
+// Requester sends one request to a partner at these addresses.
+type Requester interface {
+	Request(ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte) ([]byte, error)
+}

@@ -1,0 +1,367 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// people is who is here: the partner list with its persistence, this node's
+// own record, and the invitations that it issued.
+type people struct {
+	member Member
+	store  Store
+	clock  Clock
+	// changed is told of every event of the list, without the lock held.
+	changed func(membership.Event, membership.Partner)
+
+	mu      sync.Mutex // guards what follows
+	list    *membership.List
+	evicted *membership.Revocations
+	invites *membership.InviteBook
+	offers  map[workflow.PartnerID]membership.Offer // made, not proved yet
+	own     membership.Record
+	beat    uint64
+}
+
+// maxOffers bounds the strangers who may be in the middle of joining.
+const maxOffers = 256
+
+func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnation) (*people, error) {
+	p := &people{member: m, store: s, clock: c, offers: map[workflow.PartnerID]membership.Offer{}, changed: func(membership.Event, membership.Partner) {}}
+	p.evicted = membership.NewRevocations(m.Mesh)
+	p.list = membership.NewList(m.Mesh, m.ID(), p.evicted)
+	p.invites = membership.NewInviteBook(membership.Issuer{Mesh: m.Mesh, Key: m.Key, Chain: m.Chain})
+	p.own = membership.Record{Partner: m.ID(), Incarnation: inc, Version: membership.Version{Boot: boot}, Chain: m.Chain}
+	now := c.Now()
+	err := s.Scan([]byte{prefixPartner}, func(_, value []byte) error {
+		st, err := membership.DecodeStored(value)
+		if err == nil && st.Record.Partner != m.ID() {
+			p.list.Restore(st, now)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the stored partner list cannot be read: %w", err)
+	}
+	err = s.Scan([]byte{prefixInvitation}, func(_, value []byte) error {
+		e, err := membership.DecodeEntry(value)
+		if err != nil {
+			return err
+		}
+		return p.invites.Open(e)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the stored invitations cannot be read: %w", err)
+	}
+	for _, r := range m.welcome.Records {
+		// What the welcome brought may be outdated or gone by now; then it is passed over.
+		if _, known := p.list.Get(r.Partner); !known {
+			if _, err := p.list.Apply(r, now); err != nil {
+				continue
+			}
+		}
+	}
+	return p, nil
+}
+
+// publish signs and lists this node's own record, changed by fn.
+func (p *people) publish(fn func(*membership.Record)) (membership.Record, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat++
+	p.own.Version.Seq = p.beat
+	fn(&p.own)
+	p.own = p.own.Sign(p.member.Key)
+	_, err := p.list.Publish(p.own, p.clock.Now())
+	return p.own, err
+}
+
+// heartbeat signs that the own record still holds.
+func (p *people) heartbeat(load membership.PerMille) membership.Beat {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat++
+	return membership.Beat{
+		Partner: p.own.Partner, Version: membership.Version{Boot: p.own.Version.Boot, Seq: p.beat}, Base: p.own.Version.Seq, Load: load,
+	}.Sign(p.member.Key)
+}
+
+// apply takes in a record from a peer. fresh tells whether it was new here, so
+// that it should be passed on.
+func (p *people) apply(r membership.Record) (fresh bool, err error) {
+	return p.update(r.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Apply(r, now) })
+}
+
+// hear takes in a heartbeat from a peer.
+func (p *people) hear(b membership.Beat) (fresh bool, err error) {
+	return p.update(b.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Beat(b, now) })
+}
+
+func (p *people) update(who workflow.PartnerID, fn func(membership.Now) ([]membership.Event, error)) (fresh bool, err error) {
+	p.mu.Lock()
+	before, _ := p.list.Stored(who)
+	events, err := fn(p.clock.Now())
+	after, ok := p.list.Stored(who)
+	p.mu.Unlock()
+	if ok && before.Record.Version != after.Record.Version {
+		key, val := partnerKey(who), membership.EncodeStored(after)
+		if serr := p.store.CommitWait([]kv.Write{{Key: key, Value: val}}); serr != nil {
+			err = errors.Join(err, serr)
+		}
+	}
+	p.tell(events)
+	return err == nil && (before.Record.Version != after.Record.Version || before.Beat.Version != after.Beat.Version), err
+}
+
+func (p *people) tell(events []membership.Event) {
+	for _, e := range events {
+		partner, _ := p.get(e.Partner)
+		p.changed(e, partner)
+	}
+}
+
+// reach takes the carrier's word on whether a partner can be reached.
+func (p *people) reach(who workflow.PartnerID, reachable bool) {
+	p.mu.Lock()
+	events := p.list.Hint(who, reachable, p.clock.Now())
+	p.mu.Unlock()
+	p.tell(events)
+}
+
+// tick expires who is silent, and says after what time to call again.
+func (p *people) tick() time.Duration {
+	p.mu.Lock()
+	now := p.clock.Now()
+	events, next, ok := p.list.Tick(now)
+	for _, id := range p.invites.Expire(now.Wall) {
+		p.store.Commit([]kv.Write{{Key: invitationKey(id), Delete: true}}, func(error) {})
+	}
+	p.mu.Unlock()
+	p.tell(events)
+	if !ok {
+		return time.Minute
+	}
+	return max(next-now.Awake, 10*time.Millisecond)
+}
+
+func invitationKey(id membership.InvitationID) []byte {
+	return append([]byte{prefixInvitation}, id[:]...)
+}
+
+func (p *people) get(id workflow.PartnerID) (membership.Partner, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list.Get(id)
+}
+
+func (p *people) all() []membership.Partner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list.Partners()
+}
+
+// digest and newer compare lists with a peer's.
+func (p *people) digest() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return membership.EncodeDigest(p.list.Digest())
+}
+
+func (p *people) newer(digest []membership.Held) ([]membership.Record, []membership.Beat) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list.Newer(digest)
+}
+
+// name is what people call a partner; its ID if nobody knows better.
+func (p *people) name(id workflow.PartnerID) string {
+	if partner, ok := p.get(id); ok && partner.Record.Name() != "" {
+		return partner.Record.Name()
+	}
+	return string(id)
+}
+
+// admit judges the credentials that a peer showed.
+func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
+	chain, err := membership.DecodeChain(hello)
+	if err != nil {
+		return err
+	}
+	if got := chain.Leaf().Partner; got != peer {
+		return fmt.Errorf("shows the certificate of %s: %w", got, membership.ErrForged)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted)
+}
+
+// member tells whether a partner is known to belong to the mesh.
+func (p *people) isMember(id workflow.PartnerID) bool {
+	partner, ok := p.get(id)
+	return ok && partner.State != membership.Evicted
+}
+
+// Gone tells whether a partner is out of the process (choreo.Partners).
+func (p *people) Gone(id workflow.PartnerID) bool {
+	partner, ok := p.get(id)
+	return ok && partner.State.Gone()
+}
+
+// resolve finds a partner by name, ID or unique prefix of the ID.
+func (p *people) resolve(ref string) (workflow.PartnerID, error) {
+	var byName, byID []workflow.PartnerID
+	var names []string
+	for _, x := range p.all() {
+		id := x.Record.Partner
+		names = append(names, x.Record.Name())
+		switch {
+		case string(id) == ref:
+			return id, nil
+		case x.Record.Name() == ref:
+			byName = append(byName, id)
+		case len(ref) >= 4 && strings.HasPrefix(string(id), ref):
+			byID = append(byID, id)
+		}
+	}
+	found := byName
+	if len(found) == 0 {
+		found = byID
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		slices.Sort(names)
+		return "", api.Errorf(api.NotFound, "no partner %q", ref).WithHint("partners: %s", strings.Join(names, ", "))
+	}
+	return "", api.Errorf(api.Invalid, "%q may mean %d partners", ref, len(found)).WithHint("use the ID: %v", found)
+}
+
+// candidates are the partners as assignment sees them.
+func (p *people) candidates() []partition.Partner {
+	var out []partition.Partner
+	for _, x := range p.all() {
+		if x.State.Gone() {
+			continue
+		}
+		out = append(out, partition.Partner{
+			ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
+			Applications: x.Record.Applications, Load: float64(x.Load) / 1000,
+			Reachable: x.State == membership.Active || x.Record.Partner == p.member.ID(),
+		})
+	}
+	return out
+}
+
+// Choose finds who can take a task now (choreo.Partners).
+func (p *people) Choose(def *workflow.Definition, t *workflow.Task) (workflow.PartnerID, bool) {
+	c, err := partition.AssignTasks(partition.New(def), p.candidates(), p.member.ID(), t.Name)
+	if err != nil {
+		return "", false
+	}
+	return c.Partner, true
+}
+
+// invite opens an invitation.
+func (p *people) invite(r api.InviteRequest, addresses []string) (*api.Invitation, error) {
+	if r.Expires <= 0 {
+		r.Expires = 24 * time.Hour
+	}
+	if r.Uses == 0 {
+		r.Uses = 1
+	}
+	e := membership.Entry{
+		Secret: membership.Secret(random(len(membership.Secret{}))), Uses: r.Uses,
+		Expires: membership.WallOf(p.clock.Now().Wall.Add(r.Expires)), Lifetime: Lifetime,
+	}
+	for _, role := range r.Roles {
+		e.Roles = append(e.Roles, workflow.RoleName(role))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if leaf := p.member.Chain.Leaf(); !leaf.Delegate {
+		return nil, api.Errorf(api.NotAllowed, "%s may not invite: its membership does not let it", leaf.Name).WithHint("ask the founder or a delegate of mesh %s to invite", p.member.Mesh.Name)
+	}
+	inv, err := p.invites.Invitation(e, addresses)
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	if err := p.invites.Open(e); err != nil {
+		return nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	if err := p.store.CommitWait([]kv.Write{{Key: invitationKey(e.Secret.ID()), Value: membership.EncodeEntry(e)}}); err != nil {
+		p.invites.Withdraw(e.Secret.ID())
+		return nil, err
+	}
+	return &api.Invitation{Token: inv.Token(), Expires: e.Expires.Time(), Uses: e.Uses}, nil
+}
+
+// offer answers a stranger who asks to join.
+func (p *people) offer(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+	h, err := membership.DecodeHello(req)
+	if err != nil {
+		return nil, err
+	}
+	if h.Joiner != stranger {
+		return nil, fmt.Errorf("asks in the name of %s: %w", h.Joiner, membership.ErrForged)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, err := membership.Issuer{Mesh: p.member.Mesh, Key: p.member.Key, Chain: p.member.Chain}.Offer(h, membership.Nonce(random(16)))
+	if err != nil {
+		return nil, err
+	}
+	if len(p.offers) >= maxOffers {
+		clear(p.offers)
+	}
+	p.offers[stranger] = o
+	return membership.EncodeOffer(o), nil
+}
+
+// redeem judges the proof of a stranger who was made an offer, counts the use
+// and hands out the certificate, in this order.
+func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+	proof, err := membership.DecodeProof(req)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, ok := p.offers[stranger]
+	if !ok {
+		return nil, errors.New("no offer was made: start again")
+	}
+	delete(p.offers, stranger)
+	chain, entry, err := p.invites.Redeem(o, proof, p.clock.Now().Wall, membership.Serial(random(16)), p.evicted)
+	if err != nil {
+		return nil, err
+	}
+	id := entry.Secret.ID()
+	if err := p.store.CommitWait([]kv.Write{{Key: invitationKey(id), Value: membership.EncodeEntry(entry)}}); err != nil {
+		return nil, err
+	}
+	if err := p.invites.Open(entry); err != nil {
+		return nil, err
+	}
+	w := membership.Welcome{Chain: chain}
+	for _, x := range p.list.Partners() {
+		if x.State != membership.Evicted && len(w.Records) < maxWelcome {
+			w.Records = append(w.Records, x.Record)
+		}
+	}
+	return membership.EncodeWelcome(w), nil
+}
+
+// maxWelcome bounds the records in a welcome; the rest comes with the first
+// contact.
+const maxWelcome = 32

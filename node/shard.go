@@ -1,0 +1,414 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// shard owns a share of the instances. One goroutine runs it: it takes the
+// events that wait, feeds them to the machines, makes what they ask for durable
+// in one commit, and only then acts. While one shard waits for its commit the
+// others go on, and their commits share a sync.
+type shard struct {
+	n      *Node
+	log    *slog.Logger
+	events chan event
+	held   map[workflow.InstanceID]*held
+	local  []event // of our own making, before anything from outside
+	batch  batch
+	wakeAt time.Duration // Boot time; 0: never
+}
+
+// held is an instance in memory.
+type held struct {
+	m       *choreo.Machine
+	def     *definition
+	sum     summary
+	wake    time.Duration
+	pending map[workflow.PartnerID]*inflight
+	// settledAt is how many facts an instance had that was loaded as settled: it
+	// stays so until there are more.
+	settledAt int
+}
+
+// inflight is what was sent to a peer and not acknowledged.
+type inflight struct {
+	due   time.Duration // Awake at which to send again
+	pause time.Duration
+}
+
+// event is something that happened, for one shard. apply changes machines;
+// after is called once what it led to is durable, or with the error.
+type event struct {
+	apply func(*shard) error
+	after func(error)
+}
+
+// batch is what one round of events leads to.
+type batch struct {
+	touched []*held
+	acks    map[workflow.PartnerID][]workflow.InstanceID
+	asks    map[workflow.PartnerID][]workflow.InstanceID // heads to tell, to be answered
+	after   []func(error)
+	writes  []kv.Write
+	ready   []readied
+}
+
+type readied struct {
+	h *held
+	r choreo.Ready
+}
+
+const (
+	eventQueue = 1024
+	roundSize  = 256 // events at most in one commit
+	// tick is how often unacknowledged messages are looked at.
+	tick = 200 * time.Millisecond
+	// The pause before an unacknowledged message is sent again, doubled each
+	// time; a chance part of up to a quarter keeps peers apart.
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+	// antiEntropy is how often peers compare what they have.
+	antiEntropy = 30 * time.Second
+)
+
+func newShard(n *Node, i int) *shard {
+	return &shard{n: n, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}}
+}
+
+// run owns the shard until stop closes.
+func (s *shard) run(stop <-chan struct{}) {
+	next := s.n.clock.After(tick)
+	compare := s.n.clock.Now().Awake + s.n.spread(antiEntropy)
+	for {
+		select {
+		case <-stop:
+			return
+		case e := <-s.events:
+			s.local = append(s.local, e)
+		case <-next:
+			next = s.n.clock.After(tick)
+			s.retry()
+			if now := s.n.clock.Now(); now.Awake >= compare {
+				compare = now.Awake + antiEntropy
+				s.compareAll()
+			}
+		}
+		s.drain()
+		s.wake()
+		s.round()
+	}
+}
+
+// drain takes the events that wait already.
+func (s *shard) drain() {
+	for len(s.local) < roundSize {
+		select {
+		case e := <-s.events:
+			s.local = append(s.local, e)
+		default:
+			return
+		}
+	}
+}
+
+// round carries events out until there are none of our own making left.
+func (s *shard) round() {
+	for {
+		events := s.local
+		s.local = nil
+		for _, e := range events {
+			err := e.apply(s)
+			if e.after != nil {
+				if err != nil {
+					e.after(err)
+				} else {
+					s.batch.after = append(s.batch.after, e.after)
+				}
+			}
+		}
+		s.flush()
+		if len(s.local) == 0 {
+			return
+		}
+	}
+}
+
+// touch has the machine decide at the end of the round.
+func (s *shard) touch(h *held) {
+	if !slices.Contains(s.batch.touched, h) {
+		s.batch.touched = append(s.batch.touched, h)
+	}
+}
+
+// flush lets the touched machines decide, makes the outcome durable, and then
+// acts in the order of choreo.Ready.
+func (s *shard) flush() {
+	b := s.batch
+	s.batch = batch{}
+	for _, h := range b.touched {
+		s.decide(h, &b)
+	}
+	if err := s.commit(b.writes); err != nil {
+		s.lose(b, err)
+		return
+	}
+	out := s.n.newOutbox()
+	for p, ids := range b.acks {
+		s.tellHeads(out, p, ids, false)
+	}
+	for p, ids := range b.asks {
+		s.tellHeads(out, p, ids, true)
+	}
+	for _, x := range b.ready {
+		for _, p := range x.r.Tell {
+			s.send(out, x.h, p)
+		}
+	}
+	out.flush()
+	for _, fn := range b.after {
+		fn(nil)
+	}
+	for _, x := range b.ready {
+		s.act(x.h, x.r)
+	}
+}
+
+func (s *shard) commit(writes []kv.Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	done := make(chan error, 1)
+	s.n.store.Commit(writes, func(err error) { done <- err })
+	err := <-done
+	s.n.troubled(err)
+	return err
+}
+
+// decide collects what a machine wants done.
+func (s *shard) decide(h *held, b *batch) {
+	r := h.m.Decide(s.moment(), s.n.people)
+	id := h.m.Instance()
+	for _, f := range r.Persist {
+		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(storedFact{Raw: f.Raw, Att: f.Att})})
+	}
+	if sum := s.summarise(h); sum != h.sum {
+		h.sum = sum
+		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})
+	}
+	h.wake = r.Wake
+	if r.Wake > 0 && (s.wakeAt == 0 || r.Wake < s.wakeAt) {
+		s.wakeAt = r.Wake
+	}
+	b.ready = append(b.ready, readied{h, r})
+}
+
+// lose handles a failed commit: nothing of the round happened. The machines
+// have facts that are not durable, so they are dropped and loaded again.
+func (s *shard) lose(b batch, err error) {
+	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched), "error", err)
+	for _, h := range b.touched {
+		id := h.m.Instance()
+		delete(s.held, id)
+		s.later(func(s *shard) error {
+			h, err := s.find(id)
+			if err == nil {
+				s.touch(h)
+			}
+			return nil
+		})
+	}
+	for _, fn := range b.after {
+		fn(err)
+	}
+}
+
+// later applies fn after a pause.
+func (s *shard) later(fn func(*shard) error) {
+	go func() {
+		select {
+		case <-s.n.clock.After(firstPause):
+			s.n.post(s, event{apply: fn})
+		case <-s.n.stopped:
+		}
+	}()
+}
+
+// act stops and starts tasks.
+func (s *shard) act(h *held, r choreo.Ready) {
+	id := h.m.Instance()
+	for _, a := range r.Stop {
+		s.n.runner.Cancel(jobKey(id, a))
+	}
+	for _, j := range r.Start {
+		s.start(h, j)
+	}
+	if len(r.Persist) > 0 {
+		s.n.events.publish(api.Event{At: s.n.clock.Now().Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
+	}
+	s.n.index.put(id, h.sum)
+	if h.sum.Settled {
+		delete(s.held, id)
+	}
+}
+
+func jobKey(id workflow.InstanceID, a choreo.AttemptID) string {
+	return id.String() + "/" + string(a.Slot) + "/" + a.Fact.String()
+}
+
+func (s *shard) start(h *held, j choreo.Job) {
+	id := h.m.Instance()
+	done := func(res runner.Result) {
+		if res.Cancelled {
+			return
+		}
+		e := event{apply: func(s *shard) error {
+			h, err := s.find(id)
+			if err != nil {
+				return err
+			}
+			h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), s.n.people)
+			s.touch(h)
+			return nil
+		}}
+		s.n.postFromRunner(s, e)
+	}
+	s.n.runner.Start(runner.Job{
+		Key: jobKey(id, j.Attempt), Instance: id.String(), Workflow: h.def.def.Name, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
+		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
+	}, done)
+}
+
+// moment reads the clocks for the core.
+func (s *shard) moment() choreo.Moment {
+	now := s.n.clock.Now()
+	return choreo.Moment{Boot: now.Boot, Wall: now.Wall, Chance: s.n.chance()}
+}
+
+// wake touches the machines that wanted to be woken by now.
+func (s *shard) wake() {
+	now := s.n.clock.Now().Boot
+	if s.wakeAt == 0 || now < s.wakeAt {
+		return
+	}
+	s.wakeAt = 0
+	for _, h := range s.held {
+		switch {
+		case h.wake == 0:
+		case h.wake <= now:
+			s.touch(h)
+		case s.wakeAt == 0 || h.wake < s.wakeAt:
+			s.wakeAt = h.wake
+		}
+	}
+}
+
+// summarise says how the instance stands, for lists and for the next start.
+func (s *shard) summarise(h *held) summary {
+	sum := h.sum
+	if sum.Settled && h.settledAt == h.m.Len() {
+		return sum
+	}
+	sum.State = h.m.Overall()
+	if sum.State == workflow.InstanceRunning {
+		sum.Ended, sum.Settled = 0, false
+		return sum
+	}
+	if sum.Ended == 0 {
+		sum.Ended = s.n.clock.Now().Wall.UnixMilli()
+	}
+	sum.Settled = !slices.ContainsFunc(h.m.Participants(), func(p workflow.PartnerID) bool {
+		return p != s.n.member.ID() && h.m.Behind(p)
+	})
+	return sum
+}
+
+// find returns an instance, loading it where it is not in memory.
+func (s *shard) find(id workflow.InstanceID) (*held, error) {
+	if h := s.held[id]; h != nil {
+		return h, nil
+	}
+	b, err := s.n.store.Get(instanceKey(id))
+	if err != nil {
+		return nil, err
+	}
+	var sum summary
+	if err := cbor.Unmarshal(b, &sum); err != nil {
+		return nil, fmt.Errorf("instance %s: its summary cannot be read: %w", id, err)
+	}
+	return s.load(id, sum)
+}
+
+// load reads an instance's facts from the store.
+func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
+	var facts []choreo.Received
+	err := s.n.store.Scan(factPrefix(id), func(_, value []byte) error {
+		var sf storedFact
+		if err := cbor.Unmarshal(value, &sf); err != nil {
+			return err
+		}
+		f, fid, err := choreo.DecodeFact(sf.Raw)
+		if err != nil {
+			return err
+		}
+		facts = append(facts, choreo.Received{Fact: f, ID: fid, Raw: sf.Raw, Att: sf.Att})
+		return nil
+	})
+	if err == nil && len(facts) == 0 {
+		err = errors.New("it has no facts")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("instance %s cannot be read from the store: %w", id, err)
+	}
+	def := s.n.definitions.get(sum.Definition)
+	if def == nil {
+		return nil, fmt.Errorf("instance %s: its definition %s is not in the store", id, sum.Definition)
+	}
+	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
+	if err == nil {
+		err = m.Load(facts[1:], !sum.Settled)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("instance %s cannot be read from the store: %w", id, err)
+	}
+	h := s.hold(m, def, sum)
+	if sum.Settled {
+		h.settledAt = m.Len()
+	}
+	return h, nil
+}
+
+// hold keeps an instance in memory.
+func (s *shard) hold(m *choreo.Machine, def *definition, sum summary) *held {
+	h := &held{m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
+	s.held[m.Instance()] = h
+	return h
+}
+
+// create holds a machine for a new instance, of which nothing is stored yet.
+func (s *shard) create(m *choreo.Machine, def *definition) *held {
+	return s.hold(m, def, summary{Definition: def.stamp.Hash, Workflow: def.def.Name, Version: def.def.Version, Started: m.Genesis().At})
+}
+
+// tellHeads tells p what is durable here of these instances.
+func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, ask bool) {
+	for _, id := range ids {
+		w := wire.Heads{Instance: id, Incarnation: s.n.incarnation(), Ask: ask}
+		if h := s.held[id]; h != nil {
+			w.Heads = h.m.Heads()
+		}
+		out.heads(p, w)
+	}
+}

@@ -1,0 +1,232 @@
+// Package wire is the language between nodes: what a frame says, how it is
+// encoded, and its limits.
+//
+// Promises: decoding is strict and bounded, and never panics; a message that
+// decodes is well formed, which says nothing about whether it is true. Types of
+// this package stay between node and its peers; only node and internal/sim
+// import it.
+//
+// A frame holds one Message: a version byte, then deterministic CBOR (RFC
+// 8949, 4.2). Numbers and meanings are never reused:
+//
+//	version 1 (2026-11): the first
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Version is the first byte of every frame.
+const Version = 1
+
+// Limits of messages.
+const (
+	// MaxFrame is the greatest size of a frame in bytes.
+	MaxFrame = 1 << 20
+	// MaxFacts is how many bytes of facts a sender puts in one frame: with
+	// attestations and names around them they stay below MaxFrame.
+	MaxFacts = 384 << 10
+	// MaxDefinition bounds a definition's canonical form.
+	MaxDefinition = 384 << 10
+	// MaxInstances bounds how many instances one message is about.
+	MaxInstances = 512
+	// MaxHeads bounds the heads that are told of one instance.
+	MaxHeads = 1024
+	// MaxRecords bounds the partner records in one message.
+	MaxRecords  = 512
+	maxElements = 16 << 10
+)
+
+// Message is what one frame says: any of its parts, none of which depends on
+// another's order.
+type Message struct {
+	Facts       []Facts           `cbor:"1,keyasint,omitempty"`
+	Heads       []Heads           `cbor:"2,keyasint,omitempty"`
+	Records     [][]byte          `cbor:"3,keyasint,omitempty"` // encoded membership.Record
+	Beats       [][]byte          `cbor:"4,keyasint,omitempty"` // encoded membership.Beat
+	Definitions []Definition      `cbor:"5,keyasint,omitempty"`
+	Have        []DefinitionStamp `cbor:"6,keyasint,omitempty"`
+	// Greeting marks the first message on a new contact: answer with your own.
+	Greeting bool `cbor:"7,keyasint,omitempty"`
+	// Digest is an encoded digest of the sender's partner list: answer with
+	// what it lacks.
+	Digest []byte `cbor:"8,keyasint,omitempty"`
+}
+
+// Facts are facts of one instance, causes first. In each chain the last is
+// attested by its author.
+type Facts struct {
+	_        struct{} `cbor:",toarray"`
+	Instance workflow.InstanceID
+	// Definition is the canonical form, for a peer that has nothing of the
+	// instance yet.
+	Definition []byte
+	Facts      []Fact
+}
+
+// Fact is one encoded fact with its attestation, if it carries one.
+type Fact struct {
+	_   struct{} `cbor:",toarray"`
+	Raw []byte
+	Att *choreo.Attestation
+}
+
+// Heads tells what the sender has made durable of one instance.
+type Heads struct {
+	_           struct{} `cbor:",toarray"`
+	Instance    workflow.InstanceID
+	Incarnation choreo.Incarnation
+	Heads       []choreo.Head
+	// Ask has the receiver answer: with what is missing here, and with its own
+	// heads.
+	Ask bool
+}
+
+// Definition is a definition that the mesh shares, or the news that it was
+// removed.
+type Definition struct {
+	_     struct{} `cbor:",toarray"`
+	Stamp DefinitionStamp
+	// Canonical is nil where it was removed.
+	Canonical []byte
+}
+
+// DefinitionStamp says how new somebody's knowledge of a definition is: of two
+// the higher edit wins, then removal.
+type DefinitionStamp struct {
+	_       struct{} `cbor:",toarray"`
+	Hash    workflow.Hash
+	Edit    uint64
+	Removed bool
+}
+
+// Newer tells whether s overrides o.
+func (s DefinitionStamp) Newer(o DefinitionStamp) bool {
+	if s.Edit != o.Edit {
+		return s.Edit > o.Edit
+	}
+	return s.Removed && !o.Removed
+}
+
+// Errors of Decode.
+var (
+	// ErrVersion is returned for a frame of a version that this node does not read.
+	ErrVersion = errors.New("frame of another version")
+	// ErrMalformed is returned for a frame that no correct node sends.
+	ErrMalformed = errors.New("malformed frame")
+)
+
+var (
+	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	decMode = must(cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		DefaultMapType:    reflect.TypeFor[map[string]any](),
+		MaxArrayElements:  maxElements,
+		MaxMapPairs:       maxElements,
+		MaxNestedLevels:   16,
+		UTF8:              cbor.UTF8RejectInvalid,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // the options are constants of ours
+	}
+	return v
+}
+
+// Encode gives the frame of a message.
+func Encode(m *Message) ([]byte, error) {
+	b, err := encMode.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	if len(b) >= MaxFrame {
+		return nil, fmt.Errorf("a message of %d bytes does not fit a frame of %d", len(b), MaxFrame)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// Decode reads a frame. Its error wraps ErrVersion or ErrMalformed.
+func Decode(frame []byte) (*Message, error) {
+	switch {
+	case len(frame) == 0:
+		return nil, fmt.Errorf("%w: it is empty", ErrMalformed)
+	case len(frame) > MaxFrame:
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMalformed, len(frame), MaxFrame)
+	case frame[0] != Version:
+		return nil, fmt.Errorf("%w: %d, this node reads %d", ErrVersion, frame[0], Version)
+	}
+	var m Message
+	if err := decMode.Unmarshal(frame[1:], &m); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return &m, nil
+}
+
+// check holds the message against the limits.
+func (m *Message) check() error {
+	for _, c := range []struct {
+		what   string
+		n, max int
+	}{
+		{"instances with facts", len(m.Facts), MaxInstances},
+		{"instances with heads", len(m.Heads), MaxInstances},
+		{"records", len(m.Records) + len(m.Beats), MaxRecords},
+	} {
+		if c.n > c.max {
+			return fmt.Errorf("%d %s, at most %d", c.n, c.what, c.max)
+		}
+	}
+	for _, h := range m.Heads {
+		if len(h.Heads) > MaxHeads {
+			return fmt.Errorf("%d heads of one instance, at most %d", len(h.Heads), MaxHeads)
+		}
+	}
+	for _, d := range m.Definitions {
+		if len(d.Canonical) > MaxDefinition {
+			return fmt.Errorf("a definition of %d bytes, at most %d", len(d.Canonical), MaxDefinition)
+		}
+	}
+	return nil
+}
+
+// DecodeFacts reads and checks the facts of one instance: each is well formed
+// and either attested by its author or named as previous by one that is, so
+// that all are their author's. Errors wrap choreo.ErrFactInvalid or
+// choreo.ErrForged.
+func DecodeFacts(f *Facts, v *choreo.Verifier) ([]choreo.Received, error) {
+	out := make([]choreo.Received, len(f.Facts))
+	for i, w := range f.Facts {
+		fact, id, err := choreo.DecodeFact(w.Raw)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = choreo.Received{Fact: fact, ID: id, Raw: w.Raw, Att: w.Att}
+	}
+	vouched := make(map[choreo.FactID]workflow.PartnerID, len(out))
+	for _, r := range slices.Backward(out) {
+		author := r.Fact.Chain.Author
+		if by, ok := vouched[r.ID]; r.Att != nil || !ok || by != author {
+			if err := v.Verify(author, r.ID, r.Att); err != nil {
+				return nil, err
+			}
+		}
+		vouched[r.Fact.Prev] = author
+	}
+	return out, nil
+}

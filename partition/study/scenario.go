@@ -1,0 +1,132 @@
+package study
+
+import (
+	"cmp"
+
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+)
+
+// Scenario is what a study runs: a process, those who perform it, and the
+// conditions to vary. Parse makes it; nobody changes it afterwards. Times are
+// in the scenario's own time units.
+type Scenario struct {
+	Name      string
+	Tasks     []Task
+	Resources []Resource
+
+	ResourcesPerRole float64 // the n of λ = load × n / mean time
+	MeanTime         float64 // mean processing time where a task states none
+	Instances        int     // workflow instances per simulation
+	Repetitions      int     // random problems per condition
+
+	Loads               []float64 // average system load
+	TaskVariability     []float64 // standard deviation of a task's mean, relative to it
+	ResourceVariability []float64 // standard deviation of a processing time, relative to its mean
+
+	Urgency     aptitude.Urgency
+	Dispatching aptitude.Dispatching
+	DueFactor   float64 // an instance is due after so many times its expected time; 0: never
+	Relax       bool    // thresholds relax as an instance's due date nears
+	Patience    float64 // how long Sel-push-pull offers an item before it pushes
+	Rejection   float64 // chance that a resource turns down what it is given
+
+	// CriticalPath: only the tasks on the costliest path are allocated, and
+	// Tasks holds no others.
+	CriticalPath bool
+}
+
+// Task is a step of the process.
+type Task struct {
+	Name  aptitude.TaskID
+	Roles []string // it is open to resources with any of them
+	Time  float64  // mean processing time
+	After []int    // indexes of the tasks that must end first
+}
+
+// Resource is someone who performs tasks.
+type Resource struct {
+	Name         aptitude.ResourceID
+	Roles        []string
+	Availability float64 // at the start, and whenever it has nothing to do
+	// Suitability holds the tasks whose roles the resource has, and no others.
+	Suitability map[aptitude.TaskID]float64
+}
+
+// Condition is one combination of the parameters that a study varies.
+type Condition struct {
+	Load                float64
+	TaskVariability     float64
+	ResourceVariability float64
+}
+
+// Conditions are all combinations, loads changing slowest.
+func (s *Scenario) Conditions() []Condition {
+	var cs []Condition
+	for _, l := range s.Loads {
+		for _, t := range s.TaskVariability {
+			for _, r := range s.ResourceVariability {
+				cs = append(cs, Condition{l, t, r})
+			}
+		}
+	}
+	return cs
+}
+
+// Trial is one random problem of one condition.
+type Trial struct {
+	Condition
+	Index      int // the condition's place among Conditions
+	Repetition int // from 0
+}
+
+// Trials are all trials of the scenario, condition by condition.
+func (s *Scenario) Trials() []Trial {
+	var ts []Trial
+	for i, c := range s.Conditions() {
+		for rep := range s.Repetitions {
+			ts = append(ts, Trial{c, i, rep})
+		}
+	}
+	return ts
+}
+
+// Example is the trial that charts of a single run show: the first one of the
+// middle condition.
+func (s *Scenario) Example() Trial {
+	cs := s.Conditions()
+	return Trial{Condition: cs[len(cs)/2], Index: len(cs) / 2}
+}
+
+// policy is how a mechanism is applied in this scenario.
+func (s *Scenario) policy(m aptitude.Mechanism) aptitude.Policy {
+	return aptitude.Policy{Mechanism: m, Dispatching: s.Dispatching, Relax: s.Relax, Patience: s.Patience}
+}
+
+// costliestPath gives the indexes of the tasks on the path with the greatest
+// sum of times, in order; of equals the one whose tasks come first in the file.
+// order is a topological order of the tasks.
+func costliestPath(tasks []Task, order []int) []int {
+	cost := make([]float64, len(tasks))
+	before := make([]int, len(tasks))
+	last := -1
+	for _, t := range order {
+		before[t] = -1
+		for _, p := range tasks[t].After {
+			if b := before[t]; b < 0 || cmp.Or(cmp.Compare(cost[p], cost[b]), cmp.Compare(b, p)) > 0 {
+				before[t] = p
+			}
+		}
+		cost[t] = tasks[t].Time
+		if before[t] >= 0 {
+			cost[t] += cost[before[t]]
+		}
+		if last < 0 || cmp.Or(cmp.Compare(cost[t], cost[last]), cmp.Compare(last, t)) > 0 {
+			last = t
+		}
+	}
+	var path []int
+	for t := last; t >= 0; t = before[t] {
+		path = append([]int{t}, path...)
+	}
+	return path
+}

@@ -142,6 +142,9 @@ func (m *Machine) Load(facts []Received, owe bool) error {
 		}
 	}
 	m.told = len(m.log.order)
+	for _, g := range m.state.genesis.Assign {
+		m.ended[g.Partition] = m.partitionDone(g.Partition)
+	}
 	return nil
 }
 

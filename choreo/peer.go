@@ -1,7 +1,9 @@
 package choreo
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -102,10 +104,9 @@ func (m *Machine) clock() []uint64 {
 	return c
 }
 
-// Acknowledge notes what a peer says that it has made durable. news tells
-// whether it has facts that are not here. A new incarnation voids what was
-// known of it.
-func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) (news bool) {
+// Acknowledge notes what a peer says that it has made durable. A new
+// incarnation voids what was known of it.
+func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) {
 	p := m.peer(from)
 	if p.incarnation != inc {
 		*p = peer{incarnation: inc, owed: p.owed}
@@ -113,7 +114,6 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []
 	p.heads = heads
 	clock, _ := m.log.covered(heads)
 	p.acked = maxed(p.acked, clock)
-	return slices.ContainsFunc(heads, func(h Head) bool { return m.log.byID[h.ID] == nil })
 }
 
 // AheadOfUs tells whether heads name a fact of our own chain that is not here:
@@ -219,4 +219,13 @@ func (m *Machine) cut(es []*entry, limit int) []*entry {
 		}
 	}
 	return es[:good]
+}
+
+// Describe says in short what a bundle brings, for debugging.
+func (m *Machine) Describe(b *Bundle) string {
+	var out []string
+	for _, o := range b.Facts {
+		out = append(out, fmt.Sprintf("%s.%d", o.e.fact.Body.Kind(), o.e.fact.Seq))
+	}
+	return strings.Join(out, " ")
 }

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -149,6 +151,9 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 	if b == nil {
 		return
 	}
+	if s.n.log.Enabled(context.Background(), slog.LevelDebug) {
+		s.n.log.Debug("send", "to", s.n.people.name(p), "facts", len(b.Facts), "newest", h.m.Describe(b), "first", b.First)
+	}
 	out.facts(p, b, h.def)
 	f := h.pending[p]
 	if f == nil {
@@ -183,7 +188,7 @@ func (s *shard) compareAll() {
 	for id, h := range s.held {
 		for _, p := range h.m.Participants() {
 			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) {
-				s.tellHeads(out, p, []workflow.InstanceID{id}, true)
+				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 			}
 		}
 	}
@@ -198,7 +203,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 		if h.m.Participates(p) {
 			delete(h.pending, p)
 			h.m.Forget(p)
-			s.tellHeads(out, p, []workflow.InstanceID{id}, true)
+			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 			if h.m.Owes(p) {
 				s.send(out, h, p)
 			}
@@ -223,7 +228,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	added, err := h.m.Receive(from, facts)
 	switch {
 	case errors.Is(err, choreo.ErrMissingPast):
-		s.ask(from, f.Instance)
+		s.tell(from, f.Instance, wire.Ask)
 	case err != nil:
 		s.n.refuse("facts-invalid", from)
 		s.log.Warn("facts refused", "from", from, "instance", f.Instance, "error", err)
@@ -231,7 +236,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	if added > 0 {
 		s.touch(h)
 	}
-	s.acknowledge(from, f.Instance)
+	s.tell(from, f.Instance, wire.Acknowledge)
 	return nil
 }
 
@@ -263,32 +268,23 @@ var (
 	errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")
 )
 
-// acknowledge tells a peer, after the commit, what is durable here.
-func (s *shard) acknowledge(p workflow.PartnerID, id workflow.InstanceID) {
-	s.batch.acks = listed(s.batch.acks, p, id)
-}
-
-// ask tells a peer what is here and has it send what is missing.
-func (s *shard) ask(p workflow.PartnerID, id workflow.InstanceID) {
-	s.batch.asks = listed(s.batch.asks, p, id)
-}
-
-func listed(m map[workflow.PartnerID][]workflow.InstanceID, p workflow.PartnerID, id workflow.InstanceID) map[workflow.PartnerID][]workflow.InstanceID {
-	if m == nil {
-		m = map[workflow.PartnerID][]workflow.InstanceID{}
+// tell tells a peer, after the commit, what is durable here of an instance.
+func (s *shard) tell(p workflow.PartnerID, id workflow.InstanceID, mode wire.HeadsMode) {
+	if s.batch.heads == nil {
+		s.batch.heads = map[headsKey][]workflow.InstanceID{}
 	}
-	if !slices.Contains(m[p], id) {
-		m[p] = append(m[p], id)
+	k := headsKey{p, mode}
+	if ids := s.batch.heads[k]; !slices.Contains(ids, id) {
+		s.batch.heads[k] = append(ids, id)
 	}
-	return m
 }
 
 // takeHeads takes in what a peer says that it has of one instance.
 func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	h, err := s.find(w.Instance)
 	if errors.Is(err, kv.ErrNotFound) {
-		if w.Ask || len(w.Heads) > 0 {
-			s.acknowledge(from, w.Instance) // nothing of it is here
+		if w.Mode == wire.Ask {
+			s.tell(from, w.Instance, wire.Answer) // nothing of it is here
 		}
 		return nil
 	}
@@ -302,19 +298,15 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if h.m.AheadOfUs(w.Heads) {
 		s.n.rolledBack()
 	}
-	news := h.m.Acknowledge(from, w.Incarnation, w.Heads)
-	if !h.m.Behind(from) {
-		delete(h.pending, from)
-	} else if f := h.pending[from]; f != nil && !h.m.Owes(from) {
+	h.m.Acknowledge(from, w.Incarnation, w.Heads)
+	if !h.m.Owes(from) {
 		delete(h.pending, from)
 	}
-	switch {
-	case news:
-		s.ask(from, w.Instance)
-	case w.Ask:
-		s.acknowledge(from, w.Instance)
+	if w.Mode == wire.Ask {
+		s.tell(from, w.Instance, wire.Answer)
 	}
-	if w.Ask {
+	if w.Mode != wire.Acknowledge && h.m.Behind(from) {
+		h.m.Forget(from)
 		out := s.n.newOutbox()
 		s.send(out, h, from)
 		out.flush()

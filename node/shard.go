@@ -59,11 +59,15 @@ type event struct {
 // batch is what one round of events leads to.
 type batch struct {
 	touched []*held
-	acks    map[workflow.PartnerID][]workflow.InstanceID
-	asks    map[workflow.PartnerID][]workflow.InstanceID // heads to tell, to be answered
+	heads   map[headsKey][]workflow.InstanceID // to be told, after the commit
 	after   []func(error)
 	writes  []kv.Write
 	ready   []readied
+}
+
+type headsKey struct {
+	to   workflow.PartnerID
+	mode wire.HeadsMode
 }
 
 type readied struct {
@@ -166,11 +170,8 @@ func (s *shard) flush() {
 		return
 	}
 	out := s.n.newOutbox()
-	for p, ids := range b.acks {
-		s.tellHeads(out, p, ids, false)
-	}
-	for p, ids := range b.asks {
-		s.tellHeads(out, p, ids, true)
+	for k, ids := range b.heads {
+		s.tellHeads(out, k.to, ids, k.mode)
 	}
 	for _, x := range b.ready {
 		for _, p := range x.r.Tell {
@@ -403,9 +404,9 @@ func (s *shard) create(m *choreo.Machine, def *definition) *held {
 }
 
 // tellHeads tells p what is durable here of these instances.
-func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, ask bool) {
+func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
 	for _, id := range ids {
-		w := wire.Heads{Instance: id, Incarnation: s.n.incarnation(), Ask: ask}
+		w := wire.Heads{Instance: id, Incarnation: s.n.incarnation(), Mode: mode}
 		if h := s.held[id]; h != nil {
 			w.Heads = h.m.Heads()
 		}

@@ -29,7 +29,7 @@ func (x *host) start() {
 	cfg := configs.Default(configs.Local)
 	var log *slog.Logger
 	if os.Getenv("MUTIRAO_TEST_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", filepath.Base(x.dir))
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", filepath.Base(x.dir))
 	}
 	h, err := assemble.Open(x.dir, cfg, "test", log)
 	if err != nil {

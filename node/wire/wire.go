@@ -85,10 +85,21 @@ type Heads struct {
 	Instance    workflow.InstanceID
 	Incarnation choreo.Incarnation
 	Heads       []choreo.Head
-	// Ask has the receiver answer: with what is missing here, and with its own
-	// heads.
-	Ask bool
+	Mode        HeadsMode
 }
+
+// HeadsMode says why heads are told.
+type HeadsMode uint8
+
+// The modes.
+const (
+	// Acknowledge tells what was made durable.
+	Acknowledge HeadsMode = iota
+	// Ask has the receiver send what the sender lacks, and answer with its own heads.
+	Ask
+	// Answer answers Ask: the one who asked sends what the other lacks.
+	Answer
+)
 
 // Definition is a definition that the mesh shares, or the news that it was
 // removed.
@@ -193,6 +204,9 @@ func (m *Message) check() error {
 		}
 	}
 	for _, h := range m.Heads {
+		if h.Mode > Answer {
+			return fmt.Errorf("heads of mode %d, at most %d", h.Mode, Answer)
+		}
 		if len(h.Heads) > MaxHeads {
 			return fmt.Errorf("%d heads of one instance, at most %d", len(h.Heads), MaxHeads)
 		}

@@ -53,6 +53,9 @@ func Dial(dir string) (*Client, error) {
 	}}, nil
 }
 
+// Access tells where the node is and with which token it is called.
+func (c *Client) Access() Access { return c.access }
+
 func (a Access) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 5 * time.Second}
 	if path, ok := strings.CutPrefix(a.Address, "unix:"); ok {

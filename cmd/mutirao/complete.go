@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// completionTime is how long a person waits for the Tab key, at most.
+const completionTime = 2 * time.Second
+
+// candidates asks the running node for what an argument may be. Without a node
+// there are none: Tab is no place for errors.
+func candidates(cmd *cobra.Command, list func(ctx context.Context, node api.Service) []string) ([]string, cobra.ShellCompDirective) {
+	node, err := connect(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	return list(ctx, node), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeInstances completes an instance's ID, with its workflow and state.
+func completeInstances(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
+		if len(args) > 0 {
+			return nil
+		}
+		list, _ := node.Instances(ctx, true) // none, when it fails
+		for _, in := range list {
+			out = append(out, in.ID+"\t"+string(in.Workflow)+" "+string(in.State))
+		}
+		return out
+	})
+}
+
+// completeWorkflows completes a definition's name.
+func completeWorkflows(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
+		if len(args) > 0 {
+			return nil
+		}
+		list, _ := node.Workflows(ctx) // none, when it fails
+		for _, wf := range list {
+			out = append(out, string(wf.Name))
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	})
+}
+
+// completeTasks completes an instance's ID, and then a task of it that a person
+// may finish.
+func completeTasks(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completeInstances(cmd, args, typed)
+	}
+	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
+		if len(args) > 1 {
+			return nil
+		}
+		in, err := node.Show(ctx, args[0])
+		if err != nil {
+			return nil
+		}
+		for _, t := range in.Tasks {
+			if t.State == workflow.Ready || t.State == workflow.Running {
+				out = append(out, string(t.Name))
+			}
+		}
+		return out
+	})
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// pictureFormats are the formats of drawings.
+var pictureFormats = []string{"svg", "mermaid", "dot"}
+
+func newDiagramCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "diagram ID [--format svg|mermaid|dot]",
+		Short: "Draw an instance with the states of its tasks",
+		Example: `  mutirao diagram 3f9a > now.svg
+  mutirao diagram 3f9a --format mermaid`,
+		Args:              arguments("ID"),
+		ValidArgsFunction: completeInstances,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if err := oneOf("format", format, pictureFormats...); err != nil {
+				return err
+			}
+			picture, err := node.Diagram(ctx, args[0], format)
+			if err != nil {
+				return err
+			}
+			_, err = u.out.Write(picture)
+			return err
+		}),
+	}
+	addPictureFlag(cmd, &format)
+	return cmd
+}
+
+func addPictureFlag(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVar(format, "format", "svg", "svg, mermaid or dot")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp)) // fails for an unknown flag only
+}

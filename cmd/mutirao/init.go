@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// membershipInfo is what init and join print for programs.
+type membershipInfo struct {
+	Mesh  string   `json:"mesh"`
+	Name  string   `json:"name"`
+	Roles []string `json:"roles"`
+	Dir   string   `json:"dir"`
+}
+
+func newInitCommand() *cobra.Command {
+	var o node.InitOptions
+	cmd := &cobra.Command{
+		Use:   "init --mesh NAME --name PARTNER [--role R]...",
+		Short: "° Found a mesh, with this node as its first partner",
+		Long: `Makes the folder of a new node and founds a mesh with it. The founder's key, in
+that folder, decides who belongs to the mesh: keep a copy of it in a safe place.`,
+		Example: `  mutirao init --mesh fire-service --name station --role commander
+  mutirao init --mesh trial --name one --dir ./one`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkNames(map[string][]string{"mesh": {o.Mesh}, "name": {o.Name}, "role": o.Roles}); err != nil {
+				return err
+			}
+			dir := nodeDir(cmd)
+			if _, err := node.Init(dir, o); err != nil {
+				return membershipError(err)
+			}
+			return uiOf(cmd).writeMembership(membershipInfo{o.Mesh, o.Name, append([]string{}, o.Roles...), dir}, "founded")
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.Mesh, "mesh", "", "the `name` of the new mesh")
+	f.StringVar(&o.Name, "name", "", "this `partner`'s name")
+	f.StringSliceVar(&o.Roles, "role", nil, "a `role` of this partner; may be repeated")
+	return cmd
+}
+
+// checkNames checks options that are names; an empty one was left out.
+func checkNames(flags map[string][]string) error {
+	for _, flag := range []string{"mesh", "name", "role"} {
+		for _, name := range flags[flag] {
+			if name == "" {
+				return usagef("--%s is missing", flag)
+			}
+			if !workflow.ValidName(name) {
+				return usagef("--%s %q: want 1 to %d letters, digits, and after the first one of _ . -", flag, name, workflow.MaxName)
+			}
+		}
+	}
+	return nil
+}
+
+// membershipError adds the next step to what init and join run into.
+func membershipError(err error) error {
+	if errors.Is(err, node.ErrMember) {
+		return api.Errorf(api.Failed, "%v", err).WithHint("run it: mutirao up; or name another folder with --dir")
+	}
+	return err
+}
+
+func (u *ui) writeMembership(m membershipInfo, did string) error {
+	err := u.result(m, func(w io.Writer) { fmt.Fprintf(w, "%s %s mesh %s in %s\n", m.Name, did, m.Mesh, m.Dir) })
+	u.note("Next: mutirao up --dir %s", m.Dir)
+	return err
+}

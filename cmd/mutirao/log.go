@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newLogCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "log ID",
+		Short: "The history of an instance, fact by fact",
+		Long: `Prints every fact of an instance that this node holds, in logical order: what
+happened, where, and when by the clock of the partner that wrote it. A fact that
+does not count (its author was not entitled to it) is marked.`,
+		Example: `  mutirao log 3f9a
+  mutirao log 3f9a -v                # with hashes and numbers
+  mutirao log 3f9a -o json`,
+		Args:              arguments("ID"),
+		ValidArgsFunction: completeInstances,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			entries, err := node.Log(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return u.result(entries, func(w io.Writer) { u.writeLog(w, entries) })
+		}),
+	}
+}
+
+func (u *ui) writeLog(w io.Writer, entries []api.LogEntry) {
+	t := table{head: []string{"TIME", "AT", "AUTHOR", "KIND", "TASK", "WHAT"}}
+	if u.verbose {
+		t.head = append([]string{"FACT", "SEQ"}, t.head...)
+	}
+	for _, e := range entries {
+		what := e.Text
+		if !e.Counted {
+			what = "(does not count) " + what
+		}
+		row := []string{strconv.FormatUint(e.Time, 10), clock(e.At), e.Author, e.Kind, orDash(string(e.Task)), what}
+		if u.verbose {
+			row = append([]string{e.Fact, strconv.FormatUint(e.Seq, 10)}, row...)
+		}
+		t.add(row...)
+	}
+	t.write(u, w, "")
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newPartnersCommand() *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "partners [--watch]",
+		Short: "Who is in the mesh, and who can be reached",
+		Long: `The partner list as this node sees it. A partner is active, unreachable (no
+answer for seconds), expired (not validated within its connection time: its
+unfinished work counts as failed), left, or evicted. This node is marked *.`,
+		Example: `  mutirao partners
+  mutirao partners --watch
+  mutirao partners -o json`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			return u.show(ctx, node, watch, func() (document, error) {
+				list, err := node.Partners(ctx)
+				return document{v: list, text: func(w io.Writer) { u.writePartners(w, list, watch) }, more: true}, err
+			})
+		}),
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
+	return cmd
+}
+
+// writePartners prints the list. While watching, a moment is printed instead
+// of an age, which would change all the time.
+func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
+	t := table{head: []string{"NAME", "STATE", "ROLES", "VALIDATED", "LOAD", "ID"}, states: 2}
+	if u.verbose {
+		t.head = append(t.head, "CONNECTION-TIME", "ADDRESSES")
+	}
+	for _, p := range list {
+		name, validated := p.Name, ago(time.Now(), p.LastValidated)
+		if p.Self {
+			name, validated = name+" *", "-"
+		} else if watched {
+			validated = clock(p.LastValidated)
+		}
+		row := []string{name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64), string(p.ID)}
+		if u.verbose {
+			row = append(row, p.ConnectionTime, strings.Join(p.Addresses, " "))
+		}
+		t.add(row...)
+	}
+	t.write(u, w, "")
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// commands are all the commands, by the heading under which help shows them.
+// This is the one place where a command is registered.
+func commands() map[string][]*cobra.Command {
+	return map[string][]*cobra.Command{
+		meshGroup: {
+			newInitCommand(), newInviteCommand(), newJoinCommand(), newUpCommand(),
+			newStatusCommand(), newPartnersCommand(),
+		},
+		workflowGroup: {newWorkflowCommand()},
+		instanceGroup: {
+			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
+			newDiagramCommand(), newCancelCommand(), newTaskCommand(),
+		},
+		programGroup: {newCompletionCommand(), newVersionCommand()},
+	}
+}
+
+// The headings, in the order of help.
+const (
+	meshGroup     = "The node and its mesh:"
+	workflowGroup = "Definitions:"
+	instanceGroup = "Instances and tasks:"
+	programGroup  = "This program:"
+)
+
+const rootLong = `Mutirão carries workflows from partner to partner, also when the network does
+not: every partner runs the same node, and nodes hand work to each other directly.
+
+Commands talk to the node that runs in --dir; those marked ° need none.
+Results go to stdout, everything else to stderr.
+
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 no such thing; 4 no running node;
+5 not allowed; 6 refused by a rule; 124 start --wait: still running at its time-out.`
+
+// newRoot returns the program's command line.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mutirao",
+		Short: "A workflow that keeps going when the network does not",
+		Long:  rootLong,
+		Example: `  mutirao init --mesh fire-service --name station
+  mutirao up
+  mutirao start fire-call --input address="Rua 1" --wait`,
+		SilenceErrors: true, SilenceUsage: true,
+		SuggestionsMinimumDistance: 2,
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return checkOutputFlags(cmd) },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v", err) })
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.String("dir", defaultDir(), "the node's `folder`")
+	f.Lookup("dir").DefValue = "$MUTIRAO_DIR, else ~/.mutirao"
+	addFormatFlag(f, "output")
+	f.String("color", "auto", "`when` to use colour: auto, always or never; NO_COLOR is honoured")
+	f.BoolP("quiet", "q", false, "say nothing but results and errors")
+	f.BoolP("verbose", "v", false, "say more: complete IDs, more columns, a fuller log")
+
+	all := commands()
+	for _, title := range []string{meshGroup, workflowGroup, instanceGroup, programGroup} {
+		root.AddGroup(&cobra.Group{ID: title, Title: title})
+		for _, cmd := range all[title] {
+			cmd.GroupID = title
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID(programGroup)
+	root.Args = cobra.ArbitraryArgs
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	}
+	return root
+}
+
+// run runs the program and returns its exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	return report(stderr, cmd, err)
+}
+
+func defaultDir() string {
+	if dir := os.Getenv("MUTIRAO_DIR"); dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ".mutirao"
+	}
+	return filepath.Join(home, ".mutirao")
+}
+
+// nodeDir is the folder that --dir names.
+func nodeDir(cmd *cobra.Command) string { return cmd.Flag("dir").Value.String() }
+
+// newGroup returns a command that only holds others.
+func newGroup(use, short string, cmds ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	g.AddCommand(cmds...)
+	g.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return usagef("%s needs one of: %s", pathOf(cmd), strings.Join(names, ", "))
+	}
+	return g
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	err := api.Errorf(api.Invalid, "there is no command %q", strings.TrimSpace(pathOf(cmd)+" "+name))
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
+	}
+	return err
+}
+
+// pathOf is a command's words without the program's.
+func pathOf(cmd *cobra.Command) string {
+	return strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()))
+}
+
+// arguments demands exactly these arguments; a last name that ends in "..."
+// stands for one or more.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return usagef("%s needs %s", pathOf(cmd), strings.Join(names[len(args):], " and "))
+		}
+		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
+		if len(args) > len(names) && !open {
+			return usagef("%s takes %s: what is %q?", pathOf(cmd), orNothing(names), args[len(names)])
+		}
+		return nil
+	}
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "no arguments"
+	}
+	return "only " + strings.Join(names, " and ")
+}
+
+// pairs reads repeated k=v options.
+func pairs(flag string, texts []string) (map[string]string, error) {
+	out := make(map[string]string, len(texts))
+	for _, s := range texts {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok || k == "" {
+			return nil, usagef("--%s %s: want NAME=VALUE", flag, s)
+		}
+		if _, twice := out[k]; twice {
+			return nil, usagef("--%s: %s is given twice", flag, k)
+		}
+		out[k] = v
+	}
+	return out, nil
+}
+
+// oneOf checks an option that takes one of a few words.
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+}

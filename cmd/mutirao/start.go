@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// startOptions are the options of start as they were typed.
+type startOptions struct {
+	request        api.StartRequest
+	inputs, assign []string
+	wait           string
+}
+
+// waitForever is what --wait without a time-out means.
+const waitForever = "forever"
+
+func newStartCommand() *cobra.Command {
+	var o startOptions
+	cmd := &cobra.Command{
+		Use:   "start WORKFLOW [--input k=v]... [--wait[=TIMEOUT]]",
+		Short: "Start an instance and print its ID",
+		Long: `Starts an instance of a definition and prints its ID. Values of --input are read
+by the types of the definition's data. With --wait the exit status tells how it
+ended: 0 succeeded, 1 failed or cancelled, 6 blocked or interrupted, 124 still
+running at TIMEOUT (it goes on).`,
+		Example: `  mutirao start fire-call --input address="Rua 1"
+  mutirao start fire-call --input address="Rua 1" --wait=2h
+  mutirao start fire-call --assign engine=engine-7 --responsible ana
+  id=$(mutirao start fire-call --input address="Rua 1" -q)`,
+		Args:              arguments("WORKFLOW"),
+		ValidArgsFunction: completeWorkflows,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			o.request.Workflow = args[0]
+			return o.run(ctx, u, node)
+		}),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringArrayVar(&o.inputs, "input", nil, "a data item's value, `NAME=VALUE`; may be repeated")
+	f.StringArrayVar(&o.assign, "assign", nil, "give a partition to a partner, `PARTITION=PARTNER`; may be repeated")
+	f.StringVar(&o.wait, "wait", "", "wait for the end, at most `TIMEOUT`")
+	f.Lookup("wait").NoOptDefVal = waitForever
+	f.StringVar(&o.request.Responsible, "responsible", "", "the `user` who answers for it")
+	f.StringVar(&o.request.Coordination, "coordination", "", "choreography or orchestration; else as the definition says")
+	f.StringVar(&o.request.Mechanism, "mechanism", "", "the `mechanism` of allocation")
+	f.StringVar(&o.request.Notify, "notify", "", "the `policy` of notification")
+	f.StringVar(&o.request.Warnings, "warnings", "", "deadline warnings, `24h,6h`")
+	f.StringVar(&o.request.Transfer, "transfer", "", "hand work on when its deadline is this near, `2h`")
+	return cmd
+}
+
+func (o *startOptions) run(ctx context.Context, u *ui, node api.Service) (err error) {
+	if o.request.Input, err = pairs("input", o.inputs); err != nil {
+		return err
+	}
+	if o.request.Assign, err = pairs("assign", o.assign); err != nil {
+		return err
+	}
+	w := waiting{timeout: -1}
+	if o.wait != "" && o.wait != waitForever {
+		if w.timeout, err = workflow.ParseDuration(o.wait); err != nil {
+			return usagef("--wait: %v", err)
+		}
+	}
+	started, err := node.Start(ctx, o.request)
+	if err != nil {
+		return err
+	}
+	for _, n := range started.Notes {
+		u.note("note: %s", n)
+	}
+	if started.HeldOnlyHere {
+		u.note("note: so far only this node holds the instance: it would be lost with it")
+	}
+	if o.wait == "" {
+		return u.result(started, func(out io.Writer) { fmt.Fprintln(out, started.ID) })
+	}
+	return w.afterStart(ctx, u, node, started)
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// style is an ANSI colour; empty: none.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	cyan   style = "36"
+)
+
+// paint colours s if the terminal wants it.
+func (u *ui) paint(st style, s string) string {
+	if !u.color || st == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
+}
+
+// styleOf is the colour of a state: of a task, an instance or a partner.
+func styleOf(state string) style {
+	switch strings.ToLower(state) {
+	case "succeeded", "active":
+		return green
+	case "running", "ready":
+		return cyan
+	case "failed", "blocked", "expired", "evicted", "interrupted":
+		return red
+	case "aborted", "cancelled", "unreachable":
+		return yellow
+	case "not_ready", "skipped", "left":
+		return dim
+	}
+	return plain
+}
+
+// table is printed with aligned columns.
+type table struct {
+	head   []string
+	rows   [][]string
+	states int // the column that is coloured as a state, from 1; 0: none
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write prints the table; indent goes before each line.
+func (t *table) write(u *ui, w io.Writer, indent string) {
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(oneLine(c)))
+		}
+	}
+	line := func(row []string, st func(i int) style) {
+		var b strings.Builder
+		for i, c := range row {
+			c = oneLine(c)
+			b.WriteString(u.paint(st(i), c))
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(indent+b.String(), " "))
+	}
+	line(t.head, func(int) style { return bold })
+	for _, row := range t.rows {
+		line(row, func(i int) style {
+			if i == t.states-1 {
+				return styleOf(row[i])
+			}
+			return plain
+		})
+	}
+}
+
+// oneLine keeps a cell on its line and keeps a partner's text from steering
+// the terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || (r >= 0x7f && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// clock is a moment for people: RFC 3339, in local time.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.RFC3339)
+}
+
+func clockOf(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return clock(*t)
+}
+
+// ago is how long ago a moment was, in the greatest unit that says enough.
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	d := max(now.Sub(t), 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+}
+
+// orDash fills an empty cell.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// id is an instance's ID: its short form where a person reads it. Any unique
+// prefix works where an ID is asked for.
+func (u *ui) id(s string) string {
+	const short = 10
+	if u.terminal && !u.verbose && len(s) > short {
+		return s[:short]
+	}
+	return s
+}

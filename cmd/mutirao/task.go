@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newTaskCommand() *cobra.Command {
+	return newGroup("task", "Complete or fail a person's task", newTaskCompleteCommand(), newTaskFailCommand())
+}
+
+func newTaskCompleteCommand() *cobra.Command {
+	var outputs []string
+	cmd := &cobra.Command{
+		Use:   "complete ID TASK [--output k=v]...",
+		Short: "A person's task is done",
+		Long: `Completes a person's task of an instance at the partner that holds it. Values of
+--output are read by the types of the definition's data; a task may only set
+what its definition names under out. (-o still chooses how results are printed.)`,
+		Example: `  mutirao task complete 3f9a dispatch --output report="two floors, smoke"
+  mutirao task complete 3f9a procedure-1`,
+		Args:              arguments("ID", "TASK"),
+		ValidArgsFunction: completeTasks,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			values, err := pairs("output", outputs)
+			if err != nil {
+				return err
+			}
+			return finish(ctx, u, node, api.FinishRequest{ID: args[0], Task: workflow.TaskName(args[1]), Outputs: values})
+		}),
+	}
+	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
+	addFormatFlag(cmd.Flags(), "output-format")
+	return cmd
+}
+
+func newTaskFailCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "fail ID TASK [--reason R]",
+		Short: "A person's task cannot be done",
+		Long: `Fails a person's task of an instance at the partner that holds it. What follows is
+what the definition says under on-failure.`,
+		Example:           `  mutirao task fail 3f9a procedure-1 --reason "no water"`,
+		Args:              arguments("ID", "TASK"),
+		ValidArgsFunction: completeTasks,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			return finish(ctx, u, node, api.FinishRequest{ID: args[0], Task: workflow.TaskName(args[1]), Failed: true, Reason: reason})
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
+	return cmd
+}
+
+func finish(ctx context.Context, u *ui, node api.Service, r api.FinishRequest) error {
+	if err := node.FinishTask(ctx, r); err != nil {
+		return err
+	}
+	done := "completed"
+	if r.Failed {
+		done = "failed"
+	}
+	u.note("task %s of %s is %s", r.Task, r.ID, done)
+	return nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// waiting waits for the end of an instance.
+type waiting struct {
+	timeout time.Duration // negative: none
+}
+
+var errWaitedEnough = errors.New("waited long enough")
+
+// ended is what start --wait prints for programs.
+type ended struct {
+	*api.Started
+	State workflow.InstanceState `json:"state"`
+}
+
+// afterStart prints the ID, waits, and turns the end into an exit status. The
+// ID comes first for people, who may want it meanwhile; programs get one
+// document when all is known.
+func (wt waiting) afterStart(ctx context.Context, u *ui, node api.Service, started *api.Started) error {
+	if u.format == "text" {
+		fmt.Fprintln(u.out, started.ID)
+	}
+	in, err := wt.until(ctx, u, node, started.ID)
+	if err != nil {
+		return err
+	}
+	if u.format != "text" {
+		if err := u.result(ended{started, in.State}, func(io.Writer) {}); err != nil {
+			return err
+		}
+	}
+	return wt.verdict(u, in)
+}
+
+// until returns the instance when it is no longer running, or as it is at the
+// time-out.
+func (wt waiting) until(ctx context.Context, u *ui, node api.Service, id string) (*api.Instance, error) {
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if wt.timeout >= 0 {
+		bounded, cancel = context.WithTimeoutCause(ctx, wt.timeout, errWaitedEnough)
+	}
+	defer cancel()
+	var in *api.Instance
+	err := follow(bounded, node, func() (bool, error) {
+		now, err := node.Show(bounded, id)
+		if err != nil {
+			return false, err
+		}
+		in = now
+		u.writeProgress(in)
+		return in.State != workflow.InstanceRunning, nil
+	})
+	u.clearProgress()
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, api.Errorf(api.Failed, "interrupted; the instance goes on").WithHint("mutirao show %s --watch", id)
+	case in == nil: // the time-out came before the first answer
+		in = &api.Instance{ID: id, State: workflow.InstanceRunning}
+	}
+	return in, nil
+}
+
+// verdict turns the state of an instance into the program's end.
+func (wt waiting) verdict(u *ui, in *api.Instance) error {
+	hint := fmt.Sprintf("mutirao show %s", u.id(in.ID))
+	switch in.State {
+	case workflow.InstanceSucceeded:
+		return nil
+	case workflow.InstanceRunning:
+		return &exitError{exitTimeout, fmt.Sprintf("still running after %s; it goes on", workflow.FormatDuration(wt.timeout)), hint + " --watch"}
+	case workflow.InstanceBlocked, workflow.InstanceInterrupted:
+		return &exitError{exitRefused, explain(in), hint}
+	}
+	return &exitError{exitFailed, explain(in), hint}
+}
+
+// explain says how an instance ended and which tasks are the reason.
+func explain(in *api.Instance) string {
+	var why []string
+	for _, t := range in.Tasks {
+		if t.State == workflow.Failed || t.State == workflow.Blocked {
+			reason := strings.ToLower(string(t.State))
+			if t.Reason != "" {
+				reason += ": " + oneLine(t.Reason)
+			}
+			why = append(why, fmt.Sprintf("task %s %s", t.Name, reason))
+		}
+	}
+	text := "the instance is " + string(in.State)
+	if in.State == workflow.InstanceFailed {
+		text = "the instance failed"
+	}
+	if len(why) > 0 {
+		text += ": " + strings.Join(why, "; ")
+	}
+	return text
+}
+
+// writeProgress keeps one line on a terminal up to date.
+func (u *ui) writeProgress(in *api.Instance) {
+	if !u.progress {
+		return
+	}
+	done, active := 0, []string{}
+	for _, t := range in.Tasks {
+		if t.State.Done() {
+			done++
+		}
+		if t.State == workflow.Running {
+			active = append(active, string(t.Name))
+		}
+	}
+	fmt.Fprintf(u.err, "\r\x1b[K%d of %s done", done, plural(len(in.Tasks), "task"))
+	if len(active) > 0 {
+		fmt.Fprintf(u.err, "; running: %s", strings.Join(active, ", "))
+	}
+}
+
+func (u *ui) clearProgress() {
+	if u.progress {
+		fmt.Fprint(u.err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// document is what a command prints: v for programs, text for people. More
+// tells whether it can still change.
+type document struct {
+	v    any
+	text func(io.Writer)
+	more bool
+}
+
+// watch prints a document anew whenever it has changed: on a terminal in the
+// place of the one before, else below it; JSON as one line each. It ends when
+// the document says that nothing more will come, or with ctx.
+func (u *ui) watch(ctx context.Context, node api.Service, load func() (document, error)) error {
+	var last []byte
+	return follow(ctx, node, func() (bool, error) {
+		doc, err := load()
+		if err != nil {
+			return false, err
+		}
+		b, err := u.render(doc.v, doc.text, false)
+		if err != nil || bytes.Equal(b, last) {
+			return !doc.more, err
+		}
+		switch {
+		case u.format == "text" && u.terminal:
+			fmt.Fprint(u.out, "\x1b[H\x1b[2J") // home, clear
+		case u.format == "text" && last != nil:
+			fmt.Fprintln(u.out)
+		}
+		last = b
+		_, err = u.out.Write(b)
+		return !doc.more, err
+	})
+}
+
+// show prints a document once, or watches it.
+func (u *ui) show(ctx context.Context, node api.Service, watch bool, load func() (document, error)) error {
+	if watch {
+		return u.watch(ctx, node, load)
+	}
+	doc, err := load()
+	if err != nil {
+		return err
+	}
+	return u.result(doc.v, doc.text)
+}

@@ -1,0 +1,10 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newWorkflowCommand() *cobra.Command {
+	return newGroup("workflow", "Check, add, list, show, draw and remove definitions",
+		newWorkflowCheckCommand(), newWorkflowAddCommand(), newWorkflowListCommand(),
+		newWorkflowShowCommand(), newWorkflowRemoveCommand(),
+	)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newWorkflowAddCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "add FILE...",
+		Short: "Check definitions and spread them to the mesh",
+		Long: `Adds definitions to the mesh: every partner learns of them, and any may start
+them. A definition of the same name is kept beside it, under its own version and
+hash. FILE may be - for stdin.`,
+		Example: `  mutirao workflow add fire-call.yaml
+  mutirao workflow add plans/*.yaml`,
+		Args: arguments("FILE..."),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			node, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			return addWorkflows(cmd, uiOf(cmd), node, files)
+		},
+	}
+}
+
+func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) error {
+	added := []api.Workflow{}
+	for _, file := range files {
+		src, err := readSource(cmd.InOrStdin(), file)
+		if err != nil {
+			return err
+		}
+		wf, err := node.AddWorkflow(cmd.Context(), filepath.ToSlash(file), src)
+		if err != nil {
+			return err
+		}
+		wf.Definition = nil
+		added = append(added, *wf)
+	}
+	return u.result(added, func(w io.Writer) {
+		for _, wf := range added {
+			fmt.Fprintf(w, "%s@%d\n", wf.Name, wf.Version)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newWorkflowCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE...",
+		Short: "° Find the mistakes in definitions",
+		Long: `Finds what cannot work before it is started. Each mistake is one line on stdout,
+file:line:col: message (hint), and makes the exit status 1. What works, but
+probably not as it is meant, is a warning on stderr. FILE may be - for stdin.`,
+		Example: `  mutirao workflow check fire-call.yaml
+  mutirao workflow check plans/*.yaml
+  mutirao workflow check -o json fire-call.yaml`,
+		Args: arguments("FILE..."),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			return checkWorkflows(uiOf(cmd), cmd.InOrStdin(), files)
+		},
+	}
+}
+
+// mistake is a problem as programs read it.
+type mistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Col     int    `json:"col"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+func checkWorkflows(u *ui, stdin io.Reader, files []string) error {
+	found, wrong := []mistake{}, 0
+	for _, file := range files {
+		src, err := readSource(stdin, file)
+		if err != nil {
+			return err
+		}
+		def, err := workflow.Parse(file, src)
+		var problems workflow.Errors
+		switch {
+		case errors.As(err, &problems):
+			wrong++
+			for _, p := range problems {
+				found = append(found, mistake(p))
+			}
+		case err != nil:
+			return api.Errorf(api.Failed, "%s: %v", file, err)
+		default:
+			u.note("%s: %s", file, describe(def))
+			for _, w := range partition.Check(partition.New(def)) {
+				u.note("%s: warning: %s", file, w)
+			}
+		}
+	}
+	err := u.result(found, func(w io.Writer) {
+		for _, m := range found {
+			fmt.Fprintln(w, workflow.Problem(m))
+		}
+	})
+	if err == nil && wrong > 0 {
+		err = &exitError{status: exitFailed, message: fmt.Sprintf("%s in %s", plural(len(found), "mistake"), plural(wrong, "file"))}
+	}
+	return err
+}
+
+// readSource reads a definition; - is stdin.
+func readSource(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	src, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, api.Errorf(api.NotFound, "there is no file %s", file)
+	}
+	return src, err
+}
+
+func describe(def *workflow.Definition) string {
+	parts := ""
+	if n := len(def.Partitions); n > 0 {
+		parts = ", " + plural(n, "partition")
+	}
+	return fmt.Sprintf("workflow %s: %s%s, no mistakes", def.Name, plural(len(def.Tasks), "task"), parts)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

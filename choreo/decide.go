@@ -19,6 +19,9 @@ type Ready struct {
 	// Stop and Start are tasks to call off and to run here.
 	Stop  []AttemptID
 	Start []Job
+	// Waits, unless nil, replace what is stored of the instance's waits; they
+	// are durable with Persist.
+	Waits *[]Wait
 	// Wake is the next moment (as Moment.Boot) at which Decide should be called
 	// again even if nothing happens; 0: none.
 	Wake time.Duration
@@ -47,11 +50,16 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	var r Ready
 	for again := true; again; {
 		again = false
+		r.Wake = 0
 		for _, sl := range m.state.slots {
 			again = m.decideSlot(sl, now, &r) || again
 		}
+		again = m.watch(now, partners, &r) || again
 	}
 	m.route(partners)
+	if ws, ok := m.clocks.toSave(now.Boot); ok {
+		r.Waits = &ws
+	}
 	for _, e := range m.unsaved {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
 	}
@@ -267,14 +275,7 @@ func pause(r workflow.Retries, try int, chance float64) time.Duration {
 
 // fail records that an attempt of ours has failed for good, and what follows.
 func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) {
-	act := Action{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency}
-	if act.Kind == "" {
-		act.Kind = workflow.FailBlock
-	}
-	if act.Kind == workflow.FailContingency {
-		act.Partner, _ = partners.Choose(m.state.def, m.state.def.Task(act.Task))
-	}
-	m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{act}}})
+	m.judge([]*Attempt{a}, cause, reason, now, partners)
 }
 
 func clip(s string) string {

@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -30,6 +31,8 @@ type Machine struct {
 	again   map[AttemptID]time.Duration
 	ended   map[workflow.PartitionName]bool // own partitions whose end was told
 	refusal map[string]int
+	clocks  clocks
+	timed   bool // the definition has time-outs or emergency triggers
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -59,8 +62,9 @@ type Received struct {
 type Partners interface {
 	// Gone tells whether a partner is expired or evicted.
 	Gone(workflow.PartnerID) bool
-	// Choose finds a living partner that can take a task, if there is one.
-	Choose(def *workflow.Definition, t *workflow.Task) (workflow.PartnerID, bool)
+	// Choose finds a living partner that can take all of these tasks, rather
+	// another than not, if there is one.
+	Choose(plan *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool)
 }
 
 // Create makes a new instance and the machine of its initiator.
@@ -99,8 +103,9 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l),
 		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, refusal: map[string]int{},
+		ended: map[workflow.PartitionName]bool{}, refusal: map[string]int{}, clocks: clocks{all: map[WaitKey]*clock{}},
 	}
+	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	if genesis.Fact.Chain == m.chain {
 		m.own = l.genesis
 	}
@@ -237,3 +242,8 @@ func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joine
 
 // Genesis is the fact that created the instance.
 func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
+
+// Waiting tells whether a contingency waits for somebody who can take it.
+func (m *Machine) Waiting() bool {
+	return slices.ContainsFunc(m.state.slots, func(sl *Slot) bool { return sl.Pending != nil && sl.Pick == nil })
+}

@@ -3,6 +3,7 @@ package choreo
 import (
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -142,14 +143,9 @@ type view struct {
 func (s *State) viewFor(sl *Slot) view { return view{s, sl.Task.TimeToWait > 0} }
 
 // TaskTerm says what a rule may hold of a task's slot. For a task with
-// time-to-wait a failure leaves a term undecided: the wait goes on
-// (spec/choreography.md, Emergency triggers).
+// time-to-wait a failure leaves a term undecided: the wait goes on.
 func (v view) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
-	f := v.s.term(tr, t)
-	if v.emergency && f.Truth == workflow.Impossible && f.ByFailure {
-		return workflow.Finding{Truth: workflow.Undecided}
-	}
-	return f
+	return contingency.Spared(v.s.term(tr, t), v.emergency)
 }
 
 func (s *State) term(tr workflow.Transition, t workflow.TaskName) workflow.Finding {

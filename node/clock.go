@@ -1,17 +1,30 @@
 package node
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 )
 
 // SystemClock reads the clocks of this machine.
-type SystemClock struct{ started time.Time }
+type SystemClock struct {
+	started time.Time
+	bootID  string
+}
 
 // NewSystemClock is the machine's clock. Where the system has no clock that
 // counts suspend, its awake clock serves for both.
-func NewSystemClock() *SystemClock { return &SystemClock{started: time.Now()} }
+func NewSystemClock() *SystemClock {
+	id, ok := readBootID()
+	if !ok {
+		id = hex.EncodeToString(random(16)) // as if the machine had just started
+	}
+	return &SystemClock{started: time.Now(), bootID: id}
+}
+
+// BootID names the machine's present boot.
+func (c *SystemClock) BootID() string { return c.bootID }
 
 // Now reads the clocks.
 func (c *SystemClock) Now() membership.Now {

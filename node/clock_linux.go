@@ -1,6 +1,8 @@
 package node
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,4 +15,10 @@ func bootTime() (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(ts.Nano()), true
+}
+
+// readBootID is the kernel's name for the machine's present boot.
+func readBootID() (string, bool) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b)), err == nil
 }

@@ -206,10 +206,8 @@ func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 		return
 	}
 	n.follow(p)
-	if e.Kind == membership.WentOut || e.Kind == membership.WasEvicted || e.Kind == membership.Back {
-		for _, s := range n.shards {
-			go n.post(s, event{apply: func(s *shard) error { s.touchParticipating(e.Partner); return nil }})
-		}
+	for _, s := range n.shards {
+		go n.post(s, event{apply: func(s *shard) error { s.touchConcerned(e.Partner); return nil }})
 	}
 }
 
@@ -236,10 +234,11 @@ func (n *Node) follow(p membership.Partner) {
 	}
 }
 
-// touchParticipating has the instances in which p takes part decide anew.
-func (s *shard) touchParticipating(p workflow.PartnerID) {
+// touchConcerned has the instances decide anew in which p takes part, or which
+// wait for somebody who can take a contingency.
+func (s *shard) touchConcerned(p workflow.PartnerID) {
 	for _, h := range s.held {
-		if h.m.Participates(p) {
+		if h.m.Participates(p) || h.m.Waiting() {
 			s.touch(h)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 //
 //	f instance(16) place(4)   a fact (storedFact)
 //	i instance(16)            summary of an instance
+//	w instance(16)            its waits (storedWaits)
 //	d hash(32)                a definition
 //	p partner                 a partner's record (membership.Stored)
 //	e eviction                an eviction
@@ -20,6 +21,7 @@ import (
 const (
 	prefixFact       = 'f'
 	prefixInstance   = 'i'
+	prefixWaits      = 'w'
 	prefixDefinition = 'd'
 	prefixPartner    = 'p'
 	prefixInvitation = 'v'
@@ -36,6 +38,10 @@ func factKey(id workflow.InstanceID, place int) []byte {
 
 func instanceKey(id workflow.InstanceID) []byte {
 	return append([]byte{prefixInstance}, id[:]...)
+}
+
+func waitsKey(id workflow.InstanceID) []byte {
+	return append([]byte{prefixWaits}, id[:]...)
 }
 
 func definitionKey(h workflow.Hash) []byte {

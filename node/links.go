@@ -225,6 +225,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		s.n.refuse("facts-from-no-participant", from)
 		return nil
 	}
+	h.m.Heard()
 	added, err := h.m.Receive(from, facts)
 	switch {
 	case errors.Is(err, choreo.ErrMissingPast):
@@ -298,6 +299,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if h.m.AheadOfUs(w.Heads) {
 		s.n.rolledBack()
 	}
+	h.m.Heard()
 	h.m.Acknowledge(from, w.Incarnation, w.Heads)
 	if !h.m.Owes(from) {
 		delete(h.pending, from)

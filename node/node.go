@@ -38,6 +38,7 @@ type Node struct {
 	shards      []*shard
 	started     time.Time
 	boot        uint64
+	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
 	running     sync.WaitGroup
@@ -58,7 +59,7 @@ func New(p Parts) (*Node, error) {
 	}
 	n := &Node{
 		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger,
-		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall,
+		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{},
 	}

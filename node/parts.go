@@ -50,6 +50,8 @@ type Runner interface {
 // Clock reads this node's clocks.
 type Clock interface {
 	Now() membership.Now
+	// BootID names the boot that Now().Boot counts from.
+	BootID() string
 	// After delivers once d has passed, awake time.
 	After(d time.Duration) <-chan time.Time
 }

@@ -263,13 +263,16 @@ func (p *people) candidates() []partition.Partner {
 	return out
 }
 
-// Choose finds who can take a task now (choreo.Partners).
-func (p *people) Choose(def *workflow.Definition, t *workflow.Task) (workflow.PartnerID, bool) {
-	c, err := partition.AssignTasks(partition.New(def), p.candidates(), p.member.ID(), t.Name)
-	if err != nil {
-		return "", false
+// Choose finds who can take tasks now, all of them (choreo.Partners).
+func (p *people) Choose(plan *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
+	all := p.candidates()
+	others := slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool { return x.ID == not })
+	for _, among := range [][]partition.Partner{others, all} {
+		if c, err := partition.AssignTasks(plan, among, p.member.ID(), tasks...); err == nil {
+			return c.Partner, true
+		}
 	}
-	return c.Partner, true
+	return "", false
 }
 
 // invite opens an invitation.

@@ -256,7 +256,9 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 // alive are the parts of the language that need behaviour and have it here.
 // What is not in it is refused at start, never ignored.
 var alive = map[string]bool{
-	"needs": true, "retries": true, "responsible": true, "role": true, "priority": true, "duration": true,
+	"timeout": true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
+	"type: manual": true, "type: semi-automatic": true,
+	"needs": true, "retries": true, "responsible": true, "role": true,
 }
 
 // notYet refuses what this node cannot do yet.

@@ -209,6 +209,9 @@ func (s *shard) decide(h *held, b *batch) {
 		h.sum = sum
 		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})
 	}
+	if r.Waits != nil {
+		b.writes = append(b.writes, s.waitsWrite(id, *r.Waits))
+	}
 	h.wake = r.Wake
 	if r.Wake > 0 && (s.wakeAt == 0 || r.Wake < s.wakeAt) {
 		s.wakeAt = r.Wake
@@ -380,6 +383,9 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], !sum.Settled)
+	}
+	if err == nil {
+		err = s.restoreWaits(m)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("instance %s cannot be read from the store: %w", id, err)

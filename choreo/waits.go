@@ -1,0 +1,472 @@
+package choreo
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/contingency"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is the execution manager: it clocks what this node waits for, and
+// judges when a wait is over (spec/choreography.md, Failure and Emergency
+// triggers; design.md, ideas 4, 5 and 8).
+//
+//	what            whose      clock runs                                     when it is over
+//	timeout         own task   from ready, until it ends                      the holder's verdict, final
+//	partition       own        while one of its tasks is ready or running     the holder's verdict, final
+//	trigger         own task   from when a predecessor is known to be ready,  its rule counts as true
+//	                           at the latest from the worst case
+//	answer          another's  from when all that it waits for is known to    the guardian's verdict,
+//	                partition  have ended, at the latest from the worst case  presumed
+//	contingency     another's  from its assignment                            the guardian's verdict, presumed
+//	gone            another's  from when the partner list says so             the guardian's verdict, presumed
+//
+// The guardian is the first living partner of the succession. The others clock
+// the same waits and judge one guardian-timeout later for each living partner
+// before them, so that a silent guardian is replaced without asking anybody.
+
+// GuardianTimeout is how much longer each next in the succession waits before
+// it judges in the guardian's place.
+const GuardianTimeout = 15 * time.Second
+
+// slack is added to another's time-out, so that the holder's own verdict, which
+// is final, can arrive first: a tenth of the wait, within these bounds.
+const (
+	minSlack = time.Second
+	maxSlack = 15 * time.Second
+)
+
+func slack(d time.Duration) time.Duration { return min(max(d/10, minSlack), maxSlack) }
+
+// WaitKind says what a wait is for.
+type WaitKind uint8
+
+// The kinds of waits. The numbers are stored: never reuse one.
+const (
+	WaitTimeout     WaitKind = 1 // an attempt of our own
+	WaitPartition   WaitKind = 2 // a partition of our own
+	WaitTrigger     WaitKind = 3 // an emergency task of our own
+	WaitWorstCase   WaitKind = 4 // since this node knows the instance
+	WaitAnswer      WaitKind = 5 // another's partition
+	WaitContingency WaitKind = 6 // another's contingency attempt
+	WaitGone        WaitKind = 7 // a partner who is out of the process
+	WaitAgain       WaitKind = 8 // the pause before the next try
+)
+
+// WaitKey names a wait: by attempt, partition or partner.
+type WaitKey struct {
+	_    struct{} `cbor:",toarray"`
+	Kind WaitKind
+	Name string
+}
+
+// Wait is a clock and how far it has got.
+type Wait struct {
+	_       struct{} `cbor:",toarray"`
+	Key     WaitKey
+	Elapsed time.Duration // until now, or until it was stored
+	Running bool
+}
+
+// clock counts the time of one wait.
+type clock struct {
+	elapsed time.Duration // until since
+	since   time.Duration // Boot; while running
+	running bool
+	seen    bool // still wanted
+}
+
+func (c *clock) read(now time.Duration) time.Duration {
+	if !c.running {
+		return c.elapsed
+	}
+	return c.elapsed + max(now-c.since, 0)
+}
+
+// clocks are all waits of a machine.
+type clocks struct {
+	all map[WaitKey]*clock
+	// quiet is the moment (Boot) before which nothing fires: after a gap this
+	// node first hears what happened meanwhile.
+	quiet time.Duration
+	// savedAt is when the waits were last handed out to be stored, changed
+	// whether some began or ended since.
+	savedAt time.Duration
+	changed bool
+}
+
+// run says that a wait is wanted, and whether its clock runs now. It returns
+// the time on it.
+func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration {
+	c := cs.all[k]
+	if c == nil {
+		c = &clock{since: now, running: running}
+		cs.all[k] = c
+		cs.changed = true
+	}
+	c.seen = true
+	if c.running != running {
+		c.elapsed, c.since, c.running = c.read(now), now, running
+		cs.changed = true
+	}
+	return c.read(now)
+}
+
+// sweep forgets the waits that nobody wanted since the last sweep.
+func (cs *clocks) sweep() {
+	for k, c := range cs.all {
+		if !c.seen {
+			delete(cs.all, k)
+			cs.changed = true
+		}
+		c.seen = false
+	}
+}
+
+// saveEvery is how often running waits are stored although none began or ended.
+const saveEvery = 30 * time.Second
+
+// toSave are the waits to be stored now; ok is false when nothing needs to be.
+func (cs *clocks) toSave(now time.Duration) (ws []Wait, ok bool) {
+	if !cs.changed && (len(cs.all) == 0 || now < cs.savedAt+saveEvery) {
+		return nil, false
+	}
+	cs.changed, cs.savedAt = false, now
+	for k, c := range cs.all {
+		ws = append(ws, Wait{Key: k, Elapsed: c.read(now), Running: c.running})
+	}
+	slices.SortFunc(ws, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
+	})
+	return ws, true
+}
+
+// RestoreWaits puts back the waits that were stored, aged by what has passed
+// since, and keeps the machine from judging anything before quiet (Boot).
+func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quiet time.Duration) {
+	m.clocks.quiet = quiet
+	for _, w := range ws {
+		c := &clock{elapsed: w.Elapsed, since: now.Boot, running: w.Running, seen: true}
+		if w.Running {
+			c.elapsed += max(passed, 0)
+		}
+		m.clocks.all[w.Key] = c
+	}
+}
+
+// Heard tells the machine that facts were exchanged with a partner, so that a
+// gap is over.
+func (m *Machine) Heard() { m.clocks.quiet = 0 }
+
+// due tells whether a wait of that length is over; if not it asks to be woken.
+func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r *Ready) bool {
+	switch {
+	case elapsed >= total && now.Boot >= m.clocks.quiet:
+		return true
+	case elapsed >= total:
+		r.wake(m.clocks.quiet)
+	case running:
+		r.wake(max(now.Boot+total-elapsed, m.clocks.quiet))
+	}
+	return false
+}
+
+// watch looks at all that this node waits for and judges what is over. It
+// tells whether it added facts.
+func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
+	if m.state.overall() != workflow.InstanceRunning {
+		m.clocks.sweep()
+		return false
+	}
+	age := time.Duration(0)
+	if m.timed {
+		age = m.clocks.run(WaitKey{Kind: WaitWorstCase}, true, now.Boot)
+	}
+	added = m.watchOwn(now, age, partners, r)
+	if !added {
+		added = m.watchOthers(now, age, partners, r)
+	}
+	if !added {
+		m.clocks.sweep()
+	}
+	return added
+}
+
+// watchOwn clocks the tasks and partitions that this node holds.
+func (m *Machine) watchOwn(now Moment, age time.Duration, partners Partners, r *Ready) bool {
+	for _, sl := range m.state.slots {
+		a := sl.Current
+		if a.Partner != m.self || !m.wanted(a) {
+			continue
+		}
+		if sl.State == workflow.NotReady && sl.Task.TimeToWait > 0 {
+			if m.triggers(sl, now, age, r) {
+				return true
+			}
+			continue
+		}
+		if a.Task.Timeout > 0 && (sl.State == workflow.Ready || sl.State == workflow.Running) {
+			t := m.clocks.run(WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
+			if m.over(t, a.Task.Timeout, true, now, r) {
+				m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners)
+				r.Stop = append(r.Stop, a.ID)
+				delete(m.running, a.ID)
+				return true
+			}
+		}
+	}
+	for _, g := range m.state.genesis.Assign {
+		if p := m.state.plan.Partition(g.Partition); g.Partner == m.self && p.Declared && m.watchPartition(g.Partition, p.Timeout, now, partners, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// triggers clocks an emergency task and fires it when its wait is over.
+func (m *Machine) triggers(sl *Slot, now Moment, age time.Duration, r *Ready) bool {
+	key := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
+	start, _ := m.state.plan.WaitStart(sl.Task.Name)
+	if m.clocks.all[key] == nil && !m.predecessorReady(sl) && age < start {
+		r.wake(now.Boot + start - age)
+		return false
+	}
+	t := m.clocks.run(key, true, now.Boot)
+	if !m.over(t, sl.Task.TimeToWait, true, now, r) {
+		return false
+	}
+	m.append(now, Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
+	return true
+}
+
+// predecessorReady tells whether one of the slot's predecessors is known to be
+// ready, running or finished.
+func (m *Machine) predecessorReady(sl *Slot) bool {
+	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
+		for _, from := range m.state.slotsOf(p) {
+			if from.State != workflow.NotReady {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// watchPartition clocks a partition of our own with a time-out of its own.
+func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duration, now Moment, partners Partners, r *Ready) bool {
+	active, open := false, false
+	for _, t := range m.state.plan.Partition(name).Tasks {
+		if sl := m.state.bySlot[t]; sl != nil && sl.Current.Partner == m.self {
+			active = active || sl.State == workflow.Ready || sl.State == workflow.Running
+			open = open || !sl.State.Done()
+		}
+	}
+	if !open {
+		return false
+	}
+	t := m.clocks.run(WaitKey{Kind: WaitPartition, Name: string(name)}, active, now.Boot)
+	if !active || !m.over(t, total, true, now, r) {
+		return false
+	}
+	return m.judge(m.unfinished(m.self, name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
+}
+
+// watchOthers clocks what others hold, as the guardian or in its place.
+func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) bool {
+	later := m.place(partners) * GuardianTimeout
+	for _, p := range m.state.Participants() {
+		if p == m.self {
+			continue
+		}
+		if partners.Gone(p) && m.watchGone(p, later, now, partners, r) {
+			return true
+		}
+	}
+	for _, g := range m.state.genesis.Assign {
+		if g.Partner != m.self && m.watchAnswer(g, later, now, age, partners, r) {
+			return true
+		}
+	}
+	for _, sl := range m.state.slots {
+		if m.watchContingency(sl, later, now, partners, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// place is how many living partners come before this node in the succession.
+func (m *Machine) place(partners Partners) time.Duration {
+	n := time.Duration(0)
+	for _, p := range m.state.genesis.Succession {
+		if p == m.self {
+			break
+		}
+		if !partners.Gone(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// watchGone judges the unfinished work of a partner who is out of the process.
+func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Moment, partners Partners, r *Ready) bool {
+	left := m.unfinished(p, "")
+	if len(left) == 0 {
+		return false
+	}
+	t := m.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, now.Boot)
+	return m.over(t, later, true, now, r) && m.judge(left, CauseExpired, "", now, partners)
+}
+
+// watchAnswer judges a partition of another that gave no result in time.
+func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready) bool {
+	total := m.state.plan.Timeout(g.Partition)
+	left := m.unfinished(g.Partner, g.Partition)
+	if total == 0 || len(left) == 0 {
+		return false
+	}
+	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
+	if m.clocks.all[key] == nil && !m.nothingBefore(g.Partition) {
+		if worst, ok := m.worstBefore(g.Partition); !ok {
+			return false
+		} else if age < worst {
+			r.wake(now.Boot + worst - age)
+			return false
+		}
+	}
+	total += slack(total) + later
+	t := m.clocks.run(key, true, now.Boot)
+	return m.over(t, total, true, now, r) && m.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time", now, partners)
+}
+
+// crossing calls fn for each slot elsewhere that a task of the partition waits for.
+func (m *Machine) crossing(p workflow.PartitionName, fn func(*Slot)) {
+	for _, t := range m.state.plan.Partition(p).Tasks {
+		for _, pred := range m.state.def.Predecessors(t) {
+			for _, from := range m.state.slotsOf(pred) {
+				if m.state.plan.Home(from.Task.Name) != p {
+					fn(from)
+				}
+			}
+		}
+	}
+}
+
+// nothingBefore tells whether all that a partition waits for has ended.
+func (m *Machine) nothingBefore(p workflow.PartitionName) bool {
+	done := true
+	m.crossing(p, func(sl *Slot) { done = done && sl.State.Done() })
+	return done
+}
+
+// worstBefore is the worst case by which all that a partition waits for has ended.
+func (m *Machine) worstBefore(p workflow.PartitionName) (worst time.Duration, ok bool) {
+	ok = true
+	m.crossing(p, func(sl *Slot) {
+		end, known := m.state.plan.WorstEnd(sl.Task.Name)
+		worst, ok = max(worst, end), ok && known
+	})
+	return worst, ok
+}
+
+// watchContingency judges a contingency at another that gave no result in time,
+// and finds somebody for one that nobody could take.
+func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
+	a := sl.Current
+	if sl.Pending != nil && sl.Pick == nil && later == 0 {
+		return m.assignPending(sl, now, partners)
+	}
+	if a.Depth == 1 || a.Partner == m.self || !m.wanted(a) || a.success() != nil || a.Task.Timeout == 0 {
+		return false
+	}
+	total := a.Task.Timeout + slack(a.Task.Timeout) + later
+	t := m.clocks.run(WaitKey{Kind: WaitContingency, Name: a.ID.String()}, true, now.Boot)
+	return m.over(t, total, true, now, r) && m.judge([]*Attempt{a}, CauseTimeout, "no result in time", now, partners)
+}
+
+// assignPending gives a contingency that waits for somebody to whoever can
+// take it now.
+func (m *Machine) assignPending(sl *Slot, now Moment, partners Partners) bool {
+	task := sl.Pending.action.Task
+	p, ok := m.whoTakes([]workflow.TaskName{task}, "", partners)
+	if !ok {
+		return false
+	}
+	return m.append(now, Body{Assign: &Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: p}}) != nil
+}
+
+// unfinished are the current attempts of p that nobody has judged, in rule
+// order: all, or those in one partition.
+func (m *Machine) unfinished(p workflow.PartnerID, in workflow.PartitionName) []*Attempt {
+	var out []*Attempt
+	for _, sl := range m.state.slots {
+		a := sl.Current
+		home := a.Depth == 1 && m.state.plan.Home(sl.Task.Name) == in
+		if a.Partner == p && (in == "" || home) && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && a.success() == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// judge writes one verdict on attempts, with what their failure does. It tells
+// whether there was anything to judge.
+func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, partners Partners) bool {
+	failures := make([]contingency.Failure, len(as))
+	byslot := map[workflow.TaskName]*Attempt{}
+	for i, a := range as {
+		begun := a.Slot.State == workflow.Ready || a.Slot.State == workflow.Running
+		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: begun}
+		byslot[a.Slot.Task.Name] = a
+	}
+	v := &Verdict{Cause: cause, Reason: clip(reason)}
+	var unit []workflow.TaskName
+	for _, x := range contingency.Respond(m.state.def, failures, view{s: m.state}) {
+		v.Actions = append(v.Actions, Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency})
+		if x.Kind == workflow.FailContingency && m.state.plan.Home(x.Contingency) == "" {
+			unit = append(unit, x.Contingency)
+		}
+	}
+	if len(v.Actions) == 0 {
+		return false
+	}
+	m.appoint(v, unit, as[0].Partner, partners)
+	return m.append(now, Body{Verdict: v}) != nil
+}
+
+// appoint finds who takes a verdict's contingencies: those that the author
+// placed in a partition go to its holder, the others go to one partner as a
+// unit where one can take them all, else each to whoever can.
+func (m *Machine) appoint(v *Verdict, unit []workflow.TaskName, not workflow.PartnerID, partners Partners) {
+	whole, ok := m.whoTakes(unit, not, partners)
+	for i := range v.Actions {
+		act := &v.Actions[i]
+		switch {
+		case act.Kind != workflow.FailContingency:
+		case ok && m.state.plan.Home(act.Task) == "":
+			act.Partner = whole
+		default:
+			act.Partner, _ = m.whoTakes([]workflow.TaskName{act.Task}, not, partners)
+		}
+	}
+}
+
+// whoTakes finds a living partner for contingencies: the holder of the
+// partition in which the author placed it, else whoever the partner list
+// offers, rather not the one that failed.
+func (m *Machine) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID, partners Partners) (workflow.PartnerID, bool) {
+	if len(tasks) == 1 {
+		if home := m.state.plan.Home(tasks[0]); home != "" {
+			if p := m.holder(home); !partners.Gone(p) {
+				return p, true
+			}
+		}
+	}
+	if len(tasks) == 0 {
+		return "", false
+	}
+	return partners.Choose(m.state.plan, tasks, not)
+}

@@ -1,0 +1,59 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// storedWaits is how far an instance's waits had got, and by which clocks
+// (design.md, idea 8).
+type storedWaits struct {
+	_      struct{} `cbor:",toarray"`
+	BootID string
+	Boot   time.Duration
+	Wall   int64 // ms
+	Waits  []choreo.Wait
+}
+
+// waitsWrite stores an instance's waits; none removes what is stored.
+func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
+	if len(ws) == 0 {
+		return kv.Write{Key: waitsKey(id), Delete: true}
+	}
+	now := s.n.clock.Now()
+	return kv.Write{Key: waitsKey(id), Value: encode(storedWaits{BootID: s.n.bootID, Boot: now.Boot, Wall: now.Wall.UnixMilli(), Waits: ws})}
+}
+
+// restoreWaits ages the stored waits by what has passed since: in the same
+// boot by the clock that counts suspend, after a reboot by this node's own wall
+// clock, of which a step back counts as nothing. Then nothing is judged before
+// facts were exchanged with a partner, or a grace has passed.
+func (s *shard) restoreWaits(m *choreo.Machine) error {
+	now := s.n.clock.Now()
+	quiet := now.Boot + membership.Grace(s.n.config.ConnectionTime)
+	b, err := s.n.store.Get(waitsKey(m.Instance()))
+	var sw storedWaits
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+	case err != nil:
+		return err
+	default:
+		if err := cbor.Unmarshal(b, &sw); err != nil {
+			return fmt.Errorf("the waits of instance %s cannot be read: %w", m.Instance(), err)
+		}
+	}
+	passed := now.Boot - sw.Boot
+	if sw.BootID != s.n.bootID {
+		passed = now.Wall.Sub(time.UnixMilli(sw.Wall))
+	}
+	m.RestoreWaits(sw.Waits, max(passed, 0), s.moment(), quiet)
+	return nil
+}

@@ -99,26 +99,24 @@ func (a *allocator) selPush(it *Item, as *Assignment) *Candidate {
 }
 
 // pick takes one of the candidates with capacity that reach the threshold, in
-// the mechanism's way.
+// the mechanism's way; nil when none does.
 func (a *allocator) pick(cs []Candidate, threshold float64) *Candidate {
-	floor := threshold
-	top := 0.0
-	reached := false
+	top, reached := 0.0, false
 	for i := range cs {
-		if cs[i].Verdict == "" && cs[i].AbsAlloc()+epsilon >= threshold {
-			top = max(top, cs[i].AbsAlloc())
-			reached = true
+		if c := &cs[i]; c.Verdict == "" && c.AbsAlloc()+epsilon >= threshold {
+			top, reached = max(top, c.AbsAlloc()), true
 		}
 	}
 	if !reached {
 		return nil
 	}
-	if a.policy.Mechanism == SelPush10 {
-		floor = max(floor, 0.9*top)
-	}
 	for i := range cs {
-		if cs[i].Verdict == "" && cs[i].AbsAlloc()+epsilon < floor {
-			cs[i].Verdict = BelowThreshold
+		switch c := &cs[i]; {
+		case c.Verdict != "":
+		case c.AbsAlloc()+epsilon < threshold:
+			c.Verdict = BelowThreshold
+		case a.policy.Mechanism == SelPush10 && c.AbsAlloc()+epsilon < 0.9*top:
+			c.Verdict = LessApt
 		}
 	}
 	return best(cs, LessApt, a.preference())

@@ -1,8 +1,8 @@
 package study
 
 import (
+	"cmp"
 	_ "embed"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // MaxSize is the greatest size of a scenario file, in bytes.
@@ -32,18 +33,21 @@ func Five() *Scenario {
 
 // Parse reads a scenario file (spec/aptitude.md, The study). name is the
 // file's name, for messages; open reads the file that a process: key names,
-// and may be nil when there is none. The error is [Problems]: all mistakes at
-// once, each with its place and what would have to change.
+// and may be nil when there is none. The error is
+// [workflow.Errors]: all mistakes at once, each with its place and what would
+// have to change.
 func Parse(name string, src []byte, open func(name string) ([]byte, error)) (*Scenario, error) {
 	p := &scenarioParser{reader: reader{file: name}, open: open, scenario: defaults(name)}
 	if len(src) > MaxSize {
-		return nil, Problems{{name, 1, 1, fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize), ""}}
-	}
-	if doc := p.document(src); doc != nil {
+		p.at(nil, "", "the file has %d bytes: at most %d are read", len(src), MaxSize)
+	} else if doc := p.document(src); doc != nil {
 		p.read(doc)
 	}
 	if len(p.problems) > 0 {
-		return nil, p.problems.sorted()
+		slices.SortStableFunc(p.problems, func(a, b workflow.Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+		})
+		return nil, p.problems
 	}
 	return p.scenario, nil
 }

@@ -11,13 +11,16 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // reader takes values out of YAML and notes where each stood, so that every
 // mistake can be reported with its place.
 type reader struct {
 	file     string
-	problems Problems
+	problems workflow.Errors
 }
 
 // document gives the one node of a YAML document; nil after a problem.
@@ -25,11 +28,10 @@ func (r *reader) document(src []byte) ast.Node {
 	f, err := parser.ParseBytes(src, 0)
 	if err != nil {
 		var at yaml.Error
-		if errors.As(err, &at) && at.GetToken() != nil {
-			pos := at.GetToken().Position
-			r.problems = append(r.problems, Problem{r.file, pos.Line, pos.Column, "not YAML: " + at.GetMessage(), ""})
+		if errors.As(err, &at) {
+			r.at(at.GetToken(), "", "not YAML: %s", at.GetMessage())
 		} else {
-			r.problems = append(r.problems, Problem{r.file, 1, 1, "not YAML: " + err.Error(), ""})
+			r.at(nil, "", "not YAML: %v", err)
 		}
 		return nil
 	}
@@ -41,7 +43,7 @@ func (r *reader) document(src []byte) ast.Node {
 	}
 	switch len(bodies) {
 	case 0:
-		r.problems = append(r.problems, Problem{r.file, 1, 1, "the file is empty", "a scenario has tasks and resources"})
+		r.at(nil, "a scenario has tasks and resources", "the file is empty")
 		return nil
 	case 1:
 		return bodies[0]
@@ -56,13 +58,19 @@ const maxProblems = 50
 // full tells whether more mistakes would go unreported.
 func (r *reader) full() bool { return len(r.problems) >= maxProblems }
 
+// fail notes a mistake where a node begins.
 func (r *reader) fail(n ast.Node, hint, format string, args ...any) {
+	r.at(n.GetToken(), hint, format, args...)
+}
+
+// at notes a mistake at a token; without one, at the beginning of the file.
+func (r *reader) at(t *token.Token, hint, format string, args ...any) {
 	if r.full() {
 		return
 	}
-	p := Problem{r.file, 1, 1, fmt.Sprintf(format, args...), hint}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		p.Line, p.Column = t.Position.Line, t.Position.Column
+	p := workflow.Problem{File: r.file, Line: 1, Col: 1, Message: fmt.Sprintf(format, args...), Hint: hint}
+	if t != nil && t.Position != nil {
+		p.Line, p.Col = t.Position.Line, t.Position.Column
 	}
 	r.problems = append(r.problems, p)
 }

@@ -23,6 +23,6 @@
 // [Parse] accepts is a graph without cycles whose names are all known, and
 // every mistake is reported as file:line:column: message (hint).
 //
-// The workflow import and the simulation study use it. It imports nothing of
-// Mutirão.
+// The workflow import and the simulation study use it. Of Mutirão it imports
+// package workflow only.
 package lxpdl

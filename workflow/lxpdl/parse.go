@@ -2,27 +2,34 @@ package lxpdl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Limits of what is read.
 const (
 	MaxSize = 1 << 20   // of a file, in bytes
 	MaxTime = 1_000_000 // of a task, in time units
+
+	maxProblems = 200 // reported; nobody mends more at once
 )
 
 // Parse reads an LXPDL document. name is the file's name, for messages. The
-// error is [Problems], all mistakes at once, or a single [Problem] when the
-// text is not XML.
+// error is [workflow.Errors]: all
+// mistakes at once, or the one at which the text ceases to be XML.
 func Parse(name string, src []byte) (*Process, error) {
 	if len(src) > MaxSize {
-		return nil, Problem{name, 1, 1, fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize), "split the process"}
+		return nil, workflow.Errors{{File: name, Line: 1, Col: 1,
+			Message: fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize), Hint: "split the process"}}
 	}
 	p := &parser{name: name, process: &Process{Name: processName(name)}}
 	if err := p.read(src); err != nil {
@@ -30,7 +37,10 @@ func Parse(name string, src []byte) (*Process, error) {
 	}
 	p.resolve()
 	if len(p.problems) > 0 {
-		return nil, p.problems.sorted()
+		slices.SortStableFunc(p.problems, func(a, b workflow.Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+		})
+		return nil, p.problems
 	}
 	return p.process, nil
 }
@@ -54,7 +64,7 @@ type named struct {
 type parser struct {
 	name     string
 	process  *Process
-	problems Problems
+	problems workflow.Errors
 
 	tasks       []position // where process.Tasks were written
 	starts      []named
@@ -128,7 +138,7 @@ func (p *parser) notXML(d *xml.Decoder, err error) error {
 			hint = "entities that a DTD declares are not expanded: write the text itself"
 		}
 	}
-	return Problem{p.name, line, column, "not well-formed XML: " + message, hint}
+	return workflow.Errors{{File: p.name, Line: line, Col: column, Message: "not well-formed XML: " + message, Hint: hint}}
 }
 
 func (p *parser) allowed(element string, open []string, at position) bool {
@@ -184,7 +194,12 @@ func (p *parser) task(a attributes) {
 }
 
 func (p *parser) fail(at position, hint, format string, args ...any) {
-	p.problems = append(p.problems, Problem{p.name, at.line, at.column, fmt.Sprintf(format, args...), hint})
+	if len(p.problems) >= maxProblems {
+		return
+	}
+	p.problems = append(p.problems, workflow.Problem{
+		File: p.name, Line: at.line, Col: at.column, Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
 }
 
 // attributes are those of one element.

@@ -18,7 +18,7 @@ const Unit = time.Minute
 // role: of several the first is taken, and a comment names the others.
 func (p *Process) ToYAML() []byte {
 	w := &writer{before: p.Predecessors(), tasks: make(names), roles: make(names)}
-	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.", short(Unit))
+	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.", workflow.FormatDuration(Unit))
 	w.line("workflow: %s", scalar(validName(p.Name, "process")))
 	w.line("tasks:")
 	for _, t := range p.Tasks {
@@ -58,7 +58,7 @@ func (w *writer) task(t Task) {
 		w.line("    after: [%s]", strings.Join(after, ", "))
 	}
 	if t.Time > 0 {
-		w.line("    duration: %s", short(duration(t.Time)))
+		w.line("    duration: %s", workflow.FormatDuration(duration(t.Time)))
 	}
 	if len(t.Roles) == 0 && t.Time == 0 && len(w.before[t.Name]) == 0 {
 		w.line("    application: noop")
@@ -127,16 +127,4 @@ func scalar(name string) string {
 // duration is a time above 0 as a duration, to the second.
 func duration(units float64) time.Duration {
 	return max(time.Second, time.Duration(units*float64(Unit)).Round(time.Second))
-}
-
-// short writes a duration without the zeros at its end: 1h, not 1h0m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

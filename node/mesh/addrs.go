@@ -108,7 +108,7 @@ func (m *Mesh) renewLocked(p *partner) {
 	for _, l := range p.admitted {
 		l.doubt()
 	}
-	p.wanted.hurry()
+	p.wanted.hurryLocked()
 }
 
 // parseAddrs parses and sorts at most limit addresses.

@@ -23,13 +23,18 @@ type keeper struct {
 	stop    context.CancelFunc
 	awake   chan struct{} // capacity 1: look again
 	fresh   chan struct{} // capacity 1: something changed, dial without waiting
+	abandon func()        // ends the attempt under way; guarded by mesh.mu
 }
 
 // look makes the keeper see whether there still is a connection.
 func (k *keeper) look() { poke(k.awake) }
 
-// hurry makes it dial at once, if there is none.
-func (k *keeper) hurry() { poke(k.fresh) }
+// hurryLocked makes it dial at once, if there is no connection. An attempt that is
+// under way is given up: it may be waiting for an address of yesterday.
+func (k *keeper) hurryLocked() {
+	poke(k.fresh)
+	k.abandon()
+}
 
 func poke(c chan struct{}) {
 	select {
@@ -65,7 +70,7 @@ func (m *Mesh) Want(p workflow.PartnerID, want bool) error {
 	}
 	m.host.ConnManager().Protect(id, protectTag)
 	ctx, stop := context.WithCancel(m.ctx)
-	k := &keeper{partner: to, stop: stop, awake: make(chan struct{}, 1), fresh: make(chan struct{}, 1)}
+	k := &keeper{partner: to, stop: stop, awake: make(chan struct{}, 1), fresh: make(chan struct{}, 1), abandon: func() {}}
 	to.wanted = k
 	m.spawnLocked(func() { k.run(ctx) })
 	return nil
@@ -89,12 +94,23 @@ func (k *keeper) run(ctx context.Context) {
 		if k.partner.isConnected() || ctx.Err() != nil {
 			continue
 		}
-		if err := k.partner.mesh.connect(ctx, k.partner); err != nil {
+		if err := k.attempt(ctx); err != nil {
 			k.partner.mesh.cfg.Logger.Debug("cannot connect", "partner", k.partner.id, "error", err)
 		}
 		wait = backoff/2 + jitter(backoff)
 		backoff = min(2*backoff, limits.BackoffMax)
 	}
+}
+
+// attempt tries once to connect.
+func (k *keeper) attempt(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := k.partner.mesh
+	m.mu.Lock()
+	k.abandon = cancel
+	m.mu.Unlock()
+	return m.connect(ctx, k.partner)
 }
 
 // courtesy is the wait before the first attempt: the partner with the greater ID

@@ -27,11 +27,11 @@ type link struct {
 	cutting sync.Once
 
 	// Guarded by mesh.mu.
-	gone      bool // libp2p said that the connection has ended
-	member    bool // it is in partner.admitted
-	receiving bool // the partner has a frames stream on it
+	gone     bool           // libp2p said that the connection has ended
+	member   bool           // it was admitted
+	incoming network.Stream // the partner's frames stream, nil if it has none
 
-	frames  sync.Mutex    // held by the stream whose frames are being handled
+	frames  sync.Mutex    // held while a stream's frames are being handled
 	control controlWriter // the hello stream, once settled
 	probe   chan struct{} // capacity 1: ping now
 	heard   atomic.Int64  // when the other was heard of last (mesh.now)

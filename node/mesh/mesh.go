@@ -46,6 +46,7 @@ func New(cfg Config) (*Mesh, error) {
 	if err != nil {
 		return nil, err
 	}
+	adoptLog(cfg.Logger)
 	h, err := newHost(cfg)
 	if err != nil {
 		return nil, err

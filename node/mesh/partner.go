@@ -89,8 +89,8 @@ func (p *partner) pickLocked() *link {
 			return true
 		case l.boot != best.boot:
 			return l.boot > best.boot
-		case l.receiving != best.receiving:
-			return l.receiving
+		case (l.incoming != nil) != (best.incoming != nil):
+			return l.incoming != nil
 		}
 		return true
 	}

@@ -24,13 +24,15 @@ func (m *Mesh) acceptFrames(s network.Stream) {
 	})
 }
 
-// readFrames handles one stream's frames. A second stream on the same link waits
-// for the first to end: it comes when the partner gave the first one up.
+// readFrames handles one stream's frames. A second stream on the same link takes
+// the place of the first, which the partner gave up.
 func (l *link) readFrames(s network.Stream) {
+	if former := l.setIncoming(s); former != nil {
+		former.Reset()
+	}
+	defer l.incomingEnded(s)
 	l.frames.Lock()
 	defer l.frames.Unlock()
-	l.setReceiving(true)
-	defer l.setReceiving(false)
 	r := bufio.NewReaderSize(s, readBuffer)
 	for {
 		frame, err := readFrame(r, l.mesh.limits.Frame)
@@ -50,8 +52,17 @@ func (l *link) readFrames(s network.Stream) {
 	}
 }
 
-func (l *link) setReceiving(on bool) {
+func (l *link) setIncoming(s network.Stream) (former network.Stream) {
 	l.mesh.mu.Lock()
 	defer l.mesh.mu.Unlock()
-	l.receiving = on
+	former, l.incoming = l.incoming, s
+	return former
+}
+
+func (l *link) incomingEnded(s network.Stream) {
+	l.mesh.mu.Lock()
+	defer l.mesh.mu.Unlock()
+	if l.incoming == s {
+		l.incoming = nil
+	}
 }

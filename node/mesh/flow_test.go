@@ -1,0 +1,281 @@
+package mesh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// connected starts two nodes and waits until both are up.
+func connected(t testing.TB, listen []string, change ...func(*Config)) (a, b *node) {
+	t.Helper()
+	a, b = start(t, listen, change...), start(t, listen, change...)
+	a.knows(t, b)
+	a.untilUp(t, b)
+	b.untilUp(t, a)
+	return a, b
+}
+
+// A partner that does not take frames stops only what is sent to it: its sender's
+// queue fills up, others are served, pings are answered, and afterwards all that
+// was accepted arrives.
+func TestBackPressure(t *testing.T) {
+	transports(t, func(t *testing.T, listen []string) {
+		small := func(c *Config) {
+			c.Limits.QueueFrames = 50
+			c.Limits.PingEvery, c.Limits.PingTimeout = 200*time.Millisecond, time.Second
+		}
+		a, slow := connected(t, listen, small)
+		quick := start(t, listen, small)
+		a.knows(t, quick)
+		a.untilUp(t, quick)
+		release := make(chan struct{})
+		slow.recorder.mu.Lock()
+		slow.block = release
+		slow.recorder.mu.Unlock()
+		frame := bytes.Repeat([]byte("x"), 100_000)
+		accepted, deadline := 0, time.Now().Add(2*time.Second)
+		for full := 0; full < 100 && time.Now().Before(deadline); {
+			if err := a.Send(slow.ID(), frame); errors.Is(err, ErrQueueFull) {
+				full++
+				a.send(t, quick, "on time")
+				quick.until(t, "the other partner served", func() bool { return len(quick.frames(a)) >= full })
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			accepted++
+		}
+		if accepted > 1000 {
+			t.Fatalf("%d frames of 100 kB were accepted for a partner that takes none", accepted)
+		}
+		if n := a.Counters().Refused[ReasonQueueFull]; n == 0 {
+			t.Fatal("no full queue was counted")
+		}
+		close(release)
+		slow.until(t, "all that was accepted", func() bool { return slow.count("frame", a.ID()) == accepted })
+		if n := a.count("down", slow.ID()); n != 0 {
+			t.Fatalf("the slow partner was cut %d times", n)
+		}
+	})
+}
+
+func TestGreatestFrame(t *testing.T) {
+	a, b := connected(t, overBoth)
+	big := strings.Repeat("b", 1<<20)
+	for range 3 {
+		a.send(t, b, big)
+		a.send(t, b, "s")
+	}
+	b.until(t, "the frames", func() bool { return len(b.frames(a)) == 6 })
+	for i, f := range b.frames(a) {
+		if want := []string{big, "s"}[i%2]; f != want {
+			t.Fatalf("frame %d has %d bytes, want %d", i, len(f), len(want))
+		}
+	}
+	for _, frame := range [][]byte{nil, make([]byte, 1<<20+1)} {
+		if err := a.Send(b.ID(), frame); !errors.Is(err, ErrFrameSize) {
+			t.Errorf("a frame of %d bytes: %v, want ErrFrameSize", len(frame), err)
+		}
+	}
+}
+
+// Garbage on a frames stream is counted and ends the stream; repeated, it ends the
+// connection. The partner's handler never sees it.
+func TestGarbageFrames(t *testing.T) {
+	for name, garbage := range map[string][]byte{
+		"too long":       {0x81, 0x80, 0x40, 'x'},
+		"empty":          {0},
+		"endless length": {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"padded length":  {0x81, 0x00, 'x'},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := connected(t, overBoth)
+			l := a.liveLink(b.host.ID())
+			for range 3 {
+				s, err := l.open(t.Context(), framesProtocol)
+				if err != nil {
+					break // cut already
+				}
+				s.Write(garbage)
+				s.CloseWrite()
+			}
+			b.until(t, "the connection cut", func() bool { return b.Counters().Refused[ReasonFaults] >= 1 || b.count("down", a.ID()) > 0 })
+			if n := b.Counters().Refused[ReasonMalformed]; n < 1 {
+				t.Errorf("%d malformed frames counted", n)
+			}
+			if len(b.frames(a)) != 0 {
+				t.Errorf("the handler got %q", b.frames(a))
+			}
+		})
+	}
+}
+
+func TestPingFloodIsCut(t *testing.T) {
+	a, b := connected(t, overBoth)
+	l := a.liveLink(b.host.ID())
+	for range 2 * maxPings {
+		if l.control.write(kindPing, 0, time.Second) != nil {
+			break
+		}
+	}
+	b.until(t, "the connection cut", func() bool { return b.Counters().Refused[ReasonMalformed] == 1 && b.count("down", a.ID()) == 1 })
+}
+
+// A stream that breaks on a living connection is made anew; the handler hears of
+// the gap.
+func TestBrokenStreamIsReplaced(t *testing.T) {
+	a, b := connected(t, overBoth)
+	a.send(t, b, "before")
+	b.until(t, "the first frame", func() bool { return len(b.frames(a)) == 1 })
+	for _, s := range b.host.Network().ConnsToPeer(a.host.ID())[0].GetStreams() {
+		if s.Protocol() == framesProtocol {
+			s.Reset()
+		}
+	}
+	a.until(t, "down and up", func() bool { return a.count("down", b.ID()) >= 1 && a.isUp(b.ID()) })
+	a.send(t, b, "after")
+	b.until(t, "the second frame", func() bool { return len(b.frames(a)) == 2 })
+}
+
+func TestRequest(t *testing.T) {
+	a, b := start(t, overBoth), start(t, overBoth)
+	b.HandleRequest("/test/echo/1", false, func(p workflow.PartnerID, req []byte) ([]byte, error) {
+		return fmt.Appendf(nil, "%s: %s", p, req), nil
+	})
+	b.HandleRequest("/test/fail/1", false, func(workflow.PartnerID, []byte) ([]byte, error) {
+		return nil, errors.New("no\x1b[31m" + strings.Repeat("!", 1000))
+	})
+	b.HandleRequest("/test/huge/1", false, func(workflow.PartnerID, []byte) ([]byte, error) {
+		return make([]byte, 2<<20), nil
+	})
+	got, err := a.Request(t.Context(), b.ID(), b.Addrs(), "/test/echo/1", []byte("hi"))
+	if err != nil || string(got) != string(a.ID())+": hi" {
+		t.Fatalf("echo: %q, %v", got, err)
+	}
+	if got, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", nil); err != nil || string(got) != string(a.ID())+": " {
+		t.Fatalf("an empty request: %q, %v", got, err)
+	}
+	var told *RequestError
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/fail/1", nil); !errors.As(err, &told) || !strings.HasPrefix(told.Text, "no?[31m!") || len(told.Text) != maxReason {
+		t.Fatalf("a failing handler: %v", err)
+	}
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/huge/1", nil); !errors.As(err, &told) || !strings.Contains(told.Text, "at most") {
+		t.Fatalf("an answer that is too long: %v", err)
+	}
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/none/1", nil); err == nil {
+		t.Fatal("an unknown protocol was answered")
+	}
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", make([]byte, 1<<20)); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Fatalf("a request that is too long: %v", err)
+	}
+	if _, err := a.Request(t.Context(), a.ID(), nil, "/test/echo/1", nil); !errors.Is(err, ErrNotConnected) {
+		t.Fatalf("a request to oneself: %v", err)
+	}
+}
+
+func TestRequestEndsWithItsContext(t *testing.T) {
+	a, b := start(t, overBoth), start(t, overBoth)
+	asked, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	b.HandleRequest("/test/slow/1", false, func(workflow.PartnerID, []byte) ([]byte, error) {
+		close(asked)
+		<-release
+		return nil, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := a.Request(ctx, b.ID(), b.Addrs(), "/test/slow/1", nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("request: %v, want Canceled", err)
+	}
+}
+
+// Somebody who was not admitted may ask only what is open to strangers.
+func TestStrangerMayJoin(t *testing.T) {
+	member := start(t, overBoth, refuses)
+	member.HandleRequest("/test/join/1", true, func(p workflow.PartnerID, req []byte) ([]byte, error) {
+		return append([]byte("welcome "), req...), nil
+	})
+	member.HandleRequest("/test/inside/1", false, func(workflow.PartnerID, []byte) ([]byte, error) {
+		return []byte("secret"), nil
+	})
+	stranger := start(t, overBoth)
+	for range 2 {
+		got, err := stranger.Request(t.Context(), member.ID(), member.Addrs(), "/test/join/1", []byte("me"))
+		if err != nil || string(got) != "welcome me" {
+			t.Fatalf("join: %q, %v", got, err)
+		}
+		if got, err := stranger.Request(t.Context(), member.ID(), member.Addrs(), "/test/inside/1", nil); err == nil {
+			t.Fatalf("a stranger was told %q", got)
+		}
+	}
+	if n := member.Counters().Refused[ReasonStranger]; n != 2 {
+		t.Fatalf("%d requests of strangers counted, want 2", n)
+	}
+}
+
+func TestRequestsAreLimited(t *testing.T) {
+	a, b := start(t, overBoth), start(t, overBoth, func(c *Config) { c.Limits.Requests = 2 })
+	var busy sync.WaitGroup
+	busy.Add(2)
+	release := make(chan struct{})
+	b.HandleRequest("/test/slow/1", false, func(workflow.PartnerID, []byte) ([]byte, error) {
+		busy.Done()
+		<-release
+		return []byte("done"), nil
+	})
+	results := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := a.Request(t.Context(), b.ID(), b.Addrs(), "/test/slow/1", nil)
+			results <- err
+		}()
+	}
+	busy.Wait()
+	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/slow/1", nil); err == nil {
+		t.Fatal("a third request was taken")
+	}
+	close(release)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := b.Counters().Refused[ReasonTooMany]; n != 1 {
+		t.Errorf("%d requests too many counted, want 1", n)
+	}
+}
+
+// Close tells the handler, then nothing more happens.
+func TestClose(t *testing.T) {
+	a, b := connected(t, overBoth)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a.count("down", b.ID()) != 1 {
+		t.Fatalf("events after Close: %v", a.all())
+	}
+	b.until(t, "a gone", func() bool { return b.count("down", a.ID()) == 1 })
+	if err := a.Send(b.ID(), []byte("x")); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("send: %v, want ErrNotConnected", err)
+	}
+	if err := a.Want(b.ID(), true); err != nil {
+		t.Errorf("want: %v", err)
+	}
+	if _, err := a.Request(t.Context(), b.ID(), b.Addrs(), "/x/1", nil); err == nil {
+		t.Error("a closed mesh asked")
+	}
+	if err := a.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}

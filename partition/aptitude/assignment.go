@@ -73,9 +73,12 @@ func (a *Assignment) String() string {
 	default:
 		fmt.Fprintf(&b, "%s: %s", a.Item, a.Resource)
 	}
+	if a.Threshold > 0 {
+		fmt.Fprintf(&b, ", threshold %.3g", a.Threshold)
+	}
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
-		fmt.Fprintf(&b, "\n  %s: %.3f = suitability %.2f × urgency %.2f × conformance %.2f × availability %.2f: %s",
+		fmt.Fprintf(&b, "\n  %s: %.3f = suitability %.3g × urgency %.3g × conformance %.3g × availability %.3g: %s",
 			c.Resource, c.AbsAlloc(), c.Suitability, c.Urgency, c.Conformance, c.Availability, c.Verdict)
 	}
 	return b.String()

@@ -8,10 +8,10 @@ const DefaultUrgency = 0.8
 
 // Factors are what the allocation metric is made of, each in [0, 1].
 type Factors struct {
-	Suitability  float64 `json:"suitability"`  // how apt the resource is for the task; 0: must never get it
-	Urgency      float64 `json:"urgency"`      // how pressing the item is now
-	Conformance  float64 `json:"conformance"`  // 1: no constraint is violated; 0: a hard one is
-	Availability float64 `json:"availability"` // how much of its time the resource has left
+	Suitability  float64 // how apt the resource is for the task; 0: must never get it
+	Urgency      float64 // how pressing the item is now
+	Conformance  float64 // 1: no constraint is violated; 0: a hard one is
+	Availability float64 // how much of its time the resource has left
 }
 
 // AbsAlloc is the allocation metric: the product of the four factors.

@@ -240,11 +240,15 @@ func (e *Election) pause(now Now) {
 	c.askAt = now.Boot + e.spread(e.head.Lease/pausePart)
 }
 
-// release tells the voters that their leases need not be waited for. Nothing
-// is done in the office any more.
+// release tells the voters, and of an office everybody, that its lease need
+// not be waited for. Nothing is done in the office any more.
 func (e *Election) release(now Now) {
 	o := e.candidacy.office
 	e.onRelease(e.self, o, now)
+	if e.candidacy.role == coordinator {
+		e.send("", Message{Release: &o})
+		return
+	}
 	e.toVoters(Message{Release: &o})
 }
 

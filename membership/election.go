@@ -108,7 +108,8 @@ type known struct {
 
 // NewElection starts the machine from what was persisted: the zero Ballot and
 // a nil lineage on a node that has never voted. A voter that starts waits for
-// a full lease before it votes, as it cannot know what it granted.
+// a full lease before it votes, as it cannot know what it granted. Call
+// [Election.Tick] at once.
 func NewElection(cfg ElectionConfig, ballot Ballot, lineage Lineage, now Now) (*Election, error) {
 	e := &Election{
 		cfg: cfg, self: IDOf(cfg.Key.Public().(ed25519.PublicKey)), ballot: ballot,
@@ -173,7 +174,7 @@ func (e *Election) Step(from workflow.PartnerID, m Message, now Now) (Ready, err
 	case m.Holding != nil:
 		e.onHolding(from, *m.Holding, now)
 	case m.WantClaim != nil:
-		e.onWantClaim(from)
+		e.onWantClaim(from, *m.WantClaim)
 	case m.Nominate != nil:
 		err = e.stand(now)
 	}
@@ -279,7 +280,7 @@ func (e *Election) takeOver(ln Lineage, now Now) {
 	if _, inForce := e.listOf(e.known.mandate.Office); !inForce {
 		e.known.mandate = Mandate{}
 	}
-	e.known.autoAt = 0
+	e.known.heard, e.known.autoAt = now.Awake-e.head.Lease, 0
 }
 
 // Coordinator returns the mandate of the coordinator as far as this node
@@ -352,25 +353,34 @@ func (e *Election) heardOfCoordinator(now Now) {
 	e.known.autoAt = 0
 }
 
-// onHolding hears that a coordinator is still there, and asks for the proof
-// if it has none.
+// onHolding hears that a coordinator is still there. It asks for the proof if
+// it has none, and tells one who is behind.
 func (e *Election) onHolding(from workflow.PartnerID, o Office, now Now) {
-	switch c := o.Compare(e.known.mandate.Office); {
-	case c > 0:
-		e.send(from, Message{WantClaim: &o})
-	case c == 0 && from == e.known.mandate.Holder:
-		e.heardOfCoordinator(now)
+	_, inForce := e.listOf(o)
+	c := o.Compare(e.known.mandate.Office)
+	switch {
+	case !inForce && o.Number < e.head.Number:
+		e.send(from, Message{Lists: &Lists{e.lineage}})
+	case !inForce || c > 0:
+		e.send(from, Message{WantClaim: &WantClaim{e.list}})
 	case c < 0:
-		m := e.known.mandate
-		e.send(from, Message{Claim: &m})
+		e.showClaim(from)
+	case from == e.known.mandate.Holder:
+		e.heardOfCoordinator(now)
 	}
 }
 
-// onWantClaim shows the highest claim known.
-func (e *Election) onWantClaim(from workflow.PartnerID) {
-	if e.known.mandate.Holder != "" {
-		m := e.known.mandate
-		e.send(from, Message{Claim: &m})
+// onWantClaim shows the highest claim known, and its electorate before it.
+func (e *Election) onWantClaim(from workflow.PartnerID, want WantClaim) {
+	if want.List != e.list && len(e.lineage) > 0 {
+		e.send(from, Message{Lists: &Lists{e.lineage}})
+	}
+	e.showClaim(from)
+}
+
+func (e *Election) showClaim(to workflow.PartnerID) {
+	if m := e.known.mandate; m.Holder != "" {
+		e.send(to, Message{Claim: &m})
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 var (
 	// ErrListFull tells that [MaxPartners] live partners are listed.
 	ErrListFull = errors.New("partner list is full")
+	// ErrReplaced tells that a record comes with a certificate older than one
+	// that the same partner has shown.
+	ErrReplaced = errors.New("certificate was replaced by a newer one")
 	// ErrLacking tells that a beat is about a record that is not known here:
 	// the caller pulls by [List.Digest].
 	ErrLacking = errors.New("record not known")
@@ -114,7 +117,7 @@ func (l *List) apply(r Record, now Now) ([]Event, error) {
 	l.notice(now)
 	old := l.partners[r.Partner]
 	if old != nil && old.State != Evicted && r.compare(old.Record) <= 0 {
-		return nil, nil
+		return nil, stale(r, old.Record)
 	}
 	if err := l.verify(r, old, now.Wall); err != nil {
 		return nil, err
@@ -127,6 +130,14 @@ func (l *List) apply(r Record, now Now) ([]Event, error) {
 		return joined(r), nil
 	}
 	return l.replace(old, r, now), nil
+}
+
+// stale tells why r does not replace old: nil if it is merely not newer.
+func stale(r, old Record) error {
+	if r.Version.Compare(old.Version) <= 0 {
+		return nil
+	}
+	return fmt.Errorf("record %s of %s: its %w, valid from %s: fetch that from any partner", r.Version, r.Partner, ErrReplaced, old.Chain.Leaf().NotBefore)
 }
 
 // verify checks the signature, the limits and the chain, of a chain that was

@@ -19,8 +19,8 @@ type Message struct {
 	Consented *Consented `cbor:"6,keyasint,omitempty"`
 	Lists     *Lists     `cbor:"7,keyasint,omitempty"`
 	Claim     *Mandate   `cbor:"8,keyasint,omitempty"`
-	Holding   *Office    `cbor:"9,keyasint,omitempty"`  // the sender still holds the office
-	WantClaim *Office    `cbor:"10,keyasint,omitempty"` // show the claim to it
+	Holding   *Office    `cbor:"9,keyasint,omitempty"` // the sender still holds the office
+	WantClaim *WantClaim `cbor:"10,keyasint,omitempty"`
 	Nominate  *Nominate  `cbor:"11,keyasint,omitempty"`
 }
 
@@ -62,6 +62,12 @@ type Consented struct {
 // Lists makes an electorate known.
 type Lists struct {
 	Lineage Lineage `cbor:"1,keyasint"`
+}
+
+// WantClaim asks to be shown the highest claim, and the electorate that it
+// belongs to if that is not List, the asker's own.
+type WantClaim struct {
+	List ListHash `cbor:"1,keyasint"`
 }
 
 // Nominate asks its receiver to stand for election.
@@ -108,4 +114,24 @@ func DecodeMessage(b []byte) (Message, error) {
 type Envelope struct {
 	To      workflow.PartnerID
 	Message Message
+}
+
+// EncodeBallot writes b for DecodeBallot.
+func EncodeBallot(b Ballot) []byte { return encode(b) }
+
+// DecodeBallot reads a stored ballot.
+func DecodeBallot(b []byte) (Ballot, error) {
+	var ballot Ballot
+	err := decode("stored ballot", b, maxMessage, &ballot)
+	return ballot, err
+}
+
+// EncodeLineage writes ln for DecodeLineage.
+func EncodeLineage(ln Lineage) []byte { return encode(ln) }
+
+// DecodeLineage reads a lineage; [Lineage.Verify] judges it.
+func DecodeLineage(b []byte) (Lineage, error) {
+	var ln Lineage
+	err := decode("lineage of electorates", b, maxMessage, &ln)
+	return ln, err
 }

@@ -125,6 +125,8 @@ func (l *List) Restore(s Stored, now Now) {
 		it.State = Left
 	case s.Expired:
 		it.State = Expired
+	case s.Record.Partner == l.self:
+		it.State = Active
 	}
 	l.partners[s.Record.Partner] = it
 }

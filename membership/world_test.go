@@ -104,7 +104,7 @@ func (w *world) now(i int) Now {
 }
 
 func (w *world) log(format string, args ...any) {
-	w.trace = append(w.trace, fmt.Sprintf("%8s  ", w.real)+fmt.Sprintf(format, args...))
+	w.trace = append(w.trace, fmt.Sprintf("%8s  ", w.real.Round(time.Millisecond))+fmt.Sprintf(format, args...))
 }
 
 // start starts node i from its disk.
@@ -119,7 +119,7 @@ func (w *world) start(i int) {
 	if err != nil {
 		panic(err)
 	}
-	m.election, m.wake = e, w.real
+	m.election, m.wake = e, w.real+1
 	w.spoil(i)
 }
 
@@ -167,7 +167,11 @@ func (w *world) do(i int, r Ready, err error) {
 		w.post(i, env)
 	}
 	for _, ev := range r.Events {
-		w.log("%s: %s %s %s", m.name, ev.Kind, ev.Office, ev.Reason)
+		what := ev.Reason
+		if ev.Office != (Office{}) {
+			what = strings.TrimSuffix(ev.Office.String()+": "+what, ": ")
+		}
+		w.log("%s %s: %s", m.name, ev.Kind, what)
 		if ev.Kind == BecameCoordinator {
 			w.took(i, ev.Office)
 		}

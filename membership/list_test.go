@@ -1,0 +1,386 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// at is a moment so many seconds after the test began.
+func at(seconds int) Now {
+	d := time.Duration(seconds) * time.Second
+	return Now{Awake: d, Boot: d, Wall: noon.Add(d)}
+}
+
+// record is name's record boot.seq, with a connection time of 15 s.
+func (tm team) record(t testing.TB, name string, boot, seq uint64, change ...func(*Record)) Record {
+	t.Helper()
+	r := Record{
+		Partner: idOf(name), Version: Version{boot, seq}, Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
+		ConnectionTime: 15 * time.Second, Chain: tm.member(t, tm.davi, name),
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r.Sign(keyOf(name))
+}
+
+// beat confirms record base of boot.
+func beatOf(name string, boot, seq, base uint64) Beat {
+	return Beat{Partner: idOf(name), Version: Version{boot, seq}, Base: base, Load: 500}.Sign(keyOf(name))
+}
+
+// The scenario files tell stories about the partner list, in seconds of the
+// observer's awake time. See testdata/list.txt for the words.
+func TestListScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/list", func(t *testing.T, path string) {
+		s := listStory{team: newTeam(t)}
+		s.restart()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.step(t, d) })
+	})
+}
+
+// listStory is the list of partner "me" as a scenario drives it.
+type listStory struct {
+	team
+	list  *List
+	now   Now
+	named []string
+}
+
+// restart begins with an empty list.
+func (s *listStory) restart() { s.list = NewList(s.mesh, idOf("me"), s.known) }
+
+func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
+	var sec int
+	if d.MaybeScanArgs(t, "at", &sec) {
+		s.now = at(sec)
+	}
+	switch d.Cmd {
+	case "record":
+		return s.record(t, d)
+	case "beat":
+		var name string
+		var v Version
+		var base uint64
+		s.scan(t, d, &name, &v)
+		d.ScanArgs(t, "base", &base)
+		events, err := s.list.Beat(beatOf(name, v.Boot, v.Seq, base), s.now)
+		return s.told(events, err)
+	case "hint":
+		var name, what string
+		d.ScanArgs(t, "of", &name)
+		d.ScanArgs(t, "is", &what)
+		return s.told(s.list.Hint(idOf(name), what == "reachable", s.now), nil)
+	case "tick":
+		events, next, ok := s.list.Tick(s.now)
+		if !ok {
+			return s.told(events, nil) + "nothing to wait for\n"
+		}
+		return s.told(events, nil) + fmt.Sprintf("next at %s\n", next)
+	case "gap":
+		s.list.Gap(s.now)
+		return "ok\n"
+	case "evict":
+		var name string
+		d.ScanArgs(t, "of", &name)
+		s.evict(t, s.ana, name, Serial{}, s.chains()...)
+		return s.told(s.list.Review(), nil)
+	case "restart":
+		return s.reload(t)
+	case "list":
+		return s.show()
+	default:
+		return "unknown command " + d.Cmd
+	}
+}
+
+// scan reads of=name and v=boot.seq.
+func (s *listStory) scan(t *testing.T, d *datadriven.TestData, name *string, v *Version) {
+	var text string
+	d.ScanArgs(t, "of", name)
+	d.ScanArgs(t, "v", &text)
+	if _, err := fmt.Sscanf(text, "%d.%d", &v.Boot, &v.Seq); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record applies, or publishes if it is of "me", a record.
+func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
+	var name, address string
+	var v Version
+	s.scan(t, d, &name, &v)
+	r := s.team.record(t, name, v.Boot, v.Seq, func(r *Record) {
+		r.Left = d.HasArg("left")
+		if d.MaybeScanArgs(t, "address", &address) {
+			r.Addresses = []string{address}
+		}
+		if d.HasArg("forged") {
+			r.Chain[0].Roles = roles("commander")
+		}
+		if d.HasArg("renewed") {
+			r.Chain = s.issue(t, s.davi, Certificate{Partner: r.Partner, Name: name, Roles: roles("crew", "pilot"), Serial: serial("new"), NotBefore: WallOf(noon) + 1})
+		}
+	})
+	if name == "me" && !d.HasArg("foreign") {
+		return s.told(s.list.Publish(r, s.now))
+	}
+	return s.told(s.list.Apply(r, s.now))
+}
+
+// reload goes through the store, as a restart does.
+func (s *listStory) reload(t *testing.T) string {
+	stored := s.list.Snapshot()
+	s.restart()
+	for _, one := range stored {
+		back, err := DecodeStored(EncodeStored(one))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.list.Restore(back, s.now)
+	}
+	return s.show()
+}
+
+func (s *listStory) chains() []Chain {
+	var out []Chain
+	for _, p := range s.list.Partners() {
+		out = append(out, p.Record.Chain)
+	}
+	return out
+}
+
+// told writes events with names instead of IDs.
+func (s *listStory) told(events []Event, err error) string {
+	var b strings.Builder
+	for _, ev := range events {
+		fmt.Fprintf(&b, "%s %s", s.list.Label(ev.Partner), ev.Kind)
+		if ev.Kind == Outrun {
+			fmt.Fprintf(&b, " by %s", ev.Version)
+		}
+		b.WriteByte('\n')
+	}
+	if err != nil {
+		for _, name := range []string{"ana", "bia", "caio", "davi", "me"} {
+			err = errors.New(strings.ReplaceAll(err.Error(), string(idOf(name)), name))
+		}
+		fmt.Fprintf(&b, "refused: %v\n", err)
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}
+
+// show writes the list, a partner a line.
+func (s *listStory) show() string {
+	var b strings.Builder
+	for _, p := range s.list.Partners() {
+		fmt.Fprintf(&b, "%s %s %s %v %v load %d, validated %s\n", p.Record.Name(), p.State, p.Record.Version, p.Record.Roles(),
+			p.Record.Addresses, p.Load, p.Validated.Time().Format(time.TimeOnly))
+	}
+	return b.String()
+}
+
+// Which record is kept, and who is in, does not depend on the order in which
+// records arrive, nor on repetitions.
+func TestListIsIndependentOfOrder(t *testing.T) {
+	tm := newTeam(t)
+	var records []Record
+	for _, name := range []string{"bia", "caio"} {
+		renewed := tm.issue(t, tm.davi, Certificate{Partner: idOf(name), Name: name, Serial: serial("new"), NotBefore: WallOf(noon) + 1})
+		for boot := uint64(1); boot <= 2; boot++ {
+			for seq := uint64(1); seq <= 2; seq++ {
+				for twin := range 2 {
+					records = append(records, tm.record(t, name, boot, seq, func(r *Record) {
+						r.Load = PerMille(twin)
+						r.Left = seq == 2 && boot == 2 && name == "caio"
+						if boot == 1 && seq == 2 {
+							r.Chain = renewed
+						}
+					}))
+				}
+			}
+		}
+	}
+	fold := func(order []Record) []Record {
+		l := NewList(tm.mesh, idOf("me"), tm.known)
+		for _, r := range order {
+			if _, err := l.Apply(r, at(1)); err != nil && !errors.Is(err, ErrReplaced) {
+				t.Fatal(err)
+			}
+		}
+		var out []Record
+		for _, p := range l.Partners() {
+			out = append(out, p.Record)
+		}
+		return out
+	}
+	want := fold(records)
+	rapid.Check(t, func(t *rapid.T) {
+		order := rapid.Permutation(records).Draw(t, "order")
+		order = append(order, rapid.SliceOfN(rapid.SampledFrom(records), 0, 5).Draw(t, "again")...)
+		if diff := cmp.Diff(want, fold(order)); diff != "" {
+			t.Fatalf("another order gives another list: %s", diff)
+		}
+	})
+}
+
+// Whatever two nodes have heard of, one exchange each way makes them equal.
+func TestDigestsFindTheDifference(t *testing.T) {
+	tm := newTeam(t)
+	names := []string{"bia", "caio", "gil"}
+	records, beats := map[string][]Record{}, map[string][]Beat{}
+	for _, name := range names {
+		for base := uint64(1); base <= 5; base += 2 {
+			records[name] = append(records[name], tm.record(t, name, 1, base))
+			beats[name] = append(beats[name], beatOf(name, 1, base+1, base))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var lists [2]*List
+		for i := range lists {
+			lists[i] = NewList(tm.mesh, idOf(fmt.Sprint("node", i)), tm.known)
+			for _, name := range names {
+				for k := range rapid.IntRange(0, 3).Draw(t, "records") {
+					mustApply(t, lists[i], records[name][k:k+1], nil)
+					if rapid.Bool().Draw(t, "beat") {
+						mustApply(t, lists[i], nil, beats[name][k:k+1])
+					}
+				}
+			}
+		}
+		for i, l := range lists {
+			digest, err := DecodeDigest(EncodeDigest(lists[1-i].Digest()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, b := l.Newer(digest)
+			mustApply(t, lists[1-i], r, b)
+		}
+		if diff := cmp.Diff(lists[0].Digest(), lists[1].Digest()); diff != "" {
+			t.Fatalf("the lists differ: %s", diff)
+		}
+		if r, b := lists[0].Newer(lists[1].Digest()); len(r)+len(b) > 0 {
+			t.Fatalf("equal lists still send %d records and %d beats", len(r), len(b))
+		}
+	})
+}
+
+func mustApply(t *rapid.T, l *List, records []Record, beats []Beat) {
+	for _, r := range records {
+		if _, err := l.Apply(r, at(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range beats {
+		if _, err := l.Beat(b, at(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRecordIsRefused(t *testing.T) {
+	tm := newTeam(t)
+	tooMany := make([]string, MaxAddresses+1)
+	for i := range tooMany {
+		tooMany[i] = "/ip4/10.0.0.1/tcp/1"
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*Record)
+		what   string
+	}{
+		{"addresses", func(r *Record) { r.Addresses = tooMany }, "17 addresses: at most 16"},
+		{"address", func(r *Record) { r.Addresses = []string{strings.Repeat("x", MaxAddress+1)} }, "of 257 bytes: want 1 to 256"},
+		{"capabilities", func(r *Record) { r.Capabilities = make([]workflow.Capability, MaxItems+1) }, "129 capabilities: at most 128"},
+		{"size", func(r *Record) {
+			r.Capabilities = []workflow.Capability{workflow.Capability(strings.Repeat("x", MaxRecord))}
+		}, "at most 16384"},
+		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond }, "connection time 1ms: want 1s to 168h"},
+		{"another's certificate", func(r *Record) { r.Chain = tm.member(t, tm.davi, "caio") }, "with the certificate of"},
+		{"no certificate", func(r *Record) { r.Chain = nil }, "with the certificate of"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := NewList(tm.mesh, idOf("me"), tm.known)
+			_, err := l.Apply(tm.record(t, "bia", 1, 1, c.change), at(1))
+			if err == nil || !strings.Contains(err.Error(), c.what) || len(l.Partners()) > 0 {
+				t.Errorf("error %v, want %q", err, c.what)
+			}
+		})
+	}
+	forged := tm.record(t, "bia", 1, 1)
+	forged.Load = 7
+	_, err := NewList(tm.mesh, idOf("me"), tm.known).Apply(forged, at(1))
+	refused(t, err, ErrForged, "record")
+}
+
+func TestFullListForgetsWhoIsGoneLongest(t *testing.T) {
+	tm := newTeam(t)
+	l := NewList(tm.mesh, idOf("me"), tm.known)
+	for i := range MaxPartners {
+		name := fmt.Sprint("p", i)
+		l.Restore(Stored{Record: tm.record(t, name, 1, 1), Validated: Wall(i)}, at(0))
+	}
+	_, err := l.Apply(tm.record(t, "bia", 1, 1), at(1))
+	refused(t, err, ErrListFull, "1024 partners, and none is gone")
+	for _, i := range []int{7, 5, 9} {
+		if _, err := l.Apply(tm.record(t, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Left = true }), at(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Apply(tm.record(t, "bia", 1, 1), at(10)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.Get(idOf("p5")); ok {
+		t.Error("p5, gone longest, is still there")
+	}
+	if _, ok := l.Get(idOf("p7")); !ok || len(l.Partners()) != MaxPartners {
+		t.Error("more than one was forgotten")
+	}
+}
+
+func TestNames(t *testing.T) {
+	tm := newTeam(t)
+	l := NewList(tm.mesh, idOf("me"), tm.known)
+	twin := func(r *Record) {
+		r.Chain = tm.issue(t, tm.ana, Certificate{Partner: r.Partner, Name: "bia", Serial: serial("twin")})
+	}
+	for name, change := range map[string]func(*Record){"bia": func(*Record) {}, "caio": func(*Record) {}, "eve": twin} {
+		if _, err := l.Apply(tm.record(t, name, 1, 1, change), at(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short := shortID(idOf("bia"))
+	for text, want := range map[string]workflow.PartnerID{
+		"caio": idOf("caio"), string(idOf("bia")): idOf("bia"), short: idOf("bia"), commonID + short: idOf("bia"),
+	} {
+		if got, err := l.Resolve(text); err != nil || got != want {
+			t.Errorf("Resolve(%q) = %s, %v, want %s", text, got, err, want)
+		}
+	}
+	_, err := l.Resolve("bia")
+	refused(t, err, ErrAmbiguous, short)
+	_, err = l.Resolve("nobody")
+	refused(t, err, ErrNoPartner, `"nobody"`)
+	if got, want := l.Label(idOf("bia")), "bia ("+short+")"; got != want {
+		t.Errorf("Label = %q, want %q", got, want)
+	}
+	if got := l.Label(idOf("caio")); got != "caio" {
+		t.Errorf("Label = %q, want caio", got)
+	}
+	if _, err := l.Apply(tm.record(t, "eve", 1, 2, twin, func(r *Record) { r.Left = true }), at(2)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {
+		t.Errorf("Resolve(bia) = %s, %v, although the other bia left", got, err)
+	}
+}

@@ -69,7 +69,8 @@ func (m *Machine) Snapshot() Snapshot {
 	for _, g := range s.genesis.Assign {
 		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition)})
 	}
-	for _, t := range s.def.Tasks {
+	for _, name := range s.def.TopoOrder() {
+		t := s.def.Task(name)
 		if t.ContingencyOnly {
 			out.Tasks = append(out.Tasks, s.contingencyView(t))
 		} else {

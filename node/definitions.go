@@ -95,7 +95,13 @@ func (d *definitions) keep(canonical []byte) (*definition, error) {
 }
 
 // add lists a definition; again, if it was removed.
+// It is kept as its canonical form says, so that every node has the tasks in
+// the same order.
 func (d *definitions) add(def *workflow.Definition) (*definition, error) {
+	def, err := parseCanonical(def.Canonical())
+	if err != nil {
+		return nil, err
+	}
 	stamp := wire.DefinitionStamp{Hash: def.Hash(), Edit: 1}
 	old := d.get(def.Hash())
 	if old != nil {

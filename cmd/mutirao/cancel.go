@@ -23,8 +23,7 @@ started. Partners that cannot be reached now learn of it when they can.`,
 			if err := node.Cancel(ctx, args[0], reason); err != nil {
 				return err
 			}
-			u.note("%s is cancelled", args[0])
-			return nil
+			return u.done(map[string]string{"id": args[0], "state": "cancelled"}, "%s is cancelled", args[0])
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")

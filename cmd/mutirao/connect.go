@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,17 +27,23 @@ func ask(fn asking) func(*cobra.Command, []string) error {
 	}
 }
 
-// lookAgain bounds how long a change can stay unseen when an event was lost.
-const lookAgain = 2 * time.Second
+const (
+	// lookAgain bounds how long a change can stay unseen when an event was lost.
+	lookAgain = 2 * time.Second
+	// patience is how long a node may be away, e.g. to be started anew, while a
+	// command follows something.
+	patience = 20 * time.Second
+)
 
 // follow calls look now and whenever something has changed, until look is
-// done, fails, or ctx ends; the end of ctx is no error.
+// done, fails, or ctx ends; the end of ctx is no error. A node that goes away
+// meanwhile is waited for.
 func follow(ctx context.Context, node api.Service, look func() (done bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed, broken := make(chan struct{}, 1), make(chan error, 1)
-	go func() {
-		broken <- node.Watch(ctx, func(api.Event) error {
+	changed := make(chan struct{}, 1)
+	go func() { // events only make it look sooner: without them it looks at every tick
+		_ = node.Watch(ctx, func(api.Event) error {
 			select {
 			case changed <- struct{}{}:
 			default:
@@ -46,23 +53,29 @@ func follow(ctx context.Context, node api.Service, look func() (done bool, err e
 	}()
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
+	var seen time.Time // when the node last answered
 	for {
-		if done, err := look(); done || err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		done, err := look()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case done && err == nil:
+			return nil
+		case err == nil:
+			seen = time.Now()
+		case !isAway(err) || time.Since(seen) > patience:
 			return err
 		}
 		select {
 		case <-changed:
 		case <-tick.C:
-		case err := <-broken:
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+func isAway(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && e.Code == api.NoNode
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -28,12 +29,17 @@ func newDiagramCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = u.out.Write(picture)
-			return err
+			return u.writePicture(format, picture)
 		}),
 	}
 	addPictureFlag(cmd, &format)
 	return cmd
+}
+
+// writePicture prints a drawing as it is, or inside a document.
+func (u *ui) writePicture(format string, picture []byte) error {
+	doc := map[string]string{"format": format, "diagram": string(picture)}
+	return u.result(doc, func(w io.Writer) { _, _ = w.Write(picture) }) // a buffer takes everything
 }
 
 func addPictureFlag(cmd *cobra.Command, format *string) {

@@ -23,6 +23,9 @@ func newInstancesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(list) == 0 && !all {
+				u.note("nothing runs; --all shows what has ended")
+			}
 			return u.result(list, func(w io.Writer) { u.writeInstances(w, list) })
 		}),
 	}

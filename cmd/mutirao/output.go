@@ -85,6 +85,16 @@ func (u *ui) result(v any, text func(io.Writer)) error {
 	return err
 }
 
+// done prints what was done where there is no other result: a sentence on
+// stderr for people, a document for programs.
+func (u *ui) done(v any, format string, args ...any) error {
+	if u.format == "text" {
+		u.note(format, args...)
+		return nil
+	}
+	return u.result(v, nil)
+}
+
 // render gives one document; as part of a stream it is one line of JSON, or
 // begins a new YAML document.
 func (u *ui) render(v any, text func(io.Writer), alone bool) ([]byte, error) {

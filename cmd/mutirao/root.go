@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func commands() map[string][]*cobra.Command {
 			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
 			newDiagramCommand(), newCancelCommand(), newTaskCommand(),
 		},
-		programGroup: {newCompletionCommand(), newVersionCommand()},
+		programGroup: {newDemoCommand(), newCompletionCommand(), newVersionCommand()},
 	}
 }
 
@@ -96,7 +97,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	began := false
+	check := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		began = true
+		return check(cmd, args)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
+	var shown *api.Error
+	if err != nil && !began && !errors.As(err, &shown) {
+		err = usagef("%v", err) // what goes wrong before a command begins is how it was used
+	}
 	return report(stderr, cmd, err)
 }
 

@@ -60,10 +60,9 @@ func finish(ctx context.Context, u *ui, node api.Service, r api.FinishRequest) e
 	if err := node.FinishTask(ctx, r); err != nil {
 		return err
 	}
-	done := "completed"
+	state := "completed"
 	if r.Failed {
-		done = "failed"
+		state = "failed"
 	}
-	u.note("task %s of %s is %s", r.Task, r.ID, done)
-	return nil
+	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s is %s", r.Task, r.ID, state)
 }

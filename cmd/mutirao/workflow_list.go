@@ -24,6 +24,9 @@ func newWorkflowListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(list) == 0 {
+				u.note("none yet; add one: mutirao workflow add FILE")
+			}
 			return u.result(list, func(w io.Writer) { u.writeWorkflows(w, list) })
 		}),
 	}

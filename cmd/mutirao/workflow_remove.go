@@ -23,8 +23,7 @@ Instances that run keep theirs. NAME@3 takes off one version.`,
 			if err := node.RemoveWorkflow(ctx, args[0]); err != nil {
 				return err
 			}
-			u.note("%s was removed", args[0])
-			return nil
+			return u.done(map[string]string{"removed": args[0]}, "%s was removed", args[0])
 		}),
 	}
 }

@@ -16,20 +16,36 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Client is the Service of a node in another process.
+// Client is the Service of a node in another process. It outlives a restart of
+// the node, which changes address and token.
 type Client struct {
-	dir    string
-	access Access
-	base   string
-	http   *http.Client
-	pause  time.Duration // before the first reconnection of a watch
-	give   time.Duration // after which a watch no longer waits for the node's return
+	dir   string
+	pause time.Duration // before the first reconnection of a watch
+	give  time.Duration // after which a watch no longer waits for the node's return
+
+	mu   sync.Mutex // guards conn
+	conn *connection
 }
 
 var _ Service = (*Client)(nil)
+
+// URL is where a browser finds the node.
+func (c *Client) URL() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn.access.URL
+}
+
+// connection is a way to one run of the node.
+type connection struct {
+	access Access
+	base   string
+	http   *http.Client
+}
 
 // maxReply is the greatest reply that a client reads, in bytes.
 const maxReply = 256 << 20
@@ -42,19 +58,41 @@ func Dial(dir string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Client{dir: dir, pause: 200 * time.Millisecond, give: 15 * time.Second, conn: a.connect()}, nil
+}
+
+// Access tells where the node is and with which token it is called.
+func (c *Client) Access() Access { return c.connection().access }
+
+func (c *Client) connection() *connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn
+}
+
+// renew looks whether the node has started anew since old.
+func (c *Client) renew(old *connection) (*connection, bool) {
+	a, err := readAccess(c.dir)
+	if err != nil || a == old.access {
+		return nil, false
+	}
+	old.http.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = a.connect()
+	return c.conn, true
+}
+
+func (a Access) connect() *connection {
 	base := a.URL
 	if base == "" {
 		base = "http://localhost"
 	}
-	transport := &http.Transport{DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute}
-	return &Client{dir: dir, access: a, base: base, pause: 200 * time.Millisecond, give: 15 * time.Second, http: &http.Client{
-		Transport:     transport,
+	return &connection{access: a, base: base, http: &http.Client{
+		Transport:     &http.Transport{DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}}
 }
-
-// Access tells where the node is and with which token it is called.
-func (c *Client) Access() Access { return c.access }
 
 func (a Access) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 5 * time.Second}
@@ -106,18 +144,31 @@ func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, bo
 	return reply, nil
 }
 
-// do sends a request and returns the reply of a success.
+// do sends a request and returns the reply of a success. A request that the
+// node has not seen, because it has started anew elsewhere, is sent there.
 func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
 	for _, p := range params {
 		if slices.Contains([]string{"", ".", ".."}, p) { // would change the path
 			return nil, Errorf(NotFound, "there is no %q", p)
 		}
 	}
-	req, err := c.request(ctx, rt, query, body, params...)
+	conn := c.connection()
+	resp, err := c.send(ctx, conn, rt, query, body, params...)
+	var shown *Error
+	if errors.As(err, &shown) && (shown.Code == NoNode || shown.Code == NotAllowed) {
+		if conn, ok := c.renew(conn); ok {
+			return c.send(ctx, conn, rt, query, body, params...)
+		}
+	}
+	return resp, err
+}
+
+func (c *Client) send(ctx context.Context, conn *connection, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
+	req, err := conn.request(ctx, rt, query, body, params...)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(req)
+	resp, err := conn.http.Do(req)
 	if err != nil {
 		return nil, c.lost(ctx, err)
 	}
@@ -128,12 +179,12 @@ func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, 
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, MaxBody)) // half a message is still one
 	shown := &Error{}
 	if err := json.Unmarshal(b, shown); err != nil || shown.Code == "" {
-		return nil, Errorf(Failed, "%s answered %s: is it a node?", c.access.Address, resp.Status)
+		return nil, Errorf(Failed, "%s answered %s: is it a node?", conn.access.Address, resp.Status)
 	}
 	return nil, shown
 }
 
-func (c *Client) request(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Request, error) {
+func (conn *connection) request(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Request, error) {
 	kind, content := "application/json", []byte(nil)
 	switch body := body.(type) {
 	case nil:
@@ -146,7 +197,7 @@ func (c *Client) request(ctx context.Context, rt *route, query url.Values, body 
 			return nil, Errorf(Invalid, "the request cannot be written as JSON: %v", err)
 		}
 	}
-	target := c.base + rt.at(params...)
+	target := conn.base + rt.at(params...)
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
@@ -154,7 +205,7 @@ func (c *Client) request(ctx context.Context, rt *route, query url.Values, body 
 	if err != nil {
 		return nil, Errorf(Failed, "call the node: %v", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+c.access.Token)
+	req.Header.Set("Authorization", "Bearer "+conn.access.Token)
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}

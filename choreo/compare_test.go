@@ -1,0 +1,60 @@
+package choreo
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// firstDifference tells where two fingerprints differ; "" nowhere.
+func firstDifference(a, b []byte) string {
+	if bytes.Equal(a, b) {
+		return ""
+	}
+	la, lb := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(la), len(lb)) {
+		if !bytes.Equal(la[i], lb[i]) {
+			return fmt.Sprintf("line %d:\n\t%s\n\t%s", i+1, la[i], lb[i])
+		}
+	}
+	return fmt.Sprintf("%d lines and %d lines", len(la), len(lb))
+}
+
+// open makes a machine of its own for a set of facts, the genesis first, as an
+// observer that is called ids has it.
+func (w *mesh) open(id string, genesis Stored) *Machine {
+	w.t.Helper()
+	g := w.decode([]Stored{genesis})
+	m, err := Open(Self{Partner: workflow.PartnerID(id), Incarnation: Incarnation{9}}, w.def, w.plan, g[0])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// scratch folds the facts of a machine anew, all at once.
+func (w *mesh) scratch(m *Machine) *Machine {
+	w.t.Helper()
+	var facts []Received
+	for _, e := range m.log.order {
+		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+	}
+	n, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}}, w.def, w.plan, facts[0])
+	if err == nil {
+		err = n.Load(facts[1:], false)
+	}
+	if err != nil {
+		w.t.Fatalf("facts that were folded one by one cannot be loaded: %v", err)
+	}
+	return n
+}
+
+// mustMatch fails the test where two machines' states differ.
+func mustMatch(t testing.TB, what string, a, b *Machine) {
+	t.Helper()
+	if d := firstDifference(a.Fingerprint(), b.Fingerprint()); d != "" {
+		t.Fatalf("%s: states differ, %s", what, d)
+	}
+}

@@ -1,0 +1,443 @@
+package choreo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// mesh is a few nodes with one instance, in one goroutine: a driver for each
+// machine that acts in the order of Ready, disks that keep what was persisted,
+// and mail that is under way until somebody delivers it.
+type mesh struct {
+	t      testing.TB
+	def    *workflow.Definition
+	plan   *partition.Plan
+	nodes  map[workflow.PartnerID]*node
+	mail   []letter
+	now    time.Duration
+	limit  int                                      // bytes of facts in a letter
+	gone   map[workflow.PartnerID]bool              // what the partner list says
+	takers map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
+	// sent sees every letter with facts.
+	sent func(l letter, b *Bundle)
+	// idle machines are not asked to decide: see pause.
+	paused map[workflow.PartnerID]bool
+}
+
+// node is one partner's device.
+type node struct {
+	id      workflow.PartnerID
+	inc     Incarnation
+	m       *Machine
+	disk    []Stored
+	waits   []Wait
+	jobs    map[AttemptID]Job
+	wake    time.Duration
+	aheads  int // how often a peer turned out to be ahead of us on our own chain
+	stopped []AttemptID
+	errs    []error // of Receive
+}
+
+// letter is a frame on its way.
+type letter struct {
+	from, to workflow.PartnerID
+	facts    []Stored // their places are not sent
+	heads    *headsLetter
+}
+
+type headsLetter struct {
+	inc   Incarnation
+	heads []Head
+	mode  byte
+}
+
+// The modes of heads, as in node/wire.
+const (
+	modeAck byte = iota
+	modeAsk
+	modeAnswer
+)
+
+func newMesh(t testing.TB, def *workflow.Definition) *mesh {
+	return &mesh{
+		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
+		gone: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{},
+	}
+}
+
+// parse reads a definition that the test wrote and that must be right.
+func parse(t testing.TB, src string) *workflow.Definition {
+	t.Helper()
+	def, err := workflow.Parse("test.yaml", []byte(src))
+	if err != nil {
+		t.Fatalf("definition: %v\n%s", err, src)
+	}
+	return def
+}
+
+// node returns a partner's device, new on first mention.
+func (w *mesh) node(id workflow.PartnerID) *node {
+	n := w.nodes[id]
+	if n == nil {
+		n = &node{id: id, inc: Incarnation{1}, jobs: map[AttemptID]Job{}}
+		w.nodes[id] = n
+	}
+	return n
+}
+
+// names are the partners, sorted.
+func (w *mesh) names() []workflow.PartnerID { return slices.Sorted(maps.Keys(w.nodes)) }
+
+func (w *mesh) moment() Moment {
+	return Moment{Boot: w.now, Wall: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC).Add(w.now)}
+}
+
+// Gone says what the partner list says (Partners).
+func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
+
+// Choose finds who takes tasks (Partners): whom the test named, else the first
+// living partner other than not, else not.
+func (w *mesh) Choose(_ *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
+	if p, ok := w.takers[tasks[0]]; ok {
+		return p, p != ""
+	}
+	for _, p := range append(slices.DeleteFunc(w.names(), func(p workflow.PartnerID) bool { return p == not }), not) {
+		if w.nodes[p] != nil && !w.gone[p] {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// genesis is an instance of the mesh's definition.
+func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID, succession ...workflow.PartnerID) *Genesis {
+	g := &Genesis{Definition: w.def.Hash(), Succession: succession, Coordination: workflow.Choreography}
+	for _, p := range w.plan.Partitions() {
+		g.Assign = append(g.Assign, Placement{Partition: p.Name, Partner: at[p.Name]})
+	}
+	return g
+}
+
+// start creates the instance at a partner.
+func (w *mesh) start(at workflow.PartnerID, g *Genesis) error {
+	n := w.node(at)
+	m, err := Create(Self{Partner: at, Incarnation: n.inc}, w.def, w.plan, g, w.moment())
+	if err != nil {
+		return err
+	}
+	n.m = m
+	for _, p := range g.Succession {
+		w.node(p)
+	}
+	w.step(n)
+	return nil
+}
+
+// step is a driver's round: decide, persist, tell, stop, start.
+func (w *mesh) step(n *node) {
+	if n.m == nil || w.paused[n.id] {
+		return
+	}
+	r := n.m.Decide(w.moment(), w)
+	n.persist(w.t, r)
+	for _, p := range r.Tell {
+		w.send(n, p)
+	}
+	for _, id := range r.Stop {
+		delete(n.jobs, id)
+		n.stopped = append(n.stopped, id)
+	}
+	for _, j := range r.Start {
+		if _, runs := n.jobs[j.Attempt]; runs {
+			w.t.Errorf("%s starts %s while it runs already", n.id, j.Attempt)
+		}
+		n.jobs[j.Attempt] = j
+	}
+	n.wake = r.Wake
+}
+
+// persist appends to the disk: places must follow each other.
+func (n *node) persist(t testing.TB, r Ready) {
+	for _, s := range r.Persist {
+		if s.Place != len(n.disk) {
+			t.Errorf("%s persists place %d of %d", n.id, s.Place, len(n.disk))
+		}
+		n.disk = append(n.disk, s)
+	}
+	if r.Waits != nil {
+		n.waits = *r.Waits
+	}
+}
+
+// send sends a peer what it lacks.
+func (w *mesh) send(n *node, p workflow.PartnerID) {
+	for {
+		b := n.m.Outgoing(p, w.limit)
+		if b == nil {
+			return
+		}
+		l := letter{from: n.id, to: p}
+		for _, o := range b.Facts {
+			if o.Mine {
+				o.Attest(&Attestation{Sig: make([]byte, 64)})
+			}
+			l.facts = append(l.facts, Stored{Raw: o.Raw(), Att: o.Attestation()})
+		}
+		if w.sent != nil {
+			w.sent(l, b)
+		}
+		w.mail = append(w.mail, l)
+		if !b.More {
+			return
+		}
+	}
+}
+
+func (w *mesh) tellHeads(n *node, to workflow.PartnerID, mode byte) {
+	h := &headsLetter{inc: n.inc, mode: mode}
+	if n.m != nil {
+		h.heads = n.m.Heads()
+	}
+	w.mail = append(w.mail, letter{from: n.id, to: to, heads: h})
+}
+
+// deliver hands a letter over.
+func (w *mesh) deliver(l letter) {
+	n := w.node(l.to)
+	if l.heads != nil {
+		w.takeHeads(n, l.from, l.heads)
+	} else {
+		w.takeFacts(n, l)
+	}
+}
+
+func (w *mesh) takeHeads(n *node, from workflow.PartnerID, h *headsLetter) {
+	if n.m == nil {
+		if h.mode == modeAsk {
+			w.tellHeads(n, from, modeAnswer)
+		}
+		return
+	}
+	if n.m.AheadOfUs(h.heads) {
+		n.aheads++
+	}
+	n.m.Heard()
+	n.m.Acknowledge(from, h.inc, h.heads)
+	if h.mode == modeAsk {
+		w.tellHeads(n, from, modeAnswer)
+	}
+	if h.mode != modeAck && n.m.Behind(from) {
+		n.m.Forget(from)
+		w.send(n, from)
+	}
+	w.step(n)
+}
+
+func (w *mesh) takeFacts(n *node, l letter) {
+	facts := w.decode(l.facts)
+	if n.m == nil && !w.adopt(n, facts) {
+		w.tellHeads(n, l.from, modeAsk)
+		return
+	}
+	n.m.Heard()
+	_, err := n.m.Receive(l.from, facts)
+	if err != nil {
+		n.errs = append(n.errs, err)
+	}
+	w.step(n)
+	if errors.Is(err, ErrMissingPast) {
+		w.tellHeads(n, l.from, modeAsk)
+	}
+	w.tellHeads(n, l.from, modeAck)
+}
+
+func (w *mesh) decode(stored []Stored) []Received {
+	facts := make([]Received, len(stored))
+	for i, s := range stored {
+		f, id, err := DecodeFact(s.Raw)
+		if err != nil {
+			w.t.Fatalf("a node sent or stored a fact that does not decode: %v", err)
+		}
+		facts[i] = Received{Fact: f, ID: id, Raw: s.Raw, Att: s.Att}
+	}
+	return facts
+}
+
+// adopt opens an instance that is new to a node.
+func (w *mesh) adopt(n *node, facts []Received) bool {
+	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil {
+		return false
+	}
+	m, err := Open(Self{Partner: n.id, Incarnation: n.inc}, w.def, w.plan, facts[0])
+	if err != nil {
+		w.t.Fatalf("%s cannot open the instance: %v", n.id, err)
+	}
+	m.Adopt()
+	n.m = m
+	return true
+}
+
+// crash loses what is not persisted, and what is under way from the node, and
+// loads the node again.
+func (w *mesh) crash(n *node) {
+	w.mail = slices.DeleteFunc(w.mail, func(l letter) bool { return l.from == n.id })
+	w.reload(n)
+}
+
+// reload makes the machine anew from the disk, as a node does when it starts.
+func (w *mesh) reload(n *node) {
+	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
+	if len(n.disk) == 0 {
+		return
+	}
+	facts := w.decode(n.disk)
+	m, err := Open(Self{Partner: n.id, Incarnation: n.inc}, w.def, w.plan, facts[0])
+	if err == nil {
+		err = m.Load(facts[1:], true)
+	}
+	if err != nil {
+		w.t.Fatalf("%s cannot load its own facts: %v", n.id, err)
+	}
+	n.m = m
+	m.RestoreWaits(n.waits, 0, w.moment(), 0)
+	w.step(n)
+}
+
+// backup copies a disk; restore puts the copy back.
+func (n *node) backup() []Stored { return slices.Clone(n.disk) }
+
+func (w *mesh) restore(n *node, disk []Stored, inc Incarnation) {
+	n.disk, n.inc, n.waits = slices.Clone(disk), inc, nil
+	w.crash(n)
+}
+
+// meet has two nodes greet each other, as on a new connection.
+func (w *mesh) meet(a, b workflow.PartnerID) {
+	for _, x := range [][2]workflow.PartnerID{{a, b}, {b, a}} {
+		if n := w.node(x[0]); n.m != nil {
+			n.m.Forget(x[1])
+			w.tellHeads(n, x[1], modeAsk)
+			if n.m.Owes(x[1]) {
+				w.send(n, x[1])
+			}
+		}
+	}
+}
+
+// meetAll has everybody greet everybody.
+func (w *mesh) meetAll() {
+	ids := w.names()
+	for i, a := range ids {
+		for _, b := range ids[i+1:] {
+			w.meet(a, b)
+		}
+	}
+}
+
+// end ends a job with a result.
+func (w *mesh) end(n *node, id AttemptID, res Result) {
+	j, ok := n.jobs[id]
+	if !ok {
+		w.t.Fatalf("%s does not run %s", n.id, id)
+	}
+	delete(n.jobs, id)
+	n.m.TaskEnded(id, j.Try, res, w.moment(), w)
+	w.step(n)
+}
+
+// jobOf finds the job that performs a task.
+func (n *node) jobOf(t workflow.TaskName) (AttemptID, bool) {
+	for _, id := range n.running() {
+		if n.jobs[id].Task.Name == t {
+			return id, true
+		}
+	}
+	return AttemptID{}, false
+}
+
+// running are the node's jobs in a fixed order.
+func (n *node) running() []AttemptID {
+	return slices.SortedFunc(maps.Keys(n.jobs), func(a, b AttemptID) int {
+		return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Fact.compare(b.Fact))
+	})
+}
+
+// stabilize delivers all mail until there is none; with work, jobs end well too.
+func (w *mesh) stabilize(work bool) {
+	for round := 0; ; round++ {
+		if round > 10_000 {
+			w.t.Fatalf("the mesh does not come to rest; mail: %s", w.describeMail())
+		}
+		switch {
+		case len(w.mail) > 0:
+			l := w.mail[0]
+			w.mail = w.mail[1:]
+			w.deliver(l)
+		case !work || !w.workOne():
+			return
+		}
+	}
+}
+
+func (w *mesh) workOne() bool {
+	for _, id := range w.names() {
+		n := w.nodes[id]
+		if jobs := n.running(); len(jobs) > 0 {
+			w.end(n, jobs[0], Result{})
+			return true
+		}
+	}
+	return false
+}
+
+// advance moves the clock; nodes wake at the moments they asked for.
+func (w *mesh) advance(d time.Duration) {
+	for until := w.now + d; ; {
+		next, who := until, (*node)(nil)
+		for _, id := range w.names() {
+			if n := w.nodes[id]; n.wake > 0 && n.wake <= next {
+				next, who = n.wake, n
+			}
+		}
+		if who == nil {
+			w.now = until
+			return
+		}
+		w.now, who.wake = max(w.now, next), 0
+		w.step(who)
+	}
+}
+
+func (w *mesh) describeMail() string {
+	out := ""
+	for _, l := range w.mail {
+		out += fmt.Sprintf("%s→%s facts=%d heads=%t; ", l.from, l.to, len(l.facts), l.heads != nil)
+	}
+	return out
+}
+
+// sameEverywhere checks that all nodes with the instance have one state.
+func (w *mesh) sameEverywhere() error {
+	var first *node
+	for _, id := range w.names() {
+		n := w.nodes[id]
+		switch {
+		case n.m == nil:
+		case first == nil:
+			first = n
+		default:
+			if d := firstDifference(first.m.Fingerprint(), n.m.Fingerprint()); d != "" {
+				return fmt.Errorf("%s and %s differ: %s", first.id, n.id, d)
+			}
+		}
+	}
+	return nil
+}

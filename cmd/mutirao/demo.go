@@ -1,0 +1,361 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assemble"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newDemoCommand() *cobra.Command {
+	var headless bool
+	cmd := &cobra.Command{
+		Use:   "demo [--headless]",
+		Short: "° Three nodes, a fire call, and a crew that nobody can reach",
+		Long: `Starts three nodes on this machine, each a process with a store of its own, and runs
+a fire call over them. Half-way the engine crew's node is killed; the reserve's
+emergency trigger fires by itself, the case is closed, the crew comes back, and
+all three agree. Without --headless the nodes stay up until Ctrl-C, to look at.`,
+		Example: `  mutirao demo
+  mutirao demo --headless`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return demo(cmd.Context(), uiOf(cmd), headless)
+		},
+	}
+	cmd.Flags().BoolVar(&headless, "headless", false, "end when the story is told")
+	return cmd
+}
+
+//go:embed demo.yaml
+var demoWorkflow []byte
+
+// demoLimit bounds the whole story; it takes about a quarter of that.
+const demoLimit = 55 * time.Second
+
+// demoConfig is the configuration of the demo's nodes: on this machine only,
+// quick to notice who is away.
+const demoConfig = "preset: local\nconnection-time: 20s\n"
+
+// stage is where the demo plays.
+type stage struct {
+	out   io.Writer
+	begun time.Time
+	dir   string
+	nodes map[string]*actor
+}
+
+// actor is one partner of the story: a process with a folder.
+type actor struct {
+	name, role string
+	dir        string
+	log        *os.File
+	cmd        *exec.Cmd
+	api        *api.Client
+}
+
+func demo(ctx context.Context, u *ui, headless bool) error {
+	dir, err := os.MkdirTemp("", "mutirao-demo-")
+	if err != nil {
+		return err
+	}
+	s := &stage{out: u.out, begun: time.Now(), dir: dir, nodes: map[string]*actor{}}
+	defer s.clear()
+	story, cancel := context.WithTimeout(ctx, demoLimit)
+	defer cancel()
+	if err := s.play(story); err != nil {
+		return fmt.Errorf("the demo did not get to its end: %w\nwhat the nodes said is in %s", err, s.keep())
+	}
+	if headless {
+		return nil
+	}
+	s.say("The nodes stay up until Ctrl-C. Look around in another terminal, for instance:\n\n  mutirao --dir %s partners\n  mutirao --dir %s instances --all\n", s.nodes["station"].dir, s.nodes["engine"].dir)
+	<-ctx.Done()
+	return nil
+}
+
+// play tells the story, act by act; each act waits for what it tells.
+func (s *stage) play(ctx context.Context) error {
+	s.title("A fire call, and a crew that nobody can reach")
+	if err := s.gather(ctx); err != nil {
+		return err
+	}
+	id, err := s.alarm(ctx)
+	if err != nil {
+		return err
+	}
+	for _, act := range []func(context.Context, string) error{s.silence, s.reserves, s.comeBack} {
+		if err := act(ctx, id); err != nil {
+			return err
+		}
+	}
+	return s.agree(ctx, id)
+}
+
+// gather starts three nodes that know and trust each other.
+func (s *stage) gather(ctx context.Context) error {
+	for _, a := range []*actor{{name: "station", role: "commander"}, {name: "engine", role: "crew"}, {name: "reserve", role: "reserve"}} {
+		a.dir = filepath.Join(s.dir, a.name)
+		if err := s.enlist(ctx, a); err != nil {
+			return err
+		}
+		s.nodes[a.name] = a
+	}
+	err := s.wait(ctx, "station", func(c *api.Client) (bool, error) {
+		ps, err := c.Partners(ctx)
+		here := 0
+		for _, p := range ps {
+			if p.State == "active" {
+				here++
+			}
+		}
+		return here == len(s.nodes), err
+	})
+	s.say("Three nodes are up, in three processes with a store each: station, engine, reserve.")
+	s.say("The station invited the others; every connection is encrypted and both ends are known.")
+	s.say("The station's API and page: %s", s.nodes["station"].api.URL())
+	return err
+}
+
+// enlist makes a folder a member of the mesh and starts its node.
+func (s *stage) enlist(ctx context.Context, a *actor) error {
+	station := s.nodes["station"]
+	if station == nil {
+		if _, err := node.Init(a.dir, node.InitOptions{Mesh: "brigade", Name: a.name, Roles: []string{a.role}}); err != nil {
+			return err
+		}
+	} else {
+		inv, err := station.api.Invite(ctx, api.InviteRequest{Roles: []string{a.role}})
+		if err != nil {
+			return err
+		}
+		if _, err := assemble.Join(ctx, a.dir, assemble.JoinOptions{Invitation: inv.Token, Name: a.name}); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(a.dir, "config.yaml"), []byte(demoConfig), 0o600); err != nil {
+		return err
+	}
+	return a.up(ctx)
+}
+
+// up starts the actor's node in a process of its own and waits until it answers.
+func (a *actor) up(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if a.log == nil {
+		if a.log, err = os.Create(filepath.Join(a.dir, "log")); err != nil {
+			return err
+		}
+	}
+	a.cmd = exec.Command(self, "--dir", a.dir, "up")
+	a.cmd.Stdout, a.cmd.Stderr = a.log, a.log
+	if err := a.cmd.Start(); err != nil {
+		return err
+	}
+	return poll(ctx, a.name+"'s node answers", func() (bool, error) {
+		c, err := api.Dial(a.dir)
+		if err == nil {
+			_, err = c.Status(ctx)
+		}
+		a.api = c
+		return err == nil, nil
+	})
+}
+
+// kill ends the actor's node the hard way.
+func (a *actor) kill() error {
+	if a.cmd == nil {
+		return nil
+	}
+	err := a.cmd.Process.Kill()
+	_ = a.cmd.Wait() // it was killed: its exit status says just that
+	a.cmd = nil
+	return err
+}
+
+// alarm starts the fire call and sends the crew out.
+func (s *stage) alarm(ctx context.Context) (id string, err error) {
+	c := s.nodes["station"].api
+	if _, err := c.AddWorkflow(ctx, "demo.yaml", demoWorkflow); err != nil {
+		return "", err
+	}
+	st, err := c.Start(ctx, api.StartRequest{Workflow: "fire-call", Input: map[string]string{"address": "Harbour Street 12"}})
+	if err != nil {
+		return "", err
+	}
+	s.title("The alarm")
+	s.say("A fire is reported in Harbour Street 12. The station starts the workflow fire-call:")
+	s.say("procedure 1 (the engine crew) first; procedure 2 (the reserve) is costly and starts only if")
+	s.say("procedure 1 fails, or if nobody has heard of it in time: an hour, in this demo six seconds.")
+	if err := c.FinishTask(ctx, api.FinishRequest{ID: st.ID, Task: "dispatch", Outputs: map[string]string{"report": "smoke on the second floor"}}); err != nil {
+		return "", err
+	}
+	s.say("The commander has dispatched the engine. That completion went straight to those who wait for it.")
+	return st.ID, s.waitTask(ctx, "engine", st.ID, "procedure-1", workflow.Ready)
+}
+
+// silence kills the crew's node.
+func (s *stage) silence(ctx context.Context, id string) error {
+	if err := s.waitTask(ctx, "reserve", id, "dispatch", workflow.Succeeded); err != nil {
+		return err
+	}
+	s.title("Silence")
+	if err := s.nodes["engine"].kill(); err != nil {
+		return err
+	}
+	s.say("The engine's node is killed (kill -9): no goodbye, no answer. Nobody knows how procedure 1 goes.")
+	s.say("The reserve waits. Its clock is its own: it needs no message and no permission to act.")
+	return nil
+}
+
+// reserves lets the emergency trigger fire and the case be closed.
+func (s *stage) reserves(ctx context.Context, id string) error {
+	if err := s.waitTask(ctx, "reserve", id, "procedure-2", workflow.Ready); err != nil {
+		return err
+	}
+	s.title("The reserve acts")
+	s.say("The wait is over and nobody has heard of procedure 1: the reserve's emergency trigger fires.")
+	if err := s.nodes["reserve"].api.FinishTask(ctx, api.FinishRequest{ID: id, Task: "procedure-2"}); err != nil {
+		return err
+	}
+	if err := s.waitTask(ctx, "station", id, "close", workflow.Succeeded); err != nil {
+		return err
+	}
+	s.say("The reserve has put the fire out. The station heard it directly and closed the case.")
+	return nil
+}
+
+// comeBack starts the crew's node again, from what its disk holds.
+func (s *stage) comeBack(ctx context.Context, id string) error {
+	s.title("The crew comes back")
+	if err := s.nodes["engine"].up(ctx); err != nil {
+		return err
+	}
+	if err := s.waitTask(ctx, "engine", id, "close", workflow.Succeeded); err != nil {
+		return err
+	}
+	s.say("The engine's node is up again, with all that its disk held, and has caught up by itself.")
+	if err := s.nodes["engine"].api.FinishTask(ctx, api.FinishRequest{ID: id, Task: "procedure-1"}); err != nil {
+		return err
+	}
+	s.say("The crew had been at work out there: it now reports procedure 1 as done. Nothing done is lost.")
+	return nil
+}
+
+// agree waits until all nodes say the same, and shows it.
+func (s *stage) agree(ctx context.Context, id string) error {
+	s.title("All agree")
+	var views []string
+	for _, name := range []string{"station", "engine", "reserve"} {
+		var in *api.Instance
+		err := s.wait(ctx, name, func(c *api.Client) (ok bool, err error) {
+			in, err = c.Show(ctx, id)
+			return err == nil && in.State == workflow.InstanceSucceeded, err
+		})
+		if err != nil {
+			return err
+		}
+		in.Ended = nil // each node's own clock
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		views = append(views, string(b))
+	}
+	if views[0] != views[1] || views[0] != views[2] {
+		return errors.New("the nodes do not agree:\n" + strings.Join(views, "\n"))
+	}
+	s.say("Station, engine and reserve hold the same history and draw the same conclusions from it:\n")
+	log, err := s.nodes["engine"].api.Log(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range log {
+		fmt.Fprintf(s.out, "    %s  %-8s %-12s %s\n", e.At.Format(time.TimeOnly), e.Author, e.Task, e.Text)
+	}
+	s.say("\nInstance %s succeeded after %.0f s. No server took part.", id[:10], time.Since(s.begun).Seconds())
+	return nil
+}
+
+// waitTask waits until a node sees a task in a state.
+func (s *stage) waitTask(ctx context.Context, who, id string, task workflow.TaskName, state workflow.State) error {
+	return s.wait(ctx, who, func(c *api.Client) (bool, error) {
+		in, err := c.Show(ctx, id)
+		if err != nil {
+			return false, nil //nolint:nilerr // the instance may not have arrived yet
+		}
+		for _, t := range in.Tasks {
+			if t.Name == task && t.State == state {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}
+
+func (s *stage) wait(ctx context.Context, who string, cond func(*api.Client) (bool, error)) error {
+	return poll(ctx, who+" is where the story needs it", func() (bool, error) { return cond(s.nodes[who].api) })
+}
+
+// poll asks until the answer is yes, an error, or out of time.
+func poll(ctx context.Context, what string, cond func() (bool, error)) error {
+	for {
+		ok, err := cond()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (s *stage) title(text string) { fmt.Fprintf(s.out, "\n%s\n", strings.ToUpper(text)) }
+
+func (s *stage) say(format string, args ...any) {
+	fmt.Fprintf(s.out, "  "+format+"\n", args...)
+}
+
+// keep leaves the folders where they are, for whoever wants to know what went wrong.
+func (s *stage) keep() string {
+	dir := s.dir
+	s.stop()
+	s.dir = ""
+	return dir
+}
+
+func (s *stage) stop() {
+	for _, a := range s.nodes {
+		_ = a.kill() // it may have ended already
+		if a.log != nil {
+			_ = a.log.Close() // nothing is written any more
+		}
+	}
+}
+
+// clear ends the nodes and removes their folders.
+func (s *stage) clear() {
+	if s.dir != "" {
+		s.stop()
+		_ = os.RemoveAll(s.dir) // a leftover in the temporary folder does no harm
+	}
+}

@@ -16,7 +16,7 @@ func fuzzDecoder[T any](f *testing.F, decode func([]byte) (T, error), encode fun
 	for _, g := range good {
 		f.Add(encode(g))
 	}
-	f.Fuzz(func(_ *testing.T, b []byte) {
+	f.Fuzz(func(t *testing.T, b []byte) {
 		v, err := decode(b)
 		if err != nil {
 			return
@@ -159,7 +159,7 @@ func FuzzInvitation(f *testing.F) {
 	inv := Invitation{MeshName: "serra", Issuer: idOf("davi"), Secret: Secret{1}, Addresses: []string{"/ip4/10.0.0.1/tcp/1"}}
 	f.Add(inv.Token())
 	f.Add("mutirao1")
-	f.Fuzz(func(_ *testing.T, text string) {
+	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseInvitation(text)
 		if err != nil {
 			return

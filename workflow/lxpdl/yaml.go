@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -101,8 +104,15 @@ func (ns names) valid(name, fallback string) string {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// validName makes a name of the native format out of any text.
+// validName makes a name of the native format out of any text; letters lose
+// their accents.
 func validName(s, fallback string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(s))
 	s = strings.TrimLeft(notInNames.ReplaceAllString(s, "-"), "_.-")
 	s = strings.TrimRight(s[:min(len(s), workflow.MaxName)], "-")
 	if s == "" {

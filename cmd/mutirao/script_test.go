@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TZ", "UTC")
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("MUTIRAO_DIR", filepath.Join(e.WorkDir, "node"))
 			return nil
 		},

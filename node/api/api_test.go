@@ -388,6 +388,41 @@ func TestNoNode(t *testing.T) {
 	}
 }
 
+// A client that was made before the node's restart finds it again, and says
+// nothing twice.
+func TestClientOutlivesARestart(t *testing.T) {
+	calls := 0
+	fake := &apitest.Fake{OnCancel: func(string, string) error { calls++; return nil }}
+	dir := t.TempDir()
+	first, err := api.Serve(dir, "127.0.0.1:0", fake, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, dir)
+	closeServer(t, first)
+	second, err := api.Serve(dir, "127.0.0.1:0", fake, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeServer(t, second)
+	if err := c.Cancel(t.Context(), "x", ""); err != nil || calls != 1 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	if c.Access().Token != second.Access().Token {
+		t.Error("the client still has the old token")
+	}
+	// The same address with another token is a restart, too.
+	closeServer(t, second)
+	third, err := api.Serve(dir, second.Access().Address, fake, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeServer(t, third)
+	if err := c.Cancel(t.Context(), "x", ""); err != nil || calls != 2 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
 func TestAccessFile(t *testing.T) {
 	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
 	path := filepath.Join(dir, api.AccessFile)

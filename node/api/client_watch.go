@@ -43,9 +43,6 @@ func (c *Client) Watch(ctx context.Context, fn func(Event) error) error {
 			return context.Cause(ctx)
 		case <-time.After(pause):
 		}
-		if again, err := Dial(c.dir); err == nil { // it may have restarted elsewhere
-			c = &Client{dir: c.dir, access: again.access, base: again.base, http: again.http, pause: c.pause, give: c.give}
-		}
 	}
 }
 

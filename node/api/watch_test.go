@@ -90,7 +90,6 @@ func TestWatchOutlivesARestart(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	dir := t.TempDir()
 	s := mustServe(t, dir, say("one", "two"))
-	defer mustClose(t, s)
 	c := quickClient(t, dir)
 
 	enough := errors.New("enough")
@@ -106,10 +105,11 @@ func TestWatchEnds(t *testing.T) {
 	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("when ctx ends: got %v", err)
 	}
-	c.access.Token = "wrong"
-	var refused *Error
-	if err := c.Watch(t.Context(), nil); !errors.As(err, &refused) || refused.Code != NotAllowed {
-		t.Errorf("with a wrong token: got %v", err)
+	absent := &Client{dir: dir, conn: Access{Address: "127.0.0.1:1", URL: "http://127.0.0.1:1"}.connect()}
+	mustClose(t, s)
+	var gone *Error
+	if err := absent.Watch(t.Context(), nil); !errors.As(err, &gone) || gone.Code != NoNode {
+		t.Errorf("without a node: got %v", err)
 	}
 }
 

@@ -5,14 +5,16 @@ import "math"
 // studentCDF is the probability that a value of Student's t distribution with
 // df degrees of freedom does not exceed t.
 func studentCDF(t, df float64) float64 {
-	if math.IsInf(t, 0) {
-		return (1 + math.Copysign(1, t)) / 2
+	if t < 0 {
+		return 1 - studentCDF(-t, df)
 	}
-	tail := incompleteBeta(df/(df+t*t), df/2, 0.5) / 2
-	if t > 0 {
-		return 1 - tail
+	switch {
+	case math.IsInf(t, 1):
+		return 1
+	case t*t < df: // near the middle: what lies between 0 and t
+		return 0.5 + incompleteBeta(t*t/(df+t*t), 0.5, df/2)/2
 	}
-	return tail
+	return 1 - incompleteBeta(df/(df+t*t), df/2, 0.5)/2
 }
 
 // studentQuantile is the value that Student's t with df degrees of freedom does

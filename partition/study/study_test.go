@@ -1,0 +1,266 @@
+package study
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+)
+
+// report runs a whole study, trials in any order.
+func report(t testing.TB, s *Scenario, seed uint64, order []int, ms ...aptitude.Mechanism) *Report {
+	t.Helper()
+	trials := s.Trials()
+	results := make([][]Result, len(trials))
+	if order == nil {
+		order = rand.New(rand.NewPCG(seed, seed)).Perm(len(trials))
+	}
+	for _, i := range order {
+		var err error
+		if results[i], err = Run(s, trials[i], ms, seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Summarize(s, ms, seed, results)
+}
+
+// small is the published scenario with few repetitions.
+func small() *Scenario {
+	s := Five()
+	s.Repetitions = 2
+	return s
+}
+
+// The acceptance of the study: with the default seed at least 26 of the 30
+// published cells come out.
+func TestPublishedStudy(t *testing.T) {
+	s := Five()
+	r := report(t, s, DefaultSeed, nil, aptitude.Mechanisms()...)
+	if r.Conditions != 27 || r.Simulations != 4320 {
+		t.Errorf("%d conditions, %d simulations, want 27 and 4320", r.Conditions, r.Simulations)
+	}
+	src, err := os.ReadFile("testdata/published.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, all := 0, 0
+	for line := range strings.Lines(string(src)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Fields(line)
+		m := map[string]Measure{"time": r.Time, "quality": r.Quality}[f[0]]
+		for i, published := range f[2:] {
+			column := aptitude.Mechanisms()[i]
+			all++
+			if got := m.Test[aptitude.Mechanism(f[1])][column]; string(got) == published {
+				same++
+			} else {
+				t.Logf("%s, %s against %s: %s, published %s", f[0], f[1], column, got, published)
+			}
+		}
+	}
+	if same < 26 || all != 30 {
+		t.Errorf("%d of %d cells came out as published, want at least 26 of 30", same, all)
+	}
+	mean := func(m aptitude.Mechanism) float64 { return r.Quality.Overall[m].Mean }
+	if !(mean(aptitude.Push) > mean(aptitude.SelPush) && mean(aptitude.SelPush) > mean(aptitude.Selective) &&
+		mean(aptitude.Selective) > mean(aptitude.Typical) && mean(aptitude.Typical) > mean(aptitude.Receptive) &&
+		mean(aptitude.Receptive) > mean(aptitude.Pull)) {
+		t.Error("quality is not in the published order")
+	}
+}
+
+// The same seed gives the same bytes, in whatever order trials run and
+// whichever other mechanisms are studied; another seed gives others.
+func TestResultsDependOnTheSeedAlone(t *testing.T) {
+	s := small()
+	forth := make([]int, len(s.Trials()))
+	for i := range forth {
+		forth[i] = i
+	}
+	back := slices.Clone(forth)
+	slices.Reverse(back)
+	bytes := func(r *Report) string {
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b) + string(r.TimeChart()) + string(r.QualityChart())
+	}
+	one := report(t, s, 7, forth, aptitude.Mechanisms()...)
+	if bytes(one) != bytes(report(t, s, 7, back, aptitude.Mechanisms()...)) {
+		t.Error("the order of the trials matters")
+	}
+	alone := report(t, s, 7, nil, aptitude.Selective)
+	if alone.Time.Overall[aptitude.Selective] != one.Time.Overall[aptitude.Selective] {
+		t.Error("a mechanism's results depend on the others")
+	}
+	if bytes(one) == bytes(report(t, s, 8, nil, aptitude.Mechanisms()...)) {
+		t.Error("two seeds give the same")
+	}
+}
+
+// Whatever the scenario and the mechanism: each task of each instance is done
+// once, by someone suited, after its predecessors, and nobody does two at a
+// time.
+func TestRunsAreLawful(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := aScenario(t)
+		m := rapid.SampledFrom(append(aptitude.Mechanisms(), aptitude.SelPushPull)).Draw(t, "mechanism")
+		trial := rapid.SampledFrom(s.Trials()).Draw(t, "trial")
+		result, work, err := Trace(s, trial, m, rapid.Uint64().Draw(t, "seed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(work) != s.Instances*len(s.Tasks) {
+			t.Fatalf("%d tasks were done, want %d", len(work), s.Instances*len(s.Tasks))
+		}
+		if !(result.Quality > 0 && result.Quality <= 1+epsilon) {
+			t.Fatalf("quality %v", result.Quality)
+		}
+		ended := map[[2]int]float64{}
+		free := make([]float64, len(s.Resources))
+		last := 0.0
+		for _, w := range work {
+			ended[[2]int{w.Instance, w.Task}] = w.End
+			last = max(last, w.End)
+			if s.Resources[w.Resource].Suitability[s.Tasks[w.Task].Name] == 0 {
+				t.Fatalf("not suited: %+v", w)
+			}
+			if w.Start < w.Ready || w.End < w.Start+1 || w.Start < free[w.Resource] {
+				t.Fatalf("out of time: %+v, resource free from %v", w, free[w.Resource])
+			}
+			free[w.Resource] = w.End
+		}
+		for _, w := range work {
+			for _, before := range s.Tasks[w.Task].After {
+				if end := ended[[2]int{w.Instance, before}]; end > w.Ready {
+					t.Fatalf("%+v was ready before task %d ended at %v", w, before, end)
+				}
+			}
+		}
+		if len(ended) != len(work) || result.Time != last {
+			t.Fatalf("%d different tasks of %d; time %v, last end %v", len(ended), len(work), result.Time, last)
+		}
+	})
+}
+
+// aScenario draws a process graph, resources in several roles and tasks open
+// to several.
+func aScenario(t *rapid.T) *Scenario {
+	s := defaults("drawn.yaml")
+	s.Instances, s.Repetitions, s.ResourcesPerRole = rapid.IntRange(1, 6).Draw(t, "instances"), 1, 2
+	s.Rejection = rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "rejection")
+	s.Urgency.Growth = rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "growth")
+	s.DueFactor = rapid.SampledFrom([]float64{0, 2}).Draw(t, "due")
+	s.Relax = s.DueFactor > 0
+	s.Dispatching = rapid.SampledFrom([]aptitude.Dispatching{aptitude.AsReady, aptitude.FIFO, aptitude.SPT, aptitude.EDD}).Draw(t, "dispatching")
+	for i := range rapid.IntRange(1, 5).Draw(t, "tasks") {
+		task := Task{Name: aptitude.TaskID(fmt.Sprint("t", i)), Time: 10}
+		for b := range i {
+			if rapid.Bool().Draw(t, "after") {
+				task.After = append(task.After, b)
+			}
+		}
+		s.Tasks = append(s.Tasks, task)
+	}
+	for i := range rapid.IntRange(1, 4).Draw(t, "resources") {
+		r := Resource{Name: aptitude.ResourceID(fmt.Sprint("r", i)), Suitability: map[aptitude.TaskID]float64{}}
+		r.Availability = rapid.SampledFrom([]float64{0.5, 0.8, 1}).Draw(t, "availability")
+		for _, task := range s.Tasks {
+			if x := rapid.SampledFrom([]float64{0, 0.3, 0.7, 1}).Draw(t, "suitability"); x > 0 || i == 0 {
+				r.Suitability[task.Name] = max(0.1, x)
+			}
+		}
+		s.Resources = append(s.Resources, r)
+	}
+	return s
+}
+
+// With one resource per role nothing is left to choose, so that every
+// mechanism takes the same time.
+func TestOneResourceLeavesNoChoice(t *testing.T) {
+	s := small()
+	s.Resources = []Resource{s.Resources[0], s.Resources[8], s.Resources[11]}
+	ms := append(aptitude.Mechanisms(), aptitude.SelPushPull)
+	for _, trial := range s.Trials() {
+		results, err := Run(s, trial, ms, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range results {
+			if r != results[0] {
+				t.Fatalf("%+v: %s gives %+v, Push %+v", trial, ms[i], r, results[0])
+			}
+		}
+	}
+}
+
+func TestChartsAreWellFormed(t *testing.T) {
+	s := small()
+	r := report(t, s, 1, nil, aptitude.Mechanisms()...)
+	trial := s.Example()
+	_, work, err := Trace(s, trial, aptitude.SelPush, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	charts := map[string][]byte{
+		"time": r.TimeChart(), "quality": r.QualityChart(),
+		"gantt": s.Gantt(aptitude.SelPush, trial, work), "allocation": s.AllocationChart(aptitude.SelPush, trial, work),
+	}
+	for name, svg := range charts {
+		d := xml.NewDecoder(strings.NewReader(string(svg)))
+		for {
+			_, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		for _, part := range []string{`role="img"`, "<title id=", "<desc id="} {
+			if !strings.Contains(string(svg), part) {
+				t.Errorf("%s has no %s", name, part)
+			}
+		}
+		if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+			t.Errorf("%s has a place that is no number", name)
+		}
+	}
+	for i, row := range s.AllocationTable(work) {
+		if slices.Contains(row, -1) {
+			t.Errorf("instance %d is incomplete: %v", i+1, row)
+		}
+	}
+}
+
+func TestAxisHoldsItsValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(-1e6, 1e6).Draw(t, "low")
+		high := low + rapid.Float64Range(1e-3, 1e6).Draw(t, "span")
+		a := newAxis(low, high, 0, 100, 7)
+		if a.at(low) < -1e-6 || a.at(high) > 100+1e-6 || a.at(low) > a.at(high) {
+			t.Fatalf("%v..%v on %+v: %v..%v", low, high, a, a.at(low), a.at(high))
+		}
+	})
+}
+
+// BenchmarkStudy runs the 4,320 simulations on one processor.
+func BenchmarkStudy(b *testing.B) {
+	s := Five()
+	for b.Loop() {
+		report(b, s, DefaultSeed, nil, aptitude.Mechanisms()...)
+	}
+}

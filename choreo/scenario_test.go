@@ -1,0 +1,472 @@
+package choreo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// TestScenarios runs testdata/scenarios/*.txt. Each is a story about one
+// instance at a few partners. Nothing is delivered and no job ends unless the
+// story says so. Commands:
+//
+//	workflow                  reads the definition
+//	start at=P PART=P…        creates the instance; succession=(P,…) unless the
+//	     [data=value…]        initiator is followed by the others by name
+//	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
+//	fail P TASK [reason=…]    the task, or its try, fails at P
+//	cancel P
+//	deliver [from=P] [to=P]   hands over the letters that are under way now
+//	drop [from=P] [to=P]      loses them
+//	stabilize [work]          delivers until there is nothing left; work: jobs end well, too
+//	meet P P                  the two connect and compare what they have
+//	crash P [window]          P dies and starts again with what it had persisted
+//	die P, rise P             P dies, and starts again later
+//	backup P, restore P [incarnation=N]   copies P's disk; puts the copy back
+//	lose-disk P incarnation=N P starts with an empty disk
+//	gone P…, back P…          what the partner list says of them
+//	takes TASK P              whom the partner list offers for a contingency; none: nobody
+//	advance D                 time passes
+//	show P                    tasks as P knows them
+//	jobs P                    what runs at P
+//	facts P, owed P, heads P
+//	messages                  who told whom what since the last time, with the reason
+//	same                      whether all have the same state
+//
+// Run with -rewrite to record, and review the difference.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
+		s := &story{t: t, backups: map[workflow.PartnerID][]Stored{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			s.t, s.d = t, d
+			return s.run()
+		})
+	})
+}
+
+// story is one scenario file at work.
+type story struct {
+	t       *testing.T
+	d       *datadriven.TestData
+	w       *mesh
+	told    []string
+	backups map[workflow.PartnerID][]Stored
+}
+
+func (s *story) run() string {
+	if s.d.Cmd == "workflow" {
+		def, err := workflow.Parse("workflow.yaml", []byte(s.d.Input))
+		if err != nil {
+			return err.Error()
+		}
+		s.w = newMesh(s.t, def)
+		s.w.sent = s.hear
+		return ""
+	}
+	s.w.t = s.t
+	if fn := s.commands()[s.d.Cmd]; fn != nil {
+		return fn()
+	}
+	s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
+	return ""
+}
+
+func (s *story) commands() map[string]func() string {
+	return map[string]func() string{
+		"start":     s.start,
+		"complete":  func() string { return s.finish(Result{Outputs: s.values(2)}) },
+		"fail":      func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
+		"cancel":    s.cancel,
+		"deliver":   func() string { return s.mail(s.w.deliver) },
+		"drop":      func() string { return s.mail(func(letter) {}) },
+		"stabilize": func() string { s.w.stabilize(s.d.HasArg("work")); return "" },
+		"meet":      func() string { s.w.meet(s.who(0), s.who(1)); return "" },
+		"crash":     func() string { s.w.crash(s.node(0)); return "" },
+		"die":       s.die,
+		"rise":      func() string { s.w.paused[s.who(0)] = false; s.w.reload(s.node(0)); return "" },
+		"backup":    func() string { s.backups[s.who(0)] = s.node(0).backup(); return "" },
+		"restore":   func() string { s.w.restore(s.node(0), s.backups[s.who(0)], s.incarnation()); return "" },
+		"lose-disk": func() string { s.w.restore(s.node(0), nil, s.incarnation()); return "" },
+		"gone":      func() string { return s.list(true) },
+		"back":      func() string { return s.list(false) },
+		"takes":     s.takes,
+		"advance":   s.advance,
+		"show":      s.show,
+		"jobs":      s.jobs,
+		"facts":     s.facts,
+		"owed":      s.owed,
+		"messages":  s.messages,
+		"same":      s.same,
+	}
+}
+
+// who is the partner that the i-th argument names.
+func (s *story) who(i int) workflow.PartnerID { return workflow.PartnerID(s.d.CmdArgs[i].Key) }
+
+func (s *story) node(i int) *node { return s.w.node(s.who(i)) }
+
+func (s *story) arg(key string) string {
+	if a, ok := s.d.Arg(key); ok {
+		return strings.Join(a.Vals, ",")
+	}
+	return ""
+}
+
+func (s *story) incarnation() Incarnation {
+	n := s.node(0)
+	if a, ok := s.d.Arg("incarnation"); ok {
+		return Incarnation{a.Vals[0][0] - '0'}
+	}
+	return n.inc
+}
+
+// values are the arguments from the i-th on that name data.
+func (s *story) values(from int) map[workflow.DataName]workflow.Value {
+	out := map[workflow.DataName]workflow.Value{}
+	for _, a := range s.d.CmdArgs[min(from, len(s.d.CmdArgs)):] {
+		i := slices.IndexFunc(s.w.def.Data, func(d workflow.DataDecl) bool { return string(d.Name) == a.Key })
+		if i < 0 {
+			continue
+		}
+		v, err := workflow.ParseValue(&s.w.def.Data[i], strings.Join(a.Vals, ","))
+		if err != nil {
+			s.d.Fatalf(s.t, "%v", err)
+		}
+		out[s.w.def.Data[i].Name] = v
+	}
+	return out
+}
+
+func (s *story) start() string {
+	at := map[workflow.PartitionName]workflow.PartnerID{}
+	initiator := workflow.PartnerID(s.arg("at"))
+	succession := []workflow.PartnerID{initiator}
+	for _, p := range s.w.plan.Partitions() {
+		at[p.Name] = workflow.PartnerID(s.arg(string(p.Name)))
+		succession = append(succession, at[p.Name])
+	}
+	slices.Sort(succession[1:])
+	if a, ok := s.d.Arg("succession"); ok {
+		succession = nil
+		for _, v := range a.Vals {
+			succession = append(succession, workflow.PartnerID(v))
+		}
+	}
+	g := s.w.genesis(at, unique(succession)...)
+	g.Input = s.values(0)
+	if err := s.w.start(initiator, g); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func unique(ps []workflow.PartnerID) []workflow.PartnerID {
+	var out []workflow.PartnerID
+	for _, p := range ps {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// finish ends a task: its job if it has one, else by a person's word.
+func (s *story) finish(res Result) string {
+	n, task := s.node(0), workflow.TaskName(s.d.CmdArgs[1].Key)
+	if id, runs := n.jobOf(task); runs {
+		s.w.end(n, id, res)
+		return ""
+	}
+	if n.m == nil {
+		return "the instance is not known there"
+	}
+	err := n.m.Finish(task, res, s.w.moment(), s.w)
+	s.w.step(n)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (s *story) cancel() string {
+	n := s.node(0)
+	err := n.m.Cancel(s.arg("reason"), s.w.moment())
+	s.w.step(n)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// mail does something with the letters that are under way and chosen.
+func (s *story) mail(do func(letter)) string {
+	from, to := s.arg("from"), s.arg("to")
+	var chosen, rest []letter
+	for _, l := range s.w.mail {
+		if (from == "" || from == string(l.from)) && (to == "" || to == string(l.to)) {
+			chosen = append(chosen, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	s.w.mail = rest
+	for _, l := range chosen {
+		do(l)
+	}
+	return ""
+}
+
+func (s *story) die() string {
+	n := s.node(0)
+	s.w.paused[n.id] = true
+	s.w.mail = slices.DeleteFunc(s.w.mail, func(l letter) bool { return l.from == n.id || l.to == n.id })
+	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
+	return ""
+}
+
+func (s *story) list(gone bool) string {
+	for i := range s.d.CmdArgs {
+		s.w.gone[s.who(i)] = gone
+	}
+	for _, id := range s.w.names() {
+		s.w.step(s.w.nodes[id])
+	}
+	return ""
+}
+
+func (s *story) takes() string {
+	p := s.who(1)
+	if p == "none" {
+		p = ""
+	}
+	s.w.takers[workflow.TaskName(s.d.CmdArgs[0].Key)] = p
+	for _, id := range s.w.names() {
+		s.w.step(s.w.nodes[id])
+	}
+	return ""
+}
+
+func (s *story) advance() string {
+	d, err := workflow.ParseDuration(s.d.CmdArgs[0].Key)
+	if err != nil {
+		return err.Error()
+	}
+	s.w.advance(d)
+	return ""
+}
+
+func (s *story) show() string {
+	n := s.node(0)
+	if n.m == nil {
+		return "it does not know the instance"
+	}
+	snap := n.m.Snapshot()
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, t := range snap.Tasks {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", t.Task.Name, t.Partner, t.State, strings.Join(remarks(t), "; "))
+	}
+	tw.Flush()
+	fmt.Fprintf(&b, "instance: %s\n", snap.State)
+	for _, d := range s.w.def.Data {
+		if v, ok := snap.Data[d.Name]; ok {
+			fmt.Fprintf(&b, "data: %s = %s\n", d.Name, spell(v))
+		}
+		if c := snap.Conflicts[d.Name]; len(c) > 0 {
+			fmt.Fprintf(&b, "conflict: %s was also written by somebody who did not know of it: %v\n", d.Name, c)
+		}
+	}
+	for _, i := range snap.Incidents {
+		fmt.Fprintf(&b, "incident: %s %s%s\n", i.What, i.Task, i.Who)
+	}
+	return trimmed(b.String())
+}
+
+// trimmed has no spaces at the ends of lines.
+func trimmed(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func remarks(t TaskView) []string {
+	var out []string
+	if t.Attempt > 1 {
+		out = append(out, fmt.Sprintf("attempt %d", t.Attempt))
+	}
+	if t.ContingencyOf != "" {
+		out = append(out, "stands in for "+string(t.ContingencyOf))
+	}
+	if t.ReplacedBy != "" {
+		out = append(out, "replaced by "+string(t.ReplacedBy))
+	}
+	if t.TriggerFired {
+		out = append(out, "its emergency trigger fired")
+	}
+	if t.Reason != "" {
+		out = append(out, t.Reason)
+	}
+	for _, x := range t.Superseded {
+		out = append(out, fmt.Sprintf("superseded: %s at %s, attempt %d", x.Task, x.Partner, x.Attempt))
+	}
+	return out
+}
+
+func (s *story) jobs() string {
+	n, out := s.node(0), ""
+	for _, id := range n.running() {
+		out += fmt.Sprintf("%s, attempt %s, try %d\n", n.jobs[id].Task.Name, s.attempt(n.m, id), n.jobs[id].Try)
+	}
+	return out
+}
+
+// attempt names an attempt without its hash.
+func (s *story) attempt(m *Machine, id AttemptID) string {
+	if a := m.state.attempts[id]; a != nil {
+		return fmt.Sprintf("%s.%d", a.Slot.Task.Name, a.Depth)
+	}
+	return string(id.Slot) + ".?"
+}
+
+func (s *story) facts() string {
+	m, out := s.node(0).m, ""
+	for _, v := range m.Facts() {
+		out += fmt.Sprintf("%3d %s.%d %s", v.Time, v.Fact.Chain.Author, v.Fact.Seq, s.describe(m, v.Fact))
+		if v.Fact.Chain.Incarnation != (Incarnation{1}) {
+			out += fmt.Sprintf(" (incarnation %d)", v.Fact.Chain.Incarnation[0])
+		}
+		if !v.Counted {
+			out += " (does not count)"
+		}
+		out += "\n"
+	}
+	return out
+}
+
+// describe says in a few words what a fact tells.
+func (s *story) describe(m *Machine, f *Fact) string {
+	b := &f.Body
+	switch {
+	case b.Ready != nil:
+		return "ready " + s.attempt(m, b.Ready.Attempt)
+	case b.Start != nil:
+		return "start " + s.attempt(m, b.Start.Attempt)
+	case b.Success != nil:
+		return "success " + s.attempt(m, b.Success.Attempt)
+	case b.TryFailed != nil:
+		return fmt.Sprintf("try %d failed %s", b.TryFailed.Try, s.attempt(m, b.TryFailed.Attempt))
+	case b.CalledOff != nil:
+		return "called-off " + s.attempt(m, b.CalledOff.Attempt)
+	case b.Verdict != nil:
+		out := "verdict " + string(b.Verdict.Cause)
+		for _, a := range b.Verdict.Actions {
+			out += fmt.Sprintf(" %s:%s", s.attempt(m, a.Attempt), a.Kind)
+			if a.Task != "" {
+				out += fmt.Sprintf(" %s at %s", a.Task, a.Partner)
+			}
+		}
+		return out
+	case b.Assign != nil:
+		return fmt.Sprintf("assign %s at %s", b.Assign.Task, b.Assign.Partner)
+	}
+	return b.Kind()
+}
+
+func (s *story) owed() string {
+	m, out := s.node(0).m, ""
+	for _, p := range m.Participants() {
+		if p != m.self && m.Owes(p) {
+			e := m.log.chains[m.log.index[m.chain]].facts[m.peer(p).owed-1]
+			out += fmt.Sprintf("%s: all up to %s\n", p, s.describe(m, e.fact))
+		}
+	}
+	return out
+}
+
+// hear notes a letter for messages.
+func (s *story) hear(l letter, b *Bundle) {
+	m := s.w.node(l.from).m
+	var what []string
+	for _, o := range b.Facts {
+		text := s.describe(m, o.e.fact)
+		if p := o.e.fact.Chain.Author; p != l.from {
+			text = string(p) + "'s " + text
+		}
+		what = append(what, text)
+	}
+	s.told = append(s.told, fmt.Sprintf("%s to %s: %s (%s)", l.from, l.to, strings.Join(what, ", "), strings.Join(s.reasons(m, l.to, b), "; ")))
+}
+
+// reasons are the lines of the table in route.go that call for a letter.
+func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
+	var out []string
+	add := func(r string) {
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	for _, o := range b.Facts {
+		if o.e.fact.Chain != m.chain {
+			continue
+		}
+		switch f := &o.e.fact.Body; {
+		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil:
+			add("a " + f.Kind() + " goes to everybody")
+		case f.Success != nil:
+			s.reasonsOfSuccess(m, to, m.state.attempts[f.Success.Attempt], add)
+		}
+	}
+	for _, g := range m.state.genesis.Assign {
+		if len(out) == 0 && g.Partner == m.self && m.ended[g.Partition] {
+			add(string(g.Partition) + " has ended")
+		}
+	}
+	if len(out) == 0 {
+		add("asked for, or compared")
+	}
+	return out
+}
+
+func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, add func(string)) {
+	if a.Depth > 1 {
+		add("a contingency's success goes to everybody")
+		return
+	}
+	elsewhere := false
+	for _, d := range a.Slot.dependents {
+		elsewhere = elsewhere || d.Current.Partner != m.self
+		if d.Current.Partner == to {
+			add(string(d.Task.Name) + " waits for " + string(a.Task.Name))
+		}
+	}
+	if elsewhere && slices.Contains(m.guardians(s.w), to) {
+		add("guardian or next, of " + string(a.Task.Name))
+	}
+	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
+		if m.holder(part) == to {
+			add("an emergency task there is armed by " + string(a.Task.Name))
+		}
+	}
+}
+
+func (s *story) messages() string {
+	out := strings.Join(s.told, "\n")
+	s.told = nil
+	return out
+}
+
+func (s *story) same() string {
+	if err := s.w.sameEverywhere(); err != nil {
+		return err.Error()
+	}
+	return "yes"
+}

@@ -13,11 +13,7 @@ import (
 var resourceKeys = []string{"name", "roles", "role", "availability", "suitability"}
 
 func (p *scenarioParser) takeResources(n ast.Node) {
-	nodes := p.elements(n, "resources")
-	if !p.fits(n, "resources", len(nodes)) {
-		return
-	}
-	for _, node := range nodes {
+	for _, node := range p.elements(n, "resources", maxNames) {
 		p.takeResource(node)
 	}
 }

@@ -25,22 +25,9 @@ type taskSource struct {
 var taskKeys = []string{"name", "roles", "role", "time", "after"}
 
 func (p *scenarioParser) takeTasks(n ast.Node) {
-	nodes := p.elements(n, "tasks")
-	if !p.fits(n, "tasks", len(nodes)) {
-		return
-	}
-	for _, node := range nodes {
+	for _, node := range p.elements(n, "tasks", maxNames) {
 		p.takeTask(node)
 	}
-}
-
-// fits checks the length of a list.
-func (p *scenarioParser) fits(n ast.Node, what string, length int) bool {
-	if length < 1 || length > maxNames {
-		p.fail(n, "", "there are %d %s: there must be 1 to %d", length, what, maxNames)
-		return false
-	}
-	return true
 }
 
 func (p *scenarioParser) takeTask(node ast.Node) {
@@ -55,14 +42,20 @@ func (p *scenarioParser) takeTask(node ast.Node) {
 			p.set(&t.time, e.node, "time", positive)
 		case "after":
 			p.graph = true
-			if _, none := e.node.(*ast.NullNode); !none {
-				t.after = p.texts(e.node, "after")
-			}
+			t.after = p.predecessors(e.node)
 		default:
 			p.unknown(e, "a task", taskKeys)
 		}
 	}
 	p.addTask(t)
+}
+
+// predecessors takes an after; an empty list says that a task begins at once.
+func (p *scenarioParser) predecessors(n ast.Node) []place {
+	if s, list := n.(*ast.SequenceNode); list && len(s.Values) == 0 {
+		return nil
+	}
+	return p.texts(n, "after")
 }
 
 func (p *scenarioParser) addTask(t taskSource) {
@@ -111,7 +104,8 @@ func (p *scenarioParser) takeProcess(n ast.Node) {
 		p.fail(n, "", "the process has mistakes:\n%v", err)
 		return
 	}
-	if !p.fits(n, "tasks", len(process.Tasks)) {
+	if len(process.Tasks) > maxNames {
+		p.fail(n, "", "the process has %d tasks: it must have at most %d", len(process.Tasks), maxNames)
 		return
 	}
 	p.graph = true

@@ -60,6 +60,9 @@ func (r *reader) full() bool { return len(r.problems) >= maxProblems }
 
 // fail notes a mistake where a node begins.
 func (r *reader) fail(n ast.Node, hint, format string, args ...any) {
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		n = m.Values[0].Key // a block mapping's own token is its first colon
+	}
 	r.at(n.GetToken(), hint, format, args...)
 }
 
@@ -103,11 +106,16 @@ func (r *reader) entries(n ast.Node, what string) []entry {
 	return es
 }
 
-// elements gives the elements of a sequence.
-func (r *reader) elements(n ast.Node, what string) []ast.Node {
+// elements gives the elements of a list that has 1 to most of them; none
+// after a problem.
+func (r *reader) elements(n ast.Node, what string, most int) []ast.Node {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
 		r.fail(n, "", "%s must be a list, not %s", what, kind(n))
+		return nil
+	}
+	if len(s.Values) < 1 || len(s.Values) > most {
+		r.fail(n, "", "%s has %d elements: it must have 1 to %d", what, len(s.Values), most)
 		return nil
 	}
 	return s.Values
@@ -144,7 +152,7 @@ func (r *reader) texts(n ast.Node, what string) []place {
 		return nil
 	}
 	var ps []place
-	for _, e := range r.elements(n, what) {
+	for _, e := range r.elements(n, what, maxNames) {
 		if s, ok := r.text(e, "an element of "+what); ok {
 			ps = append(ps, place{s, e})
 		}
@@ -174,12 +182,10 @@ var (
 )
 
 func (b bounds) String() string {
-	from := "["
 	if b.open {
-		from = "above 0, at most "
-		return fmt.Sprintf("%s%v", from, b.max)
+		return fmt.Sprintf("above %.10g, at most %.10g", b.min, b.max)
 	}
-	return fmt.Sprintf("in %s%v, %v]", from, b.min, b.max)
+	return fmt.Sprintf("in [%.10g, %.10g]", b.min, b.max)
 }
 
 // number gives a number within bounds.
@@ -207,10 +213,7 @@ func (r *reader) number(n ast.Node, what string, b bounds) (float64, bool) {
 func (r *reader) numbers(n ast.Node, what string, b bounds) []float64 {
 	nodes := []ast.Node{n}
 	if _, list := n.(*ast.SequenceNode); list {
-		nodes = r.elements(n, what)
-		if len(nodes) == 0 || len(nodes) > 100 {
-			r.fail(n, "", "%s has %d elements: it must have 1 to 100", what, len(nodes))
-		}
+		nodes = r.elements(n, what, 100)
 	}
 	var xs []float64
 	for _, e := range nodes {

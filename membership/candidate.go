@@ -102,7 +102,7 @@ func (e *Election) Leads(now Now) (Mandate, bool) {
 	if e.candidacy.role != coordinator || now.Boot >= e.candidacy.until {
 		return Mandate{}, false
 	}
-	return e.known.mandate, true
+	return e.ballot.Known, true
 }
 
 // campaign begins to stand.
@@ -192,7 +192,7 @@ func (e *Election) takeOffice(now Now) {
 	c.role = coordinator
 	c.askAt = now.Boot + e.head.Lease/askPart
 	m := mandate(c.office, e.self, c.votes)
-	e.learn(m)
+	e.learn(m, now)
 	e.tell(ElectionEvent{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
 	e.send("", Message{Claim: &m})
 }

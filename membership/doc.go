@@ -1,11 +1,16 @@
 // Package membership says who is here and who may speak: the partner list,
 // the trust that admits partners, and the election of a coordinator.
 //
-// Purpose: identities and domain-separated signatures (identity.go),
-// certificates, invitations and evictions (certificate.go, invitation.go,
-// revocation.go), signed partner records folded into a list (record.go,
-// list.go), and the electorate with its elections (electorate.go,
-// election.go).
+// Purpose:
+//   - trust: identities and domain-separated signatures (identity.go),
+//     certificates by the founder and its delegates (certificate.go),
+//     evictions (eviction.go, revocations.go), invitations and how they are
+//     redeemed (invitation.go, invitebook.go, join.go);
+//   - the partner list: signed records (record.go) folded into who is here
+//     (list.go, event.go, names.go), compared and stored (sync.go);
+//   - the coordinator: numbered electorates (electorate.go, succession.go) and
+//     a pure state machine of voters and candidates (election.go, voter.go,
+//     candidate.go, office.go, message.go).
 //
 // Promises: no I/O, no clock, no goroutine, no global randomness; time and
 // random bytes are parameters. Whatever comes from outside is size-limited,

@@ -25,12 +25,14 @@ type ElectionConfig struct {
 }
 
 // Ballot is what a node must never forget: what it voted for, the highest
-// term it used or voted in, and the successor that it consented to.
+// term it used or voted in, the successor that it consented to, and the
+// highest mandate that it knows of, below which it follows nobody.
 type Ballot struct {
 	Voted    Office             `cbor:"1,keyasint"`
 	VotedFor workflow.PartnerID `cbor:"2,keyasint"`
 	Highest  uint64             `cbor:"3,keyasint"`
 	Signed   *Consented         `cbor:"4,keyasint,omitempty"`
+	Known    Mandate            `cbor:"5,keyasint"`
 }
 
 // Ready says what to do, in this order: make Ballot and Lineage durable where
@@ -100,8 +102,7 @@ type voter struct {
 
 // known is what this node knows about the coordinator.
 type known struct {
-	mandate Mandate       // the highest seen
-	heard   time.Duration // Awake at the last sign of it
+	heard   time.Duration // Awake at the last sign of the coordinator of Ballot.Known
 	highest uint64        // the highest term seen anywhere
 	autoAt  time.Duration // Awake at which to stand of our own accord; 0 if not set
 }
@@ -121,8 +122,11 @@ func NewElection(cfg ElectionConfig, ballot Ballot, lineage Lineage, now Now) (*
 		}
 		e.setLineage(lineage, now)
 	}
-	e.known.highest = max(ballot.Highest, ballot.Voted.Term)
-	e.known.heard = now.Awake
+	e.known.highest = max(ballot.Highest, ballot.Voted.Term, ballot.Known.Office.Term)
+	e.known.heard = now.Awake - e.head.Lease
+	if e.cfg.Auto && len(lineage) > 0 {
+		e.known.autoAt = e.voter.waitUntil + e.spread(e.head.Lease)
+	}
 	return e, nil
 }
 
@@ -270,16 +274,14 @@ func (e *Election) takeOver(ln Lineage, now Now) {
 	e.abandon("the electorate changed", now)
 	e.setLineage(ln, now)
 	e.known.highest = max(e.known.highest, e.head.First()-1)
-	if e.ballot.Signed != nil {
-		e.ballot.Signed = nil
-		e.persist()
+	e.ballot.Signed = nil
+	if _, inForce := e.listOf(e.ballot.Known.Office); !inForce {
+		e.ballot.Known = Mandate{}
 	}
+	e.persist()
 	e.proposing = proposing{}
 	e.out.Lineage = ln
 	e.tell(ElectionEvent{Kind: ElectorateChanged, Reason: fmt.Sprintf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
-	if _, inForce := e.listOf(e.known.mandate.Office); !inForce {
-		e.known.mandate = Mandate{}
-	}
 	e.known.heard, e.known.autoAt = now.Awake-e.head.Lease, 0
 }
 
@@ -290,9 +292,9 @@ func (e *Election) Coordinator(now Now) (Mandate, bool) {
 	if m, ok := e.Leads(now); ok {
 		return m, true
 	}
-	k := e.known
-	here := k.mandate.Holder != "" && k.mandate.Holder != e.self && now.Awake < k.heard+e.head.Lease
-	return k.mandate, here
+	m := e.ballot.Known
+	here := m.Holder != "" && m.Holder != e.self && now.Awake < e.known.heard+e.head.Lease
+	return m, here
 }
 
 // Admit tells whether a request made in office o by its holder is to be
@@ -302,8 +304,8 @@ func (e *Election) Admit(o Office) error {
 	if _, inForce := e.listOf(o); !inForce {
 		return fmt.Errorf("request in the office of %s: %w: electorate %d is in force here", o, ErrLowerOffice, e.head.Number)
 	}
-	if o.Compare(e.known.mandate.Office) < 0 {
-		return fmt.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.known.mandate.Office, e.known.mandate.Holder)
+	if o.Compare(e.ballot.Known.Office) < 0 {
+		return fmt.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.ballot.Known.Office, e.ballot.Known.Holder)
 	}
 	return nil
 }
@@ -311,7 +313,7 @@ func (e *Election) Admit(o Office) error {
 // onClaim learns of a coordinator. A claim is a proof, so anybody may pass it
 // on; only its holder shows by it that it is there.
 func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now Now) error {
-	c := m.Office.Compare(e.known.mandate.Office)
+	c := m.Office.Compare(e.ballot.Known.Office)
 	if c < 0 {
 		return e.Admit(m.Office)
 	}
@@ -323,9 +325,9 @@ func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now Now) error {
 		if err := m.Verify(l); err != nil {
 			return err
 		}
-		e.learn(m)
+		e.learn(m, now)
 	}
-	if from == e.known.mandate.Holder {
+	if from == e.ballot.Known.Holder {
 		e.heardOfCoordinator(now)
 	}
 	return nil
@@ -341,10 +343,13 @@ func (e *Election) listOf(o Office) (Electorate, bool) {
 	return Electorate{}, false
 }
 
-// learn makes m, which is proven, the highest mandate known.
-func (e *Election) learn(m Mandate) {
-	e.known.mandate = m
+// learn makes m, which is proven, the highest mandate known. That its holder
+// is there remains to be heard.
+func (e *Election) learn(m Mandate, now Now) {
+	e.ballot.Known = m
+	e.known.heard = now.Awake - e.head.Lease
 	e.known.highest = max(e.known.highest, m.Office.Term)
+	e.persist()
 	e.tell(ElectionEvent{Kind: CoordinatorKnown, Partner: m.Holder, Office: m.Office})
 }
 
@@ -357,7 +362,7 @@ func (e *Election) heardOfCoordinator(now Now) {
 // it has none, and tells one who is behind.
 func (e *Election) onHolding(from workflow.PartnerID, o Office, now Now) {
 	_, inForce := e.listOf(o)
-	c := o.Compare(e.known.mandate.Office)
+	c := o.Compare(e.ballot.Known.Office)
 	switch {
 	case !inForce && o.Number < e.head.Number:
 		e.send(from, Message{Lists: &Lists{e.lineage}})
@@ -365,7 +370,7 @@ func (e *Election) onHolding(from workflow.PartnerID, o Office, now Now) {
 		e.send(from, Message{WantClaim: &WantClaim{e.list}})
 	case c < 0:
 		e.showClaim(from)
-	case from == e.known.mandate.Holder:
+	case from == e.ballot.Known.Holder:
 		e.heardOfCoordinator(now)
 	}
 }
@@ -379,13 +384,14 @@ func (e *Election) onWantClaim(from workflow.PartnerID, want WantClaim) {
 }
 
 func (e *Election) showClaim(to workflow.PartnerID) {
-	if m := e.known.mandate; m.Holder != "" {
+	if m := e.ballot.Known; m.Holder != "" {
 		e.send(to, Message{Claim: &m})
 	}
 }
 
 // armAuto sets the time at which this node stands of its own accord, if it is
-// configured to: when it has heard of no coordinator for a lease and a bit.
+// configured to: when it has heard of no coordinator for a lease, granted none
+// that still runs, and a bit later.
 func (e *Election) armAuto(now Now) {
 	k := &e.known
 	switch {
@@ -393,7 +399,7 @@ func (e *Election) armAuto(now Now) {
 		k.autoAt = 0
 	case k.autoAt == 0:
 		lease := e.head.Lease
-		k.autoAt = max(k.heard, now.Awake-lease) + lease + e.spread(lease)
+		k.autoAt = max(k.heard+lease, e.voter.leaseUntil, now.Awake) + e.spread(lease)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s state) key() string {
 		e := m.election
 		c := e.candidacy
 		fmt.Fprintln(&b, e.ballot.Voted, e.ballot.VotedFor, e.ballot.Highest, m.ballot.Voted.Term, e.voter, m.wake,
-			e.known.mandate.Office, e.known.mandate.Holder, e.known.heard, e.known.highest,
+			e.ballot.Known.Office, e.ballot.Known.Holder, e.known.heard, e.known.highest,
 			c.role, c.office, c.granted, c.askAt, c.tryUntil, c.giveUpAt, c.until)
 	}
 	var under []string

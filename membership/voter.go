@@ -33,7 +33,8 @@ func (e *Election) vote(candidate workflow.PartnerID, o Office, now Now) Vote {
 		e.persist()
 	}
 	e.voter.leaseTo, e.voter.leaseUntil = candidate, now.Awake+e.head.Lease
-	if candidate != e.self {
+	e.known.autoAt = 0
+	if known := e.ballot.Known; candidate == known.Holder && o == known.Office {
 		e.heardOfCoordinator(now)
 	}
 	return Vote{Office: o, Candidate: candidate, Voter: e.me()}.sign(e.cfg.Key)
@@ -79,7 +80,7 @@ func (e *Election) onRelease(from workflow.PartnerID, o Office, now Now) {
 	if e.voter.leaseTo == from && e.ballot.Voted == o {
 		e.voter.leaseUntil = now.Awake
 	}
-	if e.known.mandate.Holder == from && e.known.mandate.Office == o {
+	if e.ballot.Known.Holder == from && e.ballot.Known.Office == o {
 		e.known.heard = now.Awake - e.head.Lease
 	}
 }

@@ -25,19 +25,22 @@ func (w Warning) String() string {
 // by name, and within one in rule order.
 func Check(p *Plan) []Warning {
 	var out []Warning
-	for _, part := range p.partitions {
-		out = append(out, p.checkTimeout(part)...)
-		out = append(out, p.checkUnrelated(part)...)
+	related := p.graph.components()
+	for at, part := range p.partitions {
+		out = append(out, p.checkTimeout(at)...)
+		out = append(out, p.checkUnrelated(part, related)...)
 		for _, t := range part.Tasks {
-			out = append(out, p.checkEmergency(part, t)...)
-			out = append(out, p.checkContingency(part, t)...)
+			i := p.graph.index[t]
+			out = append(out, p.checkEmergency(part, i)...)
+			out = append(out, p.checkContingency(part, i)...)
 		}
 	}
 	return out
 }
 
 // checkTimeout compares a declared timeout with what the tasks may take.
-func (p *Plan) checkTimeout(part *Partition) []Warning {
+func (p *Plan) checkTimeout(at int) []Warning {
+	part := p.partitions[at]
 	if !part.Declared {
 		return nil
 	}
@@ -46,7 +49,7 @@ func (p *Plan) checkTimeout(part *Partition) []Warning {
 			fmt.Sprintf("its timeout of %s is never used: a partition of one task fails with its task", workflow.FormatDuration(part.Timeout)),
 			fmt.Sprintf("give the timeout to task %s", part.Tasks[0])}}
 	}
-	if longest, ok := p.criticalPath(part); ok && part.Timeout < longest {
+	if longest := p.critical[at]; part.Timeout < longest {
 		return []Warning{{part.Name, "",
 			fmt.Sprintf("its timeout of %s is shorter than the %s that its tasks may take, so it may fail while each of them is in time",
 				workflow.FormatDuration(part.Timeout), workflow.FormatDuration(longest)),
@@ -58,46 +61,46 @@ func (p *Plan) checkTimeout(part *Partition) []Warning {
 // checkEmergency finds emergency tasks that would be lost with all that they
 // wait for: their trigger guards against slowness, not against the loss of the
 // partner.
-func (p *Plan) checkEmergency(part *Partition, t workflow.TaskName) []Warning {
-	i := p.graph.index[t]
-	if p.graph.tasks[i].TimeToWait == 0 {
+func (p *Plan) checkEmergency(part *Partition, i int) []Warning {
+	t, preds := p.graph.tasks[i], p.graph.preds[i]
+	apart := func(q int) bool { return !p.together(i, q) }
+	if t.TimeToWait == 0 || len(preds) == 0 || slices.ContainsFunc(preds, apart) {
 		return nil
 	}
-	preds := p.graph.names(p.graph.preds[i])
-	if len(preds) == 0 || slices.ContainsFunc(preds, func(q workflow.TaskName) bool { return !p.together(t, q) }) {
-		return nil
-	}
-	return []Warning{{part.Name, t,
-		fmt.Sprintf("emergency task %s is held by the same partner as everything it waits for: the loss of that partner is the loss of both", t),
-		fmt.Sprintf("place %s in a partition for another partner", t)}}
+	return []Warning{{part.Name, t.Name,
+		fmt.Sprintf("emergency task %s is held by the same partner as everything it waits for: the loss of that partner is the loss of both", t.Name),
+		fmt.Sprintf("place %s in a partition for another partner", t.Name)}}
 }
 
 // checkContingency finds contingencies that the author placed apart from their
 // task, but pinned to the same partner.
-func (p *Plan) checkContingency(part *Partition, t workflow.TaskName) []Warning {
-	chain := p.Chain(t)
-	if len(chain) < 2 || p.Home(chain[1]) == part.Name || !p.together(t, chain[1]) {
+func (p *Plan) checkContingency(part *Partition, i int) []Warning {
+	next := p.graph.next[i]
+	if next == none || p.home[next] == p.home[i] || !p.together(i, next) {
 		return nil
 	}
-	return []Warning{{part.Name, t,
+	return []Warning{{part.Name, p.graph.tasks[i].Name,
 		fmt.Sprintf("the contingency %s of task %s is in partition %s, pinned to the same partner %s: the loss of that partner is the loss of both",
-			chain[1], t, p.Home(chain[1]), part.Partner),
+			p.graph.tasks[next].Name, p.graph.tasks[i].Name, p.Home(p.graph.tasks[next].Name), part.Partner),
 		"pin one of the two partitions to another partner"}}
 }
 
 // together tells whether two tasks are certainly held by one partner.
-func (p *Plan) together(a, b workflow.TaskName) bool {
-	x, y := p.Partition(p.Home(a)), p.Partition(p.Home(b))
-	return x != nil && y != nil && (x == y || x.Partner != "" && x.Partner == y.Partner)
+func (p *Plan) together(a, b int) bool {
+	x, y := p.home[a], p.home[b]
+	if x == none || y == none {
+		return false
+	}
+	partner := p.partitions[x].Partner
+	return x == y || partner != "" && partner == p.partitions[y].Partner
 }
 
 // checkUnrelated finds partitions whose tasks have nothing to do with one
 // another, neither by order nor by data: only chance put them together.
-func (p *Plan) checkUnrelated(part *Partition) []Warning {
+func (p *Plan) checkUnrelated(part *Partition, related []int) []Warning {
 	if len(p.partitions) < 2 {
 		return nil // nobody cut
 	}
-	related := p.graph.components()
 	var apart []workflow.TaskName // the first task of each component
 	seen := make(map[int]bool)
 	for _, t := range part.Tasks {
@@ -117,31 +120,33 @@ func (p *Plan) checkUnrelated(part *Partition) []Warning {
 // components numbers the parts of the graph that hang together by edges or by
 // data that tasks read, write or wait for: one number per task.
 func (g *graph) components() []int {
-	part := make([]int, len(g.tasks))
-	for i := range part {
-		part[i] = i
+	parent := make([]int, len(g.tasks)) // a forest: trees are components
+	for i := range parent {
+		parent[i] = i
 	}
-	join := func(a, b int) {
-		for i, from, to := 0, part[a], part[b]; i < len(part); i++ {
-			if part[i] == from {
-				part[i] = to
-			}
+	root := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
 		}
+		return i
 	}
 	users := make(map[workflow.DataName]int)
 	for i, t := range g.tasks {
 		for _, a := range g.out[i] {
-			join(i, a.task)
+			parent[root(a.task)] = root(i)
 		}
 		for _, name := range dataOf(t) {
 			if first, ok := users[name]; ok {
-				join(i, first)
-			} else {
-				users[name] = i
+				parent[root(first)] = root(i)
 			}
+			users[name] = i
 		}
 	}
-	return part
+	for i := range parent {
+		parent[i] = root(i)
+	}
+	return parent
 }
 
 // dataOf lists the data that a task reads, writes or waits for.

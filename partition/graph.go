@@ -1,7 +1,7 @@
 package partition
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -41,10 +41,15 @@ type graph struct {
 
 	preds [][]int // tasks that the rule mentions, ascending, without the task itself
 	succs [][]int // the reverse of preds
+	next  []int   // the contingency, or none
 	chain [][]int // the task, its contingency, that one's contingency …
 	slots [][]int // the slots in which the task may run, ascending
+	waits [][]int // of a slot: the slots whose result its rule asks for, ascending
 	out   [][]arc // the edges that leave the task, by their ends, ascending
 }
+
+// none stands for no task.
+const none = -1
 
 // arc is an edge as seen from its beginning.
 type arc struct {
@@ -58,11 +63,13 @@ func newGraph(def *workflow.Definition) *graph {
 		tasks: ruleOrder(def.Tasks),
 		index: make(map[workflow.TaskName]int, n),
 		preds: make([][]int, n), succs: make([][]int, n),
-		chain: make([][]int, n), slots: make([][]int, n), out: make([][]arc, n),
+		next: make([]int, n), chain: make([][]int, n), slots: make([][]int, n),
+		waits: make([][]int, n), out: make([][]arc, n),
 	}
 	for i, t := range g.tasks {
 		g.index[t.Name] = i
 	}
+	g.linkContingencies()
 	for i := range g.tasks {
 		g.linkRule(i)
 		g.chain[i] = g.contingencies(i)
@@ -75,47 +82,10 @@ func newGraph(def *workflow.Definition) *graph {
 		}
 	}
 	for i := range g.tasks {
+		g.waits[i] = g.slotPreds(i)
 		g.out[i] = g.arcs(i)
 	}
 	return g
-}
-
-// ruleOrder sorts tasks as graph says. On a cycle the name alone decides.
-func ruleOrder(tasks []*workflow.Task) []*workflow.Task {
-	before := comesAfter(tasks)
-	left := slices.SortedFunc(slices.Values(tasks), func(a, b *workflow.Task) int { return cmp.Compare(a.Name, b.Name) })
-	placed := make(map[workflow.TaskName]bool, len(tasks))
-	waits := func(name workflow.TaskName) bool { return !placed[name] }
-	order := make([]*workflow.Task, 0, len(tasks))
-	for len(left) > 0 {
-		next := slices.IndexFunc(left, func(t *workflow.Task) bool { return !slices.ContainsFunc(before[t.Name], waits) })
-		next = max(next, 0)
-		placed[left[next].Name] = true
-		order = append(order, left[next])
-		left = slices.Delete(left, next, next+1)
-	}
-	return order
-}
-
-// comesAfter lists for each task those that it is ordered after: the tasks that
-// its rule mentions and, if it is only a contingency, those it stands in for.
-func comesAfter(tasks []*workflow.Task) map[workflow.TaskName][]workflow.TaskName {
-	byName := make(map[workflow.TaskName]*workflow.Task, len(tasks))
-	for _, t := range tasks {
-		byName[t.Name] = t
-	}
-	before := make(map[workflow.TaskName][]workflow.TaskName, len(tasks))
-	for _, t := range tasks {
-		t.Rule.Terms(func(r *workflow.Rule) {
-			if r.Op == workflow.OpTask && byName[r.Task] != nil && r.Task != t.Name {
-				before[t.Name] = append(before[t.Name], r.Task)
-			}
-		})
-		if c := byName[t.Contingency]; c != nil && c.ContingencyOnly && c != t {
-			before[c.Name] = append(before[c.Name], t.Name)
-		}
-	}
-	return before
 }
 
 // linkRule records the tasks that the rule of task i mentions. A task that
@@ -134,27 +104,32 @@ func (g *graph) linkRule(i int) {
 	}
 }
 
-// contingencies lists task i and those that stand in for it, one after the
-// other. It stops where the chain would close, which workflow.Parse refuses.
-func (g *graph) contingencies(i int) []int {
-	var chain []int
-	for !slices.Contains(chain, i) {
-		chain = append(chain, i)
-		next, ok := g.contingency(i)
-		if !ok {
-			break
-		}
-		i = next
+// linkContingencies fills next. A loop of contingencies, which workflow.Parse
+// refuses, is cut where it would close.
+func (g *graph) linkContingencies() {
+	walk := make([]int, len(g.tasks)) // the walk that came by, from 1
+	for start := range g.tasks {
+		g.next[start] = none
 	}
-	return chain
+	for start := range g.tasks {
+		for i := start; walk[i] == 0; i = g.next[i] {
+			walk[i] = start + 1
+			to, ok := g.index[g.tasks[i].Contingency]
+			if !ok || g.tasks[i].OnFailure != workflow.FailContingency || walk[to] == start+1 {
+				break
+			}
+			g.next[i] = to
+		}
+	}
 }
 
-func (g *graph) contingency(i int) (int, bool) {
-	if g.tasks[i].OnFailure != workflow.FailContingency {
-		return 0, false
+// contingencies lists task i and those that stand in for it, one after the other.
+func (g *graph) contingencies(i int) []int {
+	var chain []int
+	for ; i != none; i = g.next[i] {
+		chain = append(chain, i)
 	}
-	next, ok := g.index[g.tasks[i].Contingency]
-	return next, ok
+	return chain
 }
 
 func (g *graph) isSlot(i int) bool { return !g.tasks[i].ContingencyOnly }
@@ -162,32 +137,35 @@ func (g *graph) isSlot(i int) bool { return !g.tasks[i].ContingencyOnly }
 // arcs lists the edges that leave task i, each once, with the first of Waits,
 // Covers, Instead that explains it.
 func (g *graph) arcs(i int) []arc {
-	kinds := make([]EdgeKind, len(g.tasks))
+	kinds := make(map[int]EdgeKind)
 	for _, s := range g.slots[i] {
 		for _, to := range g.succs[s] {
 			kinds[to] = Instead
 		}
 	}
-	if next, ok := g.contingency(i); ok {
-		kinds[next] = Covers
+	if g.next[i] != none {
+		kinds[g.next[i]] = Covers
 	}
 	for _, to := range g.succs[i] {
 		kinds[to] = Waits
 	}
-	var arcs []arc
-	for to, kind := range kinds {
-		if kind != "" && to != i {
-			arcs = append(arcs, arc{to, kind})
-		}
+	delete(kinds, i)
+	arcs := make([]arc, 0, len(kinds))
+	for _, to := range slices.Sorted(maps.Keys(kinds)) {
+		arcs = append(arcs, arc{to, kinds[to]})
 	}
 	return arcs
+}
+
+func (g *graph) edge(from int, a arc) Edge {
+	return Edge{g.tasks[from].Name, g.tasks[a.task].Name, a.kind}
 }
 
 func (g *graph) edges() []Edge {
 	var edges []Edge
 	for i, arcs := range g.out {
 		for _, a := range arcs {
-			edges = append(edges, Edge{g.tasks[i].Name, g.tasks[a.task].Name, a.kind})
+			edges = append(edges, g.edge(i, a))
 		}
 	}
 	return edges
@@ -212,8 +190,44 @@ func (g *graph) slotPreds(s int) []int {
 			}
 		}
 	}
-	return slots
+	slices.Sort(slots)
+	return slices.Compact(slots)
 }
+
+// slotOrder lists the slots so that each comes after those that it waits for;
+// ok is false if there is a cycle.
+func (g *graph) slotOrder() (order []int, ok bool) {
+	state := make([]progress, len(g.tasks))
+	ok = true
+	var visit func(int)
+	visit = func(s int) {
+		state[s] = started
+		for _, q := range g.waits[s] {
+			ok = ok && state[q] != started
+			if state[q] == untouched {
+				visit(q)
+			}
+		}
+		state[s] = done
+		order = append(order, s)
+	}
+	for s := range g.tasks {
+		if g.isSlot(s) && state[s] == untouched {
+			visit(s)
+		}
+	}
+	return order, ok
+}
+
+// progress of a walk through the graph; coming back to what is started and not
+// done means a cycle.
+type progress uint8
+
+const (
+	untouched progress = iota
+	started
+	done
+)
 
 func (g *graph) names(tasks []int) []workflow.TaskName {
 	names := make([]workflow.TaskName, len(tasks))

@@ -16,10 +16,11 @@ import (
 type Plan struct {
 	def        *workflow.Definition
 	graph      *graph
-	partitions []*Partition
+	partitions []*Partition // by name
 	tasks      []task
-	home       []*Partition // by task; nil: not placed
+	home       []int // by task: the position of its partition, or none
 	crossing   []Edge
+	critical   []time.Duration // by partition; 0: none
 	bounds     *bounds
 }
 
@@ -53,18 +54,18 @@ type Partition struct {
 // New derives the plan of a definition. It costs little, and the result may be
 // kept for as long as the definition, which it refers to.
 func New(def *workflow.Definition) *Plan {
-	p := &Plan{def: def, graph: newGraph(def), home: make([]*Partition, len(def.Tasks))}
-	for _, d := range def.Partitions {
+	p := &Plan{def: def, graph: newGraph(def), home: make([]int, len(def.Tasks))}
+	for i := range p.home {
+		p.home[i] = none
+	}
+	for _, d := range slices.SortedFunc(slices.Values(def.Partitions), byName) {
 		p.place(d)
 	}
-	slices.SortFunc(p.partitions, func(a, b *Partition) int { return cmp.Compare(a.Name, b.Name) })
-	for _, part := range p.partitions {
-		p.derive(part)
-	}
-	for _, e := range p.Edges() {
-		from, to := p.Home(e.From), p.Home(e.To)
-		if from != to && from != "" && to != "" {
-			p.crossing = append(p.crossing, e)
+	p.fill()
+	p.critical = p.criticalPaths()
+	for at, part := range p.partitions {
+		if !part.Declared {
+			part.Timeout = p.critical[at]
 		}
 	}
 	p.tasks = make([]task, len(def.Tasks))
@@ -73,6 +74,52 @@ func New(def *workflow.Definition) *Plan {
 	}
 	p.bounds = newBounds(p.graph)
 	return p
+}
+
+func byName(a, b workflow.PartitionDecl) int { return cmp.Compare(a.Name, b.Name) }
+
+// place makes a partition and notes that its tasks are in it.
+func (p *Plan) place(d workflow.PartitionDecl) {
+	part := &Partition{
+		Name: d.Name, Partner: d.Partner, Roles: d.Roles, Needs: d.Needs,
+		Timeout: d.Timeout, Declared: d.Timeout > 0,
+		FailsAtTaskLevel: len(d.Tasks) == 1,
+	}
+	for _, t := range d.Tasks {
+		if i, ok := p.graph.index[t]; ok {
+			p.home[i] = len(p.partitions)
+		}
+	}
+	p.partitions = append(p.partitions, part)
+}
+
+// fill lists the tasks of all partitions and the edges inside and between them.
+func (p *Plan) fill() {
+	entered, left := make([]bool, len(p.home)), make([]bool, len(p.home))
+	for i, arcs := range p.graph.out {
+		for _, a := range arcs {
+			switch from, to := p.home[i], p.home[a.task]; {
+			case from == none || to == none:
+			case from == to:
+				entered[a.task], left[i] = true, true
+			default:
+				p.crossing = append(p.crossing, p.graph.edge(i, a))
+			}
+		}
+	}
+	for i, at := range p.home {
+		if at == none {
+			continue
+		}
+		part, name := p.partitions[at], p.graph.tasks[i].Name
+		part.Tasks = append(part.Tasks, name)
+		if !entered[i] {
+			part.Entry = append(part.Entry, name)
+		}
+		if !left[i] {
+			part.Last = append(part.Last, name)
+		}
+	}
 }
 
 func (p *Plan) describe(i int) task {
@@ -97,49 +144,18 @@ func (p *Plan) describe(i int) task {
 // elsewhere names the partitions, other than that of task i, that hold one of
 // the tasks.
 func (p *Plan) elsewhere(i int, tasks []int) []workflow.PartitionName {
-	var names []workflow.PartitionName
-	for _, part := range p.partitions {
-		if part != p.home[i] && slices.ContainsFunc(tasks, func(t int) bool { return p.home[t] == part }) {
-			names = append(names, part.Name)
+	var positions []int
+	for _, t := range tasks {
+		if at := p.home[t]; at != none && at != p.home[i] {
+			positions = append(positions, at)
 		}
+	}
+	slices.Sort(positions)
+	var names []workflow.PartitionName
+	for _, at := range slices.Compact(positions) {
+		names = append(names, p.partitions[at].Name)
 	}
 	return names
-}
-
-func (p *Plan) place(d workflow.PartitionDecl) {
-	part := &Partition{
-		Name: d.Name, Partner: d.Partner, Roles: d.Roles, Needs: d.Needs,
-		Timeout: d.Timeout, Declared: d.Timeout > 0,
-		FailsAtTaskLevel: len(d.Tasks) == 1,
-	}
-	for i, t := range p.graph.tasks {
-		if slices.Contains(d.Tasks, t.Name) {
-			p.home[i] = part
-			part.Tasks = append(part.Tasks, t.Name)
-		}
-	}
-	p.partitions = append(p.partitions, part)
-}
-
-// derive fills in what the edges inside a partition say about it.
-func (p *Plan) derive(part *Partition) {
-	entered, left := make(map[workflow.TaskName]bool), make(map[workflow.TaskName]bool)
-	for _, e := range p.Edges() {
-		if p.Home(e.From) == part.Name && p.Home(e.To) == part.Name {
-			entered[e.To], left[e.From] = true, true
-		}
-	}
-	for _, t := range part.Tasks {
-		if !entered[t] {
-			part.Entry = append(part.Entry, t)
-		}
-		if !left[t] {
-			part.Last = append(part.Last, t)
-		}
-	}
-	if !part.Declared {
-		part.Timeout, _ = p.criticalPath(part)
-	}
 }
 
 // task is the description of t; an empty one if there is no such task.
@@ -158,19 +174,20 @@ func (p *Plan) Partitions() []*Partition { return p.partitions }
 
 // Partition returns the partition of that name, or nil.
 func (p *Plan) Partition(name workflow.PartitionName) *Partition {
-	for _, part := range p.partitions {
-		if part.Name == name {
-			return part
-		}
+	at, ok := slices.BinarySearchFunc(p.partitions, name, func(part *Partition, name workflow.PartitionName) int {
+		return cmp.Compare(part.Name, name)
+	})
+	if !ok {
+		return nil
 	}
-	return nil
+	return p.partitions[at]
 }
 
 // Home names the partition that a task is placed in. It is empty for a
 // contingency that was left for whoever is available.
 func (p *Plan) Home(t workflow.TaskName) workflow.PartitionName {
-	if i, ok := p.graph.index[t]; ok && p.home[i] != nil {
-		return p.home[i].Name
+	if i, ok := p.graph.index[t]; ok && p.home[i] != none {
+		return p.partitions[p.home[i]].Name
 	}
 	return ""
 }

@@ -43,13 +43,19 @@ func Suggest(def *workflow.Definition, k int) []workflow.PartitionDecl {
 type cut struct {
 	graph  *graph
 	asks   []string // by task: what it asks of its performer; empty: nothing
+	touch  [][]int  // by task: the ends of its edges, in and out
 	groups [][]int
 }
 
 func newCut(def *workflow.Definition) *cut {
-	c := &cut{graph: newGraph(def), asks: make([]string, len(def.Tasks))}
-	for i, t := range c.graph.tasks {
+	g := newGraph(def)
+	c := &cut{graph: g, asks: make([]string, len(g.tasks)), touch: make([][]int, len(g.tasks))}
+	for i, t := range g.tasks {
 		c.asks[i] = asks(t)
+		for _, a := range g.out[i] {
+			c.touch[i] = append(c.touch[i], a.task)
+			c.touch[a.task] = append(c.touch[a.task], i)
+		}
 	}
 	return c
 }
@@ -87,48 +93,66 @@ func (c *cut) gather() {
 			c.groups = append(c.groups, []int{i})
 		}
 	}
-	for len(free) > 0 {
-		at, group, edges := c.closest(free)
-		if edges == 0 {
-			c.groups = append(c.groups, free)
-			break
-		}
-		c.groups[group] = append(c.groups[group], free[at])
-		free = slices.Delete(free, at, at+1)
-	}
+	c.attach(free)
 	c.tidy()
 }
 
-// closest finds the free task and the group that share most edges.
-func (c *cut) closest(free []int) (at, group, edges int) {
-	for i, t := range free {
-		for g, tasks := range c.groups {
-			if n := c.between([]int{t}, tasks); n > edges {
+// attach puts tasks that ask nothing into the groups that they share most edges
+// with, the closest first; those that no edge leads to form a group.
+func (c *cut) attach(free []int) {
+	of := c.membership()
+	for len(free) > 0 {
+		at, group, edges := 0, 0, 0
+		for i, t := range free {
+			if g, n := closest(of, c.touch[t]); n > edges {
 				at, group, edges = i, g, n
 			}
 		}
+		if edges == 0 {
+			c.groups = append(c.groups, free)
+			return
+		}
+		c.groups[group] = append(c.groups[group], free[at])
+		of[free[at]] = group
+		free = slices.Delete(free, at, at+1)
 	}
-	return at, group, edges
 }
 
-// between counts the edges that lead from one set of tasks to another, either way.
-func (c *cut) between(a, b []int) int {
-	n := 0
-	for _, i := range a {
-		for _, arc := range c.graph.out[i] {
-			if slices.Contains(b, arc.task) {
-				n++
-			}
+// membership tells the group of each task, or none.
+func (c *cut) membership() []int {
+	of := make([]int, len(c.graph.tasks))
+	for i := range of {
+		of[i] = none
+	}
+	for g, tasks := range c.groups {
+		for _, t := range tasks {
+			of[t] = g
 		}
 	}
-	for _, i := range b {
-		for _, arc := range c.graph.out[i] {
-			if slices.Contains(a, arc.task) {
-				n++
-			}
+	return of
+}
+
+// closest finds the group that most of the tasks are in, the first of several,
+// and how many are.
+func closest(of, tasks []int) (group, n int) {
+	groups := make([]int, 0, len(tasks))
+	for _, t := range tasks {
+		if of[t] != none {
+			groups = append(groups, of[t])
 		}
 	}
-	return n
+	slices.Sort(groups)
+	for from := 0; from < len(groups); {
+		to := from
+		for to < len(groups) && groups[to] == groups[from] {
+			to++
+		}
+		if to-from > n {
+			group, n = groups[from], to-from
+		}
+		from = to
+	}
+	return group, n
 }
 
 // tidy restores the order of groups and of their tasks.
@@ -141,11 +165,12 @@ func (c *cut) tidy() {
 
 // merge is one round of step 2.
 func (c *cut) merge() {
+	shared := c.sharedEdges()
 	var a, b int
-	best := []int(nil)
+	var best []int
 	for i := range c.groups {
 		for j := i + 1; j < len(c.groups); j++ {
-			cost := []int{-c.between(c.groups[i], c.groups[j]), len(c.groups[i]) + len(c.groups[j])}
+			cost := []int{-shared[[2]int{i, j}], len(c.groups[i]) + len(c.groups[j])}
 			if best == nil || slices.Compare(cost, best) < 0 {
 				a, b, best = i, j, cost
 			}
@@ -156,22 +181,34 @@ func (c *cut) merge() {
 	c.tidy()
 }
 
+// sharedEdges counts the edges between any two groups, the first one first.
+func (c *cut) sharedEdges() map[[2]int]int {
+	of, shared := c.membership(), make(map[[2]int]int)
+	for i, arcs := range c.graph.out {
+		for _, a := range arcs {
+			if x, y := of[i], of[a.task]; x != none && y != none {
+				shared[[2]int{min(x, y), max(x, y)}]++
+			}
+		}
+	}
+	return shared
+}
+
 // split is one round of step 3; false if every group is a single task.
 func (c *cut) split() bool {
-	group := -1
-	var first, rest []int
-	var best []int
+	group := none
+	var first, rest, best []int
 	for i, tasks := range c.groups {
 		a, b, cost := c.halves(tasks)
 		if cost == nil {
 			continue
 		}
-		// parting what belongs together, then the size of the group, then the rest
+		// what it parts, then the size of the group, then the rest
 		if cost = slices.Insert(cost, 1, -len(tasks)); best == nil || slices.Compare(cost, best) < 0 {
 			group, first, rest, best = i, a, b, cost
 		}
 	}
-	if group < 0 {
+	if group == none {
 		return false
 	}
 	c.groups[group] = first
@@ -180,53 +217,78 @@ func (c *cut) split() bool {
 	return true
 }
 
-// halves finds the best place to split a group. The cost is what it parts, the
-// edges that cross, and how unequal the halves are; nil if there is no place.
+// halves finds the best place to split a group. The cost is how many demands it
+// parts, how many edges cross, and how unequal the halves are; nil if there is
+// no place.
 func (c *cut) halves(group []int) (first, rest, best []int) {
+	side := make(map[int]bool, len(group)) // true: first
 	for _, a := range c.places(group) {
-		b := slices.DeleteFunc(slices.Clone(group), func(t int) bool { return slices.Contains(a, t) })
-		if len(a) == 0 || len(b) == 0 {
+		if len(a) == len(group) {
 			continue
 		}
-		cost := []int{c.parted(a, b), c.between(a, b), max(len(a), len(b)) - min(len(a), len(b))}
+		clear(side)
+		for _, t := range group {
+			side[t] = false
+		}
+		for _, t := range a {
+			side[t] = true
+		}
+		cost := append(c.parted(group, side), max(len(a), len(group)-len(a))-min(len(a), len(group)-len(a)))
 		if best == nil || slices.Compare(cost, best) < 0 {
-			first, rest, best = a, b, cost
+			first, best = a, cost
 		}
 	}
+	if best == nil {
+		return nil, nil, nil
+	}
+	rest = slices.DeleteFunc(slices.Clone(group), func(t int) bool { _, in := slices.BinarySearch(first, t); return in })
 	return first, rest, best
 }
 
-// parted counts the demands that tasks on both sides make.
-func (c *cut) parted(a, b []int) int {
-	both := make(map[string]bool)
-	for _, i := range a {
-		for _, j := range b {
-			if c.asks[i] != "" && c.asks[i] == c.asks[j] {
-				both[c.asks[i]] = true
+// parted counts the demands that tasks on both sides make, and the edges that cross.
+func (c *cut) parted(group []int, side map[int]bool) []int {
+	edges, sides := 0, make(map[string][2]bool)
+	for _, t := range group {
+		for _, a := range c.graph.out[t] {
+			if other, inside := side[a.task]; inside && other != side[t] {
+				edges++
 			}
 		}
+		if ask := c.asks[t]; ask != "" {
+			s := sides[ask]
+			s[0], s[1] = s[0] || side[t], s[1] || !side[t]
+			sides[ask] = s
+		}
 	}
-	return len(both)
+	demands := 0
+	for _, s := range sides {
+		if s[0] && s[1] {
+			demands++
+		}
+	}
+	return []int{demands, edges}
 }
 
 // places lists the sets of tasks that may be parted from the rest of a group.
 func (c *cut) places(group []int) [][]int {
-	var sets [][]int
+	inside := make(map[int]bool, len(group))
 	for _, t := range group {
-		sets = append(sets, reach(t, group, c.graph.preds), reach(t, group, c.graph.succs))
+		inside[t] = true
 	}
-	for n := 1; n < len(group); n++ {
-		sets = append(sets, group[:n])
+	var sets [][]int
+	for n, t := range group {
+		sets = append(sets, reach(t, inside, c.graph.preds), reach(t, inside, c.graph.succs), group[:n+1:n+1])
 	}
 	return sets
 }
 
-// reach lists the tasks of a group that paths inside it lead to from t.
-func reach(t int, group []int, next [][]int) []int {
-	found := []int{t}
+// reach lists the tasks inside a group that paths inside it lead to from t.
+func reach(t int, inside map[int]bool, next [][]int) []int {
+	found, seen := []int{t}, map[int]bool{t: true}
 	for i := 0; i < len(found); i++ {
 		for _, n := range next[found[i]] {
-			if slices.Contains(group, n) && !slices.Contains(found, n) {
+			if inside[n] && !seen[n] {
+				seen[n] = true
 				found = append(found, n)
 			}
 		}

@@ -18,32 +18,52 @@ import (
 //     a time-out is computed only when every task of the partition has one.
 //     What only undoes other tasks is no part of any path.
 
-// criticalPath is the largest sum of timeouts of the tasks in part over all
-// paths; ok is false when one of them has none, or when the graph has a cycle.
-func (p *Plan) criticalPath(part *Partition) (longest time.Duration, ok bool) {
+// criticalPaths finds the critical path of each partition, by position; 0: none.
+func (p *Plan) criticalPaths() []time.Duration {
+	longest := make([]time.Duration, len(p.partitions))
+	order, ok := p.graph.slotOrder()
+	if !ok {
+		return longest
+	}
 	upTo := make([]time.Duration, len(p.graph.tasks)) // the heaviest path that ends here
-	for s := range upTo {
-		if !p.graph.isSlot(s) {
+	for at, weight := range p.weights() {
+		if weight == nil {
 			continue
 		}
-		for _, q := range p.graph.slotPreds(s) {
-			if q > s {
-				return 0, false
+		for _, s := range order {
+			upTo[s] = 0
+			for _, q := range p.graph.waits[s] {
+				upTo[s] = max(upTo[s], upTo[q])
 			}
-			upTo[s] = max(upTo[s], upTo[q])
+			upTo[s] = add(upTo[s], weight[s])
+			longest[at] = max(longest[at], upTo[s])
 		}
-		for _, i := range p.graph.chain[s] {
-			if p.home[i] != part {
-				continue
-			}
-			if p.graph.tasks[i].Timeout == 0 {
-				return 0, false
-			}
-			upTo[s] = add(upTo[s], p.graph.tasks[i].Timeout)
-		}
-		longest = max(longest, upTo[s])
 	}
-	return longest, true
+	return longest
+}
+
+// weights sums, for each partition and slot, the timeouts of those tasks of the
+// slot that are in the partition; nil for a partition with a task that may take
+// for ever.
+func (p *Plan) weights() []map[int]time.Duration {
+	weights := make([]map[int]time.Duration, len(p.partitions))
+	for at := range weights {
+		weights[at] = make(map[int]time.Duration)
+	}
+	for i, at := range p.home {
+		if at == none || weights[at] == nil {
+			continue
+		}
+		timeout := p.graph.tasks[i].Timeout
+		if timeout == 0 && len(p.graph.slots[i]) > 0 {
+			weights[at] = nil
+			continue
+		}
+		for _, s := range p.graph.slots[i] {
+			weights[at][s] = add(weights[at][s], timeout)
+		}
+	}
+	return weights
 }
 
 // add sums two spans of time and stops at the longest one that there is

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -37,7 +36,7 @@ type span struct {
 	known bool
 }
 
-func (s span) plus(d time.Duration) span { return span{add(s.d, d), s.known} }
+func (s span) plus(t span) span { return span{add(s.d, t.d), s.known && t.known} }
 
 // later is the later of two spans; one without bound is the latest.
 func later(a, b span) span { return span{max(a.d, b.d), a.known && b.known} }
@@ -58,26 +57,28 @@ func earlier(a, b span) span {
 type bounds struct {
 	graph   *graph
 	writers map[workflow.DataName][]int
+	covered [][]int // by contingency: the tasks that name it
+	takes   []span  // by task: its timeout and those of its contingencies
 	ready   []span
-	state   []progress // of ready
+	state   []progress // of ready; a cycle has no bound
 }
-
-// progress of a bound's computation; started and not done when asked for again
-// means a cycle, which has no bound.
-type progress uint8
-
-const (
-	untouched progress = iota
-	started
-	done
-)
 
 func newBounds(g *graph) *bounds {
 	n := len(g.tasks)
-	b := &bounds{graph: g, writers: make(map[workflow.DataName][]int), ready: make([]span, n), state: make([]progress, n)}
+	b := &bounds{
+		graph: g, writers: make(map[workflow.DataName][]int), covered: make([][]int, n), takes: make([]span, n),
+		ready: make([]span, n), state: make([]progress, n),
+	}
 	for i, t := range g.tasks {
 		for _, name := range t.Out {
 			b.writers[name] = append(b.writers[name], i)
+		}
+		if next := g.next[i]; next != none {
+			b.covered[next] = append(b.covered[next], i)
+		}
+		b.takes[i] = span{known: true}
+		for _, c := range g.chain[i] {
+			b.takes[i] = b.takes[i].plus(timeout(g.tasks[c]))
 		}
 	}
 	for i := range g.tasks {
@@ -85,6 +86,9 @@ func newBounds(g *graph) *bounds {
 	}
 	return b
 }
+
+// timeout is the longest that a task takes.
+func timeout(t *workflow.Task) span { return span{t.Timeout, t.Timeout > 0} }
 
 func (b *bounds) readyAt(i int) span {
 	if b.state[i] == untouched {
@@ -106,7 +110,7 @@ func (b *bounds) computeReady(i int) span {
 	case t.Rule == nil:
 		return span{known: true}
 	case t.TimeToWait > 0:
-		return b.waitStart(i).plus(t.TimeToWait)
+		return b.waitStart(i).plus(span{t.TimeToWait, true})
 	}
 	latest := span{known: true}
 	t.Rule.Terms(func(r *workflow.Rule) { latest = later(latest, b.decidedAt(i, r)) })
@@ -167,29 +171,24 @@ func (b *bounds) dataDecidedAt(i int, e *workflow.Expr) span {
 func (b *bounds) endAt(slots []int) span {
 	latest := span{known: len(slots) > 0}
 	for _, s := range slots {
-		latest = later(latest, b.runsOut(s, len(b.graph.chain[s])))
+		latest = later(latest, b.readyAt(s).plus(b.takes[s]))
 	}
 	return latest
 }
 
-// standsInAt is the latest moment at which contingency i may be called upon.
+// standsInAt is the latest moment at which contingency i may be called upon:
+// when a task that it covers, in its own slot or itself as a contingency, has
+// run out of time.
 func (b *bounds) standsInAt(i int) span {
-	latest := span{known: len(b.graph.slots[i]) > 0}
-	for _, s := range b.graph.slots[i] {
-		latest = later(latest, b.runsOut(s, slices.Index(b.graph.chain[s], i)))
+	latest := span{known: len(b.covered[i]) > 0}
+	for _, c := range b.covered[i] {
+		starts := b.readyAt(c)
+		if b.graph.isSlot(c) && len(b.covered[c]) > 0 {
+			starts = later(starts, b.standsInAt(c))
+		}
+		latest = later(latest, starts.plus(timeout(b.graph.tasks[c])))
 	}
 	return latest
-}
-
-// runsOut is the latest moment at which the first n tasks of the chain of slot
-// s have all ended.
-func (b *bounds) runsOut(s, n int) span {
-	at := b.readyAt(s)
-	for _, i := range b.graph.chain[s][:n] {
-		at = at.plus(b.graph.tasks[i].Timeout)
-		at.known = at.known && b.graph.tasks[i].Timeout > 0
-	}
-	return at
 }
 
 // WorstCase is the latest moment, since the start of the instance, at which t

@@ -1,10 +1,10 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -38,23 +38,22 @@ func (n *Node) OnAddrs(addrs []string) {
 	}
 }
 
-// heartbeats validates this node at all partners well within its
-// connectionTime, and watches the others', until ctx ends.
-func (n *Node) heartbeats(ctx context.Context) {
+// pulse validates this node at all partners well within its connectionTime,
+// watches the others', and returns after what time to call it again.
+func (n *Node) pulse() time.Duration {
 	every := n.config.ConnectionTime / 4
-	beat := n.clock.After(every)
-	watch := n.clock.After(n.people.tick())
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-beat:
-			beat = n.clock.After(every - n.spread(every/8))
-			n.broadcast(&wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
-		case <-watch:
-			watch = n.clock.After(min(n.people.tick(), every))
-		}
+	now := n.clock.Now().Awake
+	if n.nextBeat == 0 {
+		n.nextBeat = now + every
 	}
+	if now >= n.nextBeat {
+		n.nextBeat = now + every - n.spread(every/8)
+		n.broadcast(&wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
+	}
+	if now >= n.nextWatch {
+		n.nextWatch = now + min(n.people.tick(), every)
+	}
+	return max(min(n.nextBeat, n.nextWatch)-now, 0)
 }
 
 // load is how busy this node is.
@@ -201,13 +200,13 @@ func (n *Node) shareDefinitions(ds []wire.Definition, but workflow.PartnerID) {
 func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 	n.log.Info("partner "+string(e.Kind), "partner", e.Partner, "name", p.Record.Name())
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "partner", Partner: p.Record.Name(), Text: string(e.Kind)})
-	if e.Kind == membership.Outrun {
+	if e.Kind == membership.EventOutrun {
 		n.rolledBack()
 		return
 	}
 	n.follow(p)
 	for _, s := range n.shards {
-		go n.post(s, event{apply: func(s *shard) error { s.touchConcerned(e.Partner); return nil }})
+		n.side(func() { n.post(s, event{apply: func(s *shard) error { s.touchConcerned(e.Partner); return nil }}) })
 	}
 }
 

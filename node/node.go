@@ -28,6 +28,7 @@ type Node struct {
 	runner  Runner
 	clock   Clock
 	version string
+	chance  func() float64 // a number in [0, 1)
 	log     *slog.Logger
 
 	carrier     Carrier
@@ -38,6 +39,9 @@ type Node struct {
 	shards      []*shard
 	started     time.Time
 	boot        uint64
+	stepped     bool // driven by Step, in one goroutine
+	nextBeat    time.Duration
+	nextWatch   time.Duration
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
@@ -57,13 +61,16 @@ func New(p Parts) (*Node, error) {
 	if p.Logger == nil {
 		p.Logger = slog.New(slog.DiscardHandler)
 	}
+	if p.Chance == nil {
+		p.Chance = rand.Float64
+	}
 	n := &Node{
-		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger,
+		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance,
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{},
 	}
-	if err := n.begin(); err != nil {
+	if err := n.countBoot(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -85,8 +92,8 @@ const (
 	metaIncarnation = "incarnation"
 )
 
-// begin counts the boot and finds the incarnation.
-func (n *Node) begin() error {
+// countBoot counts the boot and finds the incarnation.
+func (n *Node) countBoot() error {
 	b, err := n.store.Get(metaKey(metaBoot))
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
@@ -145,14 +152,17 @@ func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
 // Begin has the node talk through a carrier: it announces itself, follows its
 // partners and goes on with its instances. Run must follow.
 func (n *Node) Begin(c Carrier) error {
+	for _, s := range n.shards {
+		n.running.Go(func() { s.run(n.stopped) })
+	}
+	return n.begin(c)
+}
+
+func (n *Node) begin(c Carrier) error {
 	n.carrier = c
 	close(n.begun)
 	c.HandleRequest(protocolHello, true, n.people.offer)
 	c.HandleRequest(protocolProof, true, n.people.redeem)
-	for _, s := range n.shards {
-		n.running.Go(func() { s.run(n.stopped) })
-		n.post(s, event{apply: func(*shard) error { return nil }})
-	}
 	if err := n.announce(c.Addrs()); err != nil {
 		return err
 	}
@@ -164,11 +174,16 @@ func (n *Node) Begin(c Carrier) error {
 
 // Run keeps the node going until ctx ends, and leaves in good order.
 func (n *Node) Run(ctx context.Context) error {
-	n.heartbeats(ctx)
-	n.depart()
-	close(n.stopped)
-	n.running.Wait()
-	return nil
+	for {
+		select {
+		case <-ctx.Done():
+			n.depart()
+			close(n.stopped)
+			n.running.Wait()
+			return nil
+		case <-n.clock.After(n.pulse()):
+		}
+	}
 }
 
 // talks waits until the node may talk; a carrier may be there earlier.
@@ -207,7 +222,7 @@ func (n *Node) rolledBack() {
 	n.count("rolled-back", 1)
 	n.log.Warn("a partner knows facts of this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "incarnation", inc)
 	for _, s := range n.shards {
-		go n.post(s, event{apply: (*shard).reload})
+		n.side(func() { n.post(s, event{apply: (*shard).reload}) })
 	}
 }
 
@@ -233,6 +248,10 @@ func (n *Node) shardOf(id workflow.InstanceID) *shard {
 
 // post hands an event to a shard. It blocks while the shard's queue is full.
 func (n *Node) post(s *shard, e event) bool {
+	if n.stepped {
+		s.local = append(s.local, e)
+		return true
+	}
 	select {
 	case s.events <- e:
 		return true
@@ -241,14 +260,27 @@ func (n *Node) post(s *shard, e event) bool {
 	}
 }
 
+// side does something beside what goes on, where that might wait for itself.
+func (n *Node) side(fn func()) {
+	if n.stepped {
+		fn()
+		return
+	}
+	go fn()
+}
+
 // postFromRunner hands in the end of a task. The runner may end a task before
 // its Start returns, which is on the shard's own goroutine: so as not to wait
 // for itself, a full queue is waited for elsewhere.
 func (n *Node) postFromRunner(s *shard, e event) {
+	if n.stepped {
+		n.post(s, e)
+		return
+	}
 	select {
 	case s.events <- e:
 	default:
-		go n.post(s, e)
+		n.side(func() { n.post(s, e) })
 	}
 }
 
@@ -257,6 +289,9 @@ func (n *Node) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) e
 	done := make(chan error, 1)
 	if !n.post(n.shardOf(id), event{apply: fn, after: func(err error) { done <- err }}) {
 		return errStopping
+	}
+	if n.stepped {
+		n.shardOf(id).turn()
 	}
 	select {
 	case err := <-done:
@@ -398,9 +433,6 @@ func (n *Node) troubled(err error) {
 		}
 	}
 }
-
-// chance is a number in [0, 1).
-func (n *Node) chance() float64 { return rand.Float64() }
 
 // spread is a chance part of d, which keeps nodes from acting at one moment.
 func (n *Node) spread(d time.Duration) time.Duration {

@@ -58,11 +58,13 @@ type Clock interface {
 
 // Parts are what a node is put together from.
 type Parts struct {
-	Member  Member
-	Config  configs.Config
-	Store   Store
-	Runner  Runner
-	Clock   Clock
+	Member Member
+	Config configs.Config
+	Store  Store
+	Runner Runner
+	Clock  Clock
+	// Chance draws numbers in [0, 1); nil: at random.
+	Chance  func() float64
 	Version string // of the program, for people
 	Logger  *slog.Logger
 }

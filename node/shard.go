@@ -29,6 +29,9 @@ type shard struct {
 	local  []event // of our own making, before anything from outside
 	batch  batch
 	wakeAt time.Duration // Boot time; 0: never
+
+	nextTick, nextCompare time.Duration // Awake
+	delayed               []delayed
 }
 
 // held is an instance in memory.
@@ -94,26 +97,47 @@ func newShard(n *Node, i int) *shard {
 
 // run owns the shard until stop closes.
 func (s *shard) run(stop <-chan struct{}) {
-	next := s.n.clock.After(tick)
-	compare := s.n.clock.Now().Awake + s.n.spread(antiEntropy)
 	for {
 		select {
 		case <-stop:
 			return
 		case e := <-s.events:
 			s.local = append(s.local, e)
-		case <-next:
-			next = s.n.clock.After(tick)
-			s.retry()
-			if now := s.n.clock.Now(); now.Awake >= compare {
-				compare = now.Awake + antiEntropy
-				s.compareAll()
-			}
+		case <-s.n.clock.After(s.pause()):
 		}
-		s.drain()
-		s.wake()
-		s.round()
+		s.turn()
 	}
+}
+
+// pause is how long the shard may sleep when nothing happens.
+func (s *shard) pause() time.Duration {
+	now := s.n.clock.Now()
+	d := s.nextTick - now.Awake
+	if s.wakeAt > 0 {
+		d = min(d, s.wakeAt-now.Boot)
+	}
+	return max(d, 0)
+}
+
+// turn does what is due: the events that wait, the waits that are over, what
+// was not acknowledged, and the comparison with peers at intervals.
+func (s *shard) turn() {
+	s.drain()
+	now := s.n.clock.Now().Awake
+	if now >= s.nextTick {
+		s.nextTick = now + tick
+		s.release(now)
+		s.retry()
+	}
+	if s.nextCompare == 0 {
+		s.nextCompare = now + s.n.spread(antiEntropy)
+	}
+	if now >= s.nextCompare {
+		s.nextCompare = now + antiEntropy
+		s.compareAll()
+	}
+	s.wake()
+	s.round()
 }
 
 // drain takes the events that wait already.
@@ -241,13 +265,24 @@ func (s *shard) lose(b batch, err error) {
 
 // later applies fn after a pause.
 func (s *shard) later(fn func(*shard) error) {
-	go func() {
-		select {
-		case <-s.n.clock.After(firstPause):
-			s.n.post(s, event{apply: fn})
-		case <-s.n.stopped:
+	s.delayed = append(s.delayed, delayed{due: s.n.clock.Now().Awake + firstPause, fn: fn})
+}
+
+// delayed is something to do at a moment (Awake).
+type delayed struct {
+	due time.Duration
+	fn  func(*shard) error
+}
+
+// release takes up what was put off until now.
+func (s *shard) release(now time.Duration) {
+	s.delayed = slices.DeleteFunc(s.delayed, func(d delayed) bool {
+		if now < d.due {
+			return false
 		}
-	}()
+		s.local = append(s.local, event{apply: d.fn})
+		return true
+	})
 }
 
 // act stops and starts tasks.

@@ -1,0 +1,31 @@
+package node
+
+import "time"
+
+// A node has two front doors. Begin and Run drive it with goroutines of its
+// own; BeginStepped and Step drive the same code in the caller's goroutine, for
+// simulation and tests: whoever calls decides what happens next. The store must
+// then call done before Commit returns.
+
+// BeginStepped is Begin for a node that is driven by Step.
+func (n *Node) BeginStepped(c Carrier) error {
+	n.stepped = true
+	return n.begin(c)
+}
+
+// Step does all that is due now, and returns after what time (awake) something
+// will be due even if nothing happens before.
+func (n *Node) Step() time.Duration {
+	next := n.pulse()
+	for again := true; again; {
+		again = false
+		for _, s := range n.shards {
+			s.turn()
+			again = again || len(s.local) > 0
+		}
+	}
+	for _, s := range n.shards {
+		next = min(next, s.pause())
+	}
+	return max(next, time.Millisecond)
+}

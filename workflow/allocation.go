@@ -81,7 +81,7 @@ func (s *scope) taskArgument(fn string, args []ast.Node) (name TaskName, hint st
 	}
 	switch arg := args[0].(type) {
 	case *ast.StringNode:
-		if slices.Contains(s.tasks, arg.Value) {
+		if s.known[TaskName(arg.Value)] {
 			return TaskName(arg.Value), "", true
 		}
 		if near := didYouMean(arg.Value, s.tasks); near != "" {
@@ -89,7 +89,7 @@ func (s *scope) taskArgument(fn string, args []ast.Node) (name TaskName, hint st
 		}
 		return "", fmt.Sprintf("there is no task %q", arg.Value), false
 	default:
-		if text := spell(arg); slices.Contains(s.tasks, text) {
+		if text := spell(arg); s.known[TaskName(text)] {
 			hint = fmt.Sprintf("write %s(%q)", fn, text)
 		}
 	}

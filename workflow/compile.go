@@ -44,7 +44,8 @@ type compiler struct {
 // scope is what an expression may mention.
 type scope struct {
 	data  map[DataName]*DataDecl
-	tasks []string // in the order written
+	tasks []string // in the order written, for hints
+	known map[TaskName]bool
 
 	// The rest depends on where the expression stands.
 	decides    bool // a condition: ages must be foreseeable
@@ -177,7 +178,7 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) operand {
 	hint := didYouMean(n.Value, known)
 	switch {
 	case hint != "":
-	case slices.Contains(c.scope.tasks, n.Value):
+	case c.scope.known[TaskName(n.Value)]:
 		hint = fmt.Sprintf("%s is a task: write succeeded(%q)", n.Value, n.Value)
 	default:
 		hint = "declare it under data:; text stands in quotes"

@@ -32,11 +32,20 @@ func parseExpr(src string) (ast.Node, *exprError) {
 	config.MaxNodes = maxExprNodes
 	tree, err := parser.ParseWithConfig(src, config)
 	if err == nil {
-		return tree.Node, nil
+		return tree.Node, checkSpelling(tree.Node)
 	}
 	var at *file.Error
 	if !errors.As(err, &at) {
 		return nil, &exprError{message: "not an expression: " + err.Error()}
 	}
 	return nil, &exprError{offset: at.From, message: "not an expression: " + at.Message}
+}
+
+// checkSpelling keeps the canonical spelling, which may have more spaces and
+// parentheses than what was written, within the same limit.
+func checkSpelling(n ast.Node) *exprError {
+	if size := len(spell(n)); size > MaxExpression {
+		return &exprError{message: fmt.Sprintf("the expression, with a space around each operator, has %d bytes: at most %d are allowed", size, MaxExpression), hint: "compute a part of it into a data item"}
+	}
+	return nil
 }

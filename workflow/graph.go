@@ -5,134 +5,178 @@ import (
 	"slices"
 )
 
-// components are the sets of tasks that can reach each other, in the order in
-// which their first task is written (Tarjan's algorithm).
-func components(tasks []*Task, edges map[TaskName][]TaskName) [][]TaskName {
-	index := make(map[TaskName]int, len(tasks))
-	low := make(map[TaskName]int, len(tasks))
-	done := make(map[TaskName]bool, len(tasks))
-	var stack []TaskName
-	var out [][]TaskName
-	var visit func(TaskName)
-	visit = func(t TaskName) {
-		index[t] = len(index) + 1
-		low[t] = index[t]
-		stack = append(stack, t)
-		for _, next := range edges[t] {
-			if index[next] == 0 {
-				visit(next)
-				low[t] = min(low[t], low[next])
-			} else if !done[next] {
-				low[t] = min(low[t], index[next])
-			}
-		}
-		if low[t] != index[t] {
-			return
-		}
-		i := slices.Index(stack, t)
-		for _, member := range stack[i:] {
-			done[member] = true
-		}
-		out = append(out, slices.Clone(stack[i:]))
-		stack = stack[:i]
-	}
-	position := make(map[TaskName]int, len(tasks))
-	for i, t := range tasks {
-		position[t.Name] = i
-		if index[t.Name] == 0 {
-			visit(t.Name)
-		}
-	}
-	byPosition := func(a, b TaskName) int { return position[a] - position[b] }
-	for _, c := range out {
-		slices.SortFunc(c, byPosition)
-	}
-	slices.SortFunc(out, func(a, b []TaskName) int { return byPosition(a[0], b[0]) })
-	return out
+// graph is the order of a definition's tasks, by their place in Tasks.
+type graph struct {
+	tasks  []*Task
+	index  map[TaskName]int
+	before [][]int // for each task those that come before it, each once
 }
 
-// cycle is a shortest cycle through the first task of a component, in the
-// direction of work, beginning and ending with that task; nil if there is none.
-func cycle(knot []TaskName, before map[TaskName][]TaskName) []TaskName {
-	first := knot[0]
-	next := map[TaskName]TaskName{} // towards first, in the direction of work
-	queue := []TaskName{first}
-	for len(queue) > 0 {
-		t := queue[0]
-		queue = queue[1:]
-		for _, p := range before[t] {
-			if !slices.Contains(knot, p) {
-				continue
+// order gives the graph of a definition. Before a task come those that its rule
+// mentions and, for a task that is never ready by itself, those for which it
+// stands in or that it undoes.
+func (d *Definition) order() *graph {
+	g := &graph{tasks: d.Tasks, index: make(map[TaskName]int, len(d.Tasks)), before: make([][]int, len(d.Tasks))}
+	for i, t := range d.Tasks {
+		g.index[t.Name] = i
+	}
+	for i, t := range d.Tasks {
+		for _, name := range t.Rule.tasks() {
+			g.edge(name, i)
+		}
+		for _, name := range []TaskName{t.Contingency, t.Compensate.task()} {
+			if c := d.Task(name); c != nil && c.ContingencyOnly {
+				g.edge(t.Name, g.index[name])
 			}
+		}
+	}
+	return g
+}
+
+// task is the compensating task, if there is one.
+func (c *Compensation) task() TaskName {
+	if c == nil {
+		return ""
+	}
+	return c.Task
+}
+
+func (g *graph) edge(from TaskName, to int) {
+	if i, ok := g.index[from]; ok && !slices.Contains(g.before[to], i) {
+		g.before[to] = append(g.before[to], i)
+	}
+}
+
+// knots are the sets of tasks of which each comes before each (Tarjan's
+// algorithm), in the order of their first tasks.
+func (g *graph) knots() [][]int {
+	t := tarjan{graph: g, number: make([]int, len(g.tasks)), low: make([]int, len(g.tasks)), done: make([]bool, len(g.tasks))}
+	for i := range g.tasks {
+		if t.number[i] == 0 {
+			t.visit(i)
+		}
+	}
+	slices.SortFunc(t.knots, func(a, b []int) int { return a[0] - b[0] })
+	return t.knots
+}
+
+type tarjan struct {
+	*graph
+	count  int
+	number []int // in the order of visits; 0: not yet
+	low    []int // the lowest number that can be reached
+	done   []bool
+	stack  []int
+	knots  [][]int
+}
+
+func (t *tarjan) visit(i int) {
+	t.count++
+	t.number[i], t.low[i] = t.count, t.count
+	bottom := len(t.stack)
+	t.stack = append(t.stack, i)
+	for _, p := range t.before[i] {
+		if t.number[p] == 0 {
+			t.visit(p)
+			t.low[i] = min(t.low[i], t.low[p])
+		} else if !t.done[p] {
+			t.low[i] = min(t.low[i], t.number[p])
+		}
+	}
+	if t.low[i] != t.number[i] {
+		return
+	}
+	knot := slices.Sorted(slices.Values(t.stack[bottom:]))
+	for _, member := range knot {
+		t.done[member] = true
+	}
+	t.stack = t.stack[:bottom]
+	if len(knot) > 1 || slices.Contains(t.before[i], i) {
+		t.knots = append(t.knots, knot)
+	}
+}
+
+// cycle is a shortest cycle through the first task of a knot, in the direction
+// of work, beginning and ending with that task.
+func (g *graph) cycle(knot []int) []TaskName {
+	first := knot[0]
+	next := map[int]int{} // the task that follows, towards first
+	for queue := []int{first}; len(queue) > 0; queue = queue[1:] {
+		for _, p := range g.before[queue[0]] {
 			if _, seen := next[p]; seen {
 				continue
 			}
-			next[p] = t
-			if p == first {
-				return follow(first, next)
-			}
+			next[p] = queue[0]
 			queue = append(queue, p)
 		}
 	}
-	return nil
+	path := []TaskName{g.tasks[first].Name}
+	for i := next[first]; i != first; i = next[i] {
+		path = append(path, g.tasks[i].Name)
+	}
+	return append(path, g.tasks[first].Name)
 }
 
-func follow(first TaskName, next map[TaskName]TaskName) []TaskName {
-	path := []TaskName{first}
-	for t := next[first]; ; t = next[t] {
-		path = append(path, t)
-		if t == first {
-			return path
+// waitsFor tells whether the order leads from one task back to another.
+func (g *graph) waitsFor(from, to TaskName) bool {
+	seen := make([]bool, len(g.tasks))
+	goal, found := g.index[to], false
+	var walk func(int)
+	walk = func(i int) {
+		for _, p := range g.before[i] {
+			found = found || p == goal
+			if !seen[p] && !found {
+				seen[p] = true
+				walk(p)
+			}
 		}
 	}
+	walk(g.index[from])
+	return found
 }
 
 // topological orders the tasks so that each comes after those before it. Of
 // several possible ones a contingency comes first, else the name decides, so
-// that the order depends on the definition's meaning alone.
-func topological(d *Definition, before map[TaskName][]TaskName) []TaskName {
-	waits := make(map[TaskName]int, len(d.Tasks))
-	after := make(map[TaskName][]TaskName, len(d.Tasks))
-	queue := &taskQueue{def: d}
-	for _, t := range d.Tasks {
-		for _, p := range before[t.Name] {
-			after[p] = append(after[p], t.Name)
+// that the order depends on the definition's meaning alone. Tasks on a cycle
+// are left out.
+func (g *graph) topological() []TaskName {
+	waits, after := make([]int, len(g.tasks)), make([][]int, len(g.tasks))
+	queue := &taskQueue{}
+	for i, before := range g.before {
+		for _, p := range before {
+			after[p] = append(after[p], i)
 		}
-		if waits[t.Name] = len(before[t.Name]); waits[t.Name] == 0 {
-			heap.Push(queue, t.Name)
+		if waits[i] = len(before); waits[i] == 0 {
+			heap.Push(queue, g.tasks[i])
 		}
 	}
-	out := make([]TaskName, 0, len(d.Tasks))
+	out := make([]TaskName, 0, len(g.tasks))
 	for queue.Len() > 0 {
-		t := heap.Pop(queue).(TaskName)
-		out = append(out, t)
-		for _, next := range after[t] {
+		t := heap.Pop(queue).(*Task)
+		out = append(out, t.Name)
+		for _, next := range after[g.index[t.Name]] {
 			if waits[next]--; waits[next] == 0 {
-				heap.Push(queue, next)
+				heap.Push(queue, g.tasks[next])
 			}
 		}
 	}
 	return out
 }
 
-// taskQueue is a heap of tasks that may come next.
-type taskQueue struct {
-	def   *Definition
-	names []TaskName
-}
+// taskQueue is a heap of the tasks that may come next.
+type taskQueue []*Task
 
-func (q *taskQueue) Len() int      { return len(q.names) }
-func (q *taskQueue) Swap(i, j int) { q.names[i], q.names[j] = q.names[j], q.names[i] }
-func (q *taskQueue) Push(x any)    { q.names = append(q.names, x.(TaskName)) }
-func (q *taskQueue) Less(i, j int) bool {
-	a, b := q.def.Task(q.names[i]), q.def.Task(q.names[j])
-	if a.ContingencyOnly != b.ContingencyOnly {
-		return a.ContingencyOnly
+func (q taskQueue) Len() int      { return len(q) }
+func (q taskQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q taskQueue) Less(i, j int) bool {
+	if q[i].ContingencyOnly != q[j].ContingencyOnly {
+		return q[i].ContingencyOnly
 	}
-	return a.Name < b.Name
+	return q[i].Name < q[j].Name
 }
+func (q *taskQueue) Push(x any) { *q = append(*q, x.(*Task)) }
 func (q *taskQueue) Pop() any {
-	last := q.names[len(q.names)-1]
-	q.names = q.names[:len(q.names)-1]
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
 	return last
 }

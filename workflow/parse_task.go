@@ -65,12 +65,14 @@ func (r *reader) tasks() {
 		r.on(n, "write tasks: {a: {}}", "the definition has no tasks")
 	}
 	r.def.index = make(map[TaskName]*Task, len(entries))
+	r.scope.known = make(map[TaskName]bool, len(entries))
 	for _, e := range entries {
 		t := &Task{Name: TaskName(e.key.text), Type: Automatic, OnFailure: FailBlock, Reconcile: KeepFirst, Urgency: DefaultUrgency}
 		r.heads[t] = e.key
 		r.def.Tasks = append(r.def.Tasks, t)
 		r.def.index[t.Name] = t
 		r.scope.tasks = append(r.scope.tasks, e.key.text)
+		r.scope.known[t.Name] = true
 	}
 	models := r.models()
 	for i, e := range entries {

@@ -25,10 +25,10 @@ func (p *problems) on(n *node, hint, format string, args ...any) {
 
 // within notes a mistake at a character of a text scalar.
 func (p *problems) within(n *node, offset int, hint, message string) {
-	if n.lines == nil {
+	if n.place == nil {
 		p.at(n.line, n.col, message, hint)
 		return
 	}
-	line, col := n.lines.at(n.text, offset)
+	line, col := n.place.at(n.text, offset)
 	p.at(line, col, message, hint)
 }

@@ -32,12 +32,13 @@ func (d *Definition) seal(r *reader) error {
 }
 
 func link(d *Definition) links {
-	before := d.before()
 	l := links{
 		predecessors: map[TaskName][]TaskName{}, successors: map[TaskName][]TaskName{}, affected: map[TaskName][]TaskName{},
-		readers: map[DataName][]TaskName{}, writers: map[DataName][]TaskName{}, order: topological(d, before),
+		readers: map[DataName][]TaskName{}, writers: map[DataName][]TaskName{}, order: d.order().topological(),
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.index)) {
+	standsFor := map[TaskName][]TaskName{}
+	names := slices.Sorted(maps.Keys(d.index))
+	for _, name := range names {
 		t := d.index[name]
 		l.predecessors[name] = t.Rule.tasks()
 		for _, p := range l.predecessors[name] {
@@ -49,50 +50,41 @@ func link(d *Definition) links {
 		for _, n := range t.Out {
 			l.writers[n] = append(l.writers[n], name)
 		}
+		if t.Contingency != "" {
+			standsFor[t.Contingency] = append(standsFor[t.Contingency], name)
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.index)) {
-		l.affected[name] = l.affects(d, name)
+	for _, name := range names {
+		l.affected[name] = l.affects(d.index[name], standsFor)
 	}
 	return l
 }
 
-// affects are the tasks whose rule may come to something else when a task
-// changes: those that mention it or the slot in which it stands, and those that
-// mention data it may write.
-func (l *links) affects(d *Definition, name TaskName) []TaskName {
-	found := map[TaskName]bool{}
-	slots := map[TaskName]bool{name: true}
-	for grown := true; grown; {
-		grown = false
-		for _, t := range d.Tasks {
-			if slots[t.Contingency] && t.Contingency != "" && !slots[t.Name] {
-				slots[t.Name], grown = true, true
-			}
+// affects are the tasks whose rule may come to something else when t changes:
+// those that mention it or a slot in which it stands, and those that mention
+// data it may write.
+func (l *links) affects(t *Task, standsFor map[TaskName][]TaskName) []TaskName {
+	found, slots := map[TaskName]bool{}, map[TaskName]bool{}
+	var stand func(TaskName)
+	stand = func(slot TaskName) {
+		if slots[slot] {
+			return
 		}
-	}
-	for slot := range slots {
+		slots[slot] = true
 		for _, s := range l.successors[slot] {
 			found[s] = true
 		}
+		for _, replaced := range standsFor[slot] {
+			stand(replaced)
+		}
 	}
-	for _, n := range d.index[name].Out {
+	stand(t.Name)
+	for _, n := range t.Out {
 		for _, reader := range l.readers[n] {
 			found[reader] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// data are the data items that a rule mentions, each once, by name.
-func (r *Rule) data() []DataName {
-	var out []DataName
-	r.Terms(func(leaf *Rule) {
-		if leaf.Op == OpData {
-			out = append(out, leaf.Data.names...)
-		}
-	})
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Predecessors are the tasks that t's rule mentions, by name. Nobody may change

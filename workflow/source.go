@@ -11,7 +11,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -33,7 +32,7 @@ type node struct {
 	text      string // scalar: as written, quotes and escapes undone
 	items     []*node
 	entries   []entry
-	lines     *lineMap // of a text scalar: where its characters are
+	place     *textPlace // of a text scalar: where its characters are
 }
 
 type entry struct{ key, value *node }
@@ -100,7 +99,7 @@ func readSource(src []byte, pr *problems) *node {
 		reportSyntax(err, pr)
 		return nil
 	}
-	s := source{text: strings.Split(string(src), "\n"), problems: pr}
+	s := &source{text: strings.Split(string(src), "\n"), problems: pr}
 	return s.document(file)
 }
 
@@ -136,31 +135,6 @@ func validPrefix(line []byte) int {
 	return n
 }
 
-// tokenize also bounds the depth before the parser, which is recursive, sees
-// the tokens.
-func tokenize(src []byte, pr *problems) (tokens token.Tokens, ok bool) {
-	tokens = lexer.Tokenize(string(src))
-	flow, compact, line := 0, 0, 0
-	for _, tk := range tokens {
-		switch tk.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			flow++
-		case token.SequenceEndType, token.MappingEndType:
-			flow--
-		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
-			if tk.Position.Line != line {
-				compact, line = 0, tk.Position.Line
-			}
-			compact++
-		}
-		if flow > MaxDepth || compact > MaxDepth {
-			pr.at(tk.Position.Line, tk.Position.Column, fmt.Sprintf("lists and mappings lie more than %d deep in each other", MaxDepth), "")
-			return nil, false
-		}
-	}
-	return tokens, true
-}
-
 // parseTokens contains the YAML library: whatever it stumbles over is a
 // mistake in the text, never the end of a node.
 func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
@@ -192,10 +166,6 @@ func (s *source) document(file *ast.File) *node {
 			continue
 		}
 		line, col := place(doc.Body)
-		if doc.Body.Type() == ast.DirectiveType {
-			s.problems.at(line, col, "YAML directives are not part of the language", "leave the line out")
-			return nil
-		}
 		if body != nil {
 			s.problems.at(line, col, "a file holds one definition, here a second document begins", "put it into a file of its own")
 			return nil
@@ -230,8 +200,8 @@ func place(n ast.Node) (line, col int) {
 func (s *source) node(n ast.Node, depth int) *node {
 	out := &node{}
 	out.line, out.col = place(n)
-	if depth > MaxDepth {
-		s.problems.at(out.line, out.col, fmt.Sprintf("lists and mappings lie more than %d deep in each other", MaxDepth), "")
+	if _, isScalar := n.(ast.ScalarNode); depth >= MaxDepth && !isScalar {
+		s.problems.at(out.line, out.col, tooDeep, "")
 		return out
 	}
 	switch v := n.(type) {
@@ -257,14 +227,6 @@ func (s *source) node(n ast.Node, depth int) *node {
 func (s *source) entry(out *node, e *ast.MappingValueNode, depth int) {
 	key := &node{}
 	key.line, key.col = place(e.Key)
-	switch e.Key.(type) {
-	case *ast.MappingKeyNode:
-		s.problems.at(key.line, key.col, "a key introduced by ? is not part of the language", "write key: value")
-		return
-	case *ast.MergeKeyNode:
-		s.problems.at(key.line, key.col, "the merge key << is not part of the language", "use models: and model:")
-		return
-	}
 	s.scalar(key, e.Key)
 	if key.kind != scalarNode || key.isNull() {
 		s.problems.at(key.line, key.col, "a key must be a name", "")
@@ -280,23 +242,23 @@ func (s *source) scalar(out *node, n ast.Node) {
 		if v.Token.Type == token.StringType {
 			out.value = resolvePlain(v.Value)
 		}
-		out.lines = s.quotedLines(v)
+		out.place = s.placeOf(v.Token)
 	case *ast.LiteralNode:
 		out.text, out.value = v.Value.Value, v.Value.Value
-		out.lines = s.blockLines(v)
+		out.place = s.placeOf(v.Start)
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		s.number(out, n)
 	case *ast.BoolNode:
 		out.text, out.value = v.GetToken().Value, v.Value
 	case *ast.NullNode:
 		out.text = v.GetToken().Value
-	case *ast.AnchorNode, *ast.AliasNode:
-		s.refuse(out, "anchors and aliases are not part of the language", "use models: and model:, or write it out")
-	case *ast.TagNode:
-		s.refuse(out, "YAML tags are not part of the language", "leave the tag out")
 	default:
 		s.refuse(out, "this kind of YAML is not part of the language", "")
 	}
+}
+
+func (s *source) placeOf(tk *token.Token) *textPlace {
+	return &textPlace{source: s, style: tk.Type, line: tk.Position.Line, col: max(tk.Position.Column, 1)}
 }
 
 func (s *source) refuse(out *node, message, hint string) {

@@ -9,8 +9,8 @@
 //   - the partner list: signed records (record.go) folded into who is here
 //     (list.go, event.go, names.go), compared and stored (sync.go);
 //   - the coordinator: numbered electorates (electorate.go, succession.go) and
-//     a pure state machine of voters and candidates (election.go, voter.go,
-//     candidate.go, office.go, message.go).
+//     a pure state machine of voters and candidates (election.go, ready.go, voter.go,
+//     candidate.go, claim.go, office.go, message.go).
 //
 // Promises: no I/O, no clock, no goroutine, no global randomness; time and
 // random bytes are parameters. Whatever comes from outside is size-limited,

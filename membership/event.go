@@ -12,31 +12,34 @@ type EventKind string
 // What can happen. One call may bring several: a partner can be back, moved
 // and changed.
 const (
-	Joined        EventKind = "joined"      // heard of for the first time
-	LostSight     EventKind = "unreachable" // a carrier cannot reach it
-	Back          EventKind = "back"        // active again, whatever it was
-	Moved         EventKind = "moved"       // its addresses changed
-	Changed       EventKind = "changed"     // its certificate or profile changed
-	WentOut       EventKind = "expired"     // silent for its whole connectionTime
-	Departed      EventKind = "left"        // left in good order
-	WasEvicted    EventKind = "evicted"     // its certificate or key was evicted
-	Outrun        EventKind = "outrun"      // somebody holds a newer record of this very node: raise the boot counter above Version
-	eventOfNobody EventKind = ""
+	EventJoined      EventKind = "joined"      // heard of for the first time
+	EventUnreachable EventKind = "unreachable" // a carrier cannot reach it
+	EventBack        EventKind = "back"        // active again, whatever it was
+	EventMoved       EventKind = "moved"       // its addresses changed
+	EventChanged     EventKind = "changed"     // its certificate or profile changed
+	EventExpired     EventKind = "expired"     // silent for its whole connectionTime
+	EventLeft        EventKind = "left"        // it left in good order
+	EventEvicted     EventKind = "evicted"     // its certificate or key was evicted
+	// EventOutrun is about this very node: somebody holds a newer record of it,
+	// so its store went back in time. It raises its boot counter above Version.
+	EventOutrun EventKind = "outrun"
+
+	noEvent EventKind = ""
 )
 
 // Event is one change of the list.
 type Event struct {
 	Kind    EventKind
 	Partner workflow.PartnerID
-	Version Version // of Outrun
+	Version Version // of EventOutrun
 }
 
 // joined is what a first record brings. One who had left before it was heard
 // of joins nobody's list as a partner to work with, but is known.
 func joined(r Record) []Event {
-	events := []Event{{Kind: Joined, Partner: r.Partner}}
+	events := []Event{{Kind: EventJoined, Partner: r.Partner}}
 	if r.Left {
-		events = append(events, Event{Kind: Departed, Partner: r.Partner})
+		events = append(events, Event{Kind: EventLeft, Partner: r.Partner})
 	}
 	return events
 }
@@ -45,14 +48,14 @@ func joined(r Record) []Event {
 func changes(was, is Partner) []Event {
 	var events []Event
 	add := func(kind EventKind) { events = append(events, Event{Kind: kind, Partner: is.Record.Partner}) }
-	if kind := transition(was.State, is.State); kind != eventOfNobody {
+	if kind := transition(was.State, is.State); kind != noEvent {
 		add(kind)
 	}
 	if !slices.Equal(was.Record.Addresses, is.Record.Addresses) {
-		add(Moved)
+		add(EventMoved)
 	}
 	if !was.Record.sameProfile(is.Record) {
-		add(Changed)
+		add(EventChanged)
 	}
 	return events
 }
@@ -60,18 +63,18 @@ func changes(was, is Partner) []Event {
 // transition names the change from one state to another.
 func transition(was, is State) EventKind {
 	if was == is {
-		return eventOfNobody
+		return noEvent
 	}
 	switch is {
 	case Active:
-		return Back
+		return EventBack
 	case Unreachable:
-		return LostSight
+		return EventUnreachable
 	case Expired:
-		return WentOut
+		return EventExpired
 	case Left:
-		return Departed
+		return EventLeft
 	default:
-		return WasEvicted
+		return EventEvicted
 	}
 }

@@ -105,7 +105,7 @@ func (l *List) Publish(r Record, now Now) ([]Event, error) {
 // if it is new. An error refuses the record and leaves the list as it was.
 //
 // The node's own record, when somebody has a newer one than this node, gives
-// the event [Outrun]: the store went back in time.
+// the event [EventOutrun]: the store went back in time.
 func (l *List) Apply(r Record, now Now) ([]Event, error) {
 	if r.Partner == l.self {
 		return l.outrun(r)
@@ -192,7 +192,7 @@ func (l *List) outrun(r Record) ([]Event, error) {
 	if err := r.Verify(); err != nil {
 		return nil, err
 	}
-	return []Event{{Kind: Outrun, Partner: l.self, Version: r.Version}}, nil
+	return []Event{{Kind: EventOutrun, Partner: l.self, Version: r.Version}}, nil
 }
 
 // Beat takes in a partner's beat. The error wraps [ErrLacking] if the record

@@ -163,7 +163,7 @@ func (s *listStory) told(events []Event, err error) string {
 	var b strings.Builder
 	for _, ev := range events {
 		fmt.Fprintf(&b, "%s %s", s.list.Label(ev.Partner), ev.Kind)
-		if ev.Kind == Outrun {
+		if ev.Kind == EventOutrun {
 			fmt.Fprintf(&b, " by %s", ev.Version)
 		}
 		b.WriteByte('\n')

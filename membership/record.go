@@ -22,7 +22,7 @@ func (i Incarnation) String() string { return hex.EncodeToString(i[:]) }
 
 // Version orders what one partner says of itself: by its boot counter, which
 // is persisted and counts every start, then by its count since that start. A
-// node whose store was restored from a backup learns from [Outrun] that it
+// node whose store was restored from a backup learns from [EventOutrun] that it
 // has to raise its counter.
 type Version struct {
 	Boot uint64 `cbor:"1,keyasint"`
@@ -39,6 +39,9 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Boot, v.Seq) }
 
 // PerMille is a share of one in thousandths, 0 to 1000.
 type PerMille uint16
+
+// valid tells whether p is a share of one.
+func (p PerMille) valid() bool { return p <= 1000 }
 
 // DataSet is materialised data that a partner offers.
 type DataSet struct {
@@ -143,6 +146,10 @@ func (r Record) validate() error {
 	if r.ConnectionTime < MinConnectionTime || r.ConnectionTime > MaxConnectionTime {
 		return fmt.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime, MinConnectionTime, MaxConnectionTime)
 	}
+	tooMuch := func(s Suitability) bool { return !s.Of.valid() }
+	if !r.Load.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
+		return fmt.Errorf("record of %s: load %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Suitability)
+	}
 	if r.Chain.Leaf().Partner != r.Partner {
 		return fmt.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
 	}
@@ -158,8 +165,13 @@ func (r Record) Verify() error {
 	return Verify(r.Partner, recordDomain, r.body(), r.Signature)
 }
 
-// Verify checks that b's partner signed it.
-func (b Beat) Verify() error { return Verify(b.Partner, beatDomain, b.body(), b.Signature) }
+// Verify checks that b's partner signed it and that it keeps the limits.
+func (b Beat) Verify() error {
+	if !b.Load.valid() {
+		return fmt.Errorf("beat of %s: load %d: want 0 to 1000 thousandths", b.Partner, b.Load)
+	}
+	return Verify(b.Partner, beatDomain, b.body(), b.Signature)
+}
 
 // compare orders two records of one partner: by certificate, so that nobody
 // falls back on one that was replaced, then by version. Of two different

@@ -2,11 +2,13 @@ package membership
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -287,6 +289,43 @@ func TestEvictionsMergeAsASet(t *testing.T) {
 	if len(numbers[idOf("ana")]) != 1 || numbers[idOf("davi")][0]+numbers[idOf("davi")][1] != 3 {
 		t.Errorf("numbers are %v", numbers)
 	}
+}
+
+// Whom a set of evictions hits does not depend on the order in which they
+// were heard of.
+func TestEvictionsAreIndependentOfOrder(t *testing.T) {
+	tm := newTeam(t)
+	chains := []Chain{tm.davi.Chain}
+	for _, name := range []string{"bia", "caio", "gil"} {
+		chains = append(chains, tm.member(t, tm.ana, name), tm.member(t, tm.davi, name))
+	}
+	tm.evict(t, tm.davi, "bia", Serial{})
+	tm.evict(t, tm.davi, "caio", serial("caio-1"))
+	tm.evict(t, tm.ana, "davi", Serial{}, chains[:3]...)
+	tm.evict(t, tm.ana, "davi", serial("davi-1"), chains[3:]...)
+	late, err := tm.davi.Evict(Eviction{Partner: idOf("gil"), At: WallOf(noon)}, tm.known, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evictions := append(tm.known.All(), late)
+	hits := func(order []Eviction) (out []string) {
+		r := NewRevocations(tm.mesh)
+		for _, e := range order {
+			if _, err := r.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, ch := range chains {
+			out = append(out, fmt.Sprint(ch.Leaf().Name, len(ch), ": ", r.Check(ch)))
+		}
+		return out
+	}
+	want := hits(evictions)
+	rapid.Check(t, func(t *rapid.T) {
+		if diff := cmp.Diff(want, hits(rapid.Permutation(evictions).Draw(t, "order"))); diff != "" {
+			t.Fatal(diff)
+		}
+	})
 }
 
 func TestOneDelegateCannotFillTheEvictions(t *testing.T) {

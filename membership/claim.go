@@ -1,0 +1,111 @@
+package membership
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Coordinator returns the mandate of the coordinator as far as this node
+// knows: itself while its lease lasts, another for a lease after the last
+// sign of it.
+func (e *Election) Coordinator(now Now) (Mandate, bool) {
+	if m, ok := e.Leads(now); ok {
+		return m, true
+	}
+	m := e.ballot.Known
+	here := m.Holder != "" && m.Holder != e.self && now.Awake < e.known.heard+e.head.Lease
+	return m, here
+}
+
+// Admit tells whether a request made in office o by its holder is to be
+// followed: its electorate is in force and no higher office is known, else
+// the error wraps [ErrLowerOffice].
+func (e *Election) Admit(o Office) error {
+	if _, inForce := e.listOf(o); !inForce {
+		return fmt.Errorf("request in the office of %s: %w: electorate %d is in force here", o, ErrLowerOffice, e.head.Number)
+	}
+	if o.Compare(e.ballot.Known.Office) < 0 {
+		return fmt.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.ballot.Known.Office, e.ballot.Known.Holder)
+	}
+	return nil
+}
+
+// onClaim learns of a coordinator. A claim is a proof, so anybody may pass it
+// on; only its holder shows by it that it is there.
+func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now Now) error {
+	c := m.Office.Compare(e.ballot.Known.Office)
+	if c < 0 {
+		return e.Admit(m.Office)
+	}
+	if c > 0 {
+		l, ok := e.listOf(m.Office)
+		if !ok {
+			return fmt.Errorf("claim of %s to %s: that electorate is not known here, or no longer in force", m.Holder, m.Office)
+		}
+		if err := m.Verify(l); err != nil {
+			return err
+		}
+		e.learn(m, now)
+	}
+	if from == e.ballot.Known.Holder {
+		e.heardOfCoordinator(now)
+	}
+	return nil
+}
+
+// listOf finds the list of an office in the lineage.
+func (e *Election) listOf(o Office) (Electorate, bool) {
+	for _, l := range e.lineage {
+		if o.of(l) {
+			return l, true
+		}
+	}
+	return Electorate{}, false
+}
+
+// learn makes m, which is proven, the highest mandate known. That its holder
+// is there remains to be heard.
+func (e *Election) learn(m Mandate, now Now) {
+	e.ballot.Known = m
+	e.known.heard = now.Awake - e.head.Lease
+	e.known.highest = max(e.known.highest, m.Office.Term)
+	e.persist()
+	e.tell(ElectionEvent{Kind: CoordinatorKnown, Partner: m.Holder, Office: m.Office})
+}
+
+func (e *Election) heardOfCoordinator(now Now) {
+	e.known.heard = now.Awake
+	e.known.autoAt = 0
+}
+
+// onHolding hears that a coordinator is still there. It asks for the proof if
+// it has none, and tells one who is behind.
+func (e *Election) onHolding(from workflow.PartnerID, o Office, now Now) {
+	_, inForce := e.listOf(o)
+	c := o.Compare(e.ballot.Known.Office)
+	switch {
+	case !inForce && o.Number < e.head.Number:
+		e.send(from, Message{Lists: &Lists{e.lineage}})
+	case !inForce || c > 0:
+		e.send(from, Message{WantClaim: &WantClaim{e.list}})
+	case c < 0:
+		e.showClaim(from)
+	case from == e.ballot.Known.Holder:
+		e.heardOfCoordinator(now)
+	}
+}
+
+// onWantClaim shows the highest claim known, and its electorate before it.
+func (e *Election) onWantClaim(from workflow.PartnerID, want WantClaim) {
+	if want.List != e.list && len(e.lineage) > 0 {
+		e.send(from, Message{Lists: &Lists{e.lineage}})
+	}
+	e.showClaim(from)
+}
+
+func (e *Election) showClaim(to workflow.PartnerID) {
+	if m := e.ballot.Known; m.Holder != "" {
+		e.send(to, Message{Claim: &m})
+	}
+}

@@ -70,7 +70,7 @@ func (n *Node) depart() {
 }
 
 func (n *Node) broadcast(m *wire.Message) {
-	for p := range n.upPeers() {
+	for _, p := range n.upPeers() {
 		n.transmit(p, m)
 	}
 }
@@ -128,7 +128,7 @@ func (n *Node) passOn(from workflow.PartnerID, news *wire.Message) {
 	if len(news.Records)+len(news.Beats) == 0 {
 		return
 	}
-	for p := range n.upPeers() {
+	for _, p := range n.upPeers() {
 		if p != from {
 			n.transmit(p, news)
 		}
@@ -187,7 +187,7 @@ func (n *Node) takeDefinitions(from workflow.PartnerID, m *wire.Message) {
 
 // shareDefinitions sends entries to all connected partners but one.
 func (n *Node) shareDefinitions(ds []wire.Definition, but workflow.PartnerID) {
-	for p := range n.upPeers() {
+	for _, p := range n.upPeers() {
 		if p != but {
 			for _, d := range ds {
 				n.transmit(p, &wire.Message{Definitions: []wire.Definition{d}})
@@ -236,9 +236,9 @@ func (n *Node) follow(p membership.Partner) {
 // touchConcerned has the instances decide anew in which p takes part, or which
 // wait for somebody who can take a contingency.
 func (s *shard) touchConcerned(p workflow.PartnerID) {
-	for _, h := range s.held {
+	s.each(func(_ workflow.InstanceID, h *held) {
 		if h.m.Participates(p) || h.m.Waiting() {
 			s.touch(h)
 		}
-	}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -75,7 +76,7 @@ func (o *outbox) flush() {
 	for _, a := range o.bundles {
 		o.pack(a)
 	}
-	for p := range o.messages {
+	for _, p := range slices.Sorted(maps.Keys(o.messages)) {
 		o.post(p)
 	}
 }
@@ -160,15 +161,22 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 		f = &inflight{pause: firstPause}
 		h.pending[p] = f
 	}
+	s.underWay = true
 	f.due = s.n.clock.Now().Awake + f.pause + s.n.spread(f.pause/4)
 }
 
 // retry sends again what was not acknowledged in time.
 func (s *shard) retry() {
+	if !s.underWay {
+		return
+	}
+	s.underWay = false
 	now := s.n.clock.Now().Awake
 	out := s.n.newOutbox()
-	for _, h := range s.held {
-		for p, f := range h.pending {
+	s.each(func(_ workflow.InstanceID, h *held) {
+		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
+			s.underWay = true
+			f := h.pending[p]
 			if now < f.due || !s.n.up(p) {
 				continue
 			}
@@ -177,7 +185,7 @@ func (s *shard) retry() {
 			s.n.count("resent", 1)
 			s.send(out, h, p)
 		}
-	}
+	})
 	out.flush()
 }
 
@@ -185,13 +193,13 @@ func (s *shard) retry() {
 // which they are not known to have all.
 func (s *shard) compareAll() {
 	out := s.n.newOutbox()
-	for id, h := range s.held {
+	s.each(func(id workflow.InstanceID, h *held) {
 		for _, p := range h.m.Participants() {
 			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) {
 				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 			}
 		}
-	}
+	})
 	out.flush()
 }
 
@@ -199,16 +207,17 @@ func (s *shard) compareAll() {
 // just connected: nothing is under way any more, and both say what they have.
 func (s *shard) greet(p workflow.PartnerID) {
 	out := s.n.newOutbox()
-	for id, h := range s.held {
-		if h.m.Participates(p) {
-			delete(h.pending, p)
-			h.m.Forget(p)
-			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
-			if h.m.Owes(p) {
-				s.send(out, h, p)
-			}
+	s.each(func(id workflow.InstanceID, h *held) {
+		if !h.m.Participates(p) {
+			return
 		}
-	}
+		delete(h.pending, p)
+		h.m.Forget(p)
+		s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
+		if h.m.Owes(p) {
+			s.send(out, h, p)
+		}
+	})
 	out.flush()
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +30,8 @@ type Node struct {
 	runner  Runner
 	clock   Clock
 	version string
-	chance  func() float64 // a number in [0, 1)
+	chance  func() float64   // a number in [0, 1)
+	random  func(int) []byte // so many random bytes
 	log     *slog.Logger
 
 	carrier     Carrier
@@ -64,8 +67,11 @@ func New(p Parts) (*Node, error) {
 	if p.Chance == nil {
 		p.Chance = rand.Float64
 	}
+	if p.Random == nil {
+		p.Random = random
+	}
 	n := &Node{
-		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance,
+		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{},
@@ -105,7 +111,7 @@ func (n *Node) countBoot() error {
 	inc, err := n.store.Get(metaKey(metaIncarnation))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
-		inc = random(len(n.inc))
+		inc = n.random(len(n.inc))
 	case err != nil:
 		return err
 	case len(inc) != len(n.inc):
@@ -211,7 +217,7 @@ func (n *Node) incarnation() choreo.Incarnation {
 // itself: the store went back in time. A new incarnation begins, so that no
 // number is used twice; instances are loaded again under it.
 func (n *Node) rolledBack() {
-	inc := choreo.Incarnation(random(len(n.inc)))
+	inc := choreo.Incarnation(n.random(len(n.inc)))
 	if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}}); err != nil {
 		n.troubled(err)
 		return
@@ -228,15 +234,15 @@ func (n *Node) rolledBack() {
 
 // reload loads all instances again, under the node's present incarnation.
 func (s *shard) reload() error {
-	for id, h := range s.held {
+	s.each(func(id workflow.InstanceID, h *held) {
 		delete(s.held, id)
 		if again, err := s.load(id, h.sum); err == nil {
 			s.touch(again)
 		} else if !errors.Is(err, kv.ErrNotFound) {
 			s.log.Error("an instance cannot be loaded again", "instance", id, "error", err)
 		}
-	}
-	for p := range s.n.upPeers() {
+	})
+	for _, p := range s.n.upPeers() {
 		s.greet(p)
 	}
 	return nil
@@ -337,14 +343,11 @@ func (n *Node) up(p workflow.PartnerID) bool {
 	return n.isUp[p]
 }
 
-func (n *Node) upPeers() map[workflow.PartnerID]bool {
+// upPeers are the partners that are connected now.
+func (n *Node) upPeers() []workflow.PartnerID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	out := make(map[workflow.PartnerID]bool, len(n.isUp))
-	for p := range n.isUp {
-		out[p] = true
-	}
-	return out
+	return slices.Sorted(maps.Keys(n.isUp))
 }
 
 // OnFrame is called by the carrier with each frame of a member; while it does

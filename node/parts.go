@@ -64,7 +64,9 @@ type Parts struct {
 	Runner Runner
 	Clock  Clock
 	// Chance draws numbers in [0, 1); nil: at random.
-	Chance  func() float64
+	Chance func() float64
+	// Random gives random bytes; nil: the system's.
+	Random  func(n int) []byte
 	Version string // of the program, for people
 	Logger  *slog.Logger
 }

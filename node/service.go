@@ -151,6 +151,9 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 
 // heldOnlyHere waits a while for a second participant to acknowledge.
 func (n *Node) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, error) {
+	if n.stepped {
+		return true, nil // nobody can answer before the next step
+	}
 	deadline := n.clock.Now().Awake + startWait
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		held, alone := false, false
@@ -203,7 +206,7 @@ func (n *Node) genesis(e *definition, r api.StartRequest) (*choreo.Genesis, []st
 		return nil, nil, api.Errorf(api.Refused, "%v", err)
 	}
 	g := &choreo.Genesis{
-		Definition: e.stamp.Hash, Nonce: [16]byte(random(16)), Input: input,
+		Definition: e.stamp.Hash, Nonce: [16]byte(n.random(16)), Input: input,
 		Succession: []workflow.PartnerID{n.member.ID()}, Responsible: workflow.UserName(r.Responsible), Coordination: workflow.Choreography,
 	}
 	if g.Responsible == "" {

@@ -1,9 +1,12 @@
 package node
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +35,7 @@ type shard struct {
 
 	nextTick, nextCompare time.Duration // Awake
 	delayed               []delayed
+	underWay              bool // something may be unacknowledged
 }
 
 // held is an instance in memory.
@@ -73,6 +77,10 @@ type headsKey struct {
 	mode wire.HeadsMode
 }
 
+func (k headsKey) compare(o headsKey) int {
+	return cmp.Or(cmp.Compare(k.to, o.to), cmp.Compare(k.mode, o.mode))
+}
+
 type readied struct {
 	h *held
 	r choreo.Ready
@@ -112,11 +120,21 @@ func (s *shard) run(stop <-chan struct{}) {
 // pause is how long the shard may sleep when nothing happens.
 func (s *shard) pause() time.Duration {
 	now := s.n.clock.Now()
-	d := s.nextTick - now.Awake
+	d := s.nextCompare - now.Awake
+	if s.underWay || len(s.delayed) > 0 {
+		d = min(d, s.nextTick-now.Awake)
+	}
 	if s.wakeAt > 0 {
 		d = min(d, s.wakeAt-now.Boot)
 	}
 	return max(d, 0)
+}
+
+// each calls fn for every instance in memory, in the order of their IDs.
+func (s *shard) each(fn func(workflow.InstanceID, *held)) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.held), func(a, b workflow.InstanceID) int { return bytes.Compare(a[:], b[:]) }) {
+		fn(id, s.held[id])
+	}
 }
 
 // turn does what is due: the events that wait, the waits that are over, what
@@ -194,8 +212,8 @@ func (s *shard) flush() {
 		return
 	}
 	out := s.n.newOutbox()
-	for k, ids := range b.heads {
-		s.tellHeads(out, k.to, ids, k.mode)
+	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
+		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
 	for _, x := range b.ready {
 		for _, p := range x.r.Tell {
@@ -343,7 +361,7 @@ func (s *shard) wake() {
 		return
 	}
 	s.wakeAt = 0
-	for _, h := range s.held {
+	s.each(func(_ workflow.InstanceID, h *held) {
 		switch {
 		case h.wake == 0:
 		case h.wake <= now:
@@ -351,7 +369,7 @@ func (s *shard) wake() {
 		case s.wakeAt == 0 || h.wake < s.wakeAt:
 			s.wakeAt = h.wake
 		}
-	}
+	})
 }
 
 // summarise says how the instance stands, for lists and for the next start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/skip2/go-qrcode"
 	"github.com/spf13/cobra"
@@ -56,7 +57,8 @@ func (u *ui) writeInvitation(inv *api.Invitation) error {
 		return nil
 	}
 	if u.terminal && u.progress {
-		code, err := qrcode.New(inv.Token, qrcode.Low)
+		// In capitals, which it may be read in as well, the code is smaller.
+		code, err := qrcode.New(strings.ToUpper(inv.Token), qrcode.Low)
 		if err != nil { // too long for a QR code: the text is the invitation
 			u.note("it is too long for a QR code: send the text")
 		} else {

@@ -27,7 +27,7 @@ func commands() map[string][]*cobra.Command {
 			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
 			newDiagramCommand(), newCancelCommand(), newTaskCommand(),
 		},
-		programGroup: {newDemoCommand(), newCompletionCommand(), newVersionCommand()},
+		programGroup: {newDemoCommand(), newStudyCommand(), newCompletionCommand(), newVersionCommand()},
 	}
 }
 

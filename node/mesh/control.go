@@ -80,53 +80,56 @@ func (l *link) answerPings(r *bufio.Reader) {
 func (l *link) measure(sent time.Duration) {
 	if rtt := l.mesh.now() - sent; sent >= 0 && rtt > 0 && rtt <= l.mesh.limits.PingTimeout {
 		l.rtt.Store(int64(rtt))
+		l.ponged.Store(int64(sent))
 	}
 }
 
-// watchSilence pings when nothing was heard for a while, and cuts the link when
-// that is not answered. The first ping, at once, measures the round trip.
+// watchSilence pings when nothing was heard for a while, or when there is doubt,
+// and cuts the link when nothing is heard in time after that. In doubt it goes on
+// until there is a pong: what is heard may have been waiting here since before the
+// other's end. The first ping, at once, measures the round trip.
 func (l *link) watchSilence() {
 	limits := l.mesh.limits
-	timer := time.NewTimer(0)
+	asked, doubting := l.ping(limits.PingTimeout), false // asked 0: no answer is awaited
+	timer := time.NewTimer(limits.PingTimeout)
 	defer timer.Stop()
-	for first := true; ; first = false {
-		patience := limits.PingTimeout
+	for {
 		select {
 		case <-l.done:
 			return
 		case <-l.probe:
-			patience = limits.ProbeTimeout
+			asked, doubting = l.ping(limits.ProbeTimeout), true
+			timer.Reset(limits.ProbeTimeout)
+			continue
 		case <-timer.C:
-			if idle := l.idle(); !first && idle < limits.PingEvery {
-				timer.Reset(limits.PingEvery - idle + jitter(limits.PingEvery/10))
-				continue
-			}
 		}
-		if !l.ping(patience) {
+		heard := time.Duration(l.heard.Load())
+		doubting = doubting && time.Duration(l.ponged.Load()) < asked
+		switch idle := l.mesh.now() - heard; {
+		case asked > 0 && heard < asked:
 			l.cutFor(ReasonSilent)
 			return
+		case doubting:
+			asked = l.ping(limits.ProbeTimeout)
+			timer.Reset(limits.ProbeTimeout)
+		case idle < limits.PingEvery:
+			asked = 0
+			timer.Reset(limits.PingEvery - idle + jitter(limits.PingEvery/10))
+		default:
+			asked = l.ping(limits.PingTimeout)
+			timer.Reset(limits.PingTimeout)
 		}
-		timer.Reset(limits.PingEvery + jitter(limits.PingEvery/10))
 	}
 }
 
-// idle is for how long nothing was heard.
-func (l *link) idle() time.Duration { return l.mesh.now() - time.Duration(l.heard.Load()) }
-
-// ping asks for a sign of life and waits for it.
-func (l *link) ping(patience time.Duration) bool {
-	sent := l.mesh.now()
-	if err := l.control.write(kindPing, uint64(sent), patience); err != nil {
-		return false
+// ping asks for a sign of life and returns when it did. That it cannot even ask
+// shows soon enough.
+func (l *link) ping(patience time.Duration) time.Duration {
+	now := l.mesh.now()
+	if err := l.control.write(kindPing, uint64(now), patience); err != nil {
+		l.mesh.cfg.Logger.Debug("cannot ping", "partner", l.partner.id, "error", err)
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-l.done:
-		return true // nothing left to watch
-	case <-timer.C:
-		return time.Duration(l.heard.Load()) >= sent
-	}
+	return now
 }
 
 // doubt makes the link prove soon that it is alive.

@@ -99,15 +99,17 @@ func TestGarbageFrames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := connected(t, overBoth)
 			l := a.liveLink(b.host.ID())
-			for range 3 {
+			b.until(t, "the connection cut", func() bool {
 				s, err := l.open(t.Context(), framesProtocol)
 				if err != nil {
-					break // cut already
+					return b.count("down", a.ID()) > 0
 				}
+				s.SetDeadline(time.Now().Add(patience))
 				s.Write(garbage)
 				s.CloseWrite()
-			}
-			b.until(t, "the connection cut", func() bool { return b.Counters().Refused[ReasonFaults] >= 1 || b.count("down", a.ID()) > 0 })
+				s.Read(make([]byte, 1)) // until it is reset
+				return false
+			})
 			if n := b.Counters().Refused[ReasonMalformed]; n < 1 {
 				t.Errorf("%d malformed frames counted", n)
 			}

@@ -35,6 +35,7 @@ type link struct {
 	control controlWriter // the hello stream, once settled
 	probe   chan struct{} // capacity 1: ping now
 	heard   atomic.Int64  // when the other was heard of last (mesh.now)
+	ponged  atomic.Int64  // when the last ping that was answered was sent
 	rtt     atomic.Int64
 	faults  atomic.Int32
 }

@@ -52,9 +52,9 @@ func TestNeverTwoCoordinators(t *testing.T) {
 // The checker must be able to fail: each flaw is found.
 func TestCheckerFindsFlaws(t *testing.T) {
 	for name, f := range map[string]flaws{
-		"consents are not durable":      {forgetConsents: true},
-		"leases are ignored":            {ignoreLeases: true},
-		"an office does not end":        {endlessOffice: true},
+		"consents are not durable": {forgetConsents: true},
+		"leases are ignored":       {ignoreLeases: true},
+		"an office does not end":   {endlessOffice: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(1500) {

@@ -72,6 +72,9 @@ func (e *Election) onPropose(from workflow.PartnerID, l Electorate) error {
 	if !e.mayPropose(from) {
 		return fmt.Errorf("electorate proposed by %s, who does not administer the mesh: %w", from, ErrNotAllowed)
 	}
+	if len(e.lineage) == 0 {
+		return ErrNoElectorate
+	}
 	if !e.head.Has(e.me()) || l.Previous != e.list {
 		e.send(from, Message{Lists: &Lists{e.lineage}})
 		return nil

@@ -46,8 +46,9 @@ func summarize(xs []float64) Summary {
 func moments(xs []float64) (mean, sd float64) {
 	n := float64(len(xs))
 	for _, x := range xs {
-		mean += x / n
+		mean += x
 	}
+	mean /= n
 	if len(xs) < 2 {
 		return mean, 0
 	}

@@ -60,9 +60,10 @@ func (c *compiler) candidate(n *ast.MemberNode, of string) operand {
 
 // performer compiles performer("task"): who performed it, null before that.
 func (c *compiler) performer(n ast.Node, args []ast.Node) operand {
-	task, hint, ok := c.scope.taskArgument("performer", args)
-	if !ok {
-		return c.errorf(n, hint, "performer wants the name of a task")
+	task, mistake := c.scope.taskArgument("performer", n, args)
+	if mistake != nil {
+		c.fail(mistake.offset, mistake.hint, mistake.message)
+		return broken
 	}
 	return operand{typ: stringType, run: func(env *Env) (any, error) {
 		if who, known := env.Performers[task]; known {
@@ -74,24 +75,29 @@ func (c *compiler) performer(n ast.Node, args []ast.Node) operand {
 
 // taskArgument reads the one argument of ready(), succeeded() and so on: the
 // name of a task of this definition, in quotes.
-func (s *scope) taskArgument(fn string, args []ast.Node) (name TaskName, hint string, ok bool) {
-	hint = fmt.Sprintf("write %s(\"task\")", fn)
+func (s *scope) taskArgument(fn string, call ast.Node, args []ast.Node) (TaskName, *exprError) {
+	mistake := &exprError{
+		offset:  call.Location().From,
+		message: fn + "() wants the name of one task",
+		hint:    fmt.Sprintf("write %s(\"task\")", fn),
+	}
 	if len(args) != 1 {
-		return "", hint, false
+		return "", mistake
 	}
-	switch arg := args[0].(type) {
-	case *ast.StringNode:
-		if s.known[TaskName(arg.Value)] {
-			return TaskName(arg.Value), "", true
+	mistake.offset = args[0].Location().From
+	name, quoted := args[0].(*ast.StringNode)
+	if !quoted {
+		// A name with a hyphen reads as a subtraction.
+		if text := strings.ReplaceAll(spell(args[0]), " ", ""); s.known[TaskName(text)] {
+			mistake.offset = min(mistake.offset, call.Location().From+len(fn)+1)
+			mistake.hint = fmt.Sprintf("write %s(%q)", fn, text)
 		}
-		if near := didYouMean(arg.Value, s.tasks); near != "" {
-			return "", near, false
-		}
-		return "", fmt.Sprintf("there is no task %q", arg.Value), false
-	default:
-		if text := spell(arg); s.known[TaskName(text)] {
-			hint = fmt.Sprintf("write %s(%q)", fn, text)
-		}
+		return "", mistake
 	}
-	return "", hint, false
+	if !s.known[TaskName(name.Value)] {
+		mistake.message = fmt.Sprintf("there is no task %q", name.Value)
+		mistake.hint = didYouMean(name.Value, s.tasks)
+		return "", mistake
+	}
+	return TaskName(name.Value), nil
 }

@@ -139,7 +139,7 @@ func calculate(op string, a, b any, whole func(x, y int64) (int64, bool), broken
 }
 
 func misfit(op string, a, b any) error {
-	return fmt.Errorf("%s does not fit a %s and a %s", op, typeOf(a), typeOf(b))
+	return fmt.Errorf("%s does not fit %s and %s", op, typeOf(a).a(), typeOf(b).a())
 }
 
 func finite(f float64) (any, error) {
@@ -189,7 +189,7 @@ func compare(a, b any) (int, error) {
 	x, ok1 := float(a)
 	y, ok2 := float(b)
 	if !ok1 || !ok2 {
-		return 0, fmt.Errorf("a %s cannot be compared with a %s", typeOf(a), typeOf(b))
+		return 0, fmt.Errorf("%s cannot be compared with %s", typeOf(a).a(), typeOf(b).a())
 	}
 	return cmp.Compare(x, y), nil
 }

@@ -5,8 +5,8 @@ import "slices"
 // check reports what does not fit together between tasks.
 func (r *reader) check() {
 	g := r.def.order()
-	r.checkCycles(g)
-	r.checkContingencies(g)
+	looped := r.checkContingencies(g)
+	r.checkCycles(g, looped)
 	r.checkReach()
 	r.checkWaits()
 }
@@ -35,10 +35,14 @@ func (r *Rule) data() []DataName {
 	return slices.Compact(out)
 }
 
-// checkCycles reports one cycle for each knot of tasks that wait for each other.
-func (r *reader) checkCycles(g *graph) {
+// checkCycles reports one cycle for each knot of tasks that wait for each
+// other, unless it is one of contingencies, which is reported already.
+func (r *reader) checkCycles(g *graph, looped map[TaskName]bool) {
 	for _, knot := range g.knots() {
 		path := g.cycle(knot)
+		if looped[path[0]] {
+			continue
+		}
 		r.on(r.ruleNode(r.def.Task(path[0])), "one of them must not wait for the others", "a cycle: %s", arrows(path))
 	}
 }
@@ -56,8 +60,8 @@ func (r *reader) ruleNode(t *Task) *node {
 
 // checkContingencies reports loops of contingencies, and contingencies that
 // wait for what they replace.
-func (r *reader) checkContingencies(g *graph) {
-	looped := map[TaskName]bool{}
+func (r *reader) checkContingencies(g *graph) (looped map[TaskName]bool) {
+	looped = map[TaskName]bool{}
 	for _, t := range r.def.Tasks {
 		if loop := r.def.contingencyLoop(t); loop != nil && !looped[loop[0]] {
 			for _, name := range loop {
@@ -71,6 +75,7 @@ func (r *reader) checkContingencies(g *graph) {
 				"%s stands in for %s, but its own rule waits for it", c.Name, t.Name)
 		}
 	}
+	return looped
 }
 
 // contingencyLoop follows the contingencies of t; if they come back to t it is

@@ -54,20 +54,28 @@ func (r *reader) refuse(t *Task, key, hint, message string) {
 
 // checkArguments checks what the built-in applications need.
 func (r *reader) checkArguments(t *Task) {
+	r.checkSet(t, t.With.Set, r.where(t, "with"))
+	if t.Compensate != nil {
+		r.checkSet(t, t.Compensate.With.Set, r.where(t, "compensate"))
+	}
 	with := r.where(t, "with")
 	switch t.Application {
 	case AppSet:
 		if len(with.entries) == 0 {
 			r.on(with, "write with: {data: expression}", "set does not say what to set")
 		}
-		for _, name := range slices.Sorted(maps.Keys(t.With.Set)) {
-			if !slices.Contains(t.Out, name) {
-				r.on(with, "add it to out:", "set writes %s, which is not in out", name)
-			}
-		}
 	case AppSleep:
 		if with.get("for") == nil {
 			r.on(with, "write with: {for: 2s}", "sleep does not say how long")
+		}
+	}
+}
+
+// checkSet reports data that set writes although the task does not own up to it.
+func (r *reader) checkSet(t *Task, assigned map[DataName]*Expr, at *node) {
+	for _, name := range slices.Sorted(maps.Keys(assigned)) {
+		if !slices.Contains(t.Out, name) {
+			r.on(at, "add it to out:", "set writes %s, which is not in out", name)
 		}
 	}
 }

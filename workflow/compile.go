@@ -200,11 +200,11 @@ func (c *compiler) member(n *ast.MemberNode) operand {
 	of, key := c.node(n.Node), c.node(n.Property)
 	switch {
 	case of.typ == listType && !key.typ.numeric() && !key.typ.open():
-		return c.errorf(n, "write list[0] for the first", "a list is read by an integer, not by a %s", key.typ)
+		return c.errorf(n, "write list[0] for the first", "a list is read by an integer, not by %s", key.typ.a())
 	case of.typ == mapType && key.typ != stringType && !key.typ.open():
-		return c.errorf(n, "", "a map is read by a string, not by a %s", key.typ)
+		return c.errorf(n, "", "a map is read by a string, not by %s", key.typ.a())
 	case of.typ != listType && of.typ != mapType && !of.typ.open():
-		return c.errorf(n, "", "a %s has no members", of.typ)
+		return c.errorf(n, "", "%s has no members", of.typ.a())
 	}
 	return operand{typ: anyType, run: func(env *Env) (any, error) { return both(env, of.run, key.run, element) }}
 }
@@ -224,7 +224,7 @@ func element(of, key any) (any, error) {
 			return importAny(of[k])
 		}
 	}
-	return nil, fmt.Errorf("a %s cannot be read by a %s", typeOf(of), typeOf(key))
+	return nil, fmt.Errorf("%s cannot be read by %s", typeOf(of).a(), typeOf(key).a())
 }
 
 func (c *compiler) instance(n *ast.MemberNode) operand {
@@ -290,6 +290,6 @@ func (c *compiler) array(n *ast.ArrayNode) operand {
 // wantBool reports an operand that can never be true or false.
 func (c *compiler) wantBool(n ast.Node, op operand, what string) {
 	if op.typ != boolType && !op.typ.open() {
-		c.errorf(n, "compare it with something", "%s must be a boolean, not a %s", what, op.typ)
+		c.errorf(n, "compare it with something", "%s must be a boolean, not %s", what, op.typ.a())
 	}
 }

@@ -30,6 +30,17 @@ func valueTypeOf(t DataType) valueType {
 	return valueType(t)
 }
 
+// a names the type with its article, for messages.
+func (t valueType) a() string {
+	if t == intType || t == anyType {
+		return "an " + string(t)
+	}
+	return "a " + string(t)
+}
+
+// a names the type with its article, for messages.
+func (t DataType) a() string { return valueType(t).a() }
+
 func (t valueType) numeric() bool { return t == intType || t == numberType }
 
 // open tells whether only running will show what it is.

@@ -68,7 +68,7 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) operand {
 		parts[i] = c.node(a)
 		takes := f.params[min(i, len(f.params)-1)]
 		if !parts[i].typ.open() && !slices.Contains(strings.Fields(takes), string(parts[i].typ)) {
-			return c.errorf(a, "it takes "+strings.ReplaceAll(takes, " ", ", "), "%s does not take a %s", name, parts[i].typ)
+			return c.errorf(a, "it takes "+strings.ReplaceAll(takes, " ", ", "), "%s does not take %s", name, parts[i].typ.a())
 		}
 		out.constant = out.constant && parts[i].constant
 		switch {
@@ -93,7 +93,7 @@ func (f function) apply(name string, parts []operand, env *Env) (any, error) {
 		}
 		takes := f.params[min(i, len(f.params)-1)]
 		if !slices.Contains(strings.Fields(takes), string(typeOf(v))) {
-			return nil, fmt.Errorf("%s does not take a %s", name, typeOf(v))
+			return nil, fmt.Errorf("%s does not take %s", name, typeOf(v).a())
 		}
 		values[i] = v
 	}

@@ -25,7 +25,7 @@ func (d *Definition) order() *graph {
 			g.edge(name, i)
 		}
 		for _, name := range []TaskName{t.Contingency, t.Compensate.task()} {
-			if c := d.Task(name); c != nil && c.ContingencyOnly {
+			if c := d.Task(name); c != nil && c != t && c.ContingencyOnly {
 				g.edge(t.Name, g.index[name])
 			}
 		}

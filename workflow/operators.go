@@ -17,13 +17,13 @@ func (c *compiler) unary(n *ast.UnaryNode) operand {
 	switch n.Operator {
 	case "not", "!":
 		if op.typ != boolType && !op.typ.open() {
-			return c.errorf(n, "not binds tightly: write not (a == b)", "not wants a boolean, not a %s", op.typ)
+			return c.errorf(n, "not binds tightly: write not (a == b)", "not wants a boolean, not %s", op.typ.a())
 		}
 		out.typ = boolType
 		out.run = func(env *Env) (any, error) { return negate(op.run(env)) }
 	default:
 		if !op.typ.numeric() && op.typ != durationType && !op.typ.open() {
-			return c.errorf(n, "", "%s wants a number, not a %s", n.Operator, op.typ)
+			return c.errorf(n, "", "%s wants a number, not %s", n.Operator, op.typ.a())
 		}
 		zero, apply := constant(intType, int64(0)), arithmetic[n.Operator]
 		out.typ = op.typ
@@ -132,7 +132,7 @@ func (c *compiler) asTime(n ast.Node, op, other operand) operand {
 	}
 	t, err := parseTime(text)
 	if err != nil {
-		return c.errorf(n, "write for example 2026-07-01T08:00:00Z", "%v", err)
+		return c.errorf(n, "", "%v", err)
 	}
 	return constant(timeType, t)
 }
@@ -151,7 +151,7 @@ func (c *compiler) equality(n *ast.BinaryNode, left, right, out operand) operand
 		return out
 	}
 	if !left.typ.comparable(right.typ) {
-		return c.errorf(n, "", "a %s is never equal to a %s", left.typ, right.typ)
+		return c.errorf(n, "", "%s is never equal to %s", left.typ.a(), right.typ.a())
 	}
 	c.checkEnum(n, left, right)
 	c.checkEnum(n, right, left)
@@ -186,7 +186,7 @@ func (c *compiler) ordering(n *ast.BinaryNode, left, right, out operand) operand
 		if left.typ == durationType || right.typ == durationType {
 			hint = `write a duration as duration("1h")`
 		}
-		return c.errorf(n, hint, "a %s cannot be compared with a %s by %s", left.typ, right.typ, n.Operator)
+		return c.errorf(n, hint, "%s cannot be compared with %s by %s", left.typ.a(), right.typ.a(), n.Operator)
 	}
 	holds := map[string]func(int) bool{
 		"<": func(i int) bool { return i < 0 }, "<=": func(i int) bool { return i <= 0 },
@@ -208,7 +208,10 @@ func orderable(t valueType) bool {
 func (c *compiler) arithmetic(n *ast.BinaryNode, left, right, out operand) operand {
 	typ, ok := resultType(n.Operator, left.typ, right.typ)
 	if !ok {
-		return c.errorf(n, "", "%s does not fit a %s and a %s", n.Operator, left.typ, right.typ)
+		return c.errorf(n, "", "%s does not fit %s and %s", n.Operator, left.typ.a(), right.typ.a())
+	}
+	if f, isNumber := float(right.value); isNumber && f == 0 && (n.Operator == "/" || n.Operator == "%") {
+		return c.errorf(n, "", "%v", errZero)
 	}
 	apply := arithmetic[n.Operator]
 	out.typ = typ
@@ -243,13 +246,13 @@ func resultType(op string, a, b valueType) (valueType, bool) {
 
 func (c *compiler) in(n *ast.BinaryNode, left, right, out operand) operand {
 	if right.typ != listType && right.typ != mapType && !right.typ.open() {
-		return c.errorf(n, "for a part of a text write text contains part", "in wants a list or a map on its right, not a %s", right.typ)
+		return c.errorf(n, "for a part of a text write text contains part", "in wants a list or a map on its right, not %s", right.typ.a())
 	}
 	if list, ok := right.value.([]any); ok {
 		for _, v := range list {
 			c.checkEnum(n, left, operand{constant: true, value: v})
 			if !left.typ.comparable(typeOf(v)) && left.typ != timeType {
-				return c.errorf(n, "", "a %s is never equal to a %s", left.typ, typeOf(v))
+				return c.errorf(n, "", "%s is never equal to %s", left.typ.a(), typeOf(v).a())
 			}
 		}
 	}
@@ -271,7 +274,7 @@ func member(v, of any) (any, error) {
 		_, found := of[key]
 		return ok && found, nil
 	}
-	return nil, fmt.Errorf("in wants a list or a map, not a %s", typeOf(of))
+	return nil, fmt.Errorf("in wants a list or a map, not %s", typeOf(of).a())
 }
 
 // text compiles the operators on texts. A pattern must be constant, so that it
@@ -279,7 +282,7 @@ func member(v, of any) (any, error) {
 func (c *compiler) text(n *ast.BinaryNode, left, right, out operand) operand {
 	for _, side := range []operand{left, right} {
 		if side.typ != stringType && !side.typ.open() {
-			return c.errorf(n, "", "%s wants texts, not a %s", n.Operator, side.typ)
+			return c.errorf(n, "", "%s wants texts, not %s", n.Operator, side.typ.a())
 		}
 	}
 	var test func(s, part string) bool
@@ -303,7 +306,7 @@ func (c *compiler) text(n *ast.BinaryNode, left, right, out operand) operand {
 			s, ok1 := a.(string)
 			part, ok2 := b.(string)
 			if !ok1 || !ok2 {
-				return nil, fmt.Errorf("%s wants texts, not a %s and a %s", n.Operator, typeOf(a), typeOf(b))
+				return nil, fmt.Errorf("%s wants texts, not %s and %s", n.Operator, typeOf(a).a(), typeOf(b).a())
 			}
 			return test(s, part), nil
 		})
@@ -329,7 +332,7 @@ var errNotBoolean = errors.New("and, or, not and ?: want booleans")
 // truth checks that a part's result is a boolean or null.
 func truth(v any, err error) (any, error) {
 	if _, ok := v.(bool); v != nil && !ok && err == nil {
-		return nil, fmt.Errorf("%w, not a %s", errNotBoolean, typeOf(v))
+		return nil, fmt.Errorf("%w, not %s", errNotBoolean, typeOf(v).a())
 	}
 	return v, err
 }

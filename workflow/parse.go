@@ -143,9 +143,10 @@ func (r *reader) constraints() {
 	seen := map[string]bool{}
 	for _, item := range n.items {
 		c := &Constraint{}
-		readMap(r, item, constraintKeys, c)
 		r.heads[c] = item
-		r.checkConstraint(c)
+		if readMap(r, item, constraintKeys, c) {
+			r.checkConstraint(c)
+		}
 		if seen[c.Name] && c.Name != "" {
 			r.on(r.where(c, "name"), "", "there are two constraints named %q", c.Name)
 		}

@@ -32,8 +32,8 @@ func (r *reader) data() {
 		default:
 			decl := &DataDecl{Name: DataName(name)}
 			r.heads[decl] = e.key
-			readMap(r, e.value, dataKeys, decl)
-			r.checkData(decl)
+			known := readMap(r, e.value, dataKeys, decl)
+			r.checkData(decl, known)
 			r.scope.data[decl.Name] = decl
 		}
 	}
@@ -60,9 +60,9 @@ var dataKeys = []key[DataDecl]{
 }
 
 // checkData checks what depends on the type, and reads what only it can read.
-func (r *reader) checkData(d *DataDecl) {
+func (r *reader) checkData(d *DataDecl, known bool) {
 	if d.Type == "" {
-		if r.places[d] != nil && r.written(d, "type") == nil {
+		if known && r.written(d, "type") == nil {
 			r.on(r.head(d), "write type: string, integer, number, boolean, time, file, list, map or query", "%s has no type", d.Name)
 		}
 		d.Type = TypeQuery // fits everywhere: no further mistakes follow from this one
@@ -90,7 +90,7 @@ func (r *reader) only(d *DataDecl, key string, types ...DataType) {
 	if n == nil || slices.Contains(types, d.Type) {
 		return
 	}
-	r.on(n, fmt.Sprintf("it belongs to data of type %s", joined(types, " or ")), "%s does not fit a %s", key, d.Type)
+	r.on(n, fmt.Sprintf("it belongs to data of type %s", joined(types, " or ")), "%s does not fit %s", key, d.Type.a())
 }
 
 func (r *reader) enum(d *DataDecl) {
@@ -98,9 +98,11 @@ func (r *reader) enum(d *DataDecl) {
 	if n == nil || n.isNull() {
 		return
 	}
-	if n.kind != listNode || len(n.items) == 0 {
+	switch {
+	case n.kind != listNode:
 		r.on(n, "write enum: [a, b]", "want a list of values, have %s", n.what())
-		return
+	case len(n.items) == 0:
+		r.on(n, "leave it out, or write enum: [a, b]", "no value would be allowed")
 	}
 	checked := &DataDecl{Name: d.Name, Type: d.Type, Min: d.Min, Max: d.Max}
 	var values []Value

@@ -25,7 +25,9 @@ func (r *reader) partitions() {
 		r.partitionTasks(p)
 		r.def.Partitions = append(r.def.Partitions, *p)
 	}
-	r.checkCut(n)
+	if n.kind == mapNode {
+		r.checkCut(n)
+	}
 }
 
 var partitionKeys = []key[PartitionDecl]{

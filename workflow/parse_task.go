@@ -152,17 +152,26 @@ func (r *reader) finishTask(t *Task) {
 	if t.Application == "" && t.Type == Automatic {
 		t.Application = AppNoop
 	}
-	if t.Contingency != "" {
-		if n := r.written(t, "on-failure"); n != nil && t.OnFailure != FailContingency {
-			r.on(n, "leave out one of the two", "on-failure: %s contradicts contingency: %s", t.OnFailure, t.Contingency)
-		}
-		t.OnFailure = FailContingency
-	}
+	r.settleFailure(t)
 	for _, key := range []string{"after", "on-failure", "contingency"} {
 		r.taskNames(t, key)
 	}
 	r.taskExpressions(t)
 	r.checkTask(t)
+}
+
+// settleFailure brings on-failure and contingency together: two ways to say one
+// thing.
+func (r *reader) settleFailure(t *Task) {
+	short, long := r.written(t, "contingency"), r.written(t, "on-failure")
+	if short != nil && long != nil && !long.isNull() {
+		if inner := long.get("contingency"); inner == nil || inner.text != short.text {
+			r.on(short, "leave out one of the two", "contingency and on-failure say different things")
+		}
+	}
+	if t.Contingency != "" {
+		t.OnFailure = FailContingency
+	}
 }
 
 // taskNames reports names of tasks that are not there.
@@ -177,7 +186,7 @@ func (r *reader) taskNames(t *Task, key string) {
 		}
 	}
 	for _, item := range n.list() {
-		if item.kind == scalarNode && ValidName(item.text) && r.def.Task(TaskName(item.text)) == nil {
+		if item.kind == scalarNode && !item.isNull() && ValidName(item.text) && r.def.Task(TaskName(item.text)) == nil {
 			r.on(item, didYouMean(item.text, r.scope.tasks), "there is no task %q", item.text)
 		}
 	}
@@ -277,8 +286,7 @@ func (r *reader) retries(n *node) Retries {
 	t := &Retries{Backoff: DefaultBackoff, Factor: DefaultFactor, Max: DefaultMax, Jitter: DefaultJitter}
 	switch {
 	case n.kind == mapNode:
-		readMap(r, n, retriesKeys, t)
-		if r.written(t, "times") == nil {
+		if readMap(r, n, retriesKeys, t) && r.written(t, "times") == nil {
 			r.on(n, "write times: N", "retries does not say how often")
 		}
 	default:
@@ -302,18 +310,12 @@ func (r *reader) onFailure(n *node, t *Task) {
 		t.OnFailure = oneOf(r, n, FailBlock, FailRelease)
 		return
 	}
-	var inner Task
-	readMap(r, n, onFailureKeys, &inner)
-	if inner.Contingency == "" {
-		if len(n.entries) == 0 {
-			r.on(n, "write on-failure: {contingency: TASK}", "on-failure names no contingency")
-		}
-		return
+	inner := &Task{}
+	known := readMap(r, n, onFailureKeys, inner)
+	if known && r.written(inner, "contingency") == nil {
+		r.on(n, "write on-failure: {contingency: TASK}", "on-failure names no contingency")
 	}
-	if t.Contingency != "" && t.Contingency != inner.Contingency {
-		r.on(n, "leave out one of the two", "on-failure and contingency name different tasks")
-	}
-	t.Contingency, t.OnFailure = inner.Contingency, FailContingency
+	t.Contingency = inner.Contingency
 }
 
 func (r *reader) suitability(n *node) map[string]float64 {

@@ -86,8 +86,7 @@ func (r *reader) uses(n *node) *Use {
 		u.Workflow = Name(r.name(n))
 		return u
 	}
-	readMap(r, n, usesKeys, u)
-	if r.written(u, "workflow") == nil {
+	if readMap(r, n, usesKeys, u) && r.written(u, "workflow") == nil {
 		r.on(n, "write workflow: NAME", "uses does not name a workflow")
 	}
 	return u
@@ -130,8 +129,8 @@ func (r *reader) compensate(n *node) *Compensation {
 		}
 		return c
 	}
-	readMap(r, n, compensateKeys, c)
-	if (c.Task == "") == (c.Application == "") {
+	known := readMap(r, n, compensateKeys, c)
+	if known && (r.written(c, "task") == nil) == (r.written(c, "application") == nil) {
 		r.on(n, "write compensate: {task: TASK} or {application: NAME}", "a compensation is either a task or an application")
 	}
 	if task := r.written(c, "task"); task != nil && c.Task != "" && r.def.Task(c.Task) == nil {

@@ -48,26 +48,32 @@ func (r *reader) where(of any, key string) *node {
 
 // readMap reads a mapping by its table of keys. Unknown and repeated keys are
 // mistakes.
-func readMap[T any](r *reader, n *node, keys []key[T], into *T) {
+//
+// It tells whether all keys were known, so that what seems to be missing is not
+// reported beside its misspelling.
+func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 	if n.kind != mapNode {
 		r.on(n, "its keys are "+keyNames(keys), "want a mapping, have %s", n.what())
-		return
+		return false
 	}
+	known = true
 	written := map[string]*node{}
 	r.places[into] = written
 	for _, e := range r.unique(n) {
 		i := slices.IndexFunc(keys, func(k key[T]) bool { return k.name == e.key.text })
 		if i < 0 {
 			r.unknownKey(e.key, keyList(keys))
+			known = false
 			continue
 		}
 		written[e.key.text] = e.value
 		if e.value.isNull() {
-			r.on(e.value, "leave the key out for its default", "%s has no value", e.key.text)
+			r.on(e.value, "write a value, or leave the key out", "%s has no value", e.key.text)
 			continue
 		}
 		keys[i].read(r, e.value, into)
 	}
+	return known
 }
 
 func (r *reader) unknownKey(n *node, known []string) {
@@ -316,15 +322,17 @@ func (r *reader) expression(n *node, s scope, want ...valueType) *Expr {
 	}
 	e, op := s.compile(n.text, tree, r.inside(n))
 	if op.typ != anyType && !slices.Contains(want, op.typ) {
-		r.within(n, 0, "", fmt.Sprintf("want %s, this is a %s", wanted(want), op.typ))
+		r.within(n, 0, "", fmt.Sprintf("want %s, this is %s", wanted(want), op.typ.a()))
 	}
 	return e
 }
 
 func wanted(types []valueType) string {
-	words := make([]string, len(types))
-	for i, t := range types {
-		words[i] = "a " + string(t)
+	var words []string
+	for _, t := range types {
+		if t != nullType {
+			words = append(words, t.a())
+		}
 	}
 	return strings.Join(words, " or ")
 }

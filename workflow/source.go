@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -240,7 +241,7 @@ func (s *source) scalar(out *node, n ast.Node) {
 	case *ast.StringNode:
 		out.text, out.value = v.Value, v.Value
 		if v.Token.Type == token.StringType {
-			out.value = resolvePlain(v.Value)
+			s.resolvePlain(out)
 		}
 		out.place = s.placeOf(v.Token)
 	case *ast.LiteralNode:
@@ -266,42 +267,53 @@ func (s *source) refuse(out *node, message, hint string) {
 	out.value = ""
 }
 
-// number reads integers beyond int64 as mistakes, not as something near them.
+// number reads an integer, or a number with a fraction or exponent.
 func (s *source) number(out *node, n ast.Node) {
 	out.text = n.GetToken().Value
 	if v, ok := n.(*ast.IntegerNode); ok {
-		i, err := strconv.ParseInt(strings.ReplaceAll(out.text, "_", ""), 10, 64)
-		switch got := v.Value.(type) {
+		switch i := v.Value.(type) {
 		case int64:
-			i, err = got, nil
+			out.value = i
+			return
 		case uint64:
-			if i = int64(got); i >= 0 {
-				err = nil
+			if i <= math.MaxInt64 {
+				out.value = int64(i)
+				return
 			}
 		}
-		if err != nil {
-			s.refuse(out, fmt.Sprintf("the number %s is too great: whole numbers have 64 bits", out.text), "")
-		}
-		out.value = i
+		s.tooGreat(out)
 		return
 	}
+	s.fraction(out)
+}
+
+func (s *source) tooGreat(out *node) {
+	s.problems.at(out.line, out.col, fmt.Sprintf("the number %s is too great: whole numbers have 64 bits", out.text), "")
+	out.value = int64(0)
+}
+
+func (s *source) fraction(out *node) {
 	f, err := strconv.ParseFloat(strings.ReplaceAll(out.text, "_", ""), 64)
-	if err != nil || f-f != 0 {
-		s.refuse(out, fmt.Sprintf("%s is not a number that can be counted with", out.text), "")
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		s.problems.at(out.line, out.col, fmt.Sprintf("%s is not a number that can be counted with", out.text), "")
 		f = 0
 	}
 	out.value = f
 }
 
-var exponentRE = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
+var (
+	digitsRE   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	exponentRE = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
+)
 
 // resolvePlain finds the numbers that the YAML library takes for text: those
-// with an exponent but no decimal point, which JSON writers produce.
-func resolvePlain(s string) any {
-	if exponentRE.MatchString(s) {
-		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return f
-		}
+// beyond 64 bits, and those with an exponent but no decimal point, which JSON
+// writers produce.
+func (s *source) resolvePlain(out *node) {
+	switch {
+	case exponentRE.MatchString(out.text):
+		s.fraction(out)
+	case digitsRE.MatchString(out.text):
+		s.tooGreat(out)
 	}
-	return s
 }

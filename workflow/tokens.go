@@ -16,17 +16,15 @@ func tokenize(src []byte, pr *problems) (tokens token.Tokens, ok bool) {
 	tokens = lexer.Tokenize(string(src))
 	before := len(pr.list)
 	g := gauge{}
-	for i, tk := range tokens {
-		message, hint := refusedTokens[tk.Type].message, refusedTokens[tk.Type].hint
-		if message == "" {
-			g.add(tk)
-			message, hint = g.verdict(len(tokens))
-		}
-		if message == "" {
+	for _, tk := range tokens {
+		line, col := tk.Position.Line, max(tk.Position.Column, 1)
+		if refused, found := refusedTokens[tk.Type]; found {
+			pr.at(line, col, refused.message, refused.hint)
 			continue
 		}
-		pr.at(tk.Position.Line, max(tk.Position.Column, 1), message, hint)
-		if refusedTokens[tk.Type].message == "" || i > maxProblems {
+		g.add(tk)
+		if message, hint := g.verdict(len(tokens)); message != "" {
+			pr.at(line, col, message, hint)
 			break
 		}
 	}

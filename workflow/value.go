@@ -93,7 +93,7 @@ func conform(decl *DataDecl, v Value) (Value, error) {
 		ok = decl.Type == TypeMap
 	}
 	if !ok && decl.Type != TypeQuery {
-		return nil, fmt.Errorf("%s: want %s, have %s", decl.Name, decl.Type, typeOf(v))
+		return nil, fmt.Errorf("%s: want %s, have %s", decl.Name, decl.Type.a(), typeOf(v).a())
 	}
 	return v, nil
 }

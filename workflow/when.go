@@ -75,13 +75,9 @@ func (r *ruler) junction(n *ast.BinaryNode, op string, negated bool) *Rule {
 }
 
 func (r *ruler) term(n *ast.CallNode, name string, negated bool) *Rule {
-	task, hint, ok := r.scope.taskArgument(name, n.Arguments)
-	if !ok {
-		at := ast.Node(n)
-		if len(n.Arguments) > 0 {
-			at = n.Arguments[0]
-		}
-		r.fail(at.Location().From, hint, fmt.Sprintf("%s() wants the name of a task", name))
+	task, mistake := r.scope.taskArgument(name, n, n.Arguments)
+	if mistake != nil {
+		r.fail(mistake.offset, mistake.hint, mistake.message)
 		return nil
 	}
 	return &Rule{Op: OpTask, Transition: transitions[name], Task: task, Negated: negated}
@@ -95,22 +91,18 @@ func (r *ruler) data(n ast.Node, negated bool) *Rule {
 	}
 	e, op := r.scope.compile(spell(n), n, r.fail)
 	if op.typ != boolType && !op.typ.open() {
-		r.fail(n.Location().From, "compare it with something", fmt.Sprintf("a rule must be a boolean, this is a %s", op.typ))
+		r.fail(n.Location().From, "compare it with something", fmt.Sprintf("a rule must be a boolean, this is %s", op.typ.a()))
 	}
 	return &Rule{Op: OpData, Data: e}
 }
 
 // transitionCall tells whether n is a call of ready, running, succeeded or failed.
-func transitionCall(n ast.Node) (string, bool) {
+func transitionCall(n ast.Node) (name string, ok bool) {
 	call, ok := n.(*ast.CallNode)
 	if !ok {
 		return "", false
 	}
 	callee, ok := call.Callee.(*ast.IdentifierNode)
-	return calleeName(callee, ok)
-}
-
-func calleeName(callee *ast.IdentifierNode, ok bool) (string, bool) {
 	if !ok || transitions[callee.Value] == "" {
 		return "", false
 	}

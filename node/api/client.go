@@ -76,7 +76,6 @@ func (c *Client) renew(old *connection) (*connection, bool) {
 	if err != nil || a == old.access {
 		return nil, false
 	}
-	old.http.CloseIdleConnections()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conn = a.connect()
@@ -89,7 +88,13 @@ func (a Access) connect() *connection {
 		base = "http://localhost"
 	}
 	return &connection{access: a, base: base, http: &http.Client{
-		Transport:     &http.Transport{DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute},
+		Transport: &http.Transport{
+			DialContext: a.dial, TLSClientConfig: a.tls(), ResponseHeaderTimeout: 2 * time.Minute,
+			// A connection that was kept may lead to a process that is gone, and
+			// its breaking would leave open whether the request was carried out.
+			// A new one costs little on this machine.
+			DisableKeepAlives: true,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -206,19 +206,22 @@ func (s *shard) compareAll() {
 // greet starts the conversation about all instances with a partner that was
 // just connected: nothing is under way any more, and both say what they have.
 func (s *shard) greet(p workflow.PartnerID) {
-	out := s.n.newOutbox()
 	s.each(func(id workflow.InstanceID, h *held) {
 		if !h.m.Participates(p) {
 			return
 		}
 		delete(h.pending, p)
 		h.m.Forget(p)
-		s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
+		s.tell(p, id, wire.Ask)
 		if h.m.Owes(p) {
-			s.send(out, h, p)
+			s.supply(h, p)
 		}
 	})
-	out.flush()
+}
+
+// supply sends p, after the commit, what it lacks of an instance.
+func (s *shard) supply(h *held, p workflow.PartnerID) {
+	s.batch.supplies = append(s.batch.supplies, supply{h, p})
 }
 
 // takeFacts takes in facts of one instance from a peer.
@@ -270,7 +273,9 @@ func (s *shard) adopt(f *wire.Facts, facts []choreo.Received) (*held, error) {
 		return nil, err
 	}
 	m.Adopt()
-	return s.create(m, def), nil
+	h := s.create(m, def)
+	s.touch(h)
+	return h, nil
 }
 
 var (
@@ -318,9 +323,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	if w.Mode != wire.Acknowledge && h.m.Behind(from) {
 		h.m.Forget(from)
-		out := s.n.newOutbox()
-		s.send(out, h, from)
-		out.flush()
+		s.supply(h, from)
 	}
 	s.touch(h)
 	return nil

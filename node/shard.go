@@ -67,9 +67,16 @@ type event struct {
 type batch struct {
 	touched []*held
 	heads   map[headsKey][]workflow.InstanceID // to be told, after the commit
-	after   []func(error)
-	writes  []kv.Write
-	ready   []readied
+	// supplies are peers to bring up to date after the commit.
+	supplies []supply
+	after    []func(error)
+	writes   []kv.Write
+	ready    []readied
+}
+
+type supply struct {
+	h  *held
+	to workflow.PartnerID
 }
 
 type headsKey struct {
@@ -214,6 +221,9 @@ func (s *shard) flush() {
 	out := s.n.newOutbox()
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
+	}
+	for _, x := range b.supplies {
+		s.send(out, x.h, x.to)
 	}
 	for _, x := range b.ready {
 		for _, p := range x.r.Tell {

@@ -1,6 +1,9 @@
 package node
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A node has two front doors. Begin and Run drive it with goroutines of its
 // own; BeginStepped and Step drive the same code in the caller's goroutine, for
@@ -28,4 +31,14 @@ func (n *Node) Step() time.Duration {
 		next = min(next, s.pause())
 	}
 	return max(next, time.Millisecond)
+}
+
+// Fingerprint is all that this node derives from its facts of an instance, the
+// same on every node with the same facts (choreo.Machine.Fingerprint).
+func (n *Node) Fingerprint(ctx context.Context, ref string) (b []byte, err error) {
+	err = n.with(ctx, ref, func(_ *shard, h *held) error {
+		b = h.m.Fingerprint()
+		return nil
+	})
+	return b, err
 }

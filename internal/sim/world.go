@@ -1,0 +1,350 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Variant breaks something on purpose, to show that the checks find it.
+type Variant string
+
+// The variants of the world; variants of the core are made by patching it.
+const (
+	Sound     Variant = ""
+	NoSync    Variant = "no-sync"    // commits are reported before they are durable
+	WallClock Variant = "wall-clock" // waits are clocked by the wall
+)
+
+// world is a run.
+type world struct {
+	plan    Plan
+	variant Variant
+	r       *rand.Rand // delays and losses
+	people  *rand.Rand // what persons and applications do
+	now     time.Duration
+	seq     int
+	queue   queue
+	mesh    membership.Mesh
+	nodes   []*machine
+	cut     map[[2]int]int // directed; how many faults cut it
+	lossy   int
+	links   map[[2]int]*session
+	started []string // IDs of instances
+	healed  bool
+	checks  checks
+	out     *Outcome
+}
+
+// machine is a device with its disk and, while it runs, its node.
+type machine struct {
+	w      *world
+	i      int
+	member node.Member
+	disk   *disk
+	skew   time.Duration // of the wall clock
+	asleep time.Duration // how long it was suspended in all
+	born   time.Duration // of this process
+	node   *node.Node
+	jobs   map[string]int // running job → its number
+	jobSeq int
+	paused int
+	late   []func() // what came while it was paused
+	steps  int
+}
+
+// session is a connection between two nodes.
+type session struct {
+	id   int
+	a, b *node.Node // the processes at its ends
+}
+
+// Outcome is what a run came to.
+type Outcome struct {
+	Violations []string
+	Virtual    time.Duration // summed over nodes
+	Facts      int
+	Commits    int
+	Frames     int
+	Instances  map[workflow.InstanceState]int
+}
+
+// base is when runs begin, on clocks that are right.
+var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// connectionTime of the simulated partners.
+const connectionTime = 5 * time.Minute
+
+// Run carries a plan out.
+func Run(p Plan, v Variant) *Outcome {
+	w := &world{
+		plan: p, variant: v, r: rand.New(rand.NewPCG(p.Seed, 1)), people: rand.New(rand.NewPCG(p.Seed, 2)),
+		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}},
+	}
+	w.checks.w = w
+	w.found()
+	for _, m := range w.nodes {
+		w.boot(m)
+	}
+	for _, s := range p.Starts {
+		w.at(s.At, func() { w.start(s) })
+	}
+	for _, f := range p.Faults {
+		w.at(f.At, func() { w.strike(f) })
+	}
+	for _, m := range w.nodes {
+		w.persons(m)
+	}
+	w.at(p.Length, w.heal)
+	w.run(p.Length)
+	for limit := p.Length + 24*time.Hour; w.now < limit && !w.settled() && len(w.out.Violations) == 0; {
+		w.run(w.now + 5*time.Minute)
+	}
+	w.run(w.now + 2*connectionTime)
+	w.checks.atEnd()
+	w.out.Virtual = w.now * time.Duration(p.Nodes)
+	return w.out
+}
+
+// found makes the mesh and its members, from the seed.
+func (w *world) found() {
+	key := func(i int) ed25519.PrivateKey {
+		var seed [ed25519.SeedSize]byte
+		copy(seed[:], fmt.Sprintf("node %d of %d", i, w.plan.Seed))
+		return ed25519.NewKeyFromSeed(seed[:])
+	}
+	founder := key(0)
+	w.mesh = membership.Mesh{Name: "sim", Founder: membership.IDOf(founder.Public().(ed25519.PublicKey))}
+	issuer := membership.Issuer{Mesh: w.mesh, Key: founder}
+	for i := range w.plan.Nodes {
+		k := key(i)
+		chain, err := issuer.Issue(membership.Certificate{
+			Partner: membership.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Serial: membership.Serial{byte(i + 1)},
+			NotBefore: membership.WallOf(base.Add(-24 * time.Hour)), NotAfter: membership.WallOf(base.Add(1000 * time.Hour)),
+		})
+		if err != nil {
+			panic(err) // the simulator's own mistake
+		}
+		w.nodes = append(w.nodes, &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, disk: newDisk()})
+	}
+	for _, m := range w.nodes {
+		m.disk.lazy = w.variant == NoSync
+	}
+}
+
+// Now reads the machine's clocks.
+func (m *machine) Now() membership.Now {
+	boot := m.w.now + time.Hour
+	wall := base.Add(m.w.now + m.skew)
+	if m.w.variant == WallClock {
+		boot = wall.Sub(base) + 100*time.Hour
+	}
+	return membership.Now{Awake: m.w.now - m.asleep + time.Hour, Boot: boot, Wall: wall}
+}
+
+// BootID never changes: machines are not rebooted, processes are.
+func (m *machine) BootID() string { return "boot" }
+
+// After is not used by a node that is driven by Step.
+func (m *machine) After(time.Duration) <-chan time.Time { return nil }
+
+// boot starts a machine's node from its disk.
+func (w *world) boot(m *machine) {
+	cfg := configs.Default(configs.Local)
+	cfg.ConnectionTime = connectionTime
+	cfg.Shards = 1
+	m.jobs, m.born = map[string]int{}, w.now
+	w.guard(m, func() {
+		n, err := node.New(node.Parts{
+			Member: m.member, Config: cfg, Store: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
+		})
+		if err != nil {
+			if m.disk.full {
+				w.at(w.now+time.Minute, func() {
+					if m.node == nil {
+						w.boot(m)
+					}
+				})
+				return
+			}
+			w.violate("n%d does not start again: %v", m.i, err)
+			return
+		}
+		if err := n.BeginStepped(&carrier{m: m}); err != nil {
+			w.violate("n%d does not begin: %v", m.i, err)
+			return
+		}
+		m.node = n
+	})
+	w.relink()
+	w.step(m)
+}
+
+func (w *world) random(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(w.r.Uint32())
+	}
+	return b
+}
+
+// guard runs what a node does, and takes a crash for what it is.
+func (w *world) guard(m *machine, fn func()) {
+	defer func() {
+		if e := recover(); e != nil {
+			if _, ok := e.(crashed); !ok {
+				panic(e)
+			}
+			w.down(m)
+			w.at(w.now+5*time.Second, func() { w.revive(m) })
+		}
+	}()
+	fn()
+}
+
+// down ends a machine's process.
+func (w *world) down(m *machine) {
+	m.node = nil
+	m.late = nil
+	m.disk.lose()
+	w.relink()
+}
+
+func (w *world) revive(m *machine) {
+	if m.node == nil {
+		w.boot(m)
+	}
+}
+
+// step has a node do what is due, and comes back when something is due again.
+func (w *world) step(m *machine) {
+	if m.node == nil {
+		return
+	}
+	if m.paused > 0 {
+		return
+	}
+	n := m.node
+	m.steps++
+	num := m.steps
+	w.guard(m, func() {
+		pause := n.Step()
+		w.at(w.now+pause, func() {
+			if m.node == n && m.steps == num {
+				w.step(m)
+			}
+		})
+	})
+}
+
+// act has something happen at a node, then lets it step.
+func (w *world) act(m *machine, fn func(*node.Node)) {
+	if m.node == nil {
+		return
+	}
+	if m.paused > 0 {
+		n := m.node
+		m.late = append(m.late, func() {
+			if m.node == n {
+				w.act(m, fn)
+			}
+		})
+		return
+	}
+	w.guard(m, func() { fn(m.node) })
+	w.step(m)
+}
+
+// start starts an instance; where the node is down it is not started.
+func (w *world) start(s Start) {
+	m := w.nodes[s.Node]
+	w.act(m, func(n *node.Node) {
+		ctx := context.Background()
+		if _, err := n.AddWorkflow(ctx, "random.yaml", []byte(w.plan.Workflow)); err != nil {
+			if !m.disk.full {
+				w.violate("the definition is refused: %v", err)
+			}
+			return
+		}
+		pins := map[string]string{}
+		for p, i := range w.plan.Pins {
+			pins[p] = string(w.nodes[i].member.ID())
+		}
+		st, err := n.Start(ctx, api.StartRequest{Workflow: "random", Assign: pins})
+		if err == nil {
+			w.started = append(w.started, st.ID)
+		}
+	})
+}
+
+// settled tells whether every instance has ended wherever it is known.
+func (w *world) settled() bool {
+	for _, id := range w.started {
+		for _, m := range w.nodes {
+			if m.node == nil {
+				return false
+			}
+			in, err := m.node.Show(context.Background(), id)
+			if err == nil && in.State == workflow.InstanceRunning {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *world) violate(format string, args ...any) {
+	if len(w.out.Violations) < 20 {
+		w.out.Violations = append(w.out.Violations, fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+	}
+}
+
+// at puts something on the queue.
+func (w *world) at(t time.Duration, fn func()) {
+	w.seq++
+	heap.Push(&w.queue, todo{t, w.seq, fn})
+}
+
+// run lets time pass.
+func (w *world) run(until time.Duration) {
+	for len(w.queue) > 0 && w.queue[0].at <= until {
+		t := heap.Pop(&w.queue).(todo)
+		w.now = t.at
+		t.fn()
+	}
+	w.now = until
+}
+
+type todo struct {
+	at  time.Duration
+	seq int
+	fn  func()
+}
+
+type queue []todo
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || (q[i].at == q[j].at && q[i].seq < q[j].seq)
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push is for package heap.
+func (q *queue) Push(x any) { *q = append(*q, x.(todo)) }
+
+// Pop is for package heap.
+func (q *queue) Pop() any {
+	old := *q
+	t := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return t
+}

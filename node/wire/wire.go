@@ -41,7 +41,11 @@ const (
 	// MaxHeads bounds the heads that are told of one instance.
 	MaxHeads = 1024
 	// MaxRecords bounds the partner records in one message.
-	MaxRecords  = 512
+	MaxRecords = 512
+	// MaxEvictions bounds the evictions that one message names.
+	MaxEvictions = 8192
+	// MaxElection bounds the messages of the election in one message.
+	MaxElection = 64
 	maxElements = 16 << 10
 )
 
@@ -59,6 +63,28 @@ type Message struct {
 	// Digest is an encoded digest of the sender's partner list: answer with
 	// what it lacks.
 	Digest []byte `cbor:"8,keyasint,omitempty"`
+	// Evictions keeps the sets of evictions equal.
+	Evictions *Evictions `cbor:"9,keyasint,omitempty"`
+	// Election are encoded messages of the election, membership.Message.
+	Election [][]byte `cbor:"10,keyasint,omitempty"`
+	// Renewal is the receiver's own certificate chain, issued anew.
+	Renewal []byte `cbor:"11,keyasint,omitempty"`
+	// Wall is the sender's wall clock in ms since 1970, to find clocks that are
+	// wrong; nothing is decided by it.
+	Wall int64 `cbor:"12,keyasint,omitempty"`
+}
+
+// Evictions has two partners find out what one of them lacks: a digest first,
+// where that differs the IDs, and then the evictions.
+type Evictions struct {
+	_ struct{} `cbor:",toarray"`
+	// Digest is that of the sender's set; who has another answers with IDs.
+	Digest []byte
+	// IDs name all that the sender has, if Asks: answer with the rest.
+	Asks bool
+	IDs  [][]byte
+	// List are encoded evictions, membership.Eviction.
+	List [][]byte
 }
 
 // Facts are facts of one instance, causes first. In each chain the last is
@@ -198,6 +224,8 @@ func (m *Message) check() error {
 		{"instances with facts", len(m.Facts), MaxInstances},
 		{"instances with heads", len(m.Heads), MaxInstances},
 		{"records", len(m.Records) + len(m.Beats), MaxRecords},
+		{"election messages", len(m.Election), MaxElection},
+		{"evictions", m.Evictions.size(), MaxEvictions},
 	} {
 		if c.n > c.max {
 			return fmt.Errorf("%d %s, at most %d", c.n, c.what, c.max)
@@ -217,6 +245,14 @@ func (m *Message) check() error {
 		}
 	}
 	return nil
+}
+
+// size is how many evictions e names.
+func (e *Evictions) size() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.IDs) + len(e.List)
 }
 
 // DecodeFacts reads and checks the facts of one instance: each is well formed

@@ -120,7 +120,7 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 		return workflow.Aborted
 	case a.start != nil:
 		return workflow.Running
-	case a.ready != nil || a.Depth > 1 || sl.Pending != nil:
+	case sl.begun():
 		return workflow.Ready
 	}
 	switch f := sl.Task.Rule.Eval(s.viewFor(sl)); {
@@ -132,6 +132,14 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 		return workflow.Skipped
 	}
 	return workflow.NotReady
+}
+
+// begun tells whether the slot was recorded as ready, or started, in one of its
+// attempts: a contingency then goes on at once. One that stands in for a task
+// that was still waiting, as in a partition that failed as a whole, waits for
+// what that task waited for (spec/choreography.md, Failure, Fig. 22).
+func (sl *Slot) begun() bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.ready != nil || a.start != nil })
 }
 
 // view answers the leaves of one slot's rule.

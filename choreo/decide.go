@@ -60,6 +60,9 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	if ws, ok := m.clocks.toSave(now.Boot); ok {
 		r.Waits = &ws
 	}
+	if at, ok := m.clocks.nextSave(); ok {
+		r.wake(at)
+	}
 	for _, e := range m.unsaved {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
 	}
@@ -106,20 +109,25 @@ func (a *Attempt) endedByHolder() bool {
 }
 
 // wanted tells whether the slot still waits for this attempt. After a presumed
-// block its holder may start or go on (design.md, idea 5).
+// block, or while nobody can take a contingency that a presumed failure asked
+// for, its holder may start or go on (design.md, idea 5). A slot is held for
+// the sake of the attempt in charge, so that one goes on too.
 func (m *Machine) wanted(a *Attempt) bool {
 	sl := a.Slot
-	presumed := sl.Outcome != nil && !sl.Outcome.final && sl.Outcome.action.Kind == workflow.FailBlock
-	return sl.Pick == nil && !sl.Held && sl.Current == a && sl.Pending == nil &&
-		(sl.Outcome == nil || presumed) && m.state.cancel == nil
+	blocked := sl.Outcome != nil && (sl.Outcome.final || sl.Outcome.action.Kind != workflow.FailBlock)
+	replaced := sl.Pending != nil && sl.Pending.final
+	return sl.Pick == nil && sl.Current == a && !blocked && !replaced && m.state.cancel == nil
 }
 
 // mayStart tells whether an attempt that is wanted and not started is ready.
 func (m *Machine) mayStart(a *Attempt) bool {
-	if a.ready != nil || a.Depth > 1 || a.Slot.State == workflow.Ready {
+	switch {
+	case a.ready != nil || a.Depth > 1:
 		return true
+	case a.Slot.State == workflow.Failed || a.Slot.Pending != nil: // as others presume
+		return m.ruleHolds(a.Slot)
 	}
-	return a.Slot.State == workflow.Failed && m.ruleHolds(a.Slot)
+	return a.Slot.State == workflow.Ready
 }
 
 func (m *Machine) ruleHolds(sl *Slot) bool {
@@ -129,7 +137,7 @@ func (m *Machine) ruleHolds(sl *Slot) bool {
 // waitsForData tells whether the attempt's rule, which is about data, holds
 // and this has not been recorded yet.
 func (m *Machine) waitsForData(a *Attempt) bool {
-	return a.Slot.hasData && a.ready == nil && a.Depth == 1 && m.ruleHolds(a.Slot)
+	return a.Slot.hasData && !a.Slot.begun() && m.ruleHolds(a.Slot)
 }
 
 // start records a try and has it run.

@@ -48,7 +48,7 @@ type Job struct {
 // with those that events added before.
 func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	var r Ready
-	for again := true; again; {
+	for again := m.heeded(); again; {
 		again = false
 		r.Wake = 0
 		for _, sl := range m.state.slots {
@@ -73,6 +73,14 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		}
 	}
 	return r
+}
+
+// heeded tells whether facts of ours would count: we take part, as far as is
+// known here, and our chain is not forked. A node whose chain is forked must
+// take a new incarnation before it goes on.
+func (m *Machine) heeded() bool {
+	i, ok := m.log.index[m.chain]
+	return m.Participates(m.self) && (!ok || m.log.chains[i].forkedAt == 0)
 }
 
 // decideSlot does what this node has to do about one slot. It tells whether it
@@ -234,7 +242,7 @@ type Result struct {
 // disappear.
 func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partners Partners) {
 	a := m.state.attempts[id]
-	if a == nil || a.Partner != m.self || a.start == nil || a.try() != try || a.off != nil || a.success() != nil || a.endedByHolder() {
+	if a == nil || !m.heeded() || a.Partner != m.self || a.start == nil || a.try() != try || a.off != nil || a.success() != nil || a.endedByHolder() {
 		return
 	}
 	delete(m.running, id)
@@ -354,6 +362,9 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
 	if s := m.state.overall(); s != workflow.InstanceRunning {
 		return nil, fmt.Errorf("%w: the instance is %s", ErrNotNow, s)
 	}
+	if !m.heeded() {
+		return nil, errUnheeded
+	}
 	var err error
 	for _, sl := range m.state.slotsOf(t) {
 		a := sl.Current
@@ -370,6 +381,8 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
 	}
 	return nil, err
 }
+
+var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes no part in the instance, or its store was rolled back and it has not taken a new incarnation yet", ErrNotNow)
 
 // Elsewhere says which partner holds a task. It is an ErrElsewhere.
 type Elsewhere struct {
@@ -388,6 +401,9 @@ func (e *Elsewhere) Is(target error) bool { return target == ErrElsewhere }
 func (m *Machine) Cancel(reason string, now Moment) error {
 	if s := m.state.overall(); s != workflow.InstanceRunning {
 		return fmt.Errorf("%w: the instance is %s already", ErrNotNow, s)
+	}
+	if !m.heeded() {
+		return errUnheeded
 	}
 	m.append(now, Body{Cancel: &Cancel{Reason: clip(reason)}})
 	return nil

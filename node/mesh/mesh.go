@@ -3,6 +3,7 @@ package mesh
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,7 +36,8 @@ type Mesh struct {
 	mu       sync.RWMutex
 	closed   bool
 	partners map[peer.ID]*partner
-	links    map[string]*link // by connection ID
+	byID     map[workflow.PartnerID]*partner // the same: decoding an ID for each frame is dear
+	links    map[string]*link                // by connection ID
 
 	own []string // own addresses as of the last look; watchAddrs' alone
 }
@@ -54,7 +56,7 @@ func New(cfg Config) (*Mesh, error) {
 	m := &Mesh{
 		cfg: cfg, limits: cfg.Limits, id: partnerID(h.ID()), host: h,
 		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
-		partners: map[peer.ID]*partner{}, links: map[string]*link{},
+		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.own = m.Addrs()
@@ -118,18 +120,14 @@ func (m *Mesh) Send(p workflow.PartnerID, frame []byte) error {
 	if len(frame) == 0 || len(frame) > m.limits.Frame {
 		return fmt.Errorf("mesh: %w: %d bytes, 1 to %d are possible", ErrFrameSize, len(frame), m.limits.Frame)
 	}
-	id, err := peerID(p)
-	if err != nil {
-		return err
-	}
 	m.mu.RLock()
-	to := m.partners[id]
+	to := m.byID[p]
 	m.mu.RUnlock()
 	if to == nil {
 		return fmt.Errorf("mesh: %s: %w", p, ErrNotConnected)
 	}
 	if err := to.queue.put(frame); err != nil {
-		if err != ErrNotConnected {
+		if errors.Is(err, ErrQueueFull) {
 			m.counters.refuse(ReasonQueueFull)
 		}
 		return fmt.Errorf("mesh: %s: %w", p, err)

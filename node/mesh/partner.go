@@ -40,7 +40,7 @@ func (m *Mesh) partnerLocked(id peer.ID) *partner {
 	if p == nil {
 		p = &partner{mesh: m, peer: id, id: partnerID(id), queue: newQueue(m.limits)}
 		p.changed = sync.NewCond(&p.handling)
-		m.partners[id] = p
+		m.partners[id], m.byID[p.id] = p, p
 	}
 	return p
 }
@@ -49,6 +49,7 @@ func (m *Mesh) partnerLocked(id peer.ID) *partner {
 func (m *Mesh) forgetLocked(p *partner) {
 	if p.links == 0 && p.wanted == nil && len(p.addrs) == 0 && !p.sending {
 		delete(m.partners, p.peer)
+		delete(m.byID, p.id)
 	}
 }
 

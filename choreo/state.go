@@ -21,7 +21,7 @@ type State struct {
 	bySlot   map[workflow.TaskName]*Slot
 	attempts map[AttemptID]*Attempt
 	bySucc   map[FactID]*Attempt
-	joined   map[workflow.PartnerID]*entry // who became a participant, through what
+	joined   map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
 	cancel   *entry
 	// contested: some slot has several attempts, so the rules of converge.go apply.
 	contested bool
@@ -127,14 +127,14 @@ func (s *State) reset() {
 	s.bySlot = map[workflow.TaskName]*Slot{}
 	s.attempts = map[AttemptID]*Attempt{}
 	s.bySucc = map[FactID]*Attempt{}
-	s.joined = map[workflow.PartnerID]*entry{}
+	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
 	s.data = map[workflow.DataName]written{}
 	s.conflicts = map[workflow.DataName]bool{}
 	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
-		s.joined[p] = s.log.genesis
+		s.joined[p] = []*entry{s.log.genesis}
 	}
 	s.layOut()
 	counts := s.log.counting()
@@ -247,7 +247,7 @@ func (s *State) refuse(e *entry, why string) {
 func (s *State) apply(e *entry) {
 	b := &e.fact.Body
 	author := e.fact.Chain.Author
-	if by := s.joined[author]; by == nil || !s.log.knew(e, by) {
+	if !slices.ContainsFunc(s.joined[author], func(by *entry) bool { return s.log.knew(e, by) }) {
 		s.refuse(e, "its author takes no part in the instance")
 		return
 	}
@@ -273,12 +273,15 @@ func (s *State) apply(e *entry) {
 		why = s.applyAssign(e, b.Assign)
 	case b.Compensated != nil:
 		a := s.bySucc[b.Compensated.Success]
-		if a == nil {
+		switch {
+		case a == nil || !s.log.knew(e, s.log.byID[b.Compensated.Success]):
 			why = "it compensates no success that it knows"
-			break
+		case a.Partner != author:
+			why = "its author does not hold the attempt"
+		default:
+			a.comp = earlier(a.comp, e)
+			s.touch(a.Slot)
 		}
-		a.comp = earlier(a.comp, e)
-		s.touch(a.Slot)
 	case b.Cancel != nil:
 		s.cancel = earlier(s.cancel, e)
 		for _, sl := range s.slots {
@@ -339,12 +342,14 @@ func (a *Attempt) success() *entry {
 
 // applyVerdict enters a verdict. Each action counts for itself: not if its
 // author already knew of the attempt's success (converge.go, rule 1), nor if
-// it does something else than the definition chose.
+// it does something else than the definition chose. A verdict judges one
+// attempt of a slot at most, since its name is part of what follows is named by.
 func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 	why = "it judges nothing that may be judged"
+	judged := map[*Slot]bool{}
 	for _, act := range v.Actions {
 		a := s.attempts[act.Attempt]
-		if a == nil || !s.log.knew(e, a.assigned) || !chosen(a.Task, act) {
+		if a == nil || judged[a.Slot] || !s.log.knew(e, a.assigned) || !chosen(a.Task, act) {
 			continue
 		}
 		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.log.knew(e, ok) }) {
@@ -355,6 +360,7 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 			r.next = s.addAttempt(e, a, act.Task, act.Partner)
 		}
 		a.rulings = append(a.rulings, r)
+		judged[a.Slot] = true
 		s.touch(a.Slot)
 		why = ""
 	}
@@ -397,8 +403,9 @@ func (s *State) addAttempt(e *entry, after *Attempt, task workflow.TaskName, p w
 		return byTime(x.assigned, y.assigned)
 	})
 	s.contested = true
-	if old := s.joined[p]; old == nil || byTime(e, old) < 0 {
-		s.joined[p] = e
+	if _, from := s.rank[p]; !from {
+		s.joined[p] = append(s.joined[p], e)
+		slices.SortFunc(s.joined[p], byTime)
 	}
 	return a
 }
@@ -422,7 +429,7 @@ func (s *State) Participants() []workflow.PartnerID {
 			}
 			return 1
 		}
-		if n := byTime(s.joined[a], s.joined[b]); n != 0 {
+		if n := byTime(s.joined[a][0], s.joined[b][0]); n != 0 {
 			return n
 		}
 		return cmp.Compare(a, b)

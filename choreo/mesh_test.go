@@ -26,6 +26,7 @@ type mesh struct {
 	limit  int                                      // bytes of facts in a letter
 	gone   map[workflow.PartnerID]bool              // what the partner list says
 	takers map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
+	dice   dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
 	sent func(l letter, b *Bundle)
 	// idle machines are not asked to decide: see pause.
@@ -108,6 +109,14 @@ func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
 func (w *mesh) Choose(_ *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
 	if p, ok := w.takers[tasks[0]]; ok {
 		return p, p != ""
+	}
+	if w.dice != nil {
+		living := slices.DeleteFunc(w.names(), func(p workflow.PartnerID) bool { return w.gone[p] })
+		i := w.dice(len(living) + 1)
+		if i == len(living) {
+			return "", false
+		}
+		return living[i], true
 	}
 	for _, p := range append(slices.DeleteFunc(w.names(), func(p workflow.PartnerID) bool { return p == not }), not) {
 		if w.nodes[p] != nil && !w.gone[p] {
@@ -226,6 +235,9 @@ func (w *mesh) takeHeads(n *node, from workflow.PartnerID, h *headsLetter) {
 		}
 		return
 	}
+	if !n.m.Participates(from) {
+		return
+	}
 	if n.m.AheadOfUs(h.heads) {
 		n.aheads++
 	}
@@ -322,7 +334,7 @@ func (w *mesh) restore(n *node, disk []Stored, inc Incarnation) {
 // meet has two nodes greet each other, as on a new connection.
 func (w *mesh) meet(a, b workflow.PartnerID) {
 	for _, x := range [][2]workflow.PartnerID{{a, b}, {b, a}} {
-		if n := w.node(x[0]); n.m != nil {
+		if n := w.node(x[0]); n.m != nil && n.m.Participates(x[1]) {
 			n.m.Forget(x[1])
 			w.tellHeads(n, x[1], modeAsk)
 			if n.m.Owes(x[1]) {

@@ -64,7 +64,7 @@ func (s *story) run() string {
 	if s.d.Cmd == "workflow" {
 		def, err := workflow.Parse("workflow.yaml", []byte(s.d.Input))
 		if err != nil {
-			return err.Error()
+			s.d.Fatalf(s.t, "%v", err)
 		}
 		s.w = newMesh(s.t, def)
 		s.w.sent = s.hear

@@ -182,6 +182,8 @@ func (s *State) attemptState(a *Attempt) workflow.State {
 		return workflow.Aborted
 	case a.start != nil:
 		return workflow.Running
+	case a.Slot.Current == a:
+		return a.Slot.State
 	}
 	return workflow.Ready
 }

@@ -20,7 +20,7 @@ import (
 //	                           at the latest from the worst case
 //	answer          another's  from when all that it waits for is known to    the guardian's verdict,
 //	                partition  have ended, at the latest from the worst case  presumed
-//	contingency     another's  from its assignment                            the guardian's verdict, presumed
+//	contingency     another's  from when it is known to be ready              the guardian's verdict, presumed
 //	gone            another's  from when the partner list says so             the guardian's verdict, presumed
 //
 // The guardian is the first living partner of the succession. The others clock
@@ -92,9 +92,9 @@ type clocks struct {
 	// node first hears what happened meanwhile.
 	quiet time.Duration
 	// savedAt is when the waits were last handed out to be stored, changed
-	// whether some began or ended since.
-	savedAt time.Duration
-	changed bool
+	// whether some began or ended since, every the time between two savings.
+	savedAt, every time.Duration
+	changed        bool
 }
 
 // run says that a wait is wanted, and whether its clock runs now. It returns
@@ -125,12 +125,17 @@ func (cs *clocks) sweep() {
 	}
 }
 
-// saveEvery is how often running waits are stored although none began or ended.
-const saveEvery = 30 * time.Second
+// saveEvery is how often at least running waits are stored although none began
+// or ended; short waits are stored more often, so that a reboot with a wrong
+// clock costs no more than a twentieth of a wait (design.md, idea 8).
+const (
+	saveEvery    = 30 * time.Second
+	minSaveEvery = time.Second
+)
 
 // toSave are the waits to be stored now; ok is false when nothing needs to be.
 func (cs *clocks) toSave(now time.Duration) (ws []Wait, ok bool) {
-	if !cs.changed && (len(cs.all) == 0 || now < cs.savedAt+saveEvery) {
+	if !cs.changed && (len(cs.all) == 0 || now < cs.savedAt+cs.every) {
 		return nil, false
 	}
 	cs.changed, cs.savedAt = false, now
@@ -141,6 +146,16 @@ func (cs *clocks) toSave(now time.Duration) (ws []Wait, ok bool) {
 		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
 	return ws, true
+}
+
+// nextSave is when the waits should be stored again; ok is false while none runs.
+func (cs *clocks) nextSave() (at time.Duration, ok bool) {
+	for _, c := range cs.all {
+		if c.running {
+			return cs.savedAt + cs.every, true
+		}
+	}
+	return 0, false
 }
 
 // RestoreWaits puts back the waits that were stored, aged by what has passed
@@ -160,8 +175,13 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 // gap is over.
 func (m *Machine) Heard() { m.clocks.quiet = 0 }
 
-// due tells whether a wait of that length is over; if not it asks to be woken.
+// Gap tells the machine that this node did not run for a while (suspended,
+// stopped): nothing is judged before quiet (Boot), or until Heard.
+func (m *Machine) Gap(quiet time.Duration) { m.clocks.quiet = max(m.clocks.quiet, quiet) }
+
+// over tells whether a wait of that length is over; if not it asks to be woken.
 func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r *Ready) bool {
+	m.clocks.every = min(m.clocks.every, max(total/20, minSaveEvery))
 	switch {
 	case elapsed >= total && now.Boot >= m.clocks.quiet:
 		return true
@@ -176,6 +196,7 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 // watch looks at all that this node waits for and judges what is over. It
 // tells whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
+	m.clocks.every = saveEvery
 	if m.state.overall() != workflow.InstanceRunning {
 		m.clocks.sweep()
 		return false
@@ -323,9 +344,9 @@ func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Momen
 
 // watchAnswer judges a partition of another that gave no result in time.
 func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready) bool {
-	total := m.state.plan.Timeout(g.Partition)
 	left := m.unfinished(g.Partner, g.Partition)
-	if total == 0 || len(left) == 0 {
+	total, bounded := m.answerTime(g.Partition, left)
+	if !bounded || len(left) == 0 {
 		return false
 	}
 	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
@@ -342,16 +363,46 @@ func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age 
 	return m.over(t, total, true, now, r) && m.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time", now, partners)
 }
 
-// crossing calls fn for each slot elsewhere that a task of the partition waits for.
+// answerTime is how long a partition may take once all that it waits for has
+// ended: its time-out, and the waits of those of its unfinished tasks that have
+// an emergency trigger, which run although nothing else does. A task without a
+// time-out may take for ever, unless the author gave the partition one.
+func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) (total time.Duration, bounded bool) {
+	part := m.state.plan.Partition(p)
+	total, bounded = part.Timeout, part.Timeout > 0
+	for _, a := range left {
+		bounded = bounded && (part.Declared || a.Task.Timeout > 0)
+		if !a.Slot.begun() {
+			total += a.Slot.Task.TimeToWait
+		}
+	}
+	return total, bounded
+}
+
+// crossing calls fn for each slot elsewhere that a task of the partition waits
+// for, or that may write the data that it waits for.
 func (m *Machine) crossing(p workflow.PartitionName, fn func(*Slot)) {
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		for _, pred := range m.state.def.Predecessors(t) {
-			for _, from := range m.state.slotsOf(pred) {
-				if m.state.plan.Home(from.Task.Name) != p {
-					fn(from)
-				}
+	elsewhere := func(t workflow.TaskName) {
+		for _, from := range m.state.slotsOf(t) {
+			if m.state.plan.Home(from.Task.Name) != p {
+				fn(from)
 			}
 		}
+	}
+	for _, t := range m.state.plan.Partition(p).Tasks {
+		for _, pred := range m.state.def.Predecessors(t) {
+			elsewhere(pred)
+		}
+		m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+			if r.Op != workflow.OpData {
+				return
+			}
+			for _, n := range r.Data.Names() {
+				for _, w := range m.state.def.Writers(n) {
+					elsewhere(w)
+				}
+			}
+		})
 	}
 }
 
@@ -383,8 +434,9 @@ func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, pa
 		return false
 	}
 	total := a.Task.Timeout + slack(a.Task.Timeout) + later
-	t := m.clocks.run(WaitKey{Kind: WaitContingency, Name: a.ID.String()}, true, now.Boot)
-	return m.over(t, total, true, now, r) && m.judge([]*Attempt{a}, CauseTimeout, "no result in time", now, partners)
+	active := sl.State != workflow.NotReady
+	t := m.clocks.run(WaitKey{Kind: WaitContingency, Name: a.ID.String()}, active, now.Boot)
+	return m.over(t, total, active, now, r) && m.judge([]*Attempt{a}, CauseTimeout, "no result in time", now, partners)
 }
 
 // assignPending gives a contingency that waits for somebody to whoever can

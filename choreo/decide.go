@@ -129,11 +129,8 @@ func (m *Machine) wanted(a *Attempt) bool {
 
 // mayStart tells whether an attempt that is wanted and not started is ready.
 func (m *Machine) mayStart(a *Attempt) bool {
-	switch {
-	case a.ready != nil || a.Depth > 1:
-		return true
-	case a.Slot.State == workflow.Failed || a.Slot.Pending != nil: // as others presume
-		return m.ruleHolds(a.Slot)
+	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
+		return a.Slot.begun() || m.ruleHolds(a.Slot)
 	}
 	return a.Slot.State == workflow.Ready
 }

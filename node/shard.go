@@ -13,6 +13,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -36,6 +37,8 @@ type shard struct {
 	nextTick, nextCompare time.Duration // Awake
 	delayed               []delayed
 	underWay              bool // something may be unacknowledged
+	// expected is the moment (Boot) by which the next turn should be taken.
+	expected time.Duration
 }
 
 // held is an instance in memory.
@@ -104,6 +107,9 @@ const (
 	maxPause   = 30 * time.Second
 	// antiEntropy is how often peers compare what they have.
 	antiEntropy = 30 * time.Second
+	// late is how much later than expected a turn must be for a gap: the process
+	// was stopped, or the device suspended.
+	late = 5 * time.Second
 )
 
 func newShard(n *Node, i int) *shard {
@@ -147,6 +153,7 @@ func (s *shard) each(fn func(workflow.InstanceID, *held)) {
 // turn does what is due: the events that wait, the waits that are over, what
 // was not acknowledged, and the comparison with peers at intervals.
 func (s *shard) turn() {
+	s.mindGap()
 	s.drain()
 	now := s.n.clock.Now().Awake
 	if now >= s.nextTick {
@@ -163,6 +170,19 @@ func (s *shard) turn() {
 	}
 	s.wake()
 	s.round()
+	s.expected = s.n.clock.Now().Boot + s.pause()
+}
+
+// mindGap notices that this node did not run for a while. Nothing is judged
+// then until it has heard what happened meanwhile, or a grace has passed
+// (design.md, idea 8).
+func (s *shard) mindGap() {
+	now := s.n.clock.Now().Boot
+	if s.expected == 0 || now < s.expected+late {
+		return
+	}
+	quiet := now + membership.Grace(s.n.config.ConnectionTime)
+	s.each(func(_ workflow.InstanceID, h *held) { h.m.Gap(quiet) })
 }
 
 // drain takes the events that wait already.

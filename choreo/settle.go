@@ -327,7 +327,7 @@ func (s *State) overall() workflow.InstanceState {
 	blocked, failed := false, false
 	for _, sl := range s.slots {
 		switch {
-		case !sl.State.Done() || sl.Pending != nil:
+		case !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil):
 			return workflow.InstanceRunning
 		case sl.State == workflow.Blocked:
 			blocked = true

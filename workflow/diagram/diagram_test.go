@@ -1,0 +1,222 @@
+package diagram
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what is found as what is expected")
+
+func parse(t *testing.T, src string) *workflow.Definition {
+	t.Helper()
+	d, err := workflow.Parse("test", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func example(t *testing.T, name string) *workflow.Definition {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join("../../configs/workflows", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, string(src))
+}
+
+// The examples' pictures, in every format, are those in testdata. Look at a
+// changed one before accepting it with -rewrite.
+func TestGolden(t *testing.T) {
+	running := Options{
+		States: map[workflow.TaskName]workflow.State{
+			"dispatch": workflow.Succeeded, "procedure-1": workflow.Failed, "procedure-2": workflow.Running, "close": workflow.NotReady,
+		},
+		Partners: map[workflow.PartitionName]string{"engine": "engine-7"},
+	}
+	for _, c := range []struct {
+		name string
+		opt  Options
+	}{{"fire-call", running}, {"eleven", Options{}}, {"ferry-inspection", Options{}}, {"water-quality", Options{}}} {
+		for _, format := range Formats {
+			t.Run(c.name+"."+format, func(t *testing.T) {
+				have, err := Render(example(t, c.name), format, c.opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file := filepath.Join("testdata", c.name+"."+format)
+				if *rewrite {
+					if err := os.WriteFile(file, have, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(have, want) {
+					t.Errorf("%s has changed:\n%s", file, have)
+				}
+			})
+		}
+	}
+}
+
+// hostile holds texts that mean something to XML, Mermaid or DOT.
+const hostile = `
+workflow: hostile
+doc: "</desc><script>alert(1)</script> \" end \\ ]--> \u0001 &amp;"
+data:
+  s: {type: string}
+tasks:
+  a: {application: '<b>"x"</b>'}
+  b: {after: a, when: 's == "</title><script>" or s == "\"]; evil"', application: 'x"];t0-->evil'}
+partitions:
+  p: {tasks: [a, b], partner: '"]<&>'}
+`
+
+func TestHostileTextStaysText(t *testing.T) {
+	d := parse(t, hostile)
+	out, err := Render(d, "svg", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, element := range elements(t, out) {
+		if element == "script" || element == "b" {
+			t.Errorf("a text became the element %s", element)
+		}
+	}
+	out, err = Render(d, "mermaid", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(out, []byte(`x"]`)) || bytes.Contains(out, []byte("<script")) || bytes.Contains(out, []byte("<b>")) {
+		t.Errorf("a text is read as Mermaid:\n%s", out)
+	}
+	out, err = Render(d, "dot", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(out, []byte(`x"]`)) {
+		t.Errorf("a text is read as DOT:\n%s", out)
+	}
+}
+
+// elements reads the SVG strictly and gives the names of its elements.
+func elements(t *testing.T, svg []byte) []string {
+	t.Helper()
+	var names []string
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, svg)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			names = append(names, start.Name.Local)
+		}
+	}
+}
+
+// Every task and arrow of a definition is in the picture; failures are dashed.
+func TestNothingIsLeftOut(t *testing.T) {
+	d := example(t, "ferry-inspection")
+	out, err := Render(d, "svg", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range d.Tasks {
+		if !strings.Contains(string(out), ">"+string(task.Name)+"<") {
+			t.Errorf("%s is not in the picture", task.Name)
+		}
+	}
+	for class, want := range map[string]int{"success": 6, "failure": 2, "contingency": 1} { // one of each of the first two is in the legend
+		if have := strings.Count(string(out), `<path class="`+class+`"`); have != want {
+			t.Errorf("%d arrows of class %s, want %d", have, class, want)
+		}
+	}
+	if !strings.Contains(string(out), `class="clock"`) || !strings.Contains(string(out), ">6h<") {
+		t.Error("the emergency trigger has no clock with its time")
+	}
+}
+
+// Boxes never lie on each other.
+func TestBoxesApart(t *testing.T) {
+	for _, name := range []string{"eleven", "fire-call", "ferry-inspection", "water-quality", "clinic-survey"} {
+		s := newScene(example(t, name), Options{})
+		g, err := arrange(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]int{}
+		for i, c := range g.cells {
+			at := fmt.Sprint(s.boxes[i].lane, c)
+			if j, taken := seen[at]; taken {
+				t.Errorf("%s: %s and %s are in one place", name, s.boxes[i].task.Name, s.boxes[j].task.Name)
+			}
+			seen[at] = i
+		}
+	}
+}
+
+func TestSameBytesFromManyGoroutines(t *testing.T) {
+	d := example(t, "eleven")
+	want, err := Render(d, "svg", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if have, err := Render(d, "svg", Options{}); err != nil || !bytes.Equal(have, want) {
+				t.Errorf("another picture, or %v", err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestRefusals(t *testing.T) {
+	if _, err := Render(example(t, "eleven"), "png", Options{}); err == nil || !strings.Contains(err.Error(), "svg, mermaid or dot") {
+		t.Errorf("format png: %v", err)
+	}
+	var b strings.Builder
+	b.WriteString("workflow: big\ntasks:\n")
+	for i := range maxDrawn + 1 {
+		fmt.Fprintf(&b, "  t%d: {}\n", i)
+	}
+	d := parse(t, b.String())
+	if _, err := Render(d, "svg", Options{}); err == nil || !strings.Contains(err.Error(), "at most 400") {
+		t.Errorf("%d tasks: %v", maxDrawn+1, err)
+	}
+	if _, err := Render(d, "dot", Options{}); err != nil {
+		t.Errorf("dot has no such limit: %v", err)
+	}
+}
+
+// A dense definition of the greatest size is drawn in reasonable time.
+func TestLargest(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("workflow: big\ntasks:\n  t0: {}\n")
+	for i := 1; i < maxDrawn; i++ {
+		fmt.Fprintf(&b, "  t%d: {when: succeeded(\"t%d\") and succeeded(\"t%d\")}\n", i, i/2, max(0, i-7))
+	}
+	out, err := Render(parse(t, b.String()), "svg", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements(t, out)
+}

@@ -1,0 +1,135 @@
+package diagram
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/nulab/autog"
+	"github.com/nulab/autog/graph"
+)
+
+// maxDrawn bounds what is laid out here: a greater picture is of no use to
+// people, and the layout takes more than proportional time.
+const maxDrawn = 400
+
+// cell is where a box stands: its column, in the direction of time, and its row
+// inside its lane.
+type cell struct{ column, row int }
+
+// grid is the layout of a scene: lanes below each other, time to the right.
+type grid struct {
+	cells   []cell
+	columns int
+	rows    []int // of each lane
+}
+
+// arrange finds a place for every box. The layout library says which boxes
+// come after which and in what order arrows cross least; the lanes say the rest.
+func arrange(s *scene) (*grid, error) {
+	if len(s.boxes) > maxDrawn {
+		return nil, fmt.Errorf("%d tasks are too many to draw: at most %d; use the format dot, and Graphviz", len(s.boxes), maxDrawn)
+	}
+	layers, order, err := layered(s)
+	if err != nil {
+		return nil, err
+	}
+	g := &grid{cells: make([]cell, len(s.boxes)), rows: make([]int, len(s.lanes))}
+	boxes := make([]int, len(s.boxes))
+	for i := range boxes {
+		boxes[i] = i
+	}
+	slices.SortStableFunc(boxes, func(a, b int) int {
+		return cmp.Or(cmp.Compare(layers[a], layers[b]), cmp.Compare(order[a], order[b]))
+	})
+	taken := map[[3]int]bool{} // lane, column, row
+	for _, i := range boxes {
+		lane, column := s.boxes[i].lane, layers[i]
+		row := nearestFree(g.wishedRow(s, i, layers), func(r int) bool { return taken[[3]int{lane, column, r}] })
+		taken[[3]int{lane, column, row}] = true
+		g.cells[i] = cell{column, row}
+		g.columns = max(g.columns, column+1)
+		g.rows[lane] = max(g.rows[lane], row+1)
+	}
+	return g, nil
+}
+
+// wishedRow is the mean row of the boxes of the same lane that come before, so
+// that arrows are straight.
+func (g *grid) wishedRow(s *scene, i int, layers []int) int {
+	sum, n := 0, 0
+	for _, e := range s.edges {
+		if e.to == i && s.boxes[e.from].lane == s.boxes[i].lane && layers[e.from] < layers[i] {
+			sum += g.cells[e.from].row
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
+
+func nearestFree(row int, taken func(int) bool) int {
+	for d := 0; ; d++ {
+		if !taken(row + d) {
+			return row + d
+		}
+		if row-d >= 0 && !taken(row-d) {
+			return row - d
+		}
+	}
+}
+
+// autogLock guards the layout library, which keeps a variable of its own for
+// the time of a layout.
+var autogLock sync.Mutex
+
+// layered asks the layout library for the layer of each box and its order
+// inside the layer. Boxes without arrows are in layer 0.
+func layered(s *scene) (layers []int, order []float64, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the layout of %s failed (%v): use the format dot, and Graphviz", s.title, r)
+		}
+	}()
+	layers, order = make([]int, len(s.boxes)), make([]float64, len(s.boxes))
+	var pairs graph.EdgeSlice
+	seen := map[[2]int]bool{}
+	for _, e := range s.edges {
+		if pair := [2]int{e.from, e.to}; e.from != e.to && !seen[pair] {
+			seen[pair] = true
+			pairs = append(pairs, []string{strconv.Itoa(e.from), strconv.Itoa(e.to)})
+		}
+	}
+	if len(pairs) == 0 {
+		return layers, order, nil
+	}
+	autogLock.Lock()
+	defer autogLock.Unlock()
+	out := autog.Layout(pairs,
+		autog.WithCycleBreaking(autog.CycleBreakingDepthFirst),
+		autog.WithLayering(autog.LayeringLongestPath),
+		autog.WithPositioning(autog.PositioningVAlign),
+		autog.WithEdgeRouting(autog.EdgeRoutingNoop),
+		autog.WithNodeFixedSize(1, 1), autog.WithLayerSpacing(9), autog.WithNodeSpacing(9))
+	heights := map[float64]int{}
+	for _, n := range out.Nodes {
+		heights[math.Round(n.Y)] = 0
+	}
+	for i, y := range slices.Sorted(maps.Keys(heights)) {
+		heights[y] = i
+	}
+	for _, n := range out.Nodes {
+		i, err := strconv.Atoi(n.ID)
+		if err != nil {
+			continue // a node that the library made up
+		}
+		layers[i], order[i] = heights[math.Round(n.Y)], n.X
+	}
+	return layers, order, nil
+}

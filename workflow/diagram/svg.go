@@ -1,0 +1,249 @@
+package diagram
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Sizes in pixels.
+const (
+	boxWidth   = 188
+	plainBox   = 58 // high
+	ruledBox   = 76 // high, with a line for a condition
+	columnGap  = 84
+	rowGap     = 30
+	lanePad    = 20
+	laneGap    = 10
+	laneHeader = 26
+	margin     = 16
+	titleSpace = 40
+	legend     = 40
+)
+
+// picture is an SVG in the making.
+type picture struct {
+	bytes.Buffer
+	scene    *scene
+	grid     *grid
+	height   int // of a box
+	laneTops []int
+	bottom   int
+}
+
+func svg(s *scene) ([]byte, error) {
+	g, err := arrange(s)
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{scene: s, grid: g, height: plainBox}
+	for _, b := range s.boxes {
+		if b.condition() != "" {
+			p.height = ruledBox
+		}
+	}
+	y := margin + titleSpace
+	for _, rows := range g.rows {
+		p.laneTops = append(p.laneTops, y)
+		y += p.laneHeight(rows) + laneGap
+	}
+	p.bottom = y
+	p.open()
+	p.lanes()
+	for _, e := range s.edges {
+		p.edge(e)
+	}
+	for i := range s.boxes {
+		p.box(i)
+	}
+	p.legend()
+	p.WriteString("</svg>\n")
+	return p.Bytes(), nil
+}
+
+func (p *picture) laneHeight(rows int) int {
+	return laneHeader + 2*lanePad + rows*p.height + max(rows-1, 0)*rowGap
+}
+
+func (p *picture) width() int {
+	inner := p.grid.columns*boxWidth + max(p.grid.columns-1, 0)*columnGap
+	return max(2*margin+2*lanePad+inner, 620)
+}
+
+// corner is the upper left corner of a box.
+func (p *picture) corner(i int) (x, y int) {
+	c := p.grid.cells[i]
+	x = margin + lanePad + c.column*(boxWidth+columnGap)
+	y = p.laneTops[p.scene.boxes[i].lane] + laneHeader + lanePad + c.row*(p.height+rowGap)
+	return x, y
+}
+
+func (p *picture) put(format string, args ...any) {
+	fmt.Fprintf(p, format, args...)
+	p.WriteByte('\n')
+}
+
+// style names every colour twice, for light and for dark, because not every
+// viewer knows CSS variables.
+const style = `text{font-family:system-ui,sans-serif;font-size:13px;fill:#16202c}
+.paper{fill:#fff}
+.title{font-size:18px;font-weight:600}
+.lane{fill:#f4f6f9;stroke:#cdd5de}
+.lane-name{font-size:12px;font-weight:600;fill:#5a6775}
+.box{fill:#fff;stroke:#16202c;stroke-width:1.2}
+.inner{fill:none}
+.name{font-weight:600}
+.detail{font-size:11px;fill:#5a6775}
+.person{fill:#5a6775}
+path{fill:none;stroke-width:1.4}
+.success{stroke:#16202c}
+.failure,.contingency{stroke:#b3261e;stroke-dasharray:6 4}
+.other,.compensation{stroke:#5a6775;stroke-dasharray:2 4}
+.tip-ink{fill:#16202c}
+.tip-fail{fill:#b3261e}
+.tip-soft{fill:#5a6775}
+.label{font-size:11px;fill:#b3261e}
+.soft{fill:#5a6775}
+.halo{font-size:11px;fill:none;stroke:#f4f6f9;stroke-width:4px}
+.clock{fill:#fff;stroke:#b3261e;stroke-width:1.4}
+.hand{stroke:#b3261e}
+@media (prefers-color-scheme:dark){
+text{fill:#e8edf3}
+.paper,.box{fill:#10161d}
+.lane{fill:#1b232d;stroke:#3b4958}
+.lane-name,.detail,.person,.soft,.tip-soft{fill:#9fb0c0}
+.box,.success{stroke:#e8edf3}
+.inner{fill:none}
+.tip-ink{fill:#e8edf3}
+.failure,.contingency,.clock,.hand{stroke:#ff8a80}
+.tip-fail,.label{fill:#ff8a80}
+.label.soft{fill:#9fb0c0}
+.other,.compensation{stroke:#9fb0c0}
+.halo{stroke:#1b232d}
+.clock{fill:#10161d}
+}
+.state text,.state .detail{fill:#111}
+.state .person{fill:#444}
+.state .label{fill:#b3261e}
+`
+
+func (p *picture) open() {
+	w, h := p.width(), p.bottom+legend
+	p.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title desc">`, w, h, w, h)
+	p.put(`<title id="title">%s</title>`, escape(p.scene.title))
+	p.put(`<desc id="desc">%s</desc>`, escape(p.summary()))
+	p.put("<style>%s", style)
+	for _, st := range statesOf(p.scene) {
+		p.put(".%s .box{fill:%s;stroke:#16202c}", st, stateColor[st])
+	}
+	p.put("</style>")
+	p.put(`<defs>`)
+	for _, m := range []string{"ink", "fail", "soft"} {
+		p.put(`<marker id="arrow-%s" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path class="tip-%s" d="M0 1 10 5 0 9z"/></marker>`, m, m)
+	}
+	p.put(`</defs>`)
+	p.put(`<rect width="%d" height="%d" class="paper"/>`, w, h)
+	p.put(`<text class="title" x="%d" y="%d">%s</text>`, margin, margin+20, escape(p.scene.title))
+}
+
+// summary is the picture in words.
+func (p *picture) summary() string {
+	var b strings.Builder
+	if p.scene.doc != "" {
+		b.WriteString(oneLine(p.scene.doc) + " ")
+	}
+	fmt.Fprintf(&b, "%d tasks in %d partitions.", len(p.scene.boxes), len(p.scene.lanes))
+	for _, l := range p.scene.lanes {
+		var tasks []workflow.TaskName
+		for _, i := range l.boxes {
+			tasks = append(tasks, p.scene.boxes[i].task.Name)
+		}
+		fmt.Fprintf(&b, " %s: %s.", laneTitle(l), join(tasks))
+	}
+	return b.String()
+}
+
+func (p *picture) lanes() {
+	for i, l := range p.scene.lanes {
+		p.put(`<rect class="lane" x="%d" y="%d" width="%d" height="%d" rx="8"/>`,
+			margin, p.laneTops[i], p.width()-2*margin, p.laneHeight(p.grid.rows[i]))
+		p.put(`<text class="lane-name" x="%d" y="%d">%s</text>`, margin+12, p.laneTops[i]+20, escape(shorten(laneTitle(l), 80)))
+	}
+}
+
+func (p *picture) box(i int) {
+	b := p.scene.boxes[i]
+	x, y := p.corner(i)
+	class := "task"
+	if b.state != "" {
+		class += " state " + string(b.state)
+	}
+	p.put(`<g class="%s"><title>%s</title>`, class, escape(p.scene.description(i)))
+	radius := 2
+	if b.byPeople() {
+		radius = 18
+	}
+	p.put(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`, x, y, boxWidth, p.height, radius)
+	if b.task.Type == workflow.SubWorkflow {
+		p.put(`<rect class="box inner" x="%d" y="%d" width="%d" height="%d"/>`, x+4, y+4, boxWidth-8, p.height-8)
+	}
+	left := x + 14
+	if b.byPeople() {
+		p.put(`<path class="person" d="M%d %da4 4 0 1 0 .1 0zM%d %dc0-8 12-8 12 0z"/>`, left+6, y+11, left, y+29)
+		left += 20
+	}
+	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(shorten(string(b.task.Name), (x+boxWidth-left)/8)))
+	bottom := b.detail()
+	if b.state != "" {
+		bottom = string(b.state) + " · " + bottom
+	}
+	p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+45, escape(shorten(bottom, (boxWidth-24)/6)))
+	if c := b.condition(); c != "" {
+		p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+63, escape(shorten(c, (boxWidth-24)/6)))
+	}
+	if w := b.wait(); w != "" {
+		p.clock(x+12, y, w)
+	}
+	p.put(`</g>`)
+}
+
+// clock marks an emergency trigger on the upper edge of its box.
+func (p *picture) clock(x, y int, wait string) {
+	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/>`, x, y-3, x, y-3, x, y-3)
+	p.put(`<text class="label" x="%d" y="%d">%s</text>`, x+13, y-5, escape(wait))
+}
+
+func (p *picture) legend() {
+	y := p.bottom + 20
+	x := margin
+	for _, item := range []struct{ class, marker, text string }{
+		{"success", "ink", "after success"}, {"failure", "fail", "on failure"}, {"other", "soft", "other"},
+	} {
+		p.put(`<path class="%s" d="M%d %dh34" marker-end="url(#arrow-%s)"/><text class="detail" x="%d" y="%d">%s</text>`,
+			item.class, x, y, item.marker, x+42, y+4, item.text)
+		x += 140
+	}
+	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/><text class="detail" x="%d" y="%d">starts by itself</text>`,
+		x+28, y, x+28, y, x+28, y, x+44, y+4)
+}
+
+// shorten cuts a text to n characters.
+func shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-1, 1)]) + "…"
+}
+
+// escape makes a text safe inside XML; what XML cannot say becomes U+FFFD.
+func escape(s string) string {
+	var b strings.Builder
+	if err := xml.EscapeText(&b, []byte(oneLine(s))); err != nil {
+		panic("diagram: a strings.Builder does not fail: " + err.Error())
+	}
+	return b.String()
+}

@@ -23,7 +23,18 @@ func (m *Mesh) Addrs() []string {
 	if err != nil { // Android may forbid to ask: what libp2p knows must do
 		return texts(m.host.Addrs())
 	}
-	return texts(resolve(m.host.Network().ListenAddresses(), ifaces))
+	return texts(append(resolve(m.host.Network().ListenAddresses(), ifaces), m.relayAddrs()...))
+}
+
+// relayAddrs are the addresses by which relays lead here.
+func (m *Mesh) relayAddrs() []ma.Multiaddr {
+	if len(m.cfg.Relay.Via) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(m.host.Addrs(), func(a ma.Multiaddr) bool {
+		_, err := a.ValueForProtocol(ma.P_CIRCUIT)
+		return err != nil
+	})
 }
 
 // resolve replaces unspecified addresses by those of the interfaces.

@@ -29,6 +29,9 @@ type Config struct {
 	// Listen are multiaddrs to listen on, QUIC (/udp/…/quic-v1) and TCP; port 0
 	// lets the system choose. Default: QUIC and TCP on all interfaces.
 	Listen []string
+	// Prefer are addresses that the node had before: where Listen leaves the port
+	// to the system, the same one is taken again if it is free.
+	Prefer []string
 	// Boot is a counter that grows with each start of this node.
 	Boot uint64
 	// Hello returns our credentials for a new connection, at most Limits.Hello
@@ -38,10 +41,15 @@ type Config struct {
 	// nil lets it in, an error keeps it out and is told to it (up to 256 bytes).
 	// It may be called from many goroutines.
 	Admit func(peer workflow.PartnerID, hello []byte, boot uint64) error
+	// Prepare, if set, is called before anybody can be admitted: it may register
+	// further protocols (HandleStreams, Members).
+	Prepare func(*Mesh) error
 	// Handler gets frames and connection changes.
 	Handler Handler
 	// OnAddrs, if set, is called when the node's own addresses have changed.
 	OnAddrs func(addrs []string)
+	// Relay says how to go round what keeps partners from connecting directly.
+	Relay Relay
 	// Logger may be nil.
 	Logger *slog.Logger
 	Preset Preset
@@ -69,6 +77,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Hello == nil {
 		c.Hello = func() []byte { return nil }
+	}
+	if c.Prepare == nil {
+		c.Prepare = func(*Mesh) error { return nil }
 	}
 	if c.OnAddrs == nil {
 		c.OnAddrs = func([]string) {}

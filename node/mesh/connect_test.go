@@ -427,7 +427,7 @@ func silentNode(t testing.TB) silent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := newHost(cfg)
+	h, err := newHost(cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package mesh
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
@@ -18,10 +20,10 @@ import (
 	"github.com/libp2p/go-libp2p/x/rate"
 )
 
-// newHost makes the libp2p host: QUIC and TCP only, no DHT, no relay. The
+// newHost makes the libp2p host: QUIC and TCP only, no DHT. The
 // black-hole detectors are off: they would stop UDP or IPv6 for a node that dials
 // partners who are away. libp2p's own ping is off: control.go has one.
-func newHost(c Config) (host.Host, error) {
+func newHost(c Config, member func(peer.ID) bool) (host.Host, error) {
 	key, err := privateKey(c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("mesh: the key cannot be used: %w", err)
@@ -34,10 +36,14 @@ func newHost(c Config) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mesh: connection limits: %w", err)
 	}
-	h, err := libp2p.New(
+	relaying, err := c.Relay.options(member)
+	if err != nil {
+		return nil, err
+	}
+	h, err := libp2p.New(append(relaying,
 		libp2p.Identity(key),
 		libp2p.UserAgent(userAgent),
-		libp2p.ListenAddrStrings(c.Listen...),
+		libp2p.NoListenAddrs,
 		libp2p.Transport(quic.NewTransport),
 		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.Security(noise.ID, noise.New),
@@ -45,14 +51,16 @@ func newHost(c Config) (host.Host, error) {
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
-		libp2p.DisableRelay(),
 		libp2p.DisableMetrics(),
 		libp2p.Ping(false),
 		libp2p.UDPBlackHoleSuccessCounter(nil),
 		libp2p.IPv6BlackHoleSuccessCounter(nil),
-	)
+	)...)
 	if err != nil {
-		return nil, fmt.Errorf("mesh: cannot listen on %q: %w", c.Listen, err)
+		return nil, fmt.Errorf("mesh: no libp2p host: %w", err)
+	}
+	if err := listen(h, c); err != nil {
+		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }

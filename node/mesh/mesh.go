@@ -23,6 +23,7 @@ type Mesh struct {
 	limits   Limits
 	id       workflow.PartnerID
 	host     host.Host
+	view     *view
 	counters *counters
 	requests chan struct{} // a token per request being handled
 	born     time.Time     // monotonic times are counted from here
@@ -49,16 +50,23 @@ func New(cfg Config) (*Mesh, error) {
 		return nil, err
 	}
 	adoptLog(cfg.Logger)
-	h, err := newHost(cfg)
-	if err != nil {
-		return nil, err
-	}
 	m := &Mesh{
-		cfg: cfg, limits: cfg.Limits, id: partnerID(h.ID()), host: h,
+		cfg: cfg, limits: cfg.Limits,
 		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
 		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{},
 	}
+	h, err := newHost(cfg, func(id peer.ID) bool { return m.memberLink(id) != nil })
+	if err != nil {
+		return nil, err
+	}
+	m.host, m.id = h, partnerID(h.ID())
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	if m.view, err = newView(m); err == nil {
+		err = cfg.Prepare(m)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
 	m.own = m.Addrs()
 	h.SetStreamHandler(helloProtocol, m.acceptHello)
 	h.SetStreamHandler(framesProtocol, m.acceptFrames)

@@ -54,7 +54,7 @@ func (m *Mesh) forgetLocked(p *partner) {
 }
 
 // admit makes a link one that the partner's frames go over, and cuts those that
-// lead to an earlier process of it.
+// lead to an earlier process of it, or round by a relay where this one is direct.
 func (m *Mesh) admit(l *link) {
 	m.mu.Lock()
 	p := l.partner
@@ -65,7 +65,7 @@ func (m *Mesh) admit(l *link) {
 	l.member = true
 	var stale []*link
 	for _, other := range p.admitted {
-		if other.boot < l.boot {
+		if other.boot < l.boot || other.relayed() && !l.relayed() {
 			stale = append(stale, other)
 		}
 	}
@@ -78,6 +78,7 @@ func (m *Mesh) admit(l *link) {
 	for _, s := range stale {
 		s.cutFor(ReasonStale)
 	}
+	m.view.admitted(p.peer)
 }
 
 // pickLocked chooses the link to send on: of the newest process, if possible the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
-	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -69,7 +68,7 @@ func (m *Mesh) linkFor(ctx context.Context, p workflow.PartnerID, addrs []string
 		return nil, fmt.Errorf("mesh: %s: %w", p, ErrNotConnected)
 	}
 	to := m.partnerLocked(id)
-	known := append(append([]ma.Multiaddr{}, given...), to.addrs...)
+	known := append(given, to.addrs...)
 	m.forgetLocked(to)
 	m.mu.Unlock()
 	l, err := m.dial(ctx, to, known)

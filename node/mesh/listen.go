@@ -1,0 +1,72 @@
+package mesh
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// listen has the host listen on the configured addresses; where the port is 0,
+// on the remembered one if it is still free. One that works is enough: a machine
+// may have no IPv6.
+func listen(h host.Host, c Config) error {
+	var errs []error
+	works := false
+	for _, s := range c.Listen {
+		err := errors.ErrUnsupported
+		if again, ok := remembered(s, c.Prefer); ok {
+			err = listenOn(h, again)
+		}
+		if err != nil {
+			err = listenOn(h, s)
+		}
+		works = works || err == nil
+		errs = append(errs, err)
+	}
+	if !works {
+		return fmt.Errorf("mesh: cannot listen on %q: %w", c.Listen, errors.Join(errs...))
+	}
+	return nil
+}
+
+func listenOn(h host.Host, s string) error {
+	a, err := ma.NewMultiaddr(s)
+	if err != nil {
+		return fmt.Errorf("%q is not a multiaddr: %w", s, err)
+	}
+	return h.Network().Listen(a)
+}
+
+// remembered finds the address that differs from s only in the port that s
+// leaves open.
+func remembered(s string, before []string) (string, bool) {
+	want := strings.Split(s, "/")
+	for _, b := range before {
+		have := strings.Split(b, "/")
+		if len(have) == len(want) && sameButPort(want, have) {
+			return b, true
+		}
+	}
+	return "", false
+}
+
+func sameButPort(want, have []string) bool {
+	open := false
+	for i := range want {
+		port := i > 0 && (want[i-1] == "udp" || want[i-1] == "tcp")
+		switch {
+		case port && want[i] == "0":
+			open = true
+		case want[i] != have[i]:
+			return false
+		}
+	}
+	return open
+}
+
+// Listening are the addresses that the node listens on, to be remembered
+// (Config.Prefer).
+func (m *Mesh) Listening() []string { return texts(m.host.Network().ListenAddresses()) }

@@ -17,7 +17,7 @@ func writeSize(w Write) int64 { return int64(len(w.Key) + len(w.Value) + writeOv
 // fit, and returns how many. Badger syncs its log once per transaction: this is
 // the group commit.
 func (s *Store) writeGroup(units []unit) (int, error) {
-	if err := s.room(); err != nil {
+	if err := s.room(s.opts.Reserve); err != nil {
 		return len(units), err
 	}
 	db, err := s.db.acquire()

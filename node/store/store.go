@@ -54,7 +54,7 @@ func (s *Store) openDatabase(sz sizes) error {
 	}
 	sz.memtable = max(sz.memtable, m.Memtable)
 	s.opts.Reserve = s.opts.reserve(sz.memtable)
-	if err := s.room(); err != nil {
+	if err := s.room(s.opts.Reserve); err != nil {
 		return err
 	}
 	if sz.memtable != m.Memtable {
@@ -65,7 +65,7 @@ func (s *Store) openDatabase(sz sizes) error {
 	}
 	bo := badgerOptions(filepath.Join(s.dir, dataName), sz, s.opts.Logger)
 	s.db, err = newDatabase(func() (*badger.DB, error) {
-		if err := s.room(); err != nil {
+		if err := s.room(s.opts.Reserve); err != nil {
 			return nil, err
 		}
 		return openBadger(s.dir, bo)
@@ -87,14 +87,15 @@ func openBadger(dir string, bo badger.Options) (db *badger.DB, err error) {
 	return badger.Open(bo)
 }
 
-// room says ErrFull when less than the reserve is free.
-func (s *Store) room() error {
+// room says ErrFull when less than need, which is the reserve or a part of it, is
+// free.
+func (s *Store) room(need int64) error {
 	free, err := freeSpace(s.dir)
 	if err != nil {
 		return fmt.Errorf("store: cannot ask for free space: %w", err)
 	}
-	if free < s.opts.Reserve {
-		return fmt.Errorf("store %s: %w: %d MiB free, at least %d MiB needed: make room on the disk", s.dir, ErrFull, free>>20, s.opts.Reserve>>20)
+	if free < need {
+		return fmt.Errorf("store %s: %w: %d MiB free, at least %d MiB needed: make room on the disk", s.dir, ErrFull, free>>20, need>>20)
 	}
 	return nil
 }
@@ -173,7 +174,8 @@ func (s *Store) Close() error {
 	if !s.committer.stop() {
 		return nil // somebody else closes or closed it
 	}
-	if err := s.room(); err != nil {
+	// Half of the reserve: the memtables, with some room for a compaction.
+	if err := s.room(s.opts.Reserve / 2); err != nil {
 		return fmt.Errorf("store closed without a flush: %w", err)
 	}
 	if err := s.db.close(); err != nil {

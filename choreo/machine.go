@@ -106,6 +106,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		ended: map[workflow.PartitionName]bool{}, refusal: map[string]int{}, clocks: clocks{all: map[WaitKey]*clock{}},
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
+	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
 	if genesis.Fact.Chain == m.chain {
 		m.own = l.genesis
 	}

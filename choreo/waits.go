@@ -197,7 +197,7 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 // tells whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	m.clocks.every = saveEvery
-	if m.state.overall() != workflow.InstanceRunning {
+	if m.state.overall() != workflow.InstanceRunning || m.carefree(partners) {
 		m.clocks.sweep()
 		return false
 	}
@@ -213,6 +213,20 @@ func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 		m.clocks.sweep()
 	}
 	return added
+}
+
+// carefree tells whether there is nothing to watch: no time-outs, no
+// contingencies, and nobody is gone.
+func (m *Machine) carefree(partners Partners) bool {
+	if m.timed || m.state.contested || len(m.clocks.all) > 0 || m.Waiting() {
+		return false
+	}
+	for p := range m.state.joined {
+		if partners.Gone(p) {
+			return false
+		}
+	}
+	return true
 }
 
 // watchOwn clocks the tasks and partitions that this node holds.

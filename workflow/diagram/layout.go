@@ -3,8 +3,6 @@ package diagram
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,7 +12,7 @@ import (
 )
 
 // maxDrawn bounds what is laid out here: a greater picture is of no use to
-// people, and the layout takes more than proportional time.
+// people.
 const maxDrawn = 400
 
 // cell is where a box stands: its column, in the direction of time, and its row
@@ -28,13 +26,14 @@ type grid struct {
 	rows    []int // of each lane
 }
 
-// arrange finds a place for every box. The layout library says which boxes
-// come after which and in what order arrows cross least; the lanes say the rest.
+// arrange finds a place for every box: its column by what it waits for, its row
+// by the boxes before it and by the order in which arrows cross least.
 func arrange(s *scene) (*grid, error) {
 	if len(s.boxes) > maxDrawn {
 		return nil, fmt.Errorf("%d tasks are too many to draw: at most %d; use the format dot, and Graphviz", len(s.boxes), maxDrawn)
 	}
-	layers, order, err := layered(s)
+	layers := layered(s)
+	order, err := ordered(s, layers)
 	if err != nil {
 		return nil, err
 	}
@@ -85,29 +84,54 @@ func nearestFree(row int, taken func(int) bool) int {
 	}
 }
 
+// layered puts each box into the layer after the last of those it waits for.
+// Arrows against the order of the definition, as to a contingency that runs
+// earlier in its own right, do not count.
+func layered(s *scene) []int {
+	layers := make([]int, len(s.boxes))
+	into := make([][]int, len(s.boxes))
+	for _, e := range s.edges {
+		if s.place[e.from] < s.place[e.to] {
+			into[e.to] = append(into[e.to], e.from)
+		}
+	}
+	boxes := make([]int, len(s.boxes))
+	for i, p := range s.place {
+		boxes[p] = i
+	}
+	for _, i := range boxes {
+		for _, from := range into[i] {
+			layers[i] = max(layers[i], layers[from]+1)
+		}
+	}
+	return layers
+}
+
 // autogLock guards the layout library, which keeps a variable of its own for
 // the time of a layout.
 var autogLock sync.Mutex
 
-// layered asks the layout library for the layer of each box and its order
-// inside the layer. Boxes without arrows are in layer 0.
-func layered(s *scene) (layers []int, order []float64, err error) {
+// ordered asks the layout library in which order inside their layers the boxes'
+// arrows cross least. It is asked about arrows between neighbouring layers
+// only: for each layer that a longer one passes it would take one more box, and
+// its time grows with the cube of their number.
+func ordered(s *scene, layers []int) (order []float64, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the layout of %s failed (%v): use the format dot, and Graphviz", s.title, r)
 		}
 	}()
-	layers, order = make([]int, len(s.boxes)), make([]float64, len(s.boxes))
+	order = make([]float64, len(s.boxes))
 	var pairs graph.EdgeSlice
 	seen := map[[2]int]bool{}
 	for _, e := range s.edges {
-		if pair := [2]int{e.from, e.to}; e.from != e.to && !seen[pair] {
+		if pair := [2]int{e.from, e.to}; layers[e.to] == layers[e.from]+1 && !seen[pair] {
 			seen[pair] = true
 			pairs = append(pairs, []string{strconv.Itoa(e.from), strconv.Itoa(e.to)})
 		}
 	}
 	if len(pairs) == 0 {
-		return layers, order, nil
+		return order, nil
 	}
 	autogLock.Lock()
 	defer autogLock.Unlock()
@@ -117,19 +141,10 @@ func layered(s *scene) (layers []int, order []float64, err error) {
 		autog.WithPositioning(autog.PositioningVAlign),
 		autog.WithEdgeRouting(autog.EdgeRoutingNoop),
 		autog.WithNodeFixedSize(1, 1), autog.WithLayerSpacing(9), autog.WithNodeSpacing(9))
-	heights := map[float64]int{}
 	for _, n := range out.Nodes {
-		heights[math.Round(n.Y)] = 0
-	}
-	for i, y := range slices.Sorted(maps.Keys(heights)) {
-		heights[y] = i
-	}
-	for _, n := range out.Nodes {
-		i, err := strconv.Atoi(n.ID)
-		if err != nil {
-			continue // a node that the library made up
+		if i, err := strconv.Atoi(n.ID); err == nil { // else a node of the library's own
+			order[i] = n.X
 		}
-		layers[i], order[i] = heights[math.Round(n.Y)], n.X
 	}
-	return layers, order, nil
+	return order, nil
 }

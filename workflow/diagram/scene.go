@@ -15,6 +15,7 @@ type scene struct {
 	boxes []box
 	index map[workflow.TaskName]int
 	edges []edge
+	place []int // of each box in the order of the definition
 }
 
 // lane is a partition, or the contingencies that are in none.
@@ -71,6 +72,10 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 	}
 	for _, t := range d.Tasks {
 		s.addEdges(t)
+	}
+	s.place = make([]int, len(s.boxes))
+	for i, name := range d.TopoOrder() {
+		s.place[s.index[name]] = i
 	}
 	return s
 }

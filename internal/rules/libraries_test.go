@@ -16,6 +16,7 @@ var libraries = []library{
 	{"github.com/hashicorp/memberlist", words("membership/gossip"), "only the gossip adapter knows memberlist"},
 	{"github.com/libp2p/go-libp2p-pubsub", words("membership/gossip"), "only the gossip adapter knows pubsub"},
 	{"github.com/libp2p/go-libp2p", words("node/mesh"), "only the mesh transport knows libp2p; others name partners by workflow.PartnerID"},
+	{"github.com/libp2p/go-libp2p/core/host", words("node/mesh membership/gossip"), "pubsub is made from a host, so gossip has to name that interface; it gets one that shows members only, from the mesh"},
 	{"github.com/quic-go", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"github.com/spf13", words("cmd"), "only the command line has flags"},
 	{"testing", words("node/store/storetest"), "test machinery in a program adds flags and weight; only a conformance suite, which tests import, needs it"},
@@ -27,14 +28,23 @@ func libraryComplaints(t *tree) []string {
 	var out []string
 	for _, f := range t.files {
 		for _, im := range f.imports {
-			for _, l := range libraries {
-				if within(im.path, l.path) && !l.at(f.dir) {
-					out = append(out, t.complaint(im.pos, fmt.Sprintf("%s imports %s", f.dir, im.path), l.why, l.advice()))
-				}
+			if l, ok := libraryOf(im.path); ok && !l.at(f.dir) {
+				out = append(out, t.complaint(im.pos, fmt.Sprintf("%s imports %s", f.dir, im.path), l.why, l.advice()))
 			}
 		}
 	}
 	return out
+}
+
+// libraryOf finds the row of an import path: its own, or the nearest above it.
+func libraryOf(path string) (library, bool) {
+	var found library
+	for _, l := range libraries {
+		if within(path, l.path) && len(l.path) > len(found.path) {
+			found = l
+		}
+	}
+	return found, found.path != ""
 }
 
 func (l library) at(dir string) bool {

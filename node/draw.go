@@ -3,10 +3,22 @@ package node
 import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/diagram"
 )
 
 // draw draws an instance: its definition, the partner of each partition and
 // the state of each task.
 func (n *Node) draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
-	return nil, api.Errorf(api.Failed, "no diagrams of %s yet: %s %s", def.Name, in.ID, format)
+	opt := diagram.Options{States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{}}
+	for _, t := range in.Tasks {
+		opt.States[t.Name] = t.State
+	}
+	for _, p := range in.Partitions {
+		opt.Partners[p.Name] = p.Partner
+	}
+	b, err := diagram.Render(def, format, opt)
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	return b, nil
 }

@@ -5,6 +5,6 @@ import "github.com/spf13/cobra"
 func newWorkflowCommand() *cobra.Command {
 	return newGroup("workflow", "Check, add, list, show, draw and remove definitions",
 		newWorkflowCheckCommand(), newWorkflowAddCommand(), newWorkflowListCommand(),
-		newWorkflowShowCommand(), newWorkflowRemoveCommand(),
+		newWorkflowShowCommand(), newWorkflowDiagramCommand(), newWorkflowRemoveCommand(),
 	)
 }

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/diagram"
+)
+
+func newWorkflowDiagramCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "diagram FILE|NAME [--format svg|mermaid|dot]",
+		Short: "° Draw a definition with its partitions and failure paths",
+		Long: `Draws the definition in a file, or one that the node holds under that name
+(NAME, NAME@VERSION). A file needs no node.`,
+		Example: `  mutirao workflow diagram fire-call.yaml > plan.svg
+  mutirao workflow diagram fire-call@3 --format mermaid`,
+		Args:              arguments("FILE|NAME"),
+		ValidArgsFunction: completeWorkflowsOrFiles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, pictureFormats...); err != nil {
+				return err
+			}
+			def, err := definitionOf(cmd.Context(), nodeDir(cmd), args[0])
+			if err != nil {
+				return err
+			}
+			picture, err := diagram.Render(def, format, diagram.Options{})
+			if err != nil {
+				return err
+			}
+			return uiOf(cmd).writePicture(format, picture)
+		},
+	}
+	addPictureFlag(cmd, &format)
+	return cmd
+}
+
+// completeWorkflowsOrFiles completes the names that the node holds, and files.
+func completeWorkflowsOrFiles(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names, _ := completeWorkflows(cmd, args, prefix)
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// definitionOf reads a definition from a file, else from the node.
+func definitionOf(ctx context.Context, dir, ref string) (*workflow.Definition, error) {
+	src, err := os.ReadFile(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		node, err := api.Dial(dir)
+		if err != nil {
+			return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name", ref)
+		}
+		w, err := node.Workflow(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		ref, src = string(w.Name), w.Definition
+	} else if err != nil {
+		return nil, err
+	}
+	def, err := workflow.Parse(ref, src)
+	if err != nil {
+		return nil, api.Errorf(api.Failed, "%v", err)
+	}
+	return def, nil
+}

@@ -259,15 +259,38 @@ func (s *shard) flush() {
 	}
 }
 
+// The most that is committed as one unit, below what a store takes.
+const (
+	unitSize   = 1 << 20 // bytes of keys and values
+	unitWrites = 4096
+	writeCost  = 64 // bytes counted for a write beside key and value
+)
+
+// commit makes writes durable, in units of bounded size, one after the other: a
+// machine's facts are written by their places, so what a crash or a failure
+// leaves of them is causally closed.
 func (s *shard) commit(writes []kv.Write) error {
-	if len(writes) == 0 {
-		return nil
+	for len(writes) > 0 {
+		n := unit(writes)
+		err := s.n.store.CommitWait(writes[:n])
+		s.n.troubled(err)
+		if err != nil {
+			return err
+		}
+		writes = writes[n:]
 	}
-	done := make(chan error, 1)
-	s.n.store.Commit(writes, func(err error) { done <- err })
-	err := <-done
-	s.n.troubled(err)
-	return err
+	return nil
+}
+
+// unit is how many of the writes, from the first, fit into one unit: at least one.
+func unit(writes []kv.Write) int {
+	size := 0
+	for i, w := range writes {
+		if size += len(w.Key) + len(w.Value) + writeCost; i > 0 && (size > unitSize || i == unitWrites) {
+			return i
+		}
+	}
+	return len(writes)
 }
 
 // decide collects what a machine wants done.

@@ -10,6 +10,7 @@ import (
 // store that was restored without anybody noticing. The chain stops there; the
 // facts from the fork on count only where a counted fact of another author has
 // them in its past (design.md, idea 1), so that what others built upon stays.
+// That author must have taken part from the start: a fork could appoint others.
 
 // counting says which facts count; nil: all do.
 func (l *Log) counting() map[*entry]bool {
@@ -18,13 +19,19 @@ func (l *Log) counting() map[*entry]bool {
 	}
 	counts := make(map[*entry]bool, len(l.order))
 	vouchers := make(map[*entry]*voucher, len(l.order))
+	original := map[workflow.PartnerID]bool{}
+	for _, p := range l.genesis.fact.Body.Genesis.Succession {
+		original[p] = true
+	}
 	for _, e := range slices.Backward(l.order) { // effects before causes
 		v := vouchers[e]
 		at := l.chains[e.chain].forkedAt
 		author := e.fact.Chain.Author
-		if at == 0 || e.fact.Seq < at || v.otherThan(author) {
+		if at == 0 || e == l.genesis || e.fact.Seq < at || v.otherThan(author) {
 			counts[e] = true
-			v = v.with(author)
+			if original[author] {
+				v = v.with(author)
+			}
 		}
 		for _, p := range e.parents {
 			vouchers[p] = vouchers[p].and(v)

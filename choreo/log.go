@@ -196,12 +196,25 @@ func (c *chain) tips() []*entry {
 		}
 		return c.facts[len(c.facts)-1:]
 	}
+	return lasts(append(slices.Clone(c.facts), c.forks...))
+}
+
+// lasts are those of a chain's facts that no other of them follows.
+func lasts(es []*entry) []*entry {
 	followed := map[FactID]bool{}
-	all := append(slices.Clone(c.facts), c.forks...)
-	for _, e := range all {
+	for _, e := range es {
 		followed[e.fact.Prev] = true
 	}
-	return slices.DeleteFunc(all, func(e *entry) bool { return followed[e.id] })
+	return slices.DeleteFunc(es, func(e *entry) bool { return followed[e.id] })
+}
+
+// heeded are a chain's last facts that count.
+func (c *chain) heeded() []*entry {
+	tips := c.tips()
+	if !slices.ContainsFunc(tips, func(e *entry) bool { return !e.counted }) {
+		return tips
+	}
+	return lasts(slices.DeleteFunc(append(slices.Clone(c.facts), c.forks...), func(e *entry) bool { return !e.counted }))
 }
 
 // Heads are the last facts of all chains, sorted: what this replica knows.
@@ -220,12 +233,13 @@ func (e *entry) head() Head {
 	return Head{Chain: e.fact.Chain, Seq: e.fact.Seq, ID: e.id}
 }
 
-// unseen are the heads that are not in the past of prev (nil: of nothing), in
-// the form of Fact.Seen.
+// unseen are the heads of what counts that are not in the past of prev (nil: of
+// nothing), in the form of Fact.Seen. What does not count is left out: else the
+// next fact of anybody who knows of a fork would make both its branches count.
 func (l *Log) unseen(prev *entry) []Head {
 	var hs []Head
 	for _, c := range l.chains {
-		for _, e := range c.tips() {
+		for _, e := range c.heeded() {
 			if prev == nil || !l.knew(prev, e) {
 				hs = append(hs, e.head())
 			}
@@ -244,10 +258,11 @@ func (l *Log) covered(heads []Head) (clock []uint64, ok bool) {
 			for i, n := range e.clock {
 				clock[i] = max(clock[i], n)
 			}
-		} else if i, known := l.index[h.Chain]; known {
+		} else if i, known := l.index[h.Chain]; known && h.Seq > uint64(len(l.chains[i].facts)) {
 			// A head beyond ours: its holder has all of that chain that we have,
-			// unless the chain is forked.
-			clock[i] = max(clock[i], min(h.Seq, uint64(len(l.chains[i].facts))))
+			// unless the chain is forked. One among ours that is not ours proves
+			// a fork, and nothing that we have of the chain is known to be there.
+			clock[i] = max(clock[i], uint64(len(l.chains[i].facts)))
 		}
 	}
 	return clock, !l.forked

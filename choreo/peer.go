@@ -112,6 +112,9 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []
 		*p = peer{incarnation: inc, owed: p.owed}
 	}
 	p.heads = heads
+	if m.log.forked {
+		p.sent = nil // Outgoing goes by heads, and these are new
+	}
 	clock, _ := m.log.covered(heads)
 	p.acked = maxed(p.acked, clock)
 }
@@ -187,11 +190,12 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 		return nil
 	}
 	b := &Bundle{Instance: m.log.instance, First: at(pr.acked, 0) == 0, More: len(es) < all}
-	last := map[int]*Outgoing{}
+	last := map[FactID]*Outgoing{}
 	for _, e := range es {
 		o := &Outgoing{e: e}
 		b.Facts = append(b.Facts, o)
-		last[e.chain] = o
+		delete(last, e.fact.Prev)
+		last[e.id] = o
 		pr.sent = maxed(pr.sent, e.clock)
 	}
 	for _, o := range last {
@@ -204,15 +208,14 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 // that is attested or ours.
 func (m *Machine) cut(es []*entry, limit int) []*entry {
 	size, good := 0, 0
-	open := map[int]bool{} // chains that end unattested
+	open := map[FactID]bool{} // unattested, and not followed by another
 	for i, e := range es {
 		if size += len(e.raw); size > limit && good > 0 {
 			break
 		}
-		if e.att != nil || e.fact.Chain.Author == m.self {
-			delete(open, e.chain)
-		} else {
-			open[e.chain] = true
+		delete(open, e.fact.Prev)
+		if e.att == nil && e.fact.Chain.Author != m.self {
+			open[e.id] = true
 		}
 		if len(open) == 0 {
 			good = i + 1

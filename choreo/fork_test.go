@@ -1,0 +1,382 @@
+package choreo
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const relay = `
+workflow: relay
+data: {x: {type: integer}}
+tasks:
+  a: {}
+  b: {after: a, type: manual, role: crew, out: [x]}
+  c: {after: b}
+  d: {after: b, type: manual, role: crew}
+  e: {after: c}
+partitions:
+  p1: [a, c, e]
+  p2: [b, d]
+`
+
+// relayMesh has a done, and b ready at two.
+func relayMesh(t *testing.T) *mesh {
+	w := newMesh(t, parse(t, relay))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("one", w.genesis(at, "one", "two", "three")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(true)
+	return w
+}
+
+// say has a person at a node complete a task.
+func (w *mesh) say(p workflow.PartnerID, task workflow.TaskName, out ...int64) {
+	w.t.Helper()
+	res := Result{Outputs: map[workflow.DataName]workflow.Value{}}
+	for _, v := range out {
+		res.Outputs["x"] = v
+	}
+	n := w.nodes[p]
+	if err := n.m.Finish(task, res, w.moment(), w); err != nil {
+		w.t.Fatalf("%s completes %s: %v", p, task, err)
+	}
+	w.step(n)
+}
+
+// take removes the letters under way that are chosen.
+func (w *mesh) take(from, to workflow.PartnerID) []letter {
+	var out, rest []letter
+	for _, l := range w.mail {
+		if l.from == from && l.to == to {
+			out = append(out, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	w.mail = rest
+	return out
+}
+
+// forked is a relay in which two told one of b with x = 1, was restored from a
+// backup without anybody noticing, and told three of b with x = 2.
+func forked(t *testing.T) *mesh {
+	w := relayMesh(t)
+	two := w.nodes["two"]
+	old := two.backup()
+	w.say("two", "b", 1)
+	first := w.take("two", "one")
+	w.mail = nil
+	w.restore(two, old, two.inc)
+	w.say("two", "b", 2)
+	w.mail = nil
+	for _, l := range first {
+		w.deliver(l) // one builds upon it: it starts c
+	}
+	w.meet("two", "three")
+	w.mail = append(w.take("two", "three"), w.take("three", "two")...)
+	for len(w.mail) > 0 {
+		l := w.mail[0]
+		w.mail = w.mail[1:]
+		if l.to != "one" {
+			w.deliver(l)
+		}
+	}
+	return w
+}
+
+// counted is how many counted facts of a kind there are.
+func counted(m *Machine, kind string) int {
+	n := 0
+	for _, e := range m.log.order {
+		if e.counted && e.fact.Body.Kind() == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func TestForkCountsOnlyWhereOthersBuiltUponIt(t *testing.T) {
+	w := forked(t)
+	if got := w.nodes["one"].m.state.data["x"].value; got != int64(1) {
+		t.Fatalf("before the fork is known, one has x = %v", got)
+	}
+	w.meetAll()
+	w.stabilize(true)
+	w.meetAll()
+	w.stabilize(true)
+	if err := w.sameEverywhere(); err != nil {
+		t.Fatal(err)
+	}
+	one := w.nodes["one"].m
+	if got := one.state.data["x"].value; got != int64(1) {
+		t.Errorf("x = %v although one built upon x = 1 alone", got)
+	}
+	if forks := one.log.Forks(); len(forks) != 1 || forks[0].Chain.Author != "two" {
+		t.Errorf("forks %v, want one, of two", forks)
+	}
+	if len(one.Snapshot().Incidents) != 1 {
+		t.Errorf("incidents %v, want the fork", one.Snapshot().Incidents)
+	}
+	w.shuffledMatches(t, one)
+}
+
+// Facts that are written when the fork is known do not make the branch count
+// that nobody had built upon: that author stops.
+func TestForkIsNotVouchedForByThoseWhoKnow(t *testing.T) {
+	w := forked(t)
+	w.meet("one", "three")
+	w.stabilize(false)
+	before := counted(w.nodes["one"].m, "success")
+	w.stabilize(true) // one goes on: e follows c
+	w.meetAll()
+	w.stabilize(true)
+	one := w.nodes["one"].m
+	if got := one.state.data["x"].value; got != int64(1) {
+		t.Errorf("x = %v: the branch that nobody built upon came to count", got)
+	}
+	if after := counted(one, "success"); after != before+2 {
+		t.Errorf("%d successes count, want those of c and e besides %d", after, before)
+	}
+	if err := w.sameEverywhere(); err != nil {
+		t.Fatal(err)
+	}
+	w.shuffledMatches(t, one)
+}
+
+// A stranger, or another key of the liar's own, cannot vouch for a branch.
+func TestForkIsNotVouchedForByStrangers(t *testing.T) {
+	w := forked(t)
+	w.meet("one", "three")
+	w.stabilize(false)
+	one := w.nodes["one"].m
+	var losing *entry
+	for _, e := range one.log.order {
+		if e.fact.Body.Success != nil && !e.counted {
+			losing = e
+		}
+	}
+	if losing == nil {
+		t.Fatal("both branches count")
+	}
+	f := &Fact{Format: FormatFact, Instance: one.log.instance, Chain: Chain{Author: "stranger"}, Seq: 1, Seen: []Head{losing.head()}, Body: Body{Seen: &Seen{}}}
+	if _, err := one.Receive("two", []Received{encoded(t, f)}); err != nil {
+		t.Fatal(err)
+	}
+	if losing.counted {
+		t.Error("a stranger's fact made a branch of a fork count")
+	}
+}
+
+// encoded gives a fact as it comes from elsewhere.
+func encoded(t testing.TB, f *Fact) Received {
+	t.Helper()
+	raw, id, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, gid, err := DecodeFact(raw)
+	if err != nil || gid != id {
+		t.Fatalf("a fact does not survive its encoding: %v", err)
+	}
+	return Received{Fact: g, ID: id, Raw: raw}
+}
+
+// shuffledMatches checks a machine against others that got its facts in other orders.
+func (w *mesh) shuffledMatches(t *testing.T, m *Machine) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		mustMatch(t, "in another order", m, w.shuffled(m, r.IntN))
+	}
+}
+
+// A node whose chain is forked says nothing more until it has a new incarnation.
+func TestForkedNodeStops(t *testing.T) {
+	w := forked(t)
+	two := w.nodes["two"]
+	w.meet("one", "two")
+	w.stabilize(true)
+	if two.aheads == 0 {
+		t.Error("two did not notice that one has facts of its chain that it lacks")
+	}
+	before := two.m.Len()
+	if err := two.m.Finish("d", Result{}, w.moment(), w); err == nil {
+		t.Error("a node whose facts do not count lets people complete tasks")
+	}
+	if err := two.m.Cancel("", w.moment()); err == nil {
+		t.Error("a node whose facts do not count lets people cancel")
+	}
+	w.step(two)
+	if two.m.Len() != before {
+		t.Error("a node whose chain is forked writes facts")
+	}
+	w.restore(two, two.disk, Incarnation{2})
+	w.meetAll()
+	w.stabilize(true)
+	w.say("two", "d")
+	w.meetAll()
+	w.stabilize(true)
+	if got := w.nodes["one"].m.Overall(); got != workflow.InstanceSucceeded {
+		t.Errorf("the instance is %s, want succeeded", got)
+	}
+	if err := w.sameEverywhere(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A result that is recorded between a proof of a fork and the next decision.
+func TestForkBetweenResultAndDecision(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: late-proof
+tasks:
+  a:  {on-failure: {contingency: a2}}
+  a2: {}
+  b:  {after: a}
+partitions:
+  p1: [a]
+  p2: [b]
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	w.takers["a2"] = "three"
+	if err := w.start("two", w.genesis(at, "two", "one", "three")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	one, three := w.nodes["one"], w.nodes["three"]
+	old := one.backup()
+	id, _ := one.jobOf("a")
+	w.end(one, id, Result{Failed: true}) // the verdict assigns a2 to three
+	w.stabilize(false)
+	job, ok := three.jobOf("a2")
+	if !ok {
+		t.Fatal("three does not run a2")
+	}
+	w.restore(one, old[:1], one.inc)
+	w.end(one, one.running()[0], Result{})
+	var proof []Received
+	for _, e := range one.m.log.order {
+		proof = append(proof, Received{Fact: e.fact, ID: e.id, Raw: e.raw})
+	}
+	three.m.TaskEnded(job, 1, Result{}, w.moment(), w)
+	if _, err := three.m.Receive("one", proof); err != nil {
+		t.Fatal(err)
+	}
+	w.step(three) // must not panic: whoever built upon the verdict may have lost its attempt
+	w.shuffledMatches(t, three.m)
+}
+
+// A forked log reaches a peer completely, in as many rounds as it takes, and
+// what is written later reaches it, too.
+func TestForkedLogArrivesInRounds(t *testing.T) {
+	w := forked(t)
+	w.limit = 1
+	w.meet("one", "three")
+	w.stabilize(true)
+	one, three := w.nodes["one"].m, w.nodes["three"].m
+	if one.log.Forks() == nil {
+		t.Fatal("one does not know of the fork")
+	}
+	if one.Len() != three.Len() {
+		t.Errorf("three has %d facts, one has %d", three.Len(), one.Len())
+	}
+	mustMatch(t, "one and three", one, three)
+}
+
+// Restored under a new incarnation, a node goes on from its backup and learns
+// the rest of what it had said.
+func TestRestoreUnderNewIncarnation(t *testing.T) {
+	w := relayMesh(t)
+	two := w.nodes["two"]
+	old := two.backup()
+	w.say("two", "b", 1)
+	w.stabilize(true)
+	w.restore(two, old, Incarnation{2})
+	w.meetAll()
+	w.stabilize(true)
+	if got := two.m.state.bySlot["b"].State; got != workflow.Succeeded {
+		t.Fatalf("b is %s after two came back", got)
+	}
+	w.say("two", "d")
+	w.meetAll()
+	w.stabilize(true)
+	for _, id := range w.names() {
+		if got := w.nodes[id].m.Overall(); got != workflow.InstanceSucceeded {
+			t.Errorf("at %s the instance is %s", id, got)
+		}
+	}
+	if two.m.log.Forks() != nil {
+		t.Error("a restore under a new incarnation counts as a fork")
+	}
+	if err := w.sameEverywhere(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Restored without noticing, a node sees at the first contact that the others
+// are ahead of it on its own chain.
+func TestRolledBackNodeIsToldAtFirstContact(t *testing.T) {
+	w := relayMesh(t)
+	two := w.nodes["two"]
+	old := two.backup()
+	w.say("two", "b", 1)
+	w.stabilize(true)
+	w.restore(two, old, two.inc)
+	if two.m.AheadOfUs(two.m.Heads()) {
+		t.Error("a node is ahead of itself")
+	}
+	if !two.m.AheadOfUs(w.nodes["one"].m.Heads()) {
+		t.Error("two does not see that one knows more of its chain than it does")
+	}
+}
+
+// What was acknowledged under another incarnation is owed again.
+func TestNewIncarnationVoidsAcknowledgements(t *testing.T) {
+	w := relayMesh(t)
+	one := w.nodes["one"].m
+	if one.Behind("two") || one.Owes("two") {
+		t.Fatal("two has not acknowledged what it was told")
+	}
+	one.Acknowledge("two", Incarnation{2}, nil)
+	if !one.Behind("two") || !one.Owes("two") {
+		t.Error("a lost disk is taken to have what the former one acknowledged")
+	}
+	if b := one.Outgoing("two", MaxFact); b == nil || !b.First || len(b.Facts) != one.Len() {
+		t.Errorf("a lost disk is sent %+v, want all facts with the definition", b)
+	}
+}
+
+func TestLostDiskIsFilledByOthersAndRunningTasksResume(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: lost
+tasks: {a: {}, b: {after: a}, c: {after: b}}
+partitions: {p1: [a, c], p2: [b]}
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("one", w.genesis(at, "one", "two", "three")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	id, _ := w.nodes["one"].jobOf("a")
+	w.end(w.nodes["one"], id, Result{})
+	w.stabilize(false)
+	w.meetAll() // the others learn that two has started b
+	w.stabilize(false)
+	two := w.nodes["two"]
+	w.restore(two, nil, Incarnation{2})
+	w.meet("two", "three") // not from one, who has it first hand
+	w.stabilize(false)
+	if j, ok := two.jobOf("b"); !ok || two.jobs[j].Try != 1 {
+		t.Fatalf("two runs %v, want b, try 1 again", two.jobs)
+	}
+	w.meetAll()
+	w.stabilize(true)
+	if got := w.nodes["one"].m.Overall(); got != workflow.InstanceSucceeded {
+		t.Errorf("the instance is %s", got)
+	}
+	if err := w.sameEverywhere(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -22,7 +22,7 @@ import (
 // route works out who is owed what since it was last called.
 func (m *Machine) route(partners Partners) {
 	for ; m.told < len(m.log.order); m.told++ {
-		if e := m.log.order[m.told]; e.fact.Chain == m.chain {
+		if e := m.log.order[m.told]; e.fact.Chain == m.chain && e.counted {
 			m.routeFact(e, partners)
 		}
 	}

@@ -37,6 +37,10 @@ type Config struct {
 	// before it counts as expired and its unfinished work as failed.
 	ConnectionTime time.Duration `yaml:"connection-time,omitempty"`
 
+	// Candidate makes this node stand for election of its own accord whenever
+	// nobody coordinates. Else it stands only when a person asks it to.
+	Candidate bool `yaml:"candidate,omitempty"`
+
 	// Store sizes the embedded store.
 	Store StoreSize `yaml:"store,omitempty"`
 	// Shards is how many goroutines own instances; one per processor is best.

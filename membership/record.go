@@ -72,6 +72,8 @@ type Record struct {
 	Chain          Chain                      `cbor:"11,keyasint"`
 	Left           bool                       `cbor:"12,keyasint,omitempty"` // it left in good order
 	Signature      []byte                     `cbor:"13,keyasint,omitempty"`
+	// Absence is how much it lacks of full availability; 1000: it takes nothing on.
+	Absence PerMille `cbor:"14,keyasint,omitempty"`
 }
 
 // Beat says that a partner's record Base still holds, at a tenth of the size:
@@ -147,8 +149,8 @@ func (r Record) validate() error {
 		return fmt.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime, MinConnectionTime, MaxConnectionTime)
 	}
 	tooMuch := func(s Suitability) bool { return !s.Of.valid() }
-	if !r.Load.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
-		return fmt.Errorf("record of %s: load %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Suitability)
+	if !r.Load.valid() || !r.Absence.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
+		return fmt.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Absence, r.Suitability)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
 		return fmt.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
@@ -194,7 +196,7 @@ func (r Record) compare(o Record) int {
 func (r Record) sameProfile(o Record) bool {
 	return slices.Equal(r.Capabilities, o.Capabilities) && slices.Equal(r.Applications, o.Applications) &&
 		slices.Equal(r.DataSets, o.DataSets) && slices.Equal(r.Suitability, o.Suitability) &&
-		r.ConnectionTime == o.ConnectionTime && r.Chain.Equal(o.Chain)
+		r.ConnectionTime == o.ConnectionTime && r.Absence == o.Absence && r.Chain.Equal(o.Chain)
 }
 
 // EncodeRecord writes r for DecodeRecord.

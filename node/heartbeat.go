@@ -2,8 +2,6 @@ package node
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -16,9 +14,7 @@ import (
 func (n *Node) announce(addrs []string) error {
 	r, err := n.people.publish(func(r *membership.Record) {
 		r.Addresses = addrs
-		r.Capabilities = n.config.Capabilities
-		r.Applications = slices.Sorted(maps.Keys(n.config.Applications))
-		r.ConnectionTime = n.config.ConnectionTime
+		n.people.profile.fill(r, n.config)
 		r.Left = false
 	})
 	if err != nil {
@@ -41,7 +37,7 @@ func (n *Node) OnAddrs(addrs []string) {
 // pulse validates this node at all partners well within its connectionTime,
 // watches the others', and returns after what time to call it again.
 func (n *Node) pulse() time.Duration {
-	every := n.config.ConnectionTime / 4
+	every := n.connectionTime() / 4
 	now := n.clock.Now().Awake
 	if n.nextBeat == 0 {
 		n.nextBeat = now + every
@@ -53,7 +49,11 @@ func (n *Node) pulse() time.Duration {
 	if now >= n.nextWatch {
 		n.nextWatch = now + min(n.people.tick(), every)
 	}
-	return max(min(n.nextBeat, n.nextWatch)-now, 0)
+	if now >= n.nextSweep {
+		n.nextSweep = now + sweepEvery
+		n.sweep()
+	}
+	return max(min(n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick()), 0)
 }
 
 // load is how busy this node is.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -17,13 +18,14 @@ import (
 //	p partner                 a partner's record (membership.Stored)
 //	e eviction                an eviction
 //	v invitation(…)           an open invitation
-//	m name                    single values: boot, incarnation
+//	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
 	prefixInstance   = 'i'
 	prefixWaits      = 'w'
 	prefixDefinition = 'd'
 	prefixPartner    = 'p'
+	prefixEviction   = 'e'
 	prefixInvitation = 'v'
 	prefixMeta       = 'm'
 )
@@ -50,6 +52,10 @@ func definitionKey(h workflow.Hash) []byte {
 
 func partnerKey(p workflow.PartnerID) []byte {
 	return append([]byte{prefixPartner}, p...)
+}
+
+func evictionKey(id membership.EvictionID) []byte {
+	return append([]byte{prefixEviction}, id[:]...)
 }
 
 func metaKey(name string) []byte {

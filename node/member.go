@@ -168,12 +168,16 @@ type memberDoc struct {
 	Mesh    membership.Mesh `cbor:"2,keyasint"`
 	Chain   []byte          `cbor:"3,keyasint"`
 	Welcome [][]byte        `cbor:"4,keyasint,omitempty"` // records to begin with
+	Evicted [][]byte        `cbor:"5,keyasint,omitempty"` // evictions to begin with
 }
 
 func (m *Member) save(dir string) error {
 	doc := memberDoc{Format: 1, Mesh: m.Mesh, Chain: membership.EncodeChain(m.Chain)}
 	for _, r := range m.welcome.Records {
 		doc.Welcome = append(doc.Welcome, membership.EncodeRecord(r))
+	}
+	for _, e := range m.welcome.Evictions {
+		doc.Evicted = append(doc.Evicted, membership.EncodeEviction(e))
 	}
 	return writeFile(filepath.Join(dir, memberFile), encode(doc))
 }
@@ -205,6 +209,13 @@ func LoadMember(dir string) (Member, error) {
 			return Member{}, err
 		}
 		m.welcome.Records = append(m.welcome.Records, r)
+	}
+	for _, raw := range doc.Evicted {
+		e, err := membership.DecodeEviction(raw)
+		if err != nil {
+			return Member{}, err
+		}
+		m.welcome.Evictions = append(m.welcome.Evictions, e)
 	}
 	return m, nil
 }

@@ -45,6 +45,10 @@ type Node struct {
 	stepped     bool // driven by Step, in one goroutine
 	nextBeat    time.Duration
 	nextWatch   time.Duration
+	nextSweep   time.Duration
+	office      *office
+	nudged      chan struct{} // capacity 1: something is due earlier
+	space       func() (free, total uint64, err error)
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
@@ -57,6 +61,7 @@ type Node struct {
 	greeted  map[workflow.PartnerID]time.Duration
 	trouble  map[string]string
 	counters map[string]*atomic.Uint64
+	skews    map[workflow.PartnerID]time.Duration // of the partners' wall clocks, as heard on contact
 }
 
 // New loads a node from its store. It talks to nobody before Begin.
@@ -74,7 +79,8 @@ func New(p Parts) (*Node, error) {
 		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
-		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{},
+		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, skews: map[workflow.PartnerID]time.Duration{},
+		nudged: make(chan struct{}, 1), space: p.Space,
 	}
 	if err := n.countBoot(); err != nil {
 		return nil, err
@@ -87,6 +93,10 @@ func New(p Parts) (*Node, error) {
 		return nil, err
 	}
 	n.people.changed = n.partnerChanged
+	if n.office, err = newOffice(n); err != nil {
+		return nil, err
+	}
+	n.checkStanding()
 	for i := range max(p.Config.Shards, 1) {
 		n.shards = append(n.shards, newShard(n, i))
 	}
@@ -144,7 +154,7 @@ func (n *Node) loadInstances() error {
 func (n *Node) Boot() uint64 { return n.boot }
 
 // Hello is what this node shows a peer first: its certificate chain.
-func (n *Node) Hello() []byte { return membership.EncodeChain(n.member.Chain) }
+func (n *Node) Hello() []byte { return membership.EncodeChain(n.people.chain()) }
 
 // Admit judges what a peer showed.
 func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
@@ -168,7 +178,13 @@ func (n *Node) begin(c Carrier) error {
 	n.carrier = c
 	close(n.begun)
 	c.HandleRequest(protocolHello, true, n.people.offer)
-	c.HandleRequest(protocolProof, true, n.people.redeem)
+	c.HandleRequest(protocolProof, true, func(p workflow.PartnerID, req []byte) ([]byte, error) {
+		w, err := n.people.redeem(p, req)
+		if err != nil {
+			n.refuse("invitation", p)
+		}
+		return w, err
+	})
 	if err := n.announce(c.Addrs()); err != nil {
 		return err
 	}
@@ -188,6 +204,7 @@ func (n *Node) Run(ctx context.Context) error {
 			n.running.Wait()
 			return nil
 		case <-n.clock.After(n.pulse()):
+		case <-n.nudged:
 		}
 	}
 }
@@ -227,6 +244,7 @@ func (n *Node) rolledBack() {
 	n.mu.Unlock()
 	n.count("rolled-back", 1)
 	n.log.Warn("a partner knows facts of this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "incarnation", inc)
+	n.office.reload()
 	for _, s := range n.shards {
 		n.side(func() { n.post(s, event{apply: (*shard).reload}) })
 	}
@@ -323,7 +341,10 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 	}
 	n.mu.Unlock()
 	n.people.reach(p, true)
-	n.transmit(p, &wire.Message{Records: n.records(), Have: n.definitions.stamps(), Digest: n.people.digest(), Greeting: true})
+	n.transmit(p, &wire.Message{
+		Records: n.records(), Have: n.definitions.stamps(), Digest: n.people.digest(), Greeting: true,
+		Evictions: n.evictionDigest(), Election: n.office.greeting(), Wall: n.clock.Now().Wall.UnixMilli(),
+	})
 	for _, s := range n.shards {
 		n.post(s, event{apply: func(s *shard) error { s.greet(p); return nil }})
 	}
@@ -334,6 +355,7 @@ func (n *Node) OnDown(p workflow.PartnerID) {
 	n.mu.Lock()
 	delete(n.isUp, p)
 	n.mu.Unlock()
+	n.people.forget(p)
 	n.people.reach(p, false)
 }
 
@@ -364,6 +386,10 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 		return
 	}
 	n.takeMembership(p, m)
+	n.takeEvictions(p, m.Evictions)
+	n.takeRenewal(p, m.Renewal)
+	n.office.take(p, m.Election)
+	n.takeClock(p, m.Wall)
 	n.takeDefinitions(p, m)
 	for i := range m.Facts {
 		n.routeFacts(p, &m.Facts[i])

@@ -68,7 +68,16 @@ type Parts struct {
 	// Random gives random bytes; nil: the system's.
 	Random  func(n int) []byte
 	Version string // of the program, for people
-	Logger  *slog.Logger
+	// Space tells how many bytes of the store's disk are free, of how many; nil:
+	// nobody knows.
+	Space  func() (free, total uint64, err error)
+	Logger *slog.Logger
+}
+
+// Counting is a Carrier that counts what it refused, by reason; the node's
+// status shows it.
+type Counting interface {
+	Refused() map[string]uint64
 }
 
 // Member is who this node is: its key, its mesh, and the certificate that

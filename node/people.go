@@ -31,17 +31,25 @@ type people struct {
 	offers  map[workflow.PartnerID]membership.Offer // made, not proved yet
 	own     membership.Record
 	beat    uint64
+	shown   map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
+	renewed map[workflow.PartnerID]membership.Chain // issued here since the start
+	profile storedProfile
 }
 
 // maxOffers bounds the strangers who may be in the middle of joining.
 const maxOffers = 256
 
 func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnation) (*people, error) {
-	p := &people{member: m, store: s, clock: c, offers: map[workflow.PartnerID]membership.Offer{}, changed: func(membership.Event, membership.Partner) {}}
+	p := &people{
+		member: m, store: s, clock: c, changed: func(membership.Event, membership.Partner) {},
+		offers: map[workflow.PartnerID]membership.Offer{}, shown: map[workflow.PartnerID]membership.Chain{}, renewed: map[workflow.PartnerID]membership.Chain{},
+	}
 	p.evicted = membership.NewRevocations(m.Mesh)
 	p.list = membership.NewList(m.Mesh, m.ID(), p.evicted)
-	p.invites = membership.NewInviteBook(membership.Issuer{Mesh: m.Mesh, Key: m.Key, Chain: m.Chain})
-	p.own = membership.Record{Partner: m.ID(), Incarnation: inc, Version: membership.Version{Boot: boot}, Chain: m.Chain}
+	if err := errors.Join(p.loadEvictions(), p.loadCertificate(), p.loadProfile()); err != nil {
+		return nil, err
+	}
+	p.own = membership.Record{Partner: m.ID(), Incarnation: inc, Version: membership.Version{Boot: boot}, Chain: p.member.Chain}
 	now := c.Now()
 	err := s.Scan([]byte{prefixPartner}, func(_, value []byte) error {
 		st, err := membership.DecodeStored(value)
@@ -53,15 +61,13 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 	if err != nil {
 		return nil, fmt.Errorf("the stored partner list cannot be read: %w", err)
 	}
-	err = s.Scan([]byte{prefixInvitation}, func(_, value []byte) error {
-		e, err := membership.DecodeEntry(value)
-		if err != nil {
-			return err
+	if err := p.openInvites(); err != nil {
+		return nil, err
+	}
+	for _, e := range m.welcome.Evictions {
+		if _, err := p.evicted.Add(e); err != nil {
+			continue // what the mesh would refuse as well
 		}
-		return p.invites.Open(e)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the stored invitations cannot be read: %w", err)
 	}
 	for _, r := range m.welcome.Records {
 		// What the welcome brought may be outdated or gone by now; then it is passed over.
@@ -72,6 +78,24 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 		}
 	}
 	return p, nil
+}
+
+// openInvites makes the book of invitations from what is stored, for this
+// node's present certificate.
+func (p *people) openInvites() error {
+	book := membership.NewInviteBook(p.issuer())
+	err := p.store.Scan([]byte{prefixInvitation}, func(_, value []byte) error {
+		e, err := membership.DecodeEntry(value)
+		if err != nil {
+			return err
+		}
+		return book.Open(e)
+	})
+	if err != nil {
+		return fmt.Errorf("the stored invitations cannot be read: %w", err)
+	}
+	p.invites = book
+	return nil
 }
 
 // publish signs and lists this node's own record, changed by fn.
@@ -202,10 +226,21 @@ func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted)
+	if err := chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted); err != nil {
+		return err
+	}
+	p.shown[peer] = chain
+	return nil
 }
 
-// member tells whether a partner is known to belong to the mesh.
+// forget drops what a peer showed that is no longer connected.
+func (p *people) forget(peer workflow.PartnerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.shown, peer)
+}
+
+// isMember tells whether a partner is known to belong to the mesh.
 func (p *people) isMember(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
 	return ok && partner.State != membership.Evicted
@@ -251,7 +286,7 @@ func (p *people) resolve(ref string) (workflow.PartnerID, error) {
 func (p *people) candidates() []partition.Partner {
 	var out []partition.Partner
 	for _, x := range p.all() {
-		if x.State.Gone() {
+		if x.State.Gone() || x.Record.Absence == absent {
 			continue
 		}
 		out = append(out, partition.Partner{
@@ -292,8 +327,8 @@ func (p *people) invite(r api.InviteRequest, addresses []string) (*api.Invitatio
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if leaf := p.member.Chain.Leaf(); !leaf.Delegate {
-		return nil, api.Errorf(api.NotAllowed, "%s may not invite: its membership does not let it", leaf.Name).WithHint("ask the founder or a delegate of mesh %s to invite", p.member.Mesh.Name)
+	if err := p.mayAdminister("invite"); err != nil {
+		return nil, err
 	}
 	inv, err := p.invites.Invitation(e, addresses)
 	if err != nil {
@@ -320,7 +355,7 @@ func (p *people) offer(stranger workflow.PartnerID, req []byte) ([]byte, error) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o, err := membership.Issuer{Mesh: p.member.Mesh, Key: p.member.Key, Chain: p.member.Chain}.Offer(h, membership.Nonce(random(16)))
+	o, err := p.issuer().Offer(h, membership.Nonce(random(16)))
 	if err != nil {
 		return nil, err
 	}
@@ -357,6 +392,13 @@ func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error)
 		return nil, err
 	}
 	w := membership.Welcome{Chain: chain}
+	size := 0
+	for _, e := range p.evicted.All() {
+		if size += len(membership.EncodeEviction(e)); size > maxEvictionBytes {
+			break // the rest comes with the first contact
+		}
+		w.Evictions = append(w.Evictions, e)
+	}
 	for _, x := range p.list.Partners() {
 		if x.State != membership.Evicted && len(w.Records) < maxWelcome {
 			w.Records = append(w.Records, x.Record)

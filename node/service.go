@@ -20,7 +20,7 @@ var _ api.Service = (*Node)(nil)
 
 // Status says who this node is and how it fares.
 func (n *Node) Status(context.Context) (*api.Status, error) {
-	leaf := n.member.Chain.Leaf()
+	leaf := n.people.chain().Leaf()
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.version, Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.incarnation().String(), Boot: n.boot, Instances: n.index.running(), Counters: map[string]uint64{},
@@ -35,6 +35,11 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	}
 	for k, c := range n.counters {
 		st.Counters[k] = c.Load()
+	}
+	if c, ok := n.carrier.(Counting); ok {
+		for k, v := range c.Refused() {
+			st.Counters["mesh.refused."+k] = v
+		}
 	}
 	return st, nil
 }
@@ -186,6 +191,9 @@ func (n *Node) genesis(e *definition, r api.StartRequest) (*choreo.Genesis, []st
 	if err := n.notYet(e.def, r); err != nil {
 		return nil, nil, err
 	}
+	if role := e.def.CreatorRole; role != "" && !n.people.hasRole(role) {
+		return nil, nil, n.lacks(role, fmt.Sprintf("start workflow %s", e.def.Name))
+	}
 	input, err := inputs(e.def, r.Input)
 	if err != nil {
 		return nil, nil, err
@@ -261,7 +269,7 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 var alive = map[string]bool{
 	"timeout": true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
-	"needs": true, "retries": true, "responsible": true, "role": true,
+	"needs": true, "retries": true, "responsible": true, "role": true, "creator-role": true,
 }
 
 // notYet refuses what this node cannot do yet.
@@ -330,6 +338,9 @@ func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
 // FinishTask completes or fails a person's task that this node holds.
 func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 	return n.with(ctx, r.ID, func(s *shard, h *held) error {
+		if t := h.def.def.Task(r.Task); t != nil && t.Role != "" && !n.people.hasRole(t.Role) {
+			return n.lacks(t.Role, fmt.Sprintf("finish task %s", r.Task))
+		}
 		res := choreo.Result{Failed: r.Failed, Reason: r.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
 		for k, text := range r.Outputs {
 			d := declared(h.def.def, workflow.DataName(k))
@@ -346,6 +357,21 @@ func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 		s.touch(h)
 		return n.explain(err)
 	})
+}
+
+// lacks says that this node may not do something for want of a role.
+func (n *Node) lacks(role workflow.RoleName, what string) error {
+	leaf := n.people.chain().Leaf()
+	n.count("refused.role", 1)
+	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name, what, role, orNone(leaf.Roles)).
+		WithHint("roles come with the invitation: whoever may invite makes one with --role %s", role)
+}
+
+func orNone(roles []workflow.RoleName) string {
+	if len(roles) == 0 {
+		return "no role"
+	}
+	return strings.Join(texts(roles), ", ")
 }
 
 func declared(def *workflow.Definition, name workflow.DataName) *workflow.DataDecl {

@@ -38,7 +38,7 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 // facts were exchanged with a partner, or a grace has passed.
 func (s *shard) restoreWaits(m *choreo.Machine) error {
 	now := s.n.clock.Now()
-	quiet := now.Boot + membership.Grace(s.n.config.ConnectionTime)
+	quiet := now.Boot + membership.Grace(s.n.connectionTime())
 	b, err := s.n.store.Get(waitsKey(m.Instance()))
 	var sw storedWaits
 	switch {

@@ -56,7 +56,9 @@ var routes []*route
 
 func init() {
 	routes = []*route{
-		statusRoute, partnersRoute, inviteRoute,
+		statusRoute, partnersRoute, inviteRoute, evictRoute,
+		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
+		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
 		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, finishRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute,

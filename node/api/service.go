@@ -27,6 +27,7 @@ type Service interface {
 	Status(ctx context.Context) (*Status, error)
 	Partners(ctx context.Context) ([]Partner, error)
 	Invite(ctx context.Context, r InviteRequest) (*Invitation, error)
+	MeshService
 
 	AddWorkflow(ctx context.Context, file string, source []byte) (*Workflow, error)
 	Workflows(ctx context.Context) ([]Workflow, error)
@@ -234,7 +235,7 @@ type FinishRequest struct {
 // Event says that something changed.
 type Event struct {
 	At       time.Time `json:"at"`
-	Kind     string    `json:"kind"` // instance, partner, workflow, trouble, gap
+	Kind     string    `json:"kind"` // instance, partner, coordinator, workflow, trouble, gap
 	Instance string    `json:"instance,omitempty"`
 	Partner  string    `json:"partner,omitempty"`
 	Text     string    `json:"text"`

@@ -105,6 +105,7 @@ func Open(dir string, cfg configs.Config, version string, log *slog.Logger) (*Ho
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
 	h.node, err = node.New(node.Parts{
 		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: node.NewSystemClock(), Version: version, Logger: log,
+		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
 	})
 	if err == nil {
 		err = h.openMesh(member)
@@ -130,7 +131,7 @@ func (h *Host) openMesh(member node.Member) error {
 
 // Run runs the node until ctx ends, leaves in good order and closes everything.
 func (h *Host) Run(ctx context.Context) error {
-	err := h.node.Begin(h.mesh)
+	err := h.node.Begin(carrier{h.mesh})
 	if err == nil {
 		h.api, err = api.Serve(h.dir, h.cfg.API, h.node, api.Options{Logger: h.log})
 	}

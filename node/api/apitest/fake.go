@@ -11,6 +11,8 @@ import (
 // Fake is a Service made of functions; a method whose function is nil panics,
 // which tells that the test did not expect the call.
 type Fake struct {
+	MeshFake
+
 	OnStatus         func() (*api.Status, error)
 	OnPartners       func() ([]api.Partner, error)
 	OnInvite         func(api.InviteRequest) (*api.Invitation, error)

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// MeshService is the part of Service about the mesh's members, its
+// coordinator, and this partner's place among them. What only some members
+// may do ends in NotAllowed for the others.
+type MeshService interface {
+	// Evict removes a member for good. Only the founder and delegates may.
+	Evict(ctx context.Context, r EvictRequest) (*Evicted, error)
+
+	CoordinatorStatus(ctx context.Context) (*Coordinator, error)
+	// Elect has a node stand for election and waits for the outcome, for a
+	// minute and a half at most.
+	Elect(ctx context.Context, r ElectRequest) (*Coordinator, error)
+	// Resign gives this node's office up.
+	Resign(ctx context.Context) error
+	Electorate(ctx context.Context) (*Electorate, error)
+	// SetElectorate has the voters hand over to others, or overrides them.
+	SetElectorate(ctx context.Context, r ElectorateRequest) (*Electorate, error)
+
+	Profile(ctx context.Context) (*Profile, error)
+	SetProfile(ctx context.Context, r ProfileChange) (*Profile, error)
+	// Resources searches the catalogue. All words of the query must be found in
+	// a resource's kind and name, or in one holder's name; none: everything.
+	Resources(ctx context.Context, query string) ([]Resource, error)
+	Doctor(ctx context.Context) (*Diagnosis, error)
+}
+
+// EvictRequest asks to remove a member.
+type EvictRequest struct {
+	Partner string `json:"partner"`
+	Reason  string `json:"reason,omitempty"` // for people, everybody sees it
+}
+
+// Evicted says who was removed.
+type Evicted struct {
+	Name string             `json:"name"`
+	ID   workflow.PartnerID `json:"id"`
+	// Voided are the members whose certificates became void with it.
+	Voided []string `json:"voided"`
+}
+
+// Coordinator says who coordinates (interface.md, coordinator status).
+type Coordinator struct {
+	Coordinator *string    `json:"coordinator"` // nil: nobody
+	Term        uint64     `json:"term"`        // its term; with nobody, the highest known
+	Since       *time.Time `json:"since"`       // since when it is known here
+	Votes       []string   `json:"votes"`
+	Electorate  []string   `json:"electorate"`
+	Majority    int        `json:"majority"`
+}
+
+// ElectRequest names who is to stand for election; empty: this node.
+type ElectRequest struct {
+	Candidate string `json:"candidate,omitempty"`
+}
+
+// Electorate is who may vote.
+type Electorate struct {
+	Number   uint64  `json:"number"`
+	Voters   []Voter `json:"voters"`
+	Majority int     `json:"majority"`
+	Lease    string  `json:"lease"` // how long a vote lasts unless it is prolonged
+	// Override tells that the founder set this list, or one that it continues,
+	// without the consent of the voters before.
+	Override bool `json:"override"`
+	// Warning says what the last change risks.
+	Warning string `json:"warning,omitempty"`
+}
+
+// Voter is one member of an electorate.
+type Voter struct {
+	Name  string             `json:"name"`
+	ID    workflow.PartnerID `json:"id"`
+	State string             `json:"state"`
+	// Current is false when the partner's store was lost or restored since: it
+	// has no vote until another list names it.
+	Current bool `json:"current"`
+}
+
+// ElectorateRequest changes who may vote.
+type ElectorateRequest struct {
+	Set []string `json:"set"`
+	// Lease is in nanoseconds; 0: as before.
+	Lease time.Duration `json:"lease,omitempty"`
+	// Override does without the present voters' consent: only the founder may.
+	Override bool `json:"override,omitempty"`
+}
+
+// Profile is what a partner says about itself to all others.
+type Profile struct {
+	Name         string             `json:"name"`
+	ID           workflow.PartnerID `json:"id"`
+	Roles        []string           `json:"roles"` // by its certificate
+	Capabilities []string           `json:"capabilities"`
+	// Applications are those of the configuration and those announced besides,
+	// because workers serve them.
+	Applications   []string           `json:"applications"`
+	Suitability    map[string]float64 `json:"suitability"`  // task or role → 0 to 1
+	Availability   float64            `json:"availability"` // 0: absent, to 1
+	ConnectionTime string             `json:"connection_time"`
+}
+
+// ProfileChange changes what is not nil.
+type ProfileChange struct {
+	Capabilities *[]string `json:"capabilities,omitempty"`
+	Applications *[]string `json:"applications,omitempty"` // beside the configured ones
+	// Suitability changes single entries; a negative value removes one.
+	Suitability    map[string]float64 `json:"suitability,omitempty"`
+	Availability   *float64           `json:"availability,omitempty"`
+	ConnectionTime *time.Duration     `json:"connection_time,omitempty"` // nanoseconds; 0: as configured
+}
+
+// Resource is something that partners have.
+type Resource struct {
+	Kind    string   `json:"kind"` // role, capability, application, data, capacity
+	Name    string   `json:"name"`
+	Size    uint64   `json:"size,omitempty"` // of data, bytes
+	Hash    string   `json:"hash,omitempty"` // of data
+	Holders []Holder `json:"holders"`
+}
+
+// Holder is a partner that has a resource.
+type Holder struct {
+	Name  string             `json:"name"`
+	ID    workflow.PartnerID `json:"id"`
+	State string             `json:"state"`
+	Spare float64            `json:"spare"` // capacity not in use, 0 to 1
+}
+
+// Diagnosis is what doctor found.
+type Diagnosis struct {
+	Healthy  bool      `json:"healthy"` // nothing is wrong
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate
+	State string `json:"state"` // ok, warning, wrong
+	What  string `json:"what"`
+	Mend  string `json:"mend,omitempty"` // what to do about it
+}
+
+// The states of a Finding.
+const (
+	FindingOK      = "ok"
+	FindingWarning = "warning"
+	FindingWrong   = "wrong"
+)

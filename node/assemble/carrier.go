@@ -1,0 +1,23 @@
+package assemble
+
+import (
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/mesh"
+)
+
+// carrier is the mesh as the node sees it, with what it refused in words that
+// fit the node's other counters.
+type carrier struct{ *mesh.Mesh }
+
+var _ node.Counting = carrier{}
+
+// Refused are the totals of what the mesh refused, by reason.
+func (c carrier) Refused() map[string]uint64 {
+	out := map[string]uint64{}
+	for why, n := range c.Counters().Refused {
+		out[strings.ReplaceAll(string(why), " ", "-")] = n
+	}
+	return out
+}

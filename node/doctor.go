@@ -1,0 +1,239 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Doctor looks for what is wrong with this node and its links.
+func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
+	var d diagnosis
+	partners := n.people.all()
+	n.checkStore(&d)
+	n.checkDisk(&d)
+	n.checkCertificate(&d)
+	n.checkAddresses(&d, partners)
+	n.checkLinks(&d, partners)
+	n.checkClock(&d)
+	n.checkPartners(&d, partners)
+	n.checkProfile(&d)
+	if err := n.checkElectorate(ctx, &d); err != nil {
+		d.wrong("electorate", err.Error(), "mutirao status shows the trouble with the store")
+	}
+	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
+	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil
+}
+
+// diagnosis collects findings.
+type diagnosis struct{ findings []api.Finding }
+
+func (d *diagnosis) add(state, check, what, mend string) {
+	d.findings = append(d.findings, api.Finding{Check: check, State: state, What: what, Mend: mend})
+}
+
+func (d *diagnosis) ok(check, format string, args ...any) {
+	d.add(api.FindingOK, check, fmt.Sprintf(format, args...), "")
+}
+func (d *diagnosis) warn(check, what, mend string)  { d.add(api.FindingWarning, check, what, mend) }
+func (d *diagnosis) wrong(check, what, mend string) { d.add(api.FindingWrong, check, what, mend) }
+
+func (n *Node) checkStore(d *diagnosis) {
+	n.mu.Lock()
+	trouble := n.trouble["store"]
+	n.mu.Unlock()
+	if trouble != "" {
+		d.wrong("store", "the store "+trouble, "make room on its disk, or repair it; the node goes on by itself as soon as it can write")
+		return
+	}
+	d.ok("store", "takes writes")
+}
+
+// The least free space of the store's disk.
+const (
+	scarceSpace = 512 << 20 // bytes: time to make room
+	noSpace     = 32 << 20  // bytes: the next batch of facts may not fit
+)
+
+func (n *Node) checkDisk(d *diagnosis) {
+	if n.space == nil {
+		return
+	}
+	free, total, err := n.space()
+	what := fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20)
+	switch {
+	case err != nil:
+		d.warn("disk", "its free space cannot be told: "+err.Error(), "look at the disk of the node's folder")
+	case free < noSpace:
+		d.wrong("disk", what, "delete something from the disk of the node's folder: without space nothing is acknowledged")
+	case free < scarceSpace:
+		d.warn("disk", what, "make room on the disk of the node's folder soon")
+	default:
+		d.ok("disk", "%s", what)
+	}
+}
+
+func (n *Node) checkCertificate(d *diagnosis) {
+	leaf := n.people.chain().Leaf()
+	if err := n.people.standing(); err != nil {
+		d.wrong("certificate", err.Error(), "no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder")
+		return
+	}
+	if nearEnd(leaf, n.clock.Now().Wall) {
+		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", n.people.name(leaf.Issuer)))
+		return
+	}
+	d.ok("certificate", "valid until %s", leaf.NotAfter)
+}
+
+func (n *Node) checkAddresses(d *diagnosis, partners []membership.Partner) {
+	addrs := n.carrier.Addrs()
+	switch {
+	case len(addrs) == 0:
+		d.wrong("addresses", "nobody can reach this node: it has no address", "connect it to a network, and check listen in config.yaml")
+	case !slices.ContainsFunc(addrs, offMachine) && slices.ContainsFunc(partners, n.isElsewhere):
+		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere", "check listen in config.yaml, or connect the machine to a network")
+	default:
+		d.ok("addresses", "%s", strings.Join(addrs, " "))
+	}
+}
+
+// offMachine tells whether an address leads out of its machine.
+func offMachine(addr string) bool {
+	return !strings.HasPrefix(addr, "/ip4/127.") && !strings.HasPrefix(addr, "/ip6/::1/")
+}
+
+// isElsewhere tells whether a partner is on another machine.
+func (n *Node) isElsewhere(p membership.Partner) bool {
+	return p.Record.Partner != n.member.ID() && !p.State.Gone() && slices.ContainsFunc(p.Record.Addresses, offMachine)
+}
+
+func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
+	up := n.upPeers()
+	connected, others := 0, 0
+	for _, p := range partners {
+		id := p.Record.Partner
+		if id == n.member.ID() || p.State.Gone() {
+			continue
+		}
+		others++
+		if slices.Contains(up, id) {
+			connected++
+			continue
+		}
+		d.warn("links", fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)),
+			"is it running, and on a network that this one reaches? Work for it waits, and is handed over when it is back")
+	}
+	switch {
+	case others == 0:
+		d.ok("links", "there is nobody else to reach")
+	case connected == 0:
+		d.wrong("links", fmt.Sprintf("none of %d partners can be reached", others), "check this machine's network and firewall: mutirao status shows the addresses that it listens on")
+	default:
+		d.ok("links", "connected with %d of %d partners", connected, others)
+	}
+}
+
+func orNowhere(addrs []string) string {
+	if len(addrs) == 0 {
+		return "no known address"
+	}
+	return strings.Join(addrs, ", ")
+}
+
+// Wall clocks that differ by more than these are worth a word. People read
+// them, and certificates and invitations end by them; waits do not.
+const (
+	clockOff   = time.Minute
+	clockWrong = membership.ClockSkew / 2
+)
+
+// takeClock notes how a partner's wall clock differs from this node's.
+func (n *Node) takeClock(from workflow.PartnerID, ms int64) {
+	if ms == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.skews[from] = time.UnixMilli(ms).Sub(n.clock.Now().Wall).Round(time.Second)
+}
+
+func (n *Node) checkClock(d *diagnosis) {
+	n.mu.Lock()
+	var skews []time.Duration
+	for _, s := range n.skews {
+		skews = append(skews, s)
+	}
+	n.mu.Unlock()
+	if len(skews) == 0 {
+		d.ok("clock", "no partner to compare it with yet")
+		return
+	}
+	slices.Sort(skews)
+	off := skews[len(skews)/2]
+	what := fmt.Sprintf("this clock is %s off from the partners'", off.Abs())
+	switch {
+	case off.Abs() >= clockWrong:
+		d.wrong("clock", what, "set it: at a day's difference certificates count as expired")
+	case off.Abs() >= clockOff:
+		d.warn("clock", what, "set it: times shown to people would mislead them")
+	default:
+		d.ok("clock", "agrees with %d partners", len(skews))
+	}
+}
+
+func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {
+	var stale []string
+	for _, p := range partners {
+		if p.State == membership.Expired {
+			stale = append(stale, p.Record.Name())
+		}
+	}
+	if len(stale) > 0 {
+		d.warn("partners", "expired: "+strings.Join(stale, ", "), "their unfinished work counts as failed; who will not come back can be evicted: mutirao evict PARTNER")
+		return
+	}
+	d.ok("partners", "%d known, none expired", len(partners))
+}
+
+func (n *Node) checkProfile(d *diagnosis) {
+	n.people.mu.Lock()
+	announced := n.people.profile.Applications
+	n.people.mu.Unlock()
+	missing := slices.DeleteFunc(slices.Clone(announced), n.runner.Has)
+	if len(missing) > 0 {
+		d.warn("profile", "announces what nothing here runs now: "+strings.Join(texts(missing), ", "),
+			"start a worker for it, add it to applications in config.yaml, or take it back: mutirao profile set --application …")
+		return
+	}
+	d.ok("profile", "what it announces can be run here")
+}
+
+func (n *Node) checkElectorate(ctx context.Context, d *diagnosis) error {
+	e, err := n.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	can := 0
+	for _, v := range e.Voters {
+		if v.Current && v.State == string(membership.Active) {
+			can++
+		}
+	}
+	switch {
+	case e.Number == 0:
+		d.warn("electorate", "this node does not know yet who may vote", "it learns it from any partner on contact")
+	case can < e.Majority:
+		d.warn("electorate", fmt.Sprintf("%d of %d voters can vote, %d are needed to elect a coordinator", can, len(e.Voters), e.Majority),
+			"wait for them, or let the founder set another electorate: mutirao coordinator electorate --set … --override. Work goes on without a coordinator")
+	default:
+		d.ok("electorate", "%d of %d voters can vote, %d are needed", can, len(e.Voters), e.Majority)
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// outcomeWait is the longest that an election or a handover is waited for;
+// who gives up earlier says so.
+const outcomeWait = 90 * time.Second
+
+// officeView is how elections stand at one moment.
+type officeView struct {
+	mandate membership.Mandate
+	led     bool
+	term    uint64
+	since   time.Time
+	head    membership.Electorate
+	lineage membership.Lineage
+}
+
+func (o *office) view() (officeView, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.machine == nil {
+		return officeView{}, errOffice
+	}
+	v := officeView{term: o.machine.HighestTerm(), since: o.since}
+	v.mandate, v.led = o.machine.Coordinator(o.n.clock.Now())
+	v.head, v.lineage = o.machine.Electorate()
+	return v, nil
+}
+
+// CoordinatorStatus says who coordinates.
+func (n *Node) CoordinatorStatus(context.Context) (*api.Coordinator, error) {
+	v, err := n.office.view()
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Coordinator{Term: v.term, Votes: []string{}, Electorate: []string{}}
+	for _, x := range v.head.Voters {
+		out.Electorate = append(out.Electorate, n.people.name(x.Partner))
+	}
+	if len(v.head.Voters) > 0 {
+		out.Majority = v.head.Majority()
+	}
+	if !v.led {
+		return out, nil
+	}
+	name := n.people.name(v.mandate.Holder)
+	out.Coordinator, out.Since, out.Term = &name, &v.since, v.mandate.Office.Term
+	for _, x := range v.mandate.Votes {
+		out.Votes = append(out.Votes, n.people.name(x.Voter.Partner))
+	}
+	return out, nil
+}
+
+// Elect has a node stand for election, this one if none is named, and waits
+// for the outcome.
+func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
+	who := n.member.ID()
+	if r.Candidate != "" {
+		var err error
+		if who, err = n.people.resolve(r.Candidate); err != nil {
+			return nil, err
+		}
+	}
+	events, done := n.office.listen()
+	defer done()
+	if err := n.nominate(who); err != nil {
+		return nil, n.explainOffice(err)
+	}
+	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
+	if err := n.await(ctx, events, won, membership.NotElected); err != nil {
+		return nil, err
+	}
+	return n.CoordinatorStatus(ctx)
+}
+
+// nominate makes a partner stand.
+func (n *Node) nominate(who workflow.PartnerID) error {
+	if who == n.member.ID() {
+		err := n.office.step((*membership.Election).Elect)
+		n.nudge()
+		return err
+	}
+	v, err := n.office.view()
+	switch {
+	case err != nil:
+		return err
+	case v.led && v.mandate.Holder != who:
+		return membership.ErrHeld
+	case !n.up(who):
+		return api.Errorf(api.Refused, "%s cannot be reached", n.people.name(who)).WithHint("mutirao partners shows who can be")
+	}
+	n.transmit(who, &wire.Message{Election: [][]byte{membership.EncodeMessage(membership.Message{Nominate: &membership.Nominate{}})}})
+	return nil
+}
+
+// await waits until enough is true, or an event says that it was in vain.
+func (n *Node) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain membership.ElectionEventKind) error {
+	v, err := n.office.view()
+	if err != nil || enough(v) || n.stepped {
+		return err // nobody can answer a stepped node before its next step
+	}
+	const attempts = 4 // a candidate gives up after so many leases
+	wait := min(attempts*v.head.Lease+2*time.Second, outcomeWait)
+	timeout := n.clock.After(wait)
+	for {
+		select {
+		case e := <-events:
+			if e.Kind == vain {
+				return api.Errorf(api.Failed, "%s", n.office.named(e.Reason, v.head.Voters)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+			}
+		case <-n.clock.After(tick): // a coordinator is heard of without an event
+		case <-timeout:
+			return api.Errorf(api.Failed, "no outcome within %s", wait).WithHint("mutirao coordinator status shows how it goes on")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.stopped:
+			return errStopping
+		}
+		if v, err = n.office.view(); err != nil || enough(v) {
+			return err
+		}
+	}
+}
+
+// Resign gives this node's office up.
+func (n *Node) Resign(context.Context) error {
+	err := n.office.step((*membership.Election).Resign)
+	n.nudge()
+	return n.explainOffice(err)
+}
+
+// explainOffice turns the machine's refusals into errors for users.
+func (n *Node) explainOffice(err error) error {
+	who := "nobody"
+	if m, ok := n.Coordinator(); ok {
+		who = n.people.name(m.Holder)
+	}
+	switch {
+	case errors.Is(err, membership.ErrHeld):
+		return api.Errorf(api.Refused, "%s is the coordinator", who).WithHint("have it resign first: mutirao coordinator resign, on %s", who)
+	case errors.Is(err, membership.ErrNotCoordinator):
+		return api.Errorf(api.Refused, "this node is not the coordinator: %s is", who)
+	case errors.Is(err, membership.ErrNoElectorate):
+		return api.Errorf(api.Refused, "this node does not know yet who may vote").WithHint("it learns it from any partner: mutirao partners shows who can be reached")
+	case errors.Is(err, membership.ErrProposing):
+		return api.Errorf(api.Refused, "%v", err)
+	case errors.Is(err, membership.ErrNotAllowed):
+		return api.Errorf(api.NotAllowed, "%v", err)
+	}
+	return err
+}
+
+// Electorate says who may vote.
+func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
+	v, err := n.office.view()
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Electorate{Number: v.head.Number, Voters: []api.Voter{}, Lease: v.head.Lease.String()}
+	if len(v.lineage) > 0 {
+		out.Majority, out.Override = v.head.Majority(), v.lineage[0].Number > 1
+	}
+	for _, x := range v.head.Voters {
+		voter := api.Voter{Name: n.people.name(x.Partner), ID: x.Partner, State: "unknown"}
+		if p, ok := n.people.get(x.Partner); ok {
+			voter.State, voter.Current = string(p.State), p.Record.Incarnation == x.Incarnation
+		}
+		out.Voters = append(out.Voters, voter)
+	}
+	return out, nil
+}
+
+// overrideWarning says what an override risks.
+const overrideWarning = "Override: the voters before were not asked. If a majority of them lives and is only out of sight, " +
+	"it may keep or elect a coordinator of its own until it hears of this list; then the two sides had a coordinator each."
+
+// maxLineageBytes keeps the proof of an electorate within a frame.
+const maxLineageBytes = wire.MaxFrame / 2
+
+// SetElectorate changes who may vote.
+func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
+	voters, err := n.voters(r.Set)
+	if err != nil {
+		return nil, err
+	}
+	v, err := n.office.view()
+	if err != nil {
+		return nil, err
+	}
+	lease := cmp.Or(r.Lease, v.head.Lease, n.connectionTime())
+	if lease < membership.MinLease || lease > membership.MaxLease {
+		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, membership.MinLease, membership.MaxLease)
+	}
+	if r.Override {
+		err = n.override(v, voters, lease)
+	} else {
+		err = n.handOver(ctx, v, voters, lease)
+	}
+	if err != nil {
+		return nil, n.explainOffice(err)
+	}
+	out, err := n.Electorate(ctx)
+	if err == nil && r.Override {
+		out.Warning = overrideWarning
+	}
+	return out, err
+}
+
+// voters finds the partners that are to vote, in their present incarnations.
+func (n *Node) voters(names []string) ([]membership.Voter, error) {
+	if len(names) == 0 || len(names) > membership.MaxVoters {
+		return nil, api.Errorf(api.Invalid, "%d voters: want 1 to %d partners", len(names), membership.MaxVoters)
+	}
+	var out []membership.Voter
+	for _, name := range names {
+		id, err := n.people.resolve(name)
+		if err != nil {
+			return nil, err
+		}
+		p, _ := n.people.get(id)
+		switch {
+		case p.State == membership.Evicted:
+			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", p.Record.Name())
+		case slices.ContainsFunc(out, func(v membership.Voter) bool { return v.Partner == id }):
+			return nil, api.Errorf(api.Invalid, "%s is named twice", p.Record.Name())
+		}
+		out = append(out, membership.Voter{Partner: id, Incarnation: p.Record.Incarnation})
+	}
+	return out, nil
+}
+
+// override sets the electorate on the founder's word alone.
+func (n *Node) override(v officeView, voters []membership.Voter, lease time.Duration) error {
+	if n.member.ID() != n.member.Mesh.Founder {
+		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", n.member.Mesh.Name).WithHint("run it on %s", n.people.name(n.member.Mesh.Founder))
+	}
+	lineage, err := membership.FoundElectorate(n.member.Mesh, n.member.Key, voters, lease, v.lineage, v.term)
+	if err != nil {
+		return api.Errorf(api.Invalid, "%v", err)
+	}
+	n.count("election.overrides", 1)
+	err = n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+		return e.Adopt(lineage, now)
+	})
+	n.nudge()
+	return err
+}
+
+// handOver asks the present voters to be succeeded by others.
+func (n *Node) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
+	n.people.mu.Lock()
+	err := n.people.mayAdminister("change who may vote")
+	n.people.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if len(membership.EncodeLineage(v.lineage)) > maxLineageBytes {
+		return api.Errorf(api.Refused, "the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).
+			WithHint("the founder signs the next: mutirao coordinator electorate --set … --override")
+	}
+	events, done := n.office.listen()
+	defer done()
+	err = n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+		return e.Propose(voters, lease, now)
+	})
+	if err != nil {
+		return err
+	}
+	n.nudge()
+	changed := func(now officeView) bool { return now.head.Number > v.head.Number }
+	return n.await(ctx, events, changed, membership.ProposalFailed)
+}

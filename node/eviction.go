@@ -1,0 +1,250 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Evict removes a member for good: the eviction is made durable, sent to
+// everybody who is connected, and cuts the connections to whom it concerns.
+func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
+	id, err := n.people.resolve(r.Partner)
+	if err != nil {
+		return nil, err
+	}
+	e, events, err := n.people.evict(id, r.Reason)
+	if err != nil {
+		return nil, err
+	}
+	n.shareEvictions([][]byte{membership.EncodeEviction(e)}, "")
+	n.enforce(events)
+	out := &api.Evicted{Name: n.people.name(id), ID: id, Voided: []string{}}
+	for _, ev := range events {
+		if ev.Kind == membership.EventEvicted && ev.Partner != id {
+			out.Voided = append(out.Voided, n.people.name(ev.Partner))
+		}
+	}
+	return out, nil
+}
+
+// mayAdminister tells an *api.Error unless this node is the founder or a
+// delegate in good standing. The caller holds p.mu.
+func (p *people) mayAdminister(what string) error {
+	leaf := p.member.Chain.Leaf()
+	if p.member.ID() == p.member.Mesh.Founder || leaf.Delegate && p.evicted.Check(p.member.Chain) == nil {
+		return nil
+	}
+	return api.Errorf(api.NotAllowed, "%s may not %s: only the founder and delegates of mesh %s may", leaf.Name, what, p.member.Mesh.Name).
+		WithHint("ask the founder or a delegate")
+}
+
+// evict signs, stores and lists an eviction.
+func (p *people) evict(id workflow.PartnerID, reason string) (membership.Eviction, []membership.Event, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.mayAdminister("evict"); err != nil {
+		return membership.Eviction{}, nil, err
+	}
+	if id == p.member.ID() {
+		return membership.Eviction{}, nil, api.Errorf(api.Refused, "a node does not evict itself").WithHint("stop it, and have another member evict it")
+	}
+	var listed []membership.Chain
+	for _, x := range p.list.Partners() {
+		listed = append(listed, x.Record.Chain)
+	}
+	e, err := p.issuer().Evict(membership.Eviction{Partner: id, Reason: reason, At: membership.WallOf(p.clock.Now().Wall)}, p.evicted, listed)
+	switch {
+	case errors.Is(err, membership.ErrNotAllowed):
+		return e, nil, api.Errorf(api.NotAllowed, "%v", err)
+	case err != nil:
+		return e, nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	if err := p.store.CommitWait([]kv.Write{evictionWrite(e)}); err != nil {
+		return e, nil, err
+	}
+	_, err = p.evicted.Add(e)
+	return e, p.list.Review(), err
+}
+
+func evictionWrite(e membership.Eviction) kv.Write {
+	return kv.Write{Key: evictionKey(e.ID()), Value: membership.EncodeEviction(e)}
+}
+
+// loadEvictions reads what is stored.
+func (p *people) loadEvictions() error {
+	err := p.store.Scan([]byte{prefixEviction}, func(_, value []byte) error {
+		e, err := membership.DecodeEviction(value)
+		if err == nil {
+			_, err = p.evicted.Add(e)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the stored evictions cannot be read: %w", err)
+	}
+	return nil
+}
+
+// learn takes in an eviction from a peer. It counts at once, even if it cannot
+// be stored: then it is fetched again after a restart.
+func (p *people) learn(e membership.Eviction) (fresh bool, events []membership.Event, err error) {
+	p.mu.Lock()
+	fresh, err = p.evicted.Add(e)
+	if fresh {
+		events = p.list.Review()
+	}
+	p.mu.Unlock()
+	if fresh {
+		err = p.store.CommitWait([]kv.Write{evictionWrite(e)})
+	}
+	return fresh, events, err
+}
+
+// unwelcome are the connected peers whose certificates are no longer good.
+func (p *people) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[workflow.PartnerID]error{}
+	for _, id := range peers {
+		chain, ok := p.shown[id]
+		if x, listed := p.list.Get(id); listed && (!ok || x.Record.Chain.Leaf().Supersedes(chain.Leaf())) {
+			chain, ok = x.Record.Chain, true
+		}
+		if !ok {
+			continue
+		}
+		if err := chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted); err != nil {
+			out[id] = err
+		}
+	}
+	return out
+}
+
+// enforce acts on evictions that were added: the list's events, and the live
+// connections of those who are not listed.
+func (n *Node) enforce(events []membership.Event) {
+	n.people.tell(events)
+	n.cutUnwelcome()
+	n.checkStanding()
+}
+
+// cutUnwelcome ends the connections of those who would not be admitted now.
+func (n *Node) cutUnwelcome() {
+	up := n.upPeers()
+	bad := n.people.unwelcome(up)
+	for _, p := range up {
+		if err := bad[p]; err != nil {
+			n.refuse("connection-of-former-member", p)
+			n.log.Info("connection cut", "partner", p, "reason", err)
+			n.carrier.ClosePeer(p)
+		}
+	}
+}
+
+// maxEvictionBytes is how many bytes of evictions go into one frame.
+const maxEvictionBytes = wire.MaxFrame / 4
+
+// shareEvictions sends encoded evictions to all connected partners but one.
+func (n *Node) shareEvictions(list [][]byte, but workflow.PartnerID) {
+	for _, p := range n.upPeers() {
+		if p != but {
+			n.sendEvictions(p, list)
+		}
+	}
+}
+
+func (n *Node) sendEvictions(p workflow.PartnerID, list [][]byte) {
+	for len(list) > 0 {
+		k, size := 0, 0
+		for k < len(list) && (k == 0 || size+len(list[k]) <= maxEvictionBytes) {
+			size += len(list[k])
+			k++
+		}
+		n.transmit(p, &wire.Message{Evictions: &wire.Evictions{List: list[:k]}})
+		list = list[k:]
+	}
+}
+
+// evictionDigest is what partners compare on contact and at intervals.
+func (n *Node) evictionDigest() *wire.Evictions {
+	d := n.people.evictionDigest()
+	return &wire.Evictions{Digest: d[:]}
+}
+
+func (p *people) evictionDigest() [sha256.Size]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.evicted.Digest()
+}
+
+func (p *people) evictionIDs() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ids := [][]byte{}
+	for _, id := range p.evicted.IDs() {
+		ids = append(ids, id[:])
+	}
+	return ids
+}
+
+// evictionsLackedBy are the encoded evictions that a peer with these IDs lacks.
+func (p *people) evictionsLackedBy(ids [][]byte) [][]byte {
+	theirs := make([]membership.EvictionID, 0, len(ids))
+	for _, b := range ids {
+		if len(b) == len(membership.EvictionID{}) {
+			theirs = append(theirs, membership.EvictionID(b))
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out [][]byte
+	for _, e := range p.evicted.LackedBy(theirs) {
+		out = append(out, membership.EncodeEviction(e))
+	}
+	return out
+}
+
+// takeEvictions takes in what a peer says about evictions, passes news on, and
+// answers with what one of the two lacks.
+func (n *Node) takeEvictions(from workflow.PartnerID, m *wire.Evictions) {
+	if m == nil {
+		return
+	}
+	var news [][]byte
+	var events []membership.Event
+	for _, b := range m.List {
+		e, err := membership.DecodeEviction(b)
+		var fresh bool
+		if err == nil {
+			var more []membership.Event
+			fresh, more, err = n.people.learn(e)
+			events = append(events, more...)
+		}
+		if fresh {
+			news = append(news, b)
+		}
+		if err != nil {
+			n.refuse("eviction", from)
+			n.log.Warn("eviction refused", "from", from, "error", err)
+		}
+	}
+	if len(news) > 0 {
+		n.shareEvictions(news, from)
+		n.enforce(events)
+	}
+	if m.Asks {
+		n.sendEvictions(from, n.people.evictionsLackedBy(m.IDs))
+	}
+	if ours := n.people.evictionDigest(); len(m.Digest) > 0 && !bytes.Equal(m.Digest, ours[:]) {
+		n.transmit(from, &wire.Message{Evictions: &wire.Evictions{Asks: true, IDs: n.people.evictionIDs()}})
+	}
+}

@@ -134,6 +134,7 @@ func (o *Office) compare(p *Office) int {
 }
 
 // consumers gives for each attempt the attempts that built upon its success.
+// Only attempts of later slots can have: they have been judged before it.
 func (s *State) consumers() map[*Attempt][]*Attempt {
 	users := map[*Attempt][]*Attempt{}
 	for _, sl := range s.slots {
@@ -142,7 +143,7 @@ func (s *State) consumers() map[*Attempt][]*Attempt {
 				continue
 			}
 			for _, c := range a.start.fact.Body.Start.Consumed {
-				if from := s.bySucc[c.Fact]; from != nil {
+				if from := s.bySucc[c.Fact]; from != nil && from.Slot.place < sl.place {
 					users[from] = append(users[from], a)
 				}
 			}

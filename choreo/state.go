@@ -58,6 +58,7 @@ type Slot struct {
 	// State is where the slot's task stands.
 	State workflow.State
 
+	place      int     // in rule order
 	dependents []*Slot // whose rules mention it
 	hasData    bool    // its rule has data terms
 	readers    []*Slot // whose rules have data terms about what it may write
@@ -159,7 +160,7 @@ func (s *State) layOut() {
 		if t.ContingencyOnly {
 			continue
 		}
-		sl := &Slot{Task: t, State: workflow.NotReady}
+		sl := &Slot{Task: t, State: workflow.NotReady, place: len(s.slots)}
 		a := &Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a

@@ -28,7 +28,6 @@ func ParseDuration(s string) (time.Duration, error) {
 	if s == "0" {
 		return 0, nil
 	}
-	var total float64 // nanoseconds, to notice what is too long
 	var sum time.Duration
 	for rest := s; rest != "" || s == ""; {
 		number, unit, tail := splitDuration(rest)
@@ -37,13 +36,19 @@ func ParseDuration(s string) (time.Duration, error) {
 		if err != nil || !ok {
 			return 0, fmt.Errorf("%q is not a duration: write for example 90s, 15m, 1h30m or 3d", s)
 		}
-		if total += n * float64(span); total > float64(MaxDuration) {
-			return 0, fmt.Errorf("%q is too long: at most %s", s, FormatDuration(MaxDuration))
+		if n*float64(span) > float64(MaxDuration) {
+			return 0, tooLong(s)
 		}
-		sum += exactSpan(number, n, span)
+		if sum += exactSpan(number, n, span); sum > MaxDuration {
+			return 0, tooLong(s)
+		}
 		rest = tail
 	}
 	return sum, nil
+}
+
+func tooLong(s string) error {
+	return fmt.Errorf("%q is too long: at most %s", s, FormatDuration(MaxDuration))
 }
 
 // exactSpan avoids the rounding of floating point for whole numbers.

@@ -48,10 +48,17 @@ func (r *reader) features() []FeatureUse {
 	if d.Coordination == Orchestration {
 		add("", r.written(d, "coordination"), "coordination: orchestration")
 	}
+	for _, decl := range r.scope.data {
+		if decl.Type == TypeFile || decl.Type == TypeQuery {
+			add("", r.written(decl, "type"), "data: "+string(decl.Type))
+		}
+	}
 	for _, t := range d.Tasks {
 		r.taskFeatures(t, add)
 	}
-	slices.SortStableFunc(out, func(a, b FeatureUse) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(out, func(a, b FeatureUse) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Feature, b.Feature))
+	})
 	return out
 }
 

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -176,7 +177,10 @@ func (r *reader) boolean(n *node) bool {
 
 func (r *reader) integer(n *node, low, high int64) int64 {
 	i, ok := n.value.(int64)
+	f, isNumber := n.value.(float64)
 	switch {
+	case isNumber && f == math.Trunc(f):
+		r.on(n, fmt.Sprintf("from %d to %d", low, high), "%s is out of range", n.text)
 	case !ok:
 		r.on(n, "", "want a whole number, have %s", n.what())
 	case i < low || i > high:

@@ -267,7 +267,7 @@ func (s *source) refuse(out *node, message, hint string) {
 	out.value = ""
 }
 
-// number reads an integer, or a number with a fraction or exponent.
+// number reads a whole number of 64 bits, or else a number with a fraction.
 func (s *source) number(out *node, n ast.Node) {
 	out.text = n.GetToken().Value
 	if v, ok := n.(*ast.IntegerNode); ok {
@@ -281,15 +281,8 @@ func (s *source) number(out *node, n ast.Node) {
 				return
 			}
 		}
-		s.tooGreat(out)
-		return
 	}
 	s.fraction(out)
-}
-
-func (s *source) tooGreat(out *node) {
-	s.problems.at(out.line, out.col, fmt.Sprintf("the number %s is too great: whole numbers have 64 bits", out.text), "")
-	out.value = int64(0)
 }
 
 func (s *source) fraction(out *node) {
@@ -301,19 +294,13 @@ func (s *source) fraction(out *node) {
 	out.value = f
 }
 
-var (
-	digitsRE   = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	exponentRE = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
-)
+// numberRE are the numbers that the YAML library takes for text: those beyond
+// 64 bits, and those with an exponent but no decimal point. JSON writers, ours
+// among them, produce both.
+var numberRE = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$`)
 
-// resolvePlain finds the numbers that the YAML library takes for text: those
-// beyond 64 bits, and those with an exponent but no decimal point, which JSON
-// writers produce.
 func (s *source) resolvePlain(out *node) {
-	switch {
-	case exponentRE.MatchString(out.text):
+	if numberRE.MatchString(out.text) {
 		s.fraction(out)
-	case digitsRE.MatchString(out.text):
-		s.tooGreat(out)
 	}
 }

@@ -140,14 +140,11 @@ func plainNumber(v json.Number) (Value, error) {
 	return plainFloat(f)
 }
 
-// exactInt bounds the whole numbers that a float64 holds exactly.
-const exactInt = 1 << 53
-
 func plainFloat(f float64) (Value, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
 		return nil, fmt.Errorf("%v is not a number that can be counted with", f)
-	case f == math.Trunc(f) && math.Abs(f) <= exactInt:
+	case f == math.Trunc(f) && f >= -(1<<63) && f < 1<<63:
 		return int64(f), nil
 	}
 	return f, nil

@@ -17,6 +17,9 @@ func (n *Node) announce(addrs []string) error {
 		n.people.profile.fill(r, n.config)
 		r.Left = false
 	})
+	if err != nil && n.checkStanding() != nil {
+		return nil // nobody would take it; the node goes on alone, and its status says why
+	}
 	if err != nil {
 		return err
 	}

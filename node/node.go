@@ -158,11 +158,32 @@ func (n *Node) Hello() []byte { return membership.EncodeChain(n.people.chain()) 
 
 // Admit judges what a peer showed.
 func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
+	if len(hello) == 0 {
+		return errNoMember // somebody who wants to join
+	}
 	err := n.people.admit(p, hello)
 	if err != nil {
-		n.refuse("stranger", p)
+		n.refuse("stranger."+whyNot(err), p)
 	}
 	return err
+}
+
+var errNoMember = errors.New("shows no certificate: only members are admitted")
+
+// whyNot names the reason for which a certificate was refused.
+func whyNot(err error) string {
+	for _, r := range []struct {
+		err  error
+		name string
+	}{
+		{membership.ErrWrongMesh, "wrong-mesh"}, {membership.ErrForged, "forged"}, {membership.ErrRevoked, "evicted"},
+		{membership.ErrExpired, "expired"}, {membership.ErrNotYet, "not-yet-valid"}, {membership.ErrNotAllowed, "not-allowed"},
+	} {
+		if errors.Is(err, r.err) {
+			return r.name
+		}
+	}
+	return "malformed"
 }
 
 // Begin has the node talk through a carrier: it announces itself, follows its

@@ -321,6 +321,7 @@ func (p *people) invite(r api.InviteRequest, addresses []string) (*api.Invitatio
 	e := membership.Entry{
 		Secret: membership.Secret(random(len(membership.Secret{}))), Uses: r.Uses,
 		Expires: membership.WallOf(p.clock.Now().Wall.Add(r.Expires)), Lifetime: Lifetime,
+		Delegate: r.Delegate,
 	}
 	for _, role := range r.Roles {
 		e.Roles = append(e.Roles, workflow.RoleName(role))
@@ -329,6 +330,9 @@ func (p *people) invite(r api.InviteRequest, addresses []string) (*api.Invitatio
 	defer p.mu.Unlock()
 	if err := p.mayAdminister("invite"); err != nil {
 		return nil, err
+	}
+	if r.Delegate && p.member.ID() != p.member.Mesh.Founder {
+		return nil, api.Errorf(api.NotAllowed, "%s may not make delegates: only the founder may", p.member.Chain.Leaf().Name)
 	}
 	inv, err := p.invites.Invitation(e, addresses)
 	if err != nil {

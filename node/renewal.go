@@ -197,16 +197,18 @@ func (p *people) adoptChain(chain membership.Chain) error {
 	return p.openInvites()
 }
 
-// checkStanding notes as trouble whatever keeps others from admitting this node.
-func (n *Node) checkStanding() {
+// checkStanding notes as trouble what keeps others from admitting this node,
+// and returns it.
+func (n *Node) checkStanding() error {
 	err := n.people.standing()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err == nil {
 		delete(n.trouble, "membership")
-		return
+		return nil
 	}
 	n.trouble["membership"] = "no member: " + err.Error()
+	return err
 }
 
 // standing says why this node would not be admitted, if so.

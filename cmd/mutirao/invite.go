@@ -17,12 +17,16 @@ func newInviteCommand() *cobra.Command {
 	var roles []string
 	var expires string
 	var uses int
+	var delegate bool
 	cmd := &cobra.Command{
-		Use:   "invite [--role R]... [--expires 24h] [--uses 1]",
+		Use:   "invite [--role R]... [--expires 24h] [--uses 1] [--delegate]",
 		Short: "Make an invitation to join the mesh",
 		Long: `Prints an invitation, and on a terminal also a QR code of it. Whoever has it can
 join with the roles it names, as often as it may be used, until it expires. This
-node must be reachable, by itself or through another member, when it is used.`,
+node must be reachable, by itself or through another member, when it is used.
+
+--delegate lets the newcomer invite and evict members, too; only the founder can
+give that right.`,
 		Example: `  mutirao invite --role crew
   mutirao invite --role crew --uses 10 --expires 3d
   mutirao invite -o json`,
@@ -35,7 +39,7 @@ node must be reachable, by itself or through another member, when it is used.`,
 			if uses < 1 {
 				return usagef("--uses %d: want 1 or more", uses)
 			}
-			inv, err := node.Invite(ctx, api.InviteRequest{Roles: roles, Expires: within, Uses: uses})
+			inv, err := node.Invite(ctx, api.InviteRequest{Roles: roles, Expires: within, Uses: uses, Delegate: delegate})
 			if err != nil {
 				return err
 			}
@@ -46,6 +50,7 @@ node must be reachable, by itself or through another member, when it is used.`,
 	f.StringSliceVar(&roles, "role", nil, "a `role` of the newcomer; may be repeated")
 	f.StringVar(&expires, "expires", "24h", "how `long` it can be used")
 	f.IntVar(&uses, "uses", 1, "how `often` it can be used")
+	f.BoolVar(&delegate, "delegate", false, "the newcomer may invite and evict, too; the founder only")
 	return cmd
 }
 

@@ -20,7 +20,8 @@ func commands() map[string][]*cobra.Command {
 	return map[string][]*cobra.Command{
 		meshGroup: {
 			newInitCommand(), newInviteCommand(), newJoinCommand(), newUpCommand(),
-			newStatusCommand(), newPartnersCommand(),
+			newStatusCommand(), newPartnersCommand(), newEvictCommand(), newCoordinatorCommand(),
+			newProfileCommand(), newResourcesCommand(), newDoctorCommand(),
 		},
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {

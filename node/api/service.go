@@ -88,6 +88,8 @@ type InviteRequest struct {
 	Roles   []string      `json:"roles"`
 	Expires time.Duration `json:"expires"` // nanoseconds in JSON; 0: 24 h
 	Uses    int           `json:"uses"`    // 0: 1
+	// Delegate lets the newcomer invite and evict, too. Only the founder may.
+	Delegate bool `json:"delegate,omitempty"`
 }
 
 // Invitation is what a newcomer joins with.

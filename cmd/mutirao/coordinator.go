@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newCoordinatorCommand() *cobra.Command {
+	return newGroup("coordinator", "The elected coordinator, and who may vote",
+		newCoordinatorStatusCommand(), newCoordinatorElectCommand(), newCoordinatorResignCommand(), newCoordinatorElectorateCommand())
+}
+
+func newCoordinatorStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Who coordinates, since when, by whose votes",
+		Long: `Who coordinates as far as this node knows. Nobody need: work goes on without a
+coordinator, by the nodes' own agreement.`,
+		Example: `  mutirao coordinator status
+  mutirao coordinator status -o json`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			c, err := node.CoordinatorStatus(ctx)
+			if err != nil {
+				return err
+			}
+			e, err := node.Electorate(ctx)
+			if err != nil {
+				return err
+			}
+			return u.result(c, func(w io.Writer) { writeCoordinator(w, c, e) })
+		}),
+	}
+}
+
+func writeCoordinator(w io.Writer, c *api.Coordinator, e *api.Electorate) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	if c.Coordinator == nil {
+		line("coordinator", "nobody")
+		line("term", "%d was the last", c.Term)
+	} else {
+		line("coordinator", "%s", *c.Coordinator)
+		line("term", "%d", c.Term)
+		line("since", "%s", clockOf(c.Since))
+		line("votes", "%s", strings.Join(c.Votes, ", "))
+	}
+	line("electorate", "%s", describeElectorate(e))
+}
+
+// describeElectorate says who may vote, and shows an override for what it is.
+func describeElectorate(e *api.Electorate) string {
+	if e.Number == 0 {
+		return "not known yet"
+	}
+	var names []string
+	for _, v := range e.Voters {
+		names = append(names, v.Name)
+	}
+	text := fmt.Sprintf("%d: %s; %d needed", e.Number, strings.Join(names, ", "), e.Majority)
+	if e.Override {
+		text += "; by the founder's override, without the consent of those before"
+	}
+	return text
+}
+
+func newCoordinatorElectCommand() *cobra.Command {
+	var candidate string
+	cmd := &cobra.Command{
+		Use:   "elect [--candidate PARTNER]",
+		Short: "Have a node stand for election: this one if none is named",
+		Long: `Has a node ask the electorate for its votes, and waits for the outcome. A majority
+of the whole electorate must be reached, not of those who are here. While there is a
+coordinator, it has to resign first.`,
+		Example: `  mutirao coordinator elect
+  mutirao coordinator elect --candidate station`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			c, err := node.Elect(ctx, api.ElectRequest{Candidate: candidate})
+			if err != nil {
+				return err
+			}
+			return u.result(c, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is the coordinator in term %d, by the votes of %s\n", *c.Coordinator, c.Term, strings.Join(c.Votes, ", "))
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&candidate, "candidate", "", "the `partner` that is to stand")
+	return cmd
+}
+
+func newCoordinatorResignCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "resign",
+		Short:   "Give this node's office up",
+		Example: `  mutirao coordinator resign`,
+		Args:    arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			if err := node.Resign(ctx); err != nil {
+				return err
+			}
+			return u.done(struct{}{}, "this node is no longer the coordinator")
+		}),
+	}
+}
+
+func newCoordinatorElectorateCommand() *cobra.Command {
+	var set []string
+	var override bool
+	var lease string
+	cmd := &cobra.Command{
+		Use:   "electorate [--set PARTNER,... [--lease 15s] [--override]]",
+		Short: "Who may vote; --set changes it",
+		Long: `The electorate is a numbered list of partners. Joining, expiring or being evicted
+never changes it, so that the two sides of a split cannot both elect. A mesh begins
+with its founder alone.
+
+--set has the present voters hand over to others: a majority of them must consent,
+and whoever consents votes no more in the old list. Only the founder and delegates
+may ask for it.
+
+--override sets the list on the founder's word alone, for when a majority of the
+voters is lost. If that majority is only out of sight, it may have a coordinator of
+its own until it hears of the override.`,
+		Example: `  mutirao coordinator electorate
+  mutirao coordinator electorate --set station,engine-7,reserve
+  mutirao coordinator electorate --set station,reserve --override`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			r := api.ElectorateRequest{Set: set, Override: override}
+			if len(set) == 0 {
+				if override || lease != "" {
+					return usagef("--override and --lease go with --set")
+				}
+				e, err := node.Electorate(ctx)
+				return u.writeElectorate(e, err)
+			}
+			var err error
+			if lease != "" {
+				if r.Lease, err = workflow.ParseDuration(lease); err != nil || r.Lease < time.Second {
+					return usagef("--lease %s: want a duration of a second or more, such as 15s", lease)
+				}
+			}
+			e, err := node.SetElectorate(ctx, r)
+			return u.writeElectorate(e, err)
+		}),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&set, "set", nil, "the `partners` that are to vote")
+	f.StringVar(&lease, "lease", "", "how `long` a vote lasts unless it is prolonged; as before when left out")
+	f.BoolVar(&override, "override", false, "without the consent of the present voters; the founder only")
+	return cmd
+}
+
+func (u *ui) writeElectorate(e *api.Electorate, err error) error {
+	if err != nil {
+		return err
+	}
+	err = u.result(e, func(w io.Writer) {
+		fmt.Fprintf(w, "electorate %s\nlease      %s\n", describeElectorate(e), e.Lease)
+		t := table{head: []string{"VOTER", "STATE", "VOTE", "ID"}, states: 2}
+		for _, v := range e.Voters {
+			vote := "yes"
+			if !v.Current {
+				vote = "none: its store was lost or restored"
+			}
+			t.add(v.Name, v.State, vote, string(v.ID))
+		}
+		t.write(u, w, "")
+	})
+	if e.Warning != "" {
+		u.note("%s", e.Warning)
+	}
+	return err
+}

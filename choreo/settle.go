@@ -196,7 +196,7 @@ func (sl *Slot) term(tr workflow.Transition) workflow.Finding {
 	case workflow.BecameFailed:
 		return truth(sl.State == workflow.Failed, open, sl.State == workflow.Blocked)
 	}
-	if sl.State == workflow.Failed && sl.Outcome.action.Kind == workflow.FailRelease {
+	if sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease { // no outcome: its state is about to change
 		return workflow.Finding{Truth: workflow.Impossible, Dropped: true}
 	}
 	return truth(sl.Pick != nil && !sl.Held, open, byFailure)

@@ -206,7 +206,7 @@ func (s *State) claim(u *Attempt) stands {
 	switch sl := u.Slot; {
 	case u.success() != nil:
 		return u.stands
-	case u.start == nil || u.off != nil || sl.Current != u:
+	case u.start == nil || u.off != nil || sl.Current != u || sl.over():
 		return superseded
 	case sl.Held:
 		return heldBack
@@ -214,6 +214,17 @@ func (s *State) claim(u *Attempt) stands {
 		return superseded
 	}
 	return standing
+}
+
+// over tells whether a verdict ended the attempt in charge for its holder, too:
+// its own, or a release. After a presumed block, or while nobody can take a
+// contingency that a presumed failure asked for, its holder may start or go on
+// (design.md, idea 5).
+func (sl *Slot) over() bool {
+	if sl.Outcome != nil {
+		return sl.Outcome.final || sl.Outcome.action.Kind != workflow.FailBlock
+	}
+	return sl.Pending != nil && sl.Pending.final
 }
 
 // awaitsReplacement tells whether the slot is held (rule 3): the choice is

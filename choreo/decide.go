@@ -116,15 +116,11 @@ func (a *Attempt) endedByHolder() bool {
 	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final })
 }
 
-// wanted tells whether the slot still waits for this attempt. After a presumed
-// block, or while nobody can take a contingency that a presumed failure asked
-// for, its holder may start or go on (design.md, idea 5). A slot is held for
-// the sake of the attempt in charge, so that one goes on too.
+// wanted tells whether the slot still waits for this attempt. A slot is held
+// for the sake of the attempt in charge, so that one goes on too.
 func (m *Machine) wanted(a *Attempt) bool {
 	sl := a.Slot
-	blocked := sl.Outcome != nil && (sl.Outcome.final || sl.Outcome.action.Kind != workflow.FailBlock)
-	replaced := sl.Pending != nil && sl.Pending.final
-	return sl.Pick == nil && sl.Current == a && !blocked && !replaced && m.state.cancel == nil
+	return sl.Pick == nil && sl.Current == a && !sl.over() && m.state.cancel == nil
 }
 
 // mayStart tells whether an attempt that is wanted and not started is ready.

@@ -1,0 +1,476 @@
+package choreo
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// TestConvergenceOfSplitHistories has partners act in random histories with
+// splits and heals, as the model of the convergence rule does: they start,
+// succeed, call off, judge whom they cannot reach (and sometimes whom they
+// can), compensate what is superseded and settled. Then all meet. From there on
+// no verdict changes, and nothing that was compensated stands in the end.
+//
+// The facts are written directly: what is tested is the meaning of facts
+// (converge.go), not who decides when to write them.
+func TestConvergenceOfSplitHistories(t *testing.T) {
+	histories := 20_000
+	if testing.Short() {
+		histories = 2_000
+	}
+	var defs []*splitDefinition
+	for seed := range uint64(150) {
+		defs = append(defs, newSplitDefinition(t, rand.New(rand.NewPCG(seed, 1))))
+	}
+	seen := map[string]int{}
+	for seed := range uint64(histories) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s := newSplit(t, defs[r.IntN(len(defs))], r)
+		for _, wrong := range s.run(seen) {
+			t.Errorf("history %d: %s\n%s", seed, wrong, s.def.src)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	for _, rare := range []string{"duplicated", "superseded", "held", "compensated", "two verdicts", "verdict lifted"} {
+		if seen[rare] == 0 {
+			t.Errorf("no history had %q: the test does not test it", rare)
+		}
+	}
+	t.Logf("%d histories, of which had: %v", histories, seen)
+}
+
+// splitDefinition is a definition with a slot for each partition.
+type splitDefinition struct {
+	src  string
+	def  *workflow.Definition
+	plan *partition.Plan
+}
+
+func newSplitDefinition(t *testing.T, r *rand.Rand) *splitDefinition {
+	var tasks, parts strings.Builder
+	for i := range 2 + r.IntN(3) {
+		var keys, after []string
+		for j := range i {
+			if r.IntN(10) < 6 {
+				after = append(after, fmt.Sprintf("s%d", j))
+			}
+		}
+		if len(after) > 0 {
+			keys = append(keys, "after: ["+strings.Join(after, ", ")+"]")
+		}
+		keys = append(keys, "reconcile: "+[]string{"keep-first", "keep-original", "keep-replacement"}[r.IntN(3)])
+		switch r.IntN(4) {
+		case 0:
+			keys = append(keys, "on-failure: release")
+		case 1:
+		default:
+			keys = append(keys, fmt.Sprintf("on-failure: {contingency: c%d}", i))
+			fmt.Fprintf(&tasks, "  c%d: {on-failure: {contingency: d%d}}\n  d%d: {}\n", i, i, i)
+		}
+		fmt.Fprintf(&tasks, "  s%d: {%s}\n", i, strings.Join(keys, ", "))
+		fmt.Fprintf(&parts, "  p%d: [s%d]\n", i, i)
+	}
+	src := "workflow: split\ntasks:\n" + tasks.String() + "partitions:\n" + parts.String()
+	def := parse(t, src)
+	return &splitDefinition{src, def, partition.New(def)}
+}
+
+// split is one history.
+type split struct {
+	t      *testing.T
+	r      *rand.Rand
+	def    *splitDefinition
+	nodes  []*Machine
+	groups [][]int
+	slow   int // percent of guardians' chances to judge somebody who is there
+}
+
+func newSplit(t *testing.T, d *splitDefinition, r *rand.Rand) *split {
+	s := &split{t: t, r: r, def: d, slow: []int{3, 20}[r.IntN(2)]}
+	n := 3 + r.IntN(3)
+	g := &Genesis{Definition: d.def.Hash(), Coordination: workflow.Choreography}
+	for i := range n {
+		g.Succession = append(g.Succession, workflow.PartnerID(fmt.Sprintf("n%d", i)))
+		s.groups = append(s.groups, nil)
+		s.groups[0] = append(s.groups[0], i)
+	}
+	s.groups = s.groups[:1]
+	for _, p := range d.plan.Partitions() {
+		g.Assign = append(g.Assign, Placement{Partition: p.Name, Partner: g.Succession[r.IntN(n)]})
+	}
+	first, err := Create(Self{Partner: "n0", Incarnation: Incarnation{1}}, d.def, d.plan, g, Moment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.nodes = []*Machine{first}
+	for _, p := range g.Succession[1:] {
+		m, err := Open(Self{Partner: p, Incarnation: Incarnation{1}}, d.def, d.plan, received(first)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.nodes = append(s.nodes, m)
+	}
+	return s
+}
+
+// run lives the history and tells what went wrong.
+func (s *split) run(seen map[string]int) (wrong []string) {
+	for range 20 + s.r.IntN(40) {
+		if s.r.IntN(100) < 12 {
+			s.regroup()
+		}
+		if s.r.IntN(100) < 40 {
+			s.sync()
+		}
+		s.act(s.r.IntN(len(s.nodes)), false)
+	}
+	s.heal()
+	before := s.verdicts()
+	starts := s.starts()
+	picked := s.picked()
+	for moved := true; moved; {
+		moved = false
+		for i := range s.nodes {
+			moved = s.act(i, true) || moved
+			s.heal()
+		}
+	}
+	s.note(seen)
+	return append(s.changed(before), append(s.startedAgain(starts, picked), s.amiss()...)...)
+}
+
+// regroup splits the nodes into one to three groups that hear each other.
+func (s *split) regroup() {
+	k := []int{1, 2, 2, 3}[s.r.IntN(4)]
+	s.groups = make([][]int, k)
+	for i, n := range s.r.Perm(len(s.nodes)) {
+		s.groups[i%k] = append(s.groups[i%k], n)
+	}
+	s.groups = slices.DeleteFunc(s.groups, func(g []int) bool { return len(g) == 0 })
+	for _, g := range s.groups {
+		slices.Sort(g)
+	}
+}
+
+func (s *split) group(n int) []int {
+	return s.groups[slices.IndexFunc(s.groups, func(g []int) bool { return slices.Contains(g, n) })]
+}
+
+// sync has news spread in each group: sometimes only one way between two.
+func (s *split) sync() {
+	for _, g := range s.groups {
+		if s.r.IntN(2) == 0 && len(g) > 1 {
+			p := s.r.Perm(len(g))
+			s.tell(g[p[0]], g[p[1]])
+			continue
+		}
+		s.share(g)
+	}
+}
+
+func (s *split) share(g []int) {
+	for _, a := range g[1:] {
+		s.tell(a, g[0])
+	}
+	for _, a := range g[1:] {
+		s.tell(g[0], a)
+	}
+}
+
+func (s *split) heal() {
+	all := make([]int, len(s.nodes))
+	for i := range all {
+		all[i] = i
+	}
+	s.groups = [][]int{all}
+	s.share(all)
+}
+
+// tell gives b what a has.
+func (s *split) tell(a, b int) {
+	var lacks []Received
+	for _, e := range s.nodes[a].log.order {
+		if !s.nodes[b].log.Has(e.id) {
+			lacks = append(lacks, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+		}
+	}
+	if len(lacks) == 0 {
+		return
+	}
+	if _, err := s.nodes[b].Receive(s.nodes[a].self, lacks); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// act has a node do one of the things that it may do now. Quiet: all is known
+// and nobody fails any more.
+func (s *split) act(n int, quiet bool) bool {
+	m := s.nodes[n]
+	var may []Body
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			if a.Partner == m.self && a.success() == nil && a.off == nil {
+				may = append(may, s.ofHolder(m, a, quiet)...)
+			}
+		}
+		if !quiet && s.group(n)[0] == n {
+			may = append(may, s.ofGuardian(m, sl, n)...)
+		}
+	}
+	may = append(may, s.cleanUp(m)...)
+	if len(may) == 0 {
+		return false
+	}
+	m.append(Moment{}, may[s.r.IntN(len(may))])
+	return true
+}
+
+// ofHolder is what the holder of an attempt may do.
+func (s *split) ofHolder(m *Machine, a *Attempt, quiet bool) []Body {
+	wanted := m.wanted(a)
+	success := Body{Success: &Success{Attempt: a.ID, Try: 1}}
+	off := Body{CalledOff: &CalledOff{Attempt: a.ID}}
+	switch {
+	case a.start == nil && wanted && !a.Slot.Held && s.rule(m, a.Slot):
+		return []Body{{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a.Slot)}}}
+	case a.start == nil:
+		return nil
+	case wanted:
+		return []Body{success}
+	case quiet:
+		return []Body{off}
+	}
+	return []Body{off, success} // it may have been done before the news came
+}
+
+// rule tells whether all that a slot waits for has succeeded or was released.
+func (s *split) rule(m *Machine, sl *Slot) bool {
+	return sl.Task.Rule.Eval(m.state.viewFor(sl)).Truth == workflow.True
+}
+
+// ofGuardian are the verdicts that a guardian may give about a slot.
+func (s *split) ofGuardian(m *Machine, sl *Slot, n int) []Body {
+	a := sl.Current
+	if a.success() != nil || sl.Outcome != nil || sl.Pending != nil || sl.Pick != nil {
+		return nil
+	}
+	g := s.group(n)
+	away := !slices.ContainsFunc(g, func(i int) bool { return s.nodes[i].self == a.Partner })
+	if !(away && s.r.IntN(2) == 0) && s.r.IntN(100) >= s.slow {
+		return nil
+	}
+	act := Action{Attempt: a.ID, Kind: cmp.Or(a.Task.OnFailure, workflow.FailBlock), Task: a.Task.Contingency}
+	if act.Task != "" {
+		act.Partner = s.nodes[g[s.r.IntN(len(g))]].self
+	}
+	return []Body{{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{act}}}}
+}
+
+// cleanUp compensates what is superseded and settled, and says what was seen.
+func (s *split) cleanUp(m *Machine) (may []Body) {
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			e := a.success()
+			if e == nil || a.stands != superseded || a.comp != nil {
+				continue
+			}
+			switch {
+			case a.Partner == m.self && s.settled(m, sl):
+				may = append(may, Body{Compensated: &Compensated{Success: e.id}})
+			case !s.saw(m, m.own, sl):
+				may = append(may, Body{Seen: &Seen{}})
+			}
+		}
+	}
+	return may
+}
+
+// saw tells whether a fact's author knew of all successes of the slot.
+func (s *split) saw(m *Machine, f *entry, sl *Slot) bool {
+	return f != nil && !slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.success() != nil && !m.log.knew(f, a.success()) })
+}
+
+// settled tells whether nothing runs in the slot or a later one and everybody
+// has said something that shows that they know all its successes.
+func (s *split) settled(m *Machine, sl *Slot) bool {
+	down := map[*Slot]bool{sl: true}
+	for _, x := range m.state.slots {
+		if down[x] {
+			for _, d := range x.dependents {
+				down[d] = true
+			}
+		}
+	}
+	for x := range down {
+		for _, a := range x.Attempts {
+			if a.start != nil && a.success() == nil && a.off == nil {
+				return false
+			}
+		}
+	}
+	for _, p := range m.state.genesis.Succession {
+		i, ok := m.log.index[Chain{Author: p, Incarnation: Incarnation{1}}]
+		if !ok || !s.saw(m, m.log.chains[i].facts[len(m.log.chains[i].facts)-1], sl) {
+			return false
+		}
+	}
+	return true
+}
+
+// verdicts are which successes stand, at the first node.
+func (s *split) verdicts() map[FactID]stands {
+	out := map[FactID]stands{}
+	for _, a := range s.attempts() {
+		if a.success() != nil {
+			out[a.success().id] = a.stands
+		}
+	}
+	return out
+}
+
+func (s *split) attempts() (out []*Attempt) {
+	for _, sl := range s.nodes[0].state.slots {
+		out = append(out, sl.Attempts...)
+	}
+	return out
+}
+
+func (s *split) starts() map[AttemptID]bool {
+	out := map[AttemptID]bool{}
+	for _, a := range s.attempts() {
+		out[a.ID] = a.start != nil
+	}
+	return out
+}
+
+func (s *split) picked() map[workflow.TaskName]bool {
+	out := map[workflow.TaskName]bool{}
+	for _, sl := range s.nodes[0].state.slots {
+		out[sl.Task.Name] = sl.Pick != nil
+	}
+	return out
+}
+
+// changed tells which verdicts on successes changed since all was known.
+func (s *split) changed(before map[FactID]stands) (wrong []string) {
+	now := s.verdicts()
+	for _, a := range s.attempts() {
+		if e := a.success(); e != nil {
+			was, known := before[e.id]
+			if known && was != heldBack && was != now[e.id] {
+				wrong = append(wrong, fmt.Sprintf("after all was known, the verdict on the success of %s at %s changed from %d to %d", a.ID, a.Partner, was, now[e.id]))
+			}
+		}
+	}
+	return wrong
+}
+
+// startedAgain tells what was started after the heal although its slot had a value.
+func (s *split) startedAgain(before map[AttemptID]bool, picked map[workflow.TaskName]bool) (wrong []string) {
+	for _, a := range s.attempts() {
+		if a.start != nil && !before[a.ID] && picked[a.Slot.Task.Name] {
+			wrong = append(wrong, fmt.Sprintf("%s was started although its slot had succeeded", a.ID))
+		}
+	}
+	return wrong
+}
+
+// amiss is what must never be when everything is known and at rest.
+func (s *split) amiss() (wrong []string) {
+	m := s.nodes[0]
+	for _, o := range s.nodes[1:] {
+		if d := firstDifference(m.Fingerprint(), o.Fingerprint()); d != "" {
+			wrong = append(wrong, fmt.Sprintf("%s and %s differ: %s", m.self, o.self, d))
+		}
+	}
+	for _, sl := range m.state.slots {
+		wrong = append(wrong, s.amissIn(m, sl)...)
+	}
+	return wrong
+}
+
+func (s *split) amissIn(m *Machine, sl *Slot) (wrong []string) {
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	stand, successes, compensated := 0, 0, 0
+	for _, a := range sl.Attempts {
+		if a.start != nil && a.success() == nil && a.off == nil {
+			say("%s runs although all is at rest", a.ID)
+		}
+		if a.success() == nil {
+			continue
+		}
+		successes++
+		if a.comp != nil {
+			compensated++
+		}
+		if a.stands == standing {
+			stand++
+			if a.comp != nil {
+				say("%s was compensated and stands", a.ID)
+			}
+			wrong = append(wrong, s.amissBelow(m, a)...)
+		}
+	}
+	switch {
+	case successes > 0 && sl.Pick == nil:
+		say("slot %s has successes and no value", sl.Task.Name)
+	case successes > 0 && stand == 0:
+		say("slot %s has successes and none stands", sl.Task.Name)
+	case stand > 1 && !sl.Duplicated:
+		say("slot %s has %d standing successes and is not marked duplicated", sl.Task.Name, stand)
+	case successes > 0 && compensated == successes:
+		say("every success of slot %s was compensated", sl.Task.Name)
+	case sl.Held:
+		say("slot %s is held although all is at rest", sl.Task.Name)
+	case successes == 0 && sl.Outcome == nil && s.rule(m, sl):
+		say("slot %s waits for nothing and nobody does it", sl.Task.Name)
+	}
+	return wrong
+}
+
+// amissBelow looks at what a standing success was built upon.
+func (s *split) amissBelow(m *Machine, a *Attempt) (wrong []string) {
+	if a.start == nil {
+		return nil
+	}
+	for _, c := range a.start.fact.Body.Start.Consumed {
+		if from := m.state.bySucc[c.Fact]; from != nil {
+			if from.stands != standing {
+				wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which does not", a.ID, from.ID))
+			}
+			if from.comp != nil {
+				wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which was compensated", a.ID, from.ID))
+			}
+		}
+	}
+	return wrong
+}
+
+// note counts what the history had in it.
+func (s *split) note(seen map[string]int) {
+	has := map[string]bool{}
+	for _, sl := range s.nodes[0].state.slots {
+		has["duplicated"] = has["duplicated"] || sl.Duplicated
+		has["verdict lifted"] = has["verdict lifted"] || (sl.Outcome != nil && sl.Pick != nil)
+		for _, a := range sl.Attempts {
+			has["superseded"] = has["superseded"] || (a.success() != nil && a.stands == superseded)
+			has["compensated"] = has["compensated"] || a.comp != nil
+			has["two verdicts"] = has["two verdicts"] || len(a.rulings) > 1
+			has["held"] = has["held"] || (sl.Task.Reconcile == workflow.KeepReplacement && a.success() != nil && a.Depth < sl.Pick.Depth)
+		}
+	}
+	for what, yes := range has {
+		if yes {
+			seen[what]++
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package choreo
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// seeds are encoded facts of every kind.
+func seeds(t testing.TB) [][]byte {
+	var out [][]byte
+	for _, f := range sampleFacts() {
+		raw, _, err := f.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, raw)
+	}
+	return out
+}
+
+// FuzzDecodeFact: whatever decodes is valid, is named by its bytes, and comes
+// out of its own encoding as it went in.
+func FuzzDecodeFact(f *testing.F) {
+	for _, raw := range seeds(f) {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		fact, id, err := DecodeFact(raw)
+		if err != nil {
+			if !errors.Is(err, ErrFactInvalid) {
+				t.Fatalf("error %v does not wrap ErrFactInvalid", err)
+			}
+			return
+		}
+		if id != nameOf(raw) || fact.Body.Kind() == "" {
+			t.Fatalf("fact %s of kind %q", id, fact.Body.Kind())
+		}
+		again, _, err := fact.Encode()
+		if err != nil {
+			t.Fatalf("a fact that decoded cannot be encoded: %v", err)
+		}
+		twice, _, err := DecodeFact(again)
+		if err != nil {
+			t.Fatalf("a fact does not survive its encoding: %v", err)
+		}
+		third, _, err := twice.Encode()
+		if err != nil || !bytes.Equal(again, third) {
+			t.Fatalf("the encoding is not stable: %x, %x (%v)", again, third, err)
+		}
+	})
+}
+
+// FuzzReceive gives a machine facts that were valid until somebody bent them:
+// errors and refusals, never a panic; and the state stays a function of the
+// facts that were taken.
+func FuzzReceive(f *testing.F) {
+	for i := range uint64(30) {
+		f.Add(i, []byte{byte(i), 0x17, byte(3 * i)})
+	}
+	w := guardedMesh(f)
+	w.stabilize(true)
+	facts := received(w.nodes["one"].m)
+	f.Fuzz(func(t *testing.T, seed uint64, bend []byte) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		w := newMesh(t, w.def)
+		m, err := Open(Self{Partner: "three", Incarnation: Incarnation{3}}, w.def, w.plan, facts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Adopt()
+		for range 12 {
+			var batch []Received
+			for range 1 + r.IntN(4) {
+				batch = append(batch, bentFact(r, m, facts, bend))
+			}
+			_, err := m.Receive("one", batch)
+			if err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) && !errors.Is(err, ErrOtherInstance) {
+				t.Fatalf("unexpected error %v", err)
+			}
+			n := w.node("three")
+			n.m = m
+			w.step(n)
+			m.Snapshot()
+		}
+		mustMatch(t, "folded as they came, and all at once", m, w.scratch(m))
+	})
+}
+
+// bentFact is one of the facts, or a new one with anything in it by one of the
+// authors, with what the machine has as its past.
+func bentFact(r *rand.Rand, m *Machine, facts []Received, bend []byte) Received {
+	good := facts[r.IntN(len(facts))]
+	if r.IntN(3) > 0 {
+		return good
+	}
+	raw := bytes.Clone(good.Raw)
+	for _, b := range bend {
+		raw[r.IntN(len(raw))] ^= b
+	}
+	if f, id, err := DecodeFact(raw); err == nil {
+		return Received{Fact: f, ID: id, Raw: raw}
+	}
+	known := m.log.order[r.IntN(len(m.log.order))]
+	f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: known.fact.Chain, Seq: known.fact.Seq + 1, Prev: known.id, Body: anyBody(r, m)}
+	if r.IntN(3) == 0 {
+		f.Chain = Chain{Author: []workflow.PartnerID{"one", "two", "three", "stranger"}[r.IntN(4)], Incarnation: Incarnation{byte(r.IntN(3))}}
+		f.Seq, f.Prev = 1, FactID{}
+	}
+	if r.IntN(2) == 0 || f.Seq == 1 {
+		f.Seen = []Head{m.log.order[r.IntN(len(m.log.order))].head()}
+	}
+	raw, _, err := f.Encode()
+	if err != nil {
+		return good
+	}
+	g, id, err := DecodeFact(raw)
+	if err != nil {
+		return good
+	}
+	return Received{Fact: g, ID: id, Raw: raw}
+}
+
+// anyBody says anything about any attempt that the machine knows, or none.
+func anyBody(r *rand.Rand, m *Machine) Body {
+	partners := []workflow.PartnerID{"one", "two", "three", "four", ""}
+	var attempts []AttemptID
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			attempts = append(attempts, a.ID)
+		}
+	}
+	a := attempts[r.IntN(len(attempts))]
+	some := m.log.order[r.IntN(len(m.log.order))].id
+	p := partners[r.IntN(len(partners))]
+	switch r.IntN(9) {
+	case 0:
+		return Body{Start: &Start{Attempt: a, Try: r.IntN(5) - 1, Consumed: []Consumption{{Slot: a.Slot, Fact: some}}}}
+	case 1:
+		values := []workflow.Value{int64(3), "text", []any{int64(1), nil}, map[string]any{"k": 1.5}, []byte{1}, nil}
+		return Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": values[r.IntN(len(values))], "y": true}}}
+	case 2:
+		return Body{TryFailed: &TryFailed{Attempt: a, Try: r.IntN(3)}}
+	case 3, 4:
+		v := &Verdict{Cause: CauseTimeout}
+		for range r.IntN(4) {
+			b := attempts[r.IntN(len(attempts))]
+			t := m.state.attempts[b].Task
+			v.Actions = append(v.Actions, Action{Attempt: b, Kind: t.OnFailure, Task: t.Contingency, Partner: partners[r.IntN(len(partners))]})
+		}
+		if r.IntN(3) == 0 {
+			v.Office = &Office{Term: uint64(r.IntN(3))}
+		}
+		return Body{Verdict: v}
+	case 5:
+		return Body{Assign: &Assign{After: a, Verdict: some, Task: m.state.attempts[a].Task.Contingency, Partner: p}}
+	case 6:
+		return Body{CalledOff: &CalledOff{Attempt: a}}
+	case 7:
+		return Body{Compensated: &Compensated{Success: some}}
+	}
+	return Body{Ready: &ReadyBody{Attempt: a, Trigger: true}}
+}

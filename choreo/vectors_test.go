@@ -1,0 +1,90 @@
+package choreo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// sampleFacts are one fact of every kind, with fixed contents.
+func sampleFacts() []*Fact {
+	id := func(b byte) (f FactID) {
+		for i := range f {
+			f[i] = b + byte(i)
+		}
+		return f
+	}
+	instance := InstanceOf(id(1))
+	a := AttemptID{Slot: "procedure-1"}
+	b := AttemptID{Fact: id(7), Slot: "procedure-1"}
+	chain := Chain{Author: "12D3KooWexample", Incarnation: Incarnation{1, 2, 3, 4, 5, 6, 7, 8}}
+	bodies := []Body{
+		{Genesis: &Genesis{
+			Definition: workflow.Hash(id(2)), Nonce: [16]byte{9, 8, 7},
+			Input:        map[workflow.DataName]workflow.Value{"address": "Cais 5", "crew": int64(4), "level": 0.5, "night": true, "tags": []any{"a", nil}, "unit": map[string]any{"b": int64(-2), "a": nil}},
+			Succession:   []workflow.PartnerID{"12D3KooWexample", "12D3KooWother"},
+			Assign:       []Placement{{Partition: "engine", Partner: "12D3KooWother"}},
+			Responsible:  "ana",
+			Coordination: workflow.Choreography,
+		}},
+		{Ready: &ReadyBody{Attempt: a, Trigger: true}},
+		{Start: &Start{Attempt: a, Try: 1, Consumed: []Consumption{{Slot: "dispatch", Fact: id(3)}}}},
+		{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"report": "out", "level": 2.0, "n": int64(1 << 40)}}},
+		{TryFailed: &TryFailed{Attempt: a, Try: 2, Reason: "no water"}},
+		{Verdict: &Verdict{Cause: CauseExpired, Reason: "gone", Actions: []Action{
+			{Attempt: a, Kind: workflow.FailContingency, Task: "procedure-2", Partner: "12D3KooWother"},
+			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Term: 3, List: 1, Hash: id(4), Proofs: [][]byte{{1}, {2, 3}}}}},
+		{Assign: &Assign{After: a, Verdict: id(5), Task: "procedure-2", Partner: "12D3KooWother"}},
+		{CalledOff: &CalledOff{Attempt: b}},
+		{Cancel: &Cancel{Reason: "false alarm"}},
+		{Seen: &Seen{}},
+		{Compensated: &Compensated{Success: id(6), Failed: "key lost"}},
+	}
+	facts := make([]*Fact, len(bodies))
+	for i, body := range bodies {
+		f := &Fact{Format: FormatFact, Instance: instance, Chain: chain, Seq: uint64(i + 1), Prev: id(byte(i)), At: 1772352000000 + int64(i), Body: body}
+		f.Seen = []Head{{Chain: Chain{Author: "12D3KooWother"}, Seq: 300, ID: id(8)}}
+		if i == 0 {
+			f.Instance, f.Prev, f.Seen = workflow.InstanceID{}, FactID{}, nil
+		}
+		facts[i] = f
+	}
+	return facts
+}
+
+// TestVectors holds the encoding and the name of a fact of every kind against
+// testdata/vectors.txt. Facts are stored and signed by their bytes: a change
+// here means a new FormatFact.
+func TestVectors(t *testing.T) {
+	facts := sampleFacts()
+	datadriven.RunTest(t, "testdata/vectors.txt", func(t *testing.T, d *datadriven.TestData) string {
+		for _, f := range facts {
+			if f.Body.Kind() != d.Cmd {
+				continue
+			}
+			raw, id, err := f.Encode()
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			if _, again, err := DecodeFact(raw); err != nil || again != id {
+				d.Fatalf(t, "it does not decode: %v", err)
+			}
+			return fmt.Sprintf("name %s\n%s", id, broken(fmt.Sprintf("%x", raw)))
+		}
+		d.Fatalf(t, "no fact of kind %s", d.Cmd)
+		return ""
+	})
+}
+
+// broken breaks a long text into lines.
+func broken(s string) string {
+	var out []string
+	for ; len(s) > 96; s = s[96:] {
+		out = append(out, s[:96])
+	}
+	return strings.Join(append(out, s), "\n")
+}

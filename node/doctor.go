@@ -14,6 +14,9 @@ import (
 
 // Doctor looks for what is wrong with this node and its links.
 func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
+	if len(n.upPeers()) == 0 {
+		n.askStanding(ctx)
+	}
 	var d diagnosis
 	partners := n.people.all()
 	n.checkStore(&d)

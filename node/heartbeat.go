@@ -56,7 +56,7 @@ func (n *Node) pulse() time.Duration {
 		n.nextSweep = now + sweepEvery
 		n.sweep()
 	}
-	return max(min(n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick()), 0)
+	return max(min(n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue()), 0)
 }
 
 // load is how busy this node is.

@@ -61,6 +61,7 @@ type Node struct {
 	greeted  map[workflow.PartnerID]time.Duration
 	trouble  map[string]string
 	counters map[string]*atomic.Uint64
+	askAt    time.Duration                        // Awake at which to ask why nobody is connected; 0: never
 	skews    map[workflow.PartnerID]time.Duration // of the partners' wall clocks, as heard on contact
 }
 
@@ -206,6 +207,8 @@ func (n *Node) begin(c Carrier) error {
 		}
 		return w, err
 	})
+	c.HandleRequest(protocolStanding, true, n.tellStanding)
+	n.alone()
 	if err := n.announce(c.Addrs()); err != nil {
 		return err
 	}
@@ -377,6 +380,7 @@ func (n *Node) OnDown(p workflow.PartnerID) {
 	delete(n.isUp, p)
 	n.mu.Unlock()
 	n.people.forget(p)
+	n.alone()
 	n.people.reach(p, false)
 }
 

@@ -197,26 +197,5 @@ func (p *people) adoptChain(chain membership.Chain) error {
 	return p.openInvites()
 }
 
-// checkStanding notes as trouble what keeps others from admitting this node,
-// and returns it.
-func (n *Node) checkStanding() error {
-	err := n.people.standing()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err == nil {
-		delete(n.trouble, "membership")
-		return nil
-	}
-	n.trouble["membership"] = "no member: " + err.Error()
-	return err
-}
-
-// standing says why this node would not be admitted, if so.
-func (p *people) standing() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.member.Chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted)
-}
-
 // hasRole tells whether this node's certificate gives it a role.
 func (p *people) hasRole(role workflow.RoleName) bool { return p.chain().Leaf().HasRole(role) }

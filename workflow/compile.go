@@ -37,7 +37,6 @@ type compiler struct {
 
 	names  map[DataName]bool
 	ages   map[time.Duration]bool
-	aged   bool // it mentions instance.age
 	ageLeg bool // the part being compiled is a side of a comparison with a constant
 }
 

@@ -151,8 +151,11 @@ func reportSyntax(err error, pr *problems) {
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) && syntax.GetToken() != nil && syntax.GetToken().Position != nil {
 		pos, hint := syntax.GetToken().Position, ""
-		if strings.Contains(syntax.GetMessage(), `'	'`) {
+		switch message := syntax.GetMessage(); {
+		case strings.Contains(message, "'\t'"):
 			hint = "indent with spaces, not with tabs"
+		case strings.Contains(message, "'}'") || strings.Contains(message, "flow map"):
+			hint = "close the { before; a text with , : { } [ ] or # stands in quotes"
 		}
 		pr.at(pos.Line, max(pos.Column, 1), "not YAML: "+strings.ReplaceAll(syntax.GetMessage(), "\t", `\t`), hint)
 		return

@@ -1,0 +1,326 @@
+package wire_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// author is a partner with a key.
+type author struct {
+	key ed25519.PrivateKey
+	id  workflow.PartnerID
+}
+
+func newAuthor(seed byte) author {
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
+	return author{key, membership.IDOf(key.Public().(ed25519.PublicKey))}
+}
+
+// attest signs a batch of facts.
+func (a author) attest(ids ...choreo.FactID) []*choreo.Attestation {
+	return choreo.Attest(ids, func(domain string, msg []byte) []byte { return membership.Sign(a.key, domain, msg) })
+}
+
+// chain writes n facts of an author, each after the one before.
+func chain(t testing.TB, a author, n int) (facts []wire.Fact, ids []choreo.FactID) {
+	t.Helper()
+	prev := choreo.FactID{}
+	for i := range n {
+		f := &choreo.Fact{
+			Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: a.id}, Seq: uint64(i + 1), Prev: prev,
+			Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: choreo.Body{Seen: &choreo.Seen{}},
+		}
+		raw, id, err := f.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts, ids, prev = append(facts, wire.Fact{Raw: raw}), append(ids, id), id
+	}
+	return facts, ids
+}
+
+// message has every part.
+func message(t testing.TB) *wire.Message {
+	facts, ids := chain(t, newAuthor(1), 3)
+	facts[2].Att = newAuthor(1).attest(ids[2], ids[0])[0]
+	stamp := wire.DefinitionStamp{Hash: workflow.Hash{3}, Edit: 2}
+	return &wire.Message{
+		Facts:       []wire.Facts{{Instance: workflow.InstanceID{1}, Definition: []byte("{}"), Facts: facts}},
+		Heads:       []wire.Heads{{Instance: workflow.InstanceID{1}, Incarnation: choreo.Incarnation{4}, Heads: []choreo.Head{{Chain: choreo.Chain{Author: "a"}, Seq: 7, ID: ids[1]}}, Mode: wire.Answer}},
+		Records:     [][]byte{{1, 2}},
+		Beats:       [][]byte{{3}},
+		Definitions: []wire.Definition{{Stamp: stamp, Canonical: []byte("{}")}},
+		Have:        []wire.DefinitionStamp{stamp},
+		Greeting:    true,
+		Digest:      []byte{5},
+		Evictions:   &wire.Evictions{Digest: []byte{6}, Asks: true, IDs: [][]byte{{7}}, List: [][]byte{{8}}},
+		Election:    [][]byte{{9}},
+		Renewal:     []byte{10},
+		Wall:        1772352000000,
+	}
+}
+
+func TestMessageSurvivesItsFrame(t *testing.T) {
+	want := message(t)
+	frame, err := wire.Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := wire.Decode(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("came out as %+v, went in as %+v", got, want)
+	}
+	for i := range reflect.TypeFor[wire.Message]().NumField() {
+		if reflect.ValueOf(*want).Field(i).IsZero() {
+			t.Errorf("the test's message has no %s", reflect.TypeFor[wire.Message]().Field(i).Name)
+		}
+	}
+}
+
+// TestVectors holds frames against testdata/vectors.txt: nodes of different
+// ages speak with each other, so a change here means a new Version.
+func TestVectors(t *testing.T) {
+	full := message(t)
+	messages := map[string]*wire.Message{
+		"empty": {}, "heads": {Heads: full.Heads}, "facts": {Facts: full.Facts}, "definitions": {Definitions: full.Definitions, Have: full.Have},
+		"partners": {Records: full.Records, Beats: full.Beats, Digest: full.Digest, Greeting: true, Wall: full.Wall},
+		"trust":    {Evictions: full.Evictions, Election: full.Election, Renewal: full.Renewal},
+	}
+	datadriven.RunTest(t, "testdata/vectors.txt", func(t *testing.T, d *datadriven.TestData) string {
+		m := messages[d.Cmd]
+		if m == nil {
+			d.Fatalf(t, "no message %s", d.Cmd)
+		}
+		frame, err := wire.Encode(m)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		hex := fmt.Sprintf("%x", frame)
+		var out []string
+		for ; len(hex) > 96; hex = hex[96:] {
+			out = append(out, hex[:96])
+		}
+		return strings.Join(append(out, hex), "\n")
+	})
+}
+
+func TestFramesThatAreRefused(t *testing.T) {
+	good, err := wire.Encode(message(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := func(m *wire.Message) []byte {
+		t.Helper()
+		frame, err := wire.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frame
+	}
+	for _, c := range []struct {
+		what  string
+		frame []byte
+		want  error
+	}{
+		{"nothing", nil, wire.ErrMalformed},
+		{"a version alone", []byte{wire.Version}, wire.ErrMalformed},
+		{"another version", append([]byte{wire.Version + 1}, good[1:]...), wire.ErrVersion},
+		{"too long", make([]byte, wire.MaxFrame+1), wire.ErrMalformed},
+		{"cut short", good[:len(good)-1], wire.ErrMalformed},
+		{"something behind it", append(bytes.Clone(good), 0), wire.ErrMalformed},
+		{"a part that nobody knows", []byte{wire.Version, 0xa1, 0x18, 0x63, 0x01}, wire.ErrMalformed},
+		{"one part twice", []byte{wire.Version, 0xa2, 0x07, 0xf5, 0x07, 0xf5}, wire.ErrMalformed},
+		{"an array without length", []byte{wire.Version, 0xa1, 0x03, 0x9f, 0xff}, wire.ErrMalformed},
+		{"a tag", []byte{wire.Version, 0xa1, 0x08, 0xc2, 0x41, 0x01}, wire.ErrMalformed},
+		{"an array that promises too much", []byte{wire.Version, 0xa1, 0x03, 0x9a, 0xff, 0xff, 0xff, 0xff}, wire.ErrMalformed},
+		{"a string that promises too much", []byte{wire.Version, 0xa1, 0x08, 0x5a, 0xff, 0xff, 0xff, 0xff}, wire.ErrMalformed},
+		{"too many instances", many(&wire.Message{Heads: make([]wire.Heads, wire.MaxInstances+1)}), wire.ErrMalformed},
+		{"facts of too many instances", many(&wire.Message{Facts: make([]wire.Facts, wire.MaxInstances+1)}), wire.ErrMalformed},
+		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}), wire.ErrMalformed},
+		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}), wire.ErrMalformed},
+		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
+		{"an unknown mode", many(&wire.Message{Heads: []wire.Heads{{Mode: wire.Answer + 1}}}), wire.ErrMalformed},
+	} {
+		if _, err := wire.Decode(c.frame); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", c.what, err, c.want)
+		}
+	}
+}
+
+func TestMessageTooLargeForAFrame(t *testing.T) {
+	if _, err := wire.Encode(&wire.Message{Digest: make([]byte, wire.MaxFrame)}); err == nil {
+		t.Error("a message larger than a frame was encoded")
+	}
+	fits := &wire.Message{Digest: make([]byte, wire.MaxFrame-64)}
+	frame, err := wire.Encode(fits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wire.Decode(frame); err != nil {
+		t.Errorf("what may be sent is refused: %v", err)
+	}
+}
+
+func TestNewerStamps(t *testing.T) {
+	s := func(edit uint64, removed bool) wire.DefinitionStamp {
+		return wire.DefinitionStamp{Edit: edit, Removed: removed}
+	}
+	for _, c := range []struct {
+		a, b wire.DefinitionStamp
+		want bool
+	}{
+		{s(2, false), s(1, true), true}, {s(1, true), s(2, false), false}, {s(1, true), s(1, false), true}, {s(1, false), s(1, true), false}, {s(1, true), s(1, true), false},
+	} {
+		if got := c.a.Newer(c.b); got != c.want {
+			t.Errorf("%+v newer than %+v: %t", c.a, c.b, got)
+		}
+	}
+}
+
+// TestDecodeFacts: one attestation vouches for all facts of a chain before it,
+// and for nobody else's.
+func TestDecodeFacts(t *testing.T) {
+	a, b := newAuthor(1), newAuthor(2)
+	mine, ids := chain(t, a, 3)
+	his, hisIDs := chain(t, b, 2)
+	with := func(f wire.Fact, att *choreo.Attestation) wire.Fact { f.Att = att; return f }
+	for _, c := range []struct {
+		what  string
+		facts []wire.Fact
+		want  error
+	}{
+		{"none", nil, nil},
+		{"a chain whose last is attested", []wire.Fact{mine[0], mine[1], with(mine[2], a.attest(ids[2])[0])}, nil},
+		{"each attested in one batch", []wire.Fact{with(mine[0], a.attest(ids...)[0]), with(mine[1], a.attest(ids...)[1]), with(mine[2], a.attest(ids...)[2])}, nil},
+		{"two chains", []wire.Fact{mine[0], his[0], with(his[1], b.attest(hisIDs[1])[0]), mine[1], with(mine[2], a.attest(ids[2])[0])}, nil},
+		{"a last without attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[1])[0]), mine[2]}, choreo.ErrForged},
+		{"one chain vouched for, the other not", []wire.Fact{his[0], mine[0], with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
+		{"attested by another", []wire.Fact{with(mine[0], b.attest(ids[0])[0])}, choreo.ErrForged},
+		{"another fact's attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[0])[0])}, choreo.ErrForged},
+		{"a fact between missing", []wire.Fact{mine[0], with(mine[2], a.attest(ids[2])[0])}, choreo.ErrForged},
+		{"effects before causes", []wire.Fact{with(mine[1], a.attest(ids[1])[0]), mine[0]}, choreo.ErrForged},
+		{"a fact whose first attestation is wrong although a later one vouches", []wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
+		{"no fact at all", []wire.Fact{{Raw: []byte{0xff}}}, choreo.ErrFactInvalid},
+		{"a fact that was changed", []wire.Fact{{Raw: flipped(mine[0].Raw), Att: a.attest(ids[0])[0]}}, choreo.ErrForged},
+	} {
+		var v choreo.Verifier
+		got, err := wire.DecodeFacts(&wire.Facts{Facts: c.facts}, &v)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", c.what, err, c.want)
+		}
+		if err == nil && len(got) != len(c.facts) {
+			t.Errorf("%s: %d facts of %d", c.what, len(got), len(c.facts))
+		}
+	}
+}
+
+// flipped changes the time of a fact: it stays well formed.
+func flipped(raw []byte) []byte {
+	f, _, err := choreo.DecodeFact(raw)
+	if err != nil {
+		panic(err)
+	}
+	f.At++
+	out, _, err := f.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// A fact of one author cannot be vouched for by another who names it as its previous.
+func TestAnotherCannotVouch(t *testing.T) {
+	a, b := newAuthor(1), newAuthor(2)
+	mine, ids := chain(t, a, 1)
+	f := &choreo.Fact{Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: b.id}, Seq: 2, Prev: ids[0], Body: choreo.Body{Seen: &choreo.Seen{}}}
+	raw, id, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v choreo.Verifier
+	_, err = wire.DecodeFacts(&wire.Facts{Facts: []wire.Fact{mine[0], {Raw: raw, Att: b.attest(id)[0]}}}, &v)
+	if !errors.Is(err, choreo.ErrForged) {
+		t.Errorf("error %v, want ErrForged", err)
+	}
+}
+
+// FuzzDecode: a frame decodes to a message within the limits that encodes
+// again, or is refused with one of the two errors.
+func FuzzDecode(f *testing.F) {
+	full := message(f)
+	for _, m := range []*wire.Message{full, {}, {Greeting: true}, {Heads: full.Heads}, {Evictions: full.Evictions}} {
+		frame, err := wire.Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(frame)
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		m, err := wire.Decode(frame)
+		if err != nil {
+			if !errors.Is(err, wire.ErrMalformed) && !errors.Is(err, wire.ErrVersion) {
+				t.Fatalf("unexpected error %v", err)
+			}
+			return
+		}
+		again, err := wire.Encode(m)
+		if err != nil {
+			t.Fatalf("a message that decoded cannot be encoded: %v", err)
+		}
+		n, err := wire.Decode(again)
+		if err != nil {
+			t.Fatalf("its encoding does not decode: %v", err)
+		}
+		if third, err := wire.Encode(n); err != nil || !bytes.Equal(again, third) {
+			t.Fatalf("the encoding is not stable (%v)", err)
+		}
+		var v choreo.Verifier
+		for i := range m.Facts {
+			if _, err := wire.DecodeFacts(&m.Facts[i], &v); err != nil && !errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
+				t.Fatalf("unexpected error of facts: %v", err)
+			}
+		}
+	})
+}
+
+// FuzzDecodeFacts bends facts and attestations that were good: what passes is
+// by the author it names.
+func FuzzDecodeFacts(f *testing.F) {
+	a := newAuthor(1)
+	facts, ids := chain(f, a, 3)
+	att := a.attest(ids...)[2]
+	f.Add(facts[2].Raw, att.Sig, att.Path[0][:], att.Index, uint8(1))
+	f.Add(facts[1].Raw, att.Sig, att.Path[1][:], uint32(0), uint8(2))
+	f.Fuzz(func(t *testing.T, raw, sig, sibling []byte, index uint32, at uint8) {
+		bent := &choreo.Attestation{Index: index, Path: bytes32(att.Path), Sig: sig}
+		copy(bent.Path[int(at)%len(bent.Path)][:], sibling)
+		var v choreo.Verifier
+		got, err := wire.DecodeFacts(&wire.Facts{Facts: []wire.Fact{facts[0], facts[1], {Raw: raw, Att: bent}}}, &v)
+		if err != nil {
+			if !errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
+				t.Fatalf("unexpected error %v", err)
+			}
+			return
+		}
+		if got[2].ID != ids[2] {
+			t.Fatalf("fact %s passed, which nobody signed", got[2].ID)
+		}
+	})
+}
+
+func bytes32(in [][32]byte) [][32]byte { return append([][32]byte(nil), in...) }

@@ -26,6 +26,15 @@ type Config struct {
 	// QUIC (/udp/PORT/quic-v1) or TCP. Port 0: any free port.
 	Listen []string `yaml:"listen,omitempty"`
 
+	// Relays are members that relay for this node where partners cannot connect
+	// to it: multiaddresses that end in /p2p/ID.
+	Relays []string `yaml:"relays,omitempty"`
+	// Relay has this node relay for members; it should be reachable from
+	// wherever they are.
+	Relay bool `yaml:"relay,omitempty"`
+	// HolePunching has nodes that met by a relay try to connect directly.
+	HolePunching bool `yaml:"hole-punching,omitempty"`
+
 	// API is where the local API and the web page are served: HOST:PORT on
 	// loopback (port 0: any free port), "unix:PATH" (relative to the node's
 	// folder), or another address together with TLS.
@@ -102,6 +111,7 @@ func Default(p Preset) Config {
 			"/ip4/0.0.0.0/udp/0/quic-v1", "/ip4/0.0.0.0/tcp/0",
 			"/ip6/::/udp/0/quic-v1", "/ip6/::/tcp/0",
 		},
+		HolePunching:   true,
 		API:            "127.0.0.1:0",
 		ConnectionTime: 15 * time.Second,
 		Store:          StoreDefault,

@@ -63,7 +63,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := configs.Default(configs.LAN)
-	want.Shards, want.Capabilities, want.Applications = got.Shards, got.Capabilities, got.Applications
+	want.Shards, want.Relays, want.Capabilities, want.Applications = got.Shards, got.Relays, got.Capabilities, got.Applications
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the example differs from the defaults:\n%s", diff)
 	}

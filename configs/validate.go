@@ -51,6 +51,7 @@ func (c Config) Validate() error {
 	within(&m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
 	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
 	c.validateListen(&m)
+	c.validateRelays(&m)
 	c.validateAPI(&m)
 	for i, k := range c.Capabilities {
 		if !workflow.ValidName(string(k)) {
@@ -75,6 +76,21 @@ func (c Config) validateListen(m *mistakes) {
 			m.add(key, fmt.Sprintf("%q", a), "not a multiaddress: want e.g. /ip4/0.0.0.0/udp/4001/quic-v1 or /ip4/0.0.0.0/tcp/4001")
 		case !hasProtocol(addr, multiaddr.P_QUIC_V1) && !hasProtocol(addr, multiaddr.P_TCP):
 			m.add(key, a, "want QUIC (/udp/PORT/quic-v1) or TCP (/tcp/PORT)")
+		}
+	}
+}
+
+// maxRelays bounds the relays of a node: each keeps a reservation.
+const maxRelays = 8
+
+func (c Config) validateRelays(m *mistakes) {
+	if len(c.Relays) > maxRelays {
+		m.add("relays", len(c.Relays), "want at most %d", maxRelays)
+	}
+	for i, a := range c.Relays {
+		addr, err := multiaddr.NewMultiaddr(a)
+		if err != nil || !hasProtocol(addr, multiaddr.P_P2P) || hasProtocol(addr, multiaddr.P_CIRCUIT) {
+			m.add(fmt.Sprintf("relays[%d]", i), fmt.Sprintf("%q", a), "want the multiaddress of a member, e.g. /ip4/192.0.2.7/udp/4001/quic-v1/p2p/12D3Koo…")
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (n *Node) announce(addrs []string) error {
 	if err != nil {
 		return err
 	}
-	n.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
+	n.tellAll(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (n *Node) pulse() time.Duration {
 		n.broadcast(&wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
 	}
 	if now >= n.nextWatch {
-		n.nextWatch = now + min(n.people.tick(), every)
+		n.nextWatch = now + min(n.people.tick(), n.catchUp(now), every)
 	}
 	if now >= n.nextSweep {
 		n.nextSweep = now + sweepEvery
@@ -86,9 +86,20 @@ func (n *Node) records() [][]byte {
 	return nil
 }
 
-// takeMembership takes in what a message says about partners, and passes news on.
+// takeMembership takes in what a message says about partners, and spreads news.
 func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
-	var news wire.Message
+	news, lacking := n.learn(from, m)
+	n.passOn(from, news)
+	if lacking {
+		n.transmit(from, &wire.Message{Digest: n.people.digest()})
+	}
+	n.answerDigest(from, m)
+}
+
+// learn takes in records and beats, and returns the records that were new.
+// lacking tells that a beat was upon a record that is not known here.
+func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Message, lacking bool) {
+	news = &wire.Message{}
 	for _, b := range m.Records {
 		r, err := membership.DecodeRecord(b)
 		if err == nil {
@@ -102,14 +113,10 @@ func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 			n.log.Warn("partner record refused", "from", from, "error", err)
 		}
 	}
-	lacking := false
 	for _, b := range m.Beats {
 		beat, err := membership.DecodeBeat(b)
 		if err == nil {
-			var fresh bool
-			if fresh, err = n.people.hear(beat); fresh {
-				news.Beats = append(news.Beats, b)
-			}
+			_, err = n.people.hear(beat)
 		}
 		switch {
 		case errors.Is(err, membership.ErrLacking):
@@ -118,24 +125,7 @@ func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 			n.refuse("beat", from)
 		}
 	}
-	n.passOn(from, &news)
-	if lacking {
-		n.transmit(from, &wire.Message{Digest: n.people.digest()})
-	}
-	n.answerDigest(from, m)
-}
-
-// passOn tells the other connected partners what was news here: partners that
-// do not see each other directly stay validated through those who see both.
-func (n *Node) passOn(from workflow.PartnerID, news *wire.Message) {
-	if len(news.Records)+len(news.Beats) == 0 {
-		return
-	}
-	for _, p := range n.upPeers() {
-		if p != from {
-			n.transmit(p, news)
-		}
-	}
+	return news, lacking
 }
 
 // answerDigest sends what the sender of a digest lacks.
@@ -219,6 +209,7 @@ func (n *Node) follow(p membership.Partner) {
 	if n.carrier == nil || id == n.member.ID() || id == "" {
 		return
 	}
+	n.gossip.Follow(id, p.State != membership.Evicted && p.State != membership.Left)
 	var err error
 	switch p.State {
 	case membership.Evicted:

@@ -35,6 +35,7 @@ type Node struct {
 	log     *slog.Logger
 
 	carrier     Carrier
+	gossip      Gossip
 	people      *people
 	definitions *definitions
 	index       *index
@@ -49,6 +50,7 @@ type Node struct {
 	office      *office
 	nudged      chan struct{} // capacity 1: something is due earlier
 	space       func() (free, total uint64, err error)
+	nextPull    time.Duration
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
@@ -94,6 +96,7 @@ func New(p Parts) (*Node, error) {
 		return nil, err
 	}
 	n.people.changed = n.partnerChanged
+	n.gossip = direct{n}
 	if n.office, err = newOffice(n); err != nil {
 		return nil, err
 	}
@@ -188,8 +191,12 @@ func whyNot(err error) string {
 }
 
 // Begin has the node talk through a carrier: it announces itself, follows its
-// partners and goes on with its instances. Run must follow.
-func (n *Node) Begin(c Carrier) error {
+// partners and goes on with its instances. Without gossip it tells its partners
+// itself what is new. Run must follow.
+func (n *Node) Begin(c Carrier, g Gossip) error {
+	if g != nil {
+		n.gossip = g
+	}
 	for _, s := range n.shards {
 		n.running.Go(func() { s.run(n.stopped) })
 	}
@@ -369,6 +376,7 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 		Records: n.records(), Have: n.definitions.stamps(), Digest: n.people.digest(), Greeting: true,
 		Evictions: n.evictionDigest(), Election: n.office.greeting(), Wall: n.clock.Now().Wall.UnixMilli(),
 	})
+	n.met(p)
 	for _, s := range n.shards {
 		n.post(s, event{apply: func(s *shard) error { s.greet(p); return nil }})
 	}

@@ -68,7 +68,7 @@ func (t Timing) pubsub() []pubsub.Option {
 	p := pubsub.DefaultGossipSubParams()
 	p.HeartbeatInterval = t.Heartbeat
 	// Few partners: a thin overlay and a short memory. What is missed is pulled.
-	p.D, p.Dlo, p.Dhi, p.Dout, p.Dscore, p.Dlazy = 3, 2, 5, 1, 1, 2
+	p.D, p.Dlo, p.Dhi, p.Dout, p.Dscore, p.Dlazy = 4, 3, 6, 1, 1, 2
 	p.HistoryLength, p.HistoryGossip = 3, 2
 	return []pubsub.Option{
 		pubsub.WithGossipSubParams(p),

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
@@ -81,6 +82,7 @@ type Host struct {
 	runner *runner.Runner
 	node   *node.Node
 	mesh   *mesh.Mesh
+	gossip *gossip.Gossip
 	api    *api.Server
 	ready  chan struct{}
 }
@@ -117,21 +119,51 @@ func Open(dir string, cfg configs.Config, version string, log *slog.Logger) (*Ho
 }
 
 func (h *Host) openMesh(member node.Member) error {
-	preset := mesh.Default
-	if h.cfg.Preset == configs.Mobile || h.cfg.Store == configs.StoreSmall {
-		preset = mesh.Small
-	}
+	c := h.meshConfig()
+	c.Key, c.Boot, c.Hello, c.Admit = member.Key, h.node.Boot(), h.node.Hello, h.node.Admit
+	c.Handler, c.OnAddrs, c.Prepare, c.Logger = h.node, h.node.OnAddrs, h.openGossip, h.log
 	var err error
-	h.mesh, err = mesh.New(mesh.Config{
-		Key: member.Key, Listen: h.cfg.Listen, Boot: h.node.Boot(), Hello: h.node.Hello, Admit: h.node.Admit,
-		Handler: h.node, OnAddrs: h.node.OnAddrs, Logger: h.log, Preset: preset,
-	})
+	if c.Prefer, err = loadPorts(h.dir); err != nil {
+		return err
+	}
+	if h.mesh, err = mesh.New(c); err != nil {
+		return err
+	}
+	return savePorts(h.dir, c.Prefer, h.mesh.Listening())
+}
+
+// meshConfig is what the node's configuration means for its connections.
+func (h *Host) meshConfig() mesh.Config {
+	c := mesh.Config{
+		Listen: h.cfg.Listen, Preset: mesh.Default,
+		Relay: mesh.Relay{Via: h.cfg.Relays, Serve: h.cfg.Relay, Punch: h.cfg.HolePunching},
+	}
+	// Heartbeats and gossip show who is there at less cost than pings do.
+	c.Limits.PingEvery = 15 * time.Second
+	if h.cfg.Preset == configs.Mobile || h.cfg.Store == configs.StoreSmall {
+		c.Preset = mesh.Small
+	}
+	if h.cfg.Preset == configs.Mobile {
+		c.Limits.PingEvery = 2 * time.Minute
+	}
+	return c
+}
+
+func (h *Host) openGossip(m *mesh.Mesh) (err error) {
+	timing := gossip.LAN()
+	switch h.cfg.Preset {
+	case configs.Mobile:
+		timing = gossip.Mobile()
+	case configs.Local:
+		timing = gossip.Local()
+	}
+	h.gossip, err = gossip.New(gossip.Config{Mesh: m, Host: m.Members(), Handler: h.node, Timing: timing, Logger: h.log})
 	return err
 }
 
 // Run runs the node until ctx ends, leaves in good order and closes everything.
 func (h *Host) Run(ctx context.Context) error {
-	err := h.node.Begin(carrier{h.mesh})
+	err := h.node.Begin(carrier{h.mesh}, h.gossip)
 	if err == nil {
 		h.api, err = api.Serve(h.dir, h.cfg.API, h.node, api.Options{Logger: h.log})
 	}
@@ -165,6 +197,10 @@ func (h *Host) Close() error {
 		defer cancel()
 		errs = append(errs, h.api.Close(ctx))
 		h.api = nil
+	}
+	if h.gossip != nil {
+		errs = append(errs, h.gossip.Close())
+		h.gossip = nil
 	}
 	if h.mesh != nil {
 		errs = append(errs, h.mesh.Close())

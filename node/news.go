@@ -1,0 +1,121 @@
+package node
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// How the partner list stays the same everywhere: a changed record goes to all
+// by gossip; beats go straight to those who are connected, and no further,
+// since each of them would be N messages more; a partner whose beats stay out
+// is asked for at others, who may hear it; on contact and now and then lists
+// are compared.
+
+// Gossip spreads news among all partners, those without a connection to this
+// node included. It may lose some. Its methods never block.
+type Gossip interface {
+	Publish(news []byte)
+	// Follow says who may take part, Met that there is a new connection.
+	Follow(p workflow.PartnerID, follow bool)
+	Met(p workflow.PartnerID)
+}
+
+// direct is what a node does without gossip: it tells who is connected, and who
+// hears news tells others (passOn).
+type direct struct{ n *Node }
+
+func (d direct) Publish(news []byte) {
+	for _, p := range d.n.upPeers() {
+		if err := d.n.carrier.Send(p, news); err != nil {
+			d.n.count("unsent", 1)
+		}
+	}
+}
+
+func (direct) Follow(workflow.PartnerID, bool) {}
+func (direct) Met(workflow.PartnerID)          {}
+
+// tellAll has news reach everybody.
+func (n *Node) tellAll(m *wire.Message) {
+	news, err := wire.Encode(m)
+	if err != nil {
+		n.log.Error("news of ours cannot be spread", "error", err)
+		return
+	}
+	n.gossip.Publish(news)
+}
+
+// passOn spreads what a partner told this node and what was new here: it may
+// come from where news does not. What everybody has heard spreads no further.
+func (n *Node) passOn(_ workflow.PartnerID, news *wire.Message) {
+	if len(news.Records) > 0 {
+		n.tellAll(news)
+	}
+}
+
+// OnNews is called by gossip with what a partner published.
+func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
+	if !n.talks() {
+		return
+	}
+	m, err := wire.Decode(news)
+	if err != nil {
+		n.refuse("news-malformed", author)
+		return
+	}
+	n.learn(author, m)
+}
+
+// OnVerdict is called by gossip when partners agree that p is silent, or not
+// any more. Without a connection nothing can be sent, whatever others say.
+func (n *Node) OnVerdict(p workflow.PartnerID, reachable bool) {
+	if n.talks() && reachable == n.up(p) {
+		n.people.reach(p, reachable)
+	}
+}
+
+// met validates this node at a partner that was just connected: it may have
+// been taken for gone.
+func (n *Node) met(p workflow.PartnerID) {
+	n.gossip.Met(p)
+	n.transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
+}
+
+// compareEvery is how often a node asks somebody for what it may have missed,
+// if nothing makes it doubt.
+const compareEvery = 2 * time.Minute
+
+// catchUp asks a connected partner, by chance, for what is not known here: when
+// somebody has been silent for half of its connectionTime, or nobody was asked
+// for a while. It returns after what time to call it again.
+func (n *Node) catchUp(now time.Duration) time.Duration {
+	silent, next := n.people.silent()
+	up := n.upPeers()
+	if len(up) > 0 && (silent || now >= n.nextPull) {
+		n.nextPull = now + max(compareEvery, n.connectionTime())
+		p := up[min(int(n.chance()*float64(len(up))), len(up)-1)]
+		n.transmit(p, &wire.Message{Digest: n.people.digest()})
+	}
+	return next
+}
+
+// silent tells whether somebody has not been validated for half of its
+// connectionTime, and after what time to look again.
+func (p *people) silent() (silent bool, next time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next = time.Minute
+	wall := p.clock.Now().Wall
+	for _, x := range p.list.Partners() {
+		if x.State.Gone() || x.Record.Partner == p.member.ID() {
+			continue
+		}
+		ct := x.Record.ConnectionTime
+		silent = silent || wall.Sub(x.Validated.Time()) > ct/2
+		next = min(next, max(ct/8, 500*time.Millisecond))
+	}
+	return silent, next
+}

@@ -63,7 +63,8 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := configs.Default(configs.LAN)
-	want.Shards, want.Relays, want.Capabilities, want.Applications = got.Shards, got.Relays, got.Capabilities, got.Applications
+	want.Shards, want.Candidate, want.Relays = got.Shards, got.Candidate, got.Relays
+	want.Capabilities, want.Applications = got.Capabilities, got.Applications
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the example differs from the defaults:\n%s", diff)
 	}

@@ -48,7 +48,7 @@ type Job struct {
 // with those that events added before.
 func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	var r Ready
-	for again := m.heeded(); again; {
+	for again := true; again && m.heeded(); {
 		again = false
 		r.Wake = 0
 		for _, sl := range m.state.slots {
@@ -76,11 +76,19 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 }
 
 // heeded tells whether facts of ours would count: we take part, as far as is
-// known here, and our chain is not forked. A node whose chain is forked must
-// take a new incarnation before it goes on.
-func (m *Machine) heeded() bool {
+// known here, and our chain is all of our own writing.
+func (m *Machine) heeded() bool { return m.Participates(m.self) && !m.rolledBack() }
+
+// rolledBack tells whether others gave us facts of our own chain that we had
+// not: then this store is older than it should be, and what we wrote next
+// would fork the chain. A new incarnation is needed.
+func (m *Machine) rolledBack() bool {
 	i, ok := m.log.index[m.chain]
-	return m.Participates(m.self) && (!ok || m.log.chains[i].forkedAt == 0)
+	if !ok {
+		return false
+	}
+	c := m.log.chains[i]
+	return c.forkedAt > 0 || c.facts[len(c.facts)-1] != m.own
 }
 
 // decideSlot does what this node has to do about one slot. It tells whether it

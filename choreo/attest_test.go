@@ -1,0 +1,122 @@
+package choreo
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// TestBatchesOfAttestations: every fact of a batch verifies, and nothing else
+// does: no other fact, no changed signature, path or place.
+func TestBatchesOfAttestations(t *testing.T) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	author := membership.IDOf(key.Public().(ed25519.PublicKey))
+	for n := 1; n <= 70; n++ {
+		ids := make([]FactID, n)
+		for i := range ids {
+			ids[i] = sha256.Sum256(fmt.Append(nil, n, i))
+		}
+		signed := 0
+		atts := Attest(ids, func(domain string, msg []byte) []byte { signed++; return membership.Sign(key, domain, msg) })
+		if signed != 1 {
+			t.Fatalf("%d signatures for a batch of %d, want one", signed, n)
+		}
+		var v Verifier
+		for i, a := range atts {
+			if err := v.Verify(author, ids[i], a); err != nil {
+				t.Fatalf("fact %d of %d: %v", i, n, err)
+			}
+			for what, b := range bent(a) {
+				if v.Verify(author, ids[i], b) == nil {
+					t.Fatalf("fact %d of %d verifies with %s", i, n, what)
+				}
+			}
+			if n > 1 && v.Verify(author, ids[(i+1)%n], a) == nil {
+				t.Fatalf("fact %d of %d verifies with the attestation of its neighbour", i, n)
+			}
+			if v.Verify(author, FactID(a.root(ids[i])), &Attestation{Sig: a.Sig}) == nil {
+				t.Fatal("the root passes for a fact")
+			}
+		}
+	}
+	if Attest(nil, nil) != nil {
+		t.Error("attestations of nothing")
+	}
+}
+
+// bent are forgeries of an attestation.
+func bent(a *Attestation) map[string]*Attestation {
+	out := map[string]*Attestation{}
+	with := func(what string, change func(*Attestation)) {
+		b := &Attestation{Index: a.Index, Path: append([][32]byte(nil), a.Path...), Sig: append([]byte(nil), a.Sig...)}
+		change(b)
+		out[what] = b
+	}
+	with("another signature", func(b *Attestation) { b.Sig[7] ^= 1 })
+	with("a longer path", func(b *Attestation) { b.Path = append(b.Path, [32]byte{}) })
+	if len(a.Path) > 0 {
+		with("a shorter path", func(b *Attestation) { b.Path = b.Path[1:] })
+		with("another sibling", func(b *Attestation) { b.Path[0][3] ^= 1 })
+		with("another sibling at the top", func(b *Attestation) { b.Path[len(b.Path)-1][31] ^= 1 })
+	}
+	return out
+}
+
+// checkBundle checks that each fact of a bundle is attested, ours to attest, or
+// named as previous by a later one of its chain.
+func checkBundle(m *Machine, b *Bundle) error {
+	vouched := map[FactID]bool{}
+	for i := len(b.Facts) - 1; i >= 0; i-- {
+		o := b.Facts[i]
+		if o.Attestation() == nil && !o.Mine && !vouched[o.ID()] {
+			return fmt.Errorf("%s to a peer: nothing vouches for %s number %d of %s", m.self, o.e.fact.Body.Kind(), o.e.fact.Seq, o.e.fact.Chain.Author)
+		}
+		if o.Mine && o.e.fact.Chain.Author != m.self {
+			return fmt.Errorf("%s is to attest a fact of %s", m.self, o.e.fact.Chain.Author)
+		}
+		vouched[o.e.fact.Prev] = true
+	}
+	return nil
+}
+
+// TestBundles: whatever the limit, bundles come causes first, with every chain
+// vouched for, and all of them together bring everything.
+func TestBundles(t *testing.T) {
+	for _, limit := range []int{1, 200, 500, 1000, 3000, MaxFact} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			w := newMesh(t, parse(t, `
+workflow: bundles
+tasks: {a: {}, b: {after: a}, c: {after: b}, d: {after: c}, e: {after: d}, f: {after: e}}
+partitions: {p1: [a, c, e], p2: [b, d], p3: [f]}
+`))
+			at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two", "p3": "three"}
+			w.limit = limit
+			w.sent = func(l letter, b *Bundle) {
+				if err := checkBundle(w.nodes[l.from].m, b); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := w.start("one", w.genesis(at, "one", "two", "three", "four")); err != nil {
+				t.Fatal(err)
+			}
+			w.stabilize(true)
+			w.meetAll()
+			w.stabilize(true)
+			if err := w.sameEverywhere(); err != nil {
+				t.Error(err)
+			}
+			if got := w.nodes["four"].m.Overall(); got != workflow.InstanceSucceeded {
+				t.Errorf("at four the instance is %s", got)
+			}
+			for _, id := range w.names() {
+				if errs := w.nodes[id].errs; len(errs) > 0 {
+					t.Errorf("%s refused facts: %v", id, errs)
+				}
+			}
+		})
+	}
+}

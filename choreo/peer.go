@@ -119,6 +119,14 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []
 	p.acked = maxed(p.acked, clock)
 }
 
+// Restate is Acknowledge for a peer that says all that it has, in a question or
+// an answer: what it was believed to have beyond that, it has not. (It may have
+// lied, or facts may have been put under its name on the way.)
+func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head) {
+	m.peer(from).acked = nil
+	m.Acknowledge(from, inc, heads)
+}
+
 // AheadOfUs tells whether heads name a fact of our own chain that is not here:
 // then this store was rolled back, and a new incarnation is needed.
 func (m *Machine) AheadOfUs(heads []Head) bool {

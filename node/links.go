@@ -314,7 +314,11 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		s.n.rolledBack()
 	}
 	h.m.Heard()
-	h.m.Acknowledge(from, w.Incarnation, w.Heads)
+	if w.Mode == wire.Acknowledge {
+		h.m.Acknowledge(from, w.Incarnation, w.Heads)
+	} else {
+		h.m.Restate(from, w.Incarnation, w.Heads)
+	}
 	if !h.m.Owes(from) {
 		delete(h.pending, from)
 	}

@@ -37,6 +37,10 @@ type shard struct {
 	nextTick, nextCompare time.Duration // Awake
 	delayed               []delayed
 	underWay              bool // something may be unacknowledged
+	lost                  int  // how many rounds in a row could not be made durable
+	// again are the instances that are loaded again when the pause after a failed
+	// commit is over.
+	again map[workflow.InstanceID]bool
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration
 }
@@ -113,7 +117,7 @@ const (
 )
 
 func newShard(n *Node, i int) *shard {
-	return &shard{n: n, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}}
+	return &shard{n: n, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{}}
 }
 
 // run owns the shard until stop closes.
@@ -275,8 +279,10 @@ func (s *shard) commit(writes []kv.Write) error {
 		err := s.n.store.CommitWait(writes[:n])
 		s.n.troubled(err)
 		if err != nil {
+			s.lost++
 			return err
 		}
+		s.lost = 0
 		writes = writes[n:]
 	}
 	return nil
@@ -321,7 +327,12 @@ func (s *shard) lose(b batch, err error) {
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)
+		if s.again[id] {
+			continue // one that waits for the store already is enough
+		}
+		s.again[id] = true
 		s.later(func(s *shard) error {
+			delete(s.again, id)
 			h, err := s.find(id)
 			if err == nil {
 				s.touch(h)
@@ -334,9 +345,10 @@ func (s *shard) lose(b batch, err error) {
 	}
 }
 
-// later applies fn after a pause.
+// later applies fn after a pause that grows while nothing can be made durable.
 func (s *shard) later(fn func(*shard) error) {
-	s.delayed = append(s.delayed, delayed{due: s.n.clock.Now().Awake + firstPause, fn: fn})
+	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)
+	s.delayed = append(s.delayed, delayed{due: s.n.clock.Now().Awake + pause, fn: fn})
 }
 
 // delayed is something to do at a moment (Awake).

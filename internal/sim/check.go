@@ -4,117 +4,46 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/fxamacker/cbor/v2"
-
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// checks are the invariants of design.md, as far as a run can see them.
-type checks struct {
-	w *world
-	// promised are facts that somebody acknowledged or reported as done.
-	promised map[choreo.FactID]string
-	done     []doneWork
-}
+// This file checks what must hold at the end of a run; watch.go checks what
+// must hold all the time.
 
-type doneWork struct {
-	node int
-	id   string
-	task workflow.TaskName
-}
-
-// factKeys are the keys of facts in a node's store (node/keys.go).
-const factKeys = "f"
-
-// onDisk lists the facts on a disk, as a crash would leave it.
-func (d *disk) onDisk() map[choreo.FactID]bool {
-	out := map[choreo.FactID]bool{}
-	for k, v := range d.data {
-		if !strings.HasPrefix(k, factKeys) {
-			continue
-		}
-		var sf []cbor.RawMessage
-		var raw []byte
-		if cbor.Unmarshal(v, &sf) == nil && len(sf) > 0 && cbor.Unmarshal(sf[0], &raw) == nil {
-			if _, id, err := choreo.DecodeFact(raw); err == nil {
-				out[id] = true
-			}
-		}
-	}
-	return out
-}
-
-// sent checks a frame at the moment when it is sent: what it acknowledges, and
-// what it tells of its sender, is durable there (Durable).
-func (c *checks) sent(m *machine, frame []byte) {
-	msg, err := wire.Decode(frame)
-	if err != nil {
-		c.w.violate("n%d sends a frame that cannot be read: %v", m.i, err)
-		return
-	}
-	if len(msg.Facts) == 0 && len(msg.Heads) == 0 {
-		return
-	}
-	var durable map[choreo.FactID]bool
-	holds := func(id choreo.FactID) bool {
-		if durable == nil {
-			durable = m.disk.onDisk()
-		}
-		return durable[id]
-	}
-	for _, h := range msg.Heads {
-		for _, x := range h.Heads {
-			if !holds(x.ID) {
-				c.w.violate("durable: n%d acknowledges number %d of %s, which is not on its disk (%d facts)", m.i, x.Seq, c.w.label(x.Chain.Author), len(durable))
-			}
-			c.promise(x.ID, m.i)
-		}
-	}
-	for _, f := range msg.Facts {
-		for _, x := range f.Facts {
-			if _, id, err := choreo.DecodeFact(x.Raw); err != nil || !holds(id) {
-				c.w.violate("durable: n%d sends a fact that is not on its disk (%v)", m.i, err)
-			}
-		}
-	}
-}
-
-func (c *checks) promise(id choreo.FactID, node int) {
-	if c.promised == nil {
-		c.promised = map[choreo.FactID]string{}
-	}
-	c.promised[id] = fmt.Sprintf("n%d", node)
-}
-
-// reported notes that a person was told that a task is finished.
-func (c *checks) reported(m *machine, id string, t workflow.TaskName) {
-	c.done = append(c.done, doneWork{m.i, id, t})
-}
-
-// atEnd checks what must hold once everything has healed.
+// atEnd checks what must hold once everything has healed and ended.
 func (c *checks) atEnd() {
-	all := map[choreo.FactID]bool{}
+	all := map[factID]bool{}
 	for _, m := range c.w.nodes {
-		for id := range m.disk.onDisk() {
-			all[id] = true
-		}
+		maps.Copy(all, m.disk.facts)
 		c.w.out.Commits += m.disk.commits
-	}
-	for id, by := range c.promised {
-		if !all[id] {
-			c.w.violate("durable: a fact that %s had acknowledged is nowhere", by)
+		for id, what := range c.promised[m.i] {
+			if !m.disk.facts[id] {
+				c.w.violate("durable: n%d had acknowledged %s, and it is not on its disk", m.i, what)
+			}
+		}
+		if m.node == nil && !m.gone {
+			c.w.violate("live: n%d is down although everything healed", m.i)
 		}
 	}
 	c.w.out.Facts = len(all)
 	for _, id := range c.w.started {
 		c.instance(id)
 	}
+	hours := c.w.now.Hours() * float64(len(c.w.nodes))
+	if limit := 5000 + int(hours*3000); c.w.out.Frames > limit {
+		c.w.violate("bounded: %d frames in %.0f node-hours, at most %d are expected", c.w.out.Frames, hours, limit)
+	}
+}
+
+// honest are the machines whose nodes run and never lied. What a liar itself
+// believes is its own affair: it has told of facts that it does not have.
+func (w *world) honest() []*machine {
+	return slices.DeleteFunc(slices.Clone(w.nodes), func(m *machine) bool { return m.node == nil || m.lied })
 }
 
 // instance checks one instance over all nodes that have it.
@@ -124,11 +53,7 @@ func (c *checks) instance(id string) {
 	var where int
 	var entries []api.LogEntry
 	var shown *api.Instance
-	for _, m := range c.w.nodes {
-		if m.node == nil {
-			c.w.violate("live: n%d is down although everything healed", m.i)
-			continue
-		}
+	for _, m := range c.w.honest() {
 		in, err := m.node.Show(ctx, id)
 		if err != nil {
 			continue // it takes no part, or never heard of it because its starter lost it before it told anybody
@@ -144,7 +69,7 @@ func (c *checks) instance(id string) {
 		} else if !bytes.Equal(first, print) {
 			c.w.violate("convergent: n%d and n%d differ on %s:\n%s", where, m.i, id[:8], difference(first, print))
 		}
-		if in.State == workflow.InstanceRunning {
+		if in.State == workflow.InstanceRunning && !c.w.nobodyLeft(in) {
 			c.w.violate("live: %s is still running at n%d:\n%s", id[:8], m.i, waiting(in))
 		}
 	}
@@ -152,23 +77,47 @@ func (c *checks) instance(id string) {
 		return
 	}
 	c.w.out.Instances[shown.State]++
+	if t := c.settled[id]; t != nil && !bytes.Equal(t, first) {
+		c.w.violate("final: %s changed after everything was known:\n%s", id[:8], difference(t, first))
+	}
 	c.single(id, entries)
 	c.keptWork(id, entries)
+	c.authorised(id, entries)
 }
 
-// single checks that without verdicts nothing started or succeeded twice.
+// nobodyLeft tells whether an instance visibly waits for somebody who can take
+// a contingency, while who could is gone for good.
+func (w *world) nobodyLeft(in *api.Instance) bool {
+	return w.nodes[craneAt].gone && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
+}
+
+// settle keeps what every instance has come to, when all is known everywhere.
+func (c *checks) settle() {
+	for _, id := range c.w.started {
+		for _, m := range c.w.honest() {
+			if print, err := m.node.Fingerprint(context.Background(), id); err == nil {
+				c.settled[id] = print
+				break
+			}
+		}
+	}
+}
+
+// single checks that without verdicts nothing started or succeeded twice. A
+// node that lost its memory cannot know what it had started.
 func (c *checks) single(id string, entries []api.LogEntry) {
-	if slices.ContainsFunc(entries, func(e api.LogEntry) bool { return e.Kind == "verdict" }) {
+	if slices.ContainsFunc(entries, func(e api.LogEntry) bool { return e.Kind == "verdict" }) ||
+		c.w.amnesia() {
 		return
 	}
 	seen := map[string]int{}
 	for _, e := range entries {
-		if e.Kind == "success" || (e.Kind == "start" && !strings.Contains(e.Text, "try")) {
+		if e.Counted && (e.Kind == "success" || (e.Kind == "start" && !strings.Contains(e.Text, "try"))) {
 			seen[e.Kind+" of "+string(e.Task)]++
 		}
 	}
-	for what, n := range seen {
-		if n > 1 {
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		if n := seen[what]; n > 1 {
 			c.w.violate("single: %d times %s in %s although nobody gave a verdict", n, what, id[:8])
 		}
 	}
@@ -177,7 +126,7 @@ func (c *checks) single(id string, entries []api.LogEntry) {
 // keptWork checks that what a person was told is done is in the history.
 func (c *checks) keptWork(id string, entries []api.LogEntry) {
 	for _, d := range c.done {
-		if d.id != id {
+		if d.id != id || c.w.nodes[d.node].gone {
 			continue
 		}
 		ok := slices.ContainsFunc(entries, func(e api.LogEntry) bool {
@@ -185,6 +134,20 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 		})
 		if !ok {
 			c.w.violate("durable: n%d was told that %s of %s is done, and nobody knows of it", d.node, d.task, id[:8])
+		}
+	}
+}
+
+// authorised checks that no fact counts that its author was not entitled to.
+func (c *checks) authorised(id string, entries []api.LogEntry) {
+	for _, e := range entries {
+		if !e.Counted || len(c.forged) == 0 {
+			continue
+		}
+		for lie, kind := range c.forged {
+			if lie.String() == e.Fact {
+				c.w.violate("authorised: in %s a forged %s counts", id[:8], kind)
+			}
 		}
 	}
 }

@@ -3,16 +3,23 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
 
 // disk is a node's store. What Commit has reported survives crashes.
 type disk struct {
 	data map[string][]byte
-	full bool
+	// facts are the facts among the data, by name: what a crash would leave.
+	facts map[choreo.FactID]bool
+	read  *reader
+	full  bool
 	// crash, if set, has the next commit crash: before or after it is durable.
 	crash *crashIn
 	// unsynced, for broken variants: commits are reported before they are
@@ -20,6 +27,8 @@ type disk struct {
 	lazy     bool
 	unsynced [][]kv.Write
 	commits  int
+	// wrote is told of every fact that became durable.
+	wrote func(choreo.FactID, *choreo.Fact)
 }
 
 type crashIn struct{ after bool }
@@ -27,7 +36,8 @@ type crashIn struct{ after bool }
 // crashed is what a crash in a commit panics with; the world recovers it.
 type crashed struct{}
 
-func newDisk() *disk { return &disk{data: map[string][]byte{}} }
+// factKeys are the keys of facts in a node's store (node/keys.go).
+const factKeys = 'f'
 
 // Commit makes writes durable, or fails, or crashes the node.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
@@ -59,8 +69,15 @@ func (d *disk) apply(writes []kv.Write) {
 	for _, w := range writes {
 		if w.Delete {
 			delete(d.data, string(w.Key))
-		} else {
-			d.data[string(w.Key)] = bytes.Clone(w.Value)
+			continue
+		}
+		d.data[string(w.Key)] = bytes.Clone(w.Value)
+		if w.Key[0] != factKeys {
+			continue
+		}
+		if id, f, err := d.read.stored(w.Value); err == nil && !d.facts[id] {
+			d.facts[id] = true
+			d.wrote(id, f)
 		}
 	}
 }
@@ -109,17 +126,69 @@ func (d *disk) view() map[string][]byte {
 	if len(d.unsynced) == 0 {
 		return d.data
 	}
-	seen := &disk{data: map[string][]byte{}}
-	for k, v := range d.data {
-		seen.data[k] = v
-	}
+	seen := maps.Clone(d.data)
 	for _, ws := range d.unsynced {
-		seen.apply(ws)
+		for _, w := range ws {
+			if w.Delete {
+				delete(seen, string(w.Key))
+			} else {
+				seen[string(w.Key)] = w.Value
+			}
+		}
 	}
-	return seen.data
+	return seen
 }
 
 // lose is what a crash does to a disk.
 func (d *disk) lose() {
 	d.unsynced, d.crash = nil, nil
+}
+
+// image is a copy of a disk.
+type image struct {
+	data  map[string][]byte
+	facts map[choreo.FactID]bool
+}
+
+// backup copies what is durable; values are never changed in place.
+func (d *disk) backup() image {
+	return image{maps.Clone(d.data), maps.Clone(d.facts)}
+}
+
+func (d *disk) restore(i image) {
+	d.data, d.facts = i.data, i.facts
+	d.lose()
+}
+
+// reader decodes facts, each once a run.
+type reader struct {
+	known map[string]decoded
+}
+
+type decoded struct {
+	id  choreo.FactID
+	f   *choreo.Fact
+	err error
+}
+
+func (r *reader) raw(raw []byte) (choreo.FactID, *choreo.Fact, error) {
+	x, ok := r.known[string(raw)]
+	if !ok {
+		x.f, x.id, x.err = choreo.DecodeFact(raw)
+		r.known[string(raw)] = x
+	}
+	return x.id, x.f, x.err
+}
+
+// stored reads a fact as a node keeps it (node.storedFact).
+func (r *reader) stored(value []byte) (choreo.FactID, *choreo.Fact, error) {
+	var sf struct {
+		_   struct{} `cbor:",toarray"`
+		Raw []byte
+		Att cbor.RawMessage
+	}
+	if err := cbor.Unmarshal(value, &sf); err != nil {
+		return choreo.FactID{}, nil, err
+	}
+	return r.raw(sf.Raw)
 }

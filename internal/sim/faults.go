@@ -2,17 +2,19 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
-	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/runner"
-	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // strike has a fault happen, and end.
 func (w *world) strike(f Fault) {
 	m := w.nodes[f.Node]
+	if m.gone {
+		return
+	}
+	w.out.Faults[f.Kind]++
 	later := func(fn func()) { w.at(min(w.now+f.For, w.plan.Length), fn) }
 	switch f.Kind {
 	case Crash:
@@ -20,6 +22,24 @@ func (w *world) strike(f Fault) {
 		later(func() { w.revive(m) })
 	case CrashIn:
 		m.disk.crash = &crashIn{after: f.Other%2 == 1}
+	case Reboot:
+		w.down(m)
+		later(func() { w.reboot(m) })
+	case LostDisk:
+		w.down(m)
+		w.restored(m, image{data: map[string][]byte{}, facts: map[factID]bool{}})
+		later(func() { w.revive(m) })
+	case OldDisk:
+		old := m.disk.backup()
+		later(func() {
+			if !m.gone {
+				w.down(m)
+				w.restored(m, old)
+				w.revive(m)
+			}
+		})
+	case Gone:
+		w.vanish(m)
 	case Full:
 		m.disk.full = true
 		later(func() { m.disk.full = false })
@@ -41,11 +61,55 @@ func (w *world) strike(f Fault) {
 	case Lossy:
 		w.lossy++
 		later(func() { w.lossy-- })
+	case Lie:
+		m.lies++
+		m.lied = true
+		later(func() { m.lies-- })
+	case Cancel:
+		w.cancel(m)
 	}
+}
+
+// vanish takes a machine away for good.
+func (w *world) vanish(m *machine) {
+	m.gone = true
+	w.down(m)
+}
+
+// reboot starts a machine that was off: its boot time begins anew.
+func (w *world) reboot(m *machine) {
+	if m.node == nil && !m.gone {
+		m.boots++
+		m.bootedAt, m.asleep = w.now, 0
+		w.revive(m)
+	}
+}
+
+// restored puts other data on a machine's disk: nothing, or an older copy. What
+// it promised before it cannot keep.
+func (w *world) restored(m *machine, i image) {
+	m.disk.restore(i)
+	m.forgot, m.succeeded = true, map[job]bool{}
+	w.checks.excuse(m)
+}
+
+// cancel cancels an instance that the node knows.
+func (w *world) cancel(m *machine) {
+	w.act(m, func(n *node.Node) {
+		list, err := n.Instances(context.Background(), false)
+		if err != nil || len(list) == 0 {
+			return
+		}
+		id := list[w.people.IntN(len(list))].ID
+		if err := n.Cancel(context.Background(), id, "simulated"); err != nil && !m.disk.full {
+			w.note("n%d could not cancel %s: %v", m.i, id[:8], err)
+		}
+	})
 }
 
 func (w *world) resume(m *machine) {
 	m.paused--
+	m.well = w.now
 	if m.paused > 0 {
 		return
 	}
@@ -77,9 +141,9 @@ func (w *world) block(f Fault, by int) {
 	w.relink()
 }
 
-// heal ends all that is wrong.
+// heal ends all that is wrong, but for who is gone for good.
 func (w *world) heal() {
-	w.healed = true
+	w.healed = w.now
 	for _, m := range w.nodes {
 		m.disk.full, m.disk.crash = false, nil
 		w.revive(m)
@@ -87,59 +151,9 @@ func (w *world) heal() {
 	w.relink()
 }
 
-// Has tells that a machine can run everything.
-func (m *machine) Has(workflow.ApplicationName) bool { return true }
-
-// Start runs a job: it takes as long as sleep says, at most fails now and then.
-func (m *machine) Start(j runner.Job, done func(runner.Result)) {
-	w, n := m.w, m.node
-	m.jobSeq++
-	num := m.jobSeq
-	m.jobs[j.Key] = num
-	took := time.Duration(w.people.IntN(2000)) * time.Millisecond
-	if j.Application == workflow.AppSleep {
-		took += j.With.For
-	}
-	res := runner.Result{}
-	if w.people.IntN(12) == 0 {
-		res = runner.Result{Failed: true, Reason: "simulated failure"}
-	}
-	w.at(w.now+took, func() {
-		if m.jobs[j.Key] != num || (n != nil && m.node != n) {
-			return
-		}
-		delete(m.jobs, j.Key)
-		w.act(m, func(*node.Node) { done(res) })
-	})
-}
-
-// Cancel forgets a job.
-func (m *machine) Cancel(key string) { delete(m.jobs, key) }
-
-// persons look at a node now and then and do what is ready there.
-func (w *world) persons(m *machine) {
-	w.at(w.now+time.Duration(20+w.people.IntN(400))*time.Second, func() {
-		w.act(m, func(n *node.Node) { w.work(m, n) })
-		w.persons(m)
-	})
-}
-
-func (w *world) work(m *machine, n *node.Node) {
-	ctx := context.Background()
-	for _, id := range w.started {
-		in, err := n.Show(ctx, id)
-		if err != nil || in.State != workflow.InstanceRunning {
-			continue
-		}
-		for _, t := range in.Tasks {
-			if t.State != workflow.Ready && t.State != workflow.Running {
-				continue
-			}
-			fails := w.people.IntN(8) == 0
-			if n.FinishTask(ctx, api.FinishRequest{ID: id, Task: t.Name, Failed: fails, Reason: "simulated"}) == nil {
-				w.checks.reported(m, id, t.Name)
-				return
-			}
-		}
+// note keeps a remark about a run, for whoever reads a failing one.
+func (w *world) note(format string, args ...any) {
+	if len(w.out.Notes) < 50 {
+		w.out.Notes = append(w.out.Notes, fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
 	}
 }

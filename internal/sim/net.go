@@ -42,6 +42,9 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 	}
 	w.out.Frames++
 	w.checks.sent(c.m, frame)
+	if c.m.lies > 0 {
+		frame = w.lie(c.m, p, frame)
+	}
 	times := 1
 	if w.lossy > 0 {
 		times = []int{0, 1, 1, 1, 1, 2}[w.r.IntN(6)]

@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"flag"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,24 +12,65 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 200, "how many seeds to run")
-	first = flag.Uint64("first", 1, "the first seed")
+	seeds   = flag.Int("seeds", 120, "how many seeds to run")
+	first   = flag.Uint64("first", 1, "the first seed")
+	within  = flag.Duration("for", 0, "run fresh seeds for as long as this, from the first; 0: as many as -seeds says")
+	variant = flag.String("variant", "", "a broken variant of the world: no-sync or wall-clock")
+	keep    = flag.Bool("keep-going", false, "report each failing seed in one line and go on")
+	fast    = flag.Bool("fail-fast", false, "report the first failing seed in one line and stop")
 )
 
-// TestSeeds runs a fixed set of seeds; -seeds and -first choose others.
+// TestSeeds runs a fixed set of seeds; -seeds and -first choose others, -for
+// explores until the time is over.
 func TestSeeds(t *testing.T) {
-	var hours time.Duration
-	start := time.Now()
-	facts := 0
-	for seed := *first; seed < *first+uint64(*seeds); seed++ {
-		p := sim.NewPlan(seed)
-		out := sim.Run(p, sim.Sound)
-		hours += out.Virtual
-		facts += out.Facts
-		if len(out.Violations) > 0 {
-			small := sim.Shrink(p, sim.Sound)
-			t.Fatalf("%s\n%s\n%s", strings.Join(out.Violations, "\n"), small, strings.Join(sim.Run(small, sim.Sound).Violations, "\n"))
+	total, start := sim.Total{}, time.Now()
+	for seed := *first; ; seed++ {
+		if *within > 0 && time.Since(start) > *within || *within == 0 && seed >= *first+uint64(*seeds) {
+			break
 		}
+		explore(t, seed, &total)
 	}
-	t.Logf("%d seeds, %.0f node-hours, %d facts, in %s", *seeds, hours.Hours(), facts, time.Since(start).Round(time.Millisecond))
+	t.Logf("%s, in %s", total, time.Since(start).Round(time.Millisecond))
+}
+
+// TestFailedSeeds runs every seed that ever failed.
+func TestFailedSeeds(t *testing.T) {
+	text, err := os.ReadFile("testdata/failed-seeds.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total sim.Total
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		seed, err := strconv.ParseUint(line, 10, 64)
+		if err != nil {
+			t.Fatalf("failed-seeds.txt: %v", err)
+		}
+		explore(t, seed, &total)
+	}
+	t.Log(total)
+}
+
+// explore runs a seed. A failing plan is shrunk and told.
+func explore(t *testing.T, seed uint64, total *sim.Total) {
+	p := sim.NewPlan(seed)
+	out := sim.Run(p, sim.Variant(*variant))
+	total.Add(out)
+	if len(out.Violations) == 0 {
+		return
+	}
+	switch {
+	case *keep:
+		t.Errorf("seed %d: %s", seed, out.Violations[0])
+		return
+	case *fast:
+		t.Fatalf("seed %d: %s", seed, out.Violations[0])
+	}
+	small := sim.Shrink(p, sim.Variant(*variant))
+	again := sim.Run(small, sim.Variant(*variant))
+	t.Fatalf("seed %d\n%s\n\nthe same in short (%d seeds before it were fine):\n%s\n%s\n%s", seed, strings.Join(out.Violations, "\n"), total.Seeds-1,
+		small, strings.Join(again.Violations, "\n"), strings.Join(again.Notes, "\n"))
 }

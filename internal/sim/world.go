@@ -8,10 +8,12 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -40,8 +42,14 @@ type world struct {
 	lossy   int
 	links   map[[2]int]*session
 	started []string // IDs of instances
-	healed  bool
+	healed  time.Duration
+	newest  time.Duration // when the newest fact was written
+	events  int           // see Vanish
 	checks  checks
+	read    *reader
+	def     *workflow.Definition
+	bounds  *partition.Plan
+	home    map[workflow.TaskName]int // at which node a task's partition is
 	out     *Outcome
 }
 
@@ -60,6 +68,15 @@ type machine struct {
 	paused int
 	late   []func() // what came while it was paused
 	steps  int
+	lies   int // how many faults have it lie now
+	lied   bool
+	gone   bool
+	forgot bool // its disk was lost or put back
+	boots  int  // how often it was rebooted
+	// bootedAt is when its present boot began, well since when it runs undisturbed.
+	bootedAt, well time.Duration
+	learned        map[workflow.InstanceID]time.Duration
+	succeeded      map[job]bool
 }
 
 // session is a connection between two nodes.
@@ -75,22 +92,34 @@ type Outcome struct {
 	Facts      int
 	Commits    int
 	Frames     int
+	Lies       int // forged facts
+	Events     int
 	Instances  map[workflow.InstanceState]int
+	Faults     map[FaultKind]int
+	Notes      []string
 }
 
 // base is when runs begin, on clocks that are right.
 var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// connectionTime of the simulated partners.
-const connectionTime = 5 * time.Minute
+// crane is a capability that only one node has.
+const (
+	crane   = "crane"
+	craneAt = 0
+)
 
 // Run carries a plan out.
 func Run(p Plan, v Variant) *Outcome {
 	w := &world{
 		plan: p, variant: v, r: rand.New(rand.NewPCG(p.Seed, 1)), people: rand.New(rand.NewPCG(p.Seed, 2)),
-		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}},
+		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{}},
+		read: &reader{known: map[string]decoded{}}, healed: -1,
 	}
-	w.checks.w = w
+	if err := w.define(); err != nil {
+		w.violate("the definition is refused: %v", err)
+		return w.out
+	}
+	w.checks = newChecks(w)
 	w.found()
 	for _, m := range w.nodes {
 		w.boot(m)
@@ -106,20 +135,58 @@ func Run(p Plan, v Variant) *Outcome {
 	}
 	w.at(p.Length, w.heal)
 	w.run(p.Length)
-	for limit := p.Length + 24*time.Hour; w.now < limit && !w.settled() && len(w.out.Violations) == 0; {
-		w.run(w.now + 5*time.Minute)
+	w.run(w.now + exchange)
+	for limit := p.Length + w.bound(); w.now < limit && !w.calm() && len(w.out.Violations) == 0; {
+		w.run(w.now + exchange)
 	}
-	w.run(w.now + 2*connectionTime)
+	w.checks.settle()
+	w.run(w.now + 2*p.ConnectionTime)
 	w.checks.atEnd()
-	w.out.Virtual = w.now * time.Duration(p.Nodes)
+	w.out.Virtual, w.out.Events = w.now*time.Duration(p.Nodes), w.events
 	return w.out
+}
+
+// define reads the plan's definition.
+func (w *world) define() error {
+	def, err := workflow.Parse("random.yaml", []byte(w.plan.Workflow))
+	if err != nil {
+		return err
+	}
+	w.def, w.bounds, w.home = def, partition.New(def), map[workflow.TaskName]int{}
+	for _, p := range w.bounds.Partitions() {
+		for _, t := range p.Tasks {
+			w.home[t] = w.plan.Pins[string(p.Name)]
+		}
+	}
+	return nil
+}
+
+// bound is the longest that instances may take once everything has healed, as
+// the definition implies: every task and contingency one after the other, each
+// with the slack and the guardian-timeouts of its judges, and the time after
+// which who is gone has expired.
+func (w *world) bound() time.Duration {
+	b := 3*w.plan.ConnectionTime + 10*time.Minute
+	for _, t := range w.def.Tasks {
+		b += t.Timeout + t.TimeToWait + 30*time.Second + time.Duration(w.plan.Nodes)*choreo.GuardianTimeout
+		b += time.Duration(t.Retries.Times) * t.Retries.Backoff
+	}
+	return b
+}
+
+// event counts an event of the run, at which a node may vanish.
+func (w *world) event() {
+	w.events++
+	if v := w.plan.Vanish; v != nil && v.Event == w.events {
+		w.at(w.now, func() { w.vanish(w.nodes[v.Node]) })
+	}
 }
 
 // found makes the mesh and its members, from the seed.
 func (w *world) found() {
 	key := func(i int) ed25519.PrivateKey {
 		var seed [ed25519.SeedSize]byte
-		copy(seed[:], fmt.Sprintf("node %d of %d", i, w.plan.Seed))
+		copy(seed[:], fmt.Sprintf("node %d", i))
 		return ed25519.NewKeyFromSeed(seed[:])
 	}
 	founder := key(0)
@@ -134,25 +201,27 @@ func (w *world) found() {
 		if err != nil {
 			panic(err) // the simulator's own mistake
 		}
-		w.nodes = append(w.nodes, &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, disk: newDisk()})
-	}
-	for _, m := range w.nodes {
-		m.disk.lazy = w.variant == NoSync
+		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}}
+		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
+		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, read: w.read, lazy: w.variant == NoSync}
+		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
+		w.nodes = append(w.nodes, m)
 	}
 }
 
 // Now reads the machine's clocks.
 func (m *machine) Now() membership.Now {
-	boot := m.w.now + time.Hour
+	boot := m.w.now - m.bootedAt + time.Hour
 	wall := base.Add(m.w.now + m.skew)
+	awake := boot - m.asleep
 	if m.w.variant == WallClock {
-		boot = wall.Sub(base) + 100*time.Hour
+		boot = wall.Sub(base) + 1000*time.Hour
 	}
-	return membership.Now{Awake: m.w.now - m.asleep + time.Hour, Boot: boot, Wall: wall}
+	return membership.Now{Awake: awake, Boot: boot, Wall: wall}
 }
 
-// BootID never changes: machines are not rebooted, processes are.
-func (m *machine) BootID() string { return "boot" }
+// BootID names the machine's present boot.
+func (m *machine) BootID() string { return fmt.Sprintf("boot %d", m.boots) }
 
 // After is not used by a node that is driven by Step.
 func (m *machine) After(time.Duration) <-chan time.Time { return nil }
@@ -160,8 +229,12 @@ func (m *machine) After(time.Duration) <-chan time.Time { return nil }
 // boot starts a machine's node from its disk.
 func (w *world) boot(m *machine) {
 	cfg := configs.Default(configs.Local)
-	cfg.ConnectionTime = connectionTime
+	cfg.ConnectionTime = w.plan.ConnectionTime
 	cfg.Shards = 1
+	if m.i == craneAt {
+		cfg.Capabilities = []workflow.Capability{crane}
+	}
+	m.well = w.now
 	m.jobs, m.born = map[string]int{}, w.now
 	w.guard(m, func() {
 		n, err := node.New(node.Parts{
@@ -220,7 +293,7 @@ func (w *world) down(m *machine) {
 }
 
 func (w *world) revive(m *machine) {
-	if m.node == nil {
+	if m.node == nil && !m.gone {
 		w.boot(m)
 	}
 }
@@ -270,33 +343,43 @@ func (w *world) start(s Start) {
 	w.act(m, func(n *node.Node) {
 		ctx := context.Background()
 		if _, err := n.AddWorkflow(ctx, "random.yaml", []byte(w.plan.Workflow)); err != nil {
-			if !m.disk.full {
-				w.violate("the definition is refused: %v", err)
-			}
+			w.note("n%d does not take the definition: %v", m.i, err)
 			return
 		}
 		pins := map[string]string{}
 		for p, i := range w.plan.Pins {
 			pins[p] = string(w.nodes[i].member.ID())
 		}
-		st, err := n.Start(ctx, api.StartRequest{Workflow: "random", Assign: pins})
-		if err == nil {
-			w.started = append(w.started, st.ID)
+		st, err := n.Start(ctx, api.StartRequest{Workflow: string(w.def.Name), Assign: pins})
+		if err != nil {
+			w.note("n%d does not start an instance: %v", m.i, err)
+			return
 		}
+		w.started = append(w.started, st.ID)
 	})
+}
+
+// exchange is within what time nodes that can reach each other know the same.
+const exchange = 5 * time.Minute
+
+// calm tells whether all has ended and nothing was written for longer than any
+// application runs and any person stays away: what was presumed to have failed
+// may yet succeed.
+func (w *world) calm() bool {
+	return w.settled() && w.now-w.newest > 10*time.Minute*w.plan.Scale
 }
 
 // settled tells whether every instance has ended wherever it is known.
 func (w *world) settled() bool {
-	for _, id := range w.started {
-		for _, m := range w.nodes {
-			if m.node == nil {
-				return false
-			}
-			in, err := m.node.Show(context.Background(), id)
-			if err == nil && in.State == workflow.InstanceRunning {
-				return false
-			}
+	for _, m := range w.nodes {
+		if m.gone || m.lied {
+			continue
+		}
+		if m.node == nil {
+			return false
+		}
+		if running, err := m.node.Instances(context.Background(), false); err != nil || len(running) > 0 {
+			return false
 		}
 	}
 	return true

@@ -1,0 +1,129 @@
+// Command mutants runs the simulator on this code, or on broken variants of it.
+//
+//	go run ./internal/sim/mutants -for 10m -first 1000     explore seeds
+//	go run ./internal/sim/mutants -break all -seeds 1000   after how many seeds is each mutant caught?
+//
+// A mutant is a textual patch, applied with go build -overlay; the sources are
+// not touched. It shows that the simulator's checks find what they are for. It
+// is a tool for developers and part of no product.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+func main() {
+	var (
+		span  = flag.Duration("for", 0, "explore seeds for as long as this")
+		first = flag.Uint64("first", 1, "the first seed")
+		seeds = flag.Int("seeds", 1000, "how many seeds at most")
+		which = flag.String("break", "", "a mutant, or all; none: the code as it is")
+	)
+	flag.Parse()
+	if err := run(*span, *first, *seeds, *which); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(span time.Duration, first uint64, seeds int, which string) error {
+	root, err := output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}"))
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutirao-mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	args := []string{"-test.run", "TestSeeds$", "-test.v", "-test.timeout", "0", "-first", fmt.Sprint(first), "-seeds", fmt.Sprint(seeds), "-for", span.String()}
+	if which == "" {
+		test, err := build(root, dir, nil)
+		if err != nil {
+			return err
+		}
+		return show(exec.Command(test, args...), filepath.Join(root, "internal/sim"))
+	}
+	fmt.Printf("| mutant | what is broken | caught by | at the seed |\n|---|---|---|---|\n")
+	missed := 0
+	for _, m := range mutants {
+		if which != "all" && which != m.name {
+			continue
+		}
+		test, err := build(root, dir, m.patches)
+		if err != nil {
+			return fmt.Errorf("mutant %s: %w", m.name, err)
+		}
+		how, seed := caught(test, root, append(args, "-variant", m.variant))
+		if seed == "" {
+			missed++
+		}
+		fmt.Printf("| %s | %s | %s | %s |\n", m.name, m.what, how, seed)
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d mutants were not caught", missed)
+	}
+	return nil
+}
+
+// build makes the test binary of the simulator with patches.
+func build(root, dir string, ps []patch) (string, error) {
+	over, err := overlay(root, dir, append(ps[:len(ps):len(ps)], remember...))
+	if err != nil {
+		return "", err
+	}
+	test := filepath.Join(dir, "sim.test")
+	cmd := exec.Command("go", "test", "-c", "-overlay", over, "-o", test, "./internal/sim")
+	cmd.Dir = root
+	_, err = output(cmd)
+	return test, err
+}
+
+// firstViolation is what TestSeeds -fail-fast prints of a run that fails.
+var firstViolation = regexp.MustCompile(`seed (\d+): [^ ]+ ([a-z]+):`)
+
+// caught runs the seeds and says which check found the mutant, at which seed.
+func caught(test, root string, args []string) (how, seed string) {
+	cmd := exec.Command(test, append(args, "-fail-fast")...)
+	cmd.Dir = filepath.Join(root, "internal/sim")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return "not caught", ""
+	}
+	for line := range strings.Lines(string(out)) {
+		if x := firstViolation.FindStringSubmatch(line); x != nil {
+			return x[2], x[1]
+		}
+	}
+	s := bufio.NewScanner(bytes.NewReader(out))
+	for s.Scan() {
+		if strings.HasPrefix(s.Text(), "panic:") {
+			return s.Text(), "?"
+		}
+	}
+	return "failed otherwise", "?"
+}
+
+func show(cmd *exec.Cmd, dir string) error {
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+func output(cmd *exec.Cmd) (string, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}

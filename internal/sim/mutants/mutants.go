@@ -1,0 +1,116 @@
+package main
+
+// mutant is a broken variant.
+type mutant struct {
+	name, what string
+	patches    []patch
+	variant    string // of the simulated world (sim.Variant)
+}
+
+var mutants = []mutant{
+	{name: "no-fsync", what: "facts are sent before they are synced; a crash loses what was not", variant: "no-sync"},
+	{name: "wall-clock", what: "waits are clocked by the wall clock", variant: "wall-clock"},
+	{name: "ack-early", what: "an acknowledgement is sent before the commit", patches: []patch{{
+		"node/shard.go", `	if err := s.commit(b.writes); err != nil {
+		s.lose(b, err)
+		return
+	}
+	out := s.n.newOutbox()
+	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
+		s.tellHeads(out, k.to, b.heads[k], k.mode)
+	}
+`, `	out := s.n.newOutbox()
+	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
+		s.tellHeads(out, k.to, b.heads[k], k.mode)
+	}
+	out.flush()
+	out = s.n.newOutbox()
+	if err := s.commit(b.writes); err != nil {
+		s.lose(b, err)
+		return
+	}
+`}}},
+	{name: "send-early", what: "facts are sent before the commit", patches: []patch{{
+		"node/shard.go", `	if err := s.commit(b.writes); err != nil {
+		s.lose(b, err)
+		return
+	}
+	out := s.n.newOutbox()
+`, `	out := s.n.newOutbox()
+	for _, x := range b.ready {
+		for _, p := range x.r.Tell {
+			s.send(out, x.h, p)
+		}
+	}
+	out.flush()
+	out = s.n.newOutbox()
+	if err := s.commit(b.writes); err != nil {
+		s.lose(b, err)
+		return
+	}
+`}}},
+	{name: "no-fencing", what: "anybody's word about an attempt counts", patches: []patch{{
+		"choreo/state.go", `	case a.Partner != e.fact.Chain.Author:
+		return "its author does not hold the attempt"
+`, ``}}},
+	{name: "any-action", what: "a verdict may do to a task what its author did not choose", patches: []patch{{
+		"choreo/state.go", `return act.Kind == kind && act.Task == t.Contingency`, `return act.Kind == kind || act.Task == t.Contingency || true`}}},
+	{name: "two-guardians", what: "every partner judges as if it were the first of the succession, also what it knows to have succeeded", patches: []patch{{
+		"choreo/waits.go", `		if !partners.Gone(p) {
+			n++
+		}
+`, ``}, {
+		"choreo/waits.go", `!sl.State.Done() && sl.Pick == nil && sl.Pending == nil && a.success() == nil {`, `sl.Pending == nil && len(a.rulings) == 0 {`}}},
+	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
+		"choreo/state.go", `return s.log.knew(e, ok)`, `return false && s.log.knew(e, ok)`}, {
+		"choreo/waits.go", `!sl.State.Done() && sl.Pick == nil && sl.Pending == nil && a.success() == nil {`, `sl.Pending == nil && len(a.rulings) == 0 {`}}},
+	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
+		"choreo/decide.go", `	blocked := sl.Outcome != nil && (sl.Outcome.final || sl.Outcome.action.Kind != workflow.FailBlock)
+`, `	blocked := sl.Outcome != nil
+`}}},
+	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
+		"contingency/contingency.go", `	if waits && (f.Dropped`, `	if false && waits && (f.Dropped`}}},
+	{name: "overtaking", what: "a contingency starts before what its slot waits for", patches: []patch{{
+		"choreo/settle.go", `return a.ready != nil || a.start != nil })`, `return a.ready != nil || a.start != nil || a.Depth > 1 })`}}},
+	{name: "arrival-order", what: "which start counts depends on the order of arrival", patches: []patch{{
+		"choreo/state.go", `	if a == nil || byTime(b, a) < 0 {
+		return b
+	}
+	return a
+}
+
+func newer`, `	return b
+}
+
+func newer`}}},
+	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
+		"node/links.go", `			f.pause = min(2*f.pause, maxPause)
+			h.m.Forget(p)
+`, `			f.pause = min(2*f.pause, maxPause)
+			continue
+`}, {
+		"node/shard.go", `		s.nextCompare = now + antiEntropy
+		s.compareAll()
+`, `		s.nextCompare = now + antiEntropy
+`}}},
+	{name: "no-greeting", what: "a new connection does not forget what was under way on the old one, and nothing is compared", patches: []patch{{
+		"node/links.go", `		delete(h.pending, p)
+		h.m.Forget(p)
+		s.tell(p, id, wire.Ask)
+`, `		delete(h.pending, p)
+`}, {
+		"node/shard.go", `		s.nextCompare = now + antiEntropy
+		s.compareAll()
+`, `		s.nextCompare = now + antiEntropy
+`}}},
+	{name: "waits-forgotten", what: "waits are not restored after a restart", patches: []patch{{
+		"choreo/waits.go", `		m.clocks.all[w.Key] = c
+`, `		_ = c
+`}}},
+	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
+		"choreo/decide.go", `	m.running[a.ID] = true
+	r.Start = append(r.Start, m.job(a, a.try()))
+	return false
+`, `	return false
+`}}},
+}

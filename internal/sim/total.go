@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Total sums up runs.
+type Total struct {
+	Seeds   int
+	Virtual time.Duration // summed over nodes
+	Facts   int
+	Frames  int
+	Commits int
+	Lies    int
+	Failed  int // runs with a violation
+	Ended   map[string]int
+	Faults  map[FaultKind]int
+}
+
+// Add adds a run.
+func (t *Total) Add(o *Outcome) {
+	if t.Faults == nil {
+		t.Faults, t.Ended = map[FaultKind]int{}, map[string]int{}
+	}
+	t.Seeds++
+	t.Virtual += o.Virtual
+	t.Facts += o.Facts
+	t.Frames += o.Frames
+	t.Commits += o.Commits
+	t.Lies += o.Lies
+	if len(o.Violations) > 0 {
+		t.Failed++
+	}
+	for k, n := range o.Faults {
+		t.Faults[k] += n
+	}
+	for k, n := range o.Instances {
+		t.Ended[string(k)] += n
+	}
+}
+
+func (t Total) String() string {
+	counts := func(m map[string]int) string {
+		var out []string
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			out = append(out, fmt.Sprintf("%d %s", m[k], k))
+		}
+		return strings.Join(out, ", ")
+	}
+	faults := map[string]int{}
+	for k, n := range t.Faults {
+		faults[string(k)] = n
+	}
+	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts",
+		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies)
+}

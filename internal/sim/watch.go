@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// checks are the invariants of design.md, as far as a run can see them.
+type checks struct {
+	w *world
+	// promised are, by node, the facts that it acknowledged.
+	promised []map[factID]string
+	done     []doneWork
+	forged   map[factID]string
+	// settled is what every instance had come to once all was known everywhere.
+	settled map[string][]byte
+}
+
+type doneWork struct {
+	node int
+	id   string
+	task workflow.TaskName
+}
+
+func newChecks(w *world) checks {
+	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, settled: map[string][]byte{}}
+}
+
+// sent checks a frame at the moment when it is sent: what it acknowledges, and
+// what it tells of its sender, is durable there (Durable).
+func (c *checks) sent(m *machine, frame []byte) {
+	msg, err := wire.Decode(frame)
+	if err != nil {
+		c.w.violate("n%d sends a frame that cannot be read: %v", m.i, err)
+		return
+	}
+	if len(msg.Facts)+len(msg.Heads) == 0 {
+		return
+	}
+	c.w.event()
+	for _, h := range msg.Heads {
+		for _, x := range h.Heads {
+			what := fmt.Sprintf("number %d of %s", x.Seq, c.w.label(x.Chain.Author))
+			if !m.disk.facts[x.ID] {
+				c.w.violate("durable: n%d acknowledges %s, which is not on its disk", m.i, what)
+			}
+			if c.promised[m.i] == nil {
+				c.promised[m.i] = map[factID]string{}
+			}
+			c.promised[m.i][x.ID] = what
+		}
+	}
+	for _, f := range msg.Facts {
+		for _, x := range f.Facts {
+			if id, _, err := c.w.read.raw(x.Raw); err != nil || !m.disk.facts[id] {
+				c.w.violate("durable: n%d sends a fact that is not on its disk (%v)", m.i, err)
+			}
+		}
+	}
+}
+
+// excuse drops what a node promised before its disk was lost or put back.
+func (c *checks) excuse(m *machine) {
+	c.promised[m.i] = nil
+	c.done = slices.DeleteFunc(c.done, func(d doneWork) bool { return d.node == m.i })
+}
+
+// reported notes that a person was told that a task is finished.
+func (c *checks) reported(m *machine, id string, t workflow.TaskName) {
+	c.done = append(c.done, doneWork{m.i, id, t})
+}
+
+// wrote looks at every fact that becomes durable at a node.
+func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
+	c.w.event()
+	c.w.newest = c.w.now
+	if f.Body.Genesis != nil {
+		c.learned(m, choreo.InstanceOf(id))
+		return
+	}
+	if s := f.Body.Success; s != nil {
+		m.succeeded[job{f.Instance, s.Attempt}] = true
+	}
+	if _, lie := c.forged[id]; lie || f.Chain.Author != m.member.ID() {
+		return
+	}
+	if v := f.Body.Verdict; v != nil {
+		c.judged(m, f, v)
+	}
+	if b := f.Body.Ready; b != nil && b.Trigger {
+		c.notEarly(m, f.Instance, c.w.def.Task(b.Attempt.Slot).TimeToWait, "the trigger of "+string(b.Attempt.Slot))
+	}
+}
+
+// job is an attempt of an instance.
+type job struct {
+	instance workflow.InstanceID
+	attempt  choreo.AttemptID
+}
+
+// judged checks a verdict of a node: it does not judge what it knows to have
+// succeeded, and no time-out ends before its time.
+func (c *checks) judged(m *machine, f *choreo.Fact, v *choreo.Verdict) {
+	for _, a := range v.Actions {
+		if !c.w.amnesia() && m.succeeded[job{f.Instance, a.Attempt}] {
+			c.w.violate("single: n%d judges %s although it knows of its success", m.i, a.Attempt.Slot)
+		}
+	}
+	if v.Cause != choreo.CauseTimeout {
+		return
+	}
+	least := time.Duration(-1)
+	for _, t := range c.w.def.Tasks {
+		if t.Timeout > 0 && (least < 0 || t.Timeout < least) {
+			least = t.Timeout
+		}
+	}
+	for _, p := range c.w.def.Partitions {
+		if p.Timeout > 0 {
+			least = min(least, p.Timeout)
+		}
+	}
+	c.notEarly(m, f.Instance, least, "a time-out")
+}
+
+// amnesia tells whether some node lost its memory or was put back in time, so
+// that facts of its own may not count any more (choreo/fork.go).
+func (w *world) amnesia() bool {
+	return slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.forgot })
+}
+
+// notEarly checks that a wait at a node is not over before it can have begun.
+// A node that was rebooted has only its wall clock to go by.
+func (c *checks) notEarly(m *machine, id workflow.InstanceID, wait time.Duration, what string) {
+	if since, ok := m.learned[id]; ok && m.boots == 0 && c.w.now-since < wait {
+		c.w.violate("time: at n%d %s is over %s after the instance came to be known there; it is %s", m.i, what, c.w.now-since, wait)
+	}
+}
+
+// learned notes that a node knows of an instance, and that the emergency tasks
+// which it holds must have been started, or ended, by their worst case.
+func (c *checks) learned(m *machine, id workflow.InstanceID) {
+	if _, known := m.learned[id]; known {
+		return
+	}
+	m.learned[id] = c.w.now
+	for _, t := range c.w.def.Tasks {
+		at, ok := c.w.home[t.Name]
+		if t.TimeToWait == 0 || !ok || at != m.i || t.ContingencyOnly {
+			continue
+		}
+		start, bounded := c.w.bounds.WaitStart(t.Name)
+		if bounded {
+			c.fires(m, id, t.Name, c.w.now+start+t.TimeToWait+membership.Grace(c.w.plan.ConnectionTime)+time.Minute)
+		}
+	}
+}
+
+// fires checks at a moment, or as soon as the node is well afterwards, that an
+// emergency task of the node does not wait any more. Lost memory and reboots
+// (whose clocks are wrong at times) excuse.
+func (c *checks) fires(m *machine, id workflow.InstanceID, t workflow.TaskName, at time.Duration) {
+	c.w.at(at, func() {
+		switch {
+		case m.gone || m.forgot || m.boots > 0:
+			return
+		case m.node == nil || m.paused > 0 || m.disk.full || c.w.now-m.well < time.Minute:
+			c.fires(m, id, t, c.w.now+2*time.Minute)
+			return
+		}
+		in, err := m.node.Show(context.Background(), id.String())
+		if err != nil || in.State != workflow.InstanceRunning {
+			return
+		}
+		i := slices.IndexFunc(in.Tasks, func(x api.Task) bool { return x.Name == t })
+		if x := in.Tasks[i]; x.State == workflow.NotReady && x.ReplacedBy == nil {
+			c.w.violate("emergency: n%d holds %s of %s, which should have been triggered by now", m.i, t, id.String()[:8])
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// author writes a random definition that workflow.Parse accepts.
+type author struct {
+	r     *rand.Rand
+	scale int
+	nodes int
+	tasks []string // lines
+	extra []string // lines of contingencies
+	parts map[int][]string
+	data  bool
+}
+
+// randomWorkflow makes a definition, and says at which node each partition is.
+// Every task has a time-out, so that there is a bound to what may take how long.
+func randomWorkflow(r *rand.Rand, nodes, scale int) (string, map[string]int) {
+	a := &author{r: r, scale: scale, nodes: nodes, parts: map[int][]string{}, data: r.IntN(3) == 0}
+	for i := range 3 + r.IntN(7) {
+		a.task(i)
+	}
+	var b strings.Builder
+	b.WriteString("workflow: random\n")
+	if a.data {
+		b.WriteString("data: {x: {type: integer}, y: {type: integer, default: 3}}\n")
+	}
+	b.WriteString("tasks:\n" + strings.Join(append(a.tasks, a.extra...), "\n") + "\npartitions:\n")
+	pins := map[string]int{}
+	for k := range nodes {
+		if len(a.parts[k]) == 0 {
+			continue
+		}
+		name := fmt.Sprintf("p%d", k)
+		pins[name] = k
+		list := "[" + strings.Join(a.parts[k], ", ") + "]"
+		if r.IntN(5) == 0 {
+			list = fmt.Sprintf("{tasks: %s, timeout: %s}", list, a.minutes(20, 90))
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", name, list)
+	}
+	return b.String(), pins
+}
+
+func (a *author) minutes(lo, hi int) string {
+	return fmt.Sprintf("%dm", (lo+a.r.IntN(hi-lo))*a.scale)
+}
+
+func (a *author) task(i int) {
+	r, name := a.r, fmt.Sprintf("t%d", i)
+	var preds []string
+	for j := range i {
+		if r.IntN(3) == 0 || (j == i-1 && r.IntN(2) == 0) {
+			preds = append(preds, fmt.Sprintf("t%d", j))
+		}
+	}
+	keys := a.rule(preds)
+	if len(preds) > 0 && r.IntN(6) == 0 {
+		keys = append(keys, "time-to-wait: "+a.minutes(2, 30))
+	}
+	keys = append(keys, "timeout: "+a.minutes(5, 60))
+	keys = append(keys, a.work()...)
+	switch r.IntN(6) {
+	case 0:
+		keys = append(keys, "on-failure: release")
+	case 1, 2:
+		keys = append(keys, "on-failure: {contingency: "+a.contingency(fmt.Sprintf("x%d", i), 1)+"}")
+		keys = append(keys, "reconcile: "+[]string{"keep-first", "keep-original", "keep-replacement"}[r.IntN(3)])
+	}
+	a.tasks = append(a.tasks, fmt.Sprintf("  %s: {%s}", name, strings.Join(keys, ", ")))
+	a.place(name)
+}
+
+func (a *author) place(name string) {
+	k := a.r.IntN(a.nodes)
+	a.parts[k] = append(a.parts[k], name)
+}
+
+// work says what a task does.
+func (a *author) work() []string {
+	r := a.r
+	var keys []string
+	switch r.IntN(4) {
+	case 0:
+		keys = append(keys, "type: manual")
+		if a.data && r.IntN(2) == 0 {
+			keys = append(keys, "out: [x]")
+		}
+		return keys
+	case 1:
+		keys = append(keys, "application: sleep", fmt.Sprintf("with: {for: %ds}", (1+r.IntN(300))*a.scale))
+	case 2:
+		if a.data {
+			v := []string{"x", "y"}[r.IntN(2)]
+			keys = append(keys, "application: set", fmt.Sprintf("with: {%s: '%d'}", v, r.IntN(10)), "out: ["+v+"]")
+		}
+	}
+	if r.IntN(5) == 0 {
+		keys = append(keys, fmt.Sprintf("retries: {times: %d, backoff: %ds, jitter: 0.2}", 1+r.IntN(3), 1+r.IntN(60)))
+	}
+	return keys
+}
+
+// contingency writes a task that stands in, at times with one of its own, and
+// gives its name. Some are placed in a partition, some need what only one node has.
+func (a *author) contingency(name string, depth int) string {
+	r := a.r
+	keys := []string{"application: sleep", fmt.Sprintf("with: {for: %ds}", (1+r.IntN(120))*a.scale), "timeout: " + a.minutes(5, 30)}
+	switch r.IntN(6) {
+	case 0, 1, 2:
+		if depth < 3 {
+			keys = append(keys, "on-failure: {contingency: "+a.contingency(name+"x", depth+1)+"}")
+		}
+	case 3:
+		keys = append(keys, "on-failure: release")
+	}
+	switch r.IntN(6) {
+	case 0:
+		a.place(name)
+	case 1:
+		keys = append(keys, "needs: [crane]")
+	}
+	a.extra = append(a.extra, fmt.Sprintf("  %s: {%s}", name, strings.Join(keys, ", ")))
+	return name
+}
+
+// rule gives a task the keys that say when it runs.
+func (a *author) rule(preds []string) []string {
+	r := a.r
+	var terms []string
+	for _, p := range preds {
+		terms = append(terms, fmt.Sprintf("%s(%q)", []string{"succeeded", "succeeded", "succeeded", "failed", "running", "ready"}[r.IntN(6)], p))
+	}
+	about := ""
+	if a.data && r.IntN(3) == 0 {
+		about = fmt.Sprintf("%s > %d", []string{"x", "y"}[r.IntN(2)], r.IntN(8))
+	}
+	switch {
+	case len(preds) == 0 && about == "":
+		return nil
+	case len(preds) == 0:
+		return []string{"when: '" + about + "'"}
+	case about != "" && r.IntN(2) == 0:
+		return []string{"when: '" + about + []string{" and ", " or "}[r.IntN(2)] + terms[0] + "'"}
+	case about != "":
+		return []string{"when: '" + about + "'", "after: [" + strings.Join(preds, ", ") + "]"}
+	case r.IntN(5) == 0:
+		return []string{"when: '" + strings.Join(terms, []string{" or ", " and "}[r.IntN(2)]) + "'"}
+	}
+	return []string{"after: [" + strings.Join(preds, ", ") + "]"}
+}

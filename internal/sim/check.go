@@ -77,6 +77,9 @@ func (c *checks) instance(id string) {
 		return
 	}
 	c.w.out.Instances[shown.State]++
+	for _, t := range shown.Tasks {
+		c.w.out.Tasks[t.Name] = t.State
+	}
 	if t := c.settled[id]; t != nil && !bytes.Equal(t, first) {
 		c.w.violate("final: %s changed after everything was known:\n%s", id[:8], difference(t, first))
 	}

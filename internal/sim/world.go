@@ -96,6 +96,7 @@ type Outcome struct {
 	Events     int
 	Instances  map[workflow.InstanceState]int
 	Faults     map[FaultKind]int
+	Tasks      map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
 	Notes      []string
 }
 
@@ -112,7 +113,7 @@ const (
 func Run(p Plan, v Variant) *Outcome {
 	w := &world{
 		plan: p, variant: v, r: rand.New(rand.NewPCG(p.Seed, 1)), people: rand.New(rand.NewPCG(p.Seed, 2)),
-		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{}},
+		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{}, Tasks: map[workflow.TaskName]workflow.State{}},
 		read: &reader{known: map[string]decoded{}}, healed: -1,
 	}
 	if err := w.define(); err != nil {

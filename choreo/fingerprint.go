@@ -68,7 +68,7 @@ func (p *statePrinter) slot(sl *Slot) {
 	p.line("slot %s %s current=%s pick=%s held=%t duplicated=%t outcome=%s pending=%s", sl.Task.Name, sl.State,
 		sl.Current.ID, pick, sl.Held, sl.Duplicated, ruled(sl.Outcome), ruled(sl.Pending))
 	for _, a := range sl.Attempts {
-		p.line("  attempt %s of %s at %s depth=%d stands=%d written=%t tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth, a.stands, a.written, a.tries)
+		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth, a.stands, shortName(a.wrote), a.tries)
 		p.line("    assigned=%s ready=%s start=%s successes=%s failed=%s off=%s compensated=%s", shortName(a.assigned), shortName(a.ready),
 			shortName(a.start), shortNames(a.successes), shortName(a.failed), shortName(a.off), shortName(a.comp))
 		for _, r := range slices.SortedStableFunc(slices.Values(a.rulings), func(x, y *ruling) int { return byTime(x.at, y.at) }) {

@@ -309,3 +309,26 @@ func (w *mesh) shuffled(m *Machine, d dice) *Machine {
 	}
 	return got
 }
+
+// A person who completes a task twice, because the first word was on a disk
+// that got lost and came back from somebody else later.
+func TestEarlierSuccessOfTheSameAttemptArrivesLater(t *testing.T) {
+	w := relayMesh(t)
+	two := w.nodes["two"]
+	w.say("two", "b", 1)
+	first := received(two.m)[two.m.Len()-2:]
+	w.mail = nil
+	w.restore(two, two.disk[:3], Incarnation{2})
+	w.advance(1)
+	if _, err := two.m.Receive("three", []Received{encoded(t, w.as("three", two.m).append(w.moment(), Body{Seen: &Seen{}}).fact)}); err != nil {
+		t.Fatal(err)
+	}
+	w.say("two", "b", 3)
+	if _, err := two.m.Receive("one", first); err != nil {
+		t.Fatal(err)
+	}
+	if got := two.m.state.data["x"].value; got != int64(1) {
+		t.Errorf("x = %v, want 1: the earlier success counts", got)
+	}
+	mustMatch(t, "folded as they came, and all at once", two.m, w.scratch(two.m))
+}

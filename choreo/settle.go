@@ -263,14 +263,20 @@ func (s *State) values() map[workflow.DataName]workflow.Value {
 // (converge.go, rule 6).
 func (s *State) writeData(sl *Slot) {
 	for _, a := range sl.Attempts {
-		e := a.success()
-		counts := e != nil && a.stands == standing
-		if counts == a.written {
+		was, is := a.wrote, a.success()
+		if a.stands != standing {
+			is = nil
+		}
+		if was == is {
 			continue
 		}
-		a.written = counts
-		for n := range e.fact.Body.Success.Outputs {
-			s.rewrite(n)
+		a.wrote = is
+		for _, e := range []*entry{was, is} {
+			if e != nil {
+				for n := range e.fact.Body.Success.Outputs {
+					s.rewrite(n)
+				}
+			}
 		}
 	}
 }
@@ -312,10 +318,10 @@ func (s *State) rewrite(n workflow.DataName) {
 
 // output is what a standing success wrote to a data item.
 func (a *Attempt) output(n workflow.DataName) (workflow.Value, bool) {
-	if !a.written {
+	if a.wrote == nil {
 		return nil, false
 	}
-	v, ok := a.success().fact.Body.Success.Outputs[n]
+	v, ok := a.wrote.fact.Body.Success.Outputs[n]
 	return v, ok
 }
 

@@ -88,8 +88,8 @@ type Attempt struct {
 	rulings   []*ruling
 	assigns   []*Attempt // attempts that an Assign put after this one
 
-	stands  stands
-	written bool // its outputs are among the current data's writes
+	stands stands
+	wrote  *entry // the success whose outputs are among the current data's writes
 }
 
 // stands says whether a success is built upon, or the slot's choice.

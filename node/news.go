@@ -88,8 +88,18 @@ func (n *Node) met(p workflow.PartnerID) {
 // if nothing makes it doubt.
 const compareEvery = 2 * time.Minute
 
+// A beat that is passed on counts from its receipt, so an old one would keep
+// somebody who is gone listed for longer. What is older than connectionTime /
+// relayShare is not passed on; a beat is due more often than that. Nobody asks
+// before askShare tenths of the connectionTime: by then the last beats of one
+// who is gone are too old everywhere.
+const (
+	relayShare = 3
+	askShare   = 6
+)
+
 // catchUp asks a connected partner, by chance, for what is not known here: when
-// somebody has been silent for half of its connectionTime, or nobody was asked
+// somebody has been silent for more than half of its connectionTime, or nobody was asked
 // for a while. It returns after what time to call it again.
 func (n *Node) catchUp(now time.Duration) time.Duration {
 	silent, next := n.people.silent()
@@ -102,7 +112,7 @@ func (n *Node) catchUp(now time.Duration) time.Duration {
 	return next
 }
 
-// silent tells whether somebody has not been validated for half of its
+// silent tells whether somebody has not been validated for a good part of its
 // connectionTime, and after what time to look again.
 func (p *people) silent() (silent bool, next time.Duration) {
 	p.mu.Lock()
@@ -114,7 +124,7 @@ func (p *people) silent() (silent bool, next time.Duration) {
 			continue
 		}
 		ct := x.Record.ConnectionTime
-		silent = silent || wall.Sub(x.Validated.Time()) > ct/2
+		silent = silent || wall.Sub(x.Validated.Time()) > ct*askShare/10
 		next = min(next, max(ct/8, 500*time.Millisecond))
 	}
 	return silent, next

@@ -204,7 +204,12 @@ func (p *people) digest() []byte {
 func (p *people) newer(digest []membership.Held) ([]membership.Record, []membership.Beat) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.list.Newer(digest)
+	records, beats := p.list.Newer(digest)
+	wall := p.clock.Now().Wall
+	return records, slices.DeleteFunc(beats, func(b membership.Beat) bool {
+		x, _ := p.list.Get(b.Partner)
+		return wall.Sub(x.Validated.Time()) > x.Record.ConnectionTime/relayShare
+	})
 }
 
 // name is what people call a partner; its ID if nobody knows better.

@@ -36,16 +36,9 @@ func (d delegate) NotifyUpdate(*memberlist.Node) {}
 func (d delegate) note(n *memberlist.Node, alive bool) {
 	p := workflow.PartnerID(n.Name)
 	d.g.mu.Lock()
-	m := d.g.members[p]
-	if m != nil {
+	defer d.g.mu.Unlock()
+	if m := d.g.members[p]; m != nil {
 		m.alive = alive
-	}
-	d.g.mu.Unlock()
-	if m == nil {
-		return
-	}
-	select {
-	case d.g.verdicts <- verdict{p, alive}:
-	default: // a hint that is lost; connectionTime decides
+		d.g.noteLocked(verdict{p, alive})
 	}
 }

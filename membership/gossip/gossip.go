@@ -60,8 +60,9 @@ type Gossip struct {
 
 // member is one who may take part.
 type member struct {
-	alive  bool // by memberlist's last word
-	queued bool // in queue
+	alive   bool // by memberlist's last word
+	queued  bool // in queue
+	missing int  // how often it was looked for in vain (reportMissing)
 }
 
 type verdict struct {

@@ -74,6 +74,7 @@ func (g *Gossip) joinQueued() {
 		}
 		if _, err := g.list.Join([]string{joinName(p)}); err != nil {
 			g.cfg.Logger.Debug("cannot join", "partner", p, "error", err)
+			g.cfg.Mesh.Doubt(p) // nobody probes whom nobody has joined
 		}
 	}
 }
@@ -107,9 +108,49 @@ func (g *Gossip) watchSuspects() {
 		}
 		for _, n := range g.list.Members() {
 			if n.State == memberlist.StateSuspect {
-				g.cfg.Mesh.Doubt(workflow.PartnerID(n.Name))
+				g.suspect(workflow.PartnerID(n.Name))
 			}
 		}
+		g.reportMissing()
+	}
+}
+
+// suspect acts on the suspicion that p is silent: where there is a connection,
+// it will tell; where there is none, there is nothing to wait for.
+func (g *Gossip) suspect(p workflow.PartnerID) {
+	connected := g.cfg.Mesh.Connected(p)
+	g.cfg.Mesh.Doubt(p)
+	if !connected {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.noteLocked(verdict{p, false})
+	}
+}
+
+// patience is for how many half probes somebody may be known by name only.
+const patience = 4
+
+// reportMissing finds whom we have only heard of: no connection came about, and
+// memberlist has not seen them either, so that no verdict would ever come.
+func (g *Gossip) reportMissing() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p, m := range g.members {
+		if m.alive || g.cfg.Mesh.Connected(p) {
+			m.missing = 0
+			continue
+		}
+		if m.missing++; m.missing%patience == 0 {
+			g.noteLocked(verdict{p, false})
+		}
+	}
+}
+
+// noteLocked leaves a verdict for judge; one too many is lost, being a hint.
+func (g *Gossip) noteLocked(v verdict) {
+	select {
+	case g.verdicts <- v:
+	default:
 	}
 }
 

@@ -50,11 +50,12 @@ func (t Timing) memberlist() *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.ProbeInterval, c.ProbeTimeout = t.Probe, t.ProbeTimeout
 	c.SuspicionMult, c.GossipInterval, c.PushPullInterval = t.Suspicion, t.Gossip, t.PushPull
-	c.TCPTimeout = 5 * time.Second
+	c.TCPTimeout = min(2*t.Probe, 10*time.Second)
 	c.GossipToTheDeadTime = deadTime
-	c.RequireNodeNames = true   // synthetic addresses lead nowhere by themselves
-	c.DisableTcpPings = true    // a stream goes the same way as a packet
-	c.EnableCompression = false // its tables are the largest idle consumer of heap
+	c.AwarenessMaxMultiplier = 1 // a wrong suspicion costs one ping; slow probes cost more
+	c.RequireNodeNames = true    // synthetic addresses lead nowhere by themselves
+	c.DisableTcpPings = true     // a stream goes the same way as a packet
+	c.EnableCompression = false  // its tables are the largest idle consumer of heap
 	c.UDPBufferSize = packetSize
 	return c
 }

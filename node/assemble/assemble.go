@@ -138,13 +138,13 @@ func (h *Host) meshConfig() mesh.Config {
 		Listen: h.cfg.Listen, Preset: mesh.Default,
 		Relay: mesh.Relay{Via: h.cfg.Relays, Serve: h.cfg.Relay, Punch: h.cfg.HolePunching},
 	}
-	// Heartbeats and gossip show who is there at less cost than pings do.
-	c.Limits.PingEvery = 15 * time.Second
+	// Beats come more often than this, so that pings are sent to the silent only.
+	c.Limits.PingEvery, c.Limits.PingTimeout = 4*time.Second, 2*time.Second
 	if h.cfg.Preset == configs.Mobile || h.cfg.Store == configs.StoreSmall {
 		c.Preset = mesh.Small
 	}
 	if h.cfg.Preset == configs.Mobile {
-		c.Limits.PingEvery = 2 * time.Minute
+		c.Limits.PingEvery, c.Limits.PingTimeout = 2*time.Minute, 10*time.Second
 	}
 	return c
 }

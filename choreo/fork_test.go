@@ -330,6 +330,19 @@ func TestRolledBackNodeIsToldAtFirstContact(t *testing.T) {
 	if !two.m.AheadOfUs(w.nodes["one"].m.Heads()) {
 		t.Error("two does not see that one knows more of its chain than it does")
 	}
+	// It may be given its own facts before it hears of heads. It must not go on
+	// from where its store ended, nor forget that it was rolled back.
+	if _, err := two.m.Receive("one", received(w.nodes["one"].m)); err != nil {
+		t.Fatal(err)
+	}
+	before := two.m.Len()
+	w.step(two)
+	if two.m.Len() != before || two.m.Finish("d", Result{}, w.moment(), w) == nil {
+		t.Error("a rolled-back node goes on writing under its old incarnation")
+	}
+	if !two.m.AheadOfUs(nil) {
+		t.Error("two has forgotten that it was rolled back")
+	}
 }
 
 // What was acknowledged under another incarnation is owed again.

@@ -12,6 +12,7 @@ import (
 //
 //	genesis, verdict, assignment, cancellation  → all participants
 //	success with a successor elsewhere           → the successors' holders, the guardian and its successor
+//	success that may have written data           → likewise, the holders of tasks whose rules ask for them
 //	success that makes a predecessor ready       → the holders of emergency tasks that wait for that one
 //	ready or start that a rule elsewhere asks for → the holders of the tasks with that rule
 //	the end of a partition, of a contingency     → all participants
@@ -54,7 +55,7 @@ func (m *Machine) routeSuccess(a *Attempt, partners Partners) {
 		return
 	}
 	elsewhere := false
-	for _, d := range a.Slot.dependents {
+	for _, d := range slices.Concat(a.Slot.dependents, a.Slot.readers) {
 		if p := d.Current.Partner; p != m.self {
 			elsewhere = true
 			m.owe(p)

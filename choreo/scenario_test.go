@@ -448,6 +448,12 @@ func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, 
 			add(string(d.Task.Name) + " waits for " + string(a.Task.Name))
 		}
 	}
+	for _, d := range a.Slot.readers {
+		elsewhere = elsewhere || d.Current.Partner != m.self
+		if d.Current.Partner == to {
+			add(string(d.Task.Name) + " waits for data of " + string(a.Task.Name))
+		}
+	}
 	if elsewhere && slices.Contains(m.guardians(s.w), to) {
 		add("guardian or next, of " + string(a.Task.Name))
 	}

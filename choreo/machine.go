@@ -25,7 +25,8 @@ type Machine struct {
 	own   *entry // our chain's last fact
 
 	unsaved []*entry
-	told    int // entries of our own that routes have been worked out for
+	office  workflow.PartnerID // who orchestrates, when the routes were worked out
+	told    int                // entries of our own that routes have been worked out for
 	peers   map[workflow.PartnerID]*peer
 	running map[AttemptID]bool // started in this process, not ended
 	again   map[AttemptID]time.Duration
@@ -62,6 +63,9 @@ type Received struct {
 type Partners interface {
 	// Gone tells whether a partner is expired or evicted.
 	Gone(workflow.PartnerID) bool
+	// Coordinator is who holds the office of coordinator, as far as is known;
+	// empty: nobody.
+	Coordinator() workflow.PartnerID
 	// Choose finds a living partner that can take all of these tasks, rather
 	// another than not, if there is one.
 	Choose(plan *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool)

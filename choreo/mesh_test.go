@@ -104,6 +104,9 @@ func (w *mesh) moment() Moment {
 // Gone says what the partner list says (Partners).
 func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
 
+// Coordinator is nobody: these tests are about choreography.
+func (w *mesh) Coordinator() workflow.PartnerID { return "" }
+
 // Choose finds who takes tasks (Partners): whom the test named, else the first
 // living partner other than not, else not.
 func (w *mesh) Choose(_ *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {

@@ -17,8 +17,8 @@ type peer struct {
 	// both as clocks of our log.
 	acked, sent []uint64
 	heads       []Head // as it said last; for forks
-	// owed is the number of our chain that must reach it now.
-	owed uint64
+	// owed is what must reach it now, as a clock.
+	owed []uint64
 }
 
 func (m *Machine) peer(p workflow.PartnerID) *peer {
@@ -59,15 +59,23 @@ func covers(a, b []uint64) bool {
 
 // owe says that all of our chain so far must reach p.
 func (m *Machine) owe(p workflow.PartnerID) {
-	if p != m.self && m.own != nil {
-		m.peer(p).owed = m.own.fact.Seq
+	if m.own != nil {
+		m.oweFact(p, m.own)
+	}
+}
+
+// oweFact says that a fact, and with it its past, must reach p.
+func (m *Machine) oweFact(p workflow.PartnerID, e *entry) {
+	if p != m.self && p != "" {
+		pr := m.peer(p)
+		pr.owed = maxed(pr.owed, e.clock)
 	}
 }
 
 // Owes tells whether p lacks something that must reach it now.
 func (m *Machine) Owes(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	return pr != nil && pr.owed > at(pr.acked, m.log.index[m.chain])
+	return pr != nil && !covers(pr.acked, pr.owed)
 }
 
 // due tells whether p lacks something that must reach it now and is not under
@@ -77,7 +85,12 @@ func (m *Machine) due(p workflow.PartnerID) bool {
 	if pr == nil || !m.Owes(p) {
 		return false
 	}
-	return pr.owed > at(pr.sent, m.log.index[m.chain])
+	for i, n := range pr.owed {
+		if n > max(at(pr.acked, i), at(pr.sent, i)) {
+			return true
+		}
+	}
+	return false
 }
 
 func at(clock []uint64, i int) uint64 {

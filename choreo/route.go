@@ -17,76 +17,124 @@ import (
 //	ready or start that a rule elsewhere asks for → the holders of the tasks with that rule
 //	the end of a partition, of a contingency     → all participants
 //
+// In orchestration, while the coordinator takes part and is there, all that goes
+// to it instead, and it hands on what it received by the same table. When it is
+// not there, or is another, everything of ours is routed anew: by choreography,
+// nothing stops.
+//
 // A message to a peer carries all that the peer lacks, so that its replica
 // stays causally closed; hence only the newest fact of our chain matters.
 
 // route works out who is owed what since it was last called.
 func (m *Machine) route(partners Partners) {
+	if c := m.coordinator(partners); c != m.office {
+		m.office, m.told = c, 0
+		clear(m.ended)
+	}
 	for ; m.told < len(m.log.order); m.told++ {
-		if e := m.log.order[m.told]; e.fact.Chain == m.chain && e.counted {
+		switch e := m.log.order[m.told]; {
+		case !e.counted:
+		case e.fact.Chain == m.chain:
+			m.routeFact(e, partners)
+		case m.office == m.self:
 			m.routeFact(e, partners)
 		}
 	}
 	for _, g := range m.state.genesis.Assign {
-		if g.Partner == m.self && !m.ended[g.Partition] && m.partitionDone(g.Partition) {
+		mine := g.Partner == m.self || m.office == m.self
+		if mine && !m.ended[g.Partition] && m.partitionDone(g.Partition) {
 			m.ended[g.Partition] = true
-			m.oweAll()
+			m.oweAll(m.latest())
 		}
 	}
+}
+
+// coordinator is who orchestrates the instance now: nobody in choreography, or
+// while no living participant holds the office.
+func (m *Machine) coordinator(partners Partners) workflow.PartnerID {
+	if m.state.genesis.Coordination != workflow.Orchestration {
+		return ""
+	}
+	c := partners.Coordinator()
+	if c == "" || !m.Participates(c) || (c != m.self && partners.Gone(c)) {
+		return ""
+	}
+	return c
+}
+
+// latest is the newest fact that is ours to tell of.
+func (m *Machine) latest() *entry {
+	if m.office == m.self {
+		return m.log.order[len(m.log.order)-1]
+	}
+	return m.own
 }
 
 func (m *Machine) routeFact(e *entry, partners Partners) {
 	b := &e.fact.Body
 	switch {
 	case b.Genesis != nil, b.Verdict != nil, b.Assign != nil, b.Cancel != nil:
-		m.oweAll()
+		m.oweAll(e)
 	case b.Success != nil:
-		m.routeSuccess(m.state.attempts[b.Success.Attempt], partners)
+		m.routeSuccess(e, m.state.attempts[b.Success.Attempt], partners)
 	case b.Ready != nil:
-		m.oweWhoAsks(m.state.attempts[b.Ready.Attempt], workflow.BecameReady)
+		m.oweWhoAsks(e, m.state.attempts[b.Ready.Attempt], workflow.BecameReady)
 	case b.Start != nil:
-		m.oweWhoAsks(m.state.attempts[b.Start.Attempt], workflow.BecameRunning)
+		m.oweWhoAsks(e, m.state.attempts[b.Start.Attempt], workflow.BecameRunning)
 	}
 }
 
-func (m *Machine) routeSuccess(a *Attempt, partners Partners) {
+// tell owes a fact to p, or in its place to the coordinator.
+func (m *Machine) tell(p workflow.PartnerID, e *entry) {
+	if m.office != "" && m.office != m.self && e.fact.Body.Genesis == nil {
+		p = m.office
+	}
+	m.oweFact(p, e)
+}
+
+func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 	if a.Depth > 1 {
-		m.oweAll()
+		m.oweAll(e)
 		return
 	}
+	author := e.fact.Chain.Author
 	elsewhere := false
 	for _, d := range slices.Concat(a.Slot.dependents, a.Slot.readers) {
-		if p := d.Current.Partner; p != m.self {
+		if p := d.Current.Partner; p != author {
 			elsewhere = true
-			m.owe(p)
+			m.tell(p, e)
 		}
 	}
 	if elsewhere {
 		for _, p := range m.guardians(partners) {
-			m.owe(p)
+			m.tell(p, e)
 		}
 	}
 	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
-		m.owe(m.holder(part))
+		m.tell(m.holder(part), e)
 	}
 }
 
 // oweWhoAsks owes the holders of tasks whose rules ask for this transition.
 // Readiness is asked for by starting tasks too: started means ready.
-func (m *Machine) oweWhoAsks(a *Attempt, tr workflow.Transition) {
+func (m *Machine) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
 	for _, d := range a.Slot.dependents {
 		d.Task.Rule.Terms(func(r *workflow.Rule) {
 			asks := r.Transition == tr || (tr == workflow.BecameRunning && r.Transition == workflow.BecameReady)
 			if r.Op == workflow.OpTask && r.Task == a.Slot.Task.Name && asks {
-				m.owe(d.Current.Partner)
+				m.tell(d.Current.Partner, e)
 			}
 		})
 	}
 }
 
-func (m *Machine) oweAll() {
+// oweAll owes a fact to all participants.
+func (m *Machine) oweAll(e *entry) {
+	if e == nil {
+		return // nothing was said here
+	}
 	for _, p := range m.state.Participants() {
-		m.owe(p)
+		m.tell(p, e)
 	}
 }
 

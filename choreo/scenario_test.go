@@ -385,7 +385,8 @@ func (s *story) owed() string {
 	m, out := s.node(0).m, ""
 	for _, p := range m.Participants() {
 		if p != m.self && m.Owes(p) {
-			e := m.log.chains[m.log.index[m.chain]].facts[m.peer(p).owed-1]
+			i := m.log.index[m.chain]
+			e := m.log.chains[i].facts[at(m.peer(p).owed, i)-1]
 			out += fmt.Sprintf("%s: all up to %s\n", p, s.describe(m, e.fact))
 		}
 	}

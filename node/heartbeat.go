@@ -56,7 +56,9 @@ func (n *Node) pulse() time.Duration {
 		n.nextSweep = now + sweepEvery
 		n.sweep()
 	}
-	return max(min(n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue()), 0)
+	next := min(n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue())
+	n.officeChanged()
+	return max(next, 0)
 }
 
 // load is how busy this node is.

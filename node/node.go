@@ -46,6 +46,7 @@ type Node struct {
 	stepped     bool // driven by Step, in one goroutine
 	nextBeat    time.Duration
 	nextWatch   time.Duration
+	served      workflow.PartnerID // the coordinator for whom instances were last worked out
 	nextSweep   time.Duration
 	office      *office
 	nudged      chan struct{} // capacity 1: something is due earlier
@@ -97,6 +98,7 @@ func New(p Parts) (*Node, error) {
 	}
 	n.people.changed = n.partnerChanged
 	n.gossip = direct{n}
+	n.people.coordinator = n.coordinator
 	if n.office, err = newOffice(n); err != nil {
 		return nil, err
 	}

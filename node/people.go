@@ -23,6 +23,8 @@ type people struct {
 	clock  Clock
 	// changed is told of every event of the list, without the lock held.
 	changed func(membership.Event, membership.Partner)
+	// coordinator tells who holds the office of coordinator.
+	coordinator func() workflow.PartnerID
 
 	mu      sync.Mutex // guards what follows
 	list    *membership.List
@@ -256,6 +258,9 @@ func (p *people) Gone(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
 	return ok && partner.State.Gone()
 }
+
+// Coordinator is who holds the office of coordinator (choreo.Partners).
+func (p *people) Coordinator() workflow.PartnerID { return p.coordinator() }
 
 // resolve finds a partner by name, ID or unique prefix of the ID.
 func (p *people) resolve(ref string) (workflow.PartnerID, error) {

@@ -228,6 +228,9 @@ func (n *Node) genesis(e *definition, r api.StartRequest) (*choreo.Genesis, []st
 		}
 	}
 	var notes []string
+	if g.Coordination, g.Succession, notes, err = n.coordination(e.def, r.Coordination, g.Succession); err != nil {
+		return nil, nil, err
+	}
 	for _, c := range choices {
 		notes = append(notes, fmt.Sprintf("partition %s goes to %s: %s", c.Partition, c.Name, c.Why))
 		if who := placed[c.Partition]; who != n.member.ID() && !n.up(who) {
@@ -267,7 +270,8 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 // alive are the parts of the language that need behaviour and have it here.
 // What is not in it is refused at start, never ignored.
 var alive = map[string]bool{
-	"timeout": true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
+	"coordination: orchestration": true,
+	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
 	"needs": true, "retries": true, "responsible": true, "role": true, "creator-role": true,
 }
@@ -289,9 +293,6 @@ func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
 		if v != "" {
 			missing = append(missing, flag)
 		}
-	}
-	if r.Coordination != "" && r.Coordination != string(workflow.Choreography) {
-		missing = append(missing, "--coordination "+r.Coordination)
 	}
 	if len(missing) == 0 {
 		return nil

@@ -150,3 +150,45 @@ func TestElevenTasksOverThreeNodes(t *testing.T) {
 		fmt.Println(e.Time, e.Author, e.Seq, e.Kind, e.Task, e.Text)
 	}
 }
+
+func TestOrchestrationGoesOnWithoutItsCoordinator(t *testing.T) {
+	ctx := context.Background()
+	all := team(t, "one", "two", "three", "four")
+	svc := all["one"].h.Service()
+	if _, err := svc.AddWorkflow(ctx, "eleven.yaml", []byte(eleven)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := svc.Elect(ctx, api.ElectRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "two knows that one is the coordinator", func() bool {
+		c, err := all["two"].h.Service().CoordinatorStatus(ctx)
+		return err == nil && c.Coordinator != nil && *c.Coordinator == "one"
+	})
+	assign := map[string]string{"p1": "two", "p2": "three", "p3": "four"}
+	start := func() string {
+		eventually(t, "two has the workflow", func() bool {
+			_, err := all["two"].h.Service().Workflow(ctx, "eleven")
+			return err == nil
+		})
+		st, err := all["two"].h.Service().Start(ctx, api.StartRequest{Workflow: "eleven", Assign: assign, Coordination: "orchestration"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.ID
+	}
+	ends := func(id string, at ...string) {
+		for _, name := range at {
+			eventually(t, name+" sees the instance succeed", func() bool {
+				in, err := all[name].h.Service().Show(ctx, id)
+				return err == nil && in.State == "succeeded" && in.Coordination == "orchestration"
+			})
+		}
+	}
+	ends(start(), "one", "two", "three", "four")
+	id := start()
+	all["one"].close()
+	ends(id, "two", "three", "four")
+	all["one"].start()
+	ends(id, "one")
+}

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -129,6 +130,16 @@ func (a *Attempt) endedByHolder() bool {
 func (m *Machine) wanted(a *Attempt) bool {
 	sl := a.Slot
 	return sl.Pick == nil && sl.Current == a && !sl.over() && m.state.cancel == nil
+}
+
+// GoesOn tells whether this node may still do something about the instance,
+// even if it has ended as far as is known: an attempt here is only presumed to
+// have failed.
+func (m *Machine) GoesOn() bool {
+	return m.heeded() && slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
+		a := sl.Current
+		return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a))
+	})
 }
 
 // mayStart tells whether an attempt that is wanted and not started is ready.
@@ -360,27 +371,29 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
 	if m.state.def.Task(t) == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoTask, t)
 	}
-	if s := m.state.overall(); s != workflow.InstanceRunning {
-		return nil, fmt.Errorf("%w: the instance is %s", ErrNotNow, s)
-	}
 	if !m.heeded() {
 		return nil, errUnheeded
 	}
-	var err error
+	var err, ended error
+	if s := m.state.overall(); s != workflow.InstanceRunning {
+		ended = fmt.Errorf("%w: the instance is %s", ErrNotNow, s)
+	}
 	for _, sl := range m.state.slotsOf(t) {
 		a := sl.Current
 		switch {
 		case a.Task.Name != t:
 			err = fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
-		case a.Partner != m.self:
+		case a.Partner != m.self && ended == nil:
 			return nil, &Elsewhere{Task: t, Partner: a.Partner}
+		case a.Partner != m.self:
+			err = ended
 		case !m.wanted(a) || (a.start == nil && !m.mayStart(a)):
 			err = fmt.Errorf("%w: %s is %s", ErrNotNow, t, sl.State)
 		default:
-			return a, nil
+			return a, nil // even if all has ended: what is only presumed to have failed may succeed
 		}
 	}
-	return nil, err
+	return nil, cmp.Or(ended, err)
 }
 
 var errUnheeded = fmt.Errorf("%w: what this node says would not count: it takes no part in the instance, or its store was rolled back and it has not taken a new incarnation yet", ErrNotNow)

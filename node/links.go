@@ -239,6 +239,9 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	}
 	h.m.Heard()
 	added, err := h.m.Receive(from, facts)
+	if h.m.AheadOfUs(nil) {
+		s.n.rolledBack()
+	}
 	switch {
 	case errors.Is(err, choreo.ErrMissingPast):
 		s.tell(from, f.Instance, wire.Ask)
@@ -312,6 +315,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	if h.m.AheadOfUs(w.Heads) {
 		s.n.rolledBack()
+		return nil // nothing may be written under the old incarnation
 	}
 	h.m.Heard()
 	if w.Mode == wire.Acknowledge {

@@ -451,7 +451,7 @@ func (s *shard) summarise(h *held) summary {
 	if sum.Ended == 0 {
 		sum.Ended = s.n.clock.Now().Wall.UnixMilli()
 	}
-	sum.Settled = !slices.ContainsFunc(h.m.Participants(), func(p workflow.PartnerID) bool {
+	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(h.m.Participants(), func(p workflow.PartnerID) bool {
 		return p != s.n.member.ID() && h.m.Behind(p)
 	})
 	return sum

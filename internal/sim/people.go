@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
@@ -81,17 +82,21 @@ func (w *world) persons(m *machine) {
 
 func (w *world) work(m *machine, n *node.Node) {
 	ctx := context.Background()
-	list, err := n.Instances(ctx, false)
+	list, err := n.Instances(ctx, true)
 	if err != nil {
 		return
 	}
-	for i := range list {
-		in, err := n.Show(ctx, list[len(list)-1-i].ID)
+	for _, sum := range slices.Backward(list) {
+		if sum.State != workflow.InstanceRunning && sum.State != workflow.InstanceBlocked {
+			continue
+		}
+		in, err := n.Show(ctx, sum.ID)
 		if err != nil {
 			continue
 		}
 		for _, t := range in.Tasks {
-			if t.State != workflow.Ready && t.State != workflow.Running {
+			// What has failed may only be presumed to: then its person may go on.
+			if t.State != workflow.Ready && t.State != workflow.Running && t.State != workflow.Failed {
 				continue
 			}
 			req := api.FinishRequest{ID: in.ID, Task: t.Name, Failed: !w.plan.Calm && w.people.IntN(8) == 0, Reason: "simulated"}

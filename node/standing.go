@@ -84,18 +84,20 @@ func (n *Node) alone() {
 // time to call it again.
 func (n *Node) askDue() time.Duration {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	now := n.clock.Now().Awake
-	if len(n.isUp) > 0 || n.askAt == 0 {
+	now, at := n.clock.Now().Awake, n.askAt
+	alone := len(n.isUp) == 0
+	due := alone && at > 0 && now >= at
+	if due {
+		n.askAt = now + askAgain
+	}
+	n.mu.Unlock()
+	if due {
+		n.side(func() { n.askStanding(context.Background()) })
+	}
+	if due || !alone || at == 0 {
 		return askAgain
 	}
-	if now >= n.askAt {
-		n.askAt = now + askAgain
-		if _, can := n.carrier.(Requester); can {
-			n.side(func() { n.askStanding(context.Background()) })
-		}
-	}
-	return n.askAt - now
+	return at - now
 }
 
 // askStanding asks some partners whether they hold evictions that are about

@@ -24,13 +24,13 @@ type mesh struct {
 	mail   []letter
 	now    time.Duration
 	limit  int                                      // bytes of facts in a letter
+	dense  bool                                     // attest every fact of one's own, not only where a bundle's chain ends
 	gone   map[workflow.PartnerID]bool              // what the partner list says
 	takers map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
 	dice   dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
-	sent func(l letter, b *Bundle)
-	// idle machines are not asked to decide: see pause.
-	paused map[workflow.PartnerID]bool
+	sent   func(l letter, b *Bundle)
+	paused map[workflow.PartnerID]bool // dead: see die
 }
 
 // node is one partner's device.
@@ -198,7 +198,7 @@ func (w *mesh) send(n *node, p workflow.PartnerID) {
 		}
 		l := letter{from: n.id, to: p}
 		for _, o := range b.Facts {
-			if o.Mine {
+			if o.Mine || (w.dense && o.e.fact.Chain.Author == n.id && o.e.att == nil) {
 				o.Attest(&Attestation{Sig: make([]byte, 64)})
 			}
 			l.facts = append(l.facts, Stored{Raw: o.Raw(), Att: o.Attestation()})

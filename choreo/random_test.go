@@ -113,7 +113,7 @@ func randomRule(d dice, i int) string {
 // fourth is there to take contingencies.
 func randomMesh(t testing.TB, d dice) *mesh {
 	w := newMesh(t, randomDefinition(d))
-	w.dice = d
+	w.dice, w.dense = d, true
 	w.node("dan")
 	ids := []workflow.PartnerID{"ann", "bob", "cy"}
 	at := map[workflow.PartitionName]workflow.PartnerID{}

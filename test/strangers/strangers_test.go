@@ -229,16 +229,15 @@ func TestMembersCannotForge(t *testing.T) {
 	eviction := membership.Eviction{Mesh: w.mesh.ID(), Issuer: idOf("carla"), Number: 1, Partner: idOf("bea"), At: membership.WallOf(noon), Chain: carla.who.Chain}
 	asFounder := eviction
 	asFounder.Issuer, asFounder.Chain, asFounder.Signature = w.mesh.Founder, nil, make([]byte, 64)
+	head, known := electorateOf(t, ana)
 	lineage, err := membership.FoundElectorate(membership.Mesh{Name: w.mesh.Name, Founder: idOf("carla")}, keyOf("carla"),
-		[]membership.Voter{{Partner: idOf("carla")}}, time.Minute, nil, 0)
+		[]membership.Voter{{Partner: idOf("carla")}}, time.Minute, known, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	election := func(m membership.Message) *wire.Message {
 		return &wire.Message{Election: [][]byte{membership.EncodeMessage(m)}}
 	}
-	head, _ := electorateOf(t, ana)
-
 	for _, c := range []struct {
 		name    string
 		message *wire.Message

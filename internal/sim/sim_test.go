@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 120, "how many seeds to run")
+	seeds   = flag.Int("seeds", 100, "how many seeds to run")
 	first   = flag.Uint64("first", 1, "the first seed")
 	within  = flag.Duration("for", 0, "run fresh seeds for as long as this, from the first; 0: as many as -seeds says")
 	variant = flag.String("variant", "", "a broken variant of the world: no-sync or wall-clock")

@@ -86,10 +86,11 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 		c.learned(m, choreo.InstanceOf(id))
 		return
 	}
-	if s := f.Body.Success; s != nil {
+	_, lie := c.forged[id]
+	if s := f.Body.Success; s != nil && !lie {
 		m.succeeded[job{f.Instance, s.Attempt}] = true
 	}
-	if _, lie := c.forged[id]; lie || f.Chain.Author != m.member.ID() {
+	if lie || f.Chain.Author != m.member.ID() {
 		return
 	}
 	if v := f.Body.Verdict; v != nil {

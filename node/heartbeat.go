@@ -197,6 +197,7 @@ func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "partner", Partner: p.Record.Name(), Text: string(e.Kind)})
 	if e.Kind == membership.EventOutrun {
 		n.rolledBack()
+		n.outrun(e.Version)
 		return
 	}
 	n.follow(p)

@@ -42,7 +42,6 @@ type Node struct {
 	events      *feed
 	shards      []*shard
 	started     time.Time
-	boot        uint64
 	stepped     bool // driven by Step, in one goroutine
 	nextBeat    time.Duration
 	nextWatch   time.Duration
@@ -57,7 +56,11 @@ type Node struct {
 	stopped     chan struct{}
 	running     sync.WaitGroup
 
+	restoring sync.Mutex // held while a restored store is dealt with
+	restored  bool       // guarded by restoring: it was found out in this process
+
 	mu       sync.Mutex // guards what follows
+	boot     uint64
 	inc      choreo.Incarnation
 	links    map[workflow.PartnerID]*link
 	isUp     map[workflow.PartnerID]bool
@@ -80,20 +83,21 @@ func New(p Parts) (*Node, error) {
 		p.Random = random
 	}
 	n := &Node{
-		member: p.Member, config: p.Config, store: p.Store, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
+		member: p.Member, config: p.Config, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, skews: map[workflow.PartnerID]time.Duration{},
 		nudged: make(chan struct{}, 1), space: p.Space,
 	}
+	n.store = watchedStore{p.Store, n.troubled}
 	if err := n.countBoot(); err != nil {
 		return nil, err
 	}
 	var err error
-	if n.definitions, err = loadDefinitions(p.Store); err != nil {
+	if n.definitions, err = loadDefinitions(n.store); err != nil {
 		return nil, err
 	}
-	if n.people, err = loadPeople(p.Member, p.Store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
+	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
 		return nil, err
 	}
 	n.people.changed = n.partnerChanged
@@ -157,7 +161,11 @@ func (n *Node) loadInstances() error {
 }
 
 // Boot is this node's boot counter: how often it was started.
-func (n *Node) Boot() uint64 { return n.boot }
+func (n *Node) Boot() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.boot
+}
 
 // Hello is what this node shows a peer first: its certificate chain.
 func (n *Node) Hello() []byte { return membership.EncodeChain(n.people.chain()) }
@@ -222,6 +230,9 @@ func (n *Node) begin(c Carrier) error {
 		return err
 	}
 	for _, p := range n.people.all() {
+		if p.State == membership.Left {
+			p.State = membership.Unreachable // it may be back, and think the same of us
+		}
 		n.follow(p)
 	}
 	return nil
@@ -261,42 +272,6 @@ func (n *Node) incarnation() choreo.Incarnation {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.inc
-}
-
-// rolledBack reacts to a peer that knows more of this node than it does
-// itself: the store went back in time. A new incarnation begins, so that no
-// number is used twice; instances are loaded again under it.
-func (n *Node) rolledBack() {
-	inc := choreo.Incarnation(n.random(len(n.inc)))
-	if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}}); err != nil {
-		n.troubled(err)
-		return
-	}
-	n.mu.Lock()
-	n.inc = inc
-	n.mu.Unlock()
-	n.count("rolled-back", 1)
-	n.log.Warn("a partner knows facts of this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "incarnation", inc)
-	n.office.reload()
-	for _, s := range n.shards {
-		n.side(func() { n.post(s, event{apply: (*shard).reload}) })
-	}
-}
-
-// reload loads all instances again, under the node's present incarnation.
-func (s *shard) reload() error {
-	s.each(func(id workflow.InstanceID, h *held) {
-		delete(s.held, id)
-		if again, err := s.load(id, h.sum); err == nil {
-			s.touch(again)
-		} else if !errors.Is(err, kv.ErrNotFound) {
-			s.log.Error("an instance cannot be loaded again", "instance", id, "error", err)
-		}
-	})
-	for _, p := range s.n.upPeers() {
-		s.greet(p)
-	}
-	return nil
 }
 
 func (n *Node) shardOf(id workflow.InstanceID) *shard {
@@ -344,7 +319,27 @@ func (n *Node) postFromRunner(s *shard, e event) {
 // do has fn run on the owner of an instance and waits until what it did is durable.
 func (n *Node) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) error) error {
 	done := make(chan error, 1)
-	if !n.post(n.shardOf(id), event{apply: fn, after: func(err error) { done <- err }}) {
+	return n.handIn(ctx, id, event{apply: fn, after: func(err error) { done <- err }}, done)
+}
+
+// peek has fn read an instance on its owner.
+func (n *Node) peek(ctx context.Context, id workflow.InstanceID, fn func(*held)) error {
+	done := make(chan error, 1)
+	return n.handIn(ctx, id, event{look: func(s *shard) {
+		h, err := s.find(id)
+		if err == nil {
+			fn(h)
+			if h.sum.Settled { // it was loaded only to be read
+				delete(s.held, id)
+			}
+		}
+		done <- err
+	}}, done)
+}
+
+// handIn hands an event to the owner of an instance and waits for the answer.
+func (n *Node) handIn(ctx context.Context, id workflow.InstanceID, e event, done <-chan error) error {
+	if !n.post(n.shardOf(id), e) {
 		return errStopping
 	}
 	if n.stepped {
@@ -479,23 +474,6 @@ func (n *Node) count(name string, by uint64) {
 	}
 	n.mu.Unlock()
 	c.Add(by)
-}
-
-// troubled notes how the last commit went, for status and for people.
-func (n *Node) troubled(err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	was := n.trouble["store"]
-	switch {
-	case err == nil && was != "":
-		delete(n.trouble, "store")
-		n.log.Info("the store takes writes again")
-	case err != nil:
-		n.trouble["store"] = "cannot write: " + err.Error()
-		if was == "" {
-			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "trouble", Text: n.trouble["store"]})
-		}
-	}
 }
 
 // spread is a chance part of d, which keeps nodes from acting at one moment.

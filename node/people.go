@@ -112,6 +112,20 @@ func (p *people) publish(fn func(*membership.Record)) (membership.Record, error)
 	return p.own, err
 }
 
+// reborn and rebooted have the node's later records tell a new incarnation, and
+// a boot counter from which versions begin anew.
+func (p *people) reborn(inc membership.Incarnation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.own.Incarnation = inc
+}
+
+func (p *people) rebooted(boot uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.own.Version.Boot = boot
+}
+
 // heartbeat signs that the own record still holds.
 func (p *people) heartbeat(load membership.PerMille) membership.Beat {
 	p.mu.Lock()

@@ -23,7 +23,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	leaf := n.people.chain().Leaf()
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.version, Roles: texts(leaf.Roles),
-		Since: n.started, Incarnation: n.incarnation().String(), Boot: n.boot, Instances: n.index.running(), Counters: map[string]uint64{},
+		Since: n.started, Incarnation: n.incarnation().String(), Boot: n.Boot(), Instances: n.index.running(), Counters: map[string]uint64{},
 	}
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()
@@ -68,7 +68,8 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
-	return n.people.invite(r, n.carrier.Addrs())
+	inv, err := n.people.invite(r, n.carrier.Addrs())
+	return inv, shown(err)
 }
 
 // AddWorkflow checks a definition, lists it and spreads it.
@@ -82,7 +83,7 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 	}
 	e, err := n.definitions.add(def)
 	if err != nil {
-		return nil, err
+		return nil, shown(err)
 	}
 	n.shareDefinitions([]wire.Definition{e.wire()}, "")
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
@@ -115,7 +116,7 @@ func (n *Node) RemoveWorkflow(_ context.Context, ref string) error {
 		return err
 	}
 	if err := n.definitions.remove(e); err != nil {
-		return err
+		return shown(err)
 	}
 	n.shareDefinitions([]wire.Definition{n.definitions.get(e.stamp.Hash).wire()}, "")
 	return nil
@@ -161,19 +162,14 @@ func (n *Node) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 	}
 	deadline := n.clock.Now().Awake + startWait
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		held, alone := false, false
-		err := n.do(ctx, id, func(s *shard) error {
-			h, err := s.find(id)
-			if err != nil {
-				return err
-			}
-			held, alone = h.sum.Settled || h.m.HeldElsewhere(), len(h.m.Participants()) == 1
-			return nil
+		elsewhere, alone := false, false
+		err := n.peek(ctx, id, func(h *held) {
+			elsewhere, alone = h.sum.Settled || h.m.HeldElsewhere(), len(h.m.Participants()) == 1
 		})
 		switch {
 		case err != nil:
 			return true, shown(err)
-		case held && !alone:
+		case elsewhere && !alone:
 			return false, nil
 		case alone || n.clock.Now().Awake > deadline:
 			return true, nil
@@ -310,20 +306,14 @@ func (n *Node) Instances(_ context.Context, all bool) ([]api.InstanceSummary, er
 // Show shows one instance.
 func (n *Node) Show(ctx context.Context, ref string) (*api.Instance, error) {
 	var out *api.Instance
-	err := n.with(ctx, ref, func(_ *shard, h *held) error {
-		out = n.render(h)
-		return nil
-	})
+	err := n.look(ctx, ref, func(h *held) { out = n.render(h) })
 	return out, err
 }
 
 // Log shows the facts of one instance.
 func (n *Node) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	err := n.with(ctx, ref, func(_ *shard, h *held) error {
-		out = n.renderLog(h)
-		return nil
-	})
+	err := n.look(ctx, ref, func(h *held) { out = n.renderLog(h) })
 	return out, err
 }
 
@@ -401,9 +391,19 @@ func (n *Node) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 			return err
 		}
 		err = fn(s, h)
-		s.touch(h) // so that what was loaded only to be shown is let go again
+		s.touch(h)
 		return err
 	}))
+}
+
+// look has fn read an instance, found by ID or prefix, on its owner. It shows
+// what is durable, and works on a disk that takes no writes.
+func (n *Node) look(ctx context.Context, ref string, fn func(*held)) error {
+	id, err := n.index.resolve(ref)
+	if err != nil {
+		return err
+	}
+	return shown(n.peek(ctx, id, fn))
 }
 
 // explain turns the core's refusals into errors for users.

@@ -64,8 +64,11 @@ type inflight struct {
 }
 
 // event is something that happened, for one shard. apply changes machines;
-// after is called once what it led to is durable, or with the error.
+// after is called once what it led to is durable, or with the error. look only
+// reads: it comes before everything else of its round, when all that is in
+// memory is durable, so that no failing disk keeps people from reading.
 type event struct {
+	look  func(*shard)
 	apply func(*shard) error
 	after func(error)
 }
@@ -207,6 +210,14 @@ func (s *shard) round() {
 		events := s.local
 		s.local = nil
 		for _, e := range events {
+			if e.look != nil {
+				e.look(s)
+			}
+		}
+		for _, e := range events {
+			if e.apply == nil {
+				continue
+			}
 			err := e.apply(s)
 			if e.after != nil {
 				if err != nil {
@@ -276,9 +287,7 @@ const (
 func (s *shard) commit(writes []kv.Write) error {
 	for len(writes) > 0 {
 		n := unit(writes)
-		err := s.n.store.CommitWait(writes[:n])
-		s.n.troubled(err)
-		if err != nil {
+		if err := s.n.store.CommitWait(writes[:n]); err != nil {
 			s.lost++
 			return err
 		}

@@ -36,9 +36,6 @@ func (n *Node) Step() time.Duration {
 // Fingerprint is all that this node derives from its facts of an instance, the
 // same on every node with the same facts (choreo.Machine.Fingerprint).
 func (n *Node) Fingerprint(ctx context.Context, ref string) (b []byte, err error) {
-	err = n.with(ctx, ref, func(_ *shard, h *held) error {
-		b = h.m.Fingerprint()
-		return nil
-	})
+	err = n.look(ctx, ref, func(h *held) { b = h.m.Fingerprint() })
 	return b, err
 }

@@ -1,0 +1,42 @@
+package node
+
+import (
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+)
+
+// watchedStore tells how every commit went, whoever made it.
+type watchedStore struct {
+	Store
+	told func(error)
+}
+
+func (w watchedStore) Commit(writes []kv.Write, done func(error)) {
+	w.Store.Commit(writes, func(err error) {
+		w.told(err)
+		done(err)
+	})
+}
+
+func (w watchedStore) CommitWait(writes []kv.Write) error {
+	err := w.Store.CommitWait(writes)
+	w.told(err)
+	return err
+}
+
+// troubled notes how the last commit went, for status and for people.
+func (n *Node) troubled(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := n.trouble["store"]
+	switch {
+	case err == nil && was != "":
+		delete(n.trouble, "store")
+		n.log.Info("the store takes writes again")
+	case err != nil:
+		n.trouble["store"] = "cannot write: " + err.Error()
+		if was == "" {
+			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "trouble", Text: n.trouble["store"]})
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package node_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+)
+
+// disk is a node's store in memory. It outlives the node's process, can be made
+// to fail or to take its time, and knows at every moment which facts are
+// durable.
+type disk struct {
+	mu      sync.Mutex
+	data    map[string]string
+	fail    error // every commit fails with it
+	slow    bool  // commits wait for free
+	waiting []waitingCommit
+	commits int
+}
+
+// The limits of the real store (store.MaxUnit, store.MaxUnitWrites).
+const (
+	maxUnit       = 1<<20 - 1 + 128<<10
+	maxUnitWrites = 4096
+)
+
+type waitingCommit struct {
+	writes []kv.Write
+	done   func(error)
+}
+
+func newDisk() *disk { return &disk{data: map[string]string{}} }
+
+// Commit implements node.Store.
+func (d *disk) Commit(writes []kv.Write, done func(error)) {
+	d.mu.Lock()
+	if d.slow {
+		d.waiting = append(d.waiting, waitingCommit{writes, done})
+		d.mu.Unlock()
+		return
+	}
+	err := d.put(writes)
+	d.mu.Unlock()
+	done(err)
+}
+
+// CommitWait implements node.Store.
+func (d *disk) CommitWait(writes []kv.Write) error {
+	done := make(chan error, 1)
+	d.Commit(writes, func(err error) { done <- err })
+	return <-done
+}
+
+func (d *disk) put(writes []kv.Write) error {
+	d.commits++
+	if d.fail != nil {
+		return d.fail
+	}
+	size := 0
+	for _, w := range writes {
+		size += len(w.Key) + len(w.Value) + 32
+	}
+	if len(writes) > maxUnitWrites || size > maxUnit {
+		return fmt.Errorf("%w: %d writes of %d bytes in one unit", kv.ErrTooBig, len(writes), size)
+	}
+	for _, w := range writes {
+		if w.Delete {
+			delete(d.data, string(w.Key))
+		} else {
+			d.data[string(w.Key)] = string(w.Value)
+		}
+	}
+	return nil
+}
+
+// Get implements node.Store.
+func (d *disk) Get(key []byte) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v, ok := d.data[string(key)]
+	if !ok {
+		return nil, fmt.Errorf("key %q: %w", key, kv.ErrNotFound)
+	}
+	return []byte(v), nil
+}
+
+// Scan implements node.Store.
+func (d *disk) Scan(prefix []byte, fn func(key, value []byte) error) error {
+	d.mu.Lock()
+	data := maps.Clone(d.data)
+	d.mu.Unlock()
+	for _, k := range slices.Sorted(maps.Keys(data)) {
+		if strings.HasPrefix(k, string(prefix)) {
+			if err := fn([]byte(k), []byte(data[k])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// failWith has commits fail from now on; nil: no more.
+func (d *disk) failWith(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = err
+}
+
+// hold has commits wait until free.
+func (d *disk) hold() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slow = true
+}
+
+// free carries the waiting commits out, and those to come at once.
+func (d *disk) free() {
+	d.mu.Lock()
+	waiting := d.waiting
+	d.waiting, d.slow = nil, false
+	errs := make([]error, len(waiting))
+	for i, w := range waiting {
+		errs[i] = d.put(w.writes)
+	}
+	d.mu.Unlock()
+	for i, w := range waiting {
+		w.done(errs[i])
+	}
+}
+
+// loseWaiting is what a crash does to commits that were not synced.
+func (d *disk) loseWaiting() {
+	d.mu.Lock()
+	waiting := d.waiting
+	d.waiting, d.slow = nil, false
+	d.mu.Unlock()
+	for _, w := range waiting {
+		w.done(kv.ErrClosed)
+	}
+}
+
+// backup copies the disk; restore puts it back.
+func (d *disk) backup() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.data)
+}
+
+func (d *disk) restore(data map[string]string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.data = map[string]string{}
+	maps.Copy(d.data, data)
+}
+
+// facts are the names of all facts that are durable.
+func (d *disk) facts(t testing.TB) map[choreo.FactID]bool {
+	t.Helper()
+	out := map[choreo.FactID]bool{}
+	err := d.Scan([]byte("f"), func(_, value []byte) error {
+		var stored []cbor.RawMessage // raw fact, attestation
+		if err := cbor.Unmarshal(value, &stored); err != nil {
+			return err
+		}
+		var raw []byte
+		if err := cbor.Unmarshal(stored[0], &raw); err != nil {
+			return err
+		}
+		_, id, err := choreo.DecodeFact(raw)
+		out[id] = true
+		return err
+	})
+	if err != nil {
+		t.Errorf("a stored fact cannot be read: %v", err)
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package node_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+)
+
+// newcomer is somebody with an empty folder.
+func (tm *team) newcomer(name string) *partner {
+	return &partner{t: tm.t, f: tm.f, name: name, dir: filepath.Join(tm.t.TempDir(), name), disk: newDisk(), hand: newHand()}
+}
+
+func (tm *team) invite(at string, r api.InviteRequest) string {
+	tm.t.Helper()
+	inv, err := tm.p[at].node.Invite(tm.t.Context(), r)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return inv.Token
+}
+
+func wantRefusal(t *testing.T, what string, err error, why string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("%s: %v; want a refusal that says %q", what, err, why)
+	}
+}
+
+// An invitation is good for as many uses as it says, and for as long; it is
+// counted durably, so a restart of its issuer gives nothing away.
+func TestInvitation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		one := tm.p["one"]
+		twice := tm.invite("one", api.InviteRequest{Uses: 2, Roles: []string{"crew"}})
+		short := tm.invite("one", api.InviteRequest{Expires: time.Hour})
+		a := tm.newcomer("a")
+		if err := tm.join(a, twice); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, "joining twice into one folder", tm.join(a, twice), "belongs to a mesh already")
+		one.crash()
+		one.start()
+		if err := tm.join(tm.newcomer("b"), twice); err != nil {
+			t.Fatal("after a restart of the issuer:", err)
+		}
+		wantRefusal(t, "a third use of two", tm.join(tm.newcomer("c"), twice), "used up")
+		one.crash()
+		one.start()
+		wantRefusal(t, "a third use of two, after a restart", tm.join(tm.newcomer("d"), twice), "used up")
+		pass(2 * time.Hour)
+		wantRefusal(t, "an expired invitation", tm.join(tm.newcomer("e"), short), "expired")
+		one.crash()
+		wantRefusal(t, "an issuer that is away", tm.join(tm.newcomer("f"), twice), "is not there")
+		one.start()
+
+		a.start()
+		tm.p["a"] = a
+		st, err := a.node.Status(t.Context())
+		if err != nil || len(st.Roles) != 1 || st.Roles[0] != "crew" {
+			t.Errorf("the newcomer's roles are %v, %v; want crew", st.Roles, err)
+		}
+		_, err = a.node.Invite(t.Context(), api.InviteRequest{})
+		wantRefusal(t, "an invitation by a member who is no delegate", err, "may not invite")
+	})
+}
+
+// A use that cannot be stored is not granted, and not counted.
+func TestInvitationOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		once := tm.invite("one", api.InviteRequest{})
+		tm.p["one"].disk.failWith(kv.ErrFull)
+		a := tm.newcomer("a")
+		wantRefusal(t, "joining while the issuer's disk is full", tm.join(a, once), "full")
+		tm.p["one"].disk.failWith(nil)
+		if err := tm.join(a, once); err != nil {
+			t.Errorf("the failed attempt cost the invitation: %v", err)
+		}
+		wantRefusal(t, "a second use of one", tm.join(tm.newcomer("b"), once), "used up")
+	})
+}
+
+// A node's own name, and whom it met, outlive a restart; partners that left in
+// good order come back.
+func TestPartnersAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		one, two := tm.p["one"], tm.p["two"]
+		two.leave()
+		if s := tm.partnerState("one", "two"); s != "left" {
+			t.Errorf("one thinks that two is %s, want left", s)
+		}
+		one.leave()
+		two.start()
+		one.start()
+		for from, to := range map[*partner]*partner{one: two, two: one} {
+			if want, at := from.plug.wants(to.id()); !want && from == two {
+				t.Errorf("%s does not look for %s (at %v)", from.name, to.name, at)
+			}
+		}
+		tm.connect("one", "two")
+		synctest.Wait()
+		for _, x := range [][2]string{{"one", "two"}, {"two", "one"}} {
+			if s := tm.partnerState(x[0], x[1]); s != "active" {
+				t.Errorf("%s thinks that %s is %s, want active", x[0], x[1], s)
+			}
+		}
+	})
+}
+
+// Both leave at one moment, as on a Ctrl-C of a whole team: each hears the
+// other's farewell. When they are back they must look for each other.
+func TestPartnersWhoLeftTogetherFindEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		one, two := tm.p["one"], tm.p["two"]
+		one.stop()
+		two.stop()
+		one.leave()
+		two.leave()
+		one.start()
+		two.start()
+		ofOne, at := one.plug.wants(two.id())
+		ofTwo, _ := two.plug.wants(one.id())
+		if !ofOne && !ofTwo {
+			t.Errorf("neither looks for the other (one knows two at %v)", at)
+		}
+	})
+}
+
+func (tm *team) partnerState(at, name string) string {
+	tm.t.Helper()
+	ps, err := tm.p[at].node.Partners(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, p := range ps {
+		if p.Name == name {
+			return p.State
+		}
+	}
+	return "unknown"
+}

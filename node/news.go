@@ -95,7 +95,7 @@ const compareEvery = 2 * time.Minute
 // who is gone are too old everywhere.
 const (
 	relayShare = 3
-	askShare   = 6
+	askShare   = 7
 )
 
 // catchUp asks a connected partner, by chance, for what is not known here: when

@@ -25,9 +25,9 @@ func LAN() Timing {
 		PushPull: time.Minute, Rejoin: 15 * time.Second, Heartbeat: 2 * time.Second}
 }
 
-// Mobile spares radio time: about half a minute.
+// Mobile spares radio time: about a minute.
 func Mobile() Timing {
-	return Timing{Probe: 10 * time.Second, ProbeTimeout: 3 * time.Second, Suspicion: 3, Gossip: time.Second,
+	return Timing{Probe: 20 * time.Second, ProbeTimeout: 4 * time.Second, Suspicion: 3, Gossip: time.Second,
 		PushPull: 5 * time.Minute, Rejoin: time.Minute, Heartbeat: 10 * time.Second}
 }
 

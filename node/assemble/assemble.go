@@ -139,7 +139,7 @@ func (h *Host) meshConfig() mesh.Config {
 		Relay: mesh.Relay{Via: h.cfg.Relays, Serve: h.cfg.Relay, Punch: h.cfg.HolePunching},
 	}
 	// Beats come more often than this, so that pings are sent to the silent only.
-	c.Limits.PingEvery, c.Limits.PingTimeout = 4*time.Second, 2*time.Second
+	c.Limits.PingEvery, c.Limits.PingTimeout = 5*time.Second, 2*time.Second
 	if h.cfg.Preset == configs.Mobile || h.cfg.Store == configs.StoreSmall {
 		c.Preset = mesh.Small
 	}

@@ -281,3 +281,51 @@ func TestClose(t *testing.T) {
 		t.Errorf("closing again: %v", err)
 	}
 }
+
+// What was sent before Close arrives, also from both sides at once.
+func TestCloseSendsWhatIsQueued(t *testing.T) {
+	transports(t, func(t *testing.T, listen []string) {
+		a, b := start(t, listen), start(t, listen)
+		a.knows(t, b)
+		a.untilUp(t, b)
+		b.untilUp(t, a)
+		const frames = 500
+		var both sync.WaitGroup
+		for _, way := range [][2]*node{{a, b}, {b, a}} {
+			both.Go(func() {
+				for range frames {
+					way[0].send(t, way[1], "the last words of somebody who has much to say")
+				}
+			})
+		}
+		both.Wait()
+		for _, n := range []*node{a, b} {
+			both.Go(func() { n.Close() })
+		}
+		both.Wait()
+		for _, way := range [][2]*node{{a, b}, {b, a}} {
+			if n := way[1].count("frame", way[0].ID()); n != frames {
+				t.Errorf("%d of %d frames arrived", n, frames)
+			}
+		}
+	})
+}
+
+// A partner that takes nothing does not keep Close from closing.
+func TestCloseDoesNotWaitForTheDeaf(t *testing.T) {
+	a, b := start(t, overQUIC), start(t, overQUIC)
+	a.knows(t, b)
+	a.untilUp(t, b)
+	b.untilUp(t, a)
+	deaf := make(chan struct{})
+	b.recorder.mu.Lock()
+	b.block = deaf
+	b.recorder.mu.Unlock()
+	a.send(t, b, "what b will not be done with before a has gone")
+	began := time.Now()
+	a.Close()
+	if took := time.Since(began); took > 3*farewellTime {
+		t.Errorf("Close took %v", took)
+	}
+	close(deaf)
+}

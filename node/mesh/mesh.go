@@ -28,9 +28,10 @@ type Mesh struct {
 	requests chan struct{} // a token per request being handled
 	born     time.Time     // monotonic times are counted from here
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   sync.WaitGroup // our goroutines
+	leaving chan struct{}   // closed when Close begins
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	work    sync.WaitGroup // our goroutines
 
 	// mu guards what follows and the fields of partner and link that say so. It is
 	// never held while calling out.
@@ -53,7 +54,7 @@ func New(cfg Config) (*Mesh, error) {
 	m := &Mesh{
 		cfg: cfg, limits: cfg.Limits,
 		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
-		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{},
+		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{}, leaving: make(chan struct{}),
 	}
 	h, err := newHost(cfg, func(id peer.ID) bool { return m.memberLink(id) != nil })
 	if err != nil {
@@ -84,12 +85,18 @@ func New(cfg Config) (*Mesh, error) {
 	return m, nil
 }
 
-// Close cuts all connections and waits until the handler was told and nothing
-// runs any more.
+// Close sends what is queued, as far as partners take it within farewellTime,
+// cuts all connections and waits until the handler was told and nothing runs any
+// more.
 func (m *Mesh) Close() error {
 	m.mu.Lock()
+	first := !m.closed
 	m.closed = true
 	m.mu.Unlock()
+	if first {
+		close(m.leaving)
+		m.awaitFarewells()
+	}
 	m.cancel()
 	err := m.host.Close()
 	for _, l := range m.allLinks() {

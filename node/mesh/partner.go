@@ -20,11 +20,12 @@ type partner struct {
 	traffic
 
 	// Guarded by mesh.mu.
-	admitted []*link // live, in order of admission
-	links    int     // all live ones
-	current  *link   // the one that is sent on, between OnUp and OnDown
-	sending  bool    // sendLoop runs
-	wanted   *keeper // nil: not wanted
+	admitted []*link       // live, in order of admission
+	links    int           // all live ones
+	current  *link         // the one that is sent on, between OnUp and OnDown
+	sending  bool          // sendLoop runs
+	farewell chan struct{} // of a stream that is sent on: closed when that ends
+	wanted   *keeper       // nil: not wanted
 	addrs    []ma.Multiaddr
 
 	// handling is held while the handler is called, so that it hears of one thing

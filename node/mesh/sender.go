@@ -44,11 +44,66 @@ func (p *partner) sendOver(l *link) {
 		p.broken(l, err)
 		return
 	}
+	ended := make(chan struct{})
+	p.setFarewell(ended)
 	p.begin(l)
 	err = p.writeFrames(s, untilClosed(s))
 	s.Reset()
 	p.end()
-	p.broken(l, err)
+	p.setFarewell(nil)
+	close(ended)
+	if err != errFarewell {
+		p.broken(l, err)
+	}
+}
+
+func (p *partner) setFarewell(ended chan struct{}) {
+	p.mesh.mu.Lock()
+	defer p.mesh.mu.Unlock()
+	p.farewell = ended
+}
+
+// farewellTime is how long Close waits for partners to take what is queued.
+const farewellTime = time.Second
+
+// errFarewell ends a stream because the mesh closes.
+var errFarewell = errors.New("the mesh is closing")
+
+// awaitFarewells waits until what is queued was taken.
+func (m *Mesh) awaitFarewells() {
+	m.mu.RLock()
+	var pending []chan struct{}
+	for _, p := range m.partners {
+		if p.farewell != nil {
+			pending = append(pending, p.farewell)
+		}
+	}
+	m.mu.RUnlock()
+	timeout := time.NewTimer(farewellTime)
+	defer timeout.Stop()
+	for _, ended := range pending {
+		select {
+		case <-ended:
+		case <-timeout.C:
+			return
+		}
+	}
+}
+
+// bow ends a stream such that all that was written arrives: the other side ends
+// it too when it has read everything. Closing the connection at once would throw
+// away what is on the way.
+func bow(s network.Stream, closed <-chan struct{}) error {
+	if err := s.CloseWrite(); err != nil {
+		return err
+	}
+	timeout := time.NewTimer(farewellTime)
+	defer timeout.Stop()
+	select {
+	case <-closed:
+	case <-timeout.C:
+	}
+	return errFarewell
 }
 
 // broken waits for the end of a link that has lost its connection, or counts a
@@ -94,11 +149,13 @@ var errStreamClosed = errors.New("the partner closed the stream")
 func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
 	w := deadlineWriter{s, p.mesh.limits.WriteTimeout}
 	var batch [][]byte
-	for {
+	for leaving := false; ; {
 		select {
 		case <-closed:
 			return errStreamClosed
 		case <-p.queue.filled:
+		case <-p.mesh.leaving:
+			leaving = true
 		}
 		for batch = p.queue.take(batch); len(batch) > 0; batch = p.queue.take(batch) {
 			bytes, err := writeBatch(w, batch)
@@ -109,6 +166,9 @@ func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
 			p.sent(len(batch), bytes)
 			p.mesh.counters.sent(len(batch), bytes)
 			clear(batch)
+		}
+		if leaving {
+			return bow(s, closed)
 		}
 	}
 }

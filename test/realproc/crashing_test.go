@@ -1,0 +1,153 @@
+package realproc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership/gossip"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/mesh"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/node/store"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The moments around an effect at which a process can be killed.
+const (
+	beforeCommit = "before-commit" // nothing of it is on disk
+	afterCommit  = "after-commit"  // it is on disk, and nobody knows
+	beforeSend   = "before-send"
+	afterSend    = "after-send" // it was handed to the mesh
+	countOnly    = "count"      // none: the effects are counted in countFile
+)
+
+// countFile is where a counting process says how many commits and sends it has
+// made: its size grows with each.
+const (
+	commitsFile = "commits"
+	sendsFile   = "sends"
+)
+
+// suicide kills the process at the n-th effect of a kind.
+type suicide struct {
+	at      string
+	n       int64
+	dir     string
+	commits atomic.Int64
+	sends   atomic.Int64
+}
+
+func parseCrash(dir, text string) (*suicide, error) {
+	s := &suicide{dir: dir}
+	var ok bool
+	var n string
+	if s.at, n, ok = strings.Cut(text, ":"); !ok {
+		return s, nil
+	}
+	_, err := fmt.Sscan(n, &s.n)
+	return s, err
+}
+
+func (s *suicide) reach(at string, n int64) {
+	if s.at == at && s.n == n {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // ends here
+		select {}
+	}
+	if s.at == countOnly {
+		name := map[string]string{beforeCommit: commitsFile, beforeSend: sendsFile}[at]
+		if name != "" {
+			_ = os.WriteFile(filepath.Join(s.dir, name), fmt.Append(nil, n), 0o600) // read by the parent, which notices if it is missing
+		}
+	}
+}
+
+// mortalStore kills the process around commits.
+type mortalStore struct {
+	node.Store
+	*suicide
+}
+
+func (m mortalStore) Commit(writes []kv.Write, done func(error)) {
+	n := m.commits.Add(1)
+	m.reach(beforeCommit, n)
+	m.Store.Commit(writes, func(err error) {
+		m.reach(afterCommit, n)
+		done(err)
+	})
+}
+
+func (m mortalStore) CommitWait(writes []kv.Write) error {
+	n := m.commits.Add(1)
+	m.reach(beforeCommit, n)
+	err := m.Store.CommitWait(writes)
+	m.reach(afterCommit, n)
+	return err
+}
+
+// mortalCarrier kills the process around sends.
+type mortalCarrier struct {
+	node.Carrier
+	*suicide
+}
+
+func (m mortalCarrier) Send(p workflow.PartnerID, frame []byte) error {
+	n := m.sends.Add(1)
+	m.reach(beforeSend, n)
+	err := m.Carrier.Send(p, frame)
+	m.reach(afterSend, n)
+	return err
+}
+
+// runCrashing runs a node as package assemble does, with a store and a carrier
+// that kill the process at one point.
+func runCrashing(ctx context.Context, dir string, cfg configs.Config, log *slog.Logger, crash string) error {
+	die, err := parseCrash(dir, crash)
+	if err != nil {
+		return err
+	}
+	member, err := node.LoadMember(dir)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(filepath.Join(dir, "store"), store.Options{Preset: store.Small, Logger: log})
+	if err != nil {
+		return err
+	}
+	n, err := node.New(node.Parts{
+		Member: member, Config: cfg, Store: mortalStore{st, die}, Clock: node.NewSystemClock(), Version: "test", Logger: log,
+		Runner: runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log}),
+	})
+	if err != nil {
+		return err
+	}
+	var g *gossip.Gossip
+	m, err := mesh.New(mesh.Config{
+		Key: member.Key, Listen: cfg.Listen, Boot: n.Boot(), Hello: n.Hello, Admit: n.Admit, Handler: n, OnAddrs: n.OnAddrs, Logger: log, Preset: mesh.Small,
+		Prepare: func(m *mesh.Mesh) (err error) {
+			g, err = gossip.New(gossip.Config{Mesh: m, Host: m.Members(), Handler: n, Timing: gossip.Local(), Logger: log})
+			return err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.Begin(mortalCarrier{m, die}, g); err != nil {
+		return err
+	}
+	server, err := api.Serve(dir, cfg.API, n, api.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	return errors.Join(n.Run(ctx), server.Close(context.Background()), g.Close(), m.Close(), st.Close())
+}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // firstDifference tells where two fingerprints differ; "" nowhere.
@@ -20,18 +18,6 @@ func firstDifference(a, b []byte) string {
 		}
 	}
 	return fmt.Sprintf("%d lines and %d lines", len(la), len(lb))
-}
-
-// open makes a machine of its own for a set of facts, the genesis first, as an
-// observer that is called ids has it.
-func (w *mesh) open(id string, genesis Stored) *Machine {
-	w.t.Helper()
-	g := w.decode([]Stored{genesis})
-	m, err := Open(Self{Partner: workflow.PartnerID(id), Incarnation: Incarnation{9}}, w.def, w.plan, g[0])
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return m
 }
 
 // scratch folds the facts of a machine anew, all at once.

@@ -51,9 +51,8 @@ func TestListScenarios(t *testing.T) {
 // listStory is the list of partner "me" as a scenario drives it.
 type listStory struct {
 	team
-	list  *List
-	now   Now
-	named []string
+	list *List
+	now  Now
 }
 
 // restart begins with an empty list.

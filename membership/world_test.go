@@ -92,10 +92,6 @@ func (w *world) voter(i int) Voter { return Voter{w.id(i), Incarnation{1}} }
 
 func (w *world) id(i int) workflow.PartnerID { return IDOf(publicOf(w.nodes[i].key)) }
 
-func (w *world) index(id workflow.PartnerID) int {
-	return slices.IndexFunc(w.nodes, func(m *machine) bool { return IDOf(publicOf(m.key)) == id })
-}
-
 // now reads the clocks of node i.
 func (w *world) now(i int) Now {
 	m := w.nodes[i]

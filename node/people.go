@@ -261,12 +261,6 @@ func (p *people) forget(peer workflow.PartnerID) {
 	delete(p.shown, peer)
 }
 
-// isMember tells whether a partner is known to belong to the mesh.
-func (p *people) isMember(id workflow.PartnerID) bool {
-	partner, ok := p.get(id)
-	return ok && partner.State != membership.Evicted
-}
-
 // Gone tells whether a partner is out of the process (choreo.Partners).
 func (p *people) Gone(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)

@@ -151,16 +151,6 @@ func (l *link) hear() { l.heard.Store(int64(l.mesh.now())) }
 
 func (l *link) roundTrip() time.Duration { return time.Duration(l.rtt.Load()) }
 
-// isSettled tells whether the hello is over.
-func (l *link) isSettled() bool {
-	select {
-	case <-l.settled:
-		return true
-	default:
-		return false
-	}
-}
-
 // wait waits for the end of a hello and returns the refusal, if any.
 func (l *link) wait(ctx context.Context) error {
 	select {

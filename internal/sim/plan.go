@@ -150,6 +150,9 @@ func randomFault(r *rand.Rand, p Plan) Fault {
 	if r.IntN(3) == 0 || f.Kind == OldDisk || f.Kind == Lie {
 		f.For = time.Duration(1+r.IntN(30)) * time.Minute * p.Scale
 	}
+	if f.Kind == Clock { // by minutes at least, and not by nothing
+		f.For, f.Other = f.For*30, (f.Other+1)/2*2
+	}
 	if f.Kind == Cut || f.Kind == OneWay {
 		f.Other = (f.Node + 1 + r.IntN(p.Nodes-1)) % p.Nodes
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -118,10 +119,14 @@ func (c *checks) judged(m *machine, f *choreo.Fact, v *choreo.Verdict) {
 	if v.Cause != choreo.CauseTimeout {
 		return
 	}
-	least := time.Duration(-1)
-	for _, t := range c.w.def.Tasks {
-		if t.Timeout > 0 && (least < 0 || t.Timeout < least) {
-			least = t.Timeout
+	least := time.Duration(math.MaxInt64)
+	for _, a := range v.Actions {
+		// A contingency's attempt does not name its task: it is one of the slot's chain.
+		for t := c.w.def.Task(a.Attempt.Slot); t != nil; t = c.w.def.Task(t.Contingency) {
+			least = min(least, t.Timeout)
+			if a.Attempt.Fact.IsZero() {
+				break
+			}
 		}
 	}
 	for _, p := range c.w.def.Partitions {

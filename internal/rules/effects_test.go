@@ -12,7 +12,7 @@ func effectComplaints(t *tree) []string {
 	var out []string
 	for _, f := range t.files {
 		out = append(out, t.hiddenImports(f)...)
-		if !within(f.dir, "cmd") {
+		if !within(f.dir, "cmd") && f.syntax.Name.Name != "main" {
 			out = append(out, t.prints(f)...)
 		}
 		for _, decl := range f.syntax.Decls {

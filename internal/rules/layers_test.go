@@ -35,7 +35,7 @@ var layers = []layer{
 	{"membership", words("workflow"), "who is there does not depend on what they work on"},
 	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
 	{"choreo", words("workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
-	{"node", words(core + " configs node/... membership/gossip"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
+	{"node", words(core + " workflow/diagram configs node/... membership/gossip"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
 	{"node/wire", words(core), "the codec knows what it encodes and nobody who sends it"},
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
@@ -44,7 +44,8 @@ var layers = []layer{
 	{"web", words("workflow node/api"), "the page uses only the public API, like any other program"},
 	{"configs", words("workflow"), "configuration describes the node and must be readable without it"},
 	{"cmd", words(core + " ..."), "the command line wires everything together"},
-	{"internal/sim", words(core + " partition/aptitude contingency/recovery node/wire"), "the simulator drives the pure core; the real driver would bring real time and disks"},
+	{"internal/sim", words(core + " configs node node/api node/runner node/store/kv node/wire"), "the simulator drives the real core and the real driver, by its stepped front door, on disks, links and clocks of its own: it knows the words of the adapters, and none of them"},
+	{"internal/sim/mutants", words("internal/sim"), "the tool breaks the source on purpose and runs the simulator on it"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

@@ -151,7 +151,8 @@ type view struct {
 func (s *State) viewFor(sl *Slot) view { return view{s, sl.Task.TimeToWait > 0} }
 
 // TaskTerm says what a rule may hold of a task's slot. For a task with
-// time-to-wait a failure leaves a term undecided: the wait goes on.
+// time-to-wait only a success that its rule did not want makes a term
+// impossible: the wait goes on.
 func (v view) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
 	return contingency.Spared(v.s.term(tr, t), v.emergency)
 }
@@ -194,7 +195,9 @@ func (sl *Slot) term(tr workflow.Transition) workflow.Finding {
 	case workflow.BecameRunning:
 		return truth(started || sl.Pick != nil, open, byFailure)
 	case workflow.BecameFailed:
-		return truth(sl.State == workflow.Failed, open, sl.State == workflow.Blocked)
+		f := truth(sl.State == workflow.Failed, open, sl.State == workflow.Blocked)
+		f.BySuccess = f.Truth == workflow.Impossible && sl.Pick != nil
+		return f
 	}
 	if sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease { // no outcome: its state is about to change
 		return workflow.Finding{Truth: workflow.Impossible, Dropped: true}
@@ -216,7 +219,9 @@ func (sl *Slot) termOf(tr workflow.Transition, t workflow.TaskName) workflow.Fin
 		case workflow.BecameRunning:
 			return truth(a.start != nil || done, open, false)
 		case workflow.BecameFailed:
-			return truth(len(a.rulings) > 0 && !done, open, false)
+			f := truth(len(a.rulings) > 0 && !done, open, false)
+			f.BySuccess = f.Truth == workflow.Impossible && done
+			return f
 		default:
 			return truth(done && a.stands == standing, open, len(a.rulings) > 0)
 		}
@@ -225,13 +230,14 @@ func (sl *Slot) termOf(tr workflow.Transition, t workflow.TaskName) workflow.Fin
 }
 
 // DataTerm evaluates a term about data: false or null is undecided while a
-// task that may write one of its names can still run, else impossible.
+// task that may write one of its names can still run, else impossible; for a
+// task with time-to-wait it is undecided always.
 func (v view) DataTerm(e *workflow.Expr) workflow.Finding {
 	val, err := e.Eval(workflow.Env{Data: v.s.values(), Instance: v.s.log.instance.String()})
 	if yes, ok := val.(bool); ok && yes && err == nil {
 		return workflow.Finding{Truth: workflow.True}
 	}
-	if !v.s.idle && v.s.mayChange(e.Names()) {
+	if v.emergency || (!v.s.idle && v.s.mayChange(e.Names())) {
 		return workflow.Finding{Truth: workflow.Undecided}
 	}
 	return workflow.Finding{Truth: workflow.Impossible}

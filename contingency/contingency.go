@@ -127,24 +127,30 @@ func (o overlay) pass(slot workflow.TaskName) {
 	}
 }
 
-// emergency keeps failures from a task with time-to-wait: its rule stays
-// undecided until the wait ends.
+// emergency keeps from a task with time-to-wait what must not disarm it: its
+// rule stays undecided until the wait ends.
 type emergency struct {
 	workflow.View
 	waits bool
 }
 
-// TaskTerm hides failures and releases from a task that waits.
+// TaskTerm hides from a task that waits what must not disarm it.
 func (e emergency) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
 	return Spared(e.View.TaskTerm(tr, t), e.waits)
 }
 
-// Spared is what a term comes to for a task with time-to-wait (waits): neither
-// a failure nor a release disarms or shortens its wait
+// Spared is what a term comes to for a task with time-to-wait (waits): nothing
+// but a success that its rule did not want disarms it or shortens its wait, no
+// failure, no release, and no predecessor that will never run
 // (spec/choreography.md, Emergency triggers).
 func Spared(f workflow.Finding, waits bool) workflow.Finding {
-	if waits && (f.Dropped || (f.Truth == workflow.Impossible && f.ByFailure)) {
+	if waits && (f.Dropped || (f.Truth == workflow.Impossible && !f.BySuccess)) {
 		return workflow.Finding{Truth: workflow.Undecided}
 	}
 	return f
+}
+
+// DataTerm leaves what is not true undecided for a task that waits.
+func (e emergency) DataTerm(x *workflow.Expr) workflow.Finding {
+	return Spared(e.View.DataTerm(x), e.waits)
 }

@@ -19,6 +19,9 @@ type Finding struct {
 	// ByFailure marks an Impossible that traces to a failure: the task is
 	// BLOCKED, not SKIPPED.
 	ByFailure bool
+	// BySuccess marks an Impossible failed(t) whose t has succeeded: the one
+	// thing that disarms a task with time-to-wait.
+	BySuccess bool
 	// Dropped marks a term that a release took out of its "and" or "or". A
 	// rule with nothing left is true.
 	Dropped bool

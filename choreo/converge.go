@@ -216,15 +216,12 @@ func (s *State) claim(u *Attempt) stands {
 	return standing
 }
 
-// over tells whether a verdict ended the attempt in charge for its holder, too:
-// its own, or a release. After a presumed block, or while nobody can take a
-// contingency that a presumed failure asked for, its holder may start or go on
-// (design.md, idea 5).
+// over tells whether verdicts ended the attempt in charge for its holder, too:
+// its own, even if another's prevails, or a release. After a presumed block, or
+// while nobody can take a contingency that a presumed failure asked for, its
+// holder may start or go on (design.md, idea 5).
 func (sl *Slot) over() bool {
-	if sl.Outcome != nil {
-		return sl.Outcome.final || sl.Outcome.action.Kind != workflow.FailBlock
-	}
-	return sl.Pending != nil && sl.Pending.final
+	return sl.Current.endedByHolder() || (sl.Outcome != nil && sl.Outcome.action.Kind != workflow.FailBlock)
 }
 
 // awaitsReplacement tells whether the slot is held (rule 3): the choice is

@@ -67,7 +67,7 @@ func TestRemovedDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
-		tm.p["one"].hand.held["a"] = true
+		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		if err := tm.p["two"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)

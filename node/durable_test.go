@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,9 +57,15 @@ func stormy(t *testing.T, rnd *rand.Rand) {
 	names := []string{"one", "two", "three"}
 	tm := newTeam(t, names...)
 	tm.add("one", eleven)
-	tm.f.losing(func(_, _ workflow.PartnerID, _ *wire.Message) bool { return rnd.IntN(5) == 0 })
+	var mu sync.Mutex // guards fate: many send
+	fate := rand.New(rand.NewPCG(rnd.Uint64(), 0))
+	tm.f.losing(func(_, _ workflow.PartnerID, _ *wire.Message) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return fate.IntN(5) == 0
+	})
 	for _, p := range tm.p {
-		p.hand.held = map[workflow.TaskName]bool{"c": true, "f": true, "i": true}
+		p.hand.hold("c", "f", "i")
 	}
 	id := tm.begin("one", "eleven", acrossThree)
 	for range 40 {
@@ -70,11 +77,8 @@ func stormy(t *testing.T, rnd *rand.Rand) {
 		case 2, 3:
 			p.disk.free()
 		case 4:
-			for task := range map[workflow.TaskName]bool{"c": true, "f": true, "i": true} {
-				if p.hand.waiting[task] != nil {
-					p.hand.letGo(t, task)
-				}
-			}
+			p.hand.letAllGo()
+			p.hand.hold("c", "f", "i")
 		case 5:
 			if p != other {
 				tm.f.disconnect(p.plug, other.plug)
@@ -98,13 +102,7 @@ func stormy(t *testing.T, rnd *rand.Rand) {
 	}
 	for _, p := range tm.p {
 		p.disk.free()
-		p.hand.mu.Lock()
-		clear(p.hand.held)
-		waiting := p.hand.waiting
-		p.hand.mu.Unlock()
-		for task := range waiting {
-			p.hand.letGo(t, task)
-		}
+		p.hand.letAllGo()
 	}
 	tm.f.losing(nil)
 	tm.succeeds(id, 2*time.Minute, names...)
@@ -170,7 +168,7 @@ func TestCompletionOnAFullDisk(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
 		one := tm.p["one"]
-		one.hand.held["a"] = true
+		one.hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		one.disk.failWith(kv.ErrFull)
 		one.hand.letGo(t, "a")
@@ -200,7 +198,7 @@ func TestReadingOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
-		tm.p["one"].hand.held["a"] = true
+		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		two := tm.p["two"]
 		two.disk.failWith(kv.ErrFull)
@@ -245,7 +243,7 @@ func TestAcknowledgementWaitsForTheDisk(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
 		one, two := tm.p["one"], tm.p["two"]
-		one.hand.held["a"] = true
+		one.hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		ofTwo := func(c carried) bool { return c.from == two.id() && len(c.m.Heads) > 0 }
 		two.disk.hold()
@@ -273,7 +271,7 @@ func TestUnsyncedWritesAreLost(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
 		one := tm.p["one"]
-		one.hand.held["a"] = true
+		one.hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		one.disk.hold()
 		one.hand.letGo(t, "a")
@@ -299,7 +297,7 @@ func TestAnswerInTheRoundOfACompletion(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
 		one := tm.p["one"]
-		one.hand.held["a"] = true
+		one.hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		one.disk.hold()
 		go one.node.Cancel(t.Context(), tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "one"}), "")

@@ -228,14 +228,17 @@ func (s *shard) supply(h *held, p workflow.PartnerID) {
 func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) error {
 	h, err := s.find(f.Instance)
 	if errors.Is(err, kv.ErrNotFound) {
-		h, err = s.adopt(f, facts)
+		h, err = s.adopt(from, f, facts)
+	}
+	if err == nil && !mayTell(h.m, from, facts) {
+		err = errNoParticipant
+	}
+	if errors.Is(err, errNoParticipant) {
+		s.n.refuse("facts-from-no-participant", from)
+		return nil
 	}
 	if err != nil {
 		return err
-	}
-	if !h.m.Participates(from) {
-		s.n.refuse("facts-from-no-participant", from)
-		return nil
 	}
 	h.m.Heard()
 	added, err := h.m.Receive(from, facts)
@@ -256,8 +259,18 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	return nil
 }
 
+// mayTell tells whether p takes part in an instance, if need be by these facts:
+// whom a verdict chose may be the first to tell of it.
+func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) bool {
+	return m.Participates(p) || slices.ContainsFunc(facts, func(f choreo.Received) bool {
+		b := &f.Fact.Body
+		return b.Assign != nil && b.Assign.Partner == p ||
+			b.Verdict != nil && slices.ContainsFunc(b.Verdict.Actions, func(a choreo.Action) bool { return a.Partner == p })
+	})
+}
+
 // adopt opens an instance that is new here. Its first fact must be its genesis.
-func (s *shard) adopt(f *wire.Facts, facts []choreo.Received) (*held, error) {
+func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
 	}
@@ -275,6 +288,9 @@ func (s *shard) adopt(f *wire.Facts, facts []choreo.Received) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !mayTell(m, from, facts) {
+		return nil, errNoParticipant
+	}
 	m.Adopt()
 	h := s.create(m, def)
 	s.touch(h)
@@ -282,6 +298,7 @@ func (s *shard) adopt(f *wire.Facts, facts []choreo.Received) (*held, error) {
 }
 
 var (
+	errNoParticipant    = errors.New("facts of an instance in which the sender takes no part")
 	errUnknownInstance  = errors.New("facts of an instance that is not known here, without its genesis")
 	errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")
 )

@@ -47,7 +47,7 @@ func TestReconnectionSendsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.add("one", chain)
-		tm.p["one"].hand.held["a"] = true
+		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
 		tm.f.losing(func(_, _ workflow.PartnerID, m *wire.Message) bool { return len(m.Facts)+len(m.Heads) > 0 })
 		tm.p["one"].hand.letGo(t, "a")
@@ -111,7 +111,7 @@ func TestContactBringsWhatWasMissed(t *testing.T) {
 		tm.disconnect("one", "three")
 		tm.disconnect("two", "three")
 		synctest.Wait()
-		tm.p["three"].hand.held["c"] = true
+		tm.p["three"].hand.hold("c")
 		second := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
 		tm.p["one"].crash()
 		tm.connect("two", "three")
@@ -126,5 +126,56 @@ func TestContactBringsWhatWasMissed(t *testing.T) {
 		tm.connect("one", "two")
 		tm.succeeds(second, time.Second, "one", "two", "three")
 		tm.once(second, []string{"a", "b", "c"}, "one", "two", "three")
+	})
+}
+
+// Somebody who was brought in by a verdict reports to a partner that has not
+// heard of the verdict yet, and cannot hear of it from its author.
+func TestNewcomerBringsTheVerdictItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", `
+workflow: replaced
+tasks:
+  a: {application: fail, on-failure: {contingency: instead}}
+  instead: {needs: [is-three]}
+  b: {after: a}
+partitions: {pa: [a], pb: [b]}
+`)
+		tm.p["one"].hand.hold("a")
+		id := tm.begin("one", "replaced", map[string]string{"pa": "one", "pb": "two"})
+		tm.disconnect("one", "two")
+		synctest.Wait()
+		tm.p["one"].hand.fail(t, "a")
+		synctest.Wait()
+		tm.p["one"].crash()
+		pass(2 * time.Minute)
+		if s := tm.task("two", id, "b"); s != workflow.Succeeded {
+			t.Errorf("b is %s at two, though three did what replaces a\n%s\n%s", s, lines(tm.log("two", id)), lines(tm.log("three", id)))
+		}
+	})
+}
+
+// Who takes no part in an instance can plant it nowhere, genuine as its facts are.
+func TestInstanceFromWhoTakesNoPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three", "four")
+		tm.add("one", chain)
+		tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		genuine := tm.f.sent(hasFacts)[0].m
+		frame, err := wire.Encode(genuine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		four := tm.p["four"]
+		four.node.OnFrame(tm.p["three"].id(), frame)
+		synctest.Wait()
+		if n := tm.counter("four", "refused.facts-from-no-participant"); n != 1 {
+			t.Errorf("refused %d times, want once", n)
+		}
+		pass(time.Minute)
+		if l, _ := four.node.Instances(t.Context(), true); len(l) > 0 {
+			t.Errorf("four holds %v, want nothing", l)
+		}
 	})
 }

@@ -16,8 +16,8 @@ func TestRestoredFromABackup(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")
 		tm.add("one", chain)
 		two := tm.p["two"]
-		two.hand.held["b"] = true
-		tm.p["three"].hand.held["c"] = true
+		two.hand.hold("b")
+		tm.p["three"].hand.hold("c")
 		var ids []string
 		for range 20 {
 			ids = append(ids, tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"}))
@@ -97,7 +97,7 @@ func TestLostDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")
 		tm.add("one", chain)
-		tm.p["one"].hand.held["a"] = true
+		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
 		two := tm.p["two"]
 		two.crash()

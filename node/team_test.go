@@ -55,12 +55,29 @@ type hand struct {
 	waiting map[workflow.TaskName]func(runner.Result)
 }
 
-func newHand(held ...workflow.TaskName) *hand {
-	h := &hand{held: map[workflow.TaskName]bool{}, waiting: map[workflow.TaskName]func(runner.Result){}}
-	for _, t := range held {
+func newHand() *hand {
+	return &hand{held: map[workflow.TaskName]bool{}, waiting: map[workflow.TaskName]func(runner.Result){}}
+}
+
+// hold has tasks wait until they are let go.
+func (h *hand) hold(tasks ...workflow.TaskName) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range tasks {
 		h.held[t] = true
 	}
-	return h
+}
+
+// letAllGo has the tasks that wait succeed, and holds none any more.
+func (h *hand) letAllGo() {
+	h.mu.Lock()
+	waiting := h.waiting
+	h.waiting = map[workflow.TaskName]func(runner.Result){}
+	clear(h.held)
+	h.mu.Unlock()
+	for _, done := range waiting {
+		done(runner.Result{})
+	}
 }
 
 // Has implements node.Runner.
@@ -85,6 +102,17 @@ func (h *hand) Start(j runner.Job, done func(runner.Result)) {
 // letGo has a held task succeed, and succeed at once if it is run again.
 func (h *hand) letGo(t *testing.T, task workflow.TaskName) {
 	t.Helper()
+	h.end(t, task, runner.Result{})
+}
+
+// fail has a held task fail.
+func (h *hand) fail(t *testing.T, task workflow.TaskName) {
+	t.Helper()
+	h.end(t, task, runner.Result{Failed: true, Reason: "told to fail"})
+}
+
+func (h *hand) end(t *testing.T, task workflow.TaskName, res runner.Result) {
+	t.Helper()
 	h.mu.Lock()
 	done := h.waiting[task]
 	delete(h.waiting, task)
@@ -93,7 +121,7 @@ func (h *hand) letGo(t *testing.T, task workflow.TaskName) {
 	if done == nil {
 		t.Fatalf("task %s does not run", task)
 	}
-	done(runner.Result{})
+	done(res)
 }
 
 // runs is how often a task was started.
@@ -142,6 +170,7 @@ func (p *partner) start() {
 	cfg := configs.Default(configs.LAN)
 	cfg.Shards = 1
 	cfg.ConnectionTime = time.Hour
+	cfg.Capabilities = []workflow.Capability{workflow.Capability("is-" + p.name)}
 	p.node, err = node.New(node.Parts{Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test", Logger: testLogger(p.name)})
 	if err != nil {
 		p.t.Fatal(err)

@@ -28,18 +28,18 @@ const (
 	afterCommit  = "after-commit"  // it is on disk, and nobody knows
 	beforeSend   = "before-send"
 	afterSend    = "after-send" // it was handed to the mesh
-	countOnly    = "count"      // none: the effects are counted in countFile
+	countOnly    = "count"      // none: the effects are counted in files
 )
 
-// countFile is where a counting process says how many commits and sends it has
-// made: its size grows with each.
+// The files in which a counting process says how many commits and sends it has
+// made so far.
 const (
 	commitsFile = "commits"
 	sendsFile   = "sends"
 )
 
-// suicide kills the process at the n-th effect of a kind.
-type suicide struct {
+// selfKill kills the process at the n-th effect of a kind.
+type selfKill struct {
 	at      string
 	n       int64
 	dir     string
@@ -47,8 +47,8 @@ type suicide struct {
 	sends   atomic.Int64
 }
 
-func parseCrash(dir, text string) (*suicide, error) {
-	s := &suicide{dir: dir}
+func parseCrash(dir, text string) (*selfKill, error) {
+	s := &selfKill{dir: dir}
 	var ok bool
 	var n string
 	if s.at, n, ok = strings.Cut(text, ":"); !ok {
@@ -58,7 +58,7 @@ func parseCrash(dir, text string) (*suicide, error) {
 	return s, err
 }
 
-func (s *suicide) reach(at string, n int64) {
+func (s *selfKill) reach(at string, n int64) {
 	if s.at == at && s.n == n {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // ends here
 		select {}
@@ -74,7 +74,7 @@ func (s *suicide) reach(at string, n int64) {
 // mortalStore kills the process around commits.
 type mortalStore struct {
 	node.Store
-	*suicide
+	*selfKill
 }
 
 func (m mortalStore) Commit(writes []kv.Write, done func(error)) {
@@ -97,7 +97,7 @@ func (m mortalStore) CommitWait(writes []kv.Write) error {
 // mortalCarrier kills the process around sends.
 type mortalCarrier struct {
 	node.Carrier
-	*suicide
+	*selfKill
 }
 
 func (m mortalCarrier) Send(p workflow.PartnerID, frame []byte) error {

@@ -1,6 +1,6 @@
 # Each target is one command that can be run by hand as well; .ci/run runs
 # what must hold before anything lands.
-.PHONY: all build test race lint fuzz bench cross sim demo ci
+.PHONY: all build test race lint fuzz bench cross sim sim-mutants sim-vanish demo ci
 
 all: lint test
 
@@ -28,8 +28,14 @@ cross: ## builds without cgo for every system that it is meant for
 	for t in linux/amd64 linux/arm64 linux/arm windows/amd64 darwin/arm64 android/arm64; do \
 		echo $$t; CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/mutirao || exit 1; done
 
-sim: ## fresh seeds for as long as one lets it (SEEDS, FIRST)
-	go test ./internal/sim -run TestSeeds -v -timeout 0 -seeds $(or $(SEEDS),1000000) -first $(or $(FIRST),$$(date +%s))
+sim: ## fresh seeds of the simulator, for FOR (default 10m)
+	go run ./internal/sim/mutants -for $(or $(FOR),10m) -first $(or $(FIRST),$$(date +%s))
+
+sim-mutants: ## after how many seeds each deliberately broken variant is caught
+	go run ./internal/sim/mutants -break all -seeds $(or $(SEEDS),1000)
+
+sim-vanish: ## every partner vanishes at every event of the eleven tasks
+	go test ./internal/sim -run TestVanish -every 1 -timeout 0
 
 demo: ## the fire call, over three processes
 	go run ./cmd/mutirao demo --headless

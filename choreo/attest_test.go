@@ -120,3 +120,46 @@ partitions: {p1: [a, c, e], p2: [b, d], p3: [f]}
 		})
 	}
 }
+
+// A letter that got lost must not leave a fact that nobody vouches for: it
+// would keep the node from passing on anything that comes after.
+func TestLostLetterLeavesNothingThatNobodyVouchesFor(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: hole
+tasks: {a: {}, b: {after: a}, c: {after: b}, d: {after: [a, c]}, e: {after: d}}
+partitions: {p1: [a, d], p2: [b], p3: [c, e]}
+`))
+	w.sent = func(l letter, b *Bundle) {
+		if err := checkBundle(w.nodes[l.from].m, b); err != nil {
+			t.Error(err)
+		}
+	}
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two", "p3": "three"}
+	if err := w.start("one", w.genesis(at, "one", "two", "three", "four")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	three := w.nodes["three"]
+	author := w.as("two", three.m)
+	first := author.append(w.moment(), Body{Seen: &Seen{}})
+	other := w.as("four", three.m)
+	unknown := other.append(w.moment(), Body{Seen: &Seen{}})
+	if _, err := author.Receive("four", []Received{encoded(t, unknown.fact)}); err != nil {
+		t.Fatal(err)
+	}
+	second := author.append(w.moment(), Body{Seen: &Seen{}})
+	batch := []Received{encoded(t, first.fact), encoded(t, second.fact)}
+	batch[1].Att = &Attestation{Sig: make([]byte, 64)} // vouches for both
+	if _, err := three.m.Receive("two", batch); err == nil {
+		t.Fatal("a fact whose past is missing was taken")
+	}
+	three.m.append(w.moment(), Body{Seen: &Seen{}}) // what three says now
+	three.m.Acknowledge("one", Incarnation{1}, w.nodes["one"].m.Heads())
+	b := three.m.Outgoing("one", MaxFact)
+	if b == nil || len(b.Facts) == 0 {
+		t.Fatal("three cannot pass on what it says itself")
+	}
+	if err := checkBundle(three.m, b); err != nil {
+		t.Error(err)
+	}
+}

@@ -24,7 +24,6 @@ type mesh struct {
 	mail   []letter
 	now    time.Duration
 	limit  int                                      // bytes of facts in a letter
-	dense  bool                                     // attest every fact of one's own, not only where a bundle's chain ends
 	gone   map[workflow.PartnerID]bool              // what the partner list says
 	takers map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
 	dice   dice                                     // has Choose find anybody living, or nobody
@@ -198,7 +197,7 @@ func (w *mesh) send(n *node, p workflow.PartnerID) {
 		}
 		l := letter{from: n.id, to: p}
 		for _, o := range b.Facts {
-			if o.Mine || (w.dense && o.e.fact.Chain.Author == n.id && o.e.att == nil) {
+			if o.Mine {
 				o.Attest(&Attestation{Sig: make([]byte, 64)})
 			}
 			l.facts = append(l.facts, Stored{Raw: o.Raw(), Att: o.Attestation()})

@@ -26,7 +26,8 @@ func (d dice) chance(percent int) bool { return d(100) >= 100-percent }
 func pickOf[T any](d dice, from []T) T { return from[d(len(from))] }
 
 // randomDefinition is a definition of up to seven tasks with rules about
-// earlier tasks and about data, cut into up to three partitions.
+// earlier tasks and about data, cut into up to three partitions. In some, tasks
+// wait for data that they would write for each other.
 func randomDefinition(d dice) *workflow.Definition {
 	for {
 		def, err := workflow.Parse("random.yaml", []byte(randomSource(d)))
@@ -43,10 +44,10 @@ func randomDefinition(d dice) *workflow.Definition {
 func randomSource(d dice) string {
 	var b strings.Builder
 	n := 1 + d(7)
-	timed := d.chance(30)
+	timed, cyclic := d.chance(30), d.chance(40)
 	b.WriteString("workflow: random\ndata:\n  x: {type: integer}\n  y: {type: integer}\ntasks:\n")
 	for i := range n {
-		fmt.Fprintf(&b, "  t%d: {%s}\n", i, strings.Join(randomTask(d, i, timed), ", "))
+		fmt.Fprintf(&b, "  t%d: {%s}\n", i, strings.Join(randomTask(d, i, timed, cyclic), ", "))
 	}
 	b.WriteString("  c0: {on-failure: {contingency: c1}}\n  c1: {}\npartitions:\n")
 	parts := 1 + d(min(3, n))
@@ -63,12 +64,11 @@ func randomSource(d dice) string {
 	return b.String()
 }
 
-// writers is how many tasks, the first, write data; the others' rules read it.
-const writers = 3
-
-func randomTask(d dice, i int, timed bool) []string {
+// randomTask is a task. The first three write data and the others' rules read
+// it, or where cyclic any may do both.
+func randomTask(d dice, i int, timed, cyclic bool) []string {
 	var keys []string
-	if rule := randomRule(d, i); rule != "" {
+	if rule := randomRule(d, i, cyclic || i >= 3); rule != "" {
 		keys = append(keys, "when: "+rule)
 		if timed && d.chance(20) {
 			keys = append(keys, "time-to-wait: 30m")
@@ -89,16 +89,16 @@ func randomTask(d dice, i int, timed bool) []string {
 	case 1:
 		keys = append(keys, "retries: {times: 1, backoff: 1s}")
 	}
-	if i < writers {
+	if i < 3 || (cyclic && d.chance(50)) {
 		keys = append(keys, pickOf(d, []string{"out: [x]", "out: [x, y]"}))
 	}
 	return keys
 }
 
-func randomRule(d dice, i int) string {
+func randomRule(d dice, i int, reads bool) string {
 	var terms []string
 	for range d(4) {
-		if i >= writers && d.chance(25) {
+		if reads && d.chance(25) {
 			terms = append(terms, pickOf(d, []string{"x > 1", "y <= 1", "x == y"}))
 		} else if i > 0 {
 			not := pickOf(d, []string{"", "", "", "not "})
@@ -113,7 +113,7 @@ func randomRule(d dice, i int) string {
 // fourth is there to take contingencies.
 func randomMesh(t testing.TB, d dice) *mesh {
 	w := newMesh(t, randomDefinition(d))
-	w.dice, w.dense = d, true
+	w.dice = d
 	w.node("dan")
 	ids := []workflow.PartnerID{"ann", "bob", "cy"}
 	at := map[workflow.PartitionName]workflow.PartnerID{}
@@ -289,7 +289,7 @@ func (w *mesh) anyOrder(rt *rapid.T, d dice) {
 func (w *mesh) shuffled(m *Machine, d dice) *Machine {
 	var facts []Received
 	for _, e := range m.log.order {
-		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: &Attestation{}})
 	}
 	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}}, w.def, w.plan, facts[0])
 	if err != nil {

@@ -20,12 +20,31 @@ func (s *State) settle() {
 			s.concludeAlone(sl)
 		}
 	}
-	s.setIdle(false)
-	s.propagate()
-	if s.quiescent() {
-		s.setIdle(true)
-		s.propagate()
+	if s.cyclic {
+		s.anew()
+		return
 	}
+	s.propagate()
+}
+
+// anew works out all states from nothing, for a definition in which tasks wait
+// for data that they would write for each other: there what was concluded
+// before could hold itself up. What is undecided about data when nothing is
+// under way that may change it stays as it is, and counts as impossible.
+func (s *State) anew() {
+	s.idle = false
+	for _, sl := range s.slots {
+		sl.State = workflow.NotReady
+		s.touch(sl)
+	}
+	s.propagate()
+	if s.idle = s.quiescent(); !s.idle {
+		return
+	}
+	for _, sl := range s.slots {
+		s.touch(sl)
+	}
+	s.propagate()
 }
 
 // concludeAlone is conclude for a slot with one attempt, where no other slot
@@ -36,20 +55,6 @@ func (s *State) concludeAlone(sl *Slot) {
 	sl.Pick, a.stands = nil, superseded
 	if a.success() != nil {
 		sl.Pick, a.stands = a, standing
-	}
-}
-
-// setIdle says whether undecided data terms count as impossible, and has the
-// slots that this concerns looked at again.
-func (s *State) setIdle(idle bool) {
-	if s.idle == idle {
-		return
-	}
-	s.idle = idle
-	for _, sl := range s.slots {
-		if sl.hasData && (sl.State == workflow.NotReady || sl.State == workflow.Blocked || sl.State == workflow.Skipped) {
-			s.touch(sl)
-		}
 	}
 }
 
@@ -145,10 +150,11 @@ func (sl *Slot) begun() bool {
 // view answers the leaves of one slot's rule.
 type view struct {
 	s         *State
+	of        *Slot // whose rule it is
 	emergency bool
 }
 
-func (s *State) viewFor(sl *Slot) view { return view{s, sl.Task.TimeToWait > 0} }
+func (s *State) viewFor(sl *Slot) view { return view{s, sl, sl.Task.TimeToWait > 0} }
 
 // TaskTerm says what a rule may hold of a task's slot. For a task with
 // time-to-wait only a success that its rule did not want makes a term
@@ -237,17 +243,19 @@ func (v view) DataTerm(e *workflow.Expr) workflow.Finding {
 	if yes, ok := val.(bool); ok && yes && err == nil {
 		return workflow.Finding{Truth: workflow.True}
 	}
-	if v.emergency || (!v.s.idle && v.s.mayChange(e.Names())) {
+	if v.emergency || (!v.s.idle && v.s.mayChange(e.Names(), v.of)) {
 		return workflow.Finding{Truth: workflow.Undecided}
 	}
 	return workflow.Finding{Truth: workflow.Impossible}
 }
 
-func (s *State) mayChange(names []workflow.DataName) bool {
+// mayChange tells whether somebody may still write one of the data, before of
+// itself runs.
+func (s *State) mayChange(names []workflow.DataName, of *Slot) bool {
 	for _, n := range names {
 		for _, w := range s.def.Writers(n) {
 			for _, sl := range s.slotsOf(w) {
-				if !sl.State.Done() {
+				if sl != of && !sl.State.Done() {
 					return true
 				}
 			}

@@ -33,8 +33,10 @@ type State struct {
 	conflicts map[workflow.DataName]bool
 
 	dirty []*Slot
+	// cyclic: tasks wait for data that they would write for each other.
+	cyclic bool
 	// idle: nothing is ready, running or armed, so what is undecided about data
-	// stays as it is and counts as impossible.
+	// stays as it is and counts as impossible. Only where cyclic.
 	idle bool
 }
 
@@ -181,13 +183,16 @@ func (s *State) layOut() {
 			for _, n := range r.Data.Names() {
 				for _, w := range s.def.Writers(n) {
 					for _, from := range s.slotsOf(w) {
-						from.readers = append(from.readers, sl)
+						if from != sl && !slices.Contains(from.readers, sl) {
+							from.readers = append(from.readers, sl)
+						}
 					}
 				}
 			}
 		})
 		s.touch(sl)
 	}
+	s.cyclic = s.hasCycle()
 	for n, v := range s.genesis.Input {
 		s.data[n] = written{v, s.log.genesis}
 	}
@@ -199,6 +204,27 @@ func (s *State) layOut() {
 			s.data[d.Name] = written{d.Default, s.log.genesis}
 		}
 	}
+}
+
+// hasCycle tells whether slots wait for each other in a circle, which only data
+// terms can make: whether any are left when, again and again, those that wait
+// for nothing that is left are taken away.
+func (s *State) hasCycle() bool {
+	waits := map[*Slot]int{}
+	for _, sl := range s.slots {
+		for _, d := range slices.Concat(sl.dependents, sl.readers) {
+			waits[d]++
+		}
+	}
+	free := slices.DeleteFunc(slices.Clone(s.slots), func(sl *Slot) bool { return waits[sl] > 0 })
+	for i := 0; i < len(free); i++ {
+		for _, d := range slices.Concat(free[i].dependents, free[i].readers) {
+			if waits[d]--; waits[d] == 0 {
+				free = append(free, d)
+			}
+		}
+	}
+	return len(free) < len(s.slots)
 }
 
 // slotsOf are the slots that a task may fill: its own, or for a task that is

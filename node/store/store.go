@@ -63,6 +63,9 @@ func (s *Store) openDatabase(sz sizes) error {
 			return err
 		}
 	}
+	if err := dropStillborn(filepath.Join(s.dir, dataName)); err != nil {
+		return err
+	}
 	bo := badgerOptions(filepath.Join(s.dir, dataName), sz, s.opts.Logger)
 	s.db, err = newDatabase(func() (*badger.DB, error) {
 		if err := s.room(s.opts.Reserve); err != nil {
@@ -85,6 +88,26 @@ func openBadger(dir string, bo badger.Options) (db *badger.DB, err error) {
 		}
 	}()
 	return badger.Open(bo)
+}
+
+// dropStillborn removes the empty log of a memtable. A process that is killed
+// between making the file and giving it its size leaves one behind; nothing was
+// written to it, and Badger refuses to open with it.
+func dropStillborn(dir string) error {
+	logs, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	if err != nil {
+		return err
+	}
+	for _, path := range logs {
+		info, err := os.Stat(path)
+		if err == nil && info.Size() == 0 {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return fmt.Errorf("store: an empty log cannot be removed: %w", err)
+		}
+	}
+	return nil
 }
 
 // room says ErrFull when less than need, which is the reserve or a part of it, is

@@ -106,7 +106,9 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 		r, err := membership.DecodeRecord(b)
 		if err == nil {
 			var fresh bool
-			if fresh, err = n.people.apply(r); fresh {
+			fresh, err = n.people.apply(r)
+			n.hearsay(from, r.Partner)
+			if fresh {
 				news.Records = append(news.Records, b)
 			}
 		}
@@ -119,6 +121,7 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 		beat, err := membership.DecodeBeat(b)
 		if err == nil {
 			_, err = n.people.hear(beat)
+			n.hearsay(from, beat.Partner)
 		}
 		switch {
 		case errors.Is(err, membership.ErrLacking):
@@ -188,6 +191,14 @@ func (n *Node) shareDefinitions(ds []wire.Definition, but workflow.PartnerID) {
 				n.transmit(p, &wire.Message{Definitions: []wire.Definition{d}})
 			}
 		}
+	}
+}
+
+// hearsay keeps a partner unreachable of whom others told and who is not
+// connected here: what they tell validates it, and says nothing of the way to it.
+func (n *Node) hearsay(from, about workflow.PartnerID) {
+	if from != about && about != n.member.ID() && !n.up(about) {
+		n.people.reach(about, false)
 	}
 }
 

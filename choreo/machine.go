@@ -31,7 +31,6 @@ type Machine struct {
 	running map[AttemptID]bool // started in this process, not ended
 	again   map[AttemptID]time.Duration
 	ended   map[workflow.PartitionName]bool // own partitions whose end was told
-	refusal map[string]int
 	clocks  clocks
 	timed   bool // the definition has time-outs or emergency triggers
 }
@@ -107,7 +106,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l),
 		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, refusal: map[string]int{}, clocks: clocks{all: map[WaitKey]*clock{}},
+		ended: map[workflow.PartitionName]bool{}, clocks: clocks{all: map[WaitKey]*clock{}},
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
@@ -250,8 +249,7 @@ func (m *Machine) append(now Moment, b Body) *entry {
 	f.Seen = m.log.unseen(m.own)
 	raw, id, err := f.Encode()
 	if err != nil {
-		m.refusal["a fact of our own: "+err.Error()]++
-		return nil
+		return nil // too large; the caller says so
 	}
 	e, err := m.log.insert(f, raw, id, nil)
 	if err != nil || e == nil {

@@ -247,7 +247,7 @@ func (m *Machine) cut(es []*entry, limit int) []*entry {
 }
 
 // Describe says in short what a bundle brings, for debugging.
-func (m *Machine) Describe(b *Bundle) string {
+func (b *Bundle) Describe() string {
 	var out []string
 	for _, o := range b.Facts {
 		out = append(out, fmt.Sprintf("%s.%d", o.e.fact.Body.Kind(), o.e.fact.Seq))

@@ -32,11 +32,8 @@ func (m *Machine) route(partners Partners) {
 		clear(m.ended)
 	}
 	for ; m.told < len(m.log.order); m.told++ {
-		switch e := m.log.order[m.told]; {
-		case !e.counted:
-		case e.fact.Chain == m.chain:
-			m.routeFact(e, partners)
-		case m.office == m.self:
+		e := m.log.order[m.told]
+		if e.counted && (e.fact.Chain == m.chain || m.office == m.self) {
 			m.routeFact(e, partners)
 		}
 	}

@@ -153,7 +153,7 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 		return
 	}
 	if s.n.log.Enabled(context.Background(), slog.LevelDebug) {
-		s.n.log.Debug("send", "to", s.n.people.name(p), "facts", len(b.Facts), "newest", h.m.Describe(b), "first", b.First)
+		s.n.log.Debug("send", "to", s.n.people.name(p), "facts", len(b.Facts), "newest", b.Describe(), "first", b.First)
 	}
 	out.facts(p, b, h.def)
 	f := h.pending[p]

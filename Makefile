@@ -1,6 +1,6 @@
 # Each target is one command that can be run by hand as well; .ci/run runs
 # what must hold before anything lands.
-.PHONY: all build test race lint fuzz bench cross sim sim-mutants sim-vanish demo ci
+.PHONY: all build test race lint fuzz bench cross sim sim-mutants sim-vanish chaos demo ci
 
 all: lint test
 
@@ -36,6 +36,9 @@ sim-mutants: ## after how many seeds each deliberately broken variant is caught
 
 sim-vanish: ## every partner vanishes at every event of the eleven tasks
 	go test ./internal/sim -run TestVanish -every 1 -timeout 0
+
+chaos: ## five real processes among all that can go wrong, for FOR (default 10m); needs root
+	go test ./test/chaos -run TestChaos -for $(or $(FOR),10m) -seed $(or $(SEED),0) -timeout 0 -v
 
 demo: ## the fire call, over three processes
 	go run ./cmd/mutirao demo --headless

@@ -3,6 +3,7 @@ package choreo
 import (
 	"bytes"
 	"cmp"
+	"container/heap"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -18,6 +19,8 @@ import (
 //	  └──────────────▶ success ──▶ E started, built upon success
 //	            (the holder was only cut off)
 //
+//  0. An attempt that its holder passed on is followed by the one that took it,
+//     whatever others concluded about the first.
 //  1. A verdict's action counts unless its author knew of the attempt's
 //     success. Of several on one attempt, the higher office, then the author
 //     earlier in the succession, then the lower hash, says what follows; the
@@ -29,26 +32,63 @@ import (
 //  3. Else one is picked by reconcile. For keep-replacement, while a started
 //     attempt of equal or higher number lives, the slot is held: no pick.
 //  4. Several that were built upon all stand: the slot is duplicated.
-//  5. The rest is superseded. What follows from that is not decided here.
+//  5. The rest is superseded, and undone once that is settled (compensate.go).
 //  6. Data: of the standing successes' writes the one with the highest
 //     (logical time, hash) is current; concurrent ones are a conflict.
 
-// conclude applies rules 1 to 5 to every slot. Slots with a single attempt
-// come out the same without it.
+// conclude applies rules 1 to 5 to the slots with new facts, and as far back
+// from them as verdicts on what they consumed depend on it.
 func (s *State) conclude() {
-	for _, sl := range s.slots {
+	var q judging
+	for _, sl := range s.dirty {
 		s.follow(sl)
+		q.add(sl)
 	}
-	users := s.consumers()
-	for _, sl := range slices.Backward(s.slots) {
-		s.judge(sl, users)
+	for len(q) > 0 {
+		sl := heap.Pop(&q).(*Slot)
+		sl.awaits = false
+		if s.judge(sl) {
+			s.refresh(sl)
+		}
+		if !sl.fresh {
+			continue
+		}
+		for _, a := range sl.Attempts {
+			for from := range s.builtOn(a.start, sl) {
+				q.add(from.Slot)
+			}
+		}
 	}
+}
+
+// judging are the slots that wait to be judged, the last in rule order first.
+type judging []*Slot
+
+func (q *judging) add(sl *Slot) {
+	if !sl.awaits {
+		sl.awaits = true
+		heap.Push(q, sl)
+	}
+}
+
+func (q judging) Len() int           { return len(q) }
+func (q judging) Less(i, j int) bool { return q[i].place > q[j].place }
+func (q judging) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *judging) Push(sl any)       { *q = append(*q, sl.(*Slot)) }
+func (q *judging) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
 }
 
 // follow walks the chain of verdicts to the attempt in charge (rule 1).
 func (s *State) follow(sl *Slot) {
 	sl.Current, sl.Outcome, sl.Pending = sl.Attempts[0], nil, nil
 	for {
+		if next := s.takenOver(sl.Current); next != nil {
+			sl.Current = next
+			continue
+		}
 		r := s.prevailing(sl.Current.rulings)
 		if r == nil {
 			return
@@ -133,27 +173,10 @@ func (o *Office) compare(p *Office) int {
 	return bytes.Compare(o.Hash[:], p.Hash[:])
 }
 
-// consumers gives for each attempt the attempts that built upon its success.
-// Only attempts of later slots can have: they have been judged before it.
-func (s *State) consumers() map[*Attempt][]*Attempt {
-	users := map[*Attempt][]*Attempt{}
-	for _, sl := range s.slots {
-		for _, a := range sl.Attempts {
-			if a.start == nil {
-				continue
-			}
-			for _, c := range a.start.fact.Body.Start.Consumed {
-				if from := s.bySucc[c.Fact]; from != nil && from.Slot.place < sl.place {
-					users[from] = append(users[from], a)
-				}
-			}
-		}
-	}
-	return users
-}
-
-// judge applies rules 2 to 4 to one slot whose consumers have been judged.
-func (s *State) judge(sl *Slot, users map[*Attempt][]*Attempt) {
+// judge applies rules 2 to 4 to one slot whose consumers have been judged. It
+// tells whether anything came out otherwise than before.
+func (s *State) judge(sl *Slot) (changed bool) {
+	was, before := judgement{sl.Pick, sl.Held}, sl.verdicts()
 	sl.Pick, sl.Held, sl.Duplicated = nil, false, false
 	var all, built, perhaps []*Attempt
 	for _, a := range sl.Attempts {
@@ -161,7 +184,7 @@ func (s *State) judge(sl *Slot, users map[*Attempt][]*Attempt) {
 			continue
 		}
 		all = append(all, a)
-		switch s.builtUpon(users[a]) {
+		switch s.builtUpon(a.users) {
 		case standing:
 			built = append(built, a)
 		case heldBack:
@@ -184,6 +207,22 @@ func (s *State) judge(sl *Slot, users map[*Attempt][]*Attempt) {
 		sl.Pick = preferred(sl.Task.Reconcile, all)
 		sl.Pick.stands = standing
 	}
+	return was != judgement{sl.Pick, sl.Held} || !slices.Equal(before, sl.verdicts())
+}
+
+// judgement is what others may build upon a slot.
+type judgement struct {
+	pick *Attempt
+	held bool
+}
+
+// verdicts is how the slot's attempts were judged.
+func (sl *Slot) verdicts() []stands {
+	out := make([]stands, len(sl.Attempts))
+	for i, a := range sl.Attempts {
+		out[i] = a.stands
+	}
+	return out
 }
 
 func mark(as []*Attempt, how stands) {

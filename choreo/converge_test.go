@@ -58,7 +58,7 @@ type splitDefinition struct {
 func newSplitDefinition(t *testing.T, r *rand.Rand) *splitDefinition {
 	var tasks, parts strings.Builder
 	for i := range 2 + r.IntN(3) {
-		var keys, after []string
+		keys, after := []string{"compensate: noop"}, []string(nil)
 		for j := range i {
 			if r.IntN(10) < 6 {
 				after = append(after, fmt.Sprintf("s%d", j))
@@ -74,7 +74,7 @@ func newSplitDefinition(t *testing.T, r *rand.Rand) *splitDefinition {
 		case 1:
 		default:
 			keys = append(keys, fmt.Sprintf("on-failure: {contingency: c%d}", i))
-			fmt.Fprintf(&tasks, "  c%d: {on-failure: {contingency: d%d}}\n  d%d: {}\n", i, i, i)
+			fmt.Fprintf(&tasks, "  c%d: {on-failure: {contingency: d%d}, compensate: noop}\n  d%d: {compensate: noop}\n", i, i, i)
 		}
 		fmt.Fprintf(&tasks, "  s%d: {%s}\n", i, strings.Join(keys, ", "))
 		fmt.Fprintf(&parts, "  p%d: [s%d]\n", i, i)
@@ -107,7 +107,7 @@ func newSplit(t *testing.T, d *splitDefinition, r *rand.Rand) *split {
 	for _, p := range d.plan.Partitions() {
 		g.Assign = append(g.Assign, Placement{Partition: p.Name, Partner: g.Succession[r.IntN(n)]})
 	}
-	first, err := Create(Self{Partner: "n0", Incarnation: Incarnation{1}}, d.def, d.plan, g, Moment{})
+	first, err := Create(Self{Partner: "n0", Incarnation: Incarnation{1}}, d.def, d.plan, g, nil, Moment{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func (s *split) ofHolder(m *Machine, a *Attempt, quiet bool) []Body {
 	off := Body{CalledOff: &CalledOff{Attempt: a.ID}}
 	switch {
 	case a.start == nil && wanted && !a.Slot.Held && s.rule(m, a.Slot):
-		return []Body{{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a.Slot)}}}
+		return []Body{{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a)}}}
 	case a.start == nil:
 		return nil
 	case wanted:
@@ -279,14 +279,13 @@ func (s *split) ofGuardian(m *Machine, sl *Slot, n int) []Body {
 func (s *split) cleanUp(m *Machine) (may []Body) {
 	for _, sl := range m.state.slots {
 		for _, a := range sl.Attempts {
-			e := a.success()
-			if e == nil || a.stands != superseded || a.comp != nil {
-				continue
-			}
 			switch {
-			case a.Partner == m.self && s.settled(m, sl):
-				may = append(may, Body{Compensated: &Compensated{Success: e.id}})
-			case !s.saw(m, m.own, sl):
+			case a.undoing() && a.Partner == m.self:
+				may = append(may, Body{Success: &Success{Attempt: a.undo.ID, Try: 1}})
+			case !a.lost():
+			case a.Partner == m.self && m.state.mayUndo(a):
+				may = append(may, Body{Start: &Start{Attempt: a.undo.ID, Try: 1}})
+			case m.own == nil || !m.state.knewSuccesses(m.own, sl):
 				may = append(may, Body{Seen: &Seen{}})
 			}
 		}
@@ -294,37 +293,8 @@ func (s *split) cleanUp(m *Machine) (may []Body) {
 	return may
 }
 
-// saw tells whether a fact's author knew of all successes of the slot.
-func (s *split) saw(m *Machine, f *entry, sl *Slot) bool {
-	return f != nil && !slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.success() != nil && !m.log.knew(f, a.success()) })
-}
-
-// settled tells whether nothing runs in the slot or a later one and everybody
-// has said something that shows that they know all its successes.
-func (s *split) settled(m *Machine, sl *Slot) bool {
-	down := map[*Slot]bool{sl: true}
-	for _, x := range m.state.slots {
-		if down[x] {
-			for _, d := range x.dependents {
-				down[d] = true
-			}
-		}
-	}
-	for x := range down {
-		for _, a := range x.Attempts {
-			if a.start != nil && a.success() == nil && a.off == nil {
-				return false
-			}
-		}
-	}
-	for _, p := range m.state.genesis.Succession {
-		i, ok := m.log.index[Chain{Author: p, Incarnation: Incarnation{1}}]
-		if !ok || !s.saw(m, m.log.chains[i].facts[len(m.log.chains[i].facts)-1], sl) {
-			return false
-		}
-	}
-	return true
-}
+// compensated tells whether the undoing of an attempt was begun.
+func (a *Attempt) compensated() bool { return a.undo != nil && a.undo.start != nil }
 
 // verdicts are which successes stand, at the first node.
 func (s *split) verdicts() map[FactID]stands {
@@ -409,12 +379,12 @@ func (s *split) amissIn(m *Machine, sl *Slot) (wrong []string) {
 			continue
 		}
 		successes++
-		if a.comp != nil {
+		if a.compensated() {
 			compensated++
 		}
 		if a.stands == standing {
 			stand++
-			if a.comp != nil {
+			if a.compensated() {
 				say("%s was compensated and stands", a.ID)
 			}
 			wrong = append(wrong, s.amissBelow(m, a)...)
@@ -447,7 +417,7 @@ func (s *split) amissBelow(m *Machine, a *Attempt) (wrong []string) {
 			if from.stands != standing {
 				wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which does not", a.ID, from.ID))
 			}
-			if from.comp != nil {
+			if from.compensated() {
 				wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which was compensated", a.ID, from.ID))
 			}
 		}
@@ -463,7 +433,7 @@ func (s *split) note(seen map[string]int) {
 		has["verdict lifted"] = has["verdict lifted"] || (sl.Outcome != nil && sl.Pick != nil)
 		for _, a := range sl.Attempts {
 			has["superseded"] = has["superseded"] || (a.success() != nil && a.stands == superseded)
-			has["compensated"] = has["compensated"] || a.comp != nil
+			has["compensated"] = has["compensated"] || a.compensated()
 			has["two verdicts"] = has["two verdicts"] || len(a.rulings) > 1
 			has["held"] = has["held"] || (sl.Task.Reconcile == workflow.KeepReplacement && a.success() != nil && a.Depth < sl.Pick.Depth)
 		}

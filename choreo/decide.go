@@ -54,6 +54,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		r.Wake = 0
 		for _, sl := range m.state.slots {
 			again = m.decideSlot(sl, now, &r) || again
+			again = m.undoes && m.undo(sl, partners, now, &r) || again
 		}
 		again = m.watch(now, partners, &r) || again
 	}
@@ -129,16 +130,20 @@ func (a *Attempt) endedByHolder() bool {
 // for the sake of the attempt in charge, so that one goes on too.
 func (m *Machine) wanted(a *Attempt) bool {
 	sl := a.Slot
-	return sl.Pick == nil && sl.Current == a && !sl.over() && m.state.cancel == nil
+	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && !sl.over() && m.state.cancel == nil
 }
 
 // GoesOn tells whether this node may still do something about the instance,
 // even if it has ended as far as is known: an attempt here is only presumed to
-// have failed.
+// have failed, or what lost is to be undone.
 func (m *Machine) GoesOn() bool {
-	return m.heeded() && slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
+	return m.heeded() && (m.cleansUp() || m.goesOn())
+}
+
+func (m *Machine) goesOn() bool {
+	return slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
 		a := sl.Current
-		return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a))
+		return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
 	})
 }
 
@@ -162,11 +167,13 @@ func (m *Machine) waitsForData(a *Attempt) bool {
 
 // start records a try and has it run.
 func (m *Machine) start(a *Attempt, try int, now Moment, r *Ready) {
-	if m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a.Slot)}}) == nil {
+	if m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a)}}) == nil {
 		return
 	}
-	m.running[a.ID] = true
-	r.Start = append(r.Start, m.job(a, try))
+	if a.Task.Type == workflow.Automatic {
+		m.running[a.ID] = true
+		r.Start = append(r.Start, m.job(a, try))
+	}
 }
 
 // resume runs again what was running when the node stopped, with the same try
@@ -208,8 +215,19 @@ func (m *Machine) job(a *Attempt, try int) Job {
 		if w, ok := m.state.data[n]; ok {
 			input[n] = w.value
 		}
+		if v, ok := a.undone()[n]; ok {
+			input[n] = v
+		}
 	}
 	return Job{Attempt: a.ID, Try: try, Task: a.Task, Input: input}
+}
+
+// undone is what the success that a compensation undoes had written.
+func (a *Attempt) undone() map[workflow.DataName]workflow.Value {
+	if a.undoes == nil {
+		return nil
+	}
+	return a.undoes.success().fact.Body.Success.Outputs
 }
 
 // inputs are the data that a task may read: what it declares, and for the
@@ -225,11 +243,15 @@ func (m *Machine) inputs(t *workflow.Task) []workflow.DataName {
 	return names
 }
 
-// consumed names what a start of the slot builds upon: for each slot that its
-// rule mentions, its success or what released it.
-func (m *Machine) consumed(sl *Slot) []Consumption {
+// consumed names what a start of the attempt builds upon: for each slot that its
+// slot's rule mentions, its success or what released it. A compensation builds
+// upon nothing.
+func (m *Machine) consumed(a *Attempt) []Consumption {
+	if a.undoes != nil {
+		return nil
+	}
 	var out []Consumption
-	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
+	for _, p := range m.state.def.Predecessors(a.Slot.Task.Name) {
 		for _, from := range m.state.slotsOf(p) {
 			switch {
 			case from.Pick != nil:
@@ -303,6 +325,10 @@ func pause(r workflow.Retries, try int, chance float64) time.Duration {
 
 // fail records that an attempt of ours has failed for good, and what follows.
 func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) {
+	if a.undoes != nil {
+		m.failUndo(a, cause, reason, now)
+		return
+	}
 	m.judge([]*Attempt{a}, cause, reason, now, partners)
 }
 
@@ -360,7 +386,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 		}
 	}
 	if a.start == nil {
-		m.append(now, Body{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a.Slot)}})
+		m.append(now, Body{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a)}})
 	}
 	m.record(a, a.try(), res, now, partners)
 	return nil
@@ -374,7 +400,11 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
 	if !m.heeded() {
 		return nil, errUnheeded
 	}
-	var err, ended error
+	if u := m.personsUndo(t); u != nil {
+		return u, nil
+	}
+	var ended error
+	err := fmt.Errorf("%w: nothing is to be compensated by %s", ErrNotNow, t)
 	if s := m.state.overall(); s != workflow.InstanceRunning {
 		ended = fmt.Errorf("%w: the instance is %s", ErrNotNow, s)
 	}

@@ -102,7 +102,10 @@ func TestFactsWithoutEntitlement(t *testing.T) {
 		{"an assignment that nobody asked for", "two", Body{Assign: &Assign{After: a, Task: "a2", Partner: "two"}}, "no verdict asked"},
 		{"an assignment after nothing", "two", Body{Assign: &Assign{After: AttemptID{Slot: "z"}, Task: "a2", Partner: "two"}}, "does not know"},
 		{"an assignment to nobody", "two", Body{Assign: &Assign{After: a, Task: "a2"}}, "does not know"},
-		{"compensation of nothing", "one", Body{Compensated: &Compensated{Success: FactID{5}}}, "compensates no success"},
+		{"compensation of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Fact: FactID{5}, Slot: "a"}, Try: 1}}, "does not know"},
+		{"a result of another type", "one", Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": "many"}}}, "may not have such a result"},
+		{"a result that is not the task's", "two", Body{Success: &Success{Attempt: b, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}}}, "may not have such a result"},
+		{"a stranger is written off", "one", Body{WriteOff: &WriteOff{Partner: "stranger"}}, "takes no part"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w := guardedMesh(t)

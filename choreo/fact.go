@@ -11,6 +11,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -89,19 +90,22 @@ type Fact struct {
 // FormatFact is the version of the encoding of facts. 1 (2026-11): the first.
 const FormatFact = 1
 
-// Body says what happened: exactly one field is set.
+// Body says what happened: exactly one field is set, beside the annex.
 type Body struct {
-	Genesis     *Genesis     `cbor:"1,keyasint,omitempty"`
-	Ready       *ReadyBody   `cbor:"2,keyasint,omitempty"`
-	Start       *Start       `cbor:"3,keyasint,omitempty"`
-	Success     *Success     `cbor:"4,keyasint,omitempty"`
-	TryFailed   *TryFailed   `cbor:"5,keyasint,omitempty"`
-	Verdict     *Verdict     `cbor:"6,keyasint,omitempty"`
-	Assign      *Assign      `cbor:"7,keyasint,omitempty"`
-	CalledOff   *CalledOff   `cbor:"8,keyasint,omitempty"`
-	Cancel      *Cancel      `cbor:"9,keyasint,omitempty"`
-	Seen        *Seen        `cbor:"10,keyasint,omitempty"`
-	Compensated *Compensated `cbor:"11,keyasint,omitempty"`
+	Genesis   *Genesis   `cbor:"1,keyasint,omitempty"`
+	Ready     *ReadyBody `cbor:"2,keyasint,omitempty"`
+	Start     *Start     `cbor:"3,keyasint,omitempty"`
+	Success   *Success   `cbor:"4,keyasint,omitempty"`
+	TryFailed *TryFailed `cbor:"5,keyasint,omitempty"`
+	Verdict   *Verdict   `cbor:"6,keyasint,omitempty"`
+	Assign    *Assign    `cbor:"7,keyasint,omitempty"`
+	CalledOff *CalledOff `cbor:"8,keyasint,omitempty"`
+	Cancel    *Cancel    `cbor:"9,keyasint,omitempty"`
+	Seen      *Seen      `cbor:"10,keyasint,omitempty"`
+	WriteOff  *WriteOff  `cbor:"11,keyasint,omitempty"`
+
+	// Annex may go with a genesis, a verdict or an assignment.
+	Annex *Annex `cbor:"20,keyasint,omitempty"`
 }
 
 // Kind names the field of a body that is set, for people and for counters;
@@ -115,7 +119,7 @@ func (b *Body) Kind() string {
 		{"genesis", b.Genesis != nil}, {"ready", b.Ready != nil}, {"start", b.Start != nil},
 		{"success", b.Success != nil}, {"try-failed", b.TryFailed != nil}, {"verdict", b.Verdict != nil},
 		{"assign", b.Assign != nil}, {"called-off", b.CalledOff != nil}, {"cancel", b.Cancel != nil},
-		{"seen", b.Seen != nil}, {"compensated", b.Compensated != nil},
+		{"seen", b.Seen != nil}, {"write-off", b.WriteOff != nil},
 	} {
 		if k.set {
 			kind = k.name
@@ -152,7 +156,8 @@ type Placement struct {
 }
 
 // AttemptID names an attempt: the fact that assigned it (zero: the genesis)
-// and the slot that it is to fill.
+// and the slot that it is to fill. A compensation is named by a success that it
+// undoes, and that one's slot.
 type AttemptID struct {
 	_    struct{} `cbor:",toarray"`
 	Fact FactID
@@ -241,11 +246,13 @@ type Action struct {
 
 // Office is under whose authority a coordinator wrote (design.md, Electorate).
 type Office struct {
-	_      struct{} `cbor:",toarray"`
-	Term   uint64
-	List   uint64
-	Hash   FactID
-	Proofs [][]byte
+	_    struct{} `cbor:",toarray"`
+	Term uint64
+	List uint64
+	Hash [32]byte
+	// Proof are the author's credentials (membership.Credentials). Whoever takes
+	// the fact in has checked that they prove this office to be its author's.
+	Proof []byte
 }
 
 // Assign gives a slot a new attempt: a contingency for which the verdict found
@@ -275,12 +282,12 @@ type Seen struct {
 	_ struct{} `cbor:",toarray"`
 }
 
-// Compensated records that a superseded success was compensated, or that the
-// compensation failed.
-type Compensated struct {
+// WriteOff says that nobody is to wait any more for what a partner may have done
+// unheard, before superseded work is compensated: it was evicted, or who answers
+// for the instance gave it up.
+type WriteOff struct {
 	_       struct{} `cbor:",toarray"`
-	Success FactID
-	Failed  string // the reason; empty: it succeeded
+	Partner workflow.PartnerID
 }
 
 // Limits of facts. They hold for encoding and decoding alike.
@@ -384,6 +391,12 @@ func (f *Fact) validate() error {
 	case f.Seq == 1 && len(f.Seen) == 0:
 		return errors.New("a chain's first fact must have seen the genesis")
 	}
+	if v := f.Body.Verdict; v != nil && v.Office != nil && len(v.Office.Proof) > membership.MaxCredentials {
+		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), membership.MaxCredentials)
+	}
+	if err := f.validateAnnex(); err != nil {
+		return err
+	}
 	for i := 1; i < len(f.Seen); i++ {
 		if f.Seen[i-1].compare(f.Seen[i]) >= 0 {
 			return errors.New("heads seen are not sorted")
@@ -415,7 +428,7 @@ func (f *Fact) validateGenesis() error {
 	if !seen[f.Chain.Author] {
 		return errors.New("the initiator is not in the succession")
 	}
-	return nil
+	return f.validateAnnex()
 }
 
 // InstanceOf gives the ID of the instance that a genesis with that name creates.

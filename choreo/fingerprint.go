@@ -3,6 +3,7 @@ package choreo
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,16 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// Digest names the set of facts that this replica has.
+func (m *Machine) Digest() [16]byte {
+	h := sha256.New()
+	h.Write(m.log.instance[:])
+	for _, head := range m.log.Heads() {
+		h.Write(head.ID[:])
+	}
+	return [16]byte(h.Sum(nil))
+}
 
 // Fingerprint is all that this replica derives from its facts, one line for
 // each thing: which facts count, every slot with every attempt, the data, the
@@ -49,6 +60,9 @@ func (p *statePrinter) instance() {
 	for _, h := range s.log.Forks() {
 		p.line("fork %s %s %d", h.Chain.Author, h.Chain.Incarnation, h.Seq)
 	}
+	for _, who := range slices.Sorted(maps.Keys(s.writtenOff)) {
+		p.line("written off %s by %s", who, shortName(s.writtenOff[who]))
+	}
 	for _, why := range slices.Sorted(maps.Keys(s.refused)) {
 		p.line("refused %d: %s", s.refused[why], why)
 	}
@@ -67,17 +81,32 @@ func (p *statePrinter) slot(sl *Slot) {
 	}
 	p.line("slot %s %s current=%s pick=%s held=%t duplicated=%t outcome=%s pending=%s", sl.Task.Name, sl.State,
 		sl.Current.ID, pick, sl.Held, sl.Duplicated, ruled(sl.Outcome), ruled(sl.Pending))
+	if sl.Dropped != nil {
+		p.line("  dropped %s spared=%t", sl.Dropped.DataSet, sl.Spared)
+	}
 	for _, a := range sl.Attempts {
 		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth, a.stands, shortName(a.wrote), a.tries)
-		p.line("    assigned=%s ready=%s start=%s successes=%s failed=%s off=%s compensated=%s", shortName(a.assigned), shortName(a.ready),
-			shortName(a.start), shortNames(a.successes), shortName(a.failed), shortName(a.off), shortName(a.comp))
-		for _, r := range slices.SortedStableFunc(slices.Values(a.rulings), func(x, y *ruling) int { return byTime(x.at, y.at) }) {
-			p.line("    ruling %s", ruled(r))
+		p.line("    assigned=%s %s", shortName(a.assigned), p.course(a))
+		if a.undo != nil {
+			p.line("    compensation of=%s %s", a.success().id.Short(), p.course(a.undo))
 		}
 		for _, n := range slices.SortedFunc(slices.Values(a.assigns), func(x, y *Attempt) int { return byTime(x.assigned, y.assigned) }) {
 			p.line("    followed by %s", n.ID)
 		}
+		if to := p.s.takenOver(a); to != nil {
+			p.line("    passed on to %s", to.ID)
+		}
 	}
+}
+
+// course is what happened to an attempt.
+func (p *statePrinter) course(a *Attempt) string {
+	out := fmt.Sprintf("ready=%s start=%s successes=%s failed=%s off=%s", shortName(a.ready),
+		shortName(a.start), shortNames(a.successes), shortName(a.failed), shortName(a.off))
+	for _, r := range slices.SortedStableFunc(slices.Values(a.rulings), func(x, y *ruling) int { return byTime(x.at, y.at) }) {
+		out += "\n    ruling " + ruled(r)
+	}
+	return out
 }
 
 func (p *statePrinter) data() {

@@ -136,7 +136,7 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 	a := attempts[r.IntN(len(attempts))]
 	some := m.log.order[r.IntN(len(m.log.order))].id
 	p := partners[r.IntN(len(partners))]
-	switch r.IntN(9) {
+	switch r.IntN(10) {
 	case 0:
 		return Body{Start: &Start{Attempt: a, Try: r.IntN(5) - 1, Consumed: []Consumption{{Slot: a.Slot, Fact: some}}}}
 	case 1:
@@ -156,11 +156,16 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 		}
 		return Body{Verdict: v}
 	case 5:
+		if r.IntN(2) == 0 { // passed on
+			return Body{Assign: &Assign{After: a, Task: m.state.attempts[a].Task.Name, Partner: p}, Annex: &Annex{Rejected: "no"}}
+		}
 		return Body{Assign: &Assign{After: a, Verdict: some, Task: m.state.attempts[a].Task.Contingency, Partner: p}}
 	case 6:
 		return Body{CalledOff: &CalledOff{Attempt: a}}
 	case 7:
-		return Body{Compensated: &Compensated{Success: some}}
+		return Body{WriteOff: &WriteOff{Partner: p}}
+	case 8:
+		return Body{Start: &Start{Attempt: AttemptID{Fact: some, Slot: a.Slot}, Try: 1}}
 	}
 	return Body{Ready: &ReadyBody{Attempt: a, Trigger: true}}
 }

@@ -33,6 +33,7 @@ type Machine struct {
 	ended   map[workflow.PartitionName]bool // own partitions whose end was told
 	clocks  clocks
 	timed   bool // the definition has time-outs or emergency triggers
+	undoes  bool // it has compensations
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -60,19 +61,22 @@ type Received struct {
 
 // Partners is what decisions need to know of the partner list.
 type Partners interface {
-	// Gone tells whether a partner is expired or evicted.
+	// Gone tells whether a partner is expired, has left or was evicted; Evicted,
+	// whether it was evicted.
 	Gone(workflow.PartnerID) bool
+	Evicted(workflow.PartnerID) bool
 	// Coordinator is who holds the office of coordinator, as far as is known;
 	// empty: nobody.
 	Coordinator() workflow.PartnerID
-	// Choose finds a living partner that can take all of these tasks, rather
-	// another than not, if there is one.
-	Choose(plan *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool)
+	// Office is the office that this node holds at this moment; nil: none.
+	Office() *Office
+	// Choose finds who takes a piece of work; the error says why nobody can.
+	Choose(Work) (partition.Choice, error)
 }
 
 // Create makes a new instance and the machine of its initiator.
-func Create(self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, now Moment) (*Machine, error) {
-	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: now.Wall.UnixMilli(), Body: Body{Genesis: g}}
+func Create(self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, annex *Annex, now Moment) (*Machine, error) {
+	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: now.Wall.UnixMilli(), Body: Body{Genesis: g, Annex: annex}}
 	if err := f.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
 	}
@@ -109,6 +113,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		ended: map[workflow.PartitionName]bool{}, clocks: clocks{all: map[WaitKey]*clock{}},
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
+	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
 	if genesis.Fact.Chain == m.chain {
 		m.own = l.genesis
@@ -281,6 +286,13 @@ func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participa
 
 // Participates tells whether p takes part.
 func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joined[p] != nil }
+
+// Involved tells whether p takes part, or must believe so: facts of its own are
+// here, though they may not count, as when a forked chain had brought it in. It
+// has the instance, and is to hear why it is out of it.
+func (m *Machine) Involved(p workflow.PartnerID) bool {
+	return m.Participates(p) || slices.ContainsFunc(m.log.chains, func(c *chain) bool { return c.id.Author == p })
+}
 
 // Genesis is the fact that created the instance.
 func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }

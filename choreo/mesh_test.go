@@ -17,16 +17,18 @@ import (
 // machine that acts in the order of Ready, disks that keep what was persisted,
 // and mail that is under way until somebody delivers it.
 type mesh struct {
-	t      testing.TB
-	def    *workflow.Definition
-	plan   *partition.Plan
-	nodes  map[workflow.PartnerID]*node
-	mail   []letter
-	now    time.Duration
-	limit  int                                      // bytes of facts in a letter
-	gone   map[workflow.PartnerID]bool              // what the partner list says
-	takers map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
-	dice   dice                                     // has Choose find anybody living, or nobody
+	t       testing.TB
+	def     *workflow.Definition
+	plan    *partition.Plan
+	nodes   map[workflow.PartnerID]*node
+	mail    []letter
+	now     time.Duration
+	limit   int                         // bytes of facts in a letter
+	gone    map[workflow.PartnerID]bool // what the partner list says
+	office  *Office
+	evicted map[workflow.PartnerID]bool              // likewise
+	takers  map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
+	dice    dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
 	sent   func(l letter, b *Bundle)
 	paused map[workflow.PartnerID]bool // dead: see die
@@ -69,7 +71,7 @@ const (
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
 		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
-		gone: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{},
+		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{},
 	}
 }
 
@@ -103,12 +105,26 @@ func (w *mesh) moment() Moment {
 // Gone says what the partner list says (Partners).
 func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
 
+// Evicted says what the partner list says (Partners).
+func (w *mesh) Evicted(p workflow.PartnerID) bool { return w.evicted[p] }
+
 // Coordinator is nobody: these tests are about choreography.
 func (w *mesh) Coordinator() workflow.PartnerID { return "" }
 
+// Office is what the test gave to the node that decides (Partners).
+func (w *mesh) Office() *Office { return w.office }
+
 // Choose finds who takes tasks (Partners): whom the test named, else the first
 // living partner other than not, else not.
-func (w *mesh) Choose(_ *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
+func (w *mesh) Choose(x Work) (partition.Choice, error) {
+	p, ok := w.choose(x.Tasks, x.Not)
+	if !ok || slices.Contains(x.Rejected, p) {
+		return partition.Choice{}, errors.New("nobody can take it")
+	}
+	return partition.Choice{Partner: p}, nil
+}
+
+func (w *mesh) choose(tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
 	if p, ok := w.takers[tasks[0]]; ok {
 		return p, p != ""
 	}
@@ -140,7 +156,7 @@ func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID, success
 // start creates the instance at a partner.
 func (w *mesh) start(at workflow.PartnerID, g *Genesis) error {
 	n := w.node(at)
-	m, err := Create(Self{Partner: at, Incarnation: n.inc}, w.def, w.plan, g, w.moment())
+	m, err := Create(Self{Partner: at, Incarnation: n.inc}, w.def, w.plan, g, nil, w.moment())
 	if err != nil {
 		return err
 	}

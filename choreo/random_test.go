@@ -49,7 +49,11 @@ func randomSource(d dice) string {
 	for i := range n {
 		fmt.Fprintf(&b, "  t%d: {%s}\n", i, strings.Join(randomTask(d, i, timed, cyclic), ", "))
 	}
-	b.WriteString("  c0: {on-failure: {contingency: c1}}\n  c1: {}\npartitions:\n")
+	b.WriteString("  c0: {on-failure: {contingency: c1}, compensate: noop}\n  c1: {}\n")
+	if strings.Contains(b.String(), "undo") {
+		b.WriteString("  undo: {retries: 1}\n")
+	}
+	b.WriteString("partitions:\n")
 	parts := 1 + d(min(3, n))
 	for p := range parts {
 		var in []string
@@ -59,7 +63,7 @@ func randomSource(d dice) string {
 		fmt.Fprintf(&b, "  p%d: [%s]\n", p, strings.Join(in, ", "))
 	}
 	if !strings.Contains(b.String(), "contingency: c0") {
-		return strings.Replace(b.String(), "c0: {on-failure: {contingency: c1}}", "c0: {on-failure: {contingency: c1}, after: t0}", 1) + ", c0]"
+		return strings.Replace(b.String(), "c0: {on-failure: {contingency: c1}, ", "c0: {on-failure: {contingency: c1}, after: t0, ", 1) + ", c0]"
 	}
 	return b.String()
 }
@@ -76,6 +80,9 @@ func randomTask(d dice, i int, timed, cyclic bool) []string {
 	}
 	if timed {
 		keys = append(keys, "timeout: 10m")
+	}
+	if d.chance(40) {
+		keys = append(keys, "compensate: "+pickOf(d, []string{"noop", "undo"}))
 	}
 	switch d(6) {
 	case 0, 1:
@@ -183,7 +190,11 @@ func (w *mesh) randomWord(d dice, n *node) {
 			res.Outputs[o] = int64(d(4))
 		}
 	}
-	if t.Type == workflow.Manual {
+	switch {
+	case d.chance(20):
+		_, _ = n.m.Reject(t.Name, "", w.moment(), w) // refused unless it is here and not started
+		w.step(n)
+	case t.Type == workflow.Manual:
 		_ = n.m.Finish(t.Name, res, w.moment(), w) // refused unless it is ready here
 		w.step(n)
 	}
@@ -271,6 +282,16 @@ func (w *mesh) mustEnd(rt *rapid.T) {
 	}
 	if err := w.sameEverywhere(); err != nil {
 		rt.Fatalf("%v\n%s", err, w.def.Canonical())
+	}
+	for _, sl := range w.nodes["ann"].m.state.slots {
+		for _, a := range sl.Attempts {
+			switch {
+			case a.lost():
+				rt.Fatalf("%s at %s lost, and is not undone although everybody is here:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
+			case a.compensated() && a.stands == standing:
+				rt.Fatalf("%s at %s stands, and was undone:\n%s\n%s", a.ID, a.Partner, w.nodes["ann"].m.Fingerprint(), w.def.Canonical())
+			}
+		}
 	}
 }
 

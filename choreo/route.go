@@ -10,12 +10,14 @@ import (
 // design.md, idea 4). Everything else that a peer lacks travels with the next
 // message to it, or with anti-entropy.
 //
-//	genesis, verdict, assignment, cancellation  → all participants
+//	genesis, verdict, assignment, cancellation,
+//	seen, write-off, what compensations do       → all participants
+//	success in a slot with several attempts      → all participants
 //	success with a successor elsewhere           → the successors' holders, the guardian and its successor
 //	success that may have written data           → likewise, the holders of tasks whose rules ask for them
 //	success that makes a predecessor ready       → the holders of emergency tasks that wait for that one
 //	ready or start that a rule elsewhere asks for → the holders of the tasks with that rule
-//	the end of a partition, of a contingency     → all participants
+//	the end of a partition                       → all participants
 //
 // In orchestration, while the coordinator takes part and is there, all that goes
 // to it instead, and it hands on what it received by the same table. When it is
@@ -70,12 +72,14 @@ func (m *Machine) latest() *entry {
 func (m *Machine) routeFact(e *entry, partners Partners) {
 	b := &e.fact.Body
 	switch {
-	case b.Genesis != nil, b.Verdict != nil, b.Assign != nil, b.Cancel != nil:
+	case b.Genesis != nil, b.Verdict != nil, b.Assign != nil, b.Cancel != nil, b.Seen != nil, b.WriteOff != nil:
 		m.oweAll(e)
 	case b.Success != nil:
 		m.routeSuccess(e, m.state.attempts[b.Success.Attempt], partners)
 	case b.Ready != nil:
 		m.oweWhoAsks(e, m.state.attempts[b.Ready.Attempt], workflow.BecameReady)
+	case b.Start != nil && m.state.attempts[b.Start.Attempt].undoes != nil:
+		m.oweAll(e)
 	case b.Start != nil:
 		m.oweWhoAsks(e, m.state.attempts[b.Start.Attempt], workflow.BecameRunning)
 	}
@@ -90,7 +94,7 @@ func (m *Machine) tell(p workflow.PartnerID, e *entry) {
 }
 
 func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
-	if a.Depth > 1 {
+	if len(a.Slot.Attempts) > 1 || a.undoes != nil {
 		m.oweAll(e)
 		return
 	}
@@ -109,6 +113,11 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 	}
 	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
 		m.tell(m.holder(part), e)
+		for _, sl := range m.state.slots {
+			if sl.Task.TimeToWait > 0 && sl.Current.Depth > 1 && m.state.plan.Home(sl.Task.Name) == part {
+				m.tell(sl.Current.Partner, e)
+			}
+		}
 	}
 }
 
@@ -135,11 +144,10 @@ func (m *Machine) oweAll(e *entry) {
 	}
 }
 
-// guardians are the one who judges and its successor: the first two of the
-// succession who are not gone.
+// guardians are the one who judges and its successor.
 func (m *Machine) guardians(partners Partners) []workflow.PartnerID {
-	living := slices.DeleteFunc(slices.Clone(m.state.genesis.Succession), partners.Gone)
-	return living[:min(2, len(living))]
+	judges := m.judges(partners)
+	return judges[:min(2, len(judges))]
 }
 
 func (m *Machine) holder(p workflow.PartitionName) workflow.PartnerID {

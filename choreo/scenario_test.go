@@ -21,6 +21,7 @@ import (
 //	     [data=value…]        initiator is followed by the others by name
 //	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
 //	fail P TASK [reason=…]    the task, or its try, fails at P
+//	reject P TASK [reason=…]  P passes a task that it has not started on, to whom takes names
 //	cancel P
 //	deliver [from=P] [to=P]   hands over the letters that are under way now
 //	drop [from=P] [to=P]      loses them
@@ -31,6 +32,8 @@ import (
 //	backup P, restore P [incarnation=N]   copies P's disk; puts the copy back
 //	lose-disk P incarnation=N P starts with an empty disk
 //	gone P…, back P…          what the partner list says of them
+//	evict P…                  likewise
+//	write-off P at=P          by order
 //	takes TASK P              whom the partner list offers for a contingency; none: nobody
 //	advance D                 time passes
 //	show P                    tasks as P knows them
@@ -83,6 +86,7 @@ func (s *story) commands() map[string]func() string {
 		"start":     s.start,
 		"complete":  func() string { return s.finish(Result{Outputs: s.values(2)}) },
 		"fail":      func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
+		"reject":    s.reject,
 		"cancel":    s.cancel,
 		"deliver":   func() string { return s.mail(s.w.deliver) },
 		"drop":      func() string { return s.mail(func(letter) {}) },
@@ -96,6 +100,8 @@ func (s *story) commands() map[string]func() string {
 		"lose-disk": func() string { s.w.restore(s.node(0), nil, s.incarnation()); return "" },
 		"gone":      func() string { return s.list(true) },
 		"back":      func() string { return s.list(false) },
+		"evict":     s.evict,
+		"write-off": s.writeOff,
 		"takes":     s.takes,
 		"advance":   s.advance,
 		"show":      s.show,
@@ -195,6 +201,16 @@ func (s *story) finish(res Result) string {
 	return ""
 }
 
+func (s *story) reject() string {
+	n := s.node(0)
+	c, err := n.m.Reject(workflow.TaskName(s.d.CmdArgs[1].Key), s.arg("reason"), s.w.moment(), s.w)
+	s.w.step(n)
+	if err != nil {
+		return err.Error()
+	}
+	return "passed on to " + string(c.Partner)
+}
+
 func (s *story) cancel() string {
 	n := s.node(0)
 	err := n.m.Cancel(s.arg("reason"), s.w.moment())
@@ -237,6 +253,23 @@ func (s *story) list(gone bool) string {
 	}
 	for _, id := range s.w.names() {
 		s.w.step(s.w.nodes[id])
+	}
+	return ""
+}
+
+func (s *story) evict() string {
+	for i := range s.d.CmdArgs {
+		s.w.evicted[s.who(i)] = true
+	}
+	return s.list(true)
+}
+
+func (s *story) writeOff() string {
+	n := s.w.node(workflow.PartnerID(s.arg("at")))
+	err := n.m.WriteOff(s.who(0), s.w.moment())
+	s.w.step(n)
+	if err != nil {
+		return err.Error()
 	}
 	return ""
 }
@@ -316,7 +349,11 @@ func remarks(t TaskView) []string {
 		out = append(out, t.Reason)
 	}
 	for _, x := range t.Superseded {
-		out = append(out, fmt.Sprintf("superseded: %s at %s, attempt %d", x.Task, x.Partner, x.Attempt))
+		text := fmt.Sprintf("superseded: %s at %s, attempt %d", x.Task, x.Partner, x.Attempt)
+		if x.Compensation != NotCompensated {
+			text += ", compensation " + string(x.Compensation)
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -332,7 +369,11 @@ func (s *story) jobs() string {
 // attempt names an attempt without its hash.
 func (s *story) attempt(m *Machine, id AttemptID) string {
 	if a := m.state.attempts[id]; a != nil {
-		return fmt.Sprintf("%s.%d", a.Slot.Task.Name, a.Depth)
+		undo := ""
+		if a.undoes != nil {
+			undo = "undo "
+		}
+		return fmt.Sprintf("%s%s.%d", undo, a.Slot.Task.Name, a.Depth)
 	}
 	return string(id.Slot) + ".?"
 }
@@ -375,6 +416,8 @@ func (s *story) describe(m *Machine, f *Fact) string {
 			}
 		}
 		return out
+	case b.WriteOff != nil:
+		return fmt.Sprintf("write-off %s", b.WriteOff.Partner)
 	case b.Assign != nil:
 		return fmt.Sprintf("assign %s at %s", b.Assign.Task, b.Assign.Partner)
 	}
@@ -420,7 +463,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 			continue
 		}
 		switch f := &o.e.fact.Body; {
-		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil:
+		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil || f.Seen != nil || f.WriteOff != nil:
 			add("a " + f.Kind() + " goes to everybody")
 		case f.Success != nil:
 			s.reasonsOfSuccess(m, to, m.state.attempts[f.Success.Attempt], add)
@@ -438,8 +481,8 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 }
 
 func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, add func(string)) {
-	if a.Depth > 1 {
-		add("a contingency's success goes to everybody")
+	if len(a.Slot.Attempts) > 1 || a.undoes != nil {
+		add("a success of one of several attempts goes to everybody")
 		return
 	}
 	elsewhere := false

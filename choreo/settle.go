@@ -10,16 +10,7 @@ import (
 // settle brings slots, data and states up to date with what was applied. Only
 // what changed, and what mentions it, is looked at again.
 func (s *State) settle() {
-	if s.contested {
-		s.conclude()
-		for _, sl := range s.slots {
-			s.touch(sl)
-		}
-	} else {
-		for _, sl := range s.dirty {
-			s.concludeAlone(sl)
-		}
-	}
+	s.conclude()
 	if s.cyclic {
 		s.anew()
 		return
@@ -45,17 +36,6 @@ func (s *State) anew() {
 		s.touch(sl)
 	}
 	s.propagate()
-}
-
-// concludeAlone is conclude for a slot with one attempt, where no other slot
-// has several: its success, if there is one, stands.
-func (s *State) concludeAlone(sl *Slot) {
-	s.follow(sl)
-	a := sl.Attempts[0]
-	sl.Pick, a.stands = nil, superseded
-	if a.success() != nil {
-		sl.Pick, a.stands = a, standing
-	}
 }
 
 // quiescent tells whether nothing is under way that could change the data
@@ -87,9 +67,9 @@ func (s *State) propagate() {
 		s.dirty = s.dirty[1:]
 		sl.queued = false
 		s.writeData(sl)
-		was, pick := sl.State, sl.picked
-		sl.State, sl.picked = s.stateOf(sl), sl.Pick
-		if sl.State == was && pick == sl.Pick && !sl.termsChanged() {
+		was, fresh := sl.State, sl.fresh
+		sl.State, sl.fresh = s.stateOf(sl), false
+		if sl.State == was && !fresh {
 			continue
 		}
 		for _, d := range sl.dependents {
@@ -102,18 +82,10 @@ func (s *State) propagate() {
 	s.dirty = nil
 }
 
-// termsChanged tells whether what rules ask of the slot changed otherwise than
-// through its state.
-func (sl *Slot) termsChanged() bool {
-	started, outcome := sl.Current.start != nil, sl.Outcome
-	changed := started != sl.wasStarted || outcome != sl.wasOutcome
-	sl.wasStarted, sl.wasOutcome = started, outcome
-	return changed
-}
-
 // stateOf says where a slot's task stands.
 func (s *State) stateOf(sl *Slot) workflow.State {
 	a := sl.Current
+	sl.Spared = false
 	switch {
 	case sl.Pick != nil:
 		return workflow.Succeeded
@@ -129,6 +101,9 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 		return workflow.Ready
 	}
 	switch f := sl.Task.Rule.Eval(s.viewFor(sl)); {
+	case sl.Dropped != nil && f.Truth == workflow.True:
+		sl.Spared = true
+		return workflow.Skipped
 	case f.Truth == workflow.True && !sl.hasData:
 		return workflow.Ready
 	case f.Truth == workflow.Impossible && f.ByFailure:
@@ -192,6 +167,12 @@ func truth(held, possible, byFailure bool) workflow.Finding {
 
 // term is what a transition of the slot comes to.
 func (sl *Slot) term(tr workflow.Transition) workflow.Finding {
+	if sl.Spared {
+		if tr == workflow.BecameFailed {
+			return workflow.Finding{Truth: workflow.Impossible, BySuccess: true}
+		}
+		return workflow.Finding{Truth: workflow.True}
+	}
 	open := !sl.State.Done()
 	started := slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.start != nil })
 	byFailure := sl.State == workflow.Blocked || sl.State == workflow.Failed
@@ -323,10 +304,8 @@ func (s *State) rewrite(n workflow.DataName) {
 			s.conflicts[n] = true
 		}
 	}
-	for _, sl := range s.slots {
-		if sl.hasData {
-			s.touch(sl)
-		}
+	for _, sl := range s.asking[n] {
+		s.touch(sl)
 	}
 }
 

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type PartitionView struct {
 	Name    workflow.PartitionName
 	Partner workflow.PartnerID
 	State   workflow.State
+	Why     *Why // nil: unknown
 }
 
 // TaskView is one task of an instance.
@@ -42,16 +44,32 @@ type TaskView struct {
 	TriggerFired  bool
 	Reason        string
 	Superseded    []SupersededView
+	// Why is how it came to its partner, where it was assigned by itself.
+	Why *Why
+	// Dropped says why it is not needed; nil: it is.
+	Dropped *Dropped
 }
 
 // SupersededView is a finished execution that does not count.
 type SupersededView struct {
-	Task        workflow.TaskName
-	Partner     workflow.PartnerID
-	Attempt     int
-	Ended       int64
-	Compensated bool
+	Task         workflow.TaskName
+	Partner      workflow.PartnerID
+	Attempt      int
+	Ended        int64
+	Compensation Compensation
 }
+
+// Compensation says how far the undoing of an execution has got.
+type Compensation string
+
+// What becomes of an execution that does not count.
+const (
+	NotCompensated     Compensation = ""        // none is defined
+	CompensationWaits  Compensation = "waiting" // until everybody is known to know that it does not count
+	CompensationRuns   Compensation = "running"
+	CompensationDone   Compensation = "done"
+	CompensationFailed Compensation = "failed"
+)
 
 // IncidentView is something that people should look at.
 type IncidentView struct {
@@ -67,7 +85,7 @@ func (m *Machine) Snapshot() Snapshot {
 	s := m.state
 	out := Snapshot{State: s.overall(), Started: m.log.genesis.fact.At, Data: s.values(), Conflicts: map[workflow.DataName][]workflow.Value{}}
 	for _, g := range s.genesis.Assign {
-		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition)})
+		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition), Why: s.log.genesis.fact.Body.Annex.of(g.Partition, "")})
 	}
 	for _, name := range s.def.TopoOrder() {
 		t := s.def.Task(name)
@@ -85,11 +103,59 @@ func (m *Machine) Snapshot() Snapshot {
 		if sl.Duplicated {
 			out.Incidents = append(out.Incidents, IncidentView{At: sl.Pick.success().fact.At, Task: sl.Task.Name, What: "both sides of a split built upon a success of their own"})
 		}
+		for _, a := range sl.Attempts {
+			out.Incidents = append(out.Incidents, s.undoIncidents(a)...)
+		}
 	}
 	for _, h := range m.log.Forks() {
 		out.Incidents = append(out.Incidents, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
 	}
 	return out
+}
+
+// Progress counts the tasks of which nothing more is expected, and all tasks, and
+// names the partners with whom one is ready or runs, in the order of their IDs.
+func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
+	for _, sl := range m.state.slots {
+		tasks++
+		switch {
+		case sl.State.Done():
+			done++
+		case sl.State != workflow.NotReady:
+			at = append(at, sl.Current.Partner)
+		}
+	}
+	slices.Sort(at)
+	return done, tasks, slices.Compact(at)
+}
+
+// undoIncidents are what people should know of an attempt's compensation.
+func (s *State) undoIncidents(a *Attempt) (out []IncidentView) {
+	if a.undo == nil {
+		return nil
+	}
+	if r := s.prevailing(a.undo.rulings); r != nil && a.undo.success() == nil {
+		out = append(out, IncidentView{At: r.at.fact.At, Task: a.Task.Name, Who: a.Partner, What: "its compensation failed: " + reasonOf(r.at.fact.Body.Verdict)})
+	}
+	if a.undo.start != nil && a.stands != superseded {
+		out = append(out, IncidentView{At: a.undo.start.fact.At, Task: a.Task.Name, Who: a.Partner, What: "it was compensated, and then turned out to have been built upon"})
+	}
+	return out
+}
+
+// compensation is how far the undoing of an attempt that lost has got.
+func (a *Attempt) compensation() Compensation {
+	switch u := a.undo; {
+	case u == nil:
+		return NotCompensated
+	case u.success() != nil:
+		return CompensationDone
+	case u.endedByHolder():
+		return CompensationFailed
+	case u.start != nil:
+		return CompensationRuns
+	}
+	return CompensationWaits
 }
 
 // partitionState sums up a partition's tasks: what is most alive of them.
@@ -105,13 +171,17 @@ func (s *State) partitionState(p workflow.PartitionName) workflow.State {
 }
 
 func (s *State) slotView(sl *Slot) TaskView {
-	a := sl.Attempts[0]
+	a := s.lastOf(sl.Attempts[0])
 	shown := sl.State
 	if sl.Current != a && !shown.Done() {
 		shown = workflow.Failed // a contingency is at work in its place
 	}
 	v := s.attemptView(a, shown)
+	v.Dropped = sl.Dropped
 	v.Immediate = s.plan.ResponseImmediate(sl.Task.Name)
+	if x := a.assigned.fact.Body.Annex; a.Depth > 1 && x != nil {
+		v.Reason = cmp.Or(v.Reason, x.Rejected)
+	}
 	if sl.Current.Task != sl.Task {
 		v.ReplacedBy = sl.Current.Task.Name
 	}
@@ -120,7 +190,7 @@ func (s *State) slotView(sl *Slot) TaskView {
 	}
 	for _, x := range sl.Attempts {
 		if x.success() != nil && x.stands == superseded {
-			v.Superseded = append(v.Superseded, SupersededView{Task: x.Task.Name, Partner: x.Partner, Attempt: x.Depth, Ended: x.success().fact.At, Compensated: x.comp != nil && x.comp.fact.Body.Compensated.Failed == ""})
+			v.Superseded = append(v.Superseded, SupersededView{Task: x.Task.Name, Partner: x.Partner, Attempt: x.Depth, Ended: x.success().fact.At, Compensation: x.compensation()})
 		}
 	}
 	return v
@@ -128,6 +198,9 @@ func (s *State) slotView(sl *Slot) TaskView {
 
 func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	v := TaskView{Task: a.Task, Partition: s.plan.Home(a.Task.Name), Partner: a.Partner, Attempt: a.Depth, State: st}
+	if a.Depth > 1 {
+		v.Why = a.why()
+	}
 	if a.start != nil {
 		v.Started = a.start.fact.At
 	}
@@ -154,8 +227,9 @@ func reasonOf(v *Verdict) string {
 // contingencyView shows a task that is only a contingency, by its newest attempt.
 func (s *State) contingencyView(t *workflow.Task) TaskView {
 	v := TaskView{Task: t, Partition: s.plan.Home(t.Name), State: workflow.NotReady, Attempt: 0}
-	over := true
-	for _, sl := range s.slotsOf(t.Name) {
+	slots := s.slotsOf(t.Name)
+	over := len(slots) > 0 || s.overall() != workflow.InstanceRunning
+	for _, sl := range slots {
 		over = over && sl.State.Done()
 		for _, a := range sl.Attempts {
 			if a.Task == t {
@@ -163,6 +237,17 @@ func (s *State) contingencyView(t *workflow.Task) TaskView {
 				v.ContingencyOf = sl.Task.Name
 				return v
 			}
+		}
+	}
+	for _, sl := range s.slots {
+		for _, a := range sl.Attempts {
+			if a.undo == nil || a.undo.Task != t {
+				continue
+			}
+			if a.undo.start != nil {
+				return s.attemptView(a.undo, s.attemptState(a.undo))
+			}
+			over = over && !a.lost()
 		}
 	}
 	if over {
@@ -218,6 +303,12 @@ func (m *Machine) Facts() []FactView {
 		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted}
 	}
 	return out
+}
+
+// Compensates tells whether an attempt is there to undo another.
+func (m *Machine) Compensates(id AttemptID) bool {
+	a := m.state.attempts[id]
+	return a != nil && a.undoes != nil
 }
 
 // AttemptTask names the task that an attempt performs, and who holds it.

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -23,7 +24,9 @@ type State struct {
 	bySucc   map[FactID]*Attempt
 	joined   map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
 	cancel   *entry
-	// contested: some slot has several attempts, so the rules of converge.go apply.
+	// writtenOff are partners for whom nobody waits before what lost is undone.
+	writtenOff map[workflow.PartnerID]*entry
+	// contested: some slot has several attempts.
 	contested bool
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
@@ -31,6 +34,7 @@ type State struct {
 	decls     map[workflow.DataName]*workflow.DataDecl
 	data      map[workflow.DataName]written
 	conflicts map[workflow.DataName]bool
+	asking    map[workflow.DataName][]*Slot // whose rules have terms about it
 
 	dirty []*Slot
 	// cyclic: tasks wait for data that they would write for each other.
@@ -59,16 +63,21 @@ type Slot struct {
 	Duplicated bool
 	// State is where the slot's task stands.
 	State workflow.State
+	// Dropped: the task is not needed, as its data set exists. Spared: its rule
+	// held, so that it counts as succeeded.
+	Dropped *Dropped
+	Spared  bool
 
 	place      int     // in rule order
 	dependents []*Slot // whose rules mention it
 	hasData    bool    // its rule has data terms
 	readers    []*Slot // whose rules have data terms about what it may write
 	queued     bool
-	// What dependents were last told of.
-	picked     *Attempt
-	wasStarted bool
-	wasOutcome *ruling
+	// fresh: there are facts about it, or it was judged otherwise, since its
+	// dependents were last looked at.
+	fresh bool
+	// awaits: it waits to be judged (converge.go).
+	awaits bool
 }
 
 // Attempt is one assignment of a slot to a partner.
@@ -86,9 +95,13 @@ type Attempt struct {
 	successes []*entry
 	failed    *entry // the newest failed try
 	off       *entry
-	comp      *entry
 	rulings   []*ruling
 	assigns   []*Attempt // attempts that an Assign put after this one
+	passed    []*Attempt // likewise, by which its holder passed it on
+	users     []*Attempt // of later slots, whose start built upon a success of this one
+
+	undo   *Attempt // its compensation; nil: none is defined, or no success is known
+	undoes *Attempt // of a compensation: what it undoes
 
 	stands stands
 	wrote  *entry // the success whose outputs are among the current data's writes
@@ -132,8 +145,10 @@ func (s *State) reset() {
 	s.bySucc = map[FactID]*Attempt{}
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
+	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data = map[workflow.DataName]written{}
 	s.conflicts = map[workflow.DataName]bool{}
+	s.asking = map[workflow.DataName][]*Slot{}
 	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
@@ -169,6 +184,7 @@ func (s *State) layOut() {
 		s.slots = append(s.slots, sl)
 		s.bySlot[name] = sl
 	}
+	s.drop()
 	for _, sl := range s.slots {
 		for _, p := range s.def.Predecessors(sl.Task.Name) {
 			for _, from := range s.slotsOf(p) {
@@ -181,6 +197,9 @@ func (s *State) layOut() {
 			}
 			sl.hasData = true
 			for _, n := range r.Data.Names() {
+				if !slices.Contains(s.asking[n], sl) {
+					s.asking[n] = append(s.asking[n], sl)
+				}
 				for _, w := range s.def.Writers(n) {
 					for _, from := range s.slotsOf(w) {
 						if from != sl && !slices.Contains(from.readers, sl) {
@@ -190,7 +209,7 @@ func (s *State) layOut() {
 				}
 			}
 		})
-		s.touch(sl)
+		s.refresh(sl)
 	}
 	s.cyclic = s.hasCycle()
 	for n, v := range s.genesis.Input {
@@ -245,11 +264,18 @@ func (s *State) slotsOf(t workflow.TaskName) []*Slot {
 	return out
 }
 
+// touch has the slot's state worked out again.
 func (s *State) touch(sl *Slot) {
 	if !sl.queued {
 		sl.queued = true
 		s.dirty = append(s.dirty, sl)
 	}
+}
+
+// refresh has the slot judged again, and what depends on it looked at.
+func (s *State) refresh(sl *Slot) {
+	sl.fresh = true
+	s.touch(sl)
 }
 
 // fold adds entries that were just inserted, in a causal order, and settles.
@@ -274,7 +300,7 @@ func (s *State) refuse(e *entry, why string) {
 func (s *State) apply(e *entry) {
 	b := &e.fact.Body
 	author := e.fact.Chain.Author
-	if !slices.ContainsFunc(s.joined[author], func(by *entry) bool { return s.log.knew(e, by) }) {
+	if !s.tookPart(author, e) {
 		s.refuse(e, "its author takes no part in the instance")
 		return
 	}
@@ -284,10 +310,7 @@ func (s *State) apply(e *entry) {
 	case b.Ready != nil:
 		why = s.applyOwn(e, b.Ready.Attempt, func(a *Attempt) { a.ready = earlier(a.ready, e) })
 	case b.Start != nil:
-		why = s.applyOwn(e, b.Start.Attempt, func(a *Attempt) {
-			a.start = earlier(a.start, e)
-			a.tries = max(a.tries, b.Start.Try)
-		})
+		why = s.applyOwn(e, b.Start.Attempt, func(a *Attempt) { s.applyStart(e, a) })
 	case b.Success != nil:
 		why = s.applySuccess(e, b.Success)
 	case b.TryFailed != nil:
@@ -298,21 +321,16 @@ func (s *State) apply(e *entry) {
 		why = s.applyVerdict(e, b.Verdict)
 	case b.Assign != nil:
 		why = s.applyAssign(e, b.Assign)
-	case b.Compensated != nil:
-		a := s.bySucc[b.Compensated.Success]
-		switch {
-		case a == nil || !s.log.knew(e, s.log.byID[b.Compensated.Success]):
-			why = "it compensates no success that it knows"
-		case a.Partner != author:
-			why = "its author does not hold the attempt"
-		default:
-			a.comp = earlier(a.comp, e)
-			s.touch(a.Slot)
+	case b.WriteOff != nil:
+		if p := b.WriteOff.Partner; !s.tookPart(p, e) {
+			why = "it writes off somebody who takes no part"
+		} else {
+			s.writtenOff[p] = earlier(s.writtenOff[p], e)
 		}
 	case b.Cancel != nil:
 		s.cancel = earlier(s.cancel, e)
 		for _, sl := range s.slots {
-			s.touch(sl)
+			s.refresh(sl)
 		}
 	case b.Seen != nil:
 	}
@@ -321,6 +339,11 @@ func (s *State) apply(e *entry) {
 		return
 	}
 	e.counted = true
+}
+
+// tookPart tells whether p was a participant as far as e's author knew.
+func (s *State) tookPart(p workflow.PartnerID, e *entry) bool {
+	return slices.ContainsFunc(s.joined[p], func(by *entry) bool { return s.log.knew(e, by) })
 }
 
 func earlier(a, b *entry) *entry {
@@ -341,22 +364,88 @@ func newer(a, b *entry) *entry {
 func (s *State) applyOwn(e *entry, id AttemptID, set func(*Attempt)) (why string) {
 	a := s.attempts[id]
 	switch {
-	case a == nil || !s.log.knew(e, a.assigned):
+	case a == nil || !s.knewOf(e, id):
 		return "it is about an attempt that it does not know"
 	case a.Partner != e.fact.Chain.Author:
 		return "its author does not hold the attempt"
 	}
 	set(a)
-	s.touch(a.Slot)
+	s.refresh(a.Slot)
 	return ""
 }
 
+// knewOf tells whether e's author knew of what an attempt that exists is named
+// by.
+func (s *State) knewOf(e *entry, id AttemptID) bool {
+	if id.Fact.IsZero() {
+		return true
+	}
+	return s.log.knew(e, s.log.byID[id.Fact])
+}
+
+// applyStart enters a try. What the attempt built upon is what the earliest
+// start of it says.
+func (s *State) applyStart(e *entry, a *Attempt) {
+	a.tries = max(a.tries, e.fact.Body.Start.Try)
+	was := a.start
+	if a.start = earlier(was, e); a.start == was {
+		return
+	}
+	for from := range s.builtOn(was, a.Slot) {
+		from.users = slices.DeleteFunc(from.users, func(u *Attempt) bool { return u == a })
+		s.refresh(from.Slot)
+	}
+	for from := range s.builtOn(a.start, a.Slot) {
+		from.users = append(from.users, a)
+		s.refresh(from.Slot)
+	}
+}
+
+// builtOn are the attempts whose successes a start of the slot names, of
+// those that it knew. Only slots before its own can have been waited for.
+func (s *State) builtOn(start *entry, sl *Slot) iter.Seq[*Attempt] {
+	return func(yield func(*Attempt) bool) {
+		if start == nil {
+			return
+		}
+		for _, c := range start.fact.Body.Start.Consumed {
+			from := s.bySucc[c.Fact]
+			if from == nil || from.Slot.place >= sl.place || !s.log.knew(start, s.log.byID[c.Fact]) {
+				continue
+			}
+			if !yield(from) {
+				return
+			}
+		}
+	}
+}
+
 func (s *State) applySuccess(e *entry, b *Success) (why string) {
+	if a := s.attempts[b.Attempt]; a != nil && !s.mayWrite(a.Task, b.Outputs) {
+		return "its task may not have such a result"
+	}
 	return s.applyOwn(e, b.Attempt, func(a *Attempt) {
 		a.successes = append(a.successes, e)
 		slices.SortFunc(a.successes, byTime)
-		s.bySucc[e.id] = a
+		if a.undoes == nil {
+			s.bySucc[e.id] = a
+			s.undoable(a, e)
+		}
 	})
+}
+
+// mayWrite tells whether a task may have a result: names of its out only, each
+// of its type.
+func (s *State) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow.Value) bool {
+	for n, v := range out {
+		if s.decls[n] == nil || !slices.Contains(t.Out, n) {
+			return false
+		}
+		if _, err := workflow.CheckValue(s.decls[n], v); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // success is the attempt's success that counts: its earliest.
@@ -376,7 +465,7 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 	judged := map[*Slot]bool{}
 	for _, act := range v.Actions {
 		a := s.attempts[act.Attempt]
-		if a == nil || judged[a.Slot] || !s.log.knew(e, a.assigned) || !chosen(a.Task, act) {
+		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !allowed(a, act, e.fact.Chain.Author) {
 			continue
 		}
 		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.log.knew(e, ok) }) {
@@ -388,15 +477,20 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 		}
 		a.rulings = append(a.rulings, r)
 		judged[a.Slot] = true
-		s.touch(a.Slot)
+		s.refresh(a.Slot)
 		why = ""
 	}
 	return why
 }
 
-// chosen tells whether an action is what the author of the definition chose
-// for the failure of t.
-func chosen(t *workflow.Task, act Action) bool {
+// allowed tells whether an action is what the author of the definition chose
+// for the failure of the attempt. Of a compensation only its holder can say that
+// it failed, and nothing follows from it.
+func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {
+	t := a.Task
+	if a.undoes != nil {
+		return author == a.Partner && act.Kind == workflow.FailBlock && act.Task == ""
+	}
 	kind := cmp.Or(t.OnFailure, workflow.FailBlock)
 	return act.Kind == kind && act.Task == t.Contingency
 }
@@ -406,6 +500,9 @@ func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 	if a == nil || b.Partner == "" {
 		return "it follows an attempt that it does not know"
 	}
+	if b.Verdict.IsZero() {
+		return s.applyPass(e, a, b)
+	}
 	asked := slices.ContainsFunc(a.rulings, func(r *ruling) bool {
 		return r.at.id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency && s.log.knew(e, r.at)
 	})
@@ -413,7 +510,7 @@ func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 		return "no verdict asked for it"
 	}
 	a.assigns = append(a.assigns, s.addAttempt(e, a, b.Task, b.Partner))
-	s.touch(a.Slot)
+	s.refresh(a.Slot)
 	return ""
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -37,19 +38,28 @@ func sampleFacts() []*Fact {
 		{TryFailed: &TryFailed{Attempt: a, Try: 2, Reason: "no water"}},
 		{Verdict: &Verdict{Cause: CauseExpired, Reason: "gone", Actions: []Action{
 			{Attempt: a, Kind: workflow.FailContingency, Task: "procedure-2", Partner: "12D3KooWother"},
-			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Term: 3, List: 1, Hash: id(4), Proofs: [][]byte{{1}, {2, 3}}}}},
+			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Term: 3, List: 1, Hash: id(4), Proof: []byte{1, 2, 3}}}},
 		{Assign: &Assign{After: a, Verdict: id(5), Task: "procedure-2", Partner: "12D3KooWother"}},
 		{CalledOff: &CalledOff{Attempt: b}},
 		{Cancel: &Cancel{Reason: "false alarm"}},
 		{Seen: &Seen{}},
-		{Compensated: &Compensated{Success: id(6), Failed: "key lost"}},
+		{WriteOff: &WriteOff{Partner: "12D3KooWother"}},
+		{Genesis: &Genesis{
+			Definition: workflow.Hash(id(2)), Succession: []workflow.PartnerID{"12D3KooWexample"}, Coordination: workflow.Choreography,
+			Assign: []Placement{{Partition: "engine", Partner: "12D3KooWexample"}},
+		}, Annex: &Annex{Mechanism: aptitude.SelPush, Why: []Why{{
+			Partition: "engine", Mechanism: aptitude.SelPush, Reason: "chosen by Sel-push", Threshold: 600, Share: 250, Others: 2,
+			Candidates: []Weighed{{Partner: "12D3KooWexample", Suitability: 900, Urgency: 800, Conformance: 1000, Availability: 1000, Verdict: aptitude.Chosen}},
+		}}, Dropped: []Dropped{{Task: "survey", DataSet: "flood-map", Hash: id(9), Holder: "12D3KooWother"}}}},
+		{Assign: &Assign{After: a, Task: "procedure-1", Partner: "12D3KooWother"}, Annex: &Annex{
+			Rejected: "no water", Why: []Why{{Tasks: []workflow.TaskName{"procedure-1"}, Reason: "the only one able"}}}},
 	}
 	facts := make([]*Fact, len(bodies))
 	for i, body := range bodies {
 		f := &Fact{Format: FormatFact, Instance: instance, Chain: chain, Seq: uint64(i + 1), Prev: id(byte(i)), At: 1772352000000 + int64(i), Body: body}
 		f.Seen = []Head{{Chain: Chain{Author: "12D3KooWother"}, Seq: 300, ID: id(8)}}
-		if i == 0 {
-			f.Instance, f.Prev, f.Seen = workflow.InstanceID{}, FactID{}, nil
+		if body.Genesis != nil {
+			f.Seq, f.Instance, f.Prev, f.Seen = 1, workflow.InstanceID{}, FactID{}, nil
 		}
 		facts[i] = f
 	}
@@ -63,7 +73,11 @@ func TestVectors(t *testing.T) {
 	facts := sampleFacts()
 	datadriven.RunTest(t, "testdata/vectors.txt", func(t *testing.T, d *datadriven.TestData) string {
 		for _, f := range facts {
-			if f.Body.Kind() != d.Cmd {
+			kind := f.Body.Kind()
+			if f.Body.Annex != nil {
+				kind += "-with-annex"
+			}
+			if kind != d.Cmd {
 				continue
 			}
 			raw, id, err := f.Encode()

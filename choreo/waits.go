@@ -2,10 +2,13 @@ package choreo
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/contingency"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -19,13 +22,15 @@ import (
 //	trigger         own task   from when a predecessor is known to be ready,  its rule counts as true
 //	                           at the latest from the worst case
 //	answer          another's  from when all that it waits for is known to    the guardian's verdict,
-//	                partition  have ended, at the latest from the worst case  presumed
+//	                partition  have ended, at the latest from the worst case, presumed
+//	                           anew whenever one of its emergency tasks begins
 //	contingency     another's  from when it is known to be ready              the guardian's verdict, presumed
 //	gone            another's  from when the partner list says so             the guardian's verdict, presumed
 //
-// The guardian is the first living partner of the succession. The others clock
-// the same waits and judge one guardian-timeout later for each living partner
-// before them, so that a silent guardian is replaced without asking anybody.
+// The guardian is who orchestrates, else the first living partner of the
+// succession. The others clock the same waits and judge one guardian-timeout
+// later for each living partner before them, so that a silent guardian is
+// replaced without asking anybody.
 
 // GuardianTimeout is how much longer each next in the succession waits before
 // it judges in the guardian's place.
@@ -114,6 +119,12 @@ func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration 
 	return c.read(now)
 }
 
+// begin starts a wait of which some has passed already.
+func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) {
+	cs.all[k] = &clock{elapsed: elapsed, since: now, running: true}
+	cs.changed = true
+}
+
 // sweep forgets the waits that nobody wanted since the last sweep.
 func (cs *clocks) sweep() {
 	for k, c := range cs.all {
@@ -197,7 +208,11 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 // tells whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	m.clocks.every = saveEvery
-	if m.state.overall() != workflow.InstanceRunning || m.carefree(partners) {
+	if m.watchUndoing(now, partners, r) {
+		return true
+	}
+	running := m.state.overall() == workflow.InstanceRunning
+	if (running && m.carefree(partners)) || (!running && !(m.timed && m.goesOn())) {
 		m.clocks.sweep()
 		return false
 	}
@@ -206,13 +221,22 @@ func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 		age = m.clocks.run(WaitKey{Kind: WaitWorstCase}, true, now.Boot)
 	}
 	added = m.watchOwn(now, age, partners, r)
-	if !added {
-		added = m.watchOthers(now, age, partners, r)
+	if running && !added {
+		added = m.watchPartitions(now, partners, r) || m.watchOthers(now, age, partners, r)
 	}
 	if !added {
 		m.clocks.sweep()
 	}
 	return added
+}
+
+// armed tells whether the slot's trigger may still have to fire. It waits on where
+// its holder is only presumed to be gone.
+func (m *Machine) armed(sl *Slot) bool {
+	if sl.Task.TimeToWait == 0 || (sl.State != workflow.NotReady && sl.State != workflow.Failed) {
+		return false
+	}
+	return !sl.begun() && m.wanted(sl.Current)
 }
 
 // carefree tells whether there is nothing to watch: no time-outs, no
@@ -236,22 +260,37 @@ func (m *Machine) watchOwn(now Moment, age time.Duration, partners Partners, r *
 		if a.Partner != m.self || !m.wanted(a) {
 			continue
 		}
-		if sl.State == workflow.NotReady && sl.Task.TimeToWait > 0 {
+		if m.armed(sl) {
 			if m.triggers(sl, now, age, r) {
 				return true
 			}
 			continue
 		}
-		if a.Task.Timeout > 0 && (sl.State == workflow.Ready || sl.State == workflow.Running) {
-			t := m.clocks.run(WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
-			if m.over(t, a.Task.Timeout, true, now, r) {
-				m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners)
-				r.Stop = append(r.Stop, a.ID)
-				delete(m.running, a.ID)
-				return true
-			}
+		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {
+			return true
 		}
 	}
+	return false
+}
+
+// overdue clocks an attempt of our own, and fails it when its time-out is over.
+func (m *Machine) overdue(a *Attempt, now Moment, partners Partners, r *Ready) bool {
+	if a.Task.Timeout == 0 {
+		return false
+	}
+	t := m.clocks.run(WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
+	if !m.over(t, a.Task.Timeout, true, now, r) {
+		return false
+	}
+	m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners)
+	r.Stop = append(r.Stop, a.ID)
+	delete(m.running, a.ID)
+	return true
+}
+
+// watchPartitions clocks the partitions that this node holds and that have a
+// time-out of their own.
+func (m *Machine) watchPartitions(now Moment, partners Partners, r *Ready) bool {
 	for _, g := range m.state.genesis.Assign {
 		if p := m.state.plan.Partition(g.Partition); g.Partner == m.self && p.Declared && m.watchPartition(g.Partition, p.Timeout, now, partners, r) {
 			return true
@@ -264,9 +303,13 @@ func (m *Machine) watchOwn(now Moment, age time.Duration, partners Partners, r *
 func (m *Machine) triggers(sl *Slot, now Moment, age time.Duration, r *Ready) bool {
 	key := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
 	start, _ := m.state.plan.WaitStart(sl.Task.Name)
-	if m.clocks.all[key] == nil && !m.predecessorReady(sl) && age < start {
-		r.wake(now.Boot + start - age)
-		return false
+	if m.clocks.all[key] == nil {
+		if age < start && !m.predecessorReady(sl) {
+			r.wake(now.Boot + start - age)
+			return false
+		}
+		// It began at the worst case, even if this node was down just then.
+		m.clocks.begin(key, max(age-start, 0), now.Boot)
 	}
 	t := m.clocks.run(key, true, now.Boot)
 	if !m.over(t, sl.Task.TimeToWait, true, now, r) {
@@ -332,18 +375,24 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 	return false
 }
 
-// place is how many living partners come before this node in the succession.
+// place is how many living partners judge before this node does.
 func (m *Machine) place(partners Partners) time.Duration {
-	n := time.Duration(0)
-	for _, p := range m.state.genesis.Succession {
-		if p == m.self {
-			break
-		}
-		if !partners.Gone(p) {
-			n++
-		}
+	judges := m.judges(partners)
+	if i := slices.Index(judges, m.self); i >= 0 {
+		return time.Duration(i)
 	}
-	return n
+	return time.Duration(len(judges))
+}
+
+// judges are the living partners in the order in which they judge: who
+// orchestrates, then the succession.
+func (m *Machine) judges(partners Partners) []workflow.PartnerID {
+	c := m.coordinator(partners)
+	living := slices.DeleteFunc(slices.Clone(m.state.genesis.Succession), func(p workflow.PartnerID) bool { return p == c || partners.Gone(p) })
+	if c != "" {
+		living = slices.Insert(living, 0, c)
+	}
+	return living
 }
 
 // watchGone judges the unfinished work of a partner who is out of the process.
@@ -353,7 +402,13 @@ func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Momen
 		return false
 	}
 	t := m.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, now.Boot)
-	return m.over(t, later, true, now, r) && m.judge(left, CauseExpired, "", now, partners)
+	if !m.over(t, later, true, now, r) {
+		return false
+	}
+	if partners.Evicted(p) {
+		return m.judge(left, CauseEvicted, "its holder was evicted", now, partners)
+	}
+	return m.judge(left, CauseExpired, "", now, partners)
 }
 
 // watchAnswer judges a partition of another that gave no result in time.
@@ -363,7 +418,7 @@ func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age 
 	if !bounded || len(left) == 0 {
 		return false
 	}
-	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
+	key := WaitKey{Kind: WaitAnswer, Name: m.stretch(g.Partition)}
 	if m.clocks.all[key] == nil && !m.nothingBefore(g.Partition) {
 		if worst, ok := m.worstBefore(g.Partition); !ok {
 			return false
@@ -375,6 +430,22 @@ func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age 
 	total += slack(total) + later
 	t := m.clocks.run(key, true, now.Boot)
 	return m.over(t, total, true, now, r) && m.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time", now, partners)
+}
+
+// stretch names a part of a partition's course. Each of its emergency tasks that
+// begins, by its trigger or not, gives the partition its time anew: what was
+// waited for it does not count as work.
+func (m *Machine) stretch(p workflow.PartitionName) string {
+	begun := 0
+	for _, t := range m.state.plan.Partition(p).Tasks {
+		if sl := m.state.bySlot[t]; sl != nil && sl.Task.TimeToWait > 0 && sl.begun() {
+			begun++
+		}
+	}
+	if begun == 0 {
+		return string(p)
+	}
+	return fmt.Sprintf("%s/%d", p, begun)
 }
 
 // answerTime is how long a partition may take once all that it waits for has
@@ -444,7 +515,7 @@ func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, pa
 	if sl.Pending != nil && sl.Pick == nil && later == 0 {
 		return m.assignPending(sl, now, partners)
 	}
-	if a.Depth == 1 || a.Partner == m.self || !m.wanted(a) || a.success() != nil || a.Task.Timeout == 0 {
+	if a.Depth == 1 || a.Partner == m.self || !sl.unjudged() || !m.wanted(a) || a.Task.Timeout == 0 {
 		return false
 	}
 	total := a.Task.Timeout + slack(a.Task.Timeout) + later
@@ -457,11 +528,14 @@ func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, pa
 // take it now.
 func (m *Machine) assignPending(sl *Slot, now Moment, partners Partners) bool {
 	task := sl.Pending.action.Task
-	p, ok := m.whoTakes([]workflow.TaskName{task}, "", partners)
-	if !ok {
+	c, err := m.whoTakes([]workflow.TaskName{task}, "", now, partners)
+	if err != nil {
 		return false
 	}
-	return m.append(now, Body{Assign: &Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: p}}) != nil
+	return m.append(now, Body{
+		Assign: &Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: c.Partner},
+		Annex:  reasoned(WhyOf(c, task)),
+	}) != nil
 }
 
 // unfinished are the current attempts of p that nobody has judged, in rule
@@ -471,11 +545,18 @@ func (m *Machine) unfinished(p workflow.PartnerID, in workflow.PartitionName) []
 	for _, sl := range m.state.slots {
 		a := sl.Current
 		home := a.Depth == 1 && m.state.plan.Home(sl.Task.Name) == in
-		if a.Partner == p && (in == "" || home) && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && a.success() == nil {
+		if a.Partner == p && (in == "" || home) && sl.Dropped == nil && sl.unjudged() {
 			out = append(out, a)
 		}
 	}
 	return out
+}
+
+// unjudged tells whether the slot's current attempt has neither succeeded nor
+// been judged, be it only presumed to have failed: a second verdict on it would
+// change nothing, and nothing would keep a third from following.
+func (sl *Slot) unjudged() bool {
+	return !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil
 }
 
 // judge writes one verdict on attempts, with what their failure does. It tells
@@ -488,7 +569,7 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: begun}
 		byslot[a.Slot.Task.Name] = a
 	}
-	v := &Verdict{Cause: cause, Reason: clip(reason)}
+	v := &Verdict{Cause: cause, Reason: clip(reason), Office: partners.Office()}
 	var unit []workflow.TaskName
 	for _, x := range contingency.Respond(m.state.def, failures, view{s: m.state}) {
 		v.Actions = append(v.Actions, Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency})
@@ -499,40 +580,47 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 	if len(v.Actions) == 0 {
 		return false
 	}
-	m.appoint(v, unit, as[0].Partner, partners)
-	return m.append(now, Body{Verdict: v}) != nil
+	return m.append(now, Body{Verdict: v, Annex: m.appoint(v, unit, as[0].Partner, now, partners)}) != nil
 }
 
 // appoint finds who takes a verdict's contingencies: those that the author
 // placed in a partition go to its holder, the others go to one partner as a
 // unit where one can take them all, else each to whoever can.
-func (m *Machine) appoint(v *Verdict, unit []workflow.TaskName, not workflow.PartnerID, partners Partners) {
-	whole, ok := m.whoTakes(unit, not, partners)
+func (m *Machine) appoint(v *Verdict, unit []workflow.TaskName, not workflow.PartnerID, now Moment, partners Partners) *Annex {
+	var why []Why
+	whole, err := m.whoTakes(unit, not, now, partners)
+	if err == nil {
+		why = append(why, WhyOf(whole, unit...))
+	}
 	for i := range v.Actions {
 		act := &v.Actions[i]
 		switch {
 		case act.Kind != workflow.FailContingency:
-		case ok && m.state.plan.Home(act.Task) == "":
-			act.Partner = whole
+		case err == nil && m.state.plan.Home(act.Task) == "":
+			act.Partner = whole.Partner
 		default:
-			act.Partner, _ = m.whoTakes([]workflow.TaskName{act.Task}, not, partners)
+			if c, err := m.whoTakes([]workflow.TaskName{act.Task}, not, now, partners); err == nil {
+				act.Partner = c.Partner
+				why = append(why, WhyOf(c, act.Task))
+			}
 		}
 	}
+	return reasoned(why...)
 }
 
 // whoTakes finds a living partner for contingencies: the holder of the
 // partition in which the author placed it, else whoever the partner list
 // offers, rather not the one that failed.
-func (m *Machine) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID, partners Partners) (workflow.PartnerID, bool) {
-	if len(tasks) == 1 {
-		if home := m.state.plan.Home(tasks[0]); home != "" {
-			if p := m.holder(home); !partners.Gone(p) {
-				return p, true
-			}
+func (m *Machine) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID, now Moment, partners Partners) (partition.Choice, error) {
+	if len(tasks) == 0 {
+		return partition.Choice{}, errNothing
+	}
+	if home := m.state.plan.Home(tasks[0]); len(tasks) == 1 && home != "" {
+		if p := m.holder(home); !partners.Gone(p) {
+			return partition.Choice{Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it"}, nil
 		}
 	}
-	if len(tasks) == 0 {
-		return "", false
-	}
-	return partners.Choose(m.state.plan, tasks, not)
+	return partners.Choose(m.work(tasks, not, now))
 }
+
+var errNothing = errors.New("there is nothing to assign")

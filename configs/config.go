@@ -35,6 +35,11 @@ type Config struct {
 	// HolePunching has nodes that met by a relay try to connect directly.
 	HolePunching bool `yaml:"hole-punching,omitempty"`
 
+	// Discovery has the node find partners whose addresses changed on the local
+	// network, by multicast DNS. Others there see its ID, its addresses and a
+	// part of the mesh's fingerprint, and no more.
+	Discovery bool `yaml:"discovery,omitempty"`
+
 	// API is where the local API and the web page are served: HOST:PORT on
 	// loopback (port 0: any free port), "unix:PATH" (relative to the node's
 	// folder), or another address together with TLS.
@@ -68,7 +73,8 @@ type Config struct {
 	Limits Limits `yaml:"limits,omitempty"`
 }
 
-// TLS names a certificate and its key, both PEM files.
+// TLS names a certificate and its key, both PEM files; paths may be relative to
+// the node's folder.
 type TLS struct {
 	Certificate string `yaml:"certificate,omitempty"`
 	Key         string `yaml:"key,omitempty"`
@@ -112,6 +118,7 @@ func Default(p Preset) Config {
 			"/ip6/::/udp/0/quic-v1", "/ip6/::/tcp/0",
 		},
 		HolePunching:   true,
+		Discovery:      true,
 		API:            "127.0.0.1:0",
 		ConnectionTime: 15 * time.Second,
 		Store:          StoreDefault,
@@ -123,11 +130,13 @@ func Default(p Preset) Config {
 	case "":
 		c.Preset = LAN
 	case Mobile:
+		c.Discovery = false // multicast wakes every device on the network
 		c.ConnectionTime = 5 * time.Minute
 		c.Store = StoreSmall
 		c.Parallel = 2
 		c.Limits = Limits{Instances: 1_000, Connections: 64}
 	case Local:
+		c.Discovery = false
 		c.Listen = []string{"/ip4/127.0.0.1/udp/0/quic-v1", "/ip4/127.0.0.1/tcp/0"}
 		c.ConnectionTime = 5 * time.Second
 		c.Store = StoreSmall

@@ -78,7 +78,7 @@ func (e *Election) stand(now Now) error {
 		return fmt.Errorf("%w: a node learns it from any partner, the first list is made with the mesh", ErrNoElectorate)
 	}
 	if m, led := e.Coordinator(now); led && m.Holder != e.self {
-		return fmt.Errorf("%w: %s, in %s: it has to resign first", ErrHeld, m.Holder, m.Office)
+		return heldBy(m)
 	}
 	if e.candidacy.role == bystander {
 		e.campaign(now)
@@ -193,6 +193,7 @@ func (e *Election) takeOffice(now Now) {
 	c.askAt = now.Boot + e.head.Lease/askPart
 	m := mandate(c.office, e.self, c.votes)
 	e.learn(m, now)
+	e.nominations.theirs = nil // the claim tells them
 	e.tell(ElectionEvent{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
 	e.send("", Message{Claim: &m})
 }
@@ -209,7 +210,7 @@ func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now Now) {
 	if r.List != e.list && r.Number <= e.head.Number {
 		e.send(from, Message{Lists: &Lists{e.lineage}})
 	}
-	c.refusals[from] = r.Reason
+	c.refusals[from] = printable(r.Reason)
 }
 
 // tickCandidacy asks again, pauses, tries the next term, or gives up.
@@ -272,6 +273,7 @@ func (e *Election) abandon(reason string, now Now) {
 		kind = StoppedBeing
 	}
 	e.candidacy = candidacy{}
+	e.decline(reason)
 	e.tell(ElectionEvent{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
 }
 

@@ -32,6 +32,8 @@ type Election struct {
 	proposing proposing
 	known     known
 	out       Ready
+
+	nominations nominations
 }
 
 // voter is what a voter may forget only by waiting for a full lease.
@@ -121,7 +123,9 @@ func (e *Election) Step(from workflow.PartnerID, m Message, now Now) (Ready, err
 	case m.WantClaim != nil:
 		e.onWantClaim(from, *m.WantClaim)
 	case m.Nominate != nil:
-		err = e.stand(now)
+		err = e.onNominate(from, now)
+	case m.Declined != nil:
+		e.onDeclined(from, *m.Declined)
 	}
 	return e.flush(now), err
 }

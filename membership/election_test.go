@@ -10,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // The scenario files tell stories about elections, with a lease of 10 s.
@@ -17,6 +19,7 @@ import (
 //	nodes n=3 voters=3           a world at 0 s
 //	auto of=n1                   n1 stands of its own accord
 //	elect|resign|restart of=n1
+//	nominate of=n1 by=n2         n2 has n1 stand
 //	propose of=n1 voters=n1,n2   n1 asks the voters to be succeeded
 //	override of=n1 voters=n1     the founder does it alone, at n1
 //	stop of=n1 for=12 [suspend]
@@ -72,6 +75,10 @@ func (s *electionStory) act(t *testing.T, d *datadriven.TestData) string {
 		s.restart(i)
 	case "elect":
 		s.elect(i)
+	case "nominate":
+		by := s.node(t, d, "by")
+		r, err := s.nodes[by].election.Nominate(s.id(i), s.now(by))
+		s.do(by, r, err)
 	case "resign":
 		r, err := m.election.Resign(s.now(i))
 		s.do(i, r, err)
@@ -379,5 +386,47 @@ func checkCodec(t *testing.T, m Message, seen map[int]bool) {
 	back, err := DecodeMessage(EncodeMessage(m))
 	if diff := cmp.Diff(m, back); err != nil || diff != "" {
 		t.Errorf("%s: %v %s", describe(m), err, diff)
+	}
+}
+
+func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
+	w, head, ln := three(t)
+	o := Office{Term: 3, Number: 1, List: head.Hash()}
+	vote := func(i int) Vote {
+		return Vote{Office: o, Candidate: idOf("n1"), Voter: w.voter(i)}.sign(w.nodes[i].key)
+	}
+	elected := mandate(o, idOf("n1"), map[workflow.PartnerID]Vote{idOf("n0"): vote(0), idOf("n1"): vote(1)})
+	good, fits := Credentials{elected, ln}.Encode()
+	if !fits {
+		t.Fatalf("%d bytes are too many", len(good))
+	}
+	if got, err := VerifyCredentials(w.mesh, idOf("n1"), good); err != nil || got != o {
+		t.Fatalf("%s, %v: want %s", got, err, o)
+	}
+	minority := elected
+	minority.Votes = minority.Votes[:1]
+	unknown := elected
+	unknown.Office.Number = 7
+	for _, c := range []struct {
+		name   string
+		holder string
+		shown  Credentials
+		what   string
+	}{
+		{"another's", "n2", Credentials{elected, ln}, "shows the mandate of"},
+		{"of a minority", "n1", Credentials{minority, ln}, "with 1 votes: want 2"},
+		{"without a lineage", "n1", Credentials{elected, nil}, "lineage of 0 electorates"},
+		{"of an electorate that nobody proves", "n1", Credentials{unknown, ln}, "that its lineage does not have"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, _ := c.shown.Encode()
+			if _, err := VerifyCredentials(w.mesh, idOf(c.holder), b); err == nil || !strings.Contains(err.Error(), c.what) {
+				t.Errorf("error %v, want %q", err, c.what)
+			}
+		})
+	}
+	other := Mesh{Name: "other", Founder: idOf("n2")}
+	if _, err := VerifyCredentials(other, idOf("n1"), good); err == nil {
+		t.Error("another mesh's credentials are accepted")
 	}
 }

@@ -55,6 +55,7 @@ func (e *Election) clone() *Election {
 	for h, given := range e.proposing.consents {
 		c.proposing.consents[h] = maps.Clone(given)
 	}
+	c.nominations = nominations{ours: maps.Clone(e.nominations.ours), theirs: maps.Clone(e.nominations.theirs)}
 	return &c
 }
 

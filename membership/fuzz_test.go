@@ -142,7 +142,7 @@ func FuzzMessage(f *testing.F) {
 	w := newWorld(f, 3, 3, flaws{})
 	w.advance(testLease + 1)
 	w.elect(0)
-	var good []Message
+	good := []Message{{Nominate: &Nominate{}}, {Declined: &Declined{Reason: "no majority"}}}
 	for len(w.net) > 0 {
 		good = append(good, w.net[0].msg)
 		w.deliver(0, false)
@@ -169,6 +169,17 @@ func FuzzInvitation(f *testing.F) {
 		}
 		if err := got.ExpiredAt(noon); err != nil && !errors.Is(err, ErrExpired) {
 			t.Error(err)
+		}
+	})
+}
+
+func FuzzCredentials(f *testing.F) {
+	w := newWorld(f, 3, 3, flaws{})
+	good, _ := Credentials{Mandate{Office: Office{Term: 1, Number: 1}, Holder: idOf("n1")}, w.nodes[0].lineage}.Encode()
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if o, err := VerifyCredentials(w.mesh, idOf("n1"), b); err == nil {
+			t.Errorf("invented credentials are accepted: %s", o)
 		}
 	})
 }

@@ -212,13 +212,40 @@ func (l *List) Beat(b Beat, now Now) ([]Event, error) {
 	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
 		return nil, err
 	}
+	it.beat = b
+	return l.alive(it, b.Load, now), nil
+}
+
+// Pulse takes in that a partner stands by its record of that version, of which
+// whoever calls is certain: it was told over a connection on which the partner has
+// proved its key. It counts like a beat, but cannot be proved to others. The error
+// wraps [ErrLacking] if the record is not the one known here.
+func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now Now) ([]Event, error) {
+	l.notice(now)
+	it := l.partners[id]
+	switch {
+	case id == l.self || it != nil && it.State == Evicted:
+		return nil, nil
+	case !load.valid():
+		return nil, fmt.Errorf("pulse of %s: load %d: want 0 to 1000 thousandths", id, load)
+	case it == nil || it.Record.Version != record:
+		return nil, fmt.Errorf("pulse of %s confirms record %s: %w", id, record, ErrLacking)
+	}
+	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
+		return nil, err
+	}
+	return l.alive(it, load, now), nil
+}
+
+// alive takes in a sign of life; one that left stays away until its next record.
+func (l *List) alive(it *item, load PerMille, now Now) []Event {
 	was := it.Partner
-	it.beat, it.Load = b, b.Load
+	it.Load = load
 	if it.State != Left {
 		it.State = Active
 		l.validate(it, now)
 	}
-	return changes(was, it.Partner), nil
+	return changes(was, it.Partner)
 }
 
 // Hint takes a carrier's opinion on whether a partner can be reached. It

@@ -74,6 +74,12 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 		d.ScanArgs(t, "base", &base)
 		events, err := s.list.Beat(beatOf(name, v.Boot, v.Seq, base), s.now)
 		return s.told(events, err)
+	case "pulse":
+		var name string
+		var v Version
+		s.scan(t, d, &name, &v)
+		events, err := s.list.Pulse(idOf(name), v, 500, s.now)
+		return s.told(events, err)
 	case "hint":
 		var name, what string
 		d.ScanArgs(t, "of", &name)

@@ -22,6 +22,7 @@ type Message struct {
 	Holding   *Office    `cbor:"9,keyasint,omitempty"` // the sender still holds the office
 	WantClaim *WantClaim `cbor:"10,keyasint,omitempty"`
 	Nominate  *Nominate  `cbor:"11,keyasint,omitempty"`
+	Declined  *Declined  `cbor:"12,keyasint,omitempty"`
 }
 
 // Ask asks for a vote, or to prolong the lease that came with one. To ask for
@@ -73,6 +74,11 @@ type WantClaim struct {
 // Nominate asks its receiver to stand for election.
 type Nominate struct{}
 
+// Declined answers Nominate: the sender did not stand, or stood in vain.
+type Declined struct {
+	Reason string `cbor:"1,keyasint"`
+}
+
 // maxMessage is the greatest encoded message, in bytes: a whole lineage.
 const maxMessage = MaxLineage * (MaxVoters*96 + (MaxVoters/2+1)*224 + 256)
 
@@ -80,7 +86,7 @@ const maxMessage = MaxLineage * (MaxVoters*96 + (MaxVoters/2+1)*224 + 256)
 func (m Message) fields() []bool {
 	return []bool{
 		m.Ask != nil, m.Grant != nil, m.Refusal != nil, m.Release != nil, m.Propose != nil, m.Consented != nil,
-		m.Lists != nil, m.Claim != nil, m.Holding != nil, m.WantClaim != nil, m.Nominate != nil,
+		m.Lists != nil, m.Claim != nil, m.Holding != nil, m.WantClaim != nil, m.Nominate != nil, m.Declined != nil,
 	}
 }
 

@@ -359,6 +359,8 @@ func describe(m Message) string {
 		return "holding " + m.Holding.String()
 	case m.WantClaim != nil:
 		return "want claim"
+	case m.Declined != nil:
+		return "decline: " + m.Declined.Reason
 	default:
 		return "nominate"
 	}

@@ -331,12 +331,12 @@ func (o *office) listen() (events chan membership.ElectionEvent, done func()) {
 	}
 }
 
-// named puts names in the place of the short IDs of voters.
-func (o *office) named(reason string, voters []membership.Voter) string {
+// named puts names in the place of the short IDs of partners.
+func (o *office) named(reason string) string {
 	const common, shown = len("12D3KooW"), 8
-	for _, v := range voters {
-		if id := string(v.Partner); len(id) > common+shown {
-			reason = strings.ReplaceAll(reason, id[common:common+shown], o.n.people.name(v.Partner))
+	for _, p := range o.n.people.all() {
+		if id := string(p.Record.Partner); len(id) > common+shown {
+			reason = strings.ReplaceAll(reason, id[common:common+shown], o.n.people.name(p.Record.Partner))
 		}
 	}
 	return reason

@@ -21,6 +21,7 @@ type disk struct {
 	mu      sync.Mutex
 	data    map[string]string
 	fail    error // every commit fails with it
+	blind   error // every reading of one key does
 	slow    bool  // commits wait for free
 	waiting []waitingCommit
 	commits int
@@ -85,6 +86,9 @@ func (d *disk) put(writes []kv.Write) error {
 func (d *disk) Get(key []byte) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.blind != nil {
+		return nil, d.blind
+	}
 	v, ok := d.data[string(key)]
 	if !ok {
 		return nil, fmt.Errorf("key %q: %w", key, kv.ErrNotFound)
@@ -112,6 +116,13 @@ func (d *disk) failWith(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail = err
+}
+
+// blindWith has readings of a key fail from now on; nil: no more.
+func (d *disk) blindWith(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.blind = err
 }
 
 // hold has commits wait until free.

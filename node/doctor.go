@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Doctor looks for what is wrong with this node and its links.
@@ -51,11 +49,15 @@ func (n *Node) checkStore(d *diagnosis) {
 	n.mu.Lock()
 	trouble := n.trouble["store"]
 	n.mu.Unlock()
-	if trouble != "" {
+	_, err := n.store.Get(metaKey(metaIncarnation))
+	switch {
+	case err != nil:
+		d.wrong("store", "the store cannot be read: "+err.Error(), "look at the disk of the node's folder; if it is lost, join again from a fresh folder: what others hold of its work goes on")
+	case trouble != "":
 		d.wrong("store", "the store "+trouble, "make room on its disk, or repair it; the node goes on by itself as soon as it can write")
-		return
+	default:
+		d.ok("store", "can be read and takes writes")
 	}
-	d.ok("store", "takes writes")
 }
 
 // The least free space of the store's disk.
@@ -93,102 +95,6 @@ func (n *Node) checkCertificate(d *diagnosis) {
 		return
 	}
 	d.ok("certificate", "valid until %s", leaf.NotAfter)
-}
-
-func (n *Node) checkAddresses(d *diagnosis, partners []membership.Partner) {
-	addrs := n.carrier.Addrs()
-	switch {
-	case len(addrs) == 0:
-		d.wrong("addresses", "nobody can reach this node: it has no address", "connect it to a network, and check listen in config.yaml")
-	case !slices.ContainsFunc(addrs, offMachine) && slices.ContainsFunc(partners, n.isElsewhere):
-		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere", "check listen in config.yaml, or connect the machine to a network")
-	default:
-		d.ok("addresses", "%s", strings.Join(addrs, " "))
-	}
-}
-
-// offMachine tells whether an address leads out of its machine.
-func offMachine(addr string) bool {
-	return !strings.HasPrefix(addr, "/ip4/127.") && !strings.HasPrefix(addr, "/ip6/::1/")
-}
-
-// isElsewhere tells whether a partner is on another machine.
-func (n *Node) isElsewhere(p membership.Partner) bool {
-	return p.Record.Partner != n.member.ID() && !p.State.Gone() && slices.ContainsFunc(p.Record.Addresses, offMachine)
-}
-
-func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
-	up := n.upPeers()
-	connected, others := 0, 0
-	for _, p := range partners {
-		id := p.Record.Partner
-		if id == n.member.ID() || p.State.Gone() {
-			continue
-		}
-		others++
-		if slices.Contains(up, id) {
-			connected++
-			continue
-		}
-		d.warn("links", fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)),
-			"is it running, and on a network that this one reaches? Work for it waits, and is handed over when it is back")
-	}
-	switch {
-	case others == 0:
-		d.ok("links", "there is nobody else to reach")
-	case connected == 0:
-		d.wrong("links", fmt.Sprintf("none of %d partners can be reached", others), "check this machine's network and firewall: mutirao status shows the addresses that it listens on")
-	default:
-		d.ok("links", "connected with %d of %d partners", connected, others)
-	}
-}
-
-func orNowhere(addrs []string) string {
-	if len(addrs) == 0 {
-		return "no known address"
-	}
-	return strings.Join(addrs, ", ")
-}
-
-// Wall clocks that differ by more than these are worth a word. People read
-// them, and certificates and invitations end by them; waits do not.
-const (
-	clockOff   = time.Minute
-	clockWrong = membership.ClockSkew / 2
-)
-
-// takeClock notes how a partner's wall clock differs from this node's.
-func (n *Node) takeClock(from workflow.PartnerID, ms int64) {
-	if ms == 0 {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.skews[from] = time.UnixMilli(ms).Sub(n.clock.Now().Wall).Round(time.Second)
-}
-
-func (n *Node) checkClock(d *diagnosis) {
-	n.mu.Lock()
-	var skews []time.Duration
-	for _, s := range n.skews {
-		skews = append(skews, s)
-	}
-	n.mu.Unlock()
-	if len(skews) == 0 {
-		d.ok("clock", "no partner to compare it with yet")
-		return
-	}
-	slices.Sort(skews)
-	off := skews[len(skews)/2]
-	what := fmt.Sprintf("this clock is %s off from the partners'", off.Abs())
-	switch {
-	case off.Abs() >= clockWrong:
-		d.wrong("clock", what, "set it: at a day's difference certificates count as expired")
-	case off.Abs() >= clockOff:
-		d.warn("clock", what, "set it: times shown to people would mislead them")
-	default:
-		d.ok("clock", "agrees with %d partners", len(skews))
-	}
 }
 
 func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {

@@ -79,7 +79,8 @@ func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator,
 		return nil, n.explainOffice(err)
 	}
 	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
-	if err := n.await(ctx, events, won, membership.NotElected); err != nil {
+	lost := func(e membership.ElectionEvent) bool { return e.Kind == membership.NotElected && e.Partner == who }
+	if err := n.await(ctx, events, won, lost); err != nil {
 		return nil, err
 	}
 	return n.CoordinatorStatus(ctx)
@@ -87,26 +88,18 @@ func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator,
 
 // nominate makes a partner stand.
 func (n *Node) nominate(who workflow.PartnerID) error {
-	if who == n.member.ID() {
-		err := n.office.step((*membership.Election).Elect)
-		n.nudge()
-		return err
-	}
-	v, err := n.office.view()
-	switch {
-	case err != nil:
-		return err
-	case v.led && v.mandate.Holder != who:
-		return membership.ErrHeld
-	case !n.up(who):
+	if who != n.member.ID() && !n.up(who) {
 		return api.Errorf(api.Refused, "%s cannot be reached", n.people.name(who)).WithHint("mutirao partners shows who can be")
 	}
-	n.transmit(who, &wire.Message{Election: [][]byte{membership.EncodeMessage(membership.Message{Nominate: &membership.Nominate{}})}})
-	return nil
+	err := n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+		return e.Nominate(who, now)
+	})
+	n.nudge()
+	return err
 }
 
 // await waits until enough is true, or an event says that it was in vain.
-func (n *Node) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain membership.ElectionEventKind) error {
+func (n *Node) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain func(membership.ElectionEvent) bool) error {
 	v, err := n.office.view()
 	if err != nil || enough(v) || n.stepped {
 		return err // nobody can answer a stepped node before its next step
@@ -117,8 +110,8 @@ func (n *Node) await(ctx context.Context, events <-chan membership.ElectionEvent
 	for {
 		select {
 		case e := <-events:
-			if e.Kind == vain {
-				return api.Errorf(api.Failed, "%s", n.office.named(e.Reason, v.head.Voters)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+			if vain(e) {
+				return api.Errorf(api.Failed, "%s", n.office.named(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
 			}
 		case <-n.clock.After(tick): // a coordinator is heard of without an event
 		case <-timeout:
@@ -280,5 +273,6 @@ func (n *Node) handOver(ctx context.Context, v officeView, voters []membership.V
 	}
 	n.nudge()
 	changed := func(now officeView) bool { return now.head.Number > v.head.Number }
-	return n.await(ctx, events, changed, membership.ProposalFailed)
+	failed := func(e membership.ElectionEvent) bool { return e.Kind == membership.ProposalFailed }
+	return n.await(ctx, events, changed, failed)
 }

@@ -51,6 +51,7 @@ type plug struct {
 	wanted   map[workflow.PartnerID]bool
 	book     map[workflow.PartnerID][]string
 	handlers map[string]func(workflow.PartnerID, []byte) ([]byte, error)
+	open     map[string]bool // to whom nobody admits, too
 }
 
 // line carries frames to one side of a connection.
@@ -66,7 +67,7 @@ func (f *fabric) plugIn(id workflow.PartnerID, d *disk, n *node.Node, addr strin
 	defer f.mu.Unlock()
 	p := &plug{
 		f: f, id: id, disk: d, node: n, addrs: []string{addr}, lines: map[workflow.PartnerID]*line{}, last: map[workflow.PartnerID]*line{}, wanted: map[workflow.PartnerID]bool{},
-		book: map[workflow.PartnerID][]string{}, handlers: map[string]func(workflow.PartnerID, []byte) ([]byte, error){},
+		book: map[workflow.PartnerID][]string{}, handlers: map[string]func(workflow.PartnerID, []byte) ([]byte, error){}, open: map[string]bool{},
 	}
 	f.plugs[id] = p
 	return p
@@ -267,10 +268,23 @@ func (p *plug) ClosePeer(id workflow.PartnerID) {
 }
 
 // HandleRequest implements node.Carrier.
-func (p *plug) HandleRequest(protocol string, _ bool, fn func(workflow.PartnerID, []byte) ([]byte, error)) {
+func (p *plug) HandleRequest(protocol string, open bool, fn func(workflow.PartnerID, []byte) ([]byte, error)) {
 	p.f.mu.Lock()
 	defer p.f.mu.Unlock()
-	p.handlers[protocol] = fn
+	p.handlers[protocol], p.open[protocol] = fn, open
+}
+
+// Request implements node.Requester: of members that are connected, and of
+// others what is open to strangers.
+func (p *plug) Request(_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
+	p.f.mu.Lock()
+	other := p.f.plugs[to]
+	answers := p.lines[to] != nil || other != nil && other.open[protocol]
+	p.f.mu.Unlock()
+	if !answers {
+		return nil, errors.New("not connected")
+	}
+	return stranger{p.f, p.id}.Request(context.Background(), to, nil, protocol, req)
 }
 
 // stranger asks in the name of a node that is nobody's member yet: a

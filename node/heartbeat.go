@@ -15,6 +15,7 @@ func (n *Node) announce(addrs []string) error {
 	r, err := n.people.publish(func(r *membership.Record) {
 		r.Addresses = addrs
 		n.people.profile.fill(r, n.config)
+		r.DataSets = offered(n.people.data)
 		r.Left = false
 	})
 	if err != nil && n.checkStanding() != nil {
@@ -45,9 +46,12 @@ func (n *Node) pulse() time.Duration {
 	if n.nextBeat == 0 {
 		n.nextBeat = now + every
 	}
+	if n.ledger.turned() {
+		n.nextBeat = min(n.nextBeat, max(n.lastBeat+n.loadPause(), now))
+	}
 	if now >= n.nextBeat {
-		n.nextBeat = now + every - n.spread(every/16)
-		n.broadcast(&wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
+		n.nextBeat, n.lastBeat = now+every-n.spread(every/16), now
+		n.broadcast(n.nextSign())
 	}
 	if now >= n.nextWatch {
 		n.nextWatch = now + min(n.people.tick(), n.catchUp(now), every)
@@ -61,9 +65,21 @@ func (n *Node) pulse() time.Duration {
 	return max(next, 0)
 }
 
-// load is how busy this node is.
-func (n *Node) load() membership.PerMille {
-	return membership.PerMille(min(1000, n.index.running()*1000/max(n.config.Limits.Instances, 1)))
+// nextSign is a sign of life: a signed beat, which partners may pass on to those who
+// do not hear us, and next time a pulse, which is a sixth of it.
+func (n *Node) nextSign() *wire.Message {
+	load := n.ledger.tell()
+	if n.signed = !n.signed; n.signed {
+		return &wire.Message{Beats: [][]byte{n.beat(load)}}
+	}
+	return &wire.Message{Pulse: n.people.pulse(load)}
+}
+
+// beat is a beat for connections: without this node's ID, which they prove.
+func (n *Node) beat(load membership.PerMille) []byte {
+	b := n.people.heartbeat(load)
+	b.Partner = ""
+	return membership.EncodeBeat(b)
 }
 
 // depart tells the others that this node leaves in good order.
@@ -91,9 +107,12 @@ func (n *Node) records() [][]byte {
 // takeMembership takes in what a message says about partners, and spreads news.
 func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 	news, lacking := n.learn(from, m)
+	if m.Pulse != nil {
+		lacking = n.takePulse(from, m.Pulse) || lacking
+	}
 	n.passOn(from, news)
 	if lacking {
-		n.transmit(from, &wire.Message{Digest: n.people.digest()})
+		n.pull(from)
 	}
 	n.answerDigest(from, m)
 }
@@ -119,6 +138,9 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 	}
 	for _, b := range m.Beats {
 		beat, err := membership.DecodeBeat(b)
+		if beat.Partner == "" {
+			beat.Partner = from
+		}
 		if err == nil {
 			_, err = n.people.hear(beat)
 			n.hearsay(from, beat.Partner)
@@ -131,6 +153,15 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 		}
 	}
 	return news, lacking
+}
+
+// takePulse tells whether the record that a pulse is about is not known here.
+func (n *Node) takePulse(from workflow.PartnerID, p *wire.Pulse) (lacking bool) {
+	err := n.people.feel(from, p)
+	if err != nil && !errors.Is(err, membership.ErrLacking) {
+		n.refuse("pulse", from)
+	}
+	return errors.Is(err, membership.ErrLacking)
 }
 
 // answerDigest sends what the sender of a digest lacks.
@@ -212,8 +243,13 @@ func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 		return
 	}
 	n.follow(p)
+	n.reconsider(e.Partner)
+}
+
+// reconsider has the instances that a change of p concerns decide anew.
+func (n *Node) reconsider(p workflow.PartnerID) {
 	for _, s := range n.shards {
-		n.side(func() { n.post(s, event{apply: func(s *shard) error { s.touchConcerned(e.Partner); return nil }}) })
+		n.side(func() { n.post(s, event{apply: func(s *shard) error { s.touchConcerned(p); return nil }}) })
 	}
 }
 

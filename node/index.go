@@ -1,6 +1,8 @@
 package node
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -61,7 +63,23 @@ func (x *index) running() int {
 	return n
 }
 
-// list shows instances, newest first.
+// settled are the IDs of the settled instances that ended last, n at most.
+func (x *index) settled(n int) []workflow.InstanceID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var ids []workflow.InstanceID
+	for id, s := range x.all {
+		if s.Settled {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b workflow.InstanceID) int {
+		return cmp.Or(cmp.Compare(x.all[b].Ended, x.all[a].Ended), compareInstances(a, b))
+	})
+	return ids[:min(n, len(ids))]
+}
+
+// list shows instances, in any order.
 func (x *index) list(all bool) []api.InstanceSummary {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,13 +92,17 @@ func (x *index) list(all bool) []api.InstanceSummary {
 			})
 		}
 	}
-	slices.SortFunc(out, func(a, b api.InstanceSummary) int {
+	return out
+}
+
+// newestFirst sorts a list of instances.
+func newestFirst(list []api.InstanceSummary) {
+	slices.SortFunc(list, func(a, b api.InstanceSummary) int {
 		if n := b.Started.Compare(a.Started); n != 0 {
 			return n
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	return out
 }
 
 // instant shows a moment in milliseconds; nil for 0.
@@ -92,22 +114,43 @@ func instant(ms int64) *time.Time {
 	return &t
 }
 
-// resolve finds the instance with an ID or a unique prefix of one.
-func (x *index) resolve(prefix string) (workflow.InstanceID, error) {
+// find lists the instances whose IDs begin so.
+func (x *index) find(prefix string) []workflow.InstanceID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var found []workflow.InstanceID
-	prefix = strings.ToLower(strings.TrimSpace(prefix))
 	for id := range x.all {
-		if prefix != "" && strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
+		if strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
 			found = append(found, id)
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return workflow.InstanceID{}, api.Errorf(api.NotFound, "no instance %q here", prefix).WithHint("list them: mutirao instances --all")
-	}
-	return workflow.InstanceID{}, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
+	return found
 }
+
+// locate finds the instance with an ID or a unique prefix of one. there is what
+// others reported of it to this node, as the coordinator, if it takes no part in
+// it itself.
+func (n *Node) locate(ref string) (id workflow.InstanceID, there []account, err error) {
+	prefix := strings.ToLower(strings.TrimSpace(ref))
+	found := n.index.find(prefix)
+	if m, leads := n.Leads(); leads {
+		found = append(found, n.overview.find(m.Office, prefix)...)
+		slices.SortFunc(found, compareInstances)
+		found = slices.Compact(found)
+	}
+	if len(found) > 1 && prefix != "" {
+		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
+	}
+	if len(found) == 1 && prefix != "" {
+		id = found[0]
+		if _, here := n.index.get(id); here {
+			return id, nil, nil
+		}
+		if there = n.overview.accounts(id); len(there) > 0 {
+			return id, there, nil
+		}
+	}
+	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).WithHint("list them: mutirao instances --all")
+}
+
+func compareInstances(a, b workflow.InstanceID) int { return bytes.Compare(a[:], b[:]) }

@@ -18,6 +18,8 @@ import (
 //	p partner                 a partner's record (membership.Stored)
 //	e eviction                an eviction
 //	v invitation(…)           an open invitation
+//	l shard partner task      what was learned of a partner (storedLesson)
+//	s name                    a data set (storedData)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -27,6 +29,8 @@ const (
 	prefixPartner    = 'p'
 	prefixEviction   = 'e'
 	prefixInvitation = 'v'
+	prefixLesson     = 'l'
+	prefixData       = 's'
 	prefixMeta       = 'm'
 )
 
@@ -81,4 +85,8 @@ type summary struct {
 	Ended      int64 // ms; 0: not yet
 	// Settled: it has ended, and every participant is known to have all of it.
 	Settled bool
+	// Of an ended instance: a digest of its facts, and who takes part, separated
+	// by spaces (see ended.go).
+	Facts [endedDigest]byte
+	With  string
 }

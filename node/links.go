@@ -1,12 +1,14 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -17,8 +19,36 @@ import (
 
 // link is this node's side of the conversation with one partner.
 type link struct {
-	mu       sync.Mutex // guards the verifier: frames may come over two connections
+	mu       sync.Mutex // guards what follows: frames may come over two connections
 	verifier choreo.Verifier
+	// asked is the digest by which the partner was asked for records last, and
+	// when (Awake).
+	asked   []byte
+	askedAt time.Duration
+}
+
+// pullAgain is how long a partner is not asked the same once more: what it
+// answered to that was refused here.
+const pullAgain = time.Minute
+
+// pull asks a partner for the records and beats that are not known here.
+func (n *Node) pull(p workflow.PartnerID) {
+	digest, now := n.people.digest(), n.clock.Now().Awake
+	n.mu.Lock()
+	l := n.links[p]
+	n.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	futile := bytes.Equal(l.asked, digest) && now < l.askedAt+pullAgain
+	if !futile {
+		l.asked, l.askedAt = digest, now
+	}
+	l.mu.Unlock()
+	if !futile {
+		n.transmit(p, &wire.Message{Digest: digest})
+	}
 }
 
 // outbox collects what one round sends, one message a peer. Facts of our own
@@ -130,17 +160,23 @@ func (o *outbox) post(p workflow.PartnerID) {
 // transmit sends a message. What does not get through is sent again when it
 // was not acknowledged, so an error is only counted.
 func (n *Node) transmit(p workflow.PartnerID, m *wire.Message) {
+	_ = n.send(p, m) // counted
+}
+
+// send sends a message, or says that it was not sent.
+func (n *Node) send(p workflow.PartnerID, m *wire.Message) error {
 	frame, err := wire.Encode(m)
 	if err != nil {
 		n.log.Error("a message of ours cannot be sent", "to", p, "error", err)
-		return
+		return err
 	}
 	n.count("sent.frames", 1)
 	n.count("sent.bundles", uint64(len(m.Facts)))
 	n.count("sent.heads", uint64(len(m.Heads)))
-	if err := n.carrier.Send(p, frame); err != nil {
+	if err = n.carrier.Send(p, frame); err != nil {
 		n.count("unsent", 1)
 	}
+	return err
 }
 
 // send has p brought up to date on an instance, as far as it is not under way.
@@ -206,6 +242,9 @@ func (s *shard) compareAll() {
 // greet starts the conversation about all instances with a partner that was
 // just connected: nothing is under way any more, and both say what they have.
 func (s *shard) greet(p workflow.PartnerID) {
+	if p == s.reports.to.partner {
+		s.reportAll(s.reports.to)
+	}
 	s.each(func(id workflow.InstanceID, h *held) {
 		if !h.m.Participates(p) {
 			return
@@ -262,7 +301,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 // mayTell tells whether p takes part in an instance, if need be by these facts:
 // whom a verdict chose may be the first to tell of it.
 func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) bool {
-	return m.Participates(p) || slices.ContainsFunc(facts, func(f choreo.Received) bool {
+	return m.Involved(p) || slices.ContainsFunc(facts, func(f choreo.Received) bool {
 		b := &f.Fact.Body
 		return b.Assign != nil && b.Assign.Partner == p ||
 			b.Verdict != nil && slices.ContainsFunc(b.Verdict.Actions, func(a choreo.Action) bool { return a.Partner == p })
@@ -326,8 +365,13 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if err != nil {
 		return err
 	}
-	if !h.m.Participates(from) {
+	if !h.m.Involved(from) {
 		s.n.refuse("heads-from-no-participant", from)
+		if w.Mode == wire.Ask {
+			// A verdict that is not here may have brought it in, and its author be
+			// gone: then the answer, that nothing is here, has it send the proof.
+			s.tell(from, w.Instance, wire.Answer)
+		}
 		return nil
 	}
 	if h.m.AheadOfUs(w.Heads) {

@@ -3,7 +3,6 @@ package node
 import (
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -81,7 +80,7 @@ func (n *Node) OnVerdict(p workflow.PartnerID, reachable bool) {
 // been taken for gone.
 func (n *Node) met(p workflow.PartnerID) {
 	n.gossip.Met(p)
-	n.transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(n.people.heartbeat(n.load()))}})
+	n.transmit(p, &wire.Message{Beats: [][]byte{n.beat(n.ledger.load())}})
 }
 
 // compareEvery is how often a node asks somebody for what it may have missed,
@@ -89,12 +88,13 @@ func (n *Node) met(p workflow.PartnerID) {
 const compareEvery = 2 * time.Minute
 
 // A beat that is passed on counts from its receipt, so an old one would keep
-// somebody who is gone listed for longer. What is older than connectionTime /
-// relayShare is not passed on; a beat is due more often than that. Nobody asks
+// somebody who is gone listed for longer. That of whom nothing was heard for
+// connectionTime / relayShare is not passed on; a signed one, which every second
+// sign of life is, comes while somebody may still ask for it. Nobody asks
 // before askShare tenths of the connectionTime: by then the last beats of one
 // who is gone are too old everywhere.
 const (
-	relayShare = 3
+	relayShare = 2
 	askShare   = 7
 )
 
@@ -107,7 +107,7 @@ func (n *Node) catchUp(now time.Duration) time.Duration {
 	if len(up) > 0 && (silent || now >= n.nextPull) {
 		n.nextPull = now + max(compareEvery, n.connectionTime())
 		p := up[min(int(n.chance()*float64(len(up))), len(up)-1)]
-		n.transmit(p, &wire.Message{Digest: n.people.digest()})
+		n.transmit(p, &wire.Message{Digest: n.people.digest(), Ended: n.index.endedWith(p)})
 	}
 	return next
 }

@@ -43,13 +43,21 @@ type Node struct {
 	shards      []*shard
 	started     time.Time
 	stepped     bool // driven by Step, in one goroutine
+	ledger      *ledger
+	learned     *learned
 	nextBeat    time.Duration
+	lastBeat    time.Duration
+	signed      bool // the last sign of life was
 	nextWatch   time.Duration
-	served      workflow.PartnerID // the coordinator for whom instances were last worked out
+	served      atomic.Pointer[chief] // the coordinator for whom instances were last worked out
+	overview    *overview
 	nextSweep   time.Duration
 	office      *office
+	credentials credentials
 	nudged      chan struct{} // capacity 1: something is due earlier
 	space       func() (free, total uint64, err error)
+	bare        func() []string
+	born        time.Time // by the wall clock when the node started
 	nextPull    time.Duration
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
@@ -67,8 +75,8 @@ type Node struct {
 	greeted  map[workflow.PartnerID]time.Duration
 	trouble  map[string]string
 	counters map[string]*atomic.Uint64
-	askAt    time.Duration                        // Awake at which to ask why nobody is connected; 0: never
-	skews    map[workflow.PartnerID]time.Duration // of the partners' wall clocks, as heard on contact
+	askAt    time.Duration                    // Awake at which to ask why nobody is connected; 0: never
+	clocks   map[workflow.PartnerID]time.Time // born, by the partners' wall clocks, as heard on contact
 }
 
 // New loads a node from its store. It talks to nobody before Begin.
@@ -86,9 +94,13 @@ func New(p Parts) (*Node, error) {
 		member: p.Member, config: p.Config, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
-		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, skews: map[workflow.PartnerID]time.Duration{},
-		nudged: make(chan struct{}, 1), space: p.Space,
+		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
+		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, ledger: newLedger(), learned: newLearned(),
+		overview: newOverview(p.Config.Limits.Instances), credentials: credentials{mesh: p.Member.Mesh},
 	}
+	n.served.Store(&chief{})
+	now := p.Clock.Now()
+	n.born = born(now.Wall, now)
 	n.store = watchedStore{p.Store, n.troubled}
 	if err := n.countBoot(); err != nil {
 		return nil, err
@@ -100,9 +112,12 @@ func New(p Parts) (*Node, error) {
 	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
 		return nil, err
 	}
-	n.people.changed = n.partnerChanged
+	n.people.changed, n.people.ledger, n.people.learned = n.partnerChanged, n.ledger, n.learned
+	if err := n.learned.load(n.store); err != nil {
+		return nil, err
+	}
 	n.gossip = direct{n}
-	n.people.coordinator = n.coordinator
+	n.people.coordinator, n.people.office = n.coordinator, n.holds
 	if n.office, err = newOffice(n); err != nil {
 		return nil, err
 	}
@@ -182,6 +197,9 @@ func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
 	return err
 }
 
+// Evicted tells whether a key is kept out whatever certificate it shows.
+func (n *Node) Evicted(p workflow.PartnerID) bool { return n.people.keyEvicted(p) }
+
 var errNoMember = errors.New("shows no certificate: only members are admitted")
 
 // whyNot names the reason for which a certificate was refused.
@@ -225,6 +243,8 @@ func (n *Node) begin(c Carrier) error {
 		return w, err
 	})
 	c.HandleRequest(protocolStanding, true, n.tellStanding)
+	c.HandleRequest(protocolData, false, n.people.giveData)
+	c.HandleRequest(protocolLook, false, n.tellLook)
 	n.alone()
 	if err := n.announce(c.Addrs()); err != nil {
 		return err
@@ -339,11 +359,16 @@ func (n *Node) peek(ctx context.Context, id workflow.InstanceID, fn func(*held))
 
 // handIn hands an event to the owner of an instance and waits for the answer.
 func (n *Node) handIn(ctx context.Context, id workflow.InstanceID, e event, done <-chan error) error {
-	if !n.post(n.shardOf(id), e) {
+	return n.handTo(ctx, n.shardOf(id), e, done)
+}
+
+// handTo hands an event to a shard and waits for the answer.
+func (n *Node) handTo(ctx context.Context, s *shard, e event, done <-chan error) error {
+	if !n.post(s, e) {
 		return errStopping
 	}
 	if n.stepped {
-		n.shardOf(id).turn()
+		s.turn()
 	}
 	select {
 	case err := <-done:
@@ -372,6 +397,7 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 	n.transmit(p, &wire.Message{
 		Records: n.records(), Have: n.definitions.stamps(), Digest: n.people.digest(), Greeting: true,
 		Evictions: n.evictionDigest(), Election: n.office.greeting(), Wall: n.clock.Now().Wall.UnixMilli(),
+		Ended: n.index.endedWith(p),
 	})
 	n.met(p)
 	for _, s := range n.shards {
@@ -412,7 +438,7 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 	if err != nil {
 		n.refuse("frame-malformed", p)
 		n.log.Warn("frame refused", "from", p, "error", err)
-		n.carrier.ClosePeer(p)
+		n.distrust(p)
 		return
 	}
 	n.takeMembership(p, m)
@@ -420,6 +446,8 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 	n.takeRenewal(p, m.Renewal)
 	n.office.take(p, m.Election)
 	n.takeClock(p, m.Wall)
+	n.takeReports(p, m.Reports)
+	n.takeEnded(p, m.Ended)
 	n.takeDefinitions(p, m)
 	for i := range m.Facts {
 		n.routeFacts(p, &m.Facts[i])
@@ -428,6 +456,15 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 		w := &m.Heads[i]
 		n.post(n.shardOf(w.Instance), event{apply: func(s *shard) error { return s.takeHeads(p, w) }, after: n.logRefusal(p)})
 	}
+}
+
+// distrust cuts the connections of a partner that sends garbage.
+func (n *Node) distrust(p workflow.PartnerID) {
+	if d, can := n.carrier.(Distrusting); can {
+		d.Distrust(p)
+		return
+	}
+	n.carrier.ClosePeer(p)
 }
 
 // routeFacts verifies facts, on the peer's own goroutine, and hands them on.
@@ -441,6 +478,9 @@ func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	l.mu.Lock()
 	facts, err := wire.DecodeFacts(f, &l.verifier)
 	l.mu.Unlock()
+	if err == nil {
+		err = n.credentials.check(facts)
+	}
 	if err != nil {
 		why := "facts-malformed"
 		if errors.Is(err, choreo.ErrForged) {

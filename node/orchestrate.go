@@ -23,14 +23,25 @@ func (n *Node) coordinator() workflow.PartnerID {
 	return m.Holder
 }
 
+// chief is who held the office when that was last looked at, which is whenever
+// something of elections happens.
+func (n *Node) chief() chief { return *n.served.Load() }
+
 // officeChanged has all instances worked out anew when another holds the
 // office than when it was last called.
 func (n *Node) officeChanged() {
-	now := n.coordinator()
-	if now == n.served {
+	var now chief
+	if m, ok := n.Coordinator(); ok {
+		now = chief{m.Holder, m.Office}
+	}
+	if now == n.chief() {
 		return
 	}
-	n.served = now
+	n.served.Store(&now)
+	if now.partner != n.member.ID() {
+		n.overview.forget()
+		n.overflowing(false)
+	}
 	for _, s := range n.shards {
 		n.side(func() {
 			n.post(s, event{apply: func(s *shard) error {

@@ -39,6 +39,17 @@ type Carrier interface {
 	HandleRequest(protocol string, open bool, fn func(p workflow.PartnerID, req []byte) ([]byte, error))
 }
 
+// Relaying is a Carrier that may go round by relays, and says for whom it does.
+type Relaying interface {
+	Relayed() []workflow.PartnerID
+}
+
+// Distrusting is a Carrier that can keep a partner away for a while, who sends
+// what a correct one never does.
+type Distrusting interface {
+	Distrust(p workflow.PartnerID)
+}
+
 // Runner runs the applications of automatic tasks.
 type Runner interface {
 	Has(workflow.ApplicationName) bool
@@ -70,7 +81,10 @@ type Parts struct {
 	Version string // of the program, for people
 	// Space tells how many bytes of the store's disk are free, of how many; nil:
 	// nobody knows.
-	Space  func() (free, total uint64, err error)
+	Space func() (free, total uint64, err error)
+	// Bare names the network interfaces that are up and have no address; nil:
+	// nobody knows.
+	Bare   func() []string
 	Logger *slog.Logger
 }
 

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
-	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -25,6 +26,12 @@ type people struct {
 	changed func(membership.Event, membership.Partner)
 	// coordinator tells who holds the office of coordinator.
 	coordinator func() workflow.PartnerID
+	// office is the office that this node holds; nil: none.
+	office func() *choreo.Office
+	// ledger is the work that partners have in hand, as far as is known here.
+	ledger *ledger
+	// learned is what was learned of partners here.
+	learned *learned
 
 	mu      sync.Mutex // guards what follows
 	list    *membership.List
@@ -36,6 +43,7 @@ type people struct {
 	shown   map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
 	renewed map[workflow.PartnerID]membership.Chain // issued here since the start
 	profile storedProfile
+	data    map[string]storedData // this node's data sets, by name
 }
 
 // maxOffers bounds the strangers who may be in the middle of joining.
@@ -48,7 +56,7 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 	}
 	p.evicted = membership.NewRevocations(m.Mesh)
 	p.list = membership.NewList(m.Mesh, m.ID(), p.evicted)
-	if err := errors.Join(p.loadEvictions(), p.loadCertificate(), p.loadProfile()); err != nil {
+	if err := errors.Join(p.loadEvictions(), p.loadCertificate(), p.loadProfile(), p.loadData()); err != nil {
 		return nil, err
 	}
 	p.own = membership.Record{Partner: m.ID(), Incarnation: inc, Version: membership.Version{Boot: boot}, Chain: p.member.Chain}
@@ -134,6 +142,19 @@ func (p *people) heartbeat(load membership.PerMille) membership.Beat {
 	return membership.Beat{
 		Partner: p.own.Partner, Version: membership.Version{Boot: p.own.Version.Boot, Seq: p.beat}, Base: p.own.Version.Seq, Load: load,
 	}.Sign(p.member.Key)
+}
+
+// pulse is that beat for those who need no signature.
+func (p *people) pulse(load membership.PerMille) *wire.Pulse {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &wire.Pulse{Record: p.own.Version, Load: load}
+}
+
+// feel takes in a pulse over a peer's own connection.
+func (p *people) feel(who workflow.PartnerID, b *wire.Pulse) error {
+	_, err := p.update(who, func(now membership.Now) ([]membership.Event, error) { return p.list.Pulse(who, b.Record, b.Load, now) })
+	return err
 }
 
 // apply takes in a record from a peer. fresh tells whether it was new here, so
@@ -254,6 +275,12 @@ func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
 	return nil
 }
 
+func (p *people) keyEvicted(peer workflow.PartnerID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.evicted.KeyEvicted(peer)
+}
+
 // forget drops what a peer showed that is no longer connected.
 func (p *people) forget(peer workflow.PartnerID) {
 	p.mu.Lock()
@@ -265,6 +292,15 @@ func (p *people) forget(peer workflow.PartnerID) {
 func (p *people) Gone(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
 	return ok && partner.State.Gone()
+}
+
+// Office is the office that this node holds (choreo.Partners).
+func (p *people) Office() *choreo.Office { return p.office() }
+
+// Evicted tells whether a partner was removed for good (choreo.Partners).
+func (p *people) Evicted(id workflow.PartnerID) bool {
+	partner, ok := p.get(id)
+	return ok && partner.State == membership.Evicted
 }
 
 // Coordinator is who holds the office of coordinator (choreo.Partners).
@@ -298,34 +334,6 @@ func (p *people) resolve(ref string) (workflow.PartnerID, error) {
 		return "", api.Errorf(api.NotFound, "no partner %q", ref).WithHint("partners: %s", strings.Join(names, ", "))
 	}
 	return "", api.Errorf(api.Invalid, "%q may mean %d partners", ref, len(found)).WithHint("use the ID: %v", found)
-}
-
-// candidates are the partners as assignment sees them.
-func (p *people) candidates() []partition.Partner {
-	var out []partition.Partner
-	for _, x := range p.all() {
-		if x.State.Gone() || x.Record.Absence == absent {
-			continue
-		}
-		out = append(out, partition.Partner{
-			ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
-			Applications: x.Record.Applications, Load: float64(x.Load) / 1000,
-			Reachable: x.State == membership.Active || x.Record.Partner == p.member.ID(),
-		})
-	}
-	return out
-}
-
-// Choose finds who can take tasks now, all of them (choreo.Partners).
-func (p *people) Choose(plan *partition.Plan, tasks []workflow.TaskName, not workflow.PartnerID) (workflow.PartnerID, bool) {
-	all := p.candidates()
-	others := slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool { return x.ID == not })
-	for _, among := range [][]partition.Partner{others, all} {
-		if c, err := partition.AssignTasks(plan, among, p.member.ID(), tasks...); err == nil {
-			return c.Partner, true
-		}
-	}
-	return "", false
 }
 
 // invite opens an invitation.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -82,9 +83,15 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	out := &api.Profile{
 		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities), Applications: texts(r.Applications),
 		Suitability: map[string]float64{}, Availability: share(absent - r.Absence), ConnectionTime: r.ConnectionTime.String(),
+		Learned: []api.Learned{},
 	}
 	for _, s := range r.Suitability {
 		out.Suitability[s.For] = share(s.Of)
+	}
+	for _, about := range n.learned.lessons() {
+		if all, _, _ := n.learned.of(about, 0); about.Partner == out.ID {
+			out.Learned = append(out.Learned, api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
+		}
 	}
 	return out, nil
 }
@@ -101,6 +108,7 @@ func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profil
 		return nil, err
 	}
 	n.nudge()
+	n.reconsider(n.member.ID()) // what waits here may be for this node now
 	return n.Profile(ctx)
 }
 
@@ -203,7 +211,7 @@ func perMille(what string, v float64) (membership.PerMille, error) {
 func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range catalogue(n.people.all()) {
+	for _, r := range append(catalogue(n.people.all()), n.experience()...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -211,6 +219,26 @@ func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error
 		}
 	}
 	return out, nil
+}
+
+// experience lists what was learned of partners that are not gone, by task.
+func (n *Node) experience() []api.Resource {
+	var out []api.Resource
+	for _, about := range n.learned.lessons() {
+		p, ok := n.people.get(about.Partner)
+		if !ok || p.State.Gone() {
+			continue
+		}
+		if len(out) == 0 || out[len(out)-1].Name != about.String() {
+			out = append(out, api.Resource{Kind: "experience", Name: about.String()})
+		}
+		all, _, _ := n.learned.of(about, 0)
+		h := holder(p)
+		h.Note = all.String()
+		last := &out[len(out)-1]
+		last.Holders = append(last.Holders, h)
+	}
+	return out
 }
 
 // resourceKey tells resources apart.

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +20,7 @@ func (n *Node) render(h *held) *api.Instance {
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
 		ID: h.m.Instance().String(), Workflow: h.def.def.Name, Version: h.def.def.Version, State: snap.State, Duplicated: snap.Duplicated,
-		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Responsible: g.Responsible,
+		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: g.Responsible,
 		Started: time.UnixMilli(snap.Started), Ended: instant(h.sum.Ended), Data: map[string]any{},
 	}
 	for _, i := range snap.Incidents {
@@ -35,7 +37,7 @@ func (n *Node) render(h *held) *api.Instance {
 		}
 	}
 	for _, p := range snap.Partitions {
-		v := api.Partition{Name: p.Name, Partner: n.people.name(p.Partner), Attempt: 1, State: string(p.State)}
+		v := api.Partition{Name: p.Name, Partner: n.people.name(p.Partner), Attempt: 1, State: string(p.State), Why: n.renderWhy(p.Why)}
 		if d := h.def.plan.Timeout(p.Name); d > 0 {
 			v.Timeout = d.String()
 		}
@@ -51,7 +53,7 @@ func (n *Node) renderTask(t choreo.TaskView) api.Task {
 	v := api.Task{
 		Name: t.Task.Name, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
 		Started: instant(t.Started), Ended: instant(t.Ended), Outputs: map[string]any{}, TriggerFired: t.TriggerFired, Reason: t.Reason,
-		Superseded: []api.Superseded{},
+		Superseded: []api.Superseded{}, Why: n.renderWhy(t.Why),
 	}
 	if t.Partner != "" {
 		v.Partner = n.people.name(t.Partner)
@@ -62,13 +64,37 @@ func (n *Node) renderTask(t choreo.TaskView) api.Task {
 	if t.ReplacedBy != "" {
 		v.ReplacedBy = &t.ReplacedBy
 	}
+	if d := t.Dropped; d != nil {
+		v.Dropped = &api.Dropped{DataSet: d.DataSet, Hash: hex.EncodeToString(d.Hash[:]), Holder: n.people.name(d.Holder)}
+		v.Reason = fmt.Sprintf("dropped: its only purpose, data set %s, exists (%x, from %s)", d.DataSet, d.Hash[:5], v.Dropped.Holder)
+	}
 	for k, val := range t.Outputs {
 		v.Outputs[string(k)] = val
 	}
 	for _, s := range t.Superseded {
-		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: n.people.name(s.Partner), Attempt: s.Attempt, Ended: time.UnixMilli(s.Ended), Compensated: s.Compensated})
+		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: n.people.name(s.Partner), Attempt: s.Attempt, Ended: time.UnixMilli(s.Ended),
+			Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
 	}
 	return v
+}
+
+// renderWhy shows how an assignment came about.
+func (n *Node) renderWhy(w *choreo.Why) *api.Why {
+	if w == nil {
+		return nil
+	}
+	out := &api.Why{
+		Mechanism: string(w.Mechanism), Reason: w.Reason, Threshold: w.Threshold.Share(), Load: w.Share.Share(),
+		Candidates: []api.Candidate{}, Others: w.Others,
+	}
+	for _, c := range w.Candidates {
+		f := c.Factors()
+		out.Candidates = append(out.Candidates, api.Candidate{
+			Partner: n.people.name(c.Partner), Suitability: f.Suitability, Urgency: f.Urgency, Conformance: f.Conformance, Availability: f.Availability,
+			AbsAlloc: math.Round(f.AbsAlloc()*1000) / 1000, Verdict: string(c.Verdict),
+		})
+	}
+	return out
 }
 
 // renderLog shows the facts in words.
@@ -100,6 +126,12 @@ func (n *Node) tell(h *held, b *choreo.Body) (workflow.TaskName, string) {
 		}
 		return ""
 	}
+	undoing := func(a choreo.AttemptID) string {
+		if h.m.Compensates(a) {
+			return "compensation "
+		}
+		return ""
+	}
 	switch {
 	case b.Genesis != nil:
 		var parts []string
@@ -116,17 +148,23 @@ func (n *Node) tell(h *held, b *choreo.Body) (workflow.TaskName, string) {
 		for _, c := range b.Start.Consumed {
 			on = append(on, string(c.Slot))
 		}
-		text := "started" + try(b.Start.Try)
+		text := undoing(b.Start.Attempt) + "started" + try(b.Start.Try)
 		if len(on) > 0 {
 			text += ", building upon " + strings.Join(on, ", ")
 		}
 		return name(b.Start.Attempt), text
 	case b.Success != nil:
-		return name(b.Success.Attempt), "succeeded" + try(b.Success.Try) + outputs(b.Success.Outputs)
+		return name(b.Success.Attempt), undoing(b.Success.Attempt) + "succeeded" + try(b.Success.Try) + outputs(b.Success.Outputs)
 	case b.TryFailed != nil:
-		return name(b.TryFailed.Attempt), fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
+		return name(b.TryFailed.Attempt), undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
 	case b.Verdict != nil:
-		return n.tellVerdict(b.Verdict, name)
+		return n.tellVerdict(b.Verdict, h.m, name)
+	case b.Assign != nil && b.Assign.Verdict.IsZero():
+		text := "rejected, and passed on to " + n.people.name(b.Assign.Partner)
+		if b.Annex != nil && b.Annex.Rejected != "" {
+			text += ": " + b.Annex.Rejected
+		}
+		return b.Assign.Task, text
 	case b.Assign != nil:
 		return b.Assign.Task, "assigned to " + n.people.name(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
 	case b.CalledOff != nil:
@@ -135,16 +173,17 @@ func (n *Node) tell(h *held, b *choreo.Body) (workflow.TaskName, string) {
 		return "", strings.TrimSuffix("instance cancelled: "+b.Cancel.Reason, ": ")
 	case b.Seen != nil:
 		return "", "has seen what was known"
-	case b.Compensated != nil && b.Compensated.Failed != "":
-		return "", "compensation failed: " + b.Compensated.Failed
 	}
-	return "", "compensated a superseded execution"
+	return "", "nobody is to wait for " + n.people.name(b.WriteOff.Partner) + " any more"
 }
 
-func (n *Node) tellVerdict(v *choreo.Verdict, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
+func (n *Node) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
 	var what []string
 	for _, a := range v.Actions {
 		text := fmt.Sprintf("%s failed, %s", name(a.Attempt), a.Kind)
+		if m.Compensates(a.Attempt) {
+			text = "compensation of " + string(a.Attempt.Slot) + " failed"
+		}
 		if a.Task != "" {
 			who := "nobody yet"
 			if a.Partner != "" {
@@ -155,6 +194,9 @@ func (n *Node) tellVerdict(v *choreo.Verdict, name func(choreo.AttemptID) workfl
 		what = append(what, text)
 	}
 	text := fmt.Sprintf("%s (%s)", strings.Join(what, "; "), v.Cause)
+	if v.Office != nil {
+		text = fmt.Sprintf("%s (%s, by the coordinator of term %d)", strings.Join(what, "; "), v.Cause, v.Office.Term)
+	}
 	if v.Reason != "" {
 		text += ": " + v.Reason
 	}
@@ -178,14 +220,27 @@ func outputs(out map[workflow.DataName]workflow.Value) string {
 
 // Diagram draws an instance with the states of its tasks.
 func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
-	in, err := n.Show(ctx, ref)
+	id, there, err := n.locate(ref)
 	if err != nil {
 		return nil, err
 	}
-	id, err := n.index.resolve(in.ID)
+	in, err := n.Show(ctx, id.String())
 	if err != nil {
 		return nil, err
+	}
+	if in.Told != nil && in.Told.Summary {
+		return nil, api.Errorf(api.Failed, "only a summary of this instance is known here: %s", in.Told.Why).
+			WithHint("draw it on a node that takes part: %s", strings.Join(in.Told.Participants, ", "))
 	}
 	sum, _ := n.index.get(id)
-	return n.draw(n.definitions.get(sum.Definition).def, in, format)
+	hash := sum.Definition
+	if there != nil {
+		hash = there[0].Definition
+	}
+	def := n.definitions.get(hash)
+	if def == nil {
+		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow, in.Version).
+			WithHint("draw it on a node that takes part")
+	}
+	return n.draw(def.def, in, format)
 }

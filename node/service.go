@@ -132,13 +132,11 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, err
 	}
-	g, notes, err := n.genesis(e, r)
+	found, missed := n.materialised(ctx, e.def)
+	m, notes, err := n.prepare(e, r, found)
+	notes = append(notes, missed...)
 	if err != nil {
 		return nil, err
-	}
-	m, err := choreo.Create(n.self(), e.def, e.plan, g, choreo.Moment{Wall: n.clock.Now().Wall})
-	if err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	id := m.Instance()
 	err = n.do(ctx, id, func(s *shard) error {
@@ -149,10 +147,28 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 		return nil
 	})
 	if err != nil {
+		n.ledger.drop(id)
 		return nil, shown(err)
 	}
 	only, err := n.heldOnlyHere(ctx, id)
 	return &api.Started{ID: id.String(), HeldOnlyHere: only, Notes: notes}, err
+}
+
+// prepare makes the machine of a new instance. Its work counts as given from
+// now on, so that of many that are started at once each sees those before it.
+func (n *Node) prepare(e *definition, r api.StartRequest, found []materialised) (*choreo.Machine, []string, error) {
+	n.ledger.assigning.Lock()
+	defer n.ledger.assigning.Unlock()
+	g, annex, notes, err := n.genesis(e, r, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := choreo.Create(n.self(), e.def, e.plan, g, annex, choreo.Moment{Wall: n.clock.Now().Wall})
+	if err != nil {
+		return nil, nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	n.ledger.enter(m)
+	return m, notes, nil
 }
 
 // heldOnlyHere waits a while for a second participant to acknowledge.
@@ -183,31 +199,41 @@ func (n *Node) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 }
 
 // genesis works out what a new instance begins with.
-func (n *Node) genesis(e *definition, r api.StartRequest) (*choreo.Genesis, []string, error) {
+func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
 	if err := n.notYet(e.def, r); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if role := e.def.CreatorRole; role != "" && !n.people.hasRole(role) {
-		return nil, nil, n.lacks(role, fmt.Sprintf("start workflow %s", e.def.Name))
+		return nil, nil, nil, n.lacks(role, fmt.Sprintf("start workflow %s", e.def.Name))
 	}
 	input, err := inputs(e.def, r.Input)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	pins := map[workflow.PartitionName]workflow.PartnerID{}
-	for part, who := range r.Assign {
-		if e.plan.Partition(workflow.PartitionName(part)) == nil {
-			return nil, nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.def.Name, part)
-		}
-		id, err := n.people.resolve(who)
-		if err != nil {
-			return nil, nil, err
-		}
-		pins[workflow.PartitionName(part)] = id
-	}
-	placed, choices, err := partition.Assign(e.plan, n.people.candidates(), pins, n.member.ID())
+	pins, err := n.pins(e, r.Assign)
 	if err != nil {
-		return nil, nil, api.Errorf(api.Refused, "%v", err)
+		return nil, nil, nil, err
+	}
+	mechanism, err := partition.MechanismOf(e.def, r.Mechanism)
+	if err != nil {
+		return nil, nil, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
+	}
+	annex := &choreo.Annex{Mechanism: mechanism}
+	var notes []string
+	for _, x := range found {
+		notes = append(notes, x.takenUp(annex, input))
+	}
+	plan := e.plan.Without(droppedOf(found))
+	switch err := partition.Unperformed(plan, n.people.roles()); {
+	case err == nil:
+	case mechanism == partition.PlainRule: // somebody may join in time
+		notes = append(notes, strings.Split(err.Error(), "\n")...)
+	default:
+		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
+	}
+	placed, choices, err := partition.Distribute(plan, n.situation(e.def, mechanism, input), pins)
+	if err != nil {
+		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
 	}
 	g := &choreo.Genesis{
 		Definition: e.stamp.Hash, Nonce: [16]byte(n.random(16)), Input: input,
@@ -223,17 +249,37 @@ func (n *Node) genesis(e *definition, r api.StartRequest) (*choreo.Genesis, []st
 			g.Succession = append(g.Succession, who)
 		}
 	}
-	var notes []string
-	if g.Coordination, g.Succession, notes, err = n.coordination(e.def, r.Coordination, g.Succession); err != nil {
-		return nil, nil, err
+	var about []string
+	if g.Coordination, g.Succession, about, err = n.coordination(e.def, r.Coordination, g.Succession); err != nil {
+		return nil, nil, nil, err
 	}
+	notes = append(notes, about...)
+	var why []choreo.Why
 	for _, c := range choices {
+		why = append(why, choreo.WhyOf(c))
 		notes = append(notes, fmt.Sprintf("partition %s goes to %s: %s", c.Partition, c.Name, c.Why))
 		if who := placed[c.Partition]; who != n.member.ID() && !n.up(who) {
 			notes = append(notes, fmt.Sprintf("%s cannot be reached now; it gets the partition when it is back", c.Name))
 		}
 	}
-	return g, notes, nil
+	annex.Why = choreo.Brief(why)
+	return g, annex, notes, nil
+}
+
+// pins reads which partitions are assigned by hand.
+func (n *Node) pins(e *definition, assign map[string]string) (map[workflow.PartitionName]workflow.PartnerID, error) {
+	pins := map[workflow.PartitionName]workflow.PartnerID{}
+	for part, who := range assign {
+		if e.plan.Partition(workflow.PartitionName(part)) == nil {
+			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.def.Name, part)
+		}
+		id, err := n.people.resolve(who)
+		if err != nil {
+			return nil, err
+		}
+		pins[workflow.PartitionName(part)] = id
+	}
+	return pins, nil
 }
 
 // inputs reads the values given at the start by the types of the data.
@@ -269,7 +315,8 @@ var alive = map[string]bool{
 	"coordination: orchestration": true,
 	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
-	"needs": true, "retries": true, "responsible": true, "role": true, "creator-role": true,
+	"needs": true, "retries": true, "compensate": true, "responsible": true, "role": true, "creator-role": true,
+	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
 }
 
 // notYet refuses what this node cannot do yet.
@@ -285,7 +332,7 @@ func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
 		}
 		missing = append(missing, what)
 	}
-	for flag, v := range map[string]string{"--mechanism": r.Mechanism, "--notify": r.Notify, "--warnings": r.Warnings, "--transfer": r.Transfer} {
+	for flag, v := range map[string]string{"--notify": r.Notify, "--warnings": r.Warnings, "--transfer": r.Transfer} {
 		if v != "" {
 			missing = append(missing, flag)
 		}
@@ -298,22 +345,72 @@ func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
 		WithHint("leave it out, or wait for the version that has it; nothing of a definition is ever ignored")
 }
 
-// Instances lists instances.
-func (n *Node) Instances(_ context.Context, all bool) ([]api.InstanceSummary, error) {
-	return n.index.list(all), nil
+// Instances lists instances, newest first: those that this node takes part in
+// and, at the coordinator, those of the whole mesh.
+func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
+	list := n.index.list(all)
+	n.addProgress(ctx, list)
+	list = n.elsewhere(list, all)
+	newestFirst(list)
+	return list, nil
 }
 
-// Show shows one instance.
+// progressWait is how long a list of instances waits for their progress: a
+// disk that hangs must not keep people from the list.
+const progressWait = 2 * time.Second
+
+// addProgress adds how far those instances are that are in memory.
+func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
+	ctx, cancel := context.WithTimeout(ctx, progressWait)
+	defer cancel()
+	of := make(map[string]*api.InstanceSummary, len(list))
+	for i := range list {
+		of[list[i].ID] = &list[i]
+	}
+	for _, s := range n.shards {
+		type progress struct {
+			id          string
+			done, tasks int
+			at          []workflow.PartnerID
+		}
+		var found []progress
+		done := make(chan error, 1)
+		err := n.handTo(ctx, s, event{look: func(s *shard) {
+			s.each(func(id workflow.InstanceID, h *held) {
+				p := progress{id: id.String()}
+				p.done, p.tasks, p.at = h.m.Progress()
+				found = append(found, p)
+			})
+			done <- nil
+		}}, done)
+		if err != nil {
+			return // the list does without
+		}
+		for _, p := range found {
+			if sum := of[p.id]; sum != nil {
+				sum.Done, sum.Tasks, sum.At = p.done, p.tasks, n.names(p.at)
+			}
+		}
+	}
+}
+
+// Show shows one instance; at the coordinator also one of others.
 func (n *Node) Show(ctx context.Context, ref string) (*api.Instance, error) {
 	var out *api.Instance
-	err := n.look(ctx, ref, func(h *held) { out = n.render(h) })
+	err := n.look(ctx, ref, func(h *held) { out = n.render(h) }, func(there []account) error {
+		out = n.showElsewhere(ctx, there)
+		return nil
+	})
 	return out, err
 }
 
-// Log shows the facts of one instance.
+// Log shows the facts of one instance; at the coordinator also of one of others.
 func (n *Node) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	err := n.look(ctx, ref, func(h *held) { out = n.renderLog(h) })
+	err := n.look(ctx, ref, func(h *held) { out = n.renderLog(h) }, func(there []account) (err error) {
+		out, err = n.logElsewhere(ctx, there)
+		return err
+	})
 	return out, err
 }
 
@@ -323,6 +420,19 @@ func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
 		err := h.m.Cancel(reason, s.moment())
 		s.touch(h)
 		return err
+	})
+}
+
+// WriteOff has nobody wait for a partner before superseded work is undone.
+func (n *Node) WriteOff(ctx context.Context, ref, who string) error {
+	p, err := n.people.resolve(who)
+	if err != nil {
+		return err
+	}
+	return n.with(ctx, ref, func(s *shard, h *held) error {
+		err := h.m.WriteOff(p, s.moment())
+		s.touch(h)
+		return n.explain(err)
 	})
 }
 
@@ -381,9 +491,12 @@ func (n *Node) Watch(ctx context.Context, fn func(api.Event) error) error {
 
 // with has fn run on the owner of an instance, found by ID or prefix.
 func (n *Node) with(ctx context.Context, ref string, fn func(*shard, *held) error) error {
-	id, err := n.index.resolve(ref)
-	if err != nil {
+	id, there, err := n.locate(ref)
+	switch {
+	case err != nil:
 		return err
+	case there != nil:
+		return n.onlyThere(there)
 	}
 	return shown(n.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
@@ -396,14 +509,18 @@ func (n *Node) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 	}))
 }
 
-// look has fn read an instance, found by ID or prefix, on its owner. It shows
-// what is durable, and works on a disk that takes no writes.
-func (n *Node) look(ctx context.Context, ref string, fn func(*held)) error {
-	id, err := n.index.resolve(ref)
-	if err != nil {
+// look has here read an instance, found by ID or prefix, on its owner. It shows
+// what is durable, and works on a disk that takes no writes. For an instance that
+// others reported, there is called instead.
+func (n *Node) look(ctx context.Context, ref string, here func(*held), there func([]account) error) error {
+	id, elsewhere, err := n.locate(ref)
+	switch {
+	case err != nil:
 		return err
+	case elsewhere != nil:
+		return there(elsewhere)
 	}
-	return shown(n.peek(ctx, id, fn))
+	return shown(n.peek(ctx, id, here))
 }
 
 // explain turns the core's refusals into errors for users.
@@ -414,7 +531,7 @@ func (n *Node) explain(err error) error {
 		return nil
 	case errors.As(err, &elsewhere):
 		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, n.people.name(elsewhere.Partner)).
-			WithHint("complete it on that node, which holds its partition")
+			WithHint("do that on the node of %s", n.people.name(elsewhere.Partner))
 	case errors.Is(err, choreo.ErrNoTask):
 		return api.Errorf(api.NotFound, "%v", err)
 	case errors.Is(err, choreo.ErrOutput):

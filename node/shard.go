@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -27,6 +28,7 @@ import (
 // others go on, and their commits share a sync.
 type shard struct {
 	n      *Node
+	number int
 	log    *slog.Logger
 	events chan event
 	held   map[workflow.InstanceID]*held
@@ -40,7 +42,8 @@ type shard struct {
 	lost                  int  // how many rounds in a row could not be made durable
 	// again are the instances that are loaded again when the pause after a failed
 	// commit is over.
-	again map[workflow.InstanceID]bool
+	again   map[workflow.InstanceID]bool
+	reports reports
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration
 }
@@ -55,6 +58,7 @@ type held struct {
 	// settledAt is how many facts an instance had that was loaded as settled: it
 	// stays so until there are more.
 	settledAt int
+	reported  int // how many facts it had when it was last to be reported
 }
 
 // inflight is what was sent to a peer and not acknowledged.
@@ -120,7 +124,7 @@ const (
 )
 
 func newShard(n *Node, i int) *shard {
-	return &shard{n: n, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{}}
+	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{}}
 }
 
 // run owns the shard until stop closes.
@@ -146,6 +150,9 @@ func (s *shard) pause() time.Duration {
 	}
 	if s.wakeAt > 0 {
 		d = min(d, s.wakeAt-now.Boot)
+	}
+	if in, ok := s.reportDue(now.Awake); ok {
+		d = min(d, in)
 	}
 	return max(d, 0)
 }
@@ -177,6 +184,7 @@ func (s *shard) turn() {
 	}
 	s.wake()
 	s.round()
+	s.report()
 	s.expected = s.n.clock.Now().Boot + s.pause()
 }
 
@@ -316,12 +324,16 @@ func (s *shard) decide(h *held, b *batch) {
 		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(storedFact{Raw: f.Raw, Att: f.Att})})
 	}
 	if sum := s.summarise(h); sum != h.sum {
+		if h.sum.Ended == 0 && sum.Ended != 0 {
+			b.writes = append(b.writes, s.learn(h)...)
+		}
 		h.sum = sum
 		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})
 	}
 	if r.Waits != nil {
 		b.writes = append(b.writes, s.waitsWrite(id, *r.Waits))
 	}
+	s.n.enter(h)
 	h.wake = r.Wake
 	if r.Wake > 0 && (s.wakeAt == 0 || r.Wake < s.wakeAt) {
 		s.wakeAt = r.Wake
@@ -333,6 +345,7 @@ func (s *shard) decide(h *held, b *batch) {
 // have facts that are not durable, so they are dropped and loaded again.
 func (s *shard) lose(b batch, err error) {
 	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched), "error", err)
+	s.unlearn(b.writes)
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)
@@ -390,6 +403,7 @@ func (s *shard) act(h *held, r choreo.Ready) {
 		s.n.events.publish(api.Event{At: s.n.clock.Now().Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
 	}
 	s.n.index.put(id, h.sum)
+	s.changed(h)
 	if h.sum.Settled {
 		delete(s.held, id)
 	}
@@ -419,6 +433,8 @@ func (s *shard) start(h *held, j choreo.Job) {
 	s.n.runner.Start(runner.Job{
 		Key: jobKey(id, j.Attempt), Instance: id.String(), Workflow: h.def.def.Name, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
+		Dispatching: h.def.def.Distribution.Dispatching, Rank: h.rank(j.Task),
+		AgeOfInstance: max(s.n.clock.Now().Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
 	}, done)
 }
 
@@ -454,9 +470,10 @@ func (s *shard) summarise(h *held) summary {
 	}
 	sum.State = h.m.Overall()
 	if sum.State == workflow.InstanceRunning {
-		sum.Ended, sum.Settled = 0, false
+		sum.Ended, sum.Settled, sum.Facts, sum.With = 0, false, [endedDigest]byte{}, ""
 		return sum
 	}
+	sum.Facts, sum.With = h.m.Digest(), strings.Join(texts(h.m.Participants()), " ")
 	if sum.Ended == 0 {
 		sum.Ended = s.n.clock.Now().Wall.UnixMilli()
 	}
@@ -540,7 +557,7 @@ func (s *shard) create(m *choreo.Machine, def *definition) *held {
 func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
 	for _, id := range ids {
 		w := wire.Heads{Instance: id, Incarnation: s.n.incarnation(), Mode: mode}
-		if h := s.held[id]; h != nil {
+		if h := s.held[id]; h != nil && h.m.Involved(p) {
 			w.Heads = h.m.Heads()
 		}
 		out.heads(p, w)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -65,7 +66,7 @@ func (p *people) evictionsAbout(id workflow.PartnerID) [][]byte {
 
 const (
 	askAfter    = 500 * time.Millisecond // of having lost the last connection
-	askAgain    = time.Minute
+	askAgain    = 10 * time.Second       // well within the time that others bear a stranger
 	askPatience = 2 * time.Second
 	askMost     = 3 // partners
 )
@@ -101,16 +102,19 @@ func (n *Node) askDue() time.Duration {
 }
 
 // askStanding asks some partners whether they hold evictions that are about
-// this node, and takes these in. Their word is not taken: evictions are signed.
+// this node, and takes these in. Those who seem to be gone are asked too: to one
+// whom nobody admits all others expire. Their word is not taken: evictions are signed.
 func (n *Node) askStanding(ctx context.Context) {
 	r, can := n.carrier.(Requester)
 	if !can {
 		return
 	}
+	all := n.people.all()
+	first := min(int(n.chance()*float64(len(all))), len(all)) // else it were always the same few
 	asked := 0
-	for _, p := range n.people.all() {
+	for _, p := range slices.Concat(all[first:], all[:first]) {
 		id := p.Record.Partner
-		if id == n.member.ID() || p.State.Gone() || asked == askMost {
+		if id == n.member.ID() || p.State == membership.Evicted || asked == askMost {
 			continue
 		}
 		asked++

@@ -33,9 +33,16 @@ func (n *Node) Step() time.Duration {
 	return max(next, time.Millisecond)
 }
 
+// GoesOn tells whether this node may still do something about an instance of its
+// own accord, even if it has ended as far as is known (choreo.Machine.GoesOn).
+func (n *Node) GoesOn(ctx context.Context, ref string) (yes bool, err error) {
+	err = n.look(ctx, ref, func(h *held) { yes = h.m.GoesOn() }, n.onlyThere)
+	return yes, err
+}
+
 // Fingerprint is all that this node derives from its facts of an instance, the
 // same on every node with the same facts (choreo.Machine.Fingerprint).
 func (n *Node) Fingerprint(ctx context.Context, ref string) (b []byte, err error) {
-	err = n.look(ctx, ref, func(h *held) { b = h.m.Fingerprint() })
+	err = n.look(ctx, ref, func(h *held) { b = h.m.Fingerprint() }, n.onlyThere)
 	return b, err
 }

@@ -53,6 +53,8 @@ type hand struct {
 	started []runner.Job
 	held    map[workflow.TaskName]bool
 	waiting map[workflow.TaskName]func(runner.Result)
+	takes   time.Duration // more than 0: tasks are done one after the other, each in that time
+	free    time.Time     // when the last of them will be done
 }
 
 func newHand() *hand {
@@ -66,6 +68,13 @@ func (h *hand) hold(tasks ...workflow.TaskName) {
 	for _, t := range tasks {
 		h.held[t] = true
 	}
+}
+
+// work has tasks take time, one after the other.
+func (h *hand) work(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.takes = d
 }
 
 // letAllGo has the tasks that wait succeed, and holds none any more.
@@ -90,6 +99,15 @@ func (h *hand) Cancel(string) {}
 func (h *hand) Start(j runner.Job, done func(runner.Result)) {
 	h.mu.Lock()
 	h.started = append(h.started, j)
+	if h.takes > 0 {
+		if now := time.Now(); h.free.Before(now) {
+			h.free = now
+		}
+		h.free = h.free.Add(h.takes)
+		time.AfterFunc(time.Until(h.free), func() { done(runner.Result{}) })
+		h.mu.Unlock()
+		return
+	}
 	if h.held[j.Task] {
 		h.waiting[j.Task] = done
 		h.mu.Unlock()
@@ -153,6 +171,12 @@ type partner struct {
 	dir  string
 	disk *disk
 	hand *hand
+	// adjust changes the configuration at the next start.
+	adjust func(*configs.Config)
+	// fit changes what the node is put together from at the next start.
+	fit func(*node.Parts)
+	// at are the addresses that it has from the next start on.
+	at []string
 
 	node *node.Node
 	plug *plug
@@ -171,11 +195,21 @@ func (p *partner) start() {
 	cfg.Shards = 1
 	cfg.ConnectionTime = time.Hour
 	cfg.Capabilities = []workflow.Capability{workflow.Capability("is-" + p.name)}
-	p.node, err = node.New(node.Parts{Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test", Logger: testLogger(p.name)})
+	if p.adjust != nil {
+		p.adjust(&cfg)
+	}
+	parts := node.Parts{Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test", Logger: testLogger(p.name)}
+	if p.fit != nil {
+		p.fit(&parts)
+	}
+	p.node, err = node.New(parts)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.plug = p.f.plugIn(m.ID(), p.disk, p.node, "at "+p.name)
+	if p.at != nil {
+		p.plug.addrs = p.at
+	}
 	if err := p.node.Begin(p.plug, nil); err != nil {
 		p.t.Fatal(err)
 	}
@@ -223,10 +257,16 @@ type team struct {
 // called inside a bubble.
 func newTeam(t *testing.T, names ...string) *team {
 	t.Helper()
+	return newTeamOf(t, nil, names...)
+}
+
+// newTeamOf is newTeam with another configuration.
+func newTeamOf(t *testing.T, adjust func(*configs.Config), names ...string) *team {
+	t.Helper()
 	tm := &team{t: t, f: newFabric(t), p: map[string]*partner{}}
 	root := t.TempDir()
 	for i, name := range names {
-		p := &partner{t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand()}
+		p := &partner{t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand(), adjust: adjust}
 		if i == 0 {
 			if _, err := node.Init(p.dir, node.InitOptions{Mesh: "test", Name: name}); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -15,6 +16,12 @@ type Choice struct {
 	Partner   workflow.PartnerID
 	Name      string
 	Why       string
+	// Mechanism is what chose; empty: a pin, or the plain rule.
+	Mechanism aptitude.Mechanism
+	// Share of what its partner has to give is what the work takes up until it is finished.
+	Share float64
+	// Assignment are the candidates with their factors, where a mechanism chose.
+	Assignment *aptitude.Assignment
 }
 
 // Refusal says why a partition, or tasks, could not be assigned.
@@ -129,21 +136,30 @@ func Assign(plan *Plan, partners []Partner, pins map[workflow.PartitionName]work
 // tasks of a contingency partition P′. The caller leaves out the partners that
 // must not get it, such as the one that failed.
 func AssignTasks(plan *Plan, partners []Partner, self workflow.PartnerID, tasks ...workflow.TaskName) (Choice, error) {
-	u := &unit{name: fmt.Sprintf("tasks %v", tasks)}
-	if len(tasks) == 1 {
-		u.name = fmt.Sprintf("task %s", tasks[0])
+	u, err := plan.unitOfTasks(tasks)
+	if err != nil {
+		return Choice{}, err
 	}
-	for _, t := range tasks {
-		if _, ok := plan.graph.index[t]; !ok {
-			return Choice{}, AssignError{{Why: fmt.Sprintf("there is no task %s to assign", t), Change: "name tasks of the definition"}}
-		}
-	}
-	u.addTasks(plan, tasks)
 	ranked := u.contenders(reachSelf(partners, self), nil)
 	if len(ranked) == 0 || !ranked[0].able() {
 		return Choice{}, AssignError{u.refuse("", ranked)}
 	}
 	return choiceOf("", ranked), nil
+}
+
+// unitOfTasks is the unit of tasks that are assigned by themselves.
+func (p *Plan) unitOfTasks(tasks []workflow.TaskName) (*unit, error) {
+	u := &unit{name: fmt.Sprintf("tasks %v", tasks)}
+	if len(tasks) == 1 {
+		u.name = fmt.Sprintf("task %s", tasks[0])
+	}
+	for _, t := range tasks {
+		if _, ok := p.graph.index[t]; !ok {
+			return nil, AssignError{{Why: fmt.Sprintf("there is no task %s to assign", t), Change: "name tasks of the definition"}}
+		}
+	}
+	u.addTasks(p, tasks)
+	return u, nil
 }
 
 // assignment is an Assign under way.
@@ -225,7 +241,7 @@ func (a *assignment) pin(part *Partition, pins map[workflow.PartitionName]workfl
 		})
 		return true
 	}
-	a.take(Choice{part.Name, p.ID, p.Name, why + waiting(p)})
+	a.take(Choice{Partition: part.Name, Partner: p.ID, Name: p.Name, Why: why + waiting(p)})
 	return true
 }
 
@@ -298,7 +314,7 @@ func choiceOf(name workflow.PartitionName, ranked []contender) Choice {
 		_, reason := prefer(best, ranked[1])
 		why = fmt.Sprintf("able, and before %s because %s", ranked[1].Partner, reason)
 	}
-	return Choice{name, best.ID, best.Name, why + waiting(best.Partner)}
+	return Choice{Partition: name, Partner: best.ID, Name: best.Name, Why: why + waiting(best.Partner)}
 }
 
 // refuse says why nobody can take a unit: what each demand lacks if nobody

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -17,8 +18,25 @@ type Partner struct {
 	Roles        []workflow.RoleName
 	Capabilities []workflow.Capability
 	Applications []workflow.ApplicationName // besides the built-in ones, which everybody has
-	Load         float64                    // 0: idle; only its order counts
+	Load         float64                    // how busy it is: 0: idle, to 1; the plain rule looks at its order only
 	Reachable    bool
+
+	// What follows is for the mechanisms of aptitude-based distribution.
+
+	// Rested is its availability with nothing to do, in [0, 1]; 0: absent.
+	Rested float64
+	// Taken is the share of what its load leaves of Rested that a mechanism has
+	// given out, in [0, 1].
+	Taken float64
+	// Backlog is the expected time of the unfinished work that it holds, as far
+	// as is known; more than 0: it is busy.
+	Backlog time.Duration
+	// LastFlow is the time from start to end of the piece of work it finished last; 0: none.
+	LastFlow time.Duration
+	// Suitability is how apt it holds itself, by task, role, capability or application.
+	Suitability map[string]float64
+	// Learned are factors for what is stated of its suitability, by task; absent: 1.
+	Learned map[workflow.TaskName]float64
 }
 
 // String is the partner's name, or its ID if it has none.
@@ -42,6 +60,7 @@ type unit struct {
 	name    string // for messages: "partition engine", "task c"
 	demands []demand
 	people  []workflow.RoleName // the role of each task that a person performs
+	tasks   []*workflow.Task
 }
 
 // demand is one thing that the holder of a unit must have.
@@ -69,20 +88,31 @@ func (p *Plan) unitOf(part *Partition) *unit {
 
 func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {
 	for _, name := range tasks {
-		t := p.graph.tasks[p.graph.index[name]]
-		for _, n := range t.Needs {
-			u.need(n, string(name))
+		if slices.Contains(p.dropped, name) {
+			continue
 		}
-		switch t.Type {
-		case workflow.Manual, workflow.SemiAutomatic:
-			if t.Role != "" {
-				u.people = append(u.people, t.Role)
-			}
-		case workflow.SubWorkflow: // runs as an instance of its own
-		default:
-			if a := t.Application; !builtIn(a) {
-				u.demand("application "+string(a), string(name), func(p Partner) bool { return p.runs(a) })
-			}
+		t := p.graph.tasks[p.graph.index[name]]
+		u.tasks = append(u.tasks, t)
+		u.addTask(t)
+		if c := p.def.CompensationOf(t); c != nil {
+			u.addTask(c) // whoever did a task undoes it
+		}
+	}
+}
+
+func (u *unit) addTask(t *workflow.Task) {
+	for _, n := range t.Needs {
+		u.need(n, string(t.Name))
+	}
+	switch t.Type {
+	case workflow.Manual, workflow.SemiAutomatic:
+		if t.Role != "" {
+			u.people = append(u.people, t.Role)
+		}
+	case workflow.SubWorkflow: // runs as an instance of its own
+	default:
+		if a := t.Application; !builtIn(a) {
+			u.demand("application "+string(a), string(t.Name), func(p Partner) bool { return p.runs(a) })
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Plan struct {
 	crossing   []Edge
 	critical   []time.Duration // by partition; 0: none
 	bounds     *bounds
+	dropped    []workflow.TaskName // see Without
 }
 
 // task is what the graph and the cut say about one task, ready to be handed out.

@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -10,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -21,9 +23,13 @@ import (
 //	suggest [k=N]     prints a cut
 //	partners          reads the partner list, a line each:
 //	                  NAME [id=ID] [roles=A,B] [can=A,B] [runs=A,B] [load=X] [away]
+//	                  [rested=X] [taken=X] [backlog=D] [says=TASK:X,…] [learned=TASK:X,…]
+//	droppable         prints which tasks the Optimizer may drop
 //	candidates p=P    prints who can take a partition
 //	assign [P=ID]… [self=ID]   prints who takes what
 //	assign-tasks tasks=(A,B)   prints who takes the tasks together
+//	distribute mechanism=M [rejected=ID] [P=ID]…   prints who takes what, and why
+//	distribute-tasks mechanism=M tasks=(A,B)       likewise of tasks
 //
 // Run with -rewrite to record, and review the difference.
 func TestScenarios(t *testing.T) {
@@ -68,6 +74,18 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 		return s.assign(d)
 	case "assign-tasks":
 		return s.assignTasks(d)
+	case "droppable":
+		return table(func(row func(...any)) {
+			for _, t := range s.def.Tasks {
+				if ok, why := partition.Droppable(s.def, t); ok || why != "" {
+					row(t.Name, ok, why)
+				}
+			}
+		})
+	case "distribute":
+		return s.distribute(d)
+	case "distribute-tasks":
+		return s.distributeTasks(d)
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
@@ -227,11 +245,67 @@ func (s *scenario) assignTasks(d *datadriven.TestData) string {
 	return describeChoice(c) + "\n"
 }
 
+// situation reads the arguments of a distribution; those left are pins.
+func (s *scenario) situation(d *datadriven.TestData) (partition.Situation, map[workflow.PartitionName]workflow.PartnerID) {
+	st := partition.Situation{Partners: s.partners, Rand: rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{}}
+	for _, x := range s.def.Data {
+		st.Data[x.Name] = x.Default
+	}
+	pins := make(map[workflow.PartitionName]workflow.PartnerID)
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "mechanism":
+			st.Mechanism = aptitude.Mechanism(arg.Vals[0])
+		case "rejected":
+			st.Rejected = append(st.Rejected, workflow.PartnerID(arg.Vals[0]))
+		case "tasks":
+		default:
+			pins[workflow.PartitionName(arg.Key)] = workflow.PartnerID(arg.Vals[0])
+		}
+	}
+	return st, pins
+}
+
+func (s *scenario) distribute(d *datadriven.TestData) string {
+	st, pins := s.situation(d)
+	_, choices, err := partition.Distribute(s.plan, st, pins)
+	if err != nil {
+		return "refused:\n" + err.Error()
+	}
+	var b strings.Builder
+	for _, c := range choices {
+		fmt.Fprintf(&b, "%s %s\n%s", c.Partition, describeChoice(c), explain(c))
+	}
+	return b.String()
+}
+
+func (s *scenario) distributeTasks(d *datadriven.TestData) string {
+	st, _ := s.situation(d)
+	var tasks []workflow.TaskName
+	for _, v := range d.CmdArgs[1].Vals {
+		tasks = append(tasks, workflow.TaskName(v))
+	}
+	c, err := partition.DistributeTasks(s.plan, st, tasks...)
+	if err != nil {
+		return "refused:\n" + err.Error()
+	}
+	return describeChoice(c) + "\n" + explain(c)
+}
+
+// explain prints the candidates of a choice, without its first line.
+func explain(c partition.Choice) string {
+	if c.Assignment == nil {
+		return ""
+	}
+	_, candidates, _ := strings.Cut(c.Assignment.String(), "\n")
+	return candidates + "\n"
+}
+
 func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
 	var partners []partition.Partner
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
-		p := partition.Partner{Name: words[0], ID: workflow.PartnerID("id-" + words[0]), Reachable: true}
+		p := partition.Partner{Name: words[0], ID: workflow.PartnerID("id-" + words[0]), Reachable: true, Rested: 1, Suitability: map[string]float64{}, Learned: map[workflow.TaskName]float64{}}
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
 			switch key {
@@ -244,8 +318,25 @@ func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
 			case "runs":
 				p.Applications = split[workflow.ApplicationName](value)
 			case "load":
-				if _, err := fmt.Sscan(value, &p.Load); err != nil {
+				p.Load = number(d, t, value)
+			case "rested":
+				p.Rested = number(d, t, value)
+			case "taken":
+				p.Taken = number(d, t, value)
+			case "backlog":
+				var err error
+				if p.Backlog, err = workflow.ParseDuration(value); err != nil {
 					d.Fatalf(t, "%s: %v", word, err)
+				}
+			case "says":
+				for of := range strings.SplitSeq(value, ",") {
+					name, x, _ := strings.Cut(of, ":")
+					p.Suitability[name] = number(d, t, x)
+				}
+			case "learned":
+				for of := range strings.SplitSeq(value, ",") {
+					name, x, _ := strings.Cut(of, ":")
+					p.Learned[workflow.TaskName(name)] = number(d, t, x)
 				}
 			case "away":
 				p.Reachable = false
@@ -256,6 +347,13 @@ func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
 		partners = append(partners, p)
 	}
 	return partners
+}
+
+func number(d *datadriven.TestData, t *testing.T, s string) (x float64) {
+	if _, err := fmt.Sscan(s, &x); err != nil {
+		d.Fatalf(t, "%s: %v", s, err)
+	}
+	return x
 }
 
 func split[T ~string](s string) []T {

@@ -69,6 +69,10 @@ func (r *reader) checkContingencies(g *graph) (looped map[TaskName]bool) {
 			}
 			r.on(r.contingencyNode(r.def.Task(loop[0])), "the last one must block or release", "a loop of contingencies: %s", arrows(loop))
 		}
+		if n := r.def.chained(t); n > maxContingencies {
+			r.on(r.contingencyNode(t), "let the last ones block or release", "more than %d contingencies follow one another after %s", maxContingencies, t.Name)
+			return looped
+		}
 		c := r.def.Task(t.Contingency)
 		if c != nil && !c.ContingencyOnly && len(r.list) < maxProblems && g.waitsFor(c.Name, t.Name) {
 			r.on(r.contingencyNode(t), "leave out its after and when: the failure starts it",
@@ -76,6 +80,23 @@ func (r *reader) checkContingencies(g *graph) (looped map[TaskName]bool) {
 		}
 	}
 	return looped
+}
+
+// maxContingencies bounds a chain: more than anybody plans for, and few enough
+// that working out worst cases costs little.
+const maxContingencies = 32
+
+// chained counts the contingencies that may stand in for t one after another, up
+// to one more than allowed; it is 0 for what ends in a loop.
+func (d *Definition) chained(t *Task) int {
+	seen := map[TaskName]bool{t.Name: true}
+	for c := d.Task(t.Contingency); c != nil && len(seen) <= maxContingencies+1; c = d.Task(c.Contingency) {
+		if seen[c.Name] {
+			return 0
+		}
+		seen[c.Name] = true
+	}
+	return len(seen) - 1
 }
 
 // contingencyLoop follows the contingencies of t; if they come back to t it is

@@ -1,6 +1,9 @@
 package workflow
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Definition is a checked workflow definition (language.md). Parse makes it;
 // nobody changes it afterwards.
@@ -194,6 +197,21 @@ type Compensation struct {
 	Application ApplicationName
 	Task        TaskName
 	With        With
+}
+
+// CompensationOf is the task that undoes t; nil: the author wants none. For an
+// application it is one of t's name that may read what t read and wrote, and is
+// tried again as t would be.
+func (d *Definition) CompensationOf(t *Task) *Task {
+	switch c := t.Compensate; {
+	case c == nil:
+		return nil
+	case c.Task != "":
+		return d.Task(c.Task)
+	default:
+		return &Task{Name: t.Name, Type: Automatic, Application: c.Application, With: c.With,
+			In: append(slices.Clone(t.In), t.Out...), Out: t.Out, Timeout: t.Timeout, Retries: t.Retries}
+	}
 }
 
 // Deadline is a fixed span since the task became ready, or an expression that

@@ -25,7 +25,7 @@ func Features(d *Definition) []FeatureUse { return slices.Clone(d.features) }
 // of every workflow (after, when, application, with, in, out, data), or are
 // listed by their value.
 var (
-	definitionFeatures = []string{"final", "initial", "constraints", "creator-role", "responsible", "distribution", "warnings", "transfer"}
+	definitionFeatures = []string{"final", "initial", "creator-role", "responsible", "warnings", "transfer"}
 	taskFeatures       = []string{
 		"uses", "role", "needs", "timeout", "time-to-wait", "retries", "compensate", "reconcile", "deadline", "warnings", "transfer",
 		"priority", "urgency", "suitability", "duration", "offline", "repeat", "produces",
@@ -45,6 +45,7 @@ func (r *reader) features() []FeatureUse {
 			add("", n, key)
 		}
 	}
+	r.distributionFeatures(add)
 	if d.Coordination == Orchestration {
 		add("", r.written(d, "coordination"), "coordination: orchestration")
 	}
@@ -60,6 +61,25 @@ func (r *reader) features() []FeatureUse {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Feature, b.Feature))
 	})
 	return out
+}
+
+// distributionFeatures are the ways in which a definition says who gets work.
+// Constraints of integrity and of allocation are two features under one key.
+func (r *reader) distributionFeatures(add func(TaskName, *node, string)) {
+	of := func(allocation bool) bool {
+		return slices.ContainsFunc(r.def.Constraints, func(c Constraint) bool { return (c.Violated != nil) == allocation })
+	}
+	if n := r.written(r.def, "constraints"); n != nil && of(false) {
+		add("", n, "constraints: when")
+	}
+	if n := r.written(r.def, "constraints"); n != nil && of(true) {
+		add("", n, "constraints: violated")
+	}
+	for _, key := range []string{"mechanism", "dispatching", "notify"} {
+		if n := r.written(&r.def.Distribution, key); n != nil && !n.isNull() {
+			add("", n, "distribution: "+key)
+		}
+	}
 }
 
 func (r *reader) taskFeatures(t *Task, add func(TaskName, *node, string)) {

@@ -38,11 +38,14 @@ var partitionKeys = []key[PartitionDecl]{
 	{"timeout", func(r *reader, n *node, p *PartitionDecl) { p.Timeout = r.span(n) }},
 }
 
-// wholePartition is the cut of a definition that has none.
+// wholePartition is the cut of a definition that has none. What is only a
+// contingency is left for whoever is available when it is needed.
 func (r *reader) wholePartition() {
 	p := PartitionDecl{Name: mainPartition}
 	for _, t := range r.def.Tasks {
-		p.Tasks = append(p.Tasks, t.Name)
+		if !t.ContingencyOnly {
+			p.Tasks = append(p.Tasks, t.Name)
+		}
 	}
 	r.def.Partitions = []PartitionDecl{p}
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +18,11 @@ func newInstancesCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "instances [--all]",
-		Short: "The instances that this node takes part in",
+		Short: "The instances that this node takes part in; at the coordinator, the whole mesh's",
+		Long: `Lists what runs: the instances that this node takes part in and, while it holds the
+office of coordinator, those of all partners, as they report them. KNOWN-BY then says
+who reported an instance, and since when nothing was heard of it where that partner
+cannot be reached.`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
 		Args: arguments(),
@@ -34,9 +42,45 @@ func newInstancesCommand() *cobra.Command {
 }
 
 func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
-	t := table{head: []string{"ID", "WORKFLOW", "VERSION", "STATE", "STARTED", "ENDED"}, states: 4}
+	t := table{head: []string{"ID", "WORKFLOW", "VERSION", "STATE", "DONE", "AT", "STARTED", "ENDED"}, states: 4}
+	mesh := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return len(in.KnownBy) > 0 })
+	if mesh {
+		t.head = append(t.head, "KNOWN-BY")
+	}
 	for _, in := range list {
-		t.add(u.id(in.ID), string(in.Workflow), strconv.Itoa(in.Version), string(in.State), clock(in.Started), clockOf(in.Ended))
+		row := []string{
+			u.id(in.ID), string(in.Workflow), strconv.Itoa(in.Version), string(in.State), progress(in.Done, in.Tasks), orDash(strings.Join(in.At, ", ")),
+			clock(in.Started), clockOf(in.Ended),
+		}
+		if mesh {
+			row = append(row, knownBy(in.KnownBy, time.Now()))
+		}
+		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// progress is how many tasks have ended, of how many.
+func progress(done, tasks int) string {
+	if tasks == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", done, tasks)
+}
+
+// knownBy is who reported an instance. What is reported by those who cannot be
+// reached may have changed since.
+func knownBy(witnesses []api.Witness, now time.Time) string {
+	var out []string
+	for _, w := range witnesses {
+		name := w.Name
+		if w.State != "active" {
+			name += fmt.Sprintf(" (%s, %s)", w.State, ago(now, w.At))
+		}
+		out = append(out, name)
+	}
+	if len(out) == 0 {
+		return "here"
+	}
+	return strings.Join(out, ", ")
 }

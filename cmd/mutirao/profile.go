@@ -169,6 +169,9 @@ func (u *ui) writeProfile(p *api.Profile, err error) error {
 		line("capabilities", strings.Join(p.Capabilities, ", "))
 		line("applications", strings.Join(p.Applications, ", "))
 		line("suitability", strings.Join(suits, ", "))
+		for _, l := range p.Learned {
+			line("learned", l.Task+": "+l.From)
+		}
 		line("availability", fmt.Sprint(p.Availability))
 		line("connection-time", p.ConnectionTime)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,16 +13,17 @@ import (
 )
 
 func newResourcesCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "resources [QUERY]",
 		Short: "What there is in the mesh, and who has it",
 		Long: `The catalogue: roles, capabilities, applications, data sets and spare capacity of all
-partners that are not gone. All words of QUERY must be found in a resource's kind and
-name, or in its holder's name.`,
+partners that are not gone, and what this node learned of them from finished work. All
+words of QUERY must be found in a resource's kind and name, or in its holder's name.`,
 		Example: `  mutirao resources
   mutirao resources pump
   mutirao resources capacity
-  mutirao resources application report -o json`,
+  mutirao resources application report -o json
+  mutirao resources add flood-map --data map.json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			list, err := node.Resources(ctx, strings.Join(args, " "))
@@ -31,17 +33,79 @@ name, or in its holder's name.`,
 			return u.result(list, func(w io.Writer) { u.writeResources(w, list) })
 		}),
 	}
+	cmd.AddCommand(newResourcesAddCommand(), newResourcesRemoveCommand())
+	return cmd
+}
+
+func newResourcesAddCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "add NAME --data FILE",
+		Short: "Register materialised data at this partner",
+		Long: `Registers the content of FILE (- for stdin, at most 64 KiB) as data set NAME, in place of
+what this partner had under that name. A task that "produces: NAME", and is there for
+nothing else, is dropped from the instances that are started from now on: their tasks
+read the data set. FILE is a JSON object with a value for each name under the task's
+out; for a task with one name it may be the value itself, as text.`,
+		Example: `  mutirao resources add flood-map --data map.json
+  echo 4.2 | mutirao resources add water-level --data -`,
+		Args: arguments("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return usagef("--data is missing: the file with the data")
+			}
+			content, err := readSource(cmd.InOrStdin(), file)
+			if err != nil {
+				return err
+			}
+			return ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+				d, err := node.AddData(ctx, args[0], content)
+				if err != nil {
+					return err
+				}
+				return u.done(d, "data set %s (%.10s) is registered: %d bytes", d.Name, d.Hash, d.Size)
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&file, "data", "", "the `file` with the data")
+	return cmd
+}
+
+func newResourcesRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Take data of this partner off the catalogue",
+		Long:    `Takes a data set of this partner off the catalogue. Instances that read it keep its values.`,
+		Example: `  mutirao resources remove flood-map`,
+		Args:    arguments("NAME"),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if err := node.RemoveData(ctx, args[0]); err != nil {
+				return err
+			}
+			return u.done(map[string]string{"name": args[0], "state": "removed"}, "data set %s is removed", args[0])
+		}),
+	}
 }
 
 func (u *ui) writeResources(w io.Writer, list []api.Resource) {
 	t := table{head: []string{"KIND", "NAME", "PARTNER", "STATE", "SPARE"}, states: 4}
+	noted := slices.ContainsFunc(list, func(r api.Resource) bool {
+		return slices.ContainsFunc(r.Holders, func(h api.Holder) bool { return h.Note != "" })
+	})
+	if noted {
+		t.head = append(t.head, "NOTE")
+	}
 	for _, r := range list {
 		name := r.Name
 		if r.Kind == "data" {
 			name = fmt.Sprintf("%s (%d bytes)", r.Name, r.Size)
 		}
 		for _, h := range r.Holders {
-			t.add(r.Kind, name, h.Name, h.State, fmt.Sprintf("%.2f", h.Spare))
+			row := []string{r.Kind, name, h.Name, h.State, fmt.Sprintf("%.2f", h.Spare)}
+			if noted {
+				row = append(row, orDash(h.Note))
+			}
+			t.add(row...)
 		}
 	}
 	t.write(u, w, "")

@@ -26,7 +26,7 @@ func commands() map[string][]*cobra.Command {
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {
 			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
-			newDiagramCommand(), newCancelCommand(), newTaskCommand(),
+			newDiagramCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(),
 		},
 		programGroup: {newDemoCommand(), newStudyCommand(), newCompletionCommand(), newVersionCommand()},
 	}

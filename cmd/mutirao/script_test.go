@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 
 // The scripts in testdata use the program as a user does. "serve DIR" puts a
 // made-up node into a folder; "unserve DIR" stops it; "ready DIR" waits until the
-// node of a folder answers, made up or real.
+// node of a folder answers, made up or real; "certify DIR NAME" puts a certificate
+// of its own making for that name into a folder, as cert.pem and key.pem.
 func TestScripts(t *testing.T) {
 	nodes := map[string]*api.Server{}
 	testscript.Run(t, testscript.Params{
@@ -55,6 +56,9 @@ func TestScripts(t *testing.T) {
 			},
 			"ready": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(answers(ts.MkAbs(args[0])))
+			},
+			"certify": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(certify(ts.MkAbs(args[0]), args[1]))
 			},
 			"unserve": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(nodes[ts.MkAbs(args[0])].Close(context.Background()))
@@ -179,7 +183,7 @@ func (w *world) start(r api.StartRequest) (*api.Started, error) {
 }
 
 func (w *world) instances(all bool) []api.InstanceSummary {
-	list := []api.InstanceSummary{{ID: instanceID, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: noon}}
+	list := []api.InstanceSummary{{ID: instanceID, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: noon, Done: 1, Tasks: 3, At: []string{"engine-7"}}}
 	if all {
 		list = append(list, api.InstanceSummary{ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later})
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,13 +44,22 @@ its data, and what people should look at. ID may be any unique prefix.`,
 }
 
 func (u *ui) writeInstance(w io.Writer, in *api.Instance) {
-	fmt.Fprintf(w, "%s@%d  %s  %s\n", u.paint(bold, string(in.Workflow)), in.Version, in.ID, u.paint(styleOf(string(in.State)), string(in.State)))
-	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s\n", clock(in.Started), clockOf(in.Ended), in.Coordination, orDash(string(in.Responsible)))
+	name, state := oneLine(string(in.Workflow)), oneLine(string(in.State))
+	fmt.Fprintf(w, "%s@%d  %s  %s\n", u.paint(bold, name), in.Version, in.ID, u.paint(styleOf(state), state))
+	if in.Told != nil {
+		u.writeTold(w, in.Told)
+	}
+	if in.Told != nil && in.Told.Summary {
+		fmt.Fprintf(w, "started %s, ended %s\n", clock(in.Started), clockOf(in.Ended))
+		return
+	}
+	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s\n", clock(in.Started), clockOf(in.Ended), oneLine(string(in.Coordination)), orDash(oneLine(string(in.Responsible))))
 	if in.Duplicated {
 		fmt.Fprintln(w, u.paint(yellow, "duplicated: two executions of a task were both built upon"))
 	}
 	fmt.Fprintln(w)
 	u.writePartitions(w, in.Partitions)
+	u.writeWhy(w, in)
 	fmt.Fprintln(w)
 	u.writeTasks(w, in.Tasks)
 	u.writeData(w, in.Data)
@@ -61,6 +71,17 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance) {
 	}
 }
 
+// writeTold says by whose account an instance of others is shown.
+func (u *ui) writeTold(w io.Writer, t *api.Told) {
+	if !t.Summary {
+		fmt.Fprintf(w, "this node takes no part in it: as %s shows it\n", t.By.Name)
+		return
+	}
+	fmt.Fprintln(w, u.paint(yellow, fmt.Sprintf("a summary, which %s (%s) reported %s: this node takes no part in it, and nobody who does shows it now (%s)",
+		t.By.Name, t.By.State, ago(time.Now(), t.By.At), oneLine(t.Why))))
+	fmt.Fprintf(w, "%s tasks done; ready or running with %s; held by %s\n", progress(t.Done, t.Tasks), orDash(strings.Join(t.Current, ", ")), orDash(strings.Join(t.Participants, ", ")))
+}
+
 func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 	t := table{head: []string{"PARTITION", "PARTNER", "ATTEMPT", "STATE", "TIMEOUT"}, states: 4}
 	for _, p := range list {
@@ -69,12 +90,56 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 	t.write(u, w, "")
 }
 
+// writeWhy says how work came to its partners: a line for each assignment, with
+// -v the candidates that were weighed.
+func (u *ui) writeWhy(w io.Writer, in *api.Instance) {
+	for _, p := range in.Partitions {
+		u.writeReason(w, "partition "+string(p.Name), p.Partner, p.Why)
+	}
+	for _, t := range in.Tasks {
+		u.writeReason(w, "task "+string(t.Name), t.Partner, t.Why)
+	}
+}
+
+func (u *ui) writeReason(w io.Writer, what, partner string, why *api.Why) {
+	if why == nil || (why.Mechanism == "" && !u.verbose) {
+		return
+	}
+	fmt.Fprintf(w, "%s at %s: %s", what, partner, oneLine(why.Reason))
+	if len(why.Candidates) > 0 {
+		fmt.Fprintf(w, " (abs_alloc %.3g", why.Candidates[0].AbsAlloc)
+		if why.Threshold > 0 {
+			fmt.Fprintf(w, ", threshold %.3g", why.Threshold)
+		}
+		fmt.Fprint(w, ")")
+	}
+	fmt.Fprintln(w)
+	if !u.verbose || len(why.Candidates) == 0 {
+		return
+	}
+	t := table{head: []string{"  CANDIDATE", "ABS_ALLOC", "SUITABILITY", "URGENCY", "CONFORMANCE", "AVAILABILITY", "VERDICT"}}
+	for _, c := range why.Candidates {
+		n := func(x float64) string { return fmt.Sprintf("%.3g", x) }
+		t.add("  "+c.Partner, n(c.AbsAlloc), n(c.Suitability), n(c.Urgency), n(c.Conformance), n(c.Availability), c.Verdict)
+	}
+	t.write(u, w, "")
+	if why.Others > 0 {
+		fmt.Fprintf(w, "  and %d others\n", why.Others)
+	}
+}
+
 func (u *ui) writeTasks(w io.Writer, list []api.Task) {
 	t := table{head: []string{"TASK", "PARTITION", "PARTNER", "STATE", "STARTED", "ENDED", "REMARKS"}, states: 4}
 	for _, task := range list {
 		t.add(string(task.Name), orDash(string(task.Partition)), orDash(task.Partner), string(task.State), clockOf(task.Started), clockOf(task.Ended), remarks(task))
 	}
 	t.write(u, w, "")
+}
+
+// undone says what has become of an execution that does not count.
+var undone = map[string]string{
+	"waiting": ", to be compensated once all are known to know", "running": ", being compensated",
+	"done": ", compensated", "failed": ", its compensation failed",
 }
 
 // remarks are what is out of the ordinary about a task.
@@ -94,7 +159,7 @@ func remarks(t api.Task) string {
 		add("emergency trigger fired")
 	}
 	for _, s := range t.Superseded {
-		add("superseded: %s at %s", s.Task, s.Partner)
+		add("superseded: %s at %s%s", s.Task, s.Partner, undone[s.Compensation])
 	}
 	if t.Reason != "" {
 		out = append(out, t.Reason)

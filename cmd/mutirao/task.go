@@ -10,7 +10,7 @@ import (
 )
 
 func newTaskCommand() *cobra.Command {
-	return newGroup("task", "Complete or fail a person's task", newTaskCompleteCommand(), newTaskFailCommand())
+	return newGroup("task", "Complete, fail or reject a task", newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand())
 }
 
 func newTaskCompleteCommand() *cobra.Command {
@@ -65,4 +65,27 @@ func finish(ctx context.Context, u *ui, node api.Service, r api.FinishRequest) e
 		state = "failed"
 	}
 	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s is %s", r.Task, r.ID, state)
+}
+
+func newTaskRejectCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "reject ID TASK [--reason R]",
+		Short: "Pass a task that was given to this partner on to another",
+		Long: `Passes a task that this partner holds, and has not started, on to whoever is most apt
+of the others; it does not come back. When nobody else can take it the task stays here.
+To be given nothing more at all: mutirao profile set --availability none.`,
+		Example:           `  mutirao task reject 3f9a procedure-1 --reason "no water left"`,
+		Args:              arguments("ID", "TASK"),
+		ValidArgsFunction: completeTasks,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			to, err := node.RejectTask(ctx, api.RejectRequest{ID: args[0], Task: workflow.TaskName(args[1]), Reason: reason})
+			if err != nil {
+				return err
+			}
+			return u.done(to, "task %s of %s is passed on to %s: %s", to.Task, args[0], to.Partner, to.Reason)
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
+	return cmd
 }

@@ -3,8 +3,8 @@ package main
 import "github.com/spf13/cobra"
 
 func newWorkflowCommand() *cobra.Command {
-	return newGroup("workflow", "Check, add, list, show, draw and remove definitions",
+	return newGroup("workflow", "Check, add, import, list, show, draw and remove definitions",
 		newWorkflowCheckCommand(), newWorkflowAddCommand(), newWorkflowListCommand(),
-		newWorkflowShowCommand(), newWorkflowDiagramCommand(), newWorkflowRemoveCommand(),
+		newWorkflowShowCommand(), newWorkflowDiagramCommand(), newWorkflowRemoveCommand(), newWorkflowImportCommand(),
 	)
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +21,15 @@ func newWorkflowCheckCommand() *cobra.Command {
 		Short: "° Find the mistakes in definitions",
 		Long: `Finds what cannot work before it is started. Each mistake is one line on stdout,
 file:line:col: message (hint), and makes the exit status 1. What works, but
-probably not as it is meant, is a warning on stderr. FILE may be - for stdin.`,
+probably not as it is meant, is a warning on stderr; where a node runs in --dir, so is
+what nobody in its mesh is or has (roles, capabilities, applications, partners). FILE
+may be - for stdin.`,
 		Example: `  mutirao workflow check fire-call.yaml
   mutirao workflow check plans/*.yaml
   mutirao workflow check -o json fire-call.yaml`,
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			return checkWorkflows(uiOf(cmd), cmd.InOrStdin(), files)
+			return checkWorkflows(cmd.Context(), uiOf(cmd), cmd.InOrStdin(), nodeDir(cmd), files)
 		},
 	}
 }
@@ -39,8 +43,9 @@ type mistake struct {
 	Hint    string `json:"hint"`
 }
 
-func checkWorkflows(u *ui, stdin io.Reader, files []string) error {
+func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, files []string) error {
 	found, wrong := []mistake{}, 0
+	partners := partnersHere(ctx, dir)
 	for _, file := range files {
 		src, err := readSource(stdin, file)
 		if err != nil {
@@ -61,6 +66,11 @@ func checkWorkflows(u *ui, stdin io.Reader, files []string) error {
 			for _, w := range partition.Check(partition.New(def)) {
 				u.note("%s: warning: %s", file, w)
 			}
+			if len(partners) > 0 {
+				for _, w := range partition.Unknown(def, partners) {
+					u.note("%s: warning: %s", file, w)
+				}
+			}
 		}
 	}
 	err := u.result(found, func(w io.Writer) {
@@ -72,6 +82,40 @@ func checkWorkflows(u *ui, stdin io.Reader, files []string) error {
 		err = &exitError{status: exitFailed, message: fmt.Sprintf("%s in %s", plural(len(found), "mistake"), plural(wrong, "file"))}
 	}
 	return err
+}
+
+// partnersHere are the partners of the mesh with what they have, as the node in
+// dir knows them; none when no node runs there.
+func partnersHere(ctx context.Context, dir string) []partition.Partner {
+	node, err := api.Dial(dir)
+	if err != nil {
+		return nil
+	}
+	list, err := node.Resources(ctx, "")
+	if err != nil {
+		return nil
+	}
+	var out []partition.Partner
+	at := func(h api.Holder) *partition.Partner {
+		i := slices.IndexFunc(out, func(p partition.Partner) bool { return p.ID == h.ID })
+		if i < 0 {
+			out, i = append(out, partition.Partner{ID: h.ID, Name: h.Name}), len(out)
+		}
+		return &out[i]
+	}
+	for _, r := range list {
+		for _, h := range r.Holders {
+			switch p := at(h); r.Kind {
+			case "role":
+				p.Roles = append(p.Roles, workflow.RoleName(r.Name))
+			case "capability":
+				p.Capabilities = append(p.Capabilities, workflow.Capability(r.Name))
+			case "application":
+				p.Applications = append(p.Applications, workflow.ApplicationName(r.Name))
+			}
+		}
+	}
+	return out
 }
 
 // readSource reads a definition; - is stdin.

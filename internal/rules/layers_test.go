@@ -26,8 +26,8 @@ var layers = []layer{
 	{"workflow/pdl", words("workflow"), "an importer only translates into the native language"},
 	{"workflow/lxpdl", words("workflow"), "an importer only translates into the native language"},
 	{"workflow/wed", words("workflow"), "an importer only translates into the native language"},
-	{"partition", words("workflow"), "a cut follows from the definition alone"},
-	{"partition/aptitude", words("workflow partition"), "the metric compares partners and tasks, whatever happens to them later"},
+	{"partition", words("workflow partition/aptitude"), "a cut follows from the definition alone, and who takes a part of it from the metric"},
+	{"partition/aptitude", words(""), "the metric compares resources and items, whatever they are"},
 	{"partition/study", words("workflow/... partition partition/aptitude"), "the study simulates allocation and nothing else"},
 	{"contingency", words("workflow partition"), "what a failure does follows from the definition and its cut"},
 	{"contingency/recovery", words("workflow partition contingency"), "recovery works on the history of states, not on the facts they came from"},
@@ -35,7 +35,7 @@ var layers = []layer{
 	{"membership", words("workflow"), "who is there does not depend on what they work on"},
 	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
 	{"choreo", words("workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
-	{"node", words(core + " workflow/diagram configs node/... membership/gossip"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
+	{"node", words(core + " partition/aptitude workflow/diagram configs node/... membership/gossip"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
 	{"node/wire", words(core), "the codec knows what it encodes and nobody who sends it"},
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
@@ -46,6 +46,8 @@ var layers = []layer{
 	{"cmd", words(core + " ..."), "the command line wires everything together"},
 	{"internal/sim", words(core + " configs node node/api node/runner node/store/kv node/wire"), "the simulator drives the real core and the real driver, by its stepped front door, on disks, links and clocks of its own: it knows the words of the adapters, and none of them"},
 	{"internal/sim/mutants", words("internal/sim"), "the tool breaks the source on purpose and runs the simulator on it"},
+	{"internal/testdisk", nil, "it makes small disks, whatever is kept on them"},
+	{"internal/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

@@ -26,6 +26,9 @@ func (c *checks) atEnd() {
 				c.w.violate("durable: n%d had acknowledged %s, and it is not on its disk", m.i, what)
 			}
 		}
+		if size := m.disk.size(); size > diskRoom+diskPerFact*len(m.disk.facts) {
+			c.w.violate("bounded: n%d's disk holds %d bytes for %d facts", m.i, size, len(m.disk.facts))
+		}
 		if m.node == nil && !m.gone {
 			c.w.violate("live: n%d is down although everything healed", m.i)
 		}
@@ -39,6 +42,14 @@ func (c *checks) atEnd() {
 		c.w.violate("bounded: %d frames in %.0f node-hours, at most %d are expected", c.w.out.Frames, hours, limit)
 	}
 }
+
+// What a node may keep on its disk, in bytes: definitions, records, instances
+// that others made and it does not hold, and so much for each fact, with its
+// share of summaries and waits.
+const (
+	diskRoom    = 16 << 10
+	diskPerFact = 1536
+)
 
 // honest are the machines whose nodes run and never lied. What a liar itself
 // believes is its own affair: it has told of facts that it does not have.
@@ -86,6 +97,10 @@ func (c *checks) instance(id string) {
 	c.single(id, entries)
 	c.keptWork(id, entries)
 	c.authorised(id, entries)
+	if parsed, err := workflow.ParseInstanceID(id); err == nil {
+		c.lifted(parsed)
+		c.undone(parsed, shown)
+	}
 }
 
 // nobodyLeft tells whether an instance visibly waits for somebody who can take
@@ -184,6 +199,9 @@ func waiting(in *api.Instance) string {
 	}
 	return strings.Join(out, "\n")
 }
+
+// name is what people call a machine.
+func (w *world) name(m *machine) string { return m.member.Chain.Leaf().Name }
 
 // label is a node by its ID.
 func (w *world) label(p workflow.PartnerID) string {

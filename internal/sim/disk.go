@@ -82,6 +82,14 @@ func (d *disk) apply(writes []kv.Write) {
 	}
 }
 
+// size is how many bytes are durable.
+func (d *disk) size() (n int) {
+	for k, v := range d.data {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
 func (d *disk) sync() {
 	for _, ws := range d.unsynced {
 		d.apply(ws)

@@ -15,7 +15,15 @@ func (w *world) strike(f Fault) {
 		return
 	}
 	w.out.Faults[f.Kind]++
-	later := func(fn func()) { w.at(min(w.now+f.For, w.plan.Length), fn) }
+	w.disturbed = w.now
+	later := func(fn func()) {
+		w.wrong++
+		w.at(min(w.now+f.For, w.plan.Length), func() {
+			w.wrong--
+			w.disturbed = w.now
+			fn()
+		})
+	}
 	switch f.Kind {
 	case Crash:
 		w.down(m)
@@ -42,7 +50,7 @@ func (w *world) strike(f Fault) {
 		w.vanish(m)
 	case Full:
 		m.disk.full = true
-		later(func() { m.disk.full = false })
+		later(func() { m.disk.full, m.well = false, w.now }) // it tries again after a pause
 	case Cut, OneWay, Split:
 		w.block(f, +1)
 		later(func() { w.block(f, -1) })

@@ -122,18 +122,52 @@ var (
 	seldom = []FaultKind{LostDisk, OldDisk, Gone, Lie, Lie, Cancel}
 )
 
+// Rough is the first seed whose tasks have compensations and whose faults come
+// while instances run, and so long that partners expire and come back with what
+// they did meanwhile. Seeds below it give the plans that they always gave.
+const Rough = 10_000
+
+// roughen has more instances started, faults come soon after that, and half of
+// those that keep partners apart last for about as long as these take to expire.
+func roughen(r *rand.Rand, p *Plan) {
+	p.ConnectionTime = []time.Duration{3, 3, 5, 10}[r.IntN(4)] * time.Minute
+	for range 2 + r.IntN(3) {
+		p.Starts = append(p.Starts, Start{At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/2))), Node: r.IntN(p.Nodes)})
+	}
+	for range 4 + r.IntN(8) {
+		p.Faults = append(p.Faults, randomFault(r, *p))
+	}
+	for i := range p.Faults {
+		f := &p.Faults[i]
+		f.At = min(p.Starts[r.IntN(len(p.Starts))].At+time.Duration(r.Int64N(int64(20*time.Minute*p.Scale))), p.Length-1)
+		switch f.Kind {
+		case Cut, OneWay, Split, Crash, Pause:
+			if r.IntN(2) == 0 {
+				f.For = p.ConnectionTime/2 + time.Duration(r.Int64N(int64(3*p.ConnectionTime)))
+			}
+		}
+	}
+}
+
 // NewPlan makes the plan of a seed.
 func NewPlan(seed uint64) Plan {
 	r := rand.New(rand.NewPCG(seed, 0x6d757469))
 	p := Plan{Seed: seed, Nodes: 2 + r.IntN(4), Scale: time.Duration(1 + r.IntN(4))}
 	p.Length = time.Duration(30+r.IntN(90)) * time.Minute * p.Scale
 	p.ConnectionTime = []time.Duration{3, 10, 15, 30}[r.IntN(4)] * time.Minute
-	p.Workflow, p.Pins = randomWorkflow(r, p.Nodes, int(p.Scale))
+	pace := Pace{Minute: p.Scale * time.Minute, Second: time.Second}
+	if seed >= Rough {
+		pace.Undo = rand.New(rand.NewPCG(seed, 3))
+	}
+	p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
 	for range 1 + r.IntN(3) {
 		p.Starts = append(p.Starts, Start{At: 10*time.Second + time.Duration(r.Int64N(int64(p.Length/3))), Node: r.IntN(p.Nodes)})
 	}
 	for range r.IntN(14) {
 		p.Faults = append(p.Faults, randomFault(r, p))
+	}
+	if seed >= Rough {
+		roughen(rand.New(rand.NewPCG(seed, 4)), &p)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 100, "how many seeds to run")
+	seeds   = flag.Int("seeds", 60, "how many seeds to run")
 	first   = flag.Uint64("first", 1, "the first seed")
 	within  = flag.Duration("for", 0, "run fresh seeds for as long as this, from the first; 0: as many as -seeds says")
 	variant = flag.String("variant", "", "a broken variant of the world: no-sync or wall-clock")
@@ -31,6 +31,16 @@ func TestSeeds(t *testing.T) {
 		explore(t, seed, &total)
 	}
 	t.Logf("%s, in %s", total, time.Since(start).Round(time.Millisecond))
+}
+
+// TestRoughSeeds runs a fixed set of rough ones.
+func TestRoughSeeds(t *testing.T) {
+	const n = 50
+	var total sim.Total
+	for seed := uint64(sim.Rough); seed < sim.Rough+n; seed++ {
+		explore(t, seed, &total)
+	}
+	t.Log(total)
 }
 
 // TestFailedSeeds runs every seed that ever failed.

@@ -16,9 +16,11 @@ type Total struct {
 	Frames  int
 	Commits int
 	Lies    int
-	Failed  int // runs with a violation
-	Ended   map[string]int
-	Faults  map[FaultKind]int
+	// Superseded are successes that do not count; Undone those compensated.
+	Superseded, Undone int
+	Failed             int // runs with a violation
+	Ended              map[string]int
+	Faults             map[FaultKind]int
 }
 
 // Add adds a run.
@@ -32,6 +34,8 @@ func (t *Total) Add(o *Outcome) {
 	t.Frames += o.Frames
 	t.Commits += o.Commits
 	t.Lies += o.Lies
+	t.Superseded += o.Superseded
+	t.Undone += o.Undone
 	if len(o.Violations) > 0 {
 		t.Failed++
 	}
@@ -55,6 +59,6 @@ func (t Total) String() string {
 	for k, n := range t.Faults {
 		faults[string(k)] = n
 	}
-	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts",
-		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies)
+	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations",
+		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone)
 }

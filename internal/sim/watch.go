@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -23,6 +24,15 @@ type checks struct {
 	forged   map[factID]string
 	// settled is what every instance had come to once all was known everywhere.
 	settled map[string][]byte
+	all     map[factID]*choreo.Fact
+	judges  map[job]judge // the first to judge an attempt
+	parties map[workflow.InstanceID][]workflow.PartnerID
+}
+
+// judge is who judged, and when.
+type judge struct {
+	node int
+	at   time.Duration
 }
 
 type doneWork struct {
@@ -32,7 +42,9 @@ type doneWork struct {
 }
 
 func newChecks(w *world) checks {
-	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, settled: map[string][]byte{}}
+	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, settled: map[string][]byte{},
+		all: map[factID]*choreo.Fact{}, judges: map[job]judge{},
+		parties: map[workflow.InstanceID][]workflow.PartnerID{}}
 }
 
 // sent checks a frame at the moment when it is sent: what it acknowledges, and
@@ -83,7 +95,9 @@ func (c *checks) reported(m *machine, id string, t workflow.TaskName) {
 func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	c.w.event()
 	c.w.newest = c.w.now
-	if f.Body.Genesis != nil {
+	c.all[id] = f
+	if g := f.Body.Genesis; g != nil {
+		c.parties[choreo.InstanceOf(id)] = g.Succession
 		c.learned(m, choreo.InstanceOf(id))
 		return
 	}
@@ -91,11 +105,18 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	if s := f.Body.Success; s != nil && !lie {
 		m.succeeded[job{f.Instance, s.Attempt}] = true
 	}
+	if !lie {
+		m.learnEnds(f)
+	}
 	if lie || f.Chain.Author != m.member.ID() {
 		return
 	}
 	if v := f.Body.Verdict; v != nil {
 		c.judged(m, f, v)
+	}
+	if b := f.Body.Start; b != nil {
+		c.notBefore(m, f.Instance, b.Attempt)
+		c.knownToAll(m, f.Instance, b.Attempt)
 	}
 	if b := f.Body.Ready; b != nil && b.Trigger {
 		c.notEarly(m, f.Instance, c.w.def.Task(b.Attempt.Slot).TimeToWait, "the trigger of "+string(b.Attempt.Slot))
@@ -109,32 +130,55 @@ type job struct {
 }
 
 // judged checks a verdict of a node: it does not judge what it knows to have
-// succeeded, and no time-out ends before its time.
+// succeeded or has judged before, and no time-out ends before its time.
 func (c *checks) judged(m *machine, f *choreo.Fact, v *choreo.Verdict) {
 	for _, a := range v.Actions {
 		if !c.w.amnesia() && m.succeeded[job{f.Instance, a.Attempt}] {
 			c.w.violate("single: n%d judges %s although it knows of its success", m.i, a.Attempt.Slot)
 		}
+		key := job{f.Instance, a.Attempt}
+		if !c.w.amnesia() && m.judged[key] {
+			c.w.violate("bounded: n%d judges %s twice", m.i, a.Attempt)
+		}
+		m.judged[key] = true
+		c.oneJudge(m, key)
 	}
 	if v.Cause != choreo.CauseTimeout {
 		return
 	}
+	c.notEarly(m, f.Instance, c.leastWait(m, v), "a time-out")
+}
+
+// leastWait is how long a time-out lasts at least before that verdict.
+func (c *checks) leastWait(m *machine, v *choreo.Verdict) time.Duration {
+	if strings.HasPrefix(v.Reason, "partition ") {
+		return c.partitionWait(m, v.Actions[0].Attempt.Slot)
+	}
 	least := time.Duration(math.MaxInt64)
 	for _, a := range v.Actions {
-		// A contingency's attempt does not name its task: it is one of the slot's chain.
+		// A contingency's attempt does not name its task: it is one of the slot's
+		// chain, or what undoes one of these.
 		for t := c.w.def.Task(a.Attempt.Slot); t != nil; t = c.w.def.Task(t.Contingency) {
 			least = min(least, t.Timeout)
+			if undo := c.w.def.CompensationOf(t); undo != nil && undo.Timeout > 0 {
+				least = min(least, undo.Timeout)
+			}
 			if a.Attempt.Fact.IsZero() {
 				break
 			}
 		}
 	}
-	for _, p := range c.w.def.Partitions {
-		if p.Timeout > 0 {
-			least = min(least, p.Timeout)
-		}
+	return least
+}
+
+// partitionWait is how long whoever is not its holder waits at least for the
+// answer of a slot's partition: a tenth longer than its holder, within bounds.
+func (c *checks) partitionWait(m *machine, t workflow.TaskName) time.Duration {
+	d := c.w.bounds.Timeout(c.w.bounds.Home(t))
+	if c.w.home[t] != m.i {
+		d += min(max(d/10, time.Second), 15*time.Second)
 	}
-	c.notEarly(m, f.Instance, least, "a time-out")
+	return d
 }
 
 // amnesia tells whether some node lost its memory or was put back in time, so
@@ -182,13 +226,18 @@ func (c *checks) fires(m *machine, id workflow.InstanceID, t workflow.TaskName, 
 			c.fires(m, id, t, c.w.now+2*time.Minute)
 			return
 		}
-		in, err := m.node.Show(context.Background(), id.String())
-		if err != nil || in.State != workflow.InstanceRunning {
-			return
-		}
-		i := slices.IndexFunc(in.Tasks, func(x api.Task) bool { return x.Name == t })
-		if x := in.Tasks[i]; x.State == workflow.NotReady && x.ReplacedBy == nil {
-			c.w.violate("emergency: n%d holds %s of %s, which should have been triggered by now", m.i, t, id.String()[:8])
-		}
+		c.w.guard(m, func() { c.fired(m, id, t) })
 	})
+}
+
+// fired checks that an emergency task of a node does not wait any more.
+func (c *checks) fired(m *machine, id workflow.InstanceID, t workflow.TaskName) {
+	in, err := m.node.Show(context.Background(), id.String())
+	if err != nil || in.State != workflow.InstanceRunning {
+		return
+	}
+	i := slices.IndexFunc(in.Tasks, func(x api.Task) bool { return x.Name == t })
+	if x := in.Tasks[i]; x.State == workflow.NotReady && x.ReplacedBy == nil {
+		c.w.violate("emergency: n%d holds %s of %s, which should have been triggered by now", m.i, t, id.String()[:8])
+	}
 }

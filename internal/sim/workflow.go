@@ -4,12 +4,25 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// Pace says how long the minutes and seconds of a random definition take.
+type Pace struct {
+	Minute, Second time.Duration
+	// Rough has applications fail and hang by what the definition says, for
+	// nodes whose runner does not do that by itself.
+	Rough bool
+	// Undo, if set, draws which tasks have a compensation.
+	Undo *rand.Rand
+}
 
 // author writes a random definition that workflow.Parse accepts.
 type author struct {
 	r     *rand.Rand
-	scale int
+	pace  Pace
 	nodes int
 	tasks []string // lines
 	extra []string // lines of contingencies
@@ -17,10 +30,11 @@ type author struct {
 	data  bool
 }
 
-// randomWorkflow makes a definition, and says at which node each partition is.
+// RandomWorkflow makes a definition, and says at which node each partition is.
 // Every task has a time-out, so that there is a bound to what may take how long.
-func randomWorkflow(r *rand.Rand, nodes, scale int) (string, map[string]int) {
-	a := &author{r: r, scale: scale, nodes: nodes, parts: map[int][]string{}, data: r.IntN(3) == 0}
+// Some contingencies need the capability Crane.
+func RandomWorkflow(r *rand.Rand, nodes int, pace Pace) (string, map[string]int) {
+	a := &author{r: r, pace: pace, nodes: nodes, parts: map[int][]string{}, data: r.IntN(3) == 0}
 	for i := range 3 + r.IntN(7) {
 		a.task(i)
 	}
@@ -47,7 +61,7 @@ func randomWorkflow(r *rand.Rand, nodes, scale int) (string, map[string]int) {
 }
 
 func (a *author) minutes(lo, hi int) string {
-	return fmt.Sprintf("%dm", (lo+a.r.IntN(hi-lo))*a.scale)
+	return workflow.FormatDuration(time.Duration(lo+a.r.IntN(hi-lo)) * a.pace.Minute)
 }
 
 func (a *author) task(i int) {
@@ -71,8 +85,22 @@ func (a *author) task(i int) {
 		keys = append(keys, "on-failure: {contingency: "+a.contingency(fmt.Sprintf("x%d", i), 1)+"}")
 		keys = append(keys, "reconcile: "+[]string{"keep-first", "keep-original", "keep-replacement"}[r.IntN(3)])
 	}
-	a.tasks = append(a.tasks, fmt.Sprintf("  %s: {%s}", name, strings.Join(keys, ", ")))
+	a.tasks = append(a.tasks, fmt.Sprintf("  %s: {%s}", name, strings.Join(append(keys, a.compensation(name)...), ", ")))
 	a.place(name)
+}
+
+// compensation gives half of the tasks one: an application, or a task of its own.
+func (a *author) compensation(name string) []string {
+	u := a.pace.Undo
+	if u == nil || u.IntN(2) == 0 {
+		return nil
+	}
+	if u.IntN(2) == 0 {
+		return []string{"compensate: {application: noop}"}
+	}
+	long := workflow.FormatDuration(time.Duration(1+u.IntN(60)) * a.pace.Minute / 60)
+	a.extra = append(a.extra, fmt.Sprintf("  u%s: {application: sleep, with: {for: %s}, timeout: %s, retries: 1}", name, long, workflow.FormatDuration(5*a.pace.Minute)))
+	return []string{"compensate: u" + name}
 }
 
 func (a *author) place(name string) {
@@ -92,7 +120,7 @@ func (a *author) work() []string {
 		}
 		return keys
 	case 1:
-		keys = append(keys, "application: sleep", fmt.Sprintf("with: {for: %ds}", (1+r.IntN(300))*a.scale))
+		keys = append(keys, a.sleep(1+r.IntN(300))...)
 	case 2:
 		if a.data {
 			v := []string{"x", "y"}[r.IntN(2)]
@@ -100,16 +128,30 @@ func (a *author) work() []string {
 		}
 	}
 	if r.IntN(5) == 0 {
-		keys = append(keys, fmt.Sprintf("retries: {times: %d, backoff: %ds, jitter: 0.2}", 1+r.IntN(3), 1+r.IntN(60)))
+		keys = append(keys, fmt.Sprintf("retries: {times: %d, backoff: %s, jitter: 0.2}", 1+r.IntN(3), workflow.FormatDuration(time.Duration(1+r.IntN(60))*a.pace.Second)))
 	}
 	return keys
+}
+
+// sleep has a task do nothing for so many sixtieths of a minute; at a rough pace
+// some fail, and some hang.
+func (a *author) sleep(n int) []string {
+	if a.pace.Rough {
+		switch k := a.r.IntN(20); {
+		case k < 2:
+			return []string{"application: fail", "with: {reason: by chance}"}
+		case k == 2:
+			n *= 100
+		}
+	}
+	return []string{"application: sleep", "with: {for: " + workflow.FormatDuration(time.Duration(n)*a.pace.Minute/60) + "}"}
 }
 
 // contingency writes a task that stands in, at times with one of its own, and
 // gives its name. Some are placed in a partition, some need what only one node has.
 func (a *author) contingency(name string, depth int) string {
 	r := a.r
-	keys := []string{"application: sleep", fmt.Sprintf("with: {for: %ds}", (1+r.IntN(120))*a.scale), "timeout: " + a.minutes(5, 30)}
+	keys := append(a.sleep(1+r.IntN(120)), "timeout: "+a.minutes(5, 30))
 	switch r.IntN(6) {
 	case 0, 1, 2:
 		if depth < 3 {
@@ -122,8 +164,9 @@ func (a *author) contingency(name string, depth int) string {
 	case 0:
 		a.place(name)
 	case 1:
-		keys = append(keys, "needs: [crane]")
+		keys = append(keys, "needs: ["+string(Crane)+"]")
 	}
+	keys = append(keys, a.compensation(name)...)
 	a.extra = append(a.extra, fmt.Sprintf("  %s: {%s}", name, strings.Join(keys, ", ")))
 	return name
 }

@@ -44,13 +44,16 @@ type world struct {
 	started []string // IDs of instances
 	healed  time.Duration
 	newest  time.Duration // when the newest fact was written
-	events  int           // see Vanish
-	checks  checks
-	read    *reader
-	def     *workflow.Definition
-	bounds  *partition.Plan
-	home    map[workflow.TaskName]int // at which node a task's partition is
-	out     *Outcome
+	wrong   int           // how many faults last
+	// disturbed is when the last fault began or ended, or a node started.
+	disturbed time.Duration
+	events    int // see Vanish
+	checks    checks
+	read      *reader
+	def       *workflow.Definition
+	bounds    *partition.Plan
+	home      map[workflow.TaskName]int // at which node a task's partition is
+	out       *Outcome
 }
 
 // machine is a device with its disk and, while it runs, its node.
@@ -77,6 +80,8 @@ type machine struct {
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
 	succeeded      map[job]bool
+	judged         map[job]bool  // by it
+	ends           map[slot]bool // which have a success or a verdict, as far as its disk says
 }
 
 // session is a connection between two nodes.
@@ -93,6 +98,8 @@ type Outcome struct {
 	Commits    int
 	Frames     int
 	Lies       int // forged facts
+	Superseded int // successes that do not count
+	Undone     int // compensations begun
 	Events     int
 	Instances  map[workflow.InstanceState]int
 	Faults     map[FaultKind]int
@@ -103,11 +110,11 @@ type Outcome struct {
 // base is when runs begin, on clocks that are right.
 var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// crane is a capability that only one node has.
-const (
-	crane   = "crane"
-	craneAt = 0
-)
+// Crane is a capability that only one node has.
+const Crane workflow.Capability = "crane"
+
+// craneAt is that node.
+const craneAt = 0
 
 // Run carries a plan out.
 func Run(p Plan, v Variant) *Outcome {
@@ -135,9 +142,10 @@ func Run(p Plan, v Variant) *Outcome {
 		w.persons(m)
 	}
 	w.at(p.Length, w.heal)
+	w.at(p.Length+w.bound(), w.checks.ended)
 	w.run(p.Length)
 	w.run(w.now + exchange)
-	for limit := p.Length + w.bound(); w.now < limit && !w.calm() && len(w.out.Violations) == 0; {
+	for limit := p.Length + w.patience(); w.now < limit && !w.calm() && len(w.out.Violations) == 0; {
 		w.run(w.now + exchange)
 	}
 	w.checks.settle()
@@ -160,19 +168,6 @@ func (w *world) define() error {
 		}
 	}
 	return nil
-}
-
-// bound is the longest that instances may take once everything has healed, as
-// the definition implies: every task and contingency one after the other, each
-// with the slack and the guardian-timeouts of its judges, and the time after
-// which who is gone has expired.
-func (w *world) bound() time.Duration {
-	b := 3*w.plan.ConnectionTime + 10*time.Minute
-	for _, t := range w.def.Tasks {
-		b += t.Timeout + t.TimeToWait + 30*time.Second + time.Duration(w.plan.Nodes)*choreo.GuardianTimeout
-		b += time.Duration(t.Retries.Times) * t.Retries.Backoff
-	}
-	return b
 }
 
 // event counts an event of the run, at which a node may vanish.
@@ -204,6 +199,7 @@ func (w *world) found() {
 		}
 		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
+		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
 		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, read: w.read, lazy: w.variant == NoSync}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
 		w.nodes = append(w.nodes, m)
@@ -233,9 +229,9 @@ func (w *world) boot(m *machine) {
 	cfg.ConnectionTime = w.plan.ConnectionTime
 	cfg.Shards = 1
 	if m.i == craneAt {
-		cfg.Capabilities = []workflow.Capability{crane}
+		cfg.Capabilities = []workflow.Capability{Crane}
 	}
-	m.well = w.now
+	m.well, w.disturbed = w.now, w.now
 	m.jobs, m.born = map[string]int{}, w.now
 	w.guard(m, func() {
 		n, err := node.New(node.Parts{
@@ -258,6 +254,7 @@ func (w *world) boot(m *machine) {
 			return
 		}
 		m.node = n
+		w.checks.resumes(m, n)
 	})
 	w.relink()
 	w.step(m)
@@ -370,16 +367,26 @@ func (w *world) calm() bool {
 	return w.settled() && w.now-w.newest > 10*time.Minute*w.plan.Scale
 }
 
-// settled tells whether every instance has ended wherever it is known.
+// settled tells whether every instance has ended wherever it is known, also for
+// who is only presumed to have failed.
 func (w *world) settled() bool {
 	for _, m := range w.nodes {
-		if m.gone || m.lied {
+		if m.gone {
 			continue
 		}
 		if m.node == nil {
 			return false
 		}
-		if running, err := m.node.Instances(context.Background(), false); err != nil || len(running) > 0 {
+		ended := false
+		w.guard(m, func() {
+			running, err := m.node.Instances(context.Background(), false)
+			ended = m.lied || (err == nil && len(running) == 0)
+			for _, id := range w.started {
+				goesOn, err := m.node.GoesOn(context.Background(), id)
+				ended = ended && (err != nil || !goesOn) // an error: it takes no part
+			}
+		})
+		if !ended {
 			return false
 		}
 	}

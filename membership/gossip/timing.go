@@ -19,10 +19,11 @@ type Timing struct {
 	Heartbeat    time.Duration // of pubsub: repair of its overlay
 }
 
-// LAN notices a silent partner in about five seconds.
+// LAN notices a silent partner in about five seconds: the suspicion of the first
+// who asks in vain makes all others look at once.
 func LAN() Timing {
-	return Timing{Probe: 2 * time.Second, ProbeTimeout: 500 * time.Millisecond, Suspicion: 3, Gossip: 500 * time.Millisecond,
-		PushPull: time.Minute, Rejoin: 15 * time.Second, Heartbeat: 2 * time.Second}
+	return Timing{Probe: 3 * time.Second, ProbeTimeout: 500 * time.Millisecond, Suspicion: 3, Gossip: 500 * time.Millisecond,
+		PushPull: 5 * time.Minute, Rejoin: 15 * time.Second, Heartbeat: 2 * time.Second}
 }
 
 // Mobile spares radio time: about a minute.

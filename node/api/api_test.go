@@ -93,12 +93,13 @@ func TestClientAndServerAgree(t *testing.T) {
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
 			saw(all)
-			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon}}, nil
+			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, nil
 		},
 		OnShow:       func(id string) (*api.Instance, error) { saw(id); return instance, nil },
 		OnLog:        func(id string) ([]api.LogEntry, error) { saw(id); return log, nil },
 		OnDiagram:    func(id, format string) ([]byte, error) { saw(id); saw(format); return []byte("<svg>\xff</svg>"), nil },
 		OnCancel:     func(id, reason string) error { saw(id); saw(reason); return nil },
+		OnWriteOff:   func(id, partner string) error { saw(id); saw(partner); return nil },
 		OnFinishTask: func(r api.FinishRequest) error { saw(r); return nil },
 	}
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "unix:api.sock"} {
@@ -134,7 +135,7 @@ func TestClientAndServerAgree(t *testing.T) {
 			st, err := c.Start(ctx, start)
 			same("start", &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, st, err)
 			is, err := c.Instances(ctx, true)
-			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon}}, is, err)
+			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, is, err)
 			in, err := c.Show(ctx, "ab")
 			same("show", instance, in, err)
 			l, err := c.Log(ctx, "ab")
@@ -142,11 +143,12 @@ func TestClientAndServerAgree(t *testing.T) {
 			d, err := c.Diagram(ctx, "ab", "svg")
 			same("diagram", []byte("<svg>\xff</svg>"), d, err)
 			same("cancel", nil, nil, c.Cancel(ctx, "ab", "why not"))
+			same("write off", nil, nil, c.WriteOff(ctx, "ab", "engine-7"))
 			same("finish", nil, nil, c.FinishTask(ctx, finish))
 
 			want := []any{
 				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n", "fire-call@3",
-				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", finish,
+				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", finish,
 			}
 			same("what the service saw", want, got, nil)
 		})

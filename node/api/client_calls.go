@@ -77,6 +77,12 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 	return err
 }
 
+// WriteOff implements Service.
+func (c *Client) WriteOff(ctx context.Context, id, partner string) error {
+	_, err := call[nothing](ctx, c, writeOffRoute, nil, writeOffRequest{Partner: partner}, id)
+	return err
+}
+
 // FinishTask implements Service.
 func (c *Client) FinishTask(ctx context.Context, r FinishRequest) error {
 	_, err := call[nothing](ctx, c, finishRoute, nil, r)

@@ -1,12 +1,22 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
@@ -16,25 +26,7 @@ import (
 // Whatever is sent with the right token: the server does not fail, and what it
 // refuses it refuses with a code and a message.
 func FuzzServer(f *testing.F) {
-	nothing := &apitest.Fake{
-		OnStatus:         func() (*api.Status, error) { return &api.Status{}, nil },
-		OnPartners:       func() ([]api.Partner, error) { return nil, nil },
-		OnInvite:         func(api.InviteRequest) (*api.Invitation, error) { return &api.Invitation{}, nil },
-		OnAddWorkflow:    func(string, []byte) (*api.Workflow, error) { return &api.Workflow{}, nil },
-		OnWorkflows:      func() ([]api.Workflow, error) { return nil, nil },
-		OnWorkflow:       func(string) (*api.Workflow, error) { return &api.Workflow{}, nil },
-		OnRemoveWorkflow: func(string) error { return nil },
-		OnStart:          func(api.StartRequest) (*api.Started, error) { return &api.Started{}, nil },
-		OnInstances:      func(bool) ([]api.InstanceSummary, error) { return nil, nil },
-		OnShow: func(string) (*api.Instance, error) {
-			return &api.Instance{Tasks: []api.Task{{State: workflow.Ready}}}, nil
-		},
-		OnLog:        func(string) ([]api.LogEntry, error) { return nil, nil },
-		OnDiagram:    func(string, string) ([]byte, error) { return nil, nil },
-		OnCancel:     func(string, string) error { return nil },
-		OnFinishTask: func(api.FinishRequest) error { return nil },
-	}
-	server := api.NewServer(nothing, "token", api.Options{})
+	server := api.NewServer(obliging(), "token", api.Options{})
 	for _, s := range [][4]string{
 		{"GET", "/v1/instances/x", "all=true", ""}, {"POST", "/v1/instances", "", `{"workflow":"w","input":{"a":"b"}}`},
 		{"POST", "/v1/tasks/finish", "", `{"id":"x","task":"t","failed":true}`}, {"POST", "/v1/invitations", "", `{"expires":1e99}`},
@@ -69,3 +61,139 @@ func FuzzServer(f *testing.F) {
 func validMethod(s string) bool {
 	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
+
+// obliging is a service that does whatever it is asked, and has nothing.
+func obliging() *apitest.Fake {
+	f := &apitest.Fake{
+		OnStatus:         func() (*api.Status, error) { return &api.Status{}, nil },
+		OnPartners:       func() ([]api.Partner, error) { return nil, nil },
+		OnInvite:         func(api.InviteRequest) (*api.Invitation, error) { return &api.Invitation{}, nil },
+		OnAddWorkflow:    func(string, []byte) (*api.Workflow, error) { return &api.Workflow{}, nil },
+		OnWorkflows:      func() ([]api.Workflow, error) { return nil, nil },
+		OnWorkflow:       func(string) (*api.Workflow, error) { return &api.Workflow{}, nil },
+		OnRemoveWorkflow: func(string) error { return nil },
+		OnStart:          func(api.StartRequest) (*api.Started, error) { return &api.Started{}, nil },
+		OnInstances:      func(bool) ([]api.InstanceSummary, error) { return nil, nil },
+		OnShow: func(string) (*api.Instance, error) {
+			return &api.Instance{Tasks: []api.Task{{State: workflow.Ready}}}, nil
+		},
+		OnLog:        func(string) ([]api.LogEntry, error) { return nil, nil },
+		OnDiagram:    func(string, string) ([]byte, error) { return nil, nil },
+		OnCancel:     func(string, string) error { return nil },
+		OnWriteOff:   func(string, string) error { return nil },
+		OnFinishTask: func(api.FinishRequest) error { return nil },
+		WorkFake:     apitest.WorkFake{OnRejectTask: func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }},
+	}
+	f.OnEvict = func(api.EvictRequest) (*api.Evicted, error) { return &api.Evicted{}, nil }
+	f.OnCoordinatorStatus = func() (*api.Coordinator, error) { return &api.Coordinator{}, nil }
+	f.OnElect = func(api.ElectRequest) (*api.Coordinator, error) { return &api.Coordinator{}, nil }
+	f.OnResign = func() error { return nil }
+	f.OnElectorate = func() (*api.Electorate, error) { return &api.Electorate{}, nil }
+	f.OnSetElectorate = func(api.ElectorateRequest) (*api.Electorate, error) { return &api.Electorate{}, nil }
+	f.OnProfile = func() (*api.Profile, error) { return &api.Profile{}, nil }
+	f.OnSetProfile = func(api.ProfileChange) (*api.Profile, error) { return &api.Profile{}, nil }
+	f.OnResources = func(string) ([]api.Resource, error) { return nil, nil }
+	f.OnDoctor = func() (*api.Diagnosis, error) { return &api.Diagnosis{}, nil }
+	f.OnRejectTask = func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }
+	f.OnAddData = func(string, []byte) (*api.DataSet, error) { return &api.DataSet{}, nil }
+	f.OnRemoveData = func(string) error { return nil }
+	return f
+}
+
+// operations are the methods and paths of the OpenAPI document, but for the
+// stream of events.
+func operations(f *testing.F) (out [][2]string) {
+	f.Helper()
+	b, err := os.ReadFile("openapi.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]any `json:"paths"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
+			if path != "/v1/events" && method != "parameters" {
+				out = append(out, [2]string{strings.ToUpper(method), path})
+			}
+		}
+	}
+	return out
+}
+
+// FuzzRoutes has every route decode what it is sent: it answers, or refuses with
+// a code and a message.
+func FuzzRoutes(f *testing.F) {
+	all := operations(f)
+	server := api.NewServer(obliging(), "token", api.Options{})
+	for i := range all {
+		f.Add(uint8(i), "3f9a", "", `{}`)
+		f.Add(uint8(i), "../..", "all=true", `{"set":["a"],"lease":1e400,"partner":7,"suitability":{"a":"b"}}`)
+		f.Add(uint8(i), "%2f", "format=svg&format=dot", `[[[[{"a":null}]]]]`)
+	}
+	param := regexp.MustCompile(`\{[^}]*\}`)
+	f.Fuzz(func(t *testing.T, which uint8, id, query, body string) {
+		op := all[int(which)%len(all)]
+		req := httptest.NewRequest(op[0], "http://localhost/", strings.NewReader(body))
+		req.URL.Path, req.URL.RawQuery, req.RequestURI = param.ReplaceAllLiteralString(op[1], id), query, ""
+		req.Header.Set("Authorization", "Bearer token")
+		req.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, req)
+		var e api.Error
+		switch {
+		case w.Code >= 500:
+			t.Errorf("%s %s?%s: %d %s", op[0], req.URL.Path, query, w.Code, w.Body)
+		case w.Code >= 400 && (json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Code == "" || e.Message == ""):
+			t.Errorf("%s %s: %d without a message: %s", op[0], req.URL.Path, w.Code, w.Body)
+		}
+	})
+}
+
+// FuzzReply has the client read whatever answers in the node's place: it returns
+// an error that can be shown, or what could be read.
+func FuzzReply(f *testing.F) {
+	var mu sync.Mutex
+	status, reply := 200, ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(reply))
+	}))
+	f.Cleanup(s.Close)
+	dir := f.TempDir()
+	access := fmt.Sprintf(`{"address":%q,"url":%q,"token":"t","pid":1}`, strings.TrimPrefix(s.URL, "http://"), s.URL)
+	if err := os.WriteFile(filepath.Join(dir, api.AccessFile), []byte(access), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	c, err := api.Dial(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(uint16(200), `{"id":"ab","tasks":[{"state":"READY","started":"2025-06-01T12:00:00Z"}],"told":{"by":{}}}`)
+	f.Add(uint16(200), "data: {\"kind\":\"instance\"}\n\n: alive\n\ndata: 7\n\n")
+	f.Add(uint16(409), `{"code":"refused","message":"no"}`)
+	f.Add(uint16(500), "<html>")
+	f.Fuzz(func(t *testing.T, code uint16, body string) {
+		mu.Lock()
+		status, reply = 200+int(code)%400, body
+		mu.Unlock()
+		_, show := c.Show(t.Context(), "ab")
+		_, list := c.Instances(t.Context(), true)
+		brief, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errEnough) // a broken stream is mended, after a while
+		watch := c.Watch(brief, func(api.Event) error { return errEnough })
+		cancel()
+		for _, err := range []error{show, list, watch} {
+			var e *api.Error
+			if err != nil && !errors.Is(err, errEnough) && (!errors.As(err, &e) || e.Message == "" && e.Code == "") {
+				t.Errorf("%d %q: the client says %v", 200+int(code)%400, body, err)
+			}
+		}
+	})
+}
+
+var errEnough = errors.New("enough")

@@ -105,6 +105,15 @@ type Profile struct {
 	Suitability    map[string]float64 `json:"suitability"`  // task or role → 0 to 1
 	Availability   float64            `json:"availability"` // 0: absent, to 1
 	ConnectionTime string             `json:"connection_time"`
+	// Learned is what this node has learned of itself, by workflow/task.
+	Learned []Learned `json:"learned"`
+}
+
+// Learned is what finished executions taught about a partner at a task.
+type Learned struct {
+	Task   string  `json:"task"`   // workflow/task
+	Factor float64 `json:"factor"` // on what is stated of its suitability, 0.5 to 1.25
+	From   string  `json:"from"`   // what executions, in words
 }
 
 // ProfileChange changes what is not nil.
@@ -119,7 +128,7 @@ type ProfileChange struct {
 
 // Resource is something that partners have.
 type Resource struct {
-	Kind    string   `json:"kind"` // role, capability, application, data, capacity
+	Kind    string   `json:"kind"` // role, capability, application, data, capacity, experience
 	Name    string   `json:"name"`
 	Size    uint64   `json:"size,omitempty"` // of data, bytes
 	Hash    string   `json:"hash,omitempty"` // of data
@@ -132,6 +141,8 @@ type Holder struct {
 	ID    workflow.PartnerID `json:"id"`
 	State string             `json:"state"`
 	Spare float64            `json:"spare"` // capacity not in use, 0 to 1
+	// Note says more: of experience, what this node has learned of the holder.
+	Note string `json:"note,omitempty"`
 }
 
 // Diagnosis is what doctor found.

@@ -129,7 +129,7 @@ var braces = regexp.MustCompile(`\{(\w+)\}`)
 
 func (d *document) operation(rt *route) object {
 	op := object{"operationId": rt.name, "summary": rt.summary}
-	if rt.open {
+	if rt.open || rt.local {
 		op["security"] = []any{}
 	}
 	var params []any
@@ -168,6 +168,8 @@ func (d *document) responses(rt *route) object {
 			content[kind] = object{"schema": object{"type": "string"}}
 		}
 		return object{"200": object{"description": "The drawing", "content": content}, "default": failed}
+	case exposition:
+		return object{"200": object{"description": "Samples", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}, "default": failed}
 	case Event:
 		return object{"200": object{"description": "A stream; each event's data is one JSON value", "content": d.content("text/event-stream", reflect.TypeFor[Event]())}, "default": failed}
 	}

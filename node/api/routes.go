@@ -17,6 +17,7 @@ type route struct {
 	body    any // a zero value of the JSON body; source: the definition as it is; nil: none
 	reply   any // a zero value of the JSON reply; picture; nil: none
 	open    bool
+	local   bool // open to this machine only
 	// Either handle answers with JSON, or raw writes the answer itself.
 	handle func(svc Service, r *http.Request) (any, error)
 	raw    func(h *handler, w http.ResponseWriter, r *http.Request) error
@@ -60,8 +61,9 @@ func init() {
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
-		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, finishRoute,
-		eventsRoute, openAPIRoute, healthRoute, readyRoute,
+		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, finishRoute,
+		rejectRoute, addDataRoute, removeDataRoute,
+		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}
 }
 
@@ -133,7 +135,7 @@ var (
 	instancesRoute = &route{
 		name: "instances", method: http.MethodGet, path: "/v1/instances",
 		query:   []parameter{{name: "all", doc: "Finished instances too", values: []string{"true", "false"}}},
-		summary: "The running instances, or all that the node holds", reply: []InstanceSummary{},
+		summary: "The running instances, or all: those that the node takes part in and, at the coordinator, the whole mesh's", reply: []InstanceSummary{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return svc.Instances(r.Context(), r.URL.Query().Get("all") == "true")
 		},
@@ -174,6 +176,15 @@ var (
 			})
 		},
 	}
+	writeOffRoute = &route{
+		name: "writeOff", method: http.MethodPost, path: "/v1/instances/{id}/write-off",
+		summary: "Wait no longer for a partner before superseded work is undone", body: writeOffRequest{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in writeOffRequest) (any, error) {
+				return nil, svc.WriteOff(r.Context(), r.PathValue("id"), in.Partner)
+			})
+		},
+	}
 	finishRoute = &route{
 		name: "finishTask", method: http.MethodPost, path: "/v1/tasks/finish",
 		summary: "Complete or fail a person's task that this node holds", body: FinishRequest{},
@@ -202,6 +213,11 @@ var (
 		summary: "The node has loaded its instances and takes part in its mesh", raw: (*handler).ready,
 	}
 )
+
+// writeOffRequest writes a partner off.
+type writeOffRequest struct {
+	Partner string `json:"partner"` // name, ID or unique prefix of the ID
+}
 
 // cancelRequest cancels an instance.
 type cancelRequest struct {

@@ -115,7 +115,8 @@ func (s *Server) secure(l net.Listener, o *Options) (net.Listener, error) {
 	pair, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
 	if err != nil {
 		l.Close()
-		return nil, Errorf(Invalid, "the API's certificate cannot be used: %v", err)
+		return nil, Errorf(Invalid, "the API's certificate cannot be used: %v", err).
+			WithHint("tls in %s names two PEM files, a certificate and its key; paths are relative to the node's folder", configs.File)
 	}
 	o.certificate = pair.Leaf
 	sum := sha256.Sum256(pair.Certificate[0])

@@ -28,6 +28,7 @@ type Service interface {
 	Partners(ctx context.Context) ([]Partner, error)
 	Invite(ctx context.Context, r InviteRequest) (*Invitation, error)
 	MeshService
+	WorkService
 
 	AddWorkflow(ctx context.Context, file string, source []byte) (*Workflow, error)
 	Workflows(ctx context.Context) ([]Workflow, error)
@@ -37,13 +38,16 @@ type Service interface {
 	RemoveWorkflow(ctx context.Context, ref string) error
 
 	Start(ctx context.Context, r StartRequest) (*Started, error)
-	// Instances lists running instances, or all that the node holds.
+	// Instances lists running instances, or all: those that the node takes part in
+	// and, at the coordinator, those of the whole mesh.
 	Instances(ctx context.Context, all bool) ([]InstanceSummary, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
 	// Diagram draws an instance: "svg", "mermaid" or "dot".
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Cancel(ctx context.Context, id, reason string) error
+	// WriteOff has nobody wait for a partner before superseded work is undone.
+	WriteOff(ctx context.Context, id, partner string) error
 	// FinishTask completes or fails a person's task that this node holds.
 	FinishTask(ctx context.Context, r FinishRequest) error
 
@@ -143,6 +147,36 @@ type InstanceSummary struct {
 	State    workflow.InstanceState `json:"state"`
 	Started  time.Time              `json:"started"`
 	Ended    *time.Time             `json:"ended"`
+	// Done of Tasks have ended; both 0: nobody looked.
+	Done  int `json:"done"`
+	Tasks int `json:"tasks"`
+	// At are the partners with whom a task is ready or runs.
+	At []string `json:"at"`
+	// KnownBy are those who told this node, as the coordinator, of an instance
+	// that it takes no part in itself; the best informed first.
+	KnownBy []Witness `json:"known_by"`
+}
+
+// Witness is a partner that told this node something.
+type Witness struct {
+	Name  string    `json:"name"`
+	State string    `json:"state"` // as in the partner list
+	At    time.Time `json:"at"`    // when it told that
+}
+
+// Told says by whose account an instance is shown that the node takes no part in.
+type Told struct {
+	By Witness `json:"by"`
+	// Summary: nobody who takes part can be asked now; the rest of this and the
+	// instance's state is what was reported before, and its tasks and data are
+	// not known. Why says why not.
+	Summary bool   `json:"summary"`
+	Why     string `json:"why,omitempty"`
+	Done    int    `json:"done,omitempty"`
+	Tasks   int    `json:"tasks,omitempty"`
+	// Current are the partners with whom a task was ready or ran.
+	Current      []string `json:"current,omitempty"`
+	Participants []string `json:"participants,omitempty"`
 }
 
 // Instance is one instance as this node knows it (interface.md, show).
@@ -155,12 +189,16 @@ type Instance struct {
 	Incidents    []Incident             `json:"incidents"`
 	Conflicts    []Conflict             `json:"conflicts"`
 	Coordination workflow.Coordination  `json:"coordination"`
-	Responsible  workflow.UserName      `json:"responsible"`
-	Started      time.Time              `json:"started"`
-	Ended        *time.Time             `json:"ended"`
-	Partitions   []Partition            `json:"partitions"`
-	Tasks        []Task                 `json:"tasks"`
-	Data         map[string]any         `json:"data"`
+	// Mechanism is by what its work is distributed; empty: the plain rule.
+	Mechanism   string            `json:"mechanism"`
+	Responsible workflow.UserName `json:"responsible"`
+	Started     time.Time         `json:"started"`
+	Ended       *time.Time        `json:"ended"`
+	Partitions  []Partition       `json:"partitions"`
+	Tasks       []Task            `json:"tasks"`
+	Data        map[string]any    `json:"data"`
+	// Told is set at the coordinator, for an instance of others.
+	Told *Told `json:"told,omitempty"`
 }
 
 // Incident is something that people should look at.
@@ -183,6 +221,33 @@ type Partition struct {
 	Attempt int                    `json:"attempt"`
 	State   string                 `json:"state"`
 	Timeout string                 `json:"timeout,omitempty"`
+	Why     *Why                   `json:"why"` // how it came to its partner; null: unknown
+}
+
+// Why says how an assignment came about.
+type Why struct {
+	Mechanism string `json:"mechanism"` // empty: by hand, by the definition, or by the plain rule
+	Reason    string `json:"reason"`
+	// Threshold is the abs_alloc that the chosen one had to reach; Load the part
+	// of its availability that the work costs it until it is finished.
+	Threshold float64 `json:"threshold"`
+	Load      float64 `json:"load"`
+	// Candidates are the best of those who were weighed, the chosen one first;
+	// Others is how many more there were.
+	Candidates []Candidate `json:"candidates"`
+	Others     int         `json:"others"`
+}
+
+// Candidate is a partner that was weighed, with the factors of the allocation
+// metric, each from 0 to 1 (spec/aptitude.md).
+type Candidate struct {
+	Partner      string  `json:"partner"`
+	Suitability  float64 `json:"suitability"`
+	Urgency      float64 `json:"urgency"`
+	Conformance  float64 `json:"conformance"`
+	Availability float64 `json:"availability"`
+	AbsAlloc     float64 `json:"abs_alloc"`
+	Verdict      string  `json:"verdict"`
 }
 
 // Task is one task of an instance.
@@ -201,6 +266,18 @@ type Task struct {
 	TriggerFired      bool                   `json:"trigger_fired"`
 	Reason            string                 `json:"reason"`
 	Superseded        []Superseded           `json:"superseded"`
+	// Why is how it came to its partner, where it was assigned by itself.
+	Why *Why `json:"why,omitempty"`
+	// Dropped says why the task is not needed; left out when it is.
+	Dropped *Dropped `json:"dropped,omitempty"`
+}
+
+// Dropped is a task that was dropped when the instance started, because its
+// only purpose, a data set, existed already.
+type Dropped struct {
+	DataSet string `json:"data_set"`
+	Hash    string `json:"hash"`   // SHA-256 of its content
+	Holder  string `json:"holder"` // from whom its values came
 }
 
 // Superseded is a finished execution that does not count any more.
@@ -210,6 +287,8 @@ type Superseded struct {
 	Attempt     int               `json:"attempt"`
 	Ended       time.Time         `json:"ended"`
 	Compensated bool              `json:"compensated"`
+	// Compensation: waiting, running, done, failed, or empty where none is defined.
+	Compensation string `json:"compensation"`
 }
 
 // LogEntry is one fact of an instance, readable.

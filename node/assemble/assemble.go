@@ -114,6 +114,12 @@ type Host struct {
 
 // Open opens the node of a folder. It talks to nobody before Run.
 func Open(dir string, cfg configs.Config, version string, log *slog.Logger) (*Host, error) {
+	return OpenBy(node.NewSystemClock(), dir, cfg, version, log)
+}
+
+// OpenBy is Open with another clock than the machine's, for tests in which
+// clocks go wrong.
+func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, log *slog.Logger) (*Host, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -131,8 +137,9 @@ func Open(dir string, cfg configs.Config, version string, log *slog.Logger) (*Ho
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
 	h.node, err = node.New(node.Parts{
-		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: node.NewSystemClock(), Version: version, Logger: log,
+		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
+		Bare:  bareInterfaces,
 	})
 	if err == nil {
 		err = h.openMesh(member)
@@ -145,8 +152,11 @@ func Open(dir string, cfg configs.Config, version string, log *slog.Logger) (*Ho
 
 func (h *Host) openMesh(member node.Member) error {
 	c := h.meshConfig()
-	c.Key, c.Boot, c.Hello, c.Admit = member.Key, h.node.Boot(), h.node.Hello, h.node.Admit
+	c.Key, c.Boot, c.Hello, c.Admit, c.Evicted = member.Key, h.node.Boot(), h.node.Hello, h.node.Admit, h.node.Evicted
 	c.Handler, c.OnAddrs, c.Prepare, c.Logger = h.node, h.node.OnAddrs, h.openGossip, h.log
+	if h.cfg.Discovery {
+		c.Discovery = "mutirao-" + member.Mesh.ID().String()[:6] // enough to tell a few meshes apart
+	}
 	var err error
 	if c.Prefer, err = loadPorts(h.dir); err != nil {
 		return err
@@ -157,12 +167,18 @@ func (h *Host) openMesh(member node.Member) error {
 	return savePorts(h.dir, c.Prefer, h.mesh.Listening())
 }
 
+// spareConnections is the least that libp2p is given, so that there is room for
+// those who join and for partners who connect anew; each partner may have two
+// connections for a moment.
+const spareConnections = 64
+
 // meshConfig is what the node's configuration means for its connections.
 func (h *Host) meshConfig() mesh.Config {
 	c := mesh.Config{
 		Listen: h.cfg.Listen, Preset: mesh.Default,
 		Relay: mesh.Relay{Via: h.cfg.Relays, Serve: h.cfg.Relay, Punch: h.cfg.HolePunching},
 	}
+	c.Limits.Connections = max(spareConnections, 2*h.cfg.Limits.Connections)
 	// Beats come more often than this, so that pings are sent to the silent only.
 	c.Limits.PingEvery, c.Limits.PingTimeout = 5*time.Second, 2*time.Second
 	if h.cfg.Preset == configs.Mobile || h.cfg.Store == configs.StoreSmall {
@@ -190,13 +206,27 @@ func (h *Host) openGossip(m *mesh.Mesh) (err error) {
 func (h *Host) Run(ctx context.Context) error {
 	err := h.node.Begin(carrier{h.mesh}, h.gossip)
 	if err == nil {
-		h.api, err = api.Serve(h.dir, h.cfg.API, h.node, api.Options{Logger: h.log})
+		h.api, err = api.Serve(h.dir, h.cfg.API, h.node, h.apiOptions())
 	}
 	if err == nil {
 		close(h.ready)
 		err = h.node.Run(ctx)
 	}
 	return errors.Join(err, h.Close())
+}
+
+// apiOptions are how the local API is served. The files that tls names may be
+// relative to the node's folder.
+func (h *Host) apiOptions() api.Options {
+	return api.Options{Logger: h.log, Ready: h.ready, Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key)}
+}
+
+// file is where a file lies that the configuration names; empty for none.
+func (h *Host) file(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(h.dir, path)
 }
 
 // Ready is closed when the local API answers.

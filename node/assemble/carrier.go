@@ -11,7 +11,11 @@ import (
 // fit the node's other counters.
 type carrier struct{ *mesh.Mesh }
 
-var _ node.Counting = carrier{}
+var (
+	_ node.Counting    = carrier{}
+	_ node.Relaying    = carrier{}
+	_ node.Distrusting = carrier{}
+)
 
 // Refused are the totals of what the mesh refused, by reason.
 func (c carrier) Refused() map[string]uint64 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
@@ -26,16 +27,20 @@ func (m *Mesh) Addrs() []string {
 	return texts(append(resolve(m.host.Network().ListenAddresses(), ifaces), m.relayAddrs()...))
 }
 
-// relayAddrs are the addresses by which relays lead here.
+// relayAddrs are the addresses by which relays lead here: those that the
+// configuration names, as long as we are connected with them. libp2p itself would
+// tell of relays with public addresses only, and a team's relay may have none.
 func (m *Mesh) relayAddrs() []ma.Multiaddr {
-	if len(m.cfg.Relay.Via) == 0 {
-		return nil
+	var all []ma.Multiaddr
+	for _, via := range m.relays {
+		if _, id := peer.SplitAddr(via); m.memberLink(id) != nil {
+			all = append(all, via.Encapsulate(circuit))
+		}
 	}
-	return slices.DeleteFunc(m.host.Addrs(), func(a ma.Multiaddr) bool {
-		_, err := a.ValueForProtocol(ma.P_CIRCUIT)
-		return err != nil
-	})
+	return all
 }
+
+var circuit = ma.StringCast("/p2p-circuit")
 
 // resolve replaces unspecified addresses by those of the interfaces.
 func resolve(listen, ifaces []ma.Multiaddr) []ma.Multiaddr {
@@ -47,6 +52,9 @@ func resolve(listen, ifaces []ma.Multiaddr) []ma.Multiaddr {
 	}
 	var all []ma.Multiaddr
 	for _, a := range listen {
+		if first, _ := ma.SplitFirst(a); first.Protocol().Code == ma.P_CIRCUIT {
+			continue // that we listen by relays; relayAddrs says by which
+		}
 		if !manet.IsIPUnspecified(a) {
 			all = append(all, a)
 			continue

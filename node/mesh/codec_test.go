@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	manet "github.com/multiformats/go-multiaddr/net"
 )
 
 // Whatever arrives, a frame is read as it was written or there is an error, and no
@@ -88,6 +90,29 @@ func FuzzReadAnswer(f *testing.F) {
 		got, err := readAnswer(b)
 		if err == nil && (b[0] != answerOK || !bytes.Equal(got, b[1:])) {
 			t.Fatalf("%x was read as %x", b, got)
+		}
+	})
+}
+
+// Anybody on the local network may announce anything.
+func FuzzReadAnnouncement(f *testing.F) {
+	const id = "12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA"
+	f.Add("id="+id, "a=/ip4/192.0.2.7/udp/4001/quic-v1", "a=/ip4/127.0.0.1/tcp/1")
+	f.Add("id="+id, "a=/dns4/example.org/tcp/1", "a=")
+	f.Add("id=", "id=x", "a=/ip4/192.0.2.7/tcp/80")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		const limit = 2
+		who, addrs, err := readAnnouncement([]string{a, b, c, c, b}, limit)
+		if err != nil {
+			return
+		}
+		if who.Validate() != nil || len(addrs) == 0 || len(addrs) > limit {
+			t.Fatalf("%q %q %q: %s at %v", a, b, c, who, addrs)
+		}
+		for _, x := range addrs {
+			if manet.IsIPLoopback(x) {
+				t.Fatalf("%s leads nowhere but here", x)
+			}
 		}
 	})
 }

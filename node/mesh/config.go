@@ -41,6 +41,9 @@ type Config struct {
 	// nil lets it in, an error keeps it out and is told to it (up to 256 bytes).
 	// It may be called from many goroutines.
 	Admit func(peer workflow.PartnerID, hello []byte, boot uint64) error
+	// Evicted, if set, tells that a key is not admitted whatever it shows, so that
+	// its connections are refused before there is a hello.
+	Evicted func(peer workflow.PartnerID) bool
 	// Prepare, if set, is called before anybody can be admitted: it may register
 	// further protocols (HandleStreams, Members).
 	Prepare func(*Mesh) error
@@ -50,6 +53,9 @@ type Config struct {
 	OnAddrs func(addrs []string)
 	// Relay says how to go round what keeps partners from connecting directly.
 	Relay Relay
+	// Discovery is the name, at most 15 bytes, under which nodes of this mesh find
+	// each other on the local network by multicast DNS; empty: they do not.
+	Discovery string
 	// Logger may be nil.
 	Logger *slog.Logger
 	Preset Preset
@@ -77,6 +83,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Hello == nil {
 		c.Hello = func() []byte { return nil }
+	}
+	if c.Evicted == nil {
+		c.Evicted = func(workflow.PartnerID) bool { return false }
 	}
 	if c.Prepare == nil {
 		c.Prepare = func(*Mesh) error { return nil }

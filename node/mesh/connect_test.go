@@ -427,12 +427,13 @@ func silentNode(t testing.TB) silent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := newHost(cfg, nil)
-	if err != nil {
+	m := &Mesh{cfg: cfg, limits: cfg.Limits, counters: newCounters(), born: time.Now()}
+	m.gate = newGate(m)
+	if m.host, err = m.newHost(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { h.Close() })
-	return silent{&Mesh{host: h, limits: cfg.Limits}}
+	t.Cleanup(func() { m.host.Close() })
+	return silent{m}
 }
 
 func (s silent) connect(t testing.TB, to *node) network.Conn {

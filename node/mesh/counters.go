@@ -37,12 +37,16 @@ const (
 	ReasonStale Reason = "stale"
 	// ReasonQueueFull: a frame that Send did not take.
 	ReasonQueueFull Reason = "queue full"
+	// ReasonSlow: a frame that did not come to its end.
+	ReasonSlow Reason = "slow"
+	// ReasonShut: a connection of somebody evicted, or distrusted (Mesh.Distrust).
+	ReasonShut Reason = "shut out"
 	// ReasonBookFull: addresses that did not fit in the address book.
 	ReasonBookFull Reason = "address book full"
 )
 
 var reasons = []Reason{ReasonNotAdmitted, ReasonNoHello, ReasonStranger, ReasonTooMany, ReasonMalformed,
-	ReasonFaults, ReasonSilent, ReasonStale, ReasonQueueFull, ReasonBookFull}
+	ReasonFaults, ReasonSilent, ReasonStale, ReasonQueueFull, ReasonSlow, ReasonShut, ReasonBookFull}
 
 // traffic counts frames and their bytes.
 type traffic struct {

@@ -85,7 +85,11 @@ func (k *keeper) run(ctx context.Context) {
 		if k.partner.isConnected() {
 			backoff = limits.BackoffMin
 			wait = k.courtesy()
-			k.sleep(ctx, -1)
+			if k.partner.roundabout() {
+				k.shorten(ctx)
+			} else {
+				k.sleep(ctx, -1)
+			}
 			continue
 		}
 		if hurried := k.sleep(ctx, wait); hurried {
@@ -94,7 +98,7 @@ func (k *keeper) run(ctx context.Context) {
 		if k.partner.isConnected() || ctx.Err() != nil {
 			continue
 		}
-		if err := k.attempt(ctx); err != nil {
+		if err := k.attempt(ctx, k.partner.mesh.connect); err != nil {
 			k.partner.mesh.cfg.Logger.Debug("cannot connect", "partner", k.partner.id, "error", err)
 		}
 		wait = backoff/2 + jitter(backoff)
@@ -103,14 +107,14 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 // attempt tries once to connect.
-func (k *keeper) attempt(ctx context.Context) error {
+func (k *keeper) attempt(ctx context.Context, how func(context.Context, *partner) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := k.partner.mesh
 	m.mu.Lock()
 	k.abandon = cancel
 	m.mu.Unlock()
-	return m.connect(ctx, k.partner)
+	return how(ctx, k.partner)
 }
 
 // courtesy is the wait before the first attempt: the partner with the greater ID
@@ -156,7 +160,7 @@ func (p *partner) isConnected() bool {
 // connect makes a connection with an admitted partner, from the address book.
 func (m *Mesh) connect(ctx context.Context, p *partner) error {
 	m.mu.RLock()
-	addrs := p.addrs
+	addrs := p.knownLocked()
 	m.mu.RUnlock()
 	ctx, cancel := context.WithTimeout(ctx, m.limits.DialTimeout)
 	defer cancel()

@@ -25,6 +25,12 @@
 //   - Send, Want, SetAddrs and ClosePeer never wait for the network.
 //   - Queues, frames, streams, connections, strangers and the address book are
 //     bounded (Limits); what goes over a bound is refused and counted.
+//   - Strangers cannot keep others out: they have few places, and yield them to
+//     newcomers (lobby.go); what all need before it is known who they are is
+//     rationed (rations.go).
+//   - A member that sends what a correct one never does is cut off, and kept off for
+//     Limits.PenaltyTime; the key of somebody evicted is let in once in that time,
+//     to ask why (gate.go).
 //
 // The node's driver may import it; everything else talks to the driver.
 package mesh

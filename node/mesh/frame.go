@@ -36,6 +36,16 @@ func readFrame(r *bufio.Reader, limit int) ([]byte, error) {
 	return frame, nil
 }
 
+// frameBuffered tells whether r need not wait for the rest of its next frame.
+func frameBuffered(r *bufio.Reader) bool {
+	b, err := r.Peek(min(r.Buffered(), binary.MaxVarintLen32))
+	if err != nil {
+		return false
+	}
+	n, k := binary.Uvarint(b)
+	return k > 0 && n <= uint64(r.Buffered()-k)
+}
+
 // readLength reads a uvarint in its shortest form, so that a frame has one
 // encoding.
 func readLength(r *bufio.Reader) (uint64, error) {

@@ -23,9 +23,14 @@ import (
 
 // greet is the dialler's side.
 func (l *link) greet() {
+	if l.yields() {
+		l.awaitHello(l.mesh.limits.HelloTimeout / 2)
+	}
+	if !l.begun.CompareAndSwap(false, true) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(l.mesh.ctx, l.mesh.limits.HelloTimeout)
 	defer cancel()
-	l.begun.Store(true)
 	s, err := l.open(ctx, helloProtocol)
 	if err != nil {
 		l.brokenHello(err)
@@ -34,10 +39,30 @@ func (l *link) greet() {
 	l.shakeHands(s, l.dial)
 }
 
+// yields tells whether the hello is the other's to begin, though we dialled: when
+// two who met by a relay punch through to each other, both have dialled, and the
+// lesser ID begins. If the other has not, after all, it will not begin.
+func (l *link) yields() bool {
+	return l.dialled() && l.crossing && l.partner.id < l.mesh.id
+}
+
+func (l *link) dialled() bool { return l.conn.Stat().Direction == network.DirOutbound }
+
+// awaitHello waits until the hello is over, at most d.
+func (l *link) awaitHello(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-l.settled:
+	case <-l.done:
+	case <-timer.C:
+	}
+}
+
 // acceptHello is the listener's side.
 func (m *Mesh) acceptHello(s network.Stream) {
 	l := m.linkOf(s.Conn())
-	if l == nil || s.Conn().Stat().Direction == network.DirOutbound || !l.begun.CompareAndSwap(false, true) {
+	if l == nil || l.dialled() && !l.yields() || !l.begun.CompareAndSwap(false, true) {
 		m.counters.refuse(ReasonMalformed)
 		s.Reset()
 		return
@@ -123,6 +148,7 @@ func (l *link) judge(r *bufio.Reader) (refusal, err error) {
 		l.mesh.counters.refuse(ReasonMalformed)
 		return err, nil
 	}
+	l.shows(shownHello)
 	if err := l.mesh.cfg.Admit(l.partner.id, h.credentials, h.boot); err != nil {
 		l.mesh.counters.refuse(ReasonNotAdmitted)
 		return err, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
@@ -23,7 +22,8 @@ import (
 // newHost makes the libp2p host: QUIC and TCP only, no DHT. The
 // black-hole detectors are off: they would stop UDP or IPv6 for a node that dials
 // partners who are away. libp2p's own ping is off: control.go has one.
-func newHost(c Config, member func(peer.ID) bool) (host.Host, error) {
+func (m *Mesh) newHost() (host.Host, error) {
+	c := m.cfg
 	key, err := privateKey(c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("mesh: the key cannot be used: %w", err)
@@ -36,7 +36,7 @@ func newHost(c Config, member func(peer.ID) bool) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mesh: connection limits: %w", err)
 	}
-	relaying, err := c.Relay.options(member)
+	relaying, err := c.Relay.options(m.relays, m.isMember)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,8 @@ func newHost(c Config, member func(peer.ID) bool) (host.Host, error) {
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Security(tls.ID, tls.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
-		libp2p.ResourceManager(resources),
+		libp2p.ResourceManager(newRationed(resources, m)),
+		libp2p.ConnectionGater(m.gate),
 		libp2p.ConnectionManager(connections),
 		libp2p.DisableMetrics(),
 		libp2p.Ping(false),
@@ -70,7 +71,9 @@ func newHost(c Config, member func(peer.ID) bool) (host.Host, error) {
 const connectionsPerPeer = 8
 
 // resourceManager has explicit limits, the same on every machine. Addresses are
-// not limited more than the whole: a team often shares one address.
+// not limited more than the whole: a team often shares one address. Transient is
+// what is not known to be anybody's yet; connectionRate and rationed keep one
+// address from taking all of that.
 func resourceManager(l Limits) (network.ResourceManager, error) {
 	streams := rcmgr.LimitVal(l.Connections * 4)
 	perPeer := rcmgr.LimitVal(l.StreamsPerPeer)
@@ -82,8 +85,8 @@ func resourceManager(l Limits) (network.ResourceManager, error) {
 			Memory: rcmgr.LimitVal64(l.Memory),
 		},
 		Transient: rcmgr.ResourceLimits{
-			Conns: conns / 2, ConnsInbound: conns / 4, ConnsOutbound: conns / 2, FD: conns / 2,
-			Streams: streams / 2, StreamsInbound: streams / 4, StreamsOutbound: streams / 2,
+			Conns: conns, ConnsInbound: conns * 3 / 4, ConnsOutbound: conns / 2, FD: conns * 3 / 4,
+			Streams: streams, StreamsInbound: streams / 2, StreamsOutbound: streams / 2,
 			Memory: rcmgr.LimitVal64(l.Memory / 4),
 		},
 		PeerDefault: rcmgr.ResourceLimits{
@@ -108,10 +111,10 @@ func resourceManager(l Limits) (network.ResourceManager, error) {
 	)
 }
 
-// connectionRate lets a whole team connect at one moment from one address, and
-// slows down an address that goes on making connections.
+// connectionRate lets a team connect at one moment from one address, and slows
+// down an address that goes on making connections.
 func connectionRate(l Limits) *rate.Limiter {
-	perSubnet := rate.Limit{RPS: 10, Burst: l.Connections}
+	perSubnet := rate.Limit{RPS: 10, Burst: l.Connections / 4}
 	return &rate.Limiter{SubnetRateLimiter: rate.SubnetLimiter{
 		IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: perSubnet}},
 		IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: perSubnet}},

@@ -13,22 +13,28 @@ type Limits struct {
 	// QueueFrames and QueueBytes bound what waits to be sent to one partner.
 	QueueFrames int
 	QueueBytes  int
-	// Connections bounds all connections, Strangers those that were not admitted.
-	Connections int
-	Strangers   int
+	// Connections bounds all connections, Strangers those that were not admitted,
+	// StrangersPerAddress the latter from one address.
+	Connections         int
+	Strangers           int
+	StrangersPerAddress int
 	// StreamsPerPeer bounds the streams that one peer may have open here.
 	StreamsPerPeer int
 	// Memory bounds what libp2p may reserve for buffers, in bytes.
 	Memory int64
-	// Requests bounds the requests that are handled at one time.
-	Requests int
+	// Requests bounds the requests that are handled at one time, RequestsPerPeer
+	// those of one member; a stranger may have one.
+	Requests        int
+	RequestsPerPeer int
 	// Partners and Addresses bound the address book: partners in it, addresses of
 	// each.
 	Partners  int
 	Addresses int
-	// Faults is how many violations (oversized or malformed frames, broken
-	// streams) a connection survives.
-	Faults int
+	// Faults is how many violations (oversized, malformed or slow frames, broken
+	// streams) end a connection. Who committed them, broken streams aside, may
+	// connect again after PenaltyTime, and somebody evicted as often.
+	Faults      int
+	PenaltyTime time.Duration
 
 	// HelloTimeout bounds the exchange of credentials; a connection of somebody
 	// who was not admitted is closed after StrangerTime.
@@ -40,8 +46,10 @@ type Limits struct {
 	PingEvery    time.Duration
 	PingTimeout  time.Duration
 	ProbeTimeout time.Duration
-	// WriteTimeout is how long a partner may refuse to take frames.
+	// WriteTimeout is how long a partner may refuse to take frames, FrameTime how
+	// long it may take to send one that it has begun.
 	WriteTimeout time.Duration
+	FrameTime    time.Duration
 	// RequestTimeout bounds a request, where its context does not.
 	RequestTimeout time.Duration
 	// DialTimeout bounds one attempt to connect; between attempts the wait doubles
@@ -67,22 +75,22 @@ var presets = map[Preset]Limits{
 	Default: {
 		Frame: 1 << 20, Hello: 64 << 10,
 		QueueFrames: 8192, QueueBytes: 8 << 20,
-		Connections: 1024, Strangers: 64, StreamsPerPeer: 64, Memory: 512 << 20,
-		Requests: 64, Partners: 4096, Addresses: 16, Faults: 3,
+		Connections: 1024, Strangers: 64, StrangersPerAddress: 16, StreamsPerPeer: 64, Memory: 512 << 20,
+		Requests: 64, RequestsPerPeer: 8, Partners: 4096, Addresses: 16, Faults: 3, PenaltyTime: 30 * time.Second,
 		HelloTimeout: 10 * time.Second, StrangerTime: 15 * time.Second,
 		PingEvery: 5 * time.Second, PingTimeout: 5 * time.Second, ProbeTimeout: time.Second,
-		WriteTimeout: time.Minute, RequestTimeout: 30 * time.Second,
+		WriteTimeout: time.Minute, FrameTime: time.Minute, RequestTimeout: 30 * time.Second,
 		DialTimeout: 10 * time.Second, BackoffMin: 250 * time.Millisecond, BackoffMax: 15 * time.Second,
 		WatchEvery: 2 * time.Second,
 	},
 	Small: {
 		Frame: 1 << 20, Hello: 64 << 10,
 		QueueFrames: 2048, QueueBytes: 2 << 20,
-		Connections: 160, Strangers: 16, StreamsPerPeer: 32, Memory: 64 << 20,
-		Requests: 16, Partners: 1024, Addresses: 16, Faults: 3,
+		Connections: 160, Strangers: 32, StrangersPerAddress: 8, StreamsPerPeer: 32, Memory: 64 << 20,
+		Requests: 16, RequestsPerPeer: 4, Partners: 1024, Addresses: 16, Faults: 3, PenaltyTime: 30 * time.Second,
 		HelloTimeout: 15 * time.Second, StrangerTime: 20 * time.Second,
 		PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second, ProbeTimeout: 2 * time.Second,
-		WriteTimeout: time.Minute, RequestTimeout: time.Minute,
+		WriteTimeout: time.Minute, FrameTime: time.Minute, RequestTimeout: time.Minute,
 		DialTimeout: 15 * time.Second, BackoffMin: 500 * time.Millisecond, BackoffMax: time.Minute,
 		WatchEvery: 3 * time.Second,
 	},
@@ -103,13 +111,14 @@ func (l Limits) withDefaults(d Limits) Limits {
 		Frame: or(l.Frame, d.Frame), Hello: or(l.Hello, d.Hello),
 		QueueFrames: or(l.QueueFrames, d.QueueFrames), QueueBytes: or(l.QueueBytes, d.QueueBytes),
 		Connections: or(l.Connections, d.Connections), Strangers: or(l.Strangers, d.Strangers),
-		StreamsPerPeer: or(l.StreamsPerPeer, d.StreamsPerPeer), Memory: or(l.Memory, d.Memory),
-		Requests: or(l.Requests, d.Requests), Partners: or(l.Partners, d.Partners),
-		Addresses: or(l.Addresses, d.Addresses), Faults: or(l.Faults, d.Faults),
+		StrangersPerAddress: or(l.StrangersPerAddress, d.StrangersPerAddress),
+		StreamsPerPeer:      or(l.StreamsPerPeer, d.StreamsPerPeer), Memory: or(l.Memory, d.Memory),
+		Requests: or(l.Requests, d.Requests), RequestsPerPeer: or(l.RequestsPerPeer, d.RequestsPerPeer), Partners: or(l.Partners, d.Partners),
+		Addresses: or(l.Addresses, d.Addresses), Faults: or(l.Faults, d.Faults), PenaltyTime: or(l.PenaltyTime, d.PenaltyTime),
 		HelloTimeout: or(l.HelloTimeout, d.HelloTimeout), StrangerTime: or(l.StrangerTime, d.StrangerTime),
 		PingEvery: or(l.PingEvery, d.PingEvery), PingTimeout: or(l.PingTimeout, d.PingTimeout),
 		ProbeTimeout: or(l.ProbeTimeout, d.ProbeTimeout),
-		WriteTimeout: or(l.WriteTimeout, d.WriteTimeout), RequestTimeout: or(l.RequestTimeout, d.RequestTimeout),
+		WriteTimeout: or(l.WriteTimeout, d.WriteTimeout), FrameTime: or(l.FrameTime, d.FrameTime), RequestTimeout: or(l.RequestTimeout, d.RequestTimeout),
 		DialTimeout: or(l.DialTimeout, d.DialTimeout),
 		BackoffMin:  or(l.BackoffMin, d.BackoffMin), BackoffMax: or(l.BackoffMax, d.BackoffMax),
 		WatchEvery: or(l.WatchEvery, d.WatchEvery),

@@ -3,6 +3,7 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,10 @@ type link struct {
 	mesh    *Mesh
 	conn    network.Conn
 	partner *partner
+	origin  origin
+	// crossing: there was a connection by a relay when this one was made.
+	crossing bool
+	begin    time.Duration // when it was made (mesh.now)
 
 	begun   atomic.Bool   // a hello has begun
 	settled chan struct{} // closed when the hello is over
@@ -38,11 +43,13 @@ type link struct {
 	ponged  atomic.Int64  // when the last ping that was answered was sent
 	rtt     atomic.Int64
 	faults  atomic.Int32
+	shown   atomic.Int32 // by a stranger (lobby.go)
+	asking  atomic.Int32 // requests of the other that are being read or handled
 }
 
 // connected is called by libp2p for each new connection, before its streams.
 func (m *Mesh) connected(c network.Conn) {
-	l := &link{mesh: m, conn: c, settled: make(chan struct{}), done: make(chan struct{}), probe: make(chan struct{}, 1)}
+	l := &link{mesh: m, conn: c, origin: originOf(c.RemoteMultiaddr()), begin: m.now(), settled: make(chan struct{}), done: make(chan struct{}), probe: make(chan struct{}, 1)}
 	l.hear()
 	m.mu.Lock()
 	if m.closed || m.links[c.ID()] != nil {
@@ -51,28 +58,17 @@ func (m *Mesh) connected(c network.Conn) {
 	}
 	l.partner = m.partnerLocked(c.RemotePeer())
 	l.partner.links++
+	l.crossing = slices.ContainsFunc(l.partner.admitted, (*link).relayed)
 	m.links[c.ID()] = l
-	tooMany := l.partner.wanted == nil && m.strangersLocked() > m.limits.Strangers
-	if c.Stat().Direction == network.DirOutbound {
+	surplus := m.surplusLocked(l)
+	if l.dialled() {
 		m.spawnLocked(l.greet)
 	}
 	m.mu.Unlock()
-	if tooMany {
-		l.cutFor(ReasonTooMany)
+	if surplus != nil {
+		surplus.cutFor(ReasonTooMany)
 	}
 	m.spawn(l.expectHello)
-}
-
-// strangersLocked counts the connections of those who are not, or not yet,
-// admitted.
-func (m *Mesh) strangersLocked() int {
-	n := 0
-	for _, l := range m.links {
-		if !l.member {
-			n++
-		}
-	}
-	return n
 }
 
 // disconnected is called by libp2p when a connection has ended.
@@ -138,11 +134,32 @@ func (l *link) ended() bool {
 	}
 }
 
-// fault counts a violation and cuts the link if there were too many.
+// fault counts something that went wrong and cuts the link if it was too often.
 func (l *link) fault(r Reason) {
 	l.mesh.counters.refuse(r)
 	if int(l.faults.Add(1)) >= l.mesh.limits.Faults {
 		l.cutFor(ReasonFaults)
+	}
+}
+
+// violation is a fault that a correct partner does not have: too many of them, over
+// however many connections, keep a member away for a while.
+func (l *link) violation(r Reason) {
+	l.fault(r)
+	if !l.admitted() || int(l.partner.violations.Add(1)) < l.mesh.limits.Faults {
+		return
+	}
+	l.partner.violations.Store(0)
+	l.mesh.Distrust(l.partner.id)
+}
+
+// admitted tells whether the hello is over and the other is a member.
+func (l *link) admitted() bool {
+	select {
+	case <-l.settled:
+		return l.refusal == nil
+	default:
+		return false
 	}
 }
 

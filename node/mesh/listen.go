@@ -3,10 +3,12 @@ package mesh
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/libp2p/go-libp2p/core/host"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 )
 
 // listen has the host listen on the configured addresses; where the port is 0,
@@ -37,7 +39,27 @@ func listenOn(h host.Host, s string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not a multiaddr: %w", s, err)
 	}
+	if err := vacant(a); err != nil {
+		return err
+	}
 	return h.Network().Listen(a)
+}
+
+// vacant tells whether nobody else listens on a TCP port. libp2p would share it, and
+// each would get some of the other's connections.
+func vacant(a ma.Multiaddr) error {
+	if port, err := a.ValueForProtocol(ma.P_TCP); err != nil || port == "0" {
+		return nil
+	}
+	network, address, err := manet.DialArgs(a)
+	if err != nil {
+		return nil // libp2p will say what is wrong with it
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // remembered finds the address that differs from s only in the port that s

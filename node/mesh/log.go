@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"log"
 	"log/slog"
 	"sync"
 
@@ -10,11 +11,15 @@ import (
 
 var adoptOnce sync.Once
 
-// adoptLog routes libp2p's own log, which is one per process and would go to
-// stderr, to the first mesh's logger: errors only, since libp2p warns of what is
-// usual in a network.
-func adoptLog(log *slog.Logger) {
-	adoptOnce.Do(func() { gologshim.SetDefaultHandler(errorsOnly{log.Handler()}) })
+// adoptLog routes the logs that are one per process and would go to stderr to the
+// first mesh's logger: of libp2p's errors only, since it warns of what is usual in
+// a network; of Go's standard log, where multicast DNS writes, all as details.
+func adoptLog(to *slog.Logger) {
+	adoptOnce.Do(func() {
+		gologshim.SetDefaultHandler(errorsOnly{to.Handler()})
+		log.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelDebug).Writer())
+		log.SetFlags(0)
+	})
 }
 
 type errorsOnly struct{ slog.Handler }

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -25,6 +26,8 @@ type Mesh struct {
 	host     host.Host
 	view     *view
 	counters *counters
+	gate     *gate
+	relays   []ma.Multiaddr
 	requests chan struct{} // a token per request being handled
 	born     time.Time     // monotonic times are counted from here
 
@@ -56,7 +59,11 @@ func New(cfg Config) (*Mesh, error) {
 		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
 		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{}, leaving: make(chan struct{}),
 	}
-	h, err := newHost(cfg, func(id peer.ID) bool { return m.memberLink(id) != nil })
+	m.gate = newGate(m)
+	if m.relays, err = parseRelays(cfg.Relay.Via); err != nil {
+		return nil, err
+	}
+	h, err := m.newHost()
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +89,9 @@ func New(cfg Config) (*Mesh, error) {
 		}
 	}
 	m.spawn(m.watchAddrs)
+	if cfg.Discovery != "" {
+		m.spawn(m.discover)
+	}
 	return m, nil
 }
 

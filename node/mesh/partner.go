@@ -3,6 +3,7 @@ package mesh
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
@@ -18,6 +19,7 @@ type partner struct {
 	id    workflow.PartnerID
 	queue *queue
 	traffic
+	violations atomic.Int32 // since it was distrusted last
 
 	// Guarded by mesh.mu.
 	admitted []*link       // live, in order of admission
@@ -27,6 +29,7 @@ type partner struct {
 	farewell chan struct{} // of a stream that is sent on: closed when that ends
 	wanted   *keeper       // nil: not wanted
 	addrs    []ma.Multiaddr
+	seen     []ma.Multiaddr // on the local network, by whoever said so (discover.go)
 
 	// handling is held while the handler is called, so that it hears of one thing
 	// at a time.

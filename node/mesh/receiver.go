@@ -3,6 +3,8 @@ package mesh
 import (
 	"bufio"
 	"errors"
+	"os"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 )
@@ -35,10 +37,10 @@ func (l *link) readFrames(s network.Stream) {
 	defer l.frames.Unlock()
 	r := bufio.NewReaderSize(s, readBuffer)
 	for {
-		frame, err := readFrame(r, l.mesh.limits.Frame)
+		frame, err := l.nextFrame(s, r)
 		if errors.Is(err, errMalformed) {
 			l.mesh.cfg.Logger.Warn("malformed frame", "partner", l.partner.id, "error", err)
-			l.fault(ReasonMalformed)
+			l.violation(ReasonMalformed)
 		}
 		if err != nil {
 			return
@@ -50,6 +52,28 @@ func (l *link) readFrames(s network.Stream) {
 			return
 		}
 	}
+}
+
+// nextFrame waits for a frame, for as long as there is none, and reads it. One that
+// has begun must come to its end: Limits.FrameTime bounds it.
+func (l *link) nextFrame(s network.Stream, r *bufio.Reader) ([]byte, error) {
+	if _, err := r.Peek(1); err != nil {
+		return nil, err
+	}
+	if frameBuffered(r) {
+		return readFrame(r, l.mesh.limits.Frame)
+	}
+	if err := s.SetReadDeadline(time.Now().Add(l.mesh.limits.FrameTime)); err != nil {
+		return nil, err
+	}
+	frame, err := readFrame(r, l.mesh.limits.Frame)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		l.violation(ReasonSlow)
+	}
+	if err == nil {
+		err = s.SetReadDeadline(time.Time{})
+	}
+	return frame, err
 }
 
 func (l *link) setIncoming(s network.Stream) (former network.Stream) {

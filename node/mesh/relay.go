@@ -2,13 +2,19 @@ package mesh
 
 import (
 	"fmt"
-	"strings"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
+	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
+	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Relay says how partners that cannot connect directly find each other.
@@ -31,19 +37,33 @@ const (
 	relayCircuits     = 32 // per partner
 )
 
+// askRelayEvery is how often a relay that refused, or was not there, is asked
+// again: members come and go.
+const askRelayEvery = 5 * time.Second
+
+// punchTime is how long libp2p tries to connect directly before it punches, and
+// then each time: longer than a handshake in vain (5 s), whose outcome the first
+// punches would otherwise be given as their own.
+const punchTime = 8 * time.Second
+
+// believeOne has libp2p believe a single peer that tells at which address it sees
+// us: a team may have one relay, and a wrong address costs an attempt in vain.
+var believeOne = sync.OnceFunc(func() { observedaddrs.ActivationThresh = 1 })
+
 // options are the relay's part of making a host.
-func (r Relay) options(member func(peer.ID) bool) ([]libp2p.Option, error) {
+func (r Relay) options(via []ma.Multiaddr, member func(peer.ID) bool) ([]libp2p.Option, error) {
 	if len(r.Via) == 0 && !r.Serve {
 		return []libp2p.Option{libp2p.DisableRelay()}, nil
 	}
 	opts := []libp2p.Option{libp2p.EnableRelay()}
 	if len(r.Via) > 0 {
-		via, err := relayInfos(r.Via)
+		infos, err := peer.AddrInfosFromP2pAddrs(via...)
 		if err != nil {
 			return nil, err
 		}
 		// Somebody who names relays needs them: nothing is to be found out first.
-		opts = append(opts, libp2p.EnableAutoRelayWithStaticRelays(via), libp2p.ForceReachabilityPrivate())
+		opts = append(opts, libp2p.ForceReachabilityPrivate(), libp2p.EnableAutoRelayWithStaticRelays(infos,
+			autorelay.WithBootDelay(0), autorelay.WithMinInterval(askRelayEvery), autorelay.WithBackoff(askRelayEvery)))
 	}
 	if r.Serve {
 		resources := relay.DefaultResources()
@@ -56,25 +76,26 @@ func (r Relay) options(member func(peer.ID) bool) ([]libp2p.Option, error) {
 		}
 	}
 	if r.Punch {
-		opts = append(opts, libp2p.EnableHolePunching())
+		believeOne()
+		opts = append(opts, libp2p.EnableHolePunching(holepunch.DirectDialTimeout(punchTime)))
 	}
 	return opts, nil
 }
 
-func relayInfos(addrs []string) ([]peer.AddrInfo, error) {
+// parseRelays reads multiaddrs that end in /p2p/ID.
+func parseRelays(addrs []string) ([]ma.Multiaddr, error) {
 	all := make([]ma.Multiaddr, 0, len(addrs))
 	for _, s := range addrs {
 		a, err := ma.NewMultiaddr(s)
 		if err != nil {
 			return nil, fmt.Errorf("mesh: relay %q is not a multiaddr: %w", s, err)
 		}
+		if _, id := peer.SplitAddr(a); id == "" {
+			return nil, fmt.Errorf("mesh: relay %s: want a multiaddr that ends in /p2p/ID", s)
+		}
 		all = append(all, a)
 	}
-	infos, err := peer.AddrInfosFromP2pAddrs(all...)
-	if err != nil {
-		return nil, fmt.Errorf("mesh: relays %s: want multiaddrs that end in /p2p/ID: %w", strings.Join(addrs, ", "), err)
-	}
-	return infos, nil
+	return all, nil
 }
 
 // membersOnly lets a relay serve those who have been admitted.
@@ -84,6 +105,31 @@ func (member membersOnly) AllowReserve(p peer.ID, _ ma.Multiaddr) bool { return 
 
 func (member membersOnly) AllowConnect(src peer.ID, _ ma.Multiaddr, dest peer.ID) bool {
 	return member(src) && member(dest)
+}
+
+// isMember waits for a hello that is due or under way, and tells whether it was a
+// member's: who asks for a relay's service asks at once.
+func (m *Mesh) isMember(id peer.ID) bool {
+	l := m.liveLink(id)
+	if l == nil {
+		return false
+	}
+	l.awaitHello(m.limits.HelloTimeout)
+	return m.memberLink(id) != nil
+}
+
+// Relayed are the connected partners to whom frames go by a relay.
+func (m *Mesh) Relayed() []workflow.PartnerID {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var all []workflow.PartnerID
+	for _, p := range m.partners {
+		if p.current != nil && p.current.relayed() {
+			all = append(all, p.id)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // relayed tells whether the connection goes by a relay.

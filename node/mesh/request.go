@@ -68,7 +68,7 @@ func (m *Mesh) linkFor(ctx context.Context, p workflow.PartnerID, addrs []string
 		return nil, fmt.Errorf("mesh: %s: %w", p, ErrNotConnected)
 	}
 	to := m.partnerLocked(id)
-	known := append(given, to.addrs...)
+	known := append(given, to.knownLocked()...)
 	m.forgetLocked(to)
 	m.mu.Unlock()
 	l, err := m.dial(ctx, to, known)
@@ -119,25 +119,19 @@ func readAnswer(answer []byte) ([]byte, error) {
 }
 
 // HandleRequest answers requests under a protocol ID ("/mutirao/join/1.0.0"). With
-// openToStrangers those who were not admitted may ask, too. fn may be called from
-// many goroutines, at most Limits.Requests at a time; of its error the other side
-// gets the first 256 bytes.
+// openToStrangers those who were not admitted may ask, too: one request of at most
+// Limits.Hello bytes at a time, which has to come within Limits.HelloTimeout. fn
+// may be called from many goroutines, at most Limits.Requests at a time; of its
+// error the other side gets the first 256 bytes.
 func (m *Mesh) HandleRequest(proto string, openToStrangers bool, fn func(peer workflow.PartnerID, req []byte) ([]byte, error)) {
 	m.host.SetStreamHandler(protocol.ID(proto), func(s network.Stream) {
 		l := m.linkOf(s.Conn())
-		if l == nil || !l.permits(openToStrangers) {
-			s.Reset()
-			return
-		}
-		select {
-		case m.requests <- struct{}{}:
-		default:
-			m.counters.refuse(ReasonTooMany)
+		if l == nil || !l.permits(openToStrangers) || !l.mayAsk() {
 			s.Reset()
 			return
 		}
 		m.spawn(func() {
-			defer func() { <-m.requests }()
+			defer l.asking.Add(-1)
 			if err := l.answer(s, fn); err != nil {
 				s.Reset()
 				return
@@ -147,29 +141,64 @@ func (m *Mesh) HandleRequest(proto string, openToStrangers bool, fn func(peer wo
 	})
 }
 
-// answer is the answering side of a request.
+// mayAsk takes one of the places that the other side's requests have.
+func (l *link) mayAsk() bool {
+	most := int32(l.mesh.limits.RequestsPerPeer)
+	if !l.admitted() {
+		most = 1
+	}
+	if l.asking.Add(1) > most {
+		l.asking.Add(-1)
+		l.mesh.counters.refuse(ReasonTooMany)
+		return false
+	}
+	return true
+}
+
+// answer is the answering side of a request. It takes one of the places that all
+// requests share only when the request is there.
 func (l *link) answer(s network.Stream, fn func(workflow.PartnerID, []byte) ([]byte, error)) error {
-	limits := l.mesh.limits
-	if err := s.SetDeadline(time.Now().Add(limits.RequestTimeout)); err != nil {
-		return err
-	}
-	req, err := readFrame(bufio.NewReader(s), limits.Frame)
+	req, err := l.readRequest(s)
 	if err != nil {
-		if errors.Is(err, errMalformed) {
-			l.fault(ReasonMalformed)
-		}
 		return err
 	}
-	if req[0] != answerOK {
-		l.fault(ReasonMalformed)
-		return errMalformed
+	select {
+	case l.mesh.requests <- struct{}{}:
+		defer func() { <-l.mesh.requests }()
+	default:
+		l.mesh.counters.refuse(ReasonTooMany)
+		return errors.New("too many requests")
 	}
-	resp, err := fn(l.partner.id, req[1:])
-	if err == nil && len(resp) > limits.Frame-1 {
-		err = fmt.Errorf("the answer has %d bytes, at most %d are possible", len(resp), limits.Frame-1)
+	limit := l.mesh.limits.Frame
+	resp, err := fn(l.partner.id, req)
+	if err == nil && len(resp) > limit-1 {
+		err = fmt.Errorf("the answer has %d bytes, at most %d are possible", len(resp), limit-1)
 	}
 	if err != nil {
 		return write(s, append([]byte{answerError}, truncate(err.Error())...))
 	}
+	l.shows(shownReason)
 	return write(s, append([]byte{answerOK}, resp...))
+}
+
+func (l *link) readRequest(s network.Stream) ([]byte, error) {
+	limits := l.mesh.limits
+	patience, most := limits.RequestTimeout, limits.Frame
+	if !l.admitted() {
+		patience, most = limits.HelloTimeout, limits.Hello
+	}
+	if err := s.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	req, err := readFrame(bufio.NewReader(s), most)
+	if err == nil && req[0] != answerOK {
+		err = fmt.Errorf("%w request", errMalformed)
+	}
+	if errors.Is(err, errMalformed) {
+		l.violation(ReasonMalformed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return req[1:], nil
 }

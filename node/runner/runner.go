@@ -35,6 +35,10 @@ type Job struct {
 	With          workflow.With
 	Input         map[workflow.DataName]workflow.Value
 	AgeOfInstance time.Duration
+	// Dispatching names the rule by which the instance stands among those with
+	// the same rule, Rank where: the smaller first. Empty: it takes turns.
+	Dispatching string
+	Rank        []float64
 }
 
 // Result is how a job ended: with outputs, with a reason for failure, or cut

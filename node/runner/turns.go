@@ -3,8 +3,9 @@ package runner
 import "slices"
 
 // turns is a queue in which instances take turns, so that one with a thousand
-// ready tasks does not keep another's single task waiting. Inside an instance
-// the order is that of arrival. Its length is bounded by the node's limit of
+// ready tasks does not keep another's single task waiting. When the turn is one
+// of those that a dispatching rule orders, the first of them by the rule takes
+// it. Inside an instance the order is that of arrival. Its length is bounded by the node's limit of
 // instances.
 type turns struct {
 	order   []string           // instances that wait, the next one first
@@ -26,8 +27,9 @@ func (t *turns) pop() *work {
 	if len(t.order) == 0 {
 		return nil
 	}
-	instance := t.order[0]
-	t.order = t.order[1:]
+	at := t.first()
+	instance := t.order[at]
+	t.order = slices.Delete(t.order, at, at+1)
 	w := t.waiting[instance][0]
 	if rest := t.waiting[instance][1:]; len(rest) > 0 {
 		t.waiting[instance] = rest
@@ -36,6 +38,20 @@ func (t *turns) pop() *work {
 		delete(t.waiting, instance)
 	}
 	return w
+}
+
+// first is the place in order of the instance whose turn it is.
+func (t *turns) first() int {
+	next, at := t.waiting[t.order[0]][0], 0
+	if next.Dispatching == "" {
+		return 0
+	}
+	for i, instance := range t.order {
+		if w := t.waiting[instance][0]; w.Dispatching == next.Dispatching && slices.Compare(w.Rank, next.Rank) < 0 {
+			next, at = w, i
+		}
+	}
+	return at
 }
 
 // remove takes w out and tells whether it was waiting.

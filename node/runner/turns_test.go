@@ -19,6 +19,23 @@ func TestInstancesTakeTurns(t *testing.T) {
 	}
 }
 
+// Instances that a dispatching rule orders take their turns in its order, among
+// themselves; the others are not kept waiting by that.
+func TestTurnsByDispatchingRule(t *testing.T) {
+	var q turns
+	rank := map[string][]float64{"a": {1, 9}, "b": {1, 3}, "c": {0, 5}}
+	for _, s := range strings.Fields("a1 x1 b1 x2 c1 y1 a2 c2") {
+		w := &work{Job: Job{Key: s, Instance: s[:1], Rank: rank[s[:1]]}}
+		if w.Rank != nil {
+			w.Dispatching = "spt"
+		}
+		q.push(w)
+	}
+	if got, want := drain(&q), "c1 c2 b1 a1 x1 y1 a2 x2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func drain(q *turns) string {
 	var keys []string
 	for w := q.pop(); w != nil; w = q.pop() {

@@ -6,50 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/mutirao-mesh/mutirao/internal/testdisk"
 )
-
-// smallDisk mounts a tmpfs of some MiB, or ends the test: in CI with a failure,
-// elsewhere, where mounting may not be permitted, with a word about it.
-func smallDisk(t *testing.T, mib string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+mib+"m"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("NOT TESTED: a full disk: cannot mount a tmpfs: %v", err)
-		}
-		t.Logf("NOT TESTED: a full disk: cannot mount a tmpfs (run as root): %v", err)
-		return ""
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill writes a file until the disk is full.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	block := make([]byte, 1<<16)
-	for err == nil {
-		_, err = f.Write(block)
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatal(err)
-	}
-}
 
 // The disk fills up by somebody else's doing: commits say so, reads go on, and
 // with room again so do commits; a restart on the full disk is refused.
 func TestFullDisk(t *testing.T) {
-	disk := smallDisk(t, "120")
+	disk := testdisk.Small(t, "120", "a full disk")
 	if disk == "" {
 		return
 	}
@@ -57,7 +20,7 @@ func TestFullDisk(t *testing.T) {
 	s := open(t, dir, Options{Preset: Small})
 	mustCommit(t, s, "before")
 	for range 2 {
-		fill(t, filler)
+		testdisk.Fill(t, filler)
 		for range 3 {
 			if err := s.CommitWait([]Write{{Key: []byte("full"), Value: make([]byte, 1000)}}); !errors.Is(err, ErrFull) {
 				t.Fatalf("commit: %v, want ErrFull", err)
@@ -86,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 // The store itself fills the disk: it stops in time, with what it had promised
 // readable, and never dies of SIGBUS.
 func TestFillingTheDisk(t *testing.T) {
-	disk := smallDisk(t, "160")
+	disk := testdisk.Small(t, "160", "a full disk")
 	if disk == "" {
 		return
 	}
@@ -118,14 +81,14 @@ func TestFillingTheDisk(t *testing.T) {
 
 // When even the reserve is gone Close does not flush, and the log is read again.
 func TestCloseOnFullDiskLosesNothing(t *testing.T) {
-	disk := smallDisk(t, "120")
+	disk := testdisk.Small(t, "120", "a full disk")
 	if disk == "" {
 		return
 	}
 	dir, filler := filepath.Join(disk, "store"), filepath.Join(disk, "filler")
 	s := open(t, dir, Options{Preset: Small})
 	mustCommit(t, s, "before")
-	fill(t, filler)
+	testdisk.Fill(t, filler)
 	if err := s.Close(); !errors.Is(err, ErrFull) {
 		t.Fatalf("close: %v, want ErrFull", err)
 	}

@@ -6,9 +6,15 @@ import (
 	"testing"
 )
 
-// A process killed between making a memtable's log and giving it its size
-// leaves an empty file; the store opens all the same, with all that it had.
+// A process killed between making a log and giving it its size leaves an empty
+// file; the store opens all the same, with all that it had.
 func TestOpenWithAStillbornLog(t *testing.T) {
+	for _, name := range []string{"00099.mem", "000099.vlog"} {
+		t.Run(name, func(t *testing.T) { openWithEmpty(t, name) })
+	}
+}
+
+func openWithEmpty(t *testing.T, name string) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{Preset: Small})
 	if err != nil {
@@ -20,7 +26,7 @@ func TestOpenWithAStillbornLog(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, dataName, "00099.mem"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, dataName, name), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err = Open(dir, Options{Preset: Small})

@@ -90,15 +90,20 @@ func openBadger(dir string, bo badger.Options) (db *badger.DB, err error) {
 	return badger.Open(bo)
 }
 
-// dropStillborn removes the empty log of a memtable. A process that is killed
-// between making the file and giving it its size leaves one behind; nothing was
-// written to it, and Badger refuses to open with it.
+// dropStillborn removes empty logs: of memtables, and of values, of which each
+// opening makes a new one. A process that is killed between making the file and
+// giving it its size leaves one behind; nothing was written to it, and Badger
+// refuses to open with it.
 func dropStillborn(dir string) error {
 	logs, err := filepath.Glob(filepath.Join(dir, "*.mem"))
 	if err != nil {
 		return err
 	}
-	for _, path := range logs {
+	values, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(logs, values...) {
 		info, err := os.Stat(path)
 		if err == nil && info.Size() == 0 {
 			err = os.Remove(path)

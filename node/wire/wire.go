@@ -21,6 +21,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -44,8 +45,14 @@ const (
 	MaxRecords = 512
 	// MaxEvictions bounds the evictions that one message names.
 	MaxEvictions = 8192
+	// MaxReports bounds the reports in one message, MaxReportBytes how much of
+	// them a sender puts in one frame.
+	MaxReports     = 512
+	MaxReportBytes = 256 << 10
 	// MaxElection bounds the messages of the election in one message.
 	MaxElection = 64
+	// EndedDigest is the size of a digest of ended instances, in bytes.
+	EndedDigest = 16
 	maxElements = 16 << 10
 )
 
@@ -72,6 +79,21 @@ type Message struct {
 	// Wall is the sender's wall clock in ms since 1970, to find clocks that are
 	// wrong; nothing is decided by it.
 	Wall int64 `cbor:"12,keyasint,omitempty"`
+	// Reports tell the coordinator of instances in which the sender takes part.
+	Reports []Report `cbor:"13,keyasint,omitempty"`
+	// Pulse is a beat without a signature: the connection proves whose it is, so
+	// it is for the receiver only.
+	Pulse *Pulse `cbor:"14,keyasint,omitempty"`
+	// Ended is a digest of the ended instances in which sender and receiver take
+	// part: who has another compares them.
+	Ended []byte `cbor:"15,keyasint,omitempty"`
+}
+
+// Pulse says that the sender stands by its record, which it names.
+type Pulse struct {
+	_      struct{} `cbor:",toarray"`
+	Record membership.Version
+	Load   membership.PerMille
 }
 
 // Evictions has two partners find out what one of them lacks: a digest first,
@@ -226,10 +248,14 @@ func (m *Message) check() error {
 		{"records", len(m.Records) + len(m.Beats), MaxRecords},
 		{"election messages", len(m.Election), MaxElection},
 		{"evictions", m.Evictions.size(), MaxEvictions},
+		{"reports", len(m.Reports), MaxReports},
 	} {
 		if c.n > c.max {
 			return fmt.Errorf("%d %s, at most %d", c.n, c.what, c.max)
 		}
+	}
+	if n := len(m.Ended); n != 0 && n != EndedDigest {
+		return fmt.Errorf("a digest of ended instances of %d bytes, want %d", n, EndedDigest)
 	}
 	for _, h := range m.Heads {
 		if h.Mode > Answer {
@@ -237,6 +263,11 @@ func (m *Message) check() error {
 		}
 		if len(h.Heads) > MaxHeads {
 			return fmt.Errorf("%d heads of one instance, at most %d", len(h.Heads), MaxHeads)
+		}
+	}
+	for i := range m.Reports {
+		if err := m.Reports[i].check(); err != nil {
+			return err
 		}
 	}
 	for _, d := range m.Definitions {

@@ -51,6 +51,13 @@ func chain(t testing.TB, a author, n int) (facts []wire.Fact, ids []choreo.FactI
 	return facts, ids
 }
 
+func report() wire.Report {
+	return wire.Report{
+		Instance: workflow.InstanceID{1}, Definition: workflow.Hash{2}, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: 4, Ended: 5,
+		Facts: 6, Done: 7, Tasks: 8, At: []workflow.PartnerID{"a"}, Participants: []workflow.PartnerID{"a", "b"},
+	}
+}
+
 // message has every part.
 func message(t testing.TB) *wire.Message {
 	facts, ids := chain(t, newAuthor(1), 3)
@@ -69,6 +76,9 @@ func message(t testing.TB) *wire.Message {
 		Election:    [][]byte{{9}},
 		Renewal:     []byte{10},
 		Wall:        1772352000000,
+		Reports:     []wire.Report{report()},
+		Pulse:       &wire.Pulse{Record: membership.Version{Boot: 11, Seq: 12}, Load: 13},
+		Ended:       bytes.Repeat([]byte{11}, wire.EndedDigest),
 	}
 }
 
@@ -99,6 +109,9 @@ func TestVectors(t *testing.T) {
 	messages := map[string]*wire.Message{
 		"empty": {}, "heads": {Heads: full.Heads}, "facts": {Facts: full.Facts}, "definitions": {Definitions: full.Definitions, Have: full.Have},
 		"partners": {Records: full.Records, Beats: full.Beats, Digest: full.Digest, Greeting: true, Wall: full.Wall},
+		"reports":  {Reports: full.Reports},
+		"pulse":    {Pulse: full.Pulse},
+		"ended":    {Ended: full.Ended},
 		"trust":    {Evictions: full.Evictions, Election: full.Election, Renewal: full.Renewal},
 	}
 	datadriven.RunTest(t, "testdata/vectors.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -154,6 +167,12 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}), wire.ErrMalformed},
 		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}), wire.ErrMalformed},
 		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
+		{"a digest that is too short", many(&wire.Message{Ended: []byte{1}}), wire.ErrMalformed},
+		{"too many reports", many(&wire.Message{Reports: make([]wire.Report, wire.MaxReports+1)}), wire.ErrMalformed},
+		{"a report that names too many partners", many(&wire.Message{Reports: []wire.Report{{At: make([]workflow.PartnerID, wire.MaxReported+1)}}}), wire.ErrMalformed},
+		{"a report with too long a name", many(&wire.Message{Reports: []wire.Report{{Workflow: workflow.Name(strings.Repeat("w", 257))}}}), wire.ErrMalformed},
+		{"a report with too long a partner", many(&wire.Message{Reports: []wire.Report{{At: []workflow.PartnerID{workflow.PartnerID(strings.Repeat("p", 257))}}}}), wire.ErrMalformed},
+		{"a report of more done than there is", many(&wire.Message{Reports: []wire.Report{{Done: 2, Tasks: 1}}}), wire.ErrMalformed},
 		{"an unknown mode", many(&wire.Message{Heads: []wire.Heads{{Mode: wire.Answer + 1}}}), wire.ErrMalformed},
 	} {
 		if _, err := wire.Decode(c.frame); !errors.Is(err, c.want) {
@@ -263,7 +282,7 @@ func TestAnotherCannotVouch(t *testing.T) {
 // again, or is refused with one of the two errors.
 func FuzzDecode(f *testing.F) {
 	full := message(f)
-	for _, m := range []*wire.Message{full, {}, {Greeting: true}, {Heads: full.Heads}, {Evictions: full.Evictions}} {
+	for _, m := range []*wire.Message{full, {}, {Greeting: true}, {Heads: full.Heads}, {Evictions: full.Evictions}, {Reports: full.Reports}} {
 		frame, err := wire.Encode(m)
 		if err != nil {
 			f.Fatal(err)

@@ -49,11 +49,25 @@ func TestPublishedStudy(t *testing.T) {
 	if r.Conditions != 27 || r.Simulations != 4320 {
 		t.Errorf("%d conditions, %d simulations, want 27 and 4320", r.Conditions, r.Simulations)
 	}
+	same, all := asPublished(t, r)
+	if same < 26 || all != 30 {
+		t.Errorf("%d of %d cells came out as published, want at least 26 of 30", same, all)
+	}
+	mean := func(m aptitude.Mechanism) float64 { return r.Quality.Overall[m].Mean }
+	if !(mean(aptitude.Push) > mean(aptitude.SelPush) && mean(aptitude.SelPush) > mean(aptitude.Selective) &&
+		mean(aptitude.Selective) > mean(aptitude.Typical) && mean(aptitude.Typical) > mean(aptitude.Receptive) &&
+		mean(aptitude.Receptive) > mean(aptitude.Pull)) {
+		t.Error("quality is not in the published order")
+	}
+}
+
+// asPublished counts the published cells, and those of them that a study gives.
+func asPublished(t testing.TB, r *Report) (same, all int) {
+	t.Helper()
 	src, err := os.ReadFile("testdata/published.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, all := 0, 0
 	for line := range strings.Lines(string(src)) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -66,19 +80,31 @@ func TestPublishedStudy(t *testing.T) {
 			if got := m.Test[aptitude.Mechanism(f[1])][column]; string(got) == published {
 				same++
 			} else {
-				t.Logf("%s, %s against %s: %s, published %s", f[0], f[1], column, got, published)
+				t.Logf("seed %d: %s, %s against %s: %s, published %s", r.Seed, f[0], f[1], column, got, published)
 			}
 		}
 	}
-	if same < 26 || all != 30 {
-		t.Errorf("%d of %d cells came out as published, want at least 26 of 30", same, all)
+	return same, all
+}
+
+// The default seed was chosen for its outcome, so it proves little. In the
+// median of twenty seeds at least 26 of the 30 published cells come out, too
+// (docs/study.md, How far to trust that number).
+func TestMedianOfTwentySeeds(t *testing.T) {
+	var cells [20]int
+	t.Run("seeds", func(t *testing.T) {
+		for i := range cells {
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+				t.Parallel()
+				cells[i], _ = asPublished(t, report(t, Five(), uint64(i+1), nil, aptitude.Mechanisms()...))
+			})
+		}
+	})
+	sorted := slices.Sorted(slices.Values(cells[:]))
+	if median := float64(sorted[9]+sorted[10]) / 2; median < 26 {
+		t.Errorf("the median is %v of 30 cells, want at least 26: %v", median, sorted)
 	}
-	mean := func(m aptitude.Mechanism) float64 { return r.Quality.Overall[m].Mean }
-	if !(mean(aptitude.Push) > mean(aptitude.SelPush) && mean(aptitude.SelPush) > mean(aptitude.Selective) &&
-		mean(aptitude.Selective) > mean(aptitude.Typical) && mean(aptitude.Typical) > mean(aptitude.Receptive) &&
-		mean(aptitude.Receptive) > mean(aptitude.Pull)) {
-		t.Error("quality is not in the published order")
-	}
+	t.Logf("cells as published, by seed from 1: %v", cells)
 }
 
 // The same seed gives the same bytes, in whatever order trials run and

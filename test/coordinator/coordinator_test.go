@@ -228,11 +228,13 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 		all[lost].end()
 	}
 	eventually(t, "the partner list shrinks", func() bool { return all["one"].active() == 2 && all["two"].active() == 2 })
-	for _, p := range []*process{all["one"], all["two"]} {
-		_, err := p.node.Elect(t.Context(), api.ElectRequest{})
+	for _, candidate := range []string{"one", "two"} { // one stands itself, and has two stand
+		start := time.Now()
+		_, err := all["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: candidate})
 		if err == nil || !strings.Contains(err.Error(), "no majority: ") || !strings.Contains(err.Error(), "four did not answer") {
-			t.Errorf("%s stands among two of five: %v", p.name, err)
+			t.Errorf("%s stands among two of five: %v", candidate, err)
 		}
+		t.Logf("%s stood in vain for %s", candidate, time.Since(start))
 	}
 	agree(t, "", all["one"], all["two"])
 
@@ -265,14 +267,39 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 	agree(t, "two", all["three"], all["four"], all["five"])
 }
 
+// watch is an instance that somebody must see to.
+const watch = `
+workflow: watch
+tasks:
+  look: {type: manual}
+`
+
+// hears tells whether p lists an instance that others reported to it.
+func (p *process) hears(id string) bool {
+	p.t.Helper()
+	list, err := p.node.Instances(p.t.Context(), false)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return in.ID == id && len(in.KnownBy) > 0 })
+}
+
 // A coordinator that was stopped past its lease does nothing with its old
 // term: from the moment it runs again it neither takes itself for the
-// coordinator nor is followed.
+// coordinator nor is followed, and what was reported to it is no longer shown.
 func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 	t.Parallel()
 	all := mesh(t, "one", "two", "three")
 	old := all["two"].elect()
 	agree(t, "two", all["one"], all["three"])
+	if _, err := all["three"].node.AddWorkflow(t.Context(), "watch.yaml", []byte(watch)); err != nil {
+		t.Fatal(err)
+	}
+	st, err := all["three"].node.Start(t.Context(), api.StartRequest{Workflow: "watch", Assign: map[string]string{"main": "three"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "two hears of three's instance", func() bool { return all["two"].hears(st.ID) })
 
 	all["two"].signal(syscall.SIGSTOP)
 	agree(t, "", all["one"], all["three"])
@@ -281,6 +308,7 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 		t.Fatalf("term %d after %d", successor.Term, old.Term)
 	}
 	agree(t, "one", all["three"])
+	eventually(t, "one hears of three's instance", func() bool { return all["one"].hears(st.ID) })
 
 	all["two"].signal(syscall.SIGCONT)
 	for end := time.Now().Add(2 * lease); time.Now().Before(end); {
@@ -289,6 +317,9 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 			if c.Coordinator != nil && (*c.Coordinator != "one" || c.Term < successor.Term) {
 				t.Fatalf("after it was continued, %s takes %s in term %d for the coordinator", p.name, *c.Coordinator, c.Term)
 			}
+		}
+		if all["two"].hears(st.ID) {
+			t.Fatal("after it was continued, two shows what was reported to the coordinator")
 		}
 		<-time.After(5 * time.Millisecond)
 	}

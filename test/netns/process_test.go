@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -64,7 +65,28 @@ func runNode(dir string) error {
 	if err != nil {
 		return err
 	}
+	go tellGauges(ctx, dir)
 	return h.Run(ctx)
+}
+
+// gaugesFile is where a node of this test says, on SIGUSR1, how many goroutines it
+// has.
+const gaugesFile = "gauges"
+
+func tellGauges(ctx context.Context, dir string) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+		}
+		text := fmt.Sprintf("goroutines: %d\n", runtime.NumGoroutine())
+		if err := os.WriteFile(filepath.Join(dir, gaugesFile), []byte(text), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 }
 
 // process is a node in a process of its own.

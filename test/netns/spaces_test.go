@@ -19,6 +19,7 @@ type lan struct {
 	t     *testing.T
 	name  string
 	hosts int
+	outer string // of the network outside, where there are NATs: its addresses begin so
 }
 
 // newLAN makes a LAN, or says that it cannot be made here. In CI it must.

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,12 +47,14 @@ func idle(t *testing.T, preset string, n int, settle, span time.Duration) {
 	perNode := float64(bytesAfter-bytes) / span.Seconds() / float64(n)
 	perPacket := float64(packetsAfter-packets) / span.Seconds() / float64(n)
 	t.Logf("idle %s, %d nodes: %.0f B/s and %.2f packets/s sent per node, %.0f B/s without Ethernet headers", preset, n, perNode, perPacket, perNode-14*perPacket)
-	var rss []string
-	for _, p := range all {
-		rss = append(rss, p.resident())
+	for _, of := range []string{"VmRSS", "RssAnon", "goroutines"} {
+		var values []int
+		for _, p := range all {
+			values = append(values, p.gauge(of))
+		}
+		slices.Sort(values)
+		t.Logf("idle %s, %d nodes: %s, median: %d", preset, n, of, values[len(values)/2])
 	}
-	slices.Sort(rss)
-	t.Logf("idle %s, %d nodes: resident memory, median: %s", preset, n, rss[len(rss)/2])
 }
 
 func (l *lan) total() (bytes, packets uint64) {
@@ -61,16 +65,29 @@ func (l *lan) total() (bytes, packets uint64) {
 	return bytes, packets
 }
 
-// resident is the process's resident memory ("ip netns exec" replaces itself).
-func (p *process) resident() string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			return strings.TrimSpace(rest)
+// gauge reads a line of the process's status, in kB ("ip netns exec" replaces
+// itself), or how many goroutines it has.
+func (p *process) gauge(name string) int {
+	p.t.Helper()
+	file := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+	if name == "goroutines" {
+		file = filepath.Join(p.dir, gaugesFile)
+		if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			p.t.Fatal(err)
 		}
 	}
-	return "?"
+	value := 0
+	within(p.t, 10*time.Second, p.name+" tells its "+name, func() bool {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		_, rest, ok := strings.Cut(string(b), name+":")
+		if !ok {
+			return false
+		}
+		_, err = fmt.Sscan(rest, &value)
+		return err == nil
+	})
+	return value
 }

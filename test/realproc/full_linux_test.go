@@ -9,53 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mutirao-mesh/mutirao/internal/testdisk"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// smallDisk mounts a tmpfs of some MiB and returns where, or "" where mounting
-// is not permitted. In CI that is a failure.
-func smallDisk(t *testing.T, mib string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+mib+"m"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("NOT TESTED: a node on a full disk: cannot mount a tmpfs: %v", err)
-		}
-		t.Logf("NOT TESTED: a node on a full disk: cannot mount a tmpfs (run as root): %v", err)
-		return ""
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill writes a file until the disk is full.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	block := make([]byte, 1<<16)
-	for err == nil {
-		_, err = f.Write(block)
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatal(err)
-	}
-}
-
 // A node's disk fills up while it works: it says so, can still be asked, and
 // goes on by itself when there is room. Its partners are not disturbed.
 func TestNodeOnAFullDisk(t *testing.T) {
-	disk := smallDisk(t, "140") // a small store wants 64 MiB to be free
+	disk := testdisk.Small(t, "140", "a node on a full disk") // a small store wants 64 MiB to be free
 	if disk == "" {
 		return
 	}
@@ -76,7 +38,7 @@ partitions: {pa: [a], pb: [b], pc: [c]}
 	holding := tm.begin("relay", map[string]string{"pa": "full", "pb": "one", "pc": "two"})
 	until(t, "a runs", patience, func() bool { return full.task(holding, "a") == workflow.Running })
 	filler := filepath.Join(disk, "filler")
-	fill(t, filler)
+	testdisk.Fill(t, filler)
 	until(t, "the node says that its disk is full", patience, func() bool { return strings.Contains(full.trouble(), "disk full") })
 
 	_, err := full.client.Start(ctx, api.StartRequest{Workflow: "relay", Assign: map[string]string{"pa": "one", "pb": "two", "pc": "full"}})

@@ -55,34 +55,27 @@ var mutants = []mutant{
 `, ``}}},
 	{name: "any-action", what: "a verdict may do to a task what its author did not choose", patches: []patch{{
 		"choreo/state.go", `return act.Kind == kind && act.Task == t.Contingency`, `return act.Kind == kind || act.Task == t.Contingency || true`}}},
-	{name: "two-guardians", what: "every partner judges as if it were the first of the succession, also what it knows to have succeeded", patches: []patch{{
-		"choreo/waits.go", `		if !partners.Gone(p) {
-			n++
-		}
-`, ``}, {
-		"choreo/waits.go", `!sl.State.Done() && sl.Pick == nil && sl.Pending == nil && a.success() == nil {`, `sl.Pending == nil && len(a.rulings) == 0 {`}}},
+	{name: "two-guardians", what: "every partner judges as if it were the first of the succession", patches: []patch{{
+		"choreo/waits.go", `slices.Index(judges, m.self); i >= 0 {
+		return time.Duration(i)`, `slices.Index(judges, m.self); i >= 0 {
+		return 0`}}},
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
 		"choreo/state.go", `return s.log.knew(e, ok)`, `return false && s.log.knew(e, ok)`}, {
-		"choreo/waits.go", `!sl.State.Done() && sl.Pick == nil && sl.Pending == nil && a.success() == nil {`, `sl.Pending == nil && len(a.rulings) == 0 {`}}},
+		"choreo/waits.go", `return !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
+	{name: "judged-again", what: "who is presumed to have failed is judged again and again", patches: []patch{{
+		"choreo/waits.go", `a.Partner == m.self || !sl.unjudged() || !m.wanted(a)`, `a.Partner == m.self || !m.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
-		"choreo/decide.go", `	blocked := sl.Outcome != nil && (sl.Outcome.final || sl.Outcome.action.Kind != workflow.FailBlock)
-`, `	blocked := sl.Outcome != nil
-`}}},
+		"choreo/decide.go", `sl.Current == a && !sl.over() &&`, `sl.Current == a && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
 		"contingency/contingency.go", `	if waits && (f.Dropped`, `	if false && waits && (f.Dropped`}}},
 	{name: "overtaking", what: "a contingency starts before what its slot waits for", patches: []patch{{
 		"choreo/settle.go", `return a.ready != nil || a.start != nil })`, `return a.ready != nil || a.start != nil || a.Depth > 1 })`}}},
-	{name: "arrival-order", what: "which start counts depends on the order of arrival", patches: []patch{{
-		"choreo/state.go", `	if a == nil || byTime(b, a) < 0 {
-		return b
-	}
-	return a
-}
-
-func newer`, `	return b
-}
-
-func newer`}}},
+	{name: "arrival-order", what: "of two successes the one counts that came first to this node", patches: []patch{{
+		"choreo/converge.go", `return byTime(a.success(), b.success())`, `return cmp.Compare(a.success().index, b.success().index)`}}},
+	{name: "undo-early", what: "what lost is compensated before it is settled", patches: []patch{{
+		"choreo/compensate.go", `return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)`, `return true || slices.ContainsFunc(a.users, builtUponIt)`}}},
+	{name: "undo-what-stands", what: "what lost once is compensated although it stands again", patches: []patch{{
+		"choreo/compensate.go", `a.stands == superseded && a.success() != nil && a.undo.start == nil`, `a.success() != nil && a.undo.start == nil && len(a.rulings) > 0`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
 		"node/links.go", `			f.pause = min(2*f.pause, maxPause)
 			h.m.Forget(p)

@@ -12,6 +12,7 @@ import (
 // which tells that the test did not expect the call.
 type Fake struct {
 	MeshFake
+	WorkFake
 
 	OnStatus         func() (*api.Status, error)
 	OnPartners       func() ([]api.Partner, error)
@@ -26,6 +27,7 @@ type Fake struct {
 	OnLog            func(id string) ([]api.LogEntry, error)
 	OnDiagram        func(id, format string) ([]byte, error)
 	OnCancel         func(id, reason string) error
+	OnWriteOff       func(id, partner string) error
 	OnFinishTask     func(api.FinishRequest) error
 	OnWatch          func(ctx context.Context, fn func(api.Event) error) error
 }
@@ -82,6 +84,11 @@ func (f *Fake) Diagram(_ context.Context, id, format string) ([]byte, error) {
 
 // Cancel implements api.Service.
 func (f *Fake) Cancel(_ context.Context, id, reason string) error { return f.OnCancel(id, reason) }
+
+// WriteOff implements api.Service.
+func (f *Fake) WriteOff(_ context.Context, id, partner string) error {
+	return f.OnWriteOff(id, partner)
+}
 
 // FinishTask implements api.Service.
 func (f *Fake) FinishTask(_ context.Context, r api.FinishRequest) error { return f.OnFinishTask(r) }

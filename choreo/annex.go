@@ -1,0 +1,172 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Annex is what goes with a fact that assigns work: how that came about.
+type Annex struct {
+	// Mechanism is, in a genesis, by what the instance's work is distributed;
+	// empty: the plain rule.
+	Mechanism aptitude.Mechanism `cbor:"1,keyasint,omitempty"`
+	// Why explains the fact's assignments. It is for people, and for whoever
+	// weighs later work against it; it has no part in what is true of the instance.
+	Why []Why `cbor:"2,keyasint,omitempty"`
+	// Rejected is, in an assignment by which a holder passes work on, its reason.
+	Rejected string `cbor:"3,keyasint,omitempty"`
+	// Dropped are, in a genesis, the tasks that are not needed.
+	Dropped []Dropped `cbor:"4,keyasint,omitempty"`
+}
+
+// Dropped is a task whose only purpose, a data set, existed when the instance
+// was created: its values are among the input. The task counts as succeeded as
+// soon as its rule holds. What the definition needs for more (partition.Droppable)
+// is never dropped, whatever a genesis says.
+type Dropped struct {
+	_       struct{} `cbor:",toarray"`
+	Task    workflow.TaskName
+	DataSet string
+	Hash    [32]byte           // of the data set's content
+	Holder  workflow.PartnerID // from whom its values came
+}
+
+// Why says how one assignment came about.
+type Why struct {
+	_ struct{} `cbor:",toarray"`
+	// Partition is what was assigned; empty: Tasks.
+	Partition workflow.PartitionName
+	Tasks     []workflow.TaskName
+	// Mechanism chose; empty: the plain rule, or a pin.
+	Mechanism aptitude.Mechanism
+	Reason    string // in words
+	// Threshold is the abs_alloc that the chosen one had to reach, Share the part
+	// of its availability that the work costs it until it is finished.
+	Threshold, Share PerMille
+	// Candidates are the best of those who were weighed, the chosen one first;
+	// Others is how many more there were.
+	Candidates []Weighed
+	Others     int
+}
+
+// PerMille is a share of one in thousandths, 0 to 1000.
+type PerMille uint16
+
+// Weighed is a candidate with its factors.
+type Weighed struct {
+	_                                               struct{} `cbor:",toarray"`
+	Partner                                         workflow.PartnerID
+	Suitability, Urgency, Conformance, Availability PerMille
+	Verdict                                         aptitude.Verdict
+}
+
+// Factors are the candidate's factors as the metric has them.
+func (w Weighed) Factors() aptitude.Factors {
+	return aptitude.Factors{Suitability: w.Suitability.Share(), Urgency: w.Urgency.Share(), Conformance: w.Conformance.Share(), Availability: w.Availability.Share()}
+}
+
+// Share is p as a share of one.
+func (p PerMille) Share() float64 { return float64(p) / 1000 }
+
+// maxWeighed bounds the candidates that are recorded.
+const maxWeighed = 8
+
+// WhyOf records a choice: of a partition, or of tasks.
+func WhyOf(c partition.Choice, tasks ...workflow.TaskName) Why {
+	w := Why{Partition: c.Partition, Tasks: tasks, Reason: clip(c.Why)}
+	as := c.Assignment
+	if as == nil {
+		return w
+	}
+	w.Mechanism, w.Threshold, w.Share = c.Mechanism, perMille(as.Threshold), perMille(c.Share)
+	ranked := slices.Clone(as.Candidates)
+	slices.SortStableFunc(ranked, func(a, b aptitude.Candidate) int {
+		switch {
+		case (a.Resource == as.Resource) != (b.Resource == as.Resource):
+			if a.Resource == as.Resource {
+				return -1
+			}
+			return 1
+		case a.AbsAlloc() > b.AbsAlloc():
+			return -1
+		case a.AbsAlloc() < b.AbsAlloc():
+			return 1
+		}
+		return 0
+	})
+	w.Others = max(len(ranked)-maxWeighed, 0)
+	for _, c := range ranked[:len(ranked)-w.Others] {
+		w.Candidates = append(w.Candidates, Weighed{
+			Partner: workflow.PartnerID(c.Resource), Verdict: c.Verdict,
+			Suitability: perMille(c.Suitability), Urgency: perMille(c.Urgency), Conformance: perMille(c.Conformance), Availability: perMille(c.Availability),
+		})
+	}
+	return w
+}
+
+// reasoned is an annex with those reasons that say something; nil: none does.
+func reasoned(why ...Why) *Annex {
+	why = slices.DeleteFunc(why, func(w Why) bool { return w.Reason == "" })
+	if len(why) == 0 {
+		return nil
+	}
+	return &Annex{Why: Brief(why)}
+}
+
+// A fact has room for so many candidates, over all its assignments, and for so
+// many assignments with a reason.
+const (
+	maxCandidates = 512
+	maxWhy        = 512
+)
+
+// Brief shortens the reasons of many assignments until a fact has room for them:
+// first the candidates that were not chosen, then whole reasons go.
+func Brief(why []Why) []Why {
+	if len(why) == 0 {
+		return nil
+	}
+	why = slices.Clone(why[:min(len(why), maxWhy)])
+	each := max(1, maxCandidates/len(why))
+	for i := range why {
+		if w := &why[i]; len(w.Candidates) > each {
+			w.Others += len(w.Candidates) - each
+			w.Candidates = w.Candidates[:each]
+		}
+	}
+	return why
+}
+
+func perMille(x float64) PerMille {
+	return PerMille(math.Round(1000 * min(max(x, 0), 1)))
+}
+
+// validateAnnex checks what can be told of an annex by itself.
+func (f *Fact) validateAnnex() error {
+	a := f.Body.Annex
+	switch {
+	case a == nil:
+		return nil
+	case f.Body.Genesis == nil && f.Body.Verdict == nil && f.Body.Assign == nil:
+		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
+	case (a.Mechanism != "" || len(a.Dropped) > 0) && f.Body.Genesis == nil:
+		return errors.New("an instance's mechanism, and what is dropped of it, is in its genesis")
+	}
+	if !short(a.Rejected) {
+		return fmt.Errorf("a reason of %d bytes, at most %d", len(a.Rejected), maxReason)
+	}
+	for _, w := range a.Why {
+		if len(w.Candidates) > maxWeighed || !short(w.Reason) {
+			return fmt.Errorf("a reason with %d candidates and %d bytes: at most %d and %d", len(w.Candidates), len(w.Reason), maxWeighed, maxReason)
+		}
+	}
+	return nil
+}
+
+func short(s string) bool { return len(s) <= maxReason+len("…") }

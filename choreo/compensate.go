@@ -1,0 +1,209 @@
+package choreo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file undoes what lost (converge.go, rule 5; design.md, Convergence).
+//
+//	superseded ── shown at once
+//	    │   nothing runs in its slot or a later one, and every participant has
+//	    │   shown that it knows all the slot's successes (by a `seen` fact, if
+//	    │   it has nothing else to say) or was written off
+//	settled
+//	    │   what was built upon it has been undone
+//	compensation starts: from here on there is no way back
+//	    │
+//	succeeded, or failed for good: an incident
+//
+// A compensation is an attempt that fills no slot. It is named by a success of
+// the attempt that it undoes, is held by who performed that one, and is
+// started, tried again and ended by the same facts as any other. What it writes
+// is recorded and counts for nothing: neither did what it undoes.
+
+// undoable gives an attempt that has succeeded its compensation, if the author
+// of the definition wants one.
+func (s *State) undoable(a *Attempt, success *entry) {
+	id := AttemptID{Fact: success.id, Slot: a.ID.Slot}
+	if a.undo == nil {
+		t := s.def.CompensationOf(a.Task)
+		if t == nil {
+			return
+		}
+		a.undo = &Attempt{ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, assigned: success, undoes: a}
+	}
+	s.attempts[id] = a.undo
+}
+
+// lost tells whether the attempt finished for nothing and has a compensation
+// that has not begun.
+func (a *Attempt) lost() bool {
+	return a.undo != nil && a.stands == superseded && a.success() != nil && a.undo.start == nil
+}
+
+// undoing tells whether the attempt's compensation has begun and not ended.
+func (a *Attempt) undoing() bool { return a.undo != nil && a.undo.start != nil && !a.undo.ended() }
+
+// ended tells whether a compensation has ended, well or not.
+func (a *Attempt) ended() bool { return a.success() != nil || a.endedByHolder() }
+
+// mayUndo tells whether the compensation of an attempt that lost may begin.
+func (s *State) mayUndo(a *Attempt) bool {
+	builtUponIt := func(u *Attempt) bool {
+		return (u.lost() || u.undoing()) && s.writtenOff[u.Partner] == nil
+	}
+	return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)
+}
+
+// settled tells whether no fact that is still to come can make the slot's
+// superseded successes stand, as long as nobody who was written off comes back.
+func (s *State) settled(sl *Slot) bool {
+	for _, x := range s.andLater(sl) {
+		if slices.ContainsFunc(x.Attempts, func(a *Attempt) bool { return a.runs() && s.writtenOff[a.Partner] == nil }) {
+			return false
+		}
+	}
+	for p := range s.joined {
+		if s.writtenOff[p] == nil && !s.hasSeen(p, sl) {
+			return false
+		}
+	}
+	return true
+}
+
+// andLater is a slot with all that waits for it, directly or not.
+func (s *State) andLater(sl *Slot) []*Slot {
+	out := []*Slot{sl}
+	in := map[*Slot]bool{sl: true}
+	for i := 0; i < len(out); i++ {
+		for _, d := range slices.Concat(out[i].dependents, out[i].readers) {
+			if !in[d] {
+				in[d] = true
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// runs tells whether an attempt was started and has not ended, as far as is
+// known.
+func (a *Attempt) runs() bool {
+	return a.start != nil && a.off == nil && !a.ended()
+}
+
+// hasSeen tells whether a counted fact of the partner has all the slot's
+// successes in its past.
+func (s *State) hasSeen(p workflow.PartnerID, sl *Slot) bool {
+	return slices.ContainsFunc(s.log.chains, func(c *chain) bool {
+		return c.id.Author == p && slices.ContainsFunc(c.heeded(), func(e *entry) bool { return s.knewSuccesses(e, sl) })
+	})
+}
+
+func (s *State) knewSuccesses(e *entry, sl *Slot) bool {
+	return !slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+		return slices.ContainsFunc(a.successes, func(ok *entry) bool { return !s.log.knew(e, ok) })
+	})
+}
+
+// undo does what this node has to do about the slot's successes that lost. It
+// tells whether it added facts.
+func (m *Machine) undo(sl *Slot, partners Partners, now Moment, r *Ready) (added bool) {
+	for _, a := range sl.Attempts {
+		switch {
+		case a.lost() && !m.haveSaid(sl):
+			m.append(now, Body{Seen: &Seen{}})
+			return true
+		case a.Partner != m.self:
+		case a.undoing():
+			added = m.resume(a.undo, now, r) || added
+		case a.lost() && m.state.mayUndo(a):
+			m.start(a.undo, 1, now, r)
+			return true
+		case a.lost():
+			added = m.writeOffEvicted(partners, now) || added
+		}
+	}
+	return added
+}
+
+// haveSaid tells whether a fact of ours shows that this node knows all the slot's
+// successes.
+func (m *Machine) haveSaid(sl *Slot) bool {
+	return m.own != nil && m.state.knewSuccesses(m.own, sl)
+}
+
+// writeOffEvicted says that nobody is to wait for a participant that was
+// evicted.
+func (m *Machine) writeOffEvicted(partners Partners, now Moment) (added bool) {
+	for _, p := range m.state.Participants() {
+		if p != m.self && m.state.writtenOff[p] == nil && partners.Evicted(p) {
+			added = m.append(now, Body{WriteOff: &WriteOff{Partner: p}}) != nil || added
+		}
+	}
+	return added
+}
+
+// cleansUp tells whether this node still has something to do about successes
+// that lost.
+func (m *Machine) cleansUp() bool {
+	return m.undoes && slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
+		return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+			mine := a.Partner == m.self && (a.lost() || a.undoing())
+			return mine || (a.lost() && !m.haveSaid(sl))
+		})
+	})
+}
+
+// watchUndoing clocks the compensations that run here.
+func (m *Machine) watchUndoing(now Moment, partners Partners, r *Ready) (added bool) {
+	if !m.undoes {
+		return false
+	}
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			if a.Partner == m.self && a.undoing() {
+				added = m.overdue(a.undo, now, partners, r) || added
+			}
+		}
+	}
+	return added
+}
+
+// failUndo records that a compensation failed for good. Nothing stands in for
+// one: people have to look at it.
+func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) {
+	m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
+}
+
+// personsUndo finds a compensation of that name that waits here for a person.
+func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			if u := a.undo; u != nil && u.Task.Name == t && u.Task.Type != workflow.Automatic && a.Partner == m.self && a.undoing() {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+// WriteOff records that nobody is to wait any more for what a partner may have
+// done unheard: its part in the instance is given up by who answers for it.
+func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
+	switch {
+	case !m.Participates(p):
+		return fmt.Errorf("%w: it takes no part in the instance", ErrNotNow)
+	case p == m.self:
+		return fmt.Errorf("%w: this node cannot write itself off", ErrNotNow)
+	case m.state.writtenOff[p] != nil:
+		return fmt.Errorf("%w: it is written off already", ErrNotNow)
+	case !m.heeded():
+		return errUnheeded
+	}
+	m.append(now, Body{WriteOff: &WriteOff{Partner: p}})
+	return nil
+}

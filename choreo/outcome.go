@@ -1,0 +1,57 @@
+package choreo
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Outcome is how an attempt ended, as far as it says something about who
+// performed it.
+type Outcome struct {
+	Partner workflow.PartnerID
+	Task    *workflow.Task
+	Failed  bool
+	Tries   int
+	// Began and Ended are by the performer's wall clock, in ms since 1970.
+	Began, Ended int64
+}
+
+// Took is how long the attempt ran; 0: unknown.
+func (o Outcome) Took() time.Duration {
+	return time.Duration(max(o.Ended-o.Began, 0)) * time.Millisecond
+}
+
+// Outcomes are how the attempts of an instance ended that its performers began:
+// those that succeeded, and those that their performer or its clock gave up. Who
+// was only out of reach has not failed by that, nor whoever was called off.
+func (m *Machine) Outcomes() []Outcome {
+	var out []Outcome
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			o := Outcome{Partner: a.Partner, Task: a.Task, Tries: a.tries}
+			end := a.success()
+			if end == nil {
+				end, o.Failed = a.gaveUp(), true
+			}
+			if end == nil || a.start == nil {
+				continue
+			}
+			o.Began, o.Ended = a.start.fact.At, end.fact.At
+			out = append(out, o)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y Outcome) int { return int(min(max(x.Began-y.Began, -1), 1)) })
+	return out
+}
+
+// gaveUp is the holder's own verdict on an attempt, nil if there is none.
+func (a *Attempt) gaveUp() *entry {
+	for _, r := range a.rulings {
+		if c := r.at.fact.Body.Verdict.Cause; r.final && (c == CauseReported || c == CauseTimeout) {
+			return r.at
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package choreo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about who does what: what a choice is told of the work, what
+// work a partner has in hand, and how a holder passes on what it does not want.
+
+// Work is a piece of work of an instance that somebody must be found for.
+type Work struct {
+	Instance workflow.InstanceID
+	Plan     *partition.Plan
+	// Mechanism is by what the instance's work is distributed.
+	Mechanism aptitude.Mechanism
+	Tasks     []workflow.TaskName // one partner takes them all
+	Not       workflow.PartnerID  // who failed it: rather another
+	Rejected  []workflow.PartnerID
+	Data      map[workflow.DataName]workflow.Value
+	// Performers are who performs or performed a task, as far as is known.
+	Performers map[workflow.TaskName]workflow.PartnerID
+	// Chance is in [0, 1), for whoever must choose.
+	Chance float64
+}
+
+// Rand draws numbers that follow from the work's chance.
+func (w Work) Rand() *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(w.Chance*(1<<53)), 1))
+}
+
+// work says what a choice may want to know about tasks.
+func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Moment) Work {
+	w := Work{
+		Instance: m.log.instance, Plan: m.state.plan, Mechanism: m.Mechanism(), Tasks: tasks, Not: not,
+		Data: m.state.values(), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: now.Chance,
+	}
+	for _, sl := range m.state.slots {
+		a := sl.Current
+		if sl.Pick != nil {
+			a = sl.Pick
+		}
+		if a.start != nil || a.success() != nil {
+			w.Performers[a.Task.Name] = a.Partner
+		}
+	}
+	return w
+}
+
+// Mechanism is by what the instance's work is distributed.
+func (m *Machine) Mechanism() aptitude.Mechanism {
+	if a := m.log.genesis.fact.Body.Annex; a != nil {
+		return a.Mechanism
+	}
+	return partition.PlainRule
+}
+
+// of finds why a partition, or a task by itself, came to its partner.
+func (a *Annex) of(p workflow.PartitionName, t workflow.TaskName) *Why {
+	if a == nil {
+		return nil
+	}
+	for i := range a.Why {
+		if w := &a.Why[i]; (p != "" && w.Partition == p) || (p == "" && slices.Contains(w.Tasks, t)) {
+			return w
+		}
+	}
+	return nil
+}
+
+// drop marks the slots of tasks that the genesis says are not needed, unless
+// the definition needs them for more than their data set.
+func (s *State) drop() {
+	annex := s.log.genesis.fact.Body.Annex
+	if annex == nil {
+		return
+	}
+	for i := range annex.Dropped {
+		d := &annex.Dropped[i]
+		sl := s.bySlot[d.Task]
+		if sl == nil || sl.Task.Produces != d.DataSet {
+			continue
+		}
+		if ok, _ := partition.Droppable(s.def, sl.Task); ok {
+			sl.Dropped = d
+		}
+	}
+}
+
+// why is how an attempt that was assigned by itself came to its partner.
+func (a *Attempt) why() *Why { return a.assigned.fact.Body.Annex.of("", a.Task.Name) }
+
+// Holding is unfinished work that a partner holds.
+type Holding struct {
+	Partner workflow.PartnerID
+	Work    aptitude.TaskID
+	Time    time.Duration // that is expected to be left
+	Share   PerMille      // of its availability that the work takes up
+}
+
+// Holdings are the unfinished work of the instance, by who holds it.
+func (m *Machine) Holdings() []Holding {
+	if m.state.overall() != workflow.InstanceRunning {
+		return nil
+	}
+	var out []Holding
+	parts := map[workflow.PartitionName]int{}
+	for _, sl := range m.state.slots {
+		a := sl.Current
+		if sl.State.Done() || sl.Pending != nil || sl.Dropped != nil {
+			continue
+		}
+		h := Holding{Partner: a.Partner, Time: partition.Expected(a.Task)}
+		home := m.state.plan.Home(sl.Task.Name)
+		if a.Depth > 1 {
+			h.Work, h.Share = partition.WorkOfTasks(m.state.def.Name, a.Task.Name), a.why().share()
+		} else if i, seen := parts[home]; seen {
+			out[i].Time += h.Time
+			continue
+		} else {
+			parts[home] = len(out)
+			h.Work, h.Share = partition.WorkOf(m.state.def.Name, home), m.log.genesis.fact.Body.Annex.of(home, "").share()
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func (w *Why) share() PerMille {
+	if w == nil {
+		return 0
+	}
+	return w.Share
+}
+
+// InHand is the expected time of the unfinished work that this node holds.
+func (m *Machine) InHand() time.Duration {
+	var d time.Duration
+	for _, sl := range m.state.slots {
+		if a := sl.Current; a.Partner == m.self && !sl.State.Done() && sl.Pending == nil && sl.Dropped == nil {
+			d += partition.Expected(a.Task)
+		}
+	}
+	return d
+}
+
+// Reject passes a task that this node holds, and has not started, on to another
+// partner. Who rejected it before does not get it again.
+func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partners Partners) (partition.Choice, error) {
+	a, err := m.notBegun(t)
+	if err != nil {
+		return partition.Choice{}, err
+	}
+	w := m.work([]workflow.TaskName{t}, "", now)
+	w.Rejected = m.state.rejecters(a)
+	c, err := partners.Choose(w)
+	if err != nil {
+		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
+	}
+	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason)}
+	m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
+	return c, nil
+}
+
+// notBegun finds the attempt of ours at task t that has not been started.
+func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
+	if m.state.def.Task(t) == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoTask, t)
+	}
+	if !m.heeded() {
+		return nil, errUnheeded
+	}
+	err := fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
+	for _, sl := range m.state.slotsOf(t) {
+		a := sl.Current
+		switch {
+		case a.Task.Name != t:
+		case a.Partner != m.self:
+			return nil, &Elsewhere{Task: t, Partner: a.Partner}
+		case a.start != nil || sl.State.Done() || !m.wanted(a):
+			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", ErrNotNow, t, sl.State)
+		default:
+			return a, nil
+		}
+	}
+	return nil, err
+}
+
+// applyPass enters an assignment by which a holder passes its attempt on.
+func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
+	switch {
+	case a.undoes != nil || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):
+		return "no verdict asked for it, and its author does not hold the attempt"
+	case b.Task != a.Task.Name || b.Partner == a.Partner:
+		return "it passes something else on"
+	}
+	a.passed = append(a.passed, s.addAttempt(e, a, b.Task, b.Partner))
+	s.refresh(a.Slot)
+	return ""
+}
+
+// takenOver is the attempt that the holder of a passed it on to, nil if to nobody.
+func (s *State) takenOver(a *Attempt) *Attempt {
+	if len(a.passed) == 0 {
+		return nil
+	}
+	return slices.MinFunc(a.passed, func(x, y *Attempt) int { return s.byAuthority(x.assigned, y.assigned) })
+}
+
+// lastOf is the last of those that an attempt was passed on to, itself if to nobody.
+func (s *State) lastOf(a *Attempt) *Attempt {
+	for next := a; next != nil; next = s.takenOver(next) {
+		a = next
+	}
+	return a
+}
+
+// rejecters are those who passed an attempt on until it came to a's holder, and
+// that holder.
+func (s *State) rejecters(a *Attempt) []workflow.PartnerID {
+	out := []workflow.PartnerID{a.Partner}
+	for again := true; again; {
+		again = false
+		for _, x := range a.Slot.Attempts {
+			if s.takenOver(x) == a {
+				a, again = x, true
+				out = append(out, a.Partner)
+				break
+			}
+		}
+	}
+	return out
+}

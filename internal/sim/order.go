@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file checks who may do what, and in which order: tasks after what they
+// wait for, one judge at a time, work that a crash has interrupted.
+
+// slot is a slot of an instance.
+type slot struct {
+	instance workflow.InstanceID
+	name     workflow.TaskName
+}
+
+// learnEnds notes which slots have a success or a verdict, as far as the
+// machine's disk says.
+func (m *machine) learnEnds(f *choreo.Fact) {
+	if s := f.Body.Success; s != nil {
+		m.ends[slot{f.Instance, s.Attempt.Slot}] = true
+	}
+	if v := f.Body.Verdict; v != nil {
+		for _, a := range v.Actions {
+			m.ends[slot{f.Instance, a.Attempt.Slot}] = true
+		}
+	}
+}
+
+// notBefore checks that nothing starts before what it waits for has ended as
+// far as its holder knows: contingencies neither.
+func (c *checks) notBefore(m *machine, id workflow.InstanceID, a choreo.AttemptID) {
+	t := c.w.def.Task(a.Slot)
+	if t.TimeToWait > 0 || t.When != "" {
+		return
+	}
+	for _, p := range t.After {
+		if !m.ends[slot{id, p}] {
+			c.w.violate("order: n%d starts %s before %s has ended", m.i, a, p)
+		}
+	}
+}
+
+// calmFor is how long nothing must have been wrong for nodes to be held to have
+// one idea of who is there.
+const calmFor = 2 * time.Minute
+
+// undisturbed tells whether nothing is wrong and has been for a while: who is
+// gone has been gone for a while, too. Who takes others' certificates for not
+// valid yet, by a clock that is far behind, is as cut off as by a broken link.
+func (w *world) undisturbed() bool {
+	down := slices.ContainsFunc(w.nodes, func(m *machine) bool {
+		return (m.node == nil && !m.gone) || m.skew < -membership.ClockSkew
+	})
+	return w.wrong == 0 && !down && w.now-w.disturbed > calmFor
+}
+
+// oneJudge checks that two do not judge one attempt while nothing is wrong:
+// whoever is not the guardian waits longer.
+func (c *checks) oneJudge(m *machine, key job) {
+	before, ok := c.judges[key]
+	if !ok {
+		c.judges[key] = judge{m.i, c.w.now}
+		return
+	}
+	if before.node != m.i && c.w.undisturbed() && before.at-c.w.disturbed > calmFor && !c.w.amnesia() {
+		c.w.violate("guardian: n%d judges %s %s after n%d had, although nothing was wrong", m.i, key.attempt, c.w.now-before.at, before.node)
+	}
+}
+
+// resumes checks, a while after a machine has started, that what was running
+// when it stopped runs again.
+func (c *checks) resumes(m *machine, n *node.Node) {
+	c.w.at(c.w.now+calmFor, func() {
+		if m.node == n && m.paused == 0 && !m.disk.full && !m.forgot && c.w.now-m.well >= calmFor {
+			c.w.guard(m, func() { c.resumed(m, n) })
+		}
+	})
+}
+
+func (c *checks) resumed(m *machine, n *node.Node) {
+	running, err := n.Instances(context.Background(), false)
+	if err != nil {
+		return
+	}
+	for _, x := range running {
+		in, err := n.Show(context.Background(), x.ID)
+		if err != nil || in.State != workflow.InstanceRunning {
+			continue
+		}
+		for _, t := range in.Tasks {
+			task := c.w.def.Task(t.Name)
+			mine := t.State == workflow.Running && t.Partner == c.w.name(m)
+			over := t.Reason != "" // it failed, and nobody can take its contingency yet
+			if mine && !over && task.Type == workflow.Automatic && task.Retries.Times == 0 && !m.runs(x.ID) {
+				c.w.violate("resume: n%d does not run %s of %s, which was running when it stopped", m.i, t.Name, x.ID[:8])
+			}
+		}
+	}
+}
+
+// runs tells whether the machine runs a job of an instance.
+func (m *machine) runs(instance string) bool {
+	for key := range m.jobs {
+		if strings.HasPrefix(key, instance+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// lifted checks, at the end, that nobody called off what was only presumed to
+// have failed and held up its slot: a success would have lifted the block.
+func (c *checks) lifted(id workflow.InstanceID) {
+	ended, others, presumed := map[slot]bool{}, map[slot]bool{}, map[choreo.AttemptID]bool{}
+	for _, f := range c.all {
+		if f.Instance != id {
+			continue
+		}
+		switch b := f.Body; {
+		case b.Cancel != nil:
+			return
+		case b.Success != nil:
+			ended[slot{id, b.Success.Attempt.Slot}] = true
+		case b.Assign != nil:
+			others[slot{id, b.Assign.After.Slot}] = true
+		case b.Verdict != nil:
+			for _, a := range b.Verdict.Actions {
+				presumed[a.Attempt] = true
+				if a.Kind != workflow.FailBlock {
+					others[slot{id, a.Attempt.Slot}] = true
+				}
+			}
+		}
+	}
+	for fid, f := range c.all {
+		b := f.Body.CalledOff
+		if b == nil || f.Instance != id || c.forged[fid] != "" {
+			continue
+		}
+		if k := (slot{id, b.Attempt.Slot}); presumed[b.Attempt] && !ended[k] && !others[k] {
+			c.w.violate("lifting: %s called off %s, which was only presumed to have failed", c.w.label(f.Chain.Author), b.Attempt)
+		}
+	}
+}

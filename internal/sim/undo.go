@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// knownToAll checks, when a compensation begins, that every participant has the
+// success that it undoes: else somebody might still build upon that.
+func (c *checks) knownToAll(m *machine, id workflow.InstanceID, a choreo.AttemptID) {
+	if undoes := c.all[a.Fact]; undoes == nil || undoes.Body.Success == nil {
+		return
+	}
+	for _, p := range c.parties[id] {
+		i, ok := c.w.who(p)
+		if ok && !c.w.nodes[i].forgot && !c.w.nodes[i].disk.facts[a.Fact] {
+			c.w.violate("compensation: n%d undoes its %s, of which n%d does not know", m.i, a.Slot, i)
+		}
+	}
+}
+
+// undone checks an instance's compensations at the end: only of what was
+// finished and does not count, of each at most one, and, unless somebody is
+// gone who might still bring news, of each that has one defined.
+func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
+	begun := map[factID]int{}
+	for _, f := range c.all {
+		if s := f.Body.Start; s != nil && f.Instance == id && s.Try == 1 {
+			if undoes := c.all[s.Attempt.Fact]; undoes != nil && undoes.Body.Success != nil {
+				begun[s.Attempt.Fact]++
+			}
+		}
+	}
+	for done, n := range begun {
+		f := c.all[done]
+		if !superseded(in, f) && !c.w.amnesia() { // of two stores that were put back nobody may have it any more
+			c.w.violate("compensation: %s's success of %s stands, and was compensated", c.w.label(f.Chain.Author), f.Body.Success.Attempt)
+		}
+		if n > 1 && !c.w.amnesia() {
+			c.w.violate("compensation: %s's success of %s was compensated %d times", c.w.label(f.Chain.Author), f.Body.Success.Attempt, n)
+		}
+		c.w.out.Undone += n
+	}
+	if slices.ContainsFunc(c.w.nodes, func(m *machine) bool { return m.gone || m.lied || m.forgot }) {
+		return
+	}
+	for _, t := range in.Tasks {
+		for _, s := range t.Superseded {
+			c.w.out.Superseded++
+			if s.Compensation == string(choreo.CompensationWaits) {
+				c.w.violate("compensation: %s by %s lost, all know it, and its compensation has not begun", s.Task, s.Partner)
+			}
+		}
+	}
+}
+
+// superseded tells whether a success is shown as one that does not count.
+func superseded(in *api.Instance, f *choreo.Fact) bool {
+	at := time.UnixMilli(f.At)
+	return slices.ContainsFunc(in.Tasks, func(t api.Task) bool {
+		return slices.ContainsFunc(t.Superseded, func(s api.Superseded) bool { return s.Ended.Equal(at) })
+	})
+}

@@ -1,0 +1,91 @@
+package membership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// maxReason bounds what others give as a reason, in bytes.
+const maxReason = 1024
+
+// nominations are who was asked to stand, by whom.
+type nominations struct {
+	ours   map[workflow.PartnerID]bool // whom this node asked and who has not answered
+	theirs map[workflow.PartnerID]bool // who asked this node and waits for the outcome
+}
+
+// Nominate asks another node to stand for election. Its claim tells that it was
+// elected, a NotElected event about it that it was not, and why. One that never
+// answers was not reached: the caller has to wait no longer than some leases.
+func (e *Election) Nominate(who workflow.PartnerID, now Now) (Ready, error) {
+	e.lapse(now)
+	var err error
+	switch m, led := e.Coordinator(now); {
+	case who == e.self:
+		err = e.stand(now)
+	case led && m.Holder != who:
+		err = heldBy(m)
+	default:
+		if e.nominations.ours == nil {
+			e.nominations.ours = map[workflow.PartnerID]bool{}
+		}
+		e.nominations.ours[who] = true
+		e.send(who, Message{Nominate: &Nominate{}})
+	}
+	return e.flush(now), err
+}
+
+// heldBy says who holds the office that is sought.
+func heldBy(m Mandate) error {
+	return fmt.Errorf("%w: %s, in %s: it has to resign first", ErrHeld, shortID(m.Holder), m.Office)
+}
+
+// onNominate stands for election and remembers whom to tell how it ends.
+func (e *Election) onNominate(from workflow.PartnerID, now Now) error {
+	if err := e.stand(now); err != nil {
+		e.send(from, Message{Declined: &Declined{Reason: err.Error()}})
+		return err
+	}
+	if _, leads := e.Leads(now); leads {
+		e.showClaim(from)
+		return nil
+	}
+	if e.nominations.theirs == nil {
+		e.nominations.theirs = map[workflow.PartnerID]bool{}
+	}
+	e.nominations.theirs[from] = true
+	return nil
+}
+
+// decline tells those who nominated this node that it stood in vain.
+func (e *Election) decline(reason string) {
+	for _, p := range slices.Sorted(maps.Keys(e.nominations.theirs)) {
+		e.send(p, Message{Declined: &Declined{Reason: reason}})
+	}
+	e.nominations.theirs = nil
+}
+
+// onDeclined hears from a nominee that it was not elected.
+func (e *Election) onDeclined(from workflow.PartnerID, d Declined) {
+	if e.nominations.ours[from] {
+		delete(e.nominations.ours, from)
+		e.tell(ElectionEvent{Kind: NotElected, Partner: from, Reason: printable(d.Reason)})
+	}
+}
+
+// printable is a reason of others' as it may be shown to people: on one line,
+// and not longer than it should be.
+func printable(reason string) string {
+	reason = strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, reason)
+}

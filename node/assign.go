@@ -1,0 +1,184 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// loadPause is how long a changed load waits after a beat before it is told:
+// beats for its sake are at most five times those that are due anyway.
+func (n *Node) loadPause() time.Duration { return n.connectionTime() / 16 }
+
+// enter brings the ledger up to date with an instance. A load that changed much
+// is told at once.
+func (n *Node) enter(h *held) {
+	n.ledger.enter(h.m)
+	if n.ledger.turns() {
+		n.nudge()
+	}
+}
+
+// situation is what the partitions of a new instance are distributed by.
+func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value) partition.Situation {
+	data := map[workflow.DataName]workflow.Value{}
+	for _, d := range def.Data {
+		data[d.Name] = d.Default
+	}
+	for k, v := range input {
+		data[k] = v
+	}
+	seed := n.random(8)
+	return partition.Situation{
+		Partners: n.people.candidates(def, m), Self: n.member.ID(), Mechanism: m, InHand: n.ledger.inHand(), Data: data,
+		Rand: rand.New(rand.NewPCG(binary.BigEndian.Uint64(seed), 0)),
+	}
+}
+
+// candidates are the partners as assignment by a mechanism sees them.
+func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism) []partition.Partner {
+	var out []partition.Partner
+	for _, x := range p.all() {
+		if !x.State.Gone() && x.Record.Absence != absent {
+			c := p.candidate(x)
+			if m != partition.PlainRule {
+				c.Learned = p.learned.factors(c.ID, def)
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// roles are those of all partners who may be here again.
+func (p *people) roles() []workflow.RoleName {
+	var out []workflow.RoleName
+	for _, x := range p.all() {
+		if x.State != membership.Evicted && x.State != membership.Left {
+			out = append(out, x.Record.Roles()...)
+		}
+	}
+	return out
+}
+
+// candidate is a partner with what it says of itself and what is known here of
+// the work that it holds, whichever is more.
+func (p *people) candidate(x membership.Partner) partition.Partner {
+	self := x.Record.Partner == p.member.ID()
+	if self {
+		x.Load = p.ledger.load()
+	}
+	known := p.ledger.of(x.Record.Partner)
+	out := partition.Partner{
+		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
+		Applications: x.Record.Applications, Load: max(share(x.Load), busy(known.time)),
+		Reachable: self || x.State == membership.Active,
+		Rested:    share(absent - x.Record.Absence), Backlog: known.time, Suitability: map[string]float64{},
+		LastFlow: p.learned.lastFlow(x.Record.Partner),
+	}
+	out.Taken = min(1, float64(known.share)/1000)
+	if l := share(x.Load); l > 0 && l < 1 {
+		out.Backlog = max(out.Backlog, time.Duration(l/(1-l)*float64(halfBusy)))
+	}
+	for _, s := range x.Record.Suitability {
+		out.Suitability[s.For] = share(s.Of)
+	}
+	return out
+}
+
+// Choose finds who can take a piece of work now, rather not who failed it
+// (choreo.Partners).
+func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
+	p.ledger.assigning.Lock()
+	defer p.ledger.assigning.Unlock()
+	s := partition.Situation{
+		Self: p.member.ID(), Mechanism: w.Mechanism, InHand: p.ledger.inHand(), Data: w.Data, Instance: w.Instance.String(),
+		Performers: map[workflow.TaskName]string{}, Rejected: w.Rejected, Rand: w.Rand(),
+	}
+	for t, who := range w.Performers {
+		s.Performers[t] = p.name(who)
+	}
+	all := p.candidates(w.Plan.Definition(), w.Mechanism)
+	s.Partners = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool { return x.ID == w.Not })
+	c, err := partition.DistributeTasks(w.Plan, s, w.Tasks...)
+	if err != nil && len(s.Partners) < len(all) {
+		s.Partners = all
+		c, err = partition.DistributeTasks(w.Plan, s, w.Tasks...)
+	}
+	if err == nil && w.Mechanism != partition.PlainRule {
+		p.ledger.add(w.Instance, holding(w, c))
+	}
+	return c, err
+}
+
+// holding is what a choice adds to the ledger.
+func holding(w choreo.Work, c partition.Choice) choreo.Holding {
+	def := w.Plan.Definition()
+	h := choreo.Holding{Partner: c.Partner, Work: partition.WorkOfTasks(def.Name, w.Tasks...), Share: choreo.WhyOf(c).Share}
+	for _, t := range w.Tasks {
+		h.Time += partition.Expected(def.Task(t))
+	}
+	return h
+}
+
+// RejectTask passes a task that this node holds, and has not started, on to
+// another partner.
+func (n *Node) RejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
+	var out *api.Passed
+	err := n.with(ctx, r.ID, func(s *shard, h *held) error {
+		c, err := h.m.Reject(r.Task, r.Reason, s.moment(), n.people)
+		if err == nil {
+			out = &api.Passed{Task: r.Task, Partner: n.people.name(c.Partner), Reason: c.Why}
+		}
+		s.touch(h)
+		return n.explain(err)
+	})
+	return out, err
+}
+
+// rank is where a task of the instance stands among those with the same
+// dispatching rule: the more urgent first, then by the rule (spec/aptitude.md).
+func (h *held) rank(t *workflow.Task) []float64 {
+	def := h.def.def
+	started := float64(h.sum.Started)
+	by := 0.0
+	switch aptitude.Dispatching(def.Distribution.Dispatching) {
+	case aptitude.AsReady:
+		return nil
+	case aptitude.FIFO:
+		by = started
+	case aptitude.SPT:
+		for _, t := range def.Tasks {
+			by += partition.Expected(t).Seconds()
+		}
+	case aptitude.EDD:
+		by = math.Inf(1)
+		if d, ok := h.def.due(); ok {
+			by = started + float64(d.Milliseconds())
+		}
+	}
+	return []float64{-t.Urgency, by}
+}
+
+// due is the latest moment, since its start, at which an instance should have
+// ended: the worst case of its time-outs; ok is false when there is none.
+func (e *definition) due() (d time.Duration, ok bool) {
+	for _, t := range e.def.Tasks {
+		end, bounded := e.plan.WorstEnd(t.Name)
+		if !bounded {
+			return 0, false
+		}
+		d = max(d, end)
+	}
+	return d, true
+}

@@ -1,0 +1,98 @@
+package node
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A verdict that a coordinator writes names its office and carries the proof of
+// its election, so that all nodes order such verdicts alike (choreo/converge.go,
+// rule 1). The core believes what it is told: here is where the proof is checked.
+
+// holds is the office that this node holds at this moment, as a fact carries it;
+// nil: none, or none that it could prove in a fact.
+func (n *Node) holds() *choreo.Office {
+	if n.office == nil {
+		return nil
+	}
+	c, leads := n.office.credentials()
+	if !leads {
+		return nil
+	}
+	proof, fits := c.Encode()
+	if !fits {
+		return nil
+	}
+	m := c.Mandate
+	return &choreo.Office{Term: m.Office.Term, List: m.Office.Number, Hash: m.Office.List, Proof: proof}
+}
+
+// credentials are those of this node, if it holds the office at this moment.
+func (o *office) credentials() (c membership.Credentials, leads bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.machine == nil {
+		return c, false
+	}
+	c.Mandate, leads = o.machine.Leads(o.n.clock.Now())
+	_, c.Lineage = o.machine.Electorate()
+	return c, leads
+}
+
+// credentials checks proofs of office, and remembers those that it has checked.
+// It may be used by several goroutines.
+type credentials struct {
+	mesh    membership.Mesh
+	mu      sync.Mutex
+	checked map[[sha256.Size]byte]membership.Office
+}
+
+// maxChecked bounds the proofs that are remembered.
+const maxChecked = 256
+
+// check refuses facts that name an office to which their author was not elected.
+// The error wraps choreo.ErrForged.
+func (c *credentials) check(facts []choreo.Received) error {
+	for _, f := range facts {
+		v := f.Fact.Body.Verdict
+		if v == nil || v.Office == nil {
+			continue
+		}
+		author := f.Fact.Chain.Author
+		o, err := c.office(author, v.Office.Proof)
+		if err == nil && (o != membership.Office{Term: v.Office.Term, Number: v.Office.List, List: v.Office.Hash}) {
+			err = fmt.Errorf("the proof is of %s", o)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: verdict %s of %s in term %d: %w", choreo.ErrForged, f.ID.Short(), author, v.Office.Term, err)
+		}
+	}
+	return nil
+}
+
+// office is what a proof is proof of.
+func (c *credentials) office(holder workflow.PartnerID, proof []byte) (membership.Office, error) {
+	key := sha256.Sum256(append([]byte(holder+"\x00"), proof...))
+	c.mu.Lock()
+	o, known := c.checked[key]
+	c.mu.Unlock()
+	if known {
+		return o, nil
+	}
+	o, err := membership.VerifyCredentials(c.mesh, holder, proof)
+	if err != nil {
+		return membership.Office{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.checked == nil || len(c.checked) >= maxChecked {
+		c.checked = map[[sha256.Size]byte]membership.Office{}
+	}
+	c.checked[key] = o
+	return o, nil
+}

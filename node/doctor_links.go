@@ -1,0 +1,116 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+)
+
+func (n *Node) checkAddresses(d *diagnosis, partners []membership.Partner) {
+	addrs := n.carrier.Addrs()
+	switch {
+	case len(addrs) == 0:
+		d.wrong("addresses", "nobody can reach this node: it has no address"+n.bareInterfaces(), "connect it to a network, and check listen in config.yaml")
+	case !slices.ContainsFunc(addrs, offMachine) && slices.ContainsFunc(partners, n.isElsewhere):
+		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere"+n.bareInterfaces(), "check listen in config.yaml, or connect the machine to a network")
+	case !slices.ContainsFunc(addrs, fromOutside) && slices.ContainsFunc(partners, n.isMissing):
+		d.warn("addresses", "all its addresses are of a private network, where partners outside cannot connect to it: "+strings.Join(addrs, " "),
+			"if partners are outside, name a member that relays (relays in config.yaml), or have the router forward a port and listen on it")
+	default:
+		d.ok("addresses", "%s", strings.Join(addrs, " "))
+	}
+}
+
+// offMachine tells whether an address leads out of its machine.
+func offMachine(addr string) bool {
+	return !strings.HasPrefix(addr, "/ip4/127.") && !strings.HasPrefix(addr, "/ip6/::1/")
+}
+
+// bareInterfaces names the network interfaces that are up and have no address, as
+// after a failed DHCP.
+func (n *Node) bareInterfaces() string {
+	if n.bare == nil {
+		return ""
+	}
+	names := n.bare()
+	if len(names) == 0 {
+		return ""
+	}
+	return "; up but without an address: " + strings.Join(names, ", ")
+}
+
+// fromOutside tells whether an address can be dialled from other networks: it
+// is public, a name, or leads over a relay.
+func fromOutside(addr string) bool {
+	parts := strings.Split(addr, "/")
+	if len(parts) < 3 || strings.Contains(addr, "/p2p-circuit") {
+		return true
+	}
+	ip, err := netip.ParseAddr(parts[2])
+	return err != nil || !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !carrierGrade.Contains(ip)
+}
+
+// carrierGrade are the addresses that providers share among customers (RFC 6598).
+var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
+
+// isMissing tells whether a partner should be connected and is not.
+func (n *Node) isMissing(p membership.Partner) bool {
+	return p.Record.Partner != n.member.ID() && !p.State.Gone() && !n.up(p.Record.Partner)
+}
+
+// isElsewhere tells whether a partner is on another machine.
+func (n *Node) isElsewhere(p membership.Partner) bool {
+	return p.Record.Partner != n.member.ID() && !p.State.Gone() && slices.ContainsFunc(p.Record.Addresses, offMachine)
+}
+
+func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
+	up := n.upPeers()
+	connected, others := 0, 0
+	for _, p := range partners {
+		id := p.Record.Partner
+		if id == n.member.ID() || p.State.Gone() {
+			continue
+		}
+		others++
+		if slices.Contains(up, id) {
+			connected++
+			continue
+		}
+		d.warn("links", fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)),
+			"is it running, and on a network that this one reaches? Work for it waits, and is handed over when it is back")
+	}
+	switch {
+	case others == 0:
+		d.ok("links", "there is nobody else to reach")
+	case connected == 0:
+		d.wrong("links", fmt.Sprintf("none of %d partners can be reached", others), "check this machine's network and firewall: mutirao status shows the addresses that it listens on")
+	default:
+		d.ok("links", "connected with %d of %d partners%s", connected, others, n.roundabout())
+	}
+}
+
+// roundabout tells with whom this node is connected by a relay only.
+func (n *Node) roundabout() string {
+	r, can := n.carrier.(Relaying)
+	if !can {
+		return ""
+	}
+	var names []string
+	for _, p := range r.Relayed() {
+		names = append(names, n.people.name(p))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", by a relay: " + strings.Join(names, ", ")
+}
+
+func orNowhere(addrs []string) string {
+	if len(addrs) == 0 {
+		return "no known address"
+	}
+	return strings.Join(addrs, ", ")
+}

@@ -1,0 +1,241 @@
+package node_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+)
+
+// brisk has partners expire after 10 s, which is also the votes' first lease.
+func brisk(c *configs.Config) { c.ConnectionTime = 10 * time.Second }
+
+// electorate sets who votes, and waits until all of them know.
+func (tm *team) electorate(names ...string) {
+	tm.t.Helper()
+	if _, err := tm.p[names[0]].node.SetElectorate(tm.t.Context(), api.ElectorateRequest{Set: names}); err != nil {
+		tm.t.Fatal(err)
+	}
+	synctest.Wait()
+	for _, name := range names {
+		e, err := tm.p[name].node.Electorate(tm.t.Context())
+		if err != nil || len(e.Voters) != len(names) {
+			tm.t.Fatalf("%s knows an electorate of %+v, %v; want %v", name, e, err, names)
+		}
+	}
+}
+
+// coordinator is whom a partner takes for the coordinator; empty: nobody.
+func (tm *team) coordinator(at string) string {
+	tm.t.Helper()
+	c, err := tm.p[at].node.CoordinatorStatus(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	if c.Coordinator == nil {
+		return ""
+	}
+	return *c.Coordinator
+}
+
+func (tm *team) wantCoordinator(want string, at ...string) {
+	tm.t.Helper()
+	for _, name := range at {
+		if got := tm.coordinator(name); got != want {
+			tm.t.Errorf("%s takes %q for the coordinator, want %q", name, got, want)
+		}
+	}
+}
+
+// cut cuts a team into two sides.
+func (tm *team) cut(left, right []string) {
+	for _, a := range left {
+		for _, b := range right {
+			tm.disconnect(a, b)
+		}
+	}
+	synctest.Wait()
+}
+
+// Whoever is configured to stands of its own accord whenever nobody coordinates:
+// after the start, and after the coordinator is gone. Nobody else does.
+func TestOnlyCandidatesStandOfTheirOwnAccord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.electorate("one", "two", "three")
+		pass(10 * time.Minute)
+		tm.wantCoordinator("", "one", "two", "three")
+
+		three := tm.p["three"]
+		three.crash()
+		three.adjust = func(c *configs.Config) { brisk(c); c.Candidate = true }
+		three.start()
+		tm.connect("one", "three")
+		tm.connect("two", "three")
+		pass(time.Minute)
+		tm.wantCoordinator("three", "one", "two", "three")
+
+		three.crash()
+		pass(10 * time.Minute)
+		tm.wantCoordinator("", "one", "two") // the others were not told to
+		three.start()
+		tm.connect("one", "three")
+		tm.connect("two", "three")
+		pass(time.Minute)
+		tm.wantCoordinator("three", "one", "two", "three")
+	})
+}
+
+// What a voter cannot store it has not said: its vote does not count, and no
+// message with it is sent. A candidate that cannot store its candidacy says why.
+func TestVotesThatCannotBeStoredAreNotGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.electorate("one", "two", "three")
+		pass(time.Minute)
+		tm.disconnect("one", "three")
+		tm.disconnect("two", "three")
+		synctest.Wait()
+
+		one, two := tm.p["one"], tm.p["two"]
+		two.disk.failWith(kv.ErrFull)
+		began := elapsed()
+		_, err := one.node.Elect(t.Context(), api.ElectRequest{})
+		wantRefusal(t, "an election without two's vote", err, "no majority")
+		said := tm.f.sent(func(c carried) bool { return c.from == two.id() && c.sent >= began && votes(c.m) })
+		if len(said) > 0 {
+			t.Errorf("two sent %d votes that it could not store", len(said))
+		}
+		tm.wantCoordinator("", "one")
+		_, err = two.node.Elect(t.Context(), api.ElectRequest{})
+		wantRefusal(t, "standing on a full disk", err, "elections stand still: what this node says in them cannot be stored")
+
+		two.disk.failWith(nil)
+		pass(time.Minute)
+		c, err := one.node.Elect(t.Context(), api.ElectRequest{})
+		if err != nil || !slices.Contains(c.Votes, "two") {
+			t.Fatalf("with room on its disk two votes: %+v, %v", c, err)
+		}
+		if len(tm.f.sent(func(c carried) bool { return c.from == two.id() && c.sent >= began && votes(c.m) })) == 0 {
+			t.Error("two's vote was not seen: the test looks for the wrong thing")
+		}
+
+		// The coordinator's own disk fails: it cannot say that it goes on, and
+		// steps down; nobody takes it for the coordinator any longer.
+		one.disk.failWith(errors.New("input/output error"))
+		tm.disconnect("one", "two")
+		pass(time.Minute)
+		tm.wantCoordinator("", "two")
+		if _, leads := one.node.Leads(); leads {
+			t.Error("one leads although nobody prolonged its lease")
+		}
+	})
+}
+
+// votes tells whether there is a vote in a message.
+func votes(m *wire.Message) bool {
+	return slices.ContainsFunc(m.Election, func(b []byte) bool {
+		e, err := membership.DecodeMessage(b)
+		return err == nil && e.Grant != nil
+	})
+}
+
+// Two sides of a split, of which each invites newcomers, evicts those of the
+// other side and lets the rest expire, do not both elect: the electorate is what
+// it was. One side has the founder, the other a delegate.
+func TestTwoSidesCannotBothElect(t *testing.T) {
+	for _, c := range []struct {
+		what        string
+		left, right []string
+		elects      string // of the right side; empty: nobody
+	}{
+		{"two and two", []string{"one", "two"}, []string{"three", "four"}, ""},
+		{"two and three", []string{"one", "two"}, []string{"three", "four", "five"}, "four"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeamOf(t, brisk, "one", "two")
+				tm.welcome("one", "three", api.InviteRequest{Delegate: true}, "one", "two")
+				here := []string{"one", "two", "three"}
+				for _, name := range c.right[1:] {
+					tm.welcome("one", name, api.InviteRequest{}, here...)
+					here = append(here, name)
+				}
+				tm.electorate(here...)
+				pass(time.Minute)
+
+				tm.cut(c.left, c.right)
+				left := tm.grow("one", "l", c.left)
+				right := tm.grow("three", "r", c.right)
+				tm.expel("one", "four")
+				tm.expel("three", "two")
+				pass(time.Minute)
+				for _, name := range []string{"one", "two"} {
+					if s := tm.partnerState(name, "three"); s != "expired" {
+						t.Errorf("%s thinks that three is %s, want expired", name, s)
+					}
+				}
+
+				_, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{})
+				wantRefusal(t, "an election by two voters", err, "no majority")
+				_, err = tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: "l1"})
+				wantRefusal(t, "the election of a newcomer by two voters", err, "no majority")
+				_, err = tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: left})
+				wantRefusal(t, "a handover to newcomers by two voters", err, "consents needed")
+				_, err = tm.p["three"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: right, Override: true})
+				wantRefusal(t, "an override by a delegate", err, "only the founder")
+
+				candidate := "four"
+				if _, err = tm.p[candidate].node.Elect(t.Context(), api.ElectRequest{}); c.elects == "" {
+					wantRefusal(t, "an election by half of the voters", err, "no majority")
+				} else if err != nil {
+					t.Error(err)
+				}
+				pass(5 * time.Second)
+				tm.wantCoordinator(c.elects, right...)
+				tm.wantCoordinator("", left...)
+			})
+		})
+	}
+}
+
+// welcome has a partner join, and connects it.
+func (tm *team) welcome(at, name string, r api.InviteRequest, with ...string) {
+	tm.t.Helper()
+	p := tm.newcomer(name)
+	p.adjust = brisk
+	if err := tm.join(p, tm.invite(at, r)); err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.p[name] = p
+	p.start()
+	for _, other := range with {
+		tm.connect(other, name)
+	}
+	synctest.Wait()
+}
+
+// grow has as many newcomers join a side as it has members, and returns all.
+func (tm *team) grow(inviter, prefix string, side []string) []string {
+	all := slices.Clone(side)
+	for i := range side {
+		name := prefix + string(rune('1'+i))
+		tm.welcome(inviter, name, api.InviteRequest{}, all...)
+		all = append(all, name)
+	}
+	return all
+}
+
+func (tm *team) expel(at, name string) {
+	tm.t.Helper()
+	if _, err := tm.p[at].node.Evict(tm.t.Context(), api.EvictRequest{Partner: name, Reason: "split"}); err != nil {
+		tm.t.Fatal(err)
+	}
+}

@@ -1,0 +1,203 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// learned is what this node has learned of partners from the instances that it
+// took part in. It is not told to others: everybody learns from the facts that
+// it has verified itself, so that nobody can praise itself or slander another.
+//
+// Each shard stores what its own instances taught, with the summary that says
+// that an instance has ended, so that a crash counts nothing twice.
+type learned struct {
+	mu  sync.Mutex // guards what follows
+	by  map[lesson][]taught
+	end map[workflow.PartnerID]int64         // ms, its clock: when the last work known here ended
+	run map[workflow.PartnerID]time.Duration // how long that took
+}
+
+// lesson is what was learned about: a partner at a task of a workflow.
+type lesson struct {
+	_        struct{} `cbor:",toarray"`
+	Partner  workflow.PartnerID
+	Workflow workflow.Name
+	Task     workflow.TaskName
+}
+
+func (l lesson) compare(o lesson) int {
+	return strings.Compare(l.String()+"\x00"+string(l.Partner), o.String()+"\x00"+string(o.Partner))
+}
+
+// String names the task.
+func (l lesson) String() string { return string(l.Workflow) + "/" + string(l.Task) }
+
+// taught is what one shard's instances taught.
+type taught struct {
+	shard int
+	is    aptitude.Experience
+}
+
+// storedLesson is how it is kept, under a key that names shard and lesson.
+type storedLesson struct {
+	_          struct{} `cbor:",toarray"`
+	Lesson     lesson
+	Shard      int
+	Experience aptitude.Experience
+}
+
+// maxLessons bounds what is learned about; what would be more is not learned.
+const maxLessons = 20_000
+
+func newLearned() *learned {
+	return &learned{by: map[lesson][]taught{}, end: map[workflow.PartnerID]int64{}, run: map[workflow.PartnerID]time.Duration{}}
+}
+
+// load reads what is stored.
+func (l *learned) load(s Store) error {
+	return s.Scan([]byte{prefixLesson}, func(_, value []byte) error {
+		var x storedLesson
+		if err := cbor.Unmarshal(value, &x); err != nil {
+			return fmt.Errorf("what was learned of partners cannot be read: %w", err)
+		}
+		l.set(x.Lesson, x.Shard, x.Experience)
+		return nil
+	})
+}
+
+func (l *learned) set(about lesson, shard int, e aptitude.Experience) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.by[about]
+	if i := slices.IndexFunc(list, func(t taught) bool { return t.shard == shard }); i >= 0 {
+		list[i].is = e
+		return
+	}
+	l.by[about] = append(list, taught{shard, e})
+}
+
+// of is what is known of a partner at a task, and what of it one shard taught.
+// full tells that no more can be learned about.
+func (l *learned) of(about lesson, shard int) (all, part aptitude.Experience, full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.by[about] {
+		all = all.Plus(t.is)
+		if t.shard == shard {
+			part = t.is
+		}
+	}
+	return all, part, len(l.by) >= maxLessons && l.by[about] == nil
+}
+
+// alone tells whether work had its performer to itself, as far as is known
+// here: only then does the time that it took say something about the performer.
+func (l *learned) alone(o choreo.Outcome) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.end[o.Partner]
+	if o.Ended > before {
+		l.end[o.Partner], l.run[o.Partner] = o.Ended, o.Took()
+	}
+	return o.Began >= before
+}
+
+// lastFlow is how long the work took that a partner finished last.
+func (l *learned) lastFlow(p workflow.PartnerID) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.run[p]
+}
+
+// factors are what was learned of a partner for the tasks of a definition.
+func (l *learned) factors(p workflow.PartnerID, def *workflow.Definition) map[workflow.TaskName]float64 {
+	out := map[workflow.TaskName]float64{}
+	for _, t := range def.Tasks {
+		about := lesson{Partner: p, Workflow: def.Name, Task: t.Name}
+		if all, _, _ := l.of(about, 0); all != (aptitude.Experience{}) {
+			out[t.Name] = all.Factor()
+		}
+	}
+	return out
+}
+
+// lessons are all that something was learned about, by task and partner.
+func (l *learned) lessons() []lesson {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []lesson
+	for about := range l.by {
+		out = append(out, about)
+	}
+	slices.SortFunc(out, lesson.compare)
+	return out
+}
+
+func lessonKey(shard int, about lesson) []byte {
+	return bytes.Join([][]byte{{prefixLesson, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task)}, []byte{0})
+}
+
+// learn takes in how the attempts of an instance ended that has just ended, and
+// returns what is to be stored of it. Where the plain rule distributes, nobody
+// asks for suitability, and nothing is learned.
+func (s *shard) learn(h *held) []kv.Write {
+	if h.m.Mechanism() == partition.PlainRule {
+		return nil
+	}
+	l, changed := s.n.learned, map[lesson]aptitude.Experience{}
+	for _, o := range h.m.Outcomes() {
+		about := lesson{Partner: o.Partner, Workflow: h.def.def.Name, Task: o.Task.Name}
+		_, part, full := l.of(about, s.number)
+		if full {
+			s.n.count("learned.full", 1)
+			continue
+		}
+		x := aptitude.Execution{Failed: o.Failed, Redone: o.Tries > 1}
+		if l.alone(o) && o.Task.Duration > 0 {
+			x.Took, x.Expected = o.Took(), o.Task.Duration
+		}
+		changed[about] = part.After(x)
+		l.set(about, s.number, changed[about])
+	}
+	var out []kv.Write
+	for about, e := range changed {
+		out = append(out, kv.Write{Key: lessonKey(s.number, about), Value: encode(storedLesson{Lesson: about, Shard: s.number, Experience: e})})
+	}
+	slices.SortFunc(out, func(a, b kv.Write) int { return bytes.Compare(a.Key, b.Key) })
+	return out
+}
+
+// unlearn goes back to what is stored, after writes of learn that failed.
+func (s *shard) unlearn(writes []kv.Write) {
+	for _, w := range writes {
+		if len(w.Key) == 0 || w.Key[0] != prefixLesson {
+			continue
+		}
+		var now, was storedLesson
+		if cbor.Unmarshal(w.Value, &now) != nil {
+			continue // it was encoded here
+		}
+		b, err := s.n.store.Get(w.Key)
+		if err == nil {
+			err = cbor.Unmarshal(b, &was)
+		}
+		if err != nil && !errors.Is(err, kv.ErrNotFound) {
+			s.log.Warn("what was learned of a partner cannot be read", "error", err)
+		}
+		s.n.learned.set(now.Lesson, s.number, was.Experience)
+	}
+}

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// The coordinator sees the whole mesh's instances. One that it takes no part in
+// it has shown by a participant, who answers from its own facts.
+
+// protocolLook is a request to show an instance.
+const protocolLook = "/mutirao/look/1.0.0"
+
+// lookWait is how long a partner is waited for, and its own shard by it.
+const lookWait = 5 * time.Second
+
+var (
+	errMayNotLook = errors.New("only the coordinator and participants may look at an instance")
+	errNotHere    = errors.New("takes no part in this instance")
+)
+
+// tellLook answers protocolLook in JSON, as the local API would.
+func (n *Node) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
+	l, err := wire.DecodeLook(req)
+	if err != nil {
+		return nil, err
+	}
+	if _, here := n.index.get(l.Instance); !here {
+		return nil, errNotHere
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
+	defer cancel()
+	may := from == n.coordinator()
+	var out any
+	err = n.peek(ctx, l.Instance, func(h *held) {
+		if may = may || h.m.Participates(from); !may {
+			return
+		}
+		if l.What == wire.LookLog {
+			out = n.renderLog(h)
+		} else {
+			out = n.render(h)
+		}
+	})
+	switch {
+	case err != nil:
+		n.log.Warn("an instance could not be shown to a partner", "to", from, "instance", l.Instance, "error", err)
+		return nil, errors.New("cannot read this instance now")
+	case !may:
+		n.refuse("look", from)
+		return nil, errMayNotLook
+	}
+	return json.Marshal(out)
+}
+
+// lookAt has a partner show an instance.
+func (n *Node) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, into any) error {
+	r, can := n.carrier.(Requester)
+	if !can || !n.up(p) {
+		return errors.New("cannot be reached")
+	}
+	req, err := wire.EncodeLook(l)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	b, err := r.Request(ctx, p, nil, protocolLook, req)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("shows what cannot be read: %w", err)
+	}
+	return nil
+}
+
+// lookAround asks those who reported an instance, the best informed first, until
+// one shows it. It returns whose account it is; if nobody answers, the error of
+// the first.
+func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.LookWhat, into any) (account, error) {
+	var first error
+	for _, a := range accounts {
+		err := n.lookAt(ctx, a.by, wire.Look{Instance: a.Instance, What: what}, into)
+		if err == nil {
+			return a, nil
+		}
+		if first == nil {
+			first = fmt.Errorf("%s: %w", n.people.name(a.by), err)
+		}
+	}
+	return accounts[0], first
+}
+
+// showElsewhere shows an instance that others reported: as one of them shows it
+// now or, if nobody can be asked, as far as the report says.
+func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Instance {
+	var in api.Instance
+	a, err := n.lookAround(ctx, accounts, wire.LookInstance, &in)
+	if err == nil && in.ID == a.Instance.String() && !slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return !isState(t.State) }) {
+		in.Told = &api.Told{By: n.witness(a)}
+		return &in
+	}
+	if err == nil {
+		err = fmt.Errorf("%s shows something else", n.people.name(a.by))
+	}
+	a = accounts[0]
+	return &api.Instance{
+		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: time.UnixMilli(a.Started), Ended: instant(a.Ended),
+		Told: &api.Told{
+			By: n.witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
+			Current: n.names(a.At), Participants: n.names(a.Participants),
+		},
+	}
+}
+
+// isState tells whether a task can be in a state: what a partner shows is not
+// taken on trust, since drawings and pages are made of it.
+func isState(s workflow.State) bool {
+	return s.Done() || s == workflow.NotReady || s == workflow.Ready || s == workflow.Running
+}
+
+// logElsewhere is the log of an instance that others reported.
+func (n *Node) logElsewhere(ctx context.Context, accounts []account) ([]api.LogEntry, error) {
+	var out []api.LogEntry
+	if _, err := n.lookAround(ctx, accounts, wire.LookLog, &out); err != nil {
+		return nil, api.Errorf(api.Failed, "this node takes no part in the instance, and nobody who does shows its log: %v", err).
+			WithHint("mutirao show says who holds it; ask there, or again when they are back")
+	}
+	return out, nil
+}
+
+// onlyThere refuses to do something with an instance that this node only hears of.
+func (n *Node) onlyThere(accounts []account) error {
+	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator", accounts[0].Instance).
+		WithHint("do it on a node that takes part, such as %s", n.people.name(accounts[0].by))
+}

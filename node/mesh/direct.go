@@ -1,0 +1,74 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+)
+
+// directEvery is how often a partner whom only relays lead to is dialled directly,
+// beside soon after its addresses or ours change: a way may have opened, and the
+// relay has others to serve.
+const directEvery = 2 * time.Minute
+
+// roundabout tells whether all connections with the partner go by relays.
+func (p *partner) roundabout() bool {
+	p.mesh.mu.RLock()
+	defer p.mesh.mu.RUnlock()
+	for _, l := range p.admitted {
+		if !l.relayed() {
+			return false
+		}
+	}
+	return len(p.admitted) > 0
+}
+
+// shorten waits for a while, or until something changed, and then tries to connect
+// directly with a partner whom only relays lead to.
+func (k *keeper) shorten(ctx context.Context) {
+	d := directEvery + jitter(directEvery/4)
+	for k.nap(ctx, d) && k.partner.mesh.cfg.Relay.Punch {
+		d = 4 * punchTime // punching comes first: it would be told of a dial in vain as its own
+	}
+	if ctx.Err() != nil || !k.partner.roundabout() {
+		return
+	}
+	if err := k.attempt(ctx, k.partner.mesh.dialDirectly); err != nil {
+		k.partner.mesh.cfg.Logger.Debug("only a relay leads there", "partner", k.partner.id, "error", err)
+	}
+}
+
+// nap waits, at most d, and tells whether addresses changed.
+func (k *keeper) nap(ctx context.Context, d time.Duration) (fresh bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-k.awake:
+	case <-k.fresh:
+		return true
+	}
+	return false
+}
+
+// dialDirectly dials a partner at its own addresses. Once admitted, the connection
+// takes the place of those by relays.
+func (m *Mesh) dialDirectly(ctx context.Context, p *partner) error {
+	m.mu.RLock()
+	addrs := p.knownLocked()
+	m.mu.RUnlock()
+	m.host.Peerstore().AddAddrs(p.peer, addrs, peerstore.TempAddrTTL)
+	if s, ok := m.host.Network().(*swarm.Swarm); ok {
+		s.Backoff().Clear(p.peer)
+	}
+	ctx = network.WithForceDirectDial(network.WithDialPeerTimeout(ctx, m.limits.DialTimeout), "a relay leads there already")
+	if _, err := m.host.Network().DialPeer(ctx, p.peer); err != nil {
+		return fmt.Errorf("mesh: cannot connect directly to %s at %v: %w", p.id, addrs, err)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/zeroconf/v2"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// Discovery on the local network, by multicast DNS: each node answers who asks
+// for the mesh's service with its ID and addresses, and asks while somebody who
+// is wanted has no connection: at once, then ever more rarely. So a mesh that is
+// whole sends nothing. What it learns is a hint, beside the address book: who
+// answers at an address has to prove its key, and to be admitted, as always.
+
+const (
+	// lookEvery is how often somebody may be found to be missing.
+	lookEvery = 2 * time.Second
+	// listenTime is how long answers are collected.
+	listenTime = 1500 * time.Millisecond
+	// askFirst and askLast are the pauses between questions for the same missing.
+	askFirst = 5 * time.Second
+	askLast  = 5 * time.Minute
+	// servicePort has to be given, but addresses go into the text.
+	servicePort = 4001
+	idKey       = "id="
+	addrKey     = "a="
+	// maxAnnounced keeps an answer within one packet.
+	maxAnnounced = 12
+)
+
+// discovery is the state of the goroutine that runs it.
+type discovery struct {
+	mesh      *Mesh
+	announced []string
+	server    *zeroconf.Server
+	missing   map[peer.ID]bool // as of the last look
+	pause     time.Duration
+	due       time.Time // of the next question
+}
+
+// discover runs until the mesh is closed.
+func (m *Mesh) discover() {
+	d := &discovery{mesh: m}
+	defer d.stop()
+	for m.ctx.Err() == nil {
+		if addrs := announceable(m.Addrs()); !slices.Equal(addrs, d.announced) {
+			d.announce(addrs)
+		}
+		if d.askNow() {
+			d.ask()
+		}
+		pause(m.ctx, lookEvery)
+	}
+}
+
+// announceable are the addresses that mean something to others on the local network.
+func announceable(addrs []string) []string {
+	var all []string
+	for _, s := range addrs {
+		a, err := ma.NewMultiaddr(s)
+		if err != nil {
+			continue
+		}
+		_, err = manet.ToIP(a) // names would have to be asked for elsewhere
+		if err == nil && !manet.IsIPLoopback(a) && !strings.Contains(s, "/p2p-circuit") && len(all) < maxAnnounced {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// announce answers with these addresses from now on, and has whoever is missing
+// asked for at once: we may be on another network.
+func (d *discovery) announce(addrs []string) {
+	d.stop()
+	d.announced, d.missing = addrs, nil
+	if len(addrs) == 0 {
+		return
+	}
+	id := d.mesh.host.ID().String()
+	text := []string{idKey + id}
+	var ips []string
+	for _, s := range addrs {
+		text = append(text, addrKey+s)
+		if ip := strings.Split(s, "/"); len(ip) > 2 && !slices.Contains(ips, ip[2]) {
+			ips = append(ips, ip[2])
+		}
+	}
+	name := id[len(id)-16:]
+	var err error
+	if d.server, err = zeroconf.RegisterProxy(name, d.mesh.service(), "local", servicePort, name, ips, text, nil); err != nil {
+		d.server = nil
+		d.mesh.cfg.Logger.Debug("not announced on the local network", "error", err)
+	}
+}
+
+func (d *discovery) stop() {
+	if d.server != nil {
+		d.server.Shutdown()
+		d.server = nil
+	}
+}
+
+// service is the name that nodes of this mesh answer to.
+func (m *Mesh) service() string { return "_" + m.cfg.Discovery + "._udp" }
+
+// askNow tells whether to ask: who is missing anew is asked for at once.
+func (d *discovery) askNow() bool {
+	missing := d.mesh.missing()
+	fresh := false
+	for id := range missing {
+		fresh = fresh || !d.missing[id]
+	}
+	d.missing = missing
+	switch now := time.Now(); {
+	case len(missing) == 0 || len(d.announced) == 0:
+		return false
+	case fresh:
+		d.pause = askFirst
+	case now.Before(d.due):
+		return false
+	default:
+		d.pause = min(2*d.pause, askLast)
+	}
+	d.due = time.Now().Add(d.pause + jitter(d.pause/4))
+	return true
+}
+
+// missing are the wanted partners without a connection.
+func (m *Mesh) missing() map[peer.ID]bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := map[peer.ID]bool{}
+	for id, p := range m.partners {
+		if p.wanted != nil && len(p.admitted) == 0 {
+			all[id] = true
+		}
+	}
+	return all
+}
+
+// ask asks once, collects what is answered and takes it in.
+func (d *discovery) ask() {
+	ctx, cancel := context.WithTimeout(d.mesh.ctx, listenTime)
+	defer cancel()
+	found := map[peer.ID][]ma.Multiaddr{}
+	for _, kind := range []zeroconf.IPType{zeroconf.IPv4AndIPv6, zeroconf.IPv4, zeroconf.IPv6} {
+		err := d.browse(ctx, kind, found)
+		if err == nil {
+			break // else this machine does not speak one of the two
+		}
+		d.mesh.cfg.Logger.Debug("cannot ask on the local network", "error", err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		d.mesh.seen(id, found[id])
+	}
+}
+
+// browse collects answers until ctx ends.
+func (d *discovery) browse(ctx context.Context, kind zeroconf.IPType, found map[peer.ID][]ma.Multiaddr) error {
+	entries := make(chan *zeroconf.ServiceEntry)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- zeroconf.Browse(ctx, d.mesh.service(), "local", entries, zeroconf.SelectIPTraffic(kind))
+	}()
+	for {
+		select {
+		case err := <-ended: // it takes nothing more from entries, and sends nothing more
+			return err
+		case e, ok := <-entries:
+			if !ok {
+				return <-ended
+			}
+			if id, addrs, err := readAnnouncement(e.Text, d.mesh.limits.Addresses); err == nil && d.missing[id] {
+				found[id] = addrs
+			}
+		}
+	}
+}
+
+// readAnnouncement reads what some node, or anybody, says about a partner.
+func readAnnouncement(text []string, limit int) (id peer.ID, addrs []ma.Multiaddr, err error) {
+	var list []string
+	for _, t := range text {
+		if s, ok := strings.CutPrefix(t, idKey); ok {
+			if id, err = peer.Decode(s); err != nil {
+				return "", nil, fmt.Errorf("%w announcement: %w", errMalformed, err)
+			}
+		}
+		if s, ok := strings.CutPrefix(t, addrKey); ok {
+			list = append(list, s)
+		}
+	}
+	addrs, bad := parseAddrs(announceable(list), limit)
+	if id == "" || len(addrs) == 0 {
+		return "", nil, fmt.Errorf("%w announcement: an ID and addresses are needed: %v", errMalformed, bad)
+	}
+	return id, addrs, nil
+}
+
+// seen takes in where a partner was seen on the local network. If that is new, it
+// is dialled at once.
+func (m *Mesh) seen(id peer.ID, addrs []ma.Multiaddr) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.partners[id]
+	if p == nil || p.wanted == nil || slices.EqualFunc(p.seen, addrs, ma.Multiaddr.Equal) {
+		return
+	}
+	m.cfg.Logger.Info("seen on the local network", "partner", p.id, "addresses", texts(addrs))
+	p.seen = addrs
+	if len(p.admitted) == 0 {
+		p.wanted.hurryLocked()
+	}
+}
+
+// knownLocked are the addresses to dial a partner at: those in the book, which
+// come from itself, and those that it was seen at on the local network.
+func (p *partner) knownLocked() []ma.Multiaddr { return slices.Concat(p.addrs, p.seen) }

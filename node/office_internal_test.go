@@ -1,0 +1,28 @@
+package node
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+)
+
+// A verdict that names an office must prove it.
+func TestAnOfficeWithoutProofIsForged(t *testing.T) {
+	c := credentials{mesh: membership.Mesh{Name: "team", Founder: "12D3KooWfounder"}}
+	verdict := func(o *choreo.Office) []choreo.Received {
+		return []choreo.Received{{Fact: &choreo.Fact{Chain: choreo.Chain{Author: "12D3KooWliar"}, Body: choreo.Body{Verdict: &choreo.Verdict{Office: o}}}}}
+	}
+	if err := c.check(verdict(nil)); err != nil {
+		t.Errorf("a verdict without an office is refused: %v", err)
+	}
+	for name, o := range map[string]*choreo.Office{
+		"no proof": {Term: 1000, List: 9},
+		"garbage":  {Term: 1000, List: 9, Proof: []byte("I was elected")},
+	} {
+		if err := c.check(verdict(o)); !errors.Is(err, choreo.ErrForged) {
+			t.Errorf("%s: error %v, want ErrForged", name, err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package node
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// overview is what others reported to this node while it is the coordinator, of
+// instances all over the mesh. It is kept in memory, and forgotten with the
+// office: whoever is the next hears it anew.
+type overview struct {
+	limit int // reports of one partner; of all together overviewShare times as many
+
+	mu     sync.Mutex        // guards what follows
+	office membership.Office // during which this was reported
+	all    map[workflow.InstanceID]map[workflow.PartnerID]reported
+	of     map[workflow.PartnerID]int // reports of each
+	size   int
+}
+
+// reported is a report, with when it came by this node's wall clock.
+type reported struct {
+	wire.Report
+	at time.Time
+}
+
+// overviewShare is how many partners may report as much as one may.
+const overviewShare = 4
+
+func newOverview(limit int) *overview {
+	o := &overview{limit: limit}
+	o.clear(membership.Office{})
+	return o
+}
+
+// clear forgets everything, for another office. The caller holds o.mu, or is
+// the only one who knows o.
+func (o *overview) clear(office membership.Office) {
+	o.office, o.size = office, 0
+	o.all, o.of = map[workflow.InstanceID]map[workflow.PartnerID]reported{}, map[workflow.PartnerID]int{}
+}
+
+func (o *overview) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.clear(membership.Office{})
+}
+
+// take takes a report in. changed tells that it says something new; full, that
+// there is no room for it.
+func (o *overview) take(office membership.Office, from workflow.PartnerID, r reported) (changed, full bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if office != o.office {
+		o.clear(office)
+	}
+	of := o.all[r.Instance]
+	old, known := of[from]
+	if !known && (o.of[from] >= o.limit || o.size >= overviewShare*o.limit) {
+		return false, true
+	}
+	if !known {
+		o.of[from]++
+		o.size++
+	}
+	if of == nil {
+		of = map[workflow.PartnerID]reported{}
+		o.all[r.Instance] = of
+	}
+	if r.Tasks == 0 { // settled: what was said of it before holds
+		r.Done, r.Tasks, r.Participants = old.Tasks, old.Tasks, old.Participants
+	}
+	of[from] = r
+	return old.State != r.State || old.Facts != r.Facts || old.Done != r.Done, false
+}
+
+// account is what is reported of one instance, by whom.
+type account struct {
+	reported
+	by workflow.PartnerID
+}
+
+// accounts are the reports of an instance, the best informed first.
+func (o *overview) accounts(id workflow.InstanceID) []account {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.accountsLocked(id)
+}
+
+func (o *overview) accountsLocked(id workflow.InstanceID) []account {
+	var out []account
+	for p, r := range o.all[id] {
+		out = append(out, account{r, p})
+	}
+	slices.SortFunc(out, func(a, b account) int {
+		return cmp.Or(cmp.Compare(b.knows(), a.knows()), b.at.Compare(a.at), cmp.Compare(a.by, b.by))
+	})
+	return out
+}
+
+// knows is how much a report knows: as many facts, or all.
+func (r reported) knows() uint64 { return r.Facts - 1 }
+
+// list is what is reported of all instances, in the order of their IDs.
+func (o *overview) list(office membership.Office) [][]account {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if office != o.office {
+		return nil
+	}
+	var out [][]account
+	for _, id := range slices.SortedFunc(maps.Keys(o.all), compareInstances) {
+		out = append(out, o.accountsLocked(id))
+	}
+	return out
+}
+
+// find lists the instances whose IDs begin so.
+func (o *overview) find(office membership.Office, prefix string) []workflow.InstanceID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []workflow.InstanceID
+	if office != o.office {
+		return nil
+	}
+	for id := range o.all {
+		if strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// takeReports takes in what a partner reports, if this node is the coordinator.
+func (n *Node) takeReports(from workflow.PartnerID, list []wire.Report) {
+	if len(list) == 0 {
+		return
+	}
+	m, leads := n.Leads()
+	if !leads {
+		n.count("reports.unasked", uint64(len(list))) // the sender does not know yet
+		return
+	}
+	now, left := n.clock.Now().Wall, 0
+	for _, r := range list {
+		changed, full := n.overview.take(m.Office, from, reported{r, now})
+		if changed {
+			n.events.publish(api.Event{At: now, Kind: "instance", Instance: r.Instance.String(), Partner: n.people.name(from), Text: string(r.State)})
+		}
+		if full {
+			left++
+		}
+	}
+	if left > 0 {
+		n.count("reports.left-out", uint64(left))
+		n.overflowing(true)
+	}
+}
+
+// overflowing notes as trouble that the overview is not whole.
+func (n *Node) overflowing(full bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.trouble, "overview")
+	if full {
+		n.trouble["overview"] = fmt.Sprintf("the mesh has more instances than its list takes as the coordinator: limits.instances allows for %d of one partner and %d in all; others are left out",
+			n.overview.limit, overviewShare*n.overview.limit)
+	}
+}
+
+// elsewhere adds to the list of instances what others reported to this node, if
+// it is the coordinator.
+func (n *Node) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary {
+	m, leads := n.Leads()
+	if !leads {
+		return list
+	}
+	for _, accounts := range n.overview.list(m.Office) {
+		best := accounts[0]
+		if _, here := n.index.get(best.Instance); here || !all && best.State != workflow.InstanceRunning {
+			continue
+		}
+		sum := api.InstanceSummary{
+			ID: best.Instance.String(), Workflow: best.Workflow, Version: best.Version, State: best.State,
+			Started: time.UnixMilli(best.Started), Ended: instant(best.Ended),
+			Done: int(best.Done), Tasks: int(best.Tasks), At: n.names(best.At),
+		}
+		for _, a := range accounts {
+			sum.KnownBy = append(sum.KnownBy, n.witness(a))
+		}
+		list = append(list, sum)
+	}
+	return list
+}
+
+// witness is who reported something, and when.
+func (n *Node) witness(a account) api.Witness {
+	w := api.Witness{Name: n.people.name(a.by), State: "unknown", At: a.at}
+	if p, ok := n.people.get(a.by); ok {
+		w.State = string(p.State)
+	}
+	return w
+}
+
+func (n *Node) names(ids []workflow.PartnerID) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = n.people.name(id)
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// While somebody holds the office of coordinator, every other node reports to it
+// the instances that it takes part in: all of them on contact and when another
+// takes office, then those that changed, in bunches. Nothing depends on a report:
+// one that is lost with its connection is sent again on the next contact.
+
+// chief is who holds the office, as far as this node knows; the zero value:
+// nobody.
+type chief struct {
+	partner workflow.PartnerID
+	office  membership.Office
+}
+
+const (
+	// reportEvery is the least time between two bunches of a shard.
+	reportEvery = time.Second
+	// reportEnded is how many settled instances are reported at first.
+	reportEnded = 256
+)
+
+// reports are what a shard has to tell the coordinator.
+type reports struct {
+	to     chief
+	queue  []workflow.InstanceID // as they changed
+	queued map[workflow.InstanceID]bool
+	next   time.Duration // Awake: nothing is sent before
+}
+
+func (r *reports) add(id workflow.InstanceID) {
+	if r.to.partner == "" || r.queued[id] {
+		return
+	}
+	r.queued[id] = true
+	r.queue = append(r.queue, id)
+}
+
+// done takes the first n off the queue.
+func (r *reports) done(n int) {
+	for _, id := range r.queue[:n] {
+		delete(r.queued, id)
+	}
+	r.queue = slices.Delete(r.queue, 0, n)
+}
+
+// due is after what time something is to be sent; never, if ok is false.
+func (s *shard) reportDue(now time.Duration) (in time.Duration, ok bool) {
+	r := &s.reports
+	return r.next - now, len(r.queue) > 0 && s.n.up(r.to.partner)
+}
+
+// reportAll begins anew, for a coordinator who may know nothing of us.
+func (s *shard) reportAll(to chief) {
+	s.reports = reports{to: to, queued: map[workflow.InstanceID]bool{}, next: s.reports.next}
+	if to.partner == "" {
+		return
+	}
+	s.each(func(id workflow.InstanceID, _ *held) { s.reports.add(id) })
+	for _, id := range s.n.index.settled(reportEnded) {
+		if s.n.shardOf(id) == s {
+			s.reports.add(id)
+		}
+	}
+}
+
+// changed has an instance reported that has other facts than when it was
+// reported last.
+func (s *shard) changed(h *held) {
+	if facts := h.m.Len(); facts != h.reported {
+		h.reported = facts
+		s.reports.add(h.m.Instance())
+	}
+}
+
+// report sends what is due.
+func (s *shard) report() {
+	r := &s.reports
+	to := s.n.chief()
+	if to.partner == s.n.member.ID() {
+		to = chief{} // it knows
+	}
+	if to != r.to {
+		s.reportAll(to)
+	}
+	now := s.n.clock.Now().Awake
+	if in, ok := s.reportDue(now); !ok || in > 0 {
+		return
+	}
+	r.next = now + reportEvery
+	m, n := s.bunch()
+	if len(m.Reports) == 0 || s.n.send(r.to.partner, m) == nil {
+		s.n.count("sent.reports", uint64(len(m.Reports)))
+		r.done(n)
+	}
+}
+
+// bunch is as much of the queue as goes into one message, and how many of the
+// queue that are: some are left out.
+func (s *shard) bunch() (m *wire.Message, n int) {
+	m = &wire.Message{}
+	size := 0
+	for _, id := range s.reports.queue {
+		rep, ok := s.reportOf(id)
+		if size += rep.Size(); ok && (len(m.Reports) == wire.MaxReports || size > wire.MaxReportBytes) {
+			return m, n
+		}
+		n++
+		if ok {
+			m.Reports = append(m.Reports, rep)
+		}
+	}
+	return m, n
+}
+
+// reportOf says how an instance stands. Not ok: the coordinator takes part in it
+// and knows, or it is being loaded again and will be reported then.
+func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
+	sum, known := s.n.index.get(id)
+	rep = wire.Report{
+		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State, Started: sum.Started, Ended: sum.Ended,
+	}
+	h := s.held[id]
+	if h == nil {
+		return rep, known && sum.Settled
+	}
+	done, tasks, at := h.m.Progress()
+	all := h.m.Participants()
+	rep.Facts, rep.Done, rep.Tasks = uint64(h.m.Len()), uint32(done), uint32(tasks)
+	rep.At, rep.Participants = at[:min(len(at), wire.MaxReported)], all[:min(len(all), wire.MaxReported)]
+	return rep, known && !h.m.Participates(s.reports.to.partner)
+}

@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Report tells the coordinator how an instance stands that the sender takes part
+// in: enough for a list. People read it, and nothing is decided by it.
+type Report struct {
+	_          struct{} `cbor:",toarray"`
+	Instance   workflow.InstanceID
+	Definition workflow.Hash
+	Workflow   workflow.Name
+	Version    int
+	State      workflow.InstanceState
+	Started    int64 // ms since 1970, the initiator's clock
+	Ended      int64 // ms since 1970, the sender's clock; 0: not yet
+	// Facts is how many facts the sender has: of two reports, that with more
+	// knows more. 0: all that there will be, the instance is settled.
+	Facts uint64
+	// Done of Tasks have ended; both are 0 where the sender did not look.
+	Done, Tasks uint32
+	// At are the partners with whom a task is ready or runs, Participants those
+	// who take part; MaxReported of each at most.
+	At, Participants []workflow.PartnerID
+}
+
+// Limits of a report.
+const (
+	MaxReported = 64 // partners in a list
+	maxName     = 256
+)
+
+// check holds a report against its limits.
+func (r *Report) check() error {
+	switch {
+	case len(r.Workflow) > maxName || len(r.State) > maxName:
+		return fmt.Errorf("a report with a workflow's name of %d bytes and a state of %d, at most %d", len(r.Workflow), len(r.State), maxName)
+	case len(r.At) > MaxReported || len(r.Participants) > MaxReported:
+		return fmt.Errorf("a report that names %d and %d partners, at most %d", len(r.At), len(r.Participants), MaxReported)
+	case r.Done > r.Tasks:
+		return fmt.Errorf("a report of %d tasks that ended, of %d", r.Done, r.Tasks)
+	}
+	for _, list := range [][]workflow.PartnerID{r.At, r.Participants} {
+		for _, p := range list {
+			if len(p) > maxName {
+				return fmt.Errorf("a report with a partner's ID of %d bytes, at most %d", len(p), maxName)
+			}
+		}
+	}
+	return nil
+}
+
+// Size is about how many bytes a report takes in a frame, rather more.
+func (r *Report) Size() int {
+	n := 128 + len(r.Workflow) + len(r.State)
+	for _, list := range [][]workflow.PartnerID{r.At, r.Participants} {
+		for _, p := range list {
+			n += 3 + len(p)
+		}
+	}
+	return n
+}
+
+// Look asks a participant to show an instance as it knows it.
+type Look struct {
+	_        struct{} `cbor:",toarray"`
+	Instance workflow.InstanceID
+	What     LookWhat
+}
+
+// LookWhat says what is to be shown.
+type LookWhat uint8
+
+// What can be shown.
+const (
+	LookInstance LookWhat = iota // where it stands
+	LookLog                      // its facts in words
+)
+
+// EncodeLook writes a request for DecodeLook: a version byte and CBOR, as a frame.
+func EncodeLook(l Look) ([]byte, error) {
+	b, err := encMode.Marshal(l)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// DecodeLook reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeLook(b []byte) (Look, error) {
+	var l Look
+	switch {
+	case len(b) == 0:
+		return l, fmt.Errorf("%w: it is empty", ErrMalformed)
+	case b[0] != Version:
+		return l, fmt.Errorf("%w: %d, this node reads %d", ErrVersion, b[0], Version)
+	}
+	if err := decMode.Unmarshal(b[1:], &l); err != nil {
+		return Look{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if l.What > LookLog {
+		return Look{}, fmt.Errorf("%w: a request to show %d, at most %d", ErrMalformed, l.What, LookLog)
+	}
+	return l, nil
+}

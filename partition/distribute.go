@@ -1,0 +1,351 @@
+package partition
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file hands out the parts of one instance by the mechanisms of package
+// aptitude, as the study does, at the moment at which they must have a holder.
+// So nothing waits in a queue: what the study would let wait goes, here, to
+// whoever of those entitled has the least work in hand.
+
+// PlainRule is the mechanism of a definition that says nothing about
+// distribution: the rules of Assign.
+const PlainRule aptitude.Mechanism = ""
+
+// MechanismOf is by what the work of a definition's instances is distributed:
+// as asked, else as the definition says, else by Sel-push where it says who is
+// apt or who must not perform what, else by the plain rule.
+func MechanismOf(def *workflow.Definition, asked string) (aptitude.Mechanism, error) {
+	if name := cmp.Or(asked, def.Distribution.Mechanism); name != "" {
+		return aptitude.ParseMechanism(name)
+	}
+	chooses := slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return len(t.Suitability) > 0 }) ||
+		slices.ContainsFunc(def.Constraints, func(c workflow.Constraint) bool { return c.Violated != nil })
+	if chooses {
+		return aptitude.SelPush, nil
+	}
+	return PlainRule, nil
+}
+
+// Situation is what a distribution goes by, besides the plan.
+type Situation struct {
+	Partners  []Partner
+	Self      workflow.PartnerID // who distributes: it reaches itself
+	Mechanism aptitude.Mechanism
+	// InHand is the expected time, in seconds, of the unfinished work of each
+	// kind (WorkOf, WorkOfTasks) in all instances that are known here.
+	InHand map[aptitude.TaskID]float64
+	// Data, Instance and Performers are what constraints may ask about.
+	Data       map[workflow.DataName]workflow.Value
+	Instance   string
+	Performers map[workflow.TaskName]string
+	// Rejected have turned the work down.
+	Rejected []workflow.PartnerID
+	// Rand decides who is first where several are.
+	Rand *rand.Rand
+}
+
+// WorkOf is the kind of work that a partition of a definition is: items of one
+// kind share a queue (FilaW).
+func WorkOf(def workflow.Name, p workflow.PartitionName) aptitude.TaskID {
+	return aptitude.TaskID(string(def) + "/" + string(p))
+}
+
+// WorkOfTasks is WorkOf for tasks that are assigned by themselves.
+func WorkOfTasks(def workflow.Name, tasks ...workflow.TaskName) aptitude.TaskID {
+	return aptitude.TaskID(string(def) + "/" + strings.Join(words(tasks), "+"))
+}
+
+// Distribute gives every partition of the plan to a partner, by the situation's
+// mechanism. Pins bind as for Assign, but no hard constraint is ever broken.
+// The most urgent partition chooses first, else the one that begins first.
+func Distribute(plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
+	if s.Mechanism == PlainRule {
+		return Assign(plan, s.Partners, pins, s.Self)
+	}
+	a := newAssignment(plan, s.Partners, s.Self)
+	d := newDistributor(plan, s, a.partners)
+	a.checkPins(pins)
+	var free []*Partition
+	for _, part := range plan.Partitions() {
+		switch {
+		case !a.pin(part, pins):
+			free = append(free, part)
+		default:
+			d.pinned(a, part)
+		}
+	}
+	place := map[workflow.TaskName]int{}
+	for i, t := range plan.def.TopoOrder() {
+		place[t] = i
+	}
+	slices.SortStableFunc(free, func(x, y *Partition) int {
+		return cmp.Or(cmp.Compare(a.units[y.Name].urgency(), a.units[x.Name].urgency()), cmp.Compare(place[x.Tasks[0]], place[y.Tasks[0]]))
+	})
+	for _, part := range free {
+		c, refusal := d.give(a.units[part.Name], WorkOf(plan.def.Name, part.Name))
+		if refusal != nil {
+			refusal.Partition = part.Name
+			a.refusals[part.Name] = append(a.refusals[part.Name], *refusal)
+			continue
+		}
+		c.Partition = part.Name
+		a.take(c)
+	}
+	return a.result()
+}
+
+// DistributeTasks gives tasks, which one partner must take together, to a
+// partner by the situation's mechanism: a contingency, a P′, or work that its
+// holder rejected.
+func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choice, error) {
+	if s.Mechanism == PlainRule {
+		willing := slices.DeleteFunc(slices.Clone(s.Partners), func(p Partner) bool { return slices.Contains(s.Rejected, p.ID) })
+		return AssignTasks(plan, willing, s.Self, tasks...)
+	}
+	u, err := plan.unitOfTasks(tasks)
+	if err != nil {
+		return Choice{}, err
+	}
+	c, refusal := newDistributor(plan, s, reachSelf(s.Partners, s.Self)).give(u, WorkOfTasks(plan.def.Name, tasks...))
+	if refusal != nil {
+		return Choice{}, AssignError{*refusal}
+	}
+	return c, nil
+}
+
+// distributor is the state of one distribution.
+type distributor struct {
+	plan       *Plan
+	s          Situation
+	partners   []Partner // as they stand after the choices made so far
+	performers map[workflow.TaskName]string
+}
+
+func newDistributor(plan *Plan, s Situation, partners []Partner) *distributor {
+	d := &distributor{plan: plan, s: s, partners: slices.Clone(partners), performers: map[workflow.TaskName]string{}}
+	for t, who := range s.Performers {
+		d.performers[t] = who
+	}
+	slices.SortFunc(d.partners, func(a, b Partner) int { return cmp.Compare(a.ID, b.ID) })
+	return d
+}
+
+// pinned holds a pin against the hard constraints, and counts it.
+func (d *distributor) pinned(a *assignment, part *Partition) {
+	c, ok := a.choices[part.Name]
+	if !ok {
+		return // refused already
+	}
+	u := a.units[part.Name]
+	i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == c.Partner })
+	violations, err := u.violations(d.plan.def, d.partners[i], d.env())
+	if err != nil {
+		a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name, fmt.Sprintf("%s: %v", u.name, err), "correct the constraint, or the input"})
+		return
+	}
+	for _, v := range violations {
+		if v.Hard() {
+			a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name,
+				fmt.Sprintf("%s: it is pinned to %s, which constraint %s forbids", u.name, c.Name, v.Constraint),
+				"assign it to another partner, or lower the constraint's penalty below 1"})
+		}
+	}
+	d.count(u, i, 0)
+}
+
+func (d *distributor) env() workflow.Env {
+	return workflow.Env{Data: d.s.Data, Instance: d.s.Instance, Performers: d.performers}
+}
+
+// count notes that a partner has been given a unit.
+func (d *distributor) count(u *unit, i int, share float64) {
+	p := &d.partners[i]
+	p.Backlog += u.expected()
+	p.Taken = min(1, p.Taken+share)
+	for _, t := range u.tasks {
+		d.performers[t.Name] = p.String()
+	}
+}
+
+// give finds who takes a unit.
+func (d *distributor) give(u *unit, work aptitude.TaskID) (Choice, *Refusal) {
+	item, err := d.item(u, work)
+	if err != nil {
+		return Choice{}, &Refusal{Why: fmt.Sprintf("%s: %v", u.name, err), Change: "correct the constraint, or the input"}
+	}
+	resources := d.resources(u, work)
+	as, why := d.allocate(item, resources)
+	if as.Err != nil {
+		r := d.refusal(u, as.Err)
+		return Choice{}, &r
+	}
+	i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == workflow.PartnerID(as.Resource) })
+	p := d.partners[i]
+	share := 0.0
+	if r := rested(p); r > 0 {
+		share = as.Load / r
+	}
+	d.count(u, i, share)
+	return Choice{Partner: p.ID, Name: p.Name, Why: why + waiting(p), Mechanism: d.s.Mechanism, Share: share, Assignment: &as}, nil
+}
+
+func (d *distributor) item(u *unit, work aptitude.TaskID) (aptitude.Item, error) {
+	it := aptitude.Item{
+		ID: aptitude.ItemID(u.name), Task: work, Time: u.expected().Seconds(), Urgency: aptitude.Urgency{Initial: u.urgency()},
+		Violations: map[aptitude.ResourceID][]aptitude.Violation{},
+	}
+	for _, p := range d.partners {
+		vs, err := u.violations(d.plan.def, p, d.env())
+		if err != nil {
+			return it, err
+		}
+		if len(vs) > 0 {
+			it.Violations[aptitude.ResourceID(p.ID)] = vs
+		}
+	}
+	for _, p := range d.s.Rejected {
+		it.Rejected = append(it.Rejected, aptitude.ResourceID(p))
+	}
+	return it, nil
+}
+
+// resources are the partners as the metric sees them. Who cannot be reached now
+// is absent, unless nobody suited can be.
+func (d *distributor) resources(u *unit, work aptitude.TaskID) []aptitude.Resource {
+	here := slices.ContainsFunc(d.partners, func(p Partner) bool {
+		return p.Reachable && rested(p) > 0 && u.suitability(p) > 0 && !slices.Contains(d.s.Rejected, p.ID)
+	})
+	out := make([]aptitude.Resource, len(d.partners))
+	for i, p := range d.partners {
+		r := aptitude.Resource{
+			ID: aptitude.ResourceID(p.ID), Suitability: map[aptitude.TaskID]float64{work: u.suitability(p)},
+			Rested: rested(p), Availability: available(p), Busy: p.Backlog > 0, LastFlow: p.LastFlow.Seconds(),
+		}
+		if here && !p.Reachable {
+			r.Rested, r.Availability = 0, 0
+		}
+		out[i] = r
+	}
+	return out
+}
+
+// patience is how long Sel-push-pull offers at first: a moment, since what is
+// to be given out now cannot wait for somebody to come.
+const patience = 1
+
+// allocate asks the mechanism. What it would let wait goes to whoever of those
+// entitled has the least in hand; of equals the most apt, the first.
+func (d *distributor) allocate(item aptitude.Item, resources []aptitude.Resource) (aptitude.Assignment, string) {
+	policy := aptitude.Policy{Mechanism: d.s.Mechanism, Patience: patience}
+	q := aptitude.Queue{Waiting: []aptitude.Item{item}, InHand: d.s.InHand}
+	as := aptitude.Allocate(q, resources, policy, d.s.Rand)[0]
+	if as.Resource == "" && as.Again > 0 {
+		policy.Patience = 0
+		as = aptitude.Allocate(q, resources, policy, d.s.Rand)[0]
+	}
+	if as.Err != nil {
+		return as, ""
+	}
+	if as.Resource != "" {
+		return as, fmt.Sprintf("chosen by %s", d.s.Mechanism)
+	}
+	if !d.leastInHand(&as) {
+		as.Err = errAbsent
+		return as, ""
+	}
+	return as, fmt.Sprintf("nobody is free for %s; it has the least work in hand of those entitled", d.s.Mechanism)
+}
+
+var errAbsent = errors.New("all who are suited are absent")
+
+// leastInHand chooses for an item that would wait; false when nobody is there.
+func (d *distributor) leastInHand(as *aptitude.Assignment) bool {
+	var best *aptitude.Candidate
+	backlog := func(c *aptitude.Candidate) int64 {
+		i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == workflow.PartnerID(c.Resource) })
+		return int64(d.partners[i].Backlog)
+	}
+	entitled := func(v aptitude.Verdict) bool {
+		return v == aptitude.NoCapacity || v == aptitude.Offered || v == aptitude.BelowThreshold && len(as.Visible()) == 0
+	}
+	for i := range as.Candidates {
+		c := &as.Candidates[i]
+		if !entitled(c.Verdict) {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(backlog(c), backlog(best)), cmp.Compare(best.Quality(), c.Quality())) < 0 {
+			best = c
+		}
+	}
+	if best == nil {
+		return false
+	}
+	best.Verdict, as.Resource = aptitude.Chosen, best.Resource
+	return true
+}
+
+// refusal says why nobody can take a unit, and what would have to change.
+func (d *distributor) refusal(u *unit, err error) Refusal {
+	ranked := u.contenders(d.partners, nil)
+	if len(ranked) == 0 || !ranked[0].able() {
+		return u.refuse("", ranked)
+	}
+	var nobody *aptitude.NobodyError
+	switch {
+	case !errors.As(err, &nobody):
+		return Refusal{Why: fmt.Sprintf("%s: %v", u.name, err), Change: "have one of them raise its availability: mutirao profile set --availability"}
+	case len(nobody.Forbidden) > 0:
+		return Refusal{
+			Why:    fmt.Sprintf("%s: the hard constraint %s leaves nobody (it forbids %s)", u.name, strings.Join(nobody.Constraints, ", "), d.names(nobody.Forbidden)),
+			Change: "lower its penalty below 1, change the data it speaks of, or have a partner join that it allows",
+		}
+	case len(nobody.Rejected) > 0:
+		return Refusal{Why: fmt.Sprintf("%s: all who are suited have rejected it: %s", u.name, d.names(nobody.Rejected)), Change: "have another suited partner join"}
+	}
+	return u.unsuited(d.partners)
+}
+
+// unsuited says which task keeps partners that are able from taking the unit.
+func (u *unit) unsuited(partners []Partner) Refusal {
+	roles := map[workflow.RoleName]bool{}
+	for _, p := range partners {
+		for _, r := range p.Roles {
+			roles[r] = true
+		}
+	}
+	for _, t := range u.tasks {
+		if t.Role != "" && !roles[t.Role] {
+			return Refusal{
+				Why:    fmt.Sprintf("%s: nobody has role %s, which task %s needs", u.name, t.Role, t.Name),
+				Change: fmt.Sprintf("have somebody join with it: mutirao invite --role %s", t.Role),
+			}
+		}
+		suited := func(p Partner) bool { return len(u.lacks(p)) == 0 && Suitability(t, p) > 0 }
+		if !slices.ContainsFunc(partners, suited) {
+			return Refusal{
+				Why:    fmt.Sprintf("%s: no partner that can take it is suited for task %s", u.name, t.Name),
+				Change: fmt.Sprintf("give one a suitability above 0: under suitability: of the task, by name, role or capability, or there with mutirao profile set --suitability %s=0.8", t.Name),
+			}
+		}
+	}
+	return Refusal{Why: u.name + ": no partner is suited for all of its tasks", Change: "give one a suitability above 0 for each of them, or cut the workflow so that no partner needs all"}
+}
+
+func (d *distributor) names(ids []aptitude.ResourceID) string {
+	var out []string
+	for _, id := range ids {
+		i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == workflow.PartnerID(id) })
+		out = append(out, d.partners[i].String())
+	}
+	return strings.Join(out, ", ")
+}

@@ -259,8 +259,8 @@ func (w *mesh) takeHeads(n *node, from workflow.PartnerID, h *headsLetter) {
 	if n.m.AheadOfUs(h.heads) {
 		n.aheads++
 	}
-	n.m.Heard()
 	n.m.Acknowledge(from, h.inc, h.heads)
+	n.m.Heard(w.moment())
 	if h.mode == modeAsk {
 		w.tellHeads(n, from, modeAnswer)
 	}
@@ -277,8 +277,8 @@ func (w *mesh) takeFacts(n *node, l letter) {
 		w.tellHeads(n, l.from, modeAsk)
 		return
 	}
-	n.m.Heard()
 	_, err := n.m.Receive(l.from, facts)
+	n.m.Heard(w.moment())
 	if err != nil {
 		n.errs = append(n.errs, err)
 	}

@@ -36,6 +36,7 @@ import (
 //	write-off P at=P          by order
 //	takes TASK P              whom the partner list offers for a contingency; none: nobody
 //	advance D                 time passes
+//	gap P D                   P did not run for a while: it judges nothing for D, or until it has heard
 //	show P                    tasks as P knows them
 //	jobs P                    what runs at P
 //	facts P, owed P, heads P
@@ -104,6 +105,7 @@ func (s *story) commands() map[string]func() string {
 		"write-off": s.writeOff,
 		"takes":     s.takes,
 		"advance":   s.advance,
+		"gap":       s.gap,
 		"show":      s.show,
 		"jobs":      s.jobs,
 		"facts":     s.facts,
@@ -292,6 +294,15 @@ func (s *story) advance() string {
 		return err.Error()
 	}
 	s.w.advance(d)
+	return ""
+}
+
+func (s *story) gap() string {
+	d, err := workflow.ParseDuration(s.d.CmdArgs[1].Key)
+	if err != nil {
+		return err.Error()
+	}
+	s.node(0).m.Gap(s.w.moment().Boot + d)
 	return ""
 }
 

@@ -93,9 +93,9 @@ func (c *clock) read(now time.Duration) time.Duration {
 // clocks are all waits of a machine.
 type clocks struct {
 	all map[WaitKey]*clock
-	// quiet is the moment (Boot) before which nothing fires: after a gap this
-	// node first hears what happened meanwhile.
-	quiet time.Duration
+	// quiet is the moment (Boot) before which nothing fires, unless this node
+	// heard before what happened in a gap: heard is when it began to; 0: not yet.
+	quiet, heard time.Duration
 	// savedAt is when the waits were last handed out to be stored, changed
 	// whether some began or ended since, every the time between two savings.
 	savedAt, every time.Duration
@@ -182,24 +182,54 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 	}
 }
 
-// Heard tells the machine that facts were exchanged with a partner, so that a
-// gap is over.
-func (m *Machine) Heard() { m.clocks.quiet = 0 }
+// settling is how long after its first words with a partner this node hears the
+// others, too, before it concludes that a gap brought nothing more.
+const settling = time.Second
+
+// Heard tells the machine that it heard from a partner. That ends a gap a little
+// later, if all that partners then say they have is here.
+func (m *Machine) Heard(now Moment) {
+	if m.clocks.heard == 0 {
+		m.clocks.heard = now.Boot
+	}
+}
 
 // Gap tells the machine that this node did not run for a while (suspended,
-// stopped): nothing is judged before quiet (Boot), or until Heard.
-func (m *Machine) Gap(quiet time.Duration) { m.clocks.quiet = max(m.clocks.quiet, quiet) }
+// stopped): nothing is judged before quiet (Boot), or soon after Heard.
+func (m *Machine) Gap(quiet time.Duration) {
+	m.clocks.quiet, m.clocks.heard = max(m.clocks.quiet, quiet), 0
+}
+
+// calm is the moment (Boot) from which this node may judge after a gap.
+func (m *Machine) calm(now Moment) time.Duration {
+	c := &m.clocks
+	if now.Boot >= c.quiet || c.heard == 0 || m.lacks() {
+		return c.quiet
+	}
+	return min(c.quiet, c.heard+settling)
+}
+
+// lacks tells whether a partner said that it has a fact that is not here.
+func (m *Machine) lacks() bool {
+	for _, p := range m.peers {
+		if slices.ContainsFunc(p.heads, func(h Head) bool { return m.log.byID[h.ID] == nil }) {
+			return true
+		}
+	}
+	return false
+}
 
 // over tells whether a wait of that length is over; if not it asks to be woken.
 func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r *Ready) bool {
 	m.clocks.every = min(m.clocks.every, max(total/20, minSaveEvery))
+	calm := m.calm(now)
 	switch {
-	case elapsed >= total && now.Boot >= m.clocks.quiet:
+	case elapsed >= total && now.Boot >= calm:
 		return true
 	case elapsed >= total:
-		r.wake(m.clocks.quiet)
+		r.wake(calm)
 	case running:
-		r.wake(max(now.Boot+total-elapsed, m.clocks.quiet))
+		r.wake(max(now.Boot+total-elapsed, calm))
 	}
 	return false
 }

@@ -279,8 +279,8 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	if err != nil {
 		return err
 	}
-	h.m.Heard()
 	added, err := h.m.Receive(from, facts)
+	h.m.Heard(s.moment())
 	if h.m.AheadOfUs(nil) {
 		s.n.rolledBack()
 	}
@@ -378,12 +378,12 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		s.n.rolledBack()
 		return nil // nothing may be written under the old incarnation
 	}
-	h.m.Heard()
 	if w.Mode == wire.Acknowledge {
 		h.m.Acknowledge(from, w.Incarnation, w.Heads)
 	} else {
 		h.m.Restate(from, w.Incarnation, w.Heads)
 	}
+	h.m.Heard(s.moment())
 	if !h.m.Owes(from) {
 		delete(h.pending, from)
 	}

@@ -80,13 +80,16 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 		}
 	}
 	for _, r := range m.welcome.Records {
-		// What the welcome brought may be outdated or gone by now; then it is passed over.
+		// What the welcome brought may be outdated or gone by now; then it is passed
+		// over. Its age is not known: like who was stored, they are not here until heard.
 		if _, known := p.list.Get(r.Partner); !known {
 			if _, err := p.list.Apply(r, now); err != nil {
 				continue
 			}
+			p.list.Hint(r.Partner, false, now)
 		}
 	}
+	p.list.Gap(now)
 	return p, nil
 }
 

@@ -43,7 +43,7 @@ func FuzzEviction(f *testing.F) {
 
 func FuzzRecord(f *testing.F) {
 	tm := newTeam(f)
-	judge := func(_ *testing.T, r Record) { _, _ = NewList(tm.mesh, idOf("me"), tm.known).Apply(r, at(1)) }
+	judge := func(_ *testing.T, r Record) { _, _ = NewList(tm.mesh, idOf("me"), tm.known).Apply(r, 0, at(1)) }
 	fuzzDecoder(f, DecodeRecord, EncodeRecord, judge, tm.record(f, "bia", 1, 1))
 }
 
@@ -52,7 +52,7 @@ func FuzzBeat(f *testing.F) {
 	judge := func(t *testing.T, b Beat) {
 		l := NewList(tm.mesh, idOf("me"), tm.known)
 		l.Restore(Stored{Record: tm.record(t, "bia", 1, 1)}, at(0))
-		_, _ = l.Beat(b, at(1))
+		_, _ = l.Beat(b, 0, at(1))
 	}
 	fuzzDecoder(f, DecodeBeat, EncodeBeat, judge, beatOf("bia", 1, 2, 1))
 }

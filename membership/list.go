@@ -50,6 +50,7 @@ type Partner struct {
 type item struct {
 	Partner
 	beat     Beat          // the newest, if newer than the record
+	signed   time.Duration // Awake at which the newest of both was told by the partner itself
 	deadline time.Duration // Awake at which silence expires it
 }
 
@@ -70,8 +71,10 @@ const lateness = 2 * time.Second
 // of arrival. It is not safe for concurrent use.
 //
 // A partner is validated by each *new* record or beat; one that was seen
-// before, whoever repeats it, says nothing. Silence counts the observer's
-// awake time only, and anew after a gap.
+// before, whoever repeats it, says nothing. Who passes one on says how long ago
+// the partner told it, its age, and from then on silence counts: else news of
+// somebody who is gone would keep it listed. Silence counts the observer's awake
+// time only, and anew after a gap.
 type List struct {
 	mesh     Mesh
 	self     workflow.PartnerID
@@ -97,23 +100,24 @@ func (l *List) Publish(r Record, now Now) ([]Event, error) {
 	if own := l.partners[l.self]; own != nil && r.Version.Compare(own.Record.Version) <= 0 {
 		return nil, fmt.Errorf("own record %s is not newer than %s, which is known: raise the boot counter", r.Version, own.Record.Version)
 	}
-	return l.apply(r, now)
+	return l.apply(r, 0, now)
 }
 
-// Apply takes in a partner's record, wherever it comes from, and returns what
-// it changed, in order: nothing if it is known or older. It is verified only
-// if it is new. An error refuses the record and leaves the list as it was.
+// Apply takes in a partner's record that its author told that long ago, wherever
+// it comes from, and returns what it changed, in order: nothing if it is known or
+// older. It is verified only if it is new. An error refuses the record and leaves
+// the list as it was.
 //
 // The node's own record, when somebody has a newer one than this node, gives
 // the event [EventOutrun]: the store went back in time.
-func (l *List) Apply(r Record, now Now) ([]Event, error) {
+func (l *List) Apply(r Record, age time.Duration, now Now) ([]Event, error) {
 	if r.Partner == l.self {
 		return l.outrun(r)
 	}
-	return l.apply(r, now)
+	return l.apply(r, age, now)
 }
 
-func (l *List) apply(r Record, now Now) ([]Event, error) {
+func (l *List) apply(r Record, age time.Duration, now Now) ([]Event, error) {
 	l.notice(now)
 	old := l.partners[r.Partner]
 	if old != nil && old.State != Evicted && r.compare(old.Record) <= 0 {
@@ -126,10 +130,10 @@ func (l *List) apply(r Record, now Now) ([]Event, error) {
 		if err := l.makeRoom(); err != nil {
 			return nil, err
 		}
-		l.partners[r.Partner] = l.fresh(r, now)
+		l.partners[r.Partner] = l.fresh(r, age, now)
 		return joined(r), nil
 	}
-	return l.replace(old, r, now), nil
+	return l.replace(old, r, age, now), nil
 }
 
 // stale tells why r does not replace old: nil if it is merely not newer.
@@ -152,30 +156,44 @@ func (l *List) verify(r Record, old *item, wall time.Time) error {
 	return r.Chain.Verify(l.mesh, wall, l.evicted)
 }
 
-// fresh is a partner that was just heard of.
-func (l *List) fresh(r Record, now Now) *item {
-	it := &item{Partner: Partner{Record: r, State: Active, Load: r.Load}}
+// fresh is a partner that was just heard of; if its record is old, Tick expires it.
+func (l *List) fresh(r Record, age time.Duration, now Now) *item {
+	told := l.now - age
+	it := &item{
+		Partner: Partner{Record: r, State: Active, Load: r.Load, Validated: WallOf(now.Wall.Add(-age))},
+		signed:  told, deadline: told + r.ConnectionTime,
+	}
 	if r.Left {
 		it.State = Left
 	}
-	l.validate(it, now)
 	return it
 }
 
-// validate restarts the count of a partner's silence.
-func (l *List) validate(it *item, now Now) {
-	it.Validated = WallOf(now.Wall)
-	it.deadline = l.now + it.Record.ConnectionTime
+// validate has the count of a partner's silence begin at a sign of that age, unless
+// a younger one is known: a pulse proves nothing to others, and is not passed on.
+func (l *List) validate(it *item, age time.Duration, now Now) {
+	deadline := l.now - age + it.Record.ConnectionTime
+	if age > 0 && deadline <= it.deadline {
+		return
+	}
+	it.Validated = WallOf(now.Wall.Add(-age))
+	it.deadline = deadline
 }
 
 // replace puts r in the place of an older record of the same partner.
-func (l *List) replace(it *item, r Record, now Now) []Event {
+func (l *List) replace(it *item, r Record, age time.Duration, now Now) []Event {
 	was := *it
 	isNew := was.State == Evicted || r.Version.Compare(was.latest()) > 0
 	it.Record, it.Load, it.beat = r, r.Load, Beat{}
-	if isNew {
-		it.State = Active
-		l.validate(it, now)
+	switch {
+	case isNew && age < r.ConnectionTime:
+		it.State, it.signed = Active, l.now-age
+		l.validate(it, age, now)
+	case isNew:
+		it.signed = l.now - age
+		if it.State == Evicted || it.State == Left {
+			it.State = Expired
+		}
 	}
 	if r.Left {
 		it.State = Left
@@ -195,9 +213,9 @@ func (l *List) outrun(r Record) ([]Event, error) {
 	return []Event{{Kind: EventOutrun, Partner: l.self, Version: r.Version}}, nil
 }
 
-// Beat takes in a partner's beat. The error wraps [ErrLacking] if the record
+// Beat takes in a beat that a partner told that long ago. The error wraps [ErrLacking] if the record
 // that it confirms is not the one known here.
-func (l *List) Beat(b Beat, now Now) ([]Event, error) {
+func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 	l.notice(now)
 	it := l.partners[b.Partner]
 	if b.Partner == l.self || it != nil && (it.State == Evicted || b.Version.Compare(it.latest()) <= 0) {
@@ -212,8 +230,11 @@ func (l *List) Beat(b Beat, now Now) ([]Event, error) {
 	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
 		return nil, err
 	}
-	it.beat = b
-	return l.alive(it, b.Load, now), nil
+	it.beat, it.signed = b, l.now-age
+	if age >= it.Record.ConnectionTime {
+		return nil, nil
+	}
+	return l.alive(it, b.Load, age, now), nil
 }
 
 // Pulse takes in that a partner stands by its record of that version, of which
@@ -234,16 +255,16 @@ func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now N
 	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
 		return nil, err
 	}
-	return l.alive(it, load, now), nil
+	return l.alive(it, load, 0, now), nil
 }
 
 // alive takes in a sign of life; one that left stays away until its next record.
-func (l *List) alive(it *item, load PerMille, now Now) []Event {
+func (l *List) alive(it *item, load PerMille, age time.Duration, now Now) []Event {
 	was := it.Partner
 	it.Load = load
 	if it.State != Left {
 		it.State = Active
-		l.validate(it, now)
+		l.validate(it, age, now)
 	}
 	return changes(was, it.Partner)
 }

@@ -72,7 +72,7 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 		var base uint64
 		s.scan(t, d, &name, &v)
 		d.ScanArgs(t, "base", &base)
-		events, err := s.list.Beat(beatOf(name, v.Boot, v.Seq, base), s.now)
+		events, err := s.list.Beat(beatOf(name, v.Boot, v.Seq, base), age(t, d), s.now)
 		return s.told(events, err)
 	case "pulse":
 		var name string
@@ -118,6 +118,13 @@ func (s *listStory) scan(t *testing.T, d *datadriven.TestData, name *string, v *
 	}
 }
 
+// age reads age=seconds.
+func age(t *testing.T, d *datadriven.TestData) time.Duration {
+	var sec int
+	d.MaybeScanArgs(t, "age", &sec)
+	return time.Duration(sec) * time.Second
+}
+
 // record applies, or publishes if it is of "me", a record.
 func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 	var name, address string
@@ -138,7 +145,7 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 	if name == "me" && !d.HasArg("foreign") {
 		return s.told(s.list.Publish(r, s.now))
 	}
-	return s.told(s.list.Apply(r, s.now))
+	return s.told(s.list.Apply(r, age(t, d), s.now))
 }
 
 // reload goes through the store, as a restart does.
@@ -219,7 +226,7 @@ func TestListIsIndependentOfOrder(t *testing.T) {
 	fold := func(order []Record) []Record {
 		l := NewList(tm.mesh, idOf("me"), tm.known)
 		for _, r := range order {
-			if _, err := l.Apply(r, at(1)); err != nil && !errors.Is(err, ErrReplaced) {
+			if _, err := l.Apply(r, 0, at(1)); err != nil && !errors.Is(err, ErrReplaced) {
 				t.Fatal(err)
 			}
 		}
@@ -282,12 +289,12 @@ func TestDigestsFindTheDifference(t *testing.T) {
 
 func mustApply(t *rapid.T, l *List, records []Record, beats []Beat) {
 	for _, r := range records {
-		if _, err := l.Apply(r, at(1)); err != nil {
+		if _, err := l.Apply(r, 0, at(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, b := range beats {
-		if _, err := l.Beat(b, at(1)); err != nil {
+		if _, err := l.Beat(b, 0, at(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -316,7 +323,7 @@ func TestRecordIsRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := NewList(tm.mesh, idOf("me"), tm.known)
-			_, err := l.Apply(tm.record(t, "bia", 1, 1, c.change), at(1))
+			_, err := l.Apply(tm.record(t, "bia", 1, 1, c.change), 0, at(1))
 			if err == nil || !strings.Contains(err.Error(), c.what) || len(l.Partners()) > 0 {
 				t.Errorf("error %v, want %q", err, c.what)
 			}
@@ -324,7 +331,7 @@ func TestRecordIsRefused(t *testing.T) {
 	}
 	forged := tm.record(t, "bia", 1, 1)
 	forged.Load = 7
-	_, err := NewList(tm.mesh, idOf("me"), tm.known).Apply(forged, at(1))
+	_, err := NewList(tm.mesh, idOf("me"), tm.known).Apply(forged, 0, at(1))
 	refused(t, err, ErrForged, "record")
 }
 
@@ -335,14 +342,14 @@ func TestFullListForgetsWhoIsGoneLongest(t *testing.T) {
 		name := fmt.Sprint("p", i)
 		l.Restore(Stored{Record: tm.record(t, name, 1, 1), Validated: Wall(i)}, at(0))
 	}
-	_, err := l.Apply(tm.record(t, "bia", 1, 1), at(1))
+	_, err := l.Apply(tm.record(t, "bia", 1, 1), 0, at(1))
 	refused(t, err, ErrListFull, "1024 partners, and none is gone")
 	for _, i := range []int{7, 5, 9} {
-		if _, err := l.Apply(tm.record(t, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Left = true }), at(i)); err != nil {
+		if _, err := l.Apply(tm.record(t, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Left = true }), 0, at(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.Apply(tm.record(t, "bia", 1, 1), at(10)); err != nil {
+	if _, err := l.Apply(tm.record(t, "bia", 1, 1), 0, at(10)); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := l.Get(idOf("p5")); ok {
@@ -360,7 +367,7 @@ func TestNames(t *testing.T) {
 		r.Chain = tm.issue(t, tm.ana, Certificate{Partner: r.Partner, Name: "bia", Serial: serial("twin")})
 	}
 	for name, change := range map[string]func(*Record){"bia": func(*Record) {}, "caio": func(*Record) {}, "eve": twin} {
-		if _, err := l.Apply(tm.record(t, name, 1, 1, change), at(1)); err != nil {
+		if _, err := l.Apply(tm.record(t, name, 1, 1, change), 0, at(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -382,7 +389,7 @@ func TestNames(t *testing.T) {
 	if got := l.Label(idOf("caio")); got != "caio" {
 		t.Errorf("Label = %q, want caio", got)
 	}
-	if _, err := l.Apply(tm.record(t, "eve", 1, 2, twin, func(r *Record) { r.Left = true }), at(2)); err != nil {
+	if _, err := l.Apply(tm.record(t, "eve", 1, 2, twin, func(r *Record) { r.Left = true }), 0, at(2)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -52,6 +53,17 @@ func (l *List) Newer(digest []Held) ([]Record, []Beat) {
 		}
 	}
 	return records, beats
+}
+
+// Age is how long ago a partner told the newest record or beat that is held here,
+// as far as is known: who passes them on says so.
+func (l *List) Age(id workflow.PartnerID, now Now) time.Duration {
+	l.now = max(l.now, now.Awake)
+	it := l.partners[id]
+	if it == nil || id == l.self {
+		return 0
+	}
+	return l.now - it.signed
 }
 
 // differs tells whether the record is to be offered to the holder of h: it is
@@ -116,6 +128,7 @@ func (l *List) Restore(s Stored, now Now) {
 	it := &item{
 		Partner:  Partner{Record: s.Record, State: Unreachable, Load: s.Record.Load, Validated: s.Validated},
 		beat:     s.Beat,
+		signed:   l.now,
 		deadline: l.now + Grace(ct) + ct,
 	}
 	switch {

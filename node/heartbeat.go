@@ -121,14 +121,15 @@ func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 // lacking tells that a beat was upon a record that is not known here.
 func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Message, lacking bool) {
 	news = &wire.Message{}
-	for _, b := range m.Records {
+	for i, b := range m.Records {
 		r, err := membership.DecodeRecord(b)
 		if err == nil {
 			var fresh bool
-			fresh, err = n.people.apply(r)
+			fresh, err = n.people.apply(r, m.Age(i))
 			n.hearsay(from, r.Partner)
 			if fresh {
 				news.Records = append(news.Records, b)
+				news.Ages = append(news.Ages, n.people.age(r.Partner))
 			}
 		}
 		if err != nil {
@@ -136,13 +137,13 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 			n.log.Warn("partner record refused", "from", from, "error", err)
 		}
 	}
-	for _, b := range m.Beats {
+	for i, b := range m.Beats {
 		beat, err := membership.DecodeBeat(b)
 		if beat.Partner == "" {
 			beat.Partner = from
 		}
 		if err == nil {
-			_, err = n.people.hear(beat)
+			_, err = n.people.hear(beat, m.Age(len(m.Records)+i))
 			n.hearsay(from, beat.Partner)
 		}
 		switch {
@@ -180,12 +181,14 @@ func (n *Node) answerDigest(from workflow.PartnerID, m *wire.Message) {
 		k := min(len(records), wire.MaxRecords/8)
 		for _, r := range records[:k] {
 			out.Records = append(out.Records, membership.EncodeRecord(r))
+			out.Ages = append(out.Ages, n.people.age(r.Partner))
 		}
 		records = records[k:]
 		if len(records) == 0 {
 			k = min(len(beats), wire.MaxRecords/2)
 			for _, b := range beats[:k] {
 				out.Beats = append(out.Beats, membership.EncodeBeat(b))
+				out.Ages = append(out.Ages, n.people.age(b.Partner))
 			}
 			beats = beats[k:]
 		}

@@ -87,19 +87,17 @@ func (n *Node) met(p workflow.PartnerID) {
 // if nothing makes it doubt.
 const compareEvery = 2 * time.Minute
 
-// A beat that is passed on counts from its receipt, so an old one would keep
-// somebody who is gone listed for longer. That of whom nothing was heard for
-// connectionTime / relayShare is not passed on; a signed one, which every second
-// sign of life is, comes while somebody may still ask for it. Nobody asks
-// before askShare tenths of the connectionTime: by then the last beats of one
-// who is gone are too old everywhere.
+// Others are asked for a partner's signs of life after askShare hundredths of its
+// connectionTime of silence, and again each askEvery-th part of it. Those that may
+// be passed on come at least every 63 hundredths and age on their way, so this is
+// for as many partners on the way as there are times to ask again.
 const (
-	relayShare = 2
-	askShare   = 7
+	askShare = 65
+	askEvery = 16
 )
 
 // catchUp asks a connected partner, by chance, for what is not known here: when
-// somebody has been silent for more than half of its connectionTime, or nobody was asked
+// somebody has been silent for a good part of its connectionTime, or nobody was asked
 // for a while. It returns after what time to call it again.
 func (n *Node) catchUp(now time.Duration) time.Duration {
 	silent, next := n.people.silent()
@@ -124,8 +122,8 @@ func (p *people) silent() (silent bool, next time.Duration) {
 			continue
 		}
 		ct := x.Record.ConnectionTime
-		silent = silent || wall.Sub(x.Validated.Time()) > ct*askShare/10
-		next = min(next, max(ct/8, 500*time.Millisecond))
+		silent = silent || wall.Sub(x.Validated.Time()) > ct*askShare/100
+		next = min(next, max(ct/askEvery, 500*time.Millisecond))
 	}
 	return silent, next
 }

@@ -83,7 +83,7 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 		// What the welcome brought may be outdated or gone by now; then it is passed
 		// over. Its age is not known: like who was stored, they are not here until heard.
 		if _, known := p.list.Get(r.Partner); !known {
-			if _, err := p.list.Apply(r, now); err != nil {
+			if _, err := p.list.Apply(r, 0, now); err != nil {
 				continue
 			}
 			p.list.Hint(r.Partner, false, now)
@@ -160,15 +160,15 @@ func (p *people) feel(who workflow.PartnerID, b *wire.Pulse) error {
 	return err
 }
 
-// apply takes in a record from a peer. fresh tells whether it was new here, so
-// that it should be passed on.
-func (p *people) apply(r membership.Record) (fresh bool, err error) {
-	return p.update(r.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Apply(r, now) })
+// apply takes in a record of that age from a peer. fresh tells whether it was new
+// here, so that it should be passed on.
+func (p *people) apply(r membership.Record, age time.Duration) (fresh bool, err error) {
+	return p.update(r.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Apply(r, age, now) })
 }
 
-// hear takes in a heartbeat from a peer.
-func (p *people) hear(b membership.Beat) (fresh bool, err error) {
-	return p.update(b.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Beat(b, now) })
+// hear takes in a heartbeat of that age from a peer.
+func (p *people) hear(b membership.Beat, age time.Duration) (fresh bool, err error) {
+	return p.update(b.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Beat(b, age, now) })
 }
 
 func (p *people) update(who workflow.PartnerID, fn func(membership.Now) ([]membership.Event, error)) (fresh bool, err error) {
@@ -244,12 +244,14 @@ func (p *people) digest() []byte {
 func (p *people) newer(digest []membership.Held) ([]membership.Record, []membership.Beat) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	records, beats := p.list.Newer(digest)
-	wall := p.clock.Now().Wall
-	return records, slices.DeleteFunc(beats, func(b membership.Beat) bool {
-		x, _ := p.list.Get(b.Partner)
-		return wall.Sub(x.Validated.Time()) > x.Record.ConnectionTime/relayShare
-	})
+	return p.list.Newer(digest)
+}
+
+// age is how long ago a partner told what is passed on of it.
+func (p *people) age(id workflow.PartnerID) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return wire.Millis(p.list.Age(id, p.clock.Now()))
 }
 
 // name is what people call a partner; its ID if nobody knows better.

@@ -150,7 +150,7 @@ func (s *simulated) tell(from, to int, rec membership.Record) {
 
 func (s *simulated) hear(from, at int, rec membership.Record) {
 	before, known := s.nodes[at].list.Get(rec.Partner)
-	if _, err := s.nodes[at].list.Apply(rec, s.clock()); err != nil {
+	if _, err := s.nodes[at].list.Apply(rec, 0, s.clock()); err != nil {
 		s.t.Fatal(err)
 	}
 	after, _ := s.nodes[at].list.Get(rec.Partner)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -53,6 +54,8 @@ const (
 	MaxElection = 64
 	// EndedDigest is the size of a digest of ended instances, in bytes.
 	EndedDigest = 16
+	// MaxAge bounds the ages of records and beats, in milliseconds: ten years.
+	MaxAge      = 10 * 365 * 24 * 3600 * 1000
 	maxElements = 16 << 10
 )
 
@@ -87,6 +90,22 @@ type Message struct {
 	// Ended is a digest of the ended instances in which sender and receiver take
 	// part: who has another compares them.
 	Ended []byte `cbor:"15,keyasint,omitempty"`
+	// Ages say how many milliseconds ago their author told each of Records, and then
+	// each of Beats, which the sender passes on; missing at the end: just now.
+	Ages []uint64 `cbor:"16,keyasint,omitempty"`
+}
+
+// Age is how long ago the author told the i-th of Records and Beats together.
+func (m *Message) Age(i int) time.Duration {
+	if i >= len(m.Ages) {
+		return 0
+	}
+	return time.Duration(m.Ages[i]) * time.Millisecond
+}
+
+// Millis are the milliseconds of an age, rounded up: nobody is to seem younger.
+func Millis(age time.Duration) uint64 {
+	return uint64(max(age+time.Millisecond-1, 0) / time.Millisecond)
 }
 
 // Pulse says that the sender stands by its record, which it names.
@@ -246,6 +265,7 @@ func (m *Message) check() error {
 		{"instances with facts", len(m.Facts), MaxInstances},
 		{"instances with heads", len(m.Heads), MaxInstances},
 		{"records", len(m.Records) + len(m.Beats), MaxRecords},
+		{"ages", len(m.Ages), len(m.Records) + len(m.Beats)},
 		{"election messages", len(m.Election), MaxElection},
 		{"evictions", m.Evictions.size(), MaxEvictions},
 		{"reports", len(m.Reports), MaxReports},
@@ -256,6 +276,11 @@ func (m *Message) check() error {
 	}
 	if n := len(m.Ended); n != 0 && n != EndedDigest {
 		return fmt.Errorf("a digest of ended instances of %d bytes, want %d", n, EndedDigest)
+	}
+	for _, age := range m.Ages {
+		if age > MaxAge {
+			return fmt.Errorf("an age of %d ms, at most %d", age, uint64(MaxAge))
+		}
 	}
 	for _, h := range m.Heads {
 		if h.Mode > Answer {

@@ -79,6 +79,7 @@ func message(t testing.TB) *wire.Message {
 		Reports:     []wire.Report{report()},
 		Pulse:       &wire.Pulse{Record: membership.Version{Boot: 11, Seq: 12}, Load: 13},
 		Ended:       bytes.Repeat([]byte{11}, wire.EndedDigest),
+		Ages:        []uint64{4000},
 	}
 }
 
@@ -165,6 +166,8 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"too many instances", many(&wire.Message{Heads: make([]wire.Heads, wire.MaxInstances+1)}), wire.ErrMalformed},
 		{"facts of too many instances", many(&wire.Message{Facts: make([]wire.Facts, wire.MaxInstances+1)}), wire.ErrMalformed},
 		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}), wire.ErrMalformed},
+		{"more ages than records", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{1, 2}}), wire.ErrMalformed},
+		{"an age beyond all bounds", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.MaxAge + 1}}), wire.ErrMalformed},
 		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}), wire.ErrMalformed},
 		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
 		{"a digest that is too short", many(&wire.Message{Ended: []byte{1}}), wire.ErrMalformed},

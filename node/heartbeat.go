@@ -110,6 +110,7 @@ func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 	if m.Pulse != nil {
 		lacking = n.takePulse(from, m.Pulse) || lacking
 	}
+	n.people.want(from, m.Wanted)
 	n.passOn(from, news)
 	if lacking {
 		n.pull(from)
@@ -126,7 +127,7 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 		if err == nil {
 			var fresh bool
 			fresh, err = n.people.apply(r, m.Age(i))
-			n.hearsay(from, r.Partner)
+			n.hearsay(from, r.Partner, fresh)
 			if fresh {
 				news.Records = append(news.Records, b)
 				news.Ages = append(news.Ages, n.people.age(r.Partner))
@@ -143,8 +144,12 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 			beat.Partner = from
 		}
 		if err == nil {
-			_, err = n.people.hear(beat, m.Age(len(m.Records)+i))
-			n.hearsay(from, beat.Partner)
+			var fresh bool
+			fresh, err = n.people.hear(beat, m.Age(len(m.Records)+i))
+			n.hearsay(from, beat.Partner, fresh)
+			if fresh {
+				n.passBeat(from, beat)
+			}
 		}
 		switch {
 		case errors.Is(err, membership.ErrLacking):
@@ -230,10 +235,14 @@ func (n *Node) shareDefinitions(ds []wire.Definition, but workflow.PartnerID) {
 
 // hearsay keeps a partner unreachable of whom others told and who is not
 // connected here: what they tell validates it, and says nothing of the way to it.
-func (n *Node) hearsay(from, about workflow.PartnerID) {
-	if from != about && about != n.member.ID() && !n.up(about) {
-		n.people.reach(about, false)
+func (n *Node) hearsay(from, about workflow.PartnerID, fresh bool) {
+	if from == about || about == n.member.ID() || n.up(about) {
+		return
 	}
+	if fresh {
+		n.people.told(from, about)
+	}
+	n.people.reach(about, false)
 }
 
 // partnerChanged reacts to an event of the partner list.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -57,8 +58,9 @@ type Node struct {
 	nudged      chan struct{} // capacity 1: something is due earlier
 	space       func() (free, total uint64, err error)
 	bare        func() []string
-	born        time.Time // by the wall clock when the node started
-	nextPull    time.Duration
+	born        time.Time     // by the wall clock when the node started
+	nextPull    time.Duration // when catchUp asks somebody in any case
+	turn        int           // whom it asks
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
@@ -98,6 +100,7 @@ func New(p Parts) (*Node, error) {
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, ledger: newLedger(), learned: newLearned(),
 		overview: newOverview(p.Config.Limits.Instances), credentials: credentials{mesh: p.Member.Mesh},
 	}
+	n.turn = int(n.chance() * math.MaxUint16) // not everybody the same
 	n.served.Store(&chief{})
 	now := p.Clock.Now()
 	n.born = born(now.Wall, now)

@@ -44,6 +44,7 @@ type people struct {
 	renewed map[workflow.PartnerID]membership.Chain // issued here since the start
 	profile storedProfile
 	data    map[string]storedData // this node's data sets, by name
+	hearsay map[workflow.PartnerID]*hearsay
 }
 
 // maxOffers bounds the strangers who may be in the middle of joining.
@@ -53,6 +54,7 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 	p := &people{
 		member: m, store: s, clock: c, changed: func(membership.Event, membership.Partner) {},
 		offers: map[workflow.PartnerID]membership.Offer{}, shown: map[workflow.PartnerID]membership.Chain{}, renewed: map[workflow.PartnerID]membership.Chain{},
+		hearsay: map[workflow.PartnerID]*hearsay{},
 	}
 	p.evicted = membership.NewRevocations(m.Mesh)
 	p.list = membership.NewList(m.Mesh, m.ID(), p.evicted)

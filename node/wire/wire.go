@@ -93,6 +93,9 @@ type Message struct {
 	// Ages say how many milliseconds ago their author told each of Records, and then
 	// each of Beats, which the sender passes on; missing at the end: just now.
 	Ages []uint64 `cbor:"16,keyasint,omitempty"`
+	// Wanted are partners whose signs of life do not reach the sender: it wants them
+	// passed on for a while as they come.
+	Wanted []workflow.PartnerID `cbor:"17,keyasint,omitempty"`
 }
 
 // Age is how long ago the author told the i-th of Records and Beats together.
@@ -265,6 +268,7 @@ func (m *Message) check() error {
 		{"instances with facts", len(m.Facts), MaxInstances},
 		{"instances with heads", len(m.Heads), MaxInstances},
 		{"records", len(m.Records) + len(m.Beats), MaxRecords},
+		{"wanted partners", len(m.Wanted), MaxRecords},
 		{"ages", len(m.Ages), len(m.Records) + len(m.Beats)},
 		{"election messages", len(m.Election), MaxElection},
 		{"evictions", m.Evictions.size(), MaxEvictions},

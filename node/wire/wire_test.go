@@ -80,6 +80,7 @@ func message(t testing.TB) *wire.Message {
 		Pulse:       &wire.Pulse{Record: membership.Version{Boot: 11, Seq: 12}, Load: 13},
 		Ended:       bytes.Repeat([]byte{11}, wire.EndedDigest),
 		Ages:        []uint64{4000},
+		Wanted:      []workflow.PartnerID{"b"},
 	}
 }
 

@@ -175,8 +175,8 @@ func (m *Machine) watchUndoing(now Moment, partners Partners, r *Ready) (added b
 
 // failUndo records that a compensation failed for good. Nothing stands in for
 // one: people have to look at it.
-func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) {
-	m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
+func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) bool {
+	return m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}}) != nil
 }
 
 // personsUndo finds a compensation of that name that waits here for a person.

@@ -323,13 +323,13 @@ func pause(r workflow.Retries, try int, chance float64) time.Duration {
 	return time.Duration(d * (1 - r.Jitter*chance))
 }
 
-// fail records that an attempt of ours has failed for good, and what follows.
-func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) {
+// fail records that an attempt of ours has failed for good, and what follows. It
+// tells whether that could be recorded.
+func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) bool {
 	if a.undoes != nil {
-		m.failUndo(a, cause, reason, now)
-		return
+		return m.failUndo(a, cause, reason, now)
 	}
-	m.judge([]*Attempt{a}, cause, reason, now, partners)
+	return m.judge([]*Attempt{a}, cause, reason, now, partners)
 }
 
 func clip(s string) string {

@@ -294,6 +294,18 @@ func (m *Machine) Involved(p workflow.PartnerID) bool {
 	return m.Participates(p) || slices.ContainsFunc(m.log.chains, func(c *chain) bool { return c.id.Author == p })
 }
 
+// Audience is who is to have all facts in the end: the participants, and after
+// them the others who are involved.
+func (m *Machine) Audience() []workflow.PartnerID {
+	ps := m.state.Participants()
+	for _, c := range m.log.chains {
+		if !slices.Contains(ps, c.id.Author) {
+			ps = append(ps, c.id.Author)
+		}
+	}
+	return ps
+}
+
 // Genesis is the fact that created the instance.
 func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
 

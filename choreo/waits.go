@@ -312,7 +312,9 @@ func (m *Machine) overdue(a *Attempt, now Moment, partners Partners, r *Ready) b
 	if !m.over(t, a.Task.Timeout, true, now, r) {
 		return false
 	}
-	m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners)
+	if !m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners) {
+		return false
+	}
 	r.Stop = append(r.Stop, a.ID)
 	delete(m.running, a.ID)
 	return true
@@ -595,8 +597,8 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 	failures := make([]contingency.Failure, len(as))
 	byslot := map[workflow.TaskName]*Attempt{}
 	for i, a := range as {
-		begun := a.Slot.State == workflow.Ready || a.Slot.State == workflow.Running
-		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: begun}
+		// Its holder may know that it could begin although others presume that it failed.
+		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || m.mayStart(a)}
 		byslot[a.Slot.Task.Name] = a
 	}
 	v := &Verdict{Cause: cause, Reason: clip(reason), Office: partners.Office()}

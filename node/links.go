@@ -225,12 +225,12 @@ func (s *shard) retry() {
 	out.flush()
 }
 
-// compareAll tells connected participants what is here of every instance of
+// compareAll tells connected partners what is here of every instance of
 // which they are not known to have all.
 func (s *shard) compareAll() {
 	out := s.n.newOutbox()
 	s.each(func(id workflow.InstanceID, h *held) {
-		for _, p := range h.m.Participants() {
+		for _, p := range h.m.Audience() {
 			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) {
 				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 			}
@@ -246,7 +246,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 		s.reportAll(s.reports.to)
 	}
 	s.each(func(id workflow.InstanceID, h *held) {
-		if !h.m.Participates(p) {
+		if !h.m.Involved(p) {
 			return
 		}
 		delete(h.pending, p)

@@ -473,11 +473,11 @@ func (s *shard) summarise(h *held) summary {
 		sum.Ended, sum.Settled, sum.Facts, sum.With = 0, false, [endedDigest]byte{}, ""
 		return sum
 	}
-	sum.Facts, sum.With = h.m.Digest(), strings.Join(texts(h.m.Participants()), " ")
+	sum.Facts, sum.With = h.m.Digest(), strings.Join(texts(h.m.Audience()), " ")
 	if sum.Ended == 0 {
 		sum.Ended = s.n.clock.Now().Wall.UnixMilli()
 	}
-	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(h.m.Participants(), func(p workflow.PartnerID) bool {
+	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(h.m.Audience(), func(p workflow.PartnerID) bool {
 		return p != s.n.member.ID() && h.m.Behind(p)
 	})
 	return sum

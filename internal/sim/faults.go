@@ -59,9 +59,9 @@ func (w *world) strike(f Fault) {
 		later(func() { w.resume(m) })
 	case Sleep:
 		m.paused++
-		begun := w.now
+		m.suspend(+1)
 		later(func() {
-			m.asleep += w.now - begun
+			m.suspend(-1)
 			w.resume(m)
 		})
 	case Clock:
@@ -75,6 +75,16 @@ func (w *world) strike(f Fault) {
 		later(func() { m.lies-- })
 	case Cancel:
 		w.cancel(m)
+	}
+}
+
+// suspend begins or ends a suspension; they may overlap.
+func (m *machine) suspend(n int) {
+	if m.suspended == 0 {
+		m.dozed = m.w.now
+	}
+	if m.suspended += n; m.suspended == 0 {
+		m.asleep += m.w.now - max(m.dozed, m.bootedAt)
 	}
 }
 

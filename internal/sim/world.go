@@ -64,18 +64,21 @@ type machine struct {
 	disk   *disk
 	skew   time.Duration // of the wall clock
 	asleep time.Duration // how long it was suspended in all
-	born   time.Duration // of this process
-	node   *node.Node
-	jobs   map[string]int // running job → its number
-	jobSeq int
-	paused int
-	late   []func() // what came while it was paused
-	steps  int
-	lies   int // how many faults have it lie now
-	lied   bool
-	gone   bool
-	forgot bool // its disk was lost or put back
-	boots  int  // how often it was rebooted
+	dozed  time.Duration // since when it is suspended
+	// suspended is how many faults have it suspended now.
+	suspended int
+	born      time.Duration // of this process
+	node      *node.Node
+	jobs      map[string]int // running job → its number
+	jobSeq    int
+	paused    int
+	late      []func() // what came while it was paused
+	steps     int
+	lies      int // how many faults have it lie now
+	lied      bool
+	gone      bool
+	forgot    bool // its disk was lost or put back
+	boots     int  // how often it was rebooted
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
@@ -239,11 +242,7 @@ func (w *world) boot(m *machine) {
 		})
 		if err != nil {
 			if m.disk.full {
-				w.at(w.now+time.Minute, func() {
-					if m.node == nil {
-						w.boot(m)
-					}
-				})
+				w.at(w.now+time.Minute, func() { w.revive(m) })
 				return
 			}
 			w.violate("n%d does not start again: %v", m.i, err)

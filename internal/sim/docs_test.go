@@ -64,6 +64,9 @@ func exists(t *testing.T, name string) error {
 	case "figures":
 		_, err := os.Stat(filepath.Join(root, "test/figures/testdata", rest+".txtar"))
 		return err
+	case "list":
+		_, err := os.Stat(filepath.Join(root, "membership/testdata/list", rest+".txt"))
+		return err
 	case "choreo", "contingency":
 		_, err := os.Stat(filepath.Join(root, kind, "testdata/scenarios", rest+".txt"))
 		return err

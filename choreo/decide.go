@@ -140,11 +140,12 @@ func (m *Machine) GoesOn() bool {
 	return m.heeded() && (m.cleansUp() || m.goesOn())
 }
 
-func (m *Machine) goesOn() bool {
-	return slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
-		a := sl.Current
-		return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
-	})
+func (m *Machine) goesOn() bool { return slices.ContainsFunc(m.state.slots, m.atWork) }
+
+// atWork tells whether this node may still do a slot's task, whatever others presume.
+func (m *Machine) atWork(sl *Slot) bool {
+	a := sl.Current
+	return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
 }
 
 // mayStart tells whether an attempt that is wanted and not started is ready.

@@ -41,10 +41,11 @@ func (m *Machine) route(partners Partners) {
 	}
 	for _, g := range m.state.genesis.Assign {
 		mine := g.Partner == m.self || m.office == m.self
-		if mine && !m.ended[g.Partition] && m.partitionDone(g.Partition) {
-			m.ended[g.Partition] = true
+		done := mine && m.partitionDone(g.Partition)
+		if done && !m.ended[g.Partition] {
 			m.oweAll(m.latest())
 		}
+		m.ended[g.Partition] = done // what was only presumed to be over may go on, and end again
 	}
 }
 
@@ -159,9 +160,11 @@ func (m *Machine) holder(p workflow.PartitionName) workflow.PartnerID {
 	return ""
 }
 
+// partitionDone tells whether a partition has ended, also for this node if it holds
+// what others only presume to have failed.
 func (m *Machine) partitionDone(p workflow.PartitionName) bool {
 	for _, t := range m.state.plan.Partition(p).Tasks {
-		if sl := m.state.bySlot[t]; sl != nil && !sl.State.Done() {
+		if sl := m.state.bySlot[t]; sl != nil && (!sl.State.Done() || m.atWork(sl)) {
 			return false
 		}
 	}

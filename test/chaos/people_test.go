@@ -32,32 +32,52 @@ func found(p *proc) error {
 	return err
 }
 
+// maxWorkflows is how many workflows a run has: a mesh knows some, and runs many
+// instances of each.
+const maxWorkflows = 200
+
+// random is a random workflow.
+type random struct {
+	name   workflow.Name
+	text   string
+	assign map[string]string
+}
+
 // start starts instances of random workflows at random nodes until ctx ends.
 func (tm *team) start(ctx context.Context, r *rand.Rand, pace pace) {
 	for pause(ctx, between(r, 0, 2*pace.starts)) {
-		text, pins := sim.RandomWorkflow(r, nodes, tm.speed(r, pace))
-		tm.mu.Lock()
-		name := workflow.Name(fmt.Sprintf("random-%d", len(tm.defs)))
-		tm.mu.Unlock()
-		text = strings.Replace(text, "workflow: random", "workflow: "+string(name), 1)
-		def, err := workflow.Parse("random.yaml", []byte(text))
+		w, err := tm.workflow(r, pace)
 		if err != nil {
 			tm.harness(err)
 			continue
 		}
-		tm.mu.Lock()
-		tm.defs[name] = def
-		tm.mu.Unlock()
-		assign := map[string]string{}
-		for p, i := range pins {
-			assign[p] = tm.ps[i].name
-		}
-		req := api.StartRequest{Workflow: string(def.Name), Assign: assign}
+		req := api.StartRequest{Workflow: string(w.name), Assign: w.assign}
 		if r.IntN(4) == 0 {
 			req.Coordination = string(workflow.Orchestration)
 		}
-		tm.any(r).start(ctx, text, req)
+		tm.any(r).start(ctx, w.text, req)
 	}
+}
+
+// workflow makes a random workflow, or gives one that was made before.
+func (tm *team) workflow(r *rand.Rand, pace pace) (random, error) {
+	tm.mu.Lock()
+	defer tm.mu.Unlock()
+	if len(tm.workflows) == maxWorkflows {
+		return tm.workflows[r.IntN(maxWorkflows)], nil
+	}
+	text, pins := sim.RandomWorkflow(r, nodes, tm.speed(r, pace))
+	w := random{name: workflow.Name(fmt.Sprintf("random-%d", len(tm.workflows))), assign: map[string]string{}}
+	w.text = strings.Replace(text, "workflow: random", "workflow: "+string(w.name), 1)
+	def, err := workflow.Parse("random.yaml", []byte(w.text))
+	if err != nil {
+		return w, err
+	}
+	for p, i := range pins {
+		w.assign[p] = tm.ps[i].name
+	}
+	tm.workflows, tm.defs[w.name] = append(tm.workflows, w), def
+	return w, nil
 }
 
 func (tm *team) speed(r *rand.Rand, pace pace) sim.Pace {

@@ -37,6 +37,7 @@ type team struct {
 	wrong      map[string]int // what is wrong → how many faults have it so
 	started    map[string]*started
 	defs       map[workflow.Name]*workflow.Definition
+	workflows  []random
 	done       []doneWork // in this round
 
 	// What the checks have read.

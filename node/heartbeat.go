@@ -233,18 +233,6 @@ func (n *Node) shareDefinitions(ds []wire.Definition, but workflow.PartnerID) {
 	}
 }
 
-// hearsay keeps a partner unreachable of whom others told and who is not
-// connected here: what they tell validates it, and says nothing of the way to it.
-func (n *Node) hearsay(from, about workflow.PartnerID, fresh bool) {
-	if from == about || about == n.member.ID() || n.up(about) {
-		return
-	}
-	if fresh {
-		n.people.told(from, about)
-	}
-	n.people.reach(about, false)
-}
-
 // partnerChanged reacts to an event of the partner list.
 func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 	n.log.Info("partner "+string(e.Kind), "partner", e.Partner, "name", p.Record.Name())

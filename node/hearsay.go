@@ -1,0 +1,172 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What is heard of a partner through others: who does not hear it asks somebody
+// who does, and is passed its signed beats as they come. They count from when it
+// told them, so their age goes with them.
+
+// compareEvery is how often a node asks somebody for what it may have missed,
+// if nothing makes it doubt.
+const compareEvery = 2 * time.Minute
+
+// Others are asked for a partner's signs of life after that share of its
+// connectionTime of silence, sooner where it is out of reach and nobody has told of
+// it yet, and again each askEvery-th part of it: who hears them passes them on as
+// they come, for wantedFor connectionTimes.
+const (
+	askShare      = 0.65
+	askShareFirst = 0.4
+	askEvery      = 16
+	wantedFor     = 4
+)
+
+// catchUp asks connected partners for what is not known here: when somebody has
+// been silent for a good part of its connectionTime whoever told of it last, else
+// one after the other, and somebody when nobody was asked for a while. It returns
+// after what time to call it again.
+func (n *Node) catchUp(now time.Duration) time.Duration {
+	silent, next := n.people.silent()
+	up := n.upPeers()
+	due := now >= n.nextPull
+	if len(up) == 0 || (len(silent) == 0 && !due) {
+		return next
+	}
+	if due {
+		n.nextPull = now + max(compareEvery, n.connectionTime())
+	}
+	anybody := up[n.turn%len(up)]
+	n.turn++
+	wanted := map[workflow.PartnerID][]workflow.PartnerID{}
+	for _, id := range silent {
+		by := n.people.teller(id)
+		if !slices.Contains(up, by) {
+			by = anybody
+		}
+		wanted[by] = append(wanted[by], id)
+	}
+	for _, p := range up {
+		if len(wanted[p]) > 0 || (due && p == anybody) {
+			n.transmit(p, &wire.Message{Digest: n.people.digest(), Wanted: wanted[p], Ended: n.index.endedWith(p)})
+		}
+	}
+	return next
+}
+
+// hearsay keeps a partner unreachable of whom others told and who is not
+// connected here: what they tell validates it, and says nothing of the way to it.
+func (n *Node) hearsay(from, about workflow.PartnerID, fresh bool) {
+	if from == about || about == n.member.ID() || n.up(about) {
+		return
+	}
+	if fresh {
+		n.people.told(from, about)
+	}
+	n.people.reach(about, false)
+}
+
+// passBeat passes a fresh beat on to those who do not hear its author themselves.
+func (n *Node) passBeat(from workflow.PartnerID, b membership.Beat) {
+	for _, p := range n.people.wantedBy(b.Partner) {
+		if p != from && n.up(p) {
+			n.transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(b)}, Ages: []uint64{n.people.age(b.Partner)}})
+		}
+	}
+}
+
+// hearsay is who told of a partner's signs of life, and who wants to be told.
+type hearsay struct {
+	some   bool                                 // somebody told
+	teller workflow.PartnerID                   // the last
+	wanted map[workflow.PartnerID]time.Duration // until when (Awake)
+}
+
+// told notes that a partner told of a sign of life of another that was new here.
+func (p *people) told(by, of workflow.PartnerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.hearsayOf(of)
+	h.some, h.teller = true, by
+}
+
+// hearsayOf must be called with mu held, for somebody who is listed.
+func (p *people) hearsayOf(id workflow.PartnerID) *hearsay {
+	if p.hearsay[id] == nil {
+		p.hearsay[id] = &hearsay{wanted: map[workflow.PartnerID]time.Duration{}}
+	}
+	return p.hearsay[id]
+}
+
+// teller is who told last of a partner, so most likely knows more; empty: nobody.
+// It is given once: who then tells nothing new is not asked again.
+func (p *people) teller(of workflow.PartnerID) (by workflow.PartnerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.hearsay[of]; h != nil {
+		by, h.teller = h.teller, ""
+	}
+	return by
+}
+
+// want notes that a partner wants the beats of others passed on.
+func (p *people) want(by workflow.PartnerID, of []workflow.PartnerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now().Awake
+	for _, id := range of {
+		if x, ok := p.list.Get(id); ok && id != by && id != p.member.ID() {
+			p.hearsayOf(id).wanted[by] = now + wantedFor*x.Record.ConnectionTime
+		}
+	}
+}
+
+// wantedBy is who wants the beats of a partner passed on.
+func (p *people) wantedBy(id workflow.PartnerID) (by []workflow.PartnerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.hearsay[id]
+	if h == nil {
+		return nil
+	}
+	now := p.clock.Now().Awake
+	for who, until := range h.wanted {
+		if now >= until {
+			delete(h.wanted, who)
+			continue
+		}
+		by = append(by, who)
+	}
+	slices.Sort(by)
+	return by
+}
+
+// silent are those that have not been validated for a good part of their
+// connectionTime, and after what time to look again.
+func (p *people) silent() (silent []workflow.PartnerID, next time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next = time.Minute
+	wall := p.clock.Now().Wall
+	for _, x := range p.list.Partners() {
+		id, ct := x.Record.Partner, x.Record.ConnectionTime
+		if x.State.Gone() || id == p.member.ID() {
+			continue
+		}
+		least := askShare
+		if h := p.hearsay[id]; x.State == membership.Unreachable && (h == nil || !h.some) {
+			least = askShareFirst
+		}
+		if float64(wall.Sub(x.Validated.Time())) > least*float64(ct) {
+			silent = append(silent, id)
+		}
+		next = min(next, max(ct/askEvery, 500*time.Millisecond))
+	}
+	return silent[:min(len(silent), wire.MaxRecords)], next
+}

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"crypto/ed25519"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"os"
@@ -451,26 +452,8 @@ partitions:
   pc: [c]
 `
 
-// eleven is the workflow of Fig. 16 without its time-outs (spec/choreography.md).
-const eleven = `
-workflow: eleven
-tasks:
-  a: {}
-  b: {after: a}
-  c: {after: [a, e]}
-  d: {after: [b, c]}
-  e: {}
-  f: {after: e}
-  g: {after: f}
-  h: {after: d}
-  i: {after: h}
-  j: {after: [h, g]}
-  k: {after: [i, j]}
-partitions:
-  p1: [a, b, c, d]
-  p2: [h, i, j, k]
-  p3: [e, f, g]
-`
+//go:embed assemble/testdata/eleven.yaml
+var eleven string
 
 var elevenTasks = []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
 

@@ -48,6 +48,7 @@ var layers = []layer{
 	{"internal/sim/mutants", words("internal/sim"), "the tool breaks the source on purpose and runs the simulator on it"},
 	{"internal/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/testlan", nil, "it makes networks of hosts, whatever runs on them"},
+	{"internal/testnode", words("configs node node/api node/assemble"), "it runs whole nodes and asks them what any program may"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

@@ -2,6 +2,7 @@ package assemble_test
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"os"
@@ -104,25 +105,8 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-const eleven = `
-workflow: eleven
-tasks:
-  a: {}
-  b: {after: a}
-  c: {after: [a, e]}
-  d: {after: [b, c]}
-  e: {}
-  f: {after: e}
-  g: {after: f}
-  h: {after: d}
-  i: {after: h}
-  j: {after: [h, g]}
-  k: {after: [i, j]}
-partitions:
-  p1: [a, b, c, d]
-  p2: [h, i, j, k]
-  p3: [e, f, g]
-`
+//go:embed testdata/eleven.yaml
+var eleven string
 
 func TestElevenTasksOverThreeNodes(t *testing.T) {
 	ctx := context.Background()

@@ -5,110 +5,36 @@
 package coordinator_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/assemble"
 )
 
-// A process of this test is the test's own binary, told by folderVar to be the
-// node of a folder.
-const folderVar = "MUTIRAO_TEST_FOLDER"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(folderVar); dir != "" {
-		if err := runNode(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
-func runNode(dir string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	h, err := assemble.Open(dir, configs.Default(configs.Local), "test", nil)
-	if err != nil {
-		return err
-	}
-	return h.Run(ctx)
-}
+func TestMain(m *testing.M) { testnode.Main(m) }
 
 // lease of the votes in these tests: long enough for a busy machine.
 const lease = 2 * time.Second
 
-// process is a node in a process of its own.
-type process struct {
-	t    *testing.T
-	name string
-	dir  string
-	cmd  *exec.Cmd
-	node *api.Client
-}
-
-func (p *process) start() {
-	p.t.Helper()
-	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append(os.Environ(), folderVar+"="+p.dir)
-	p.cmd.Stderr = os.Stderr
-	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	eventually(p.t, p.name+" answers", func() bool {
-		var err error
-		if p.node, err = api.Dial(p.dir); err != nil {
-			return false
-		}
-		_, err = p.node.Status(p.t.Context())
-		return err == nil
-	})
-}
-
-// end kills the process, whatever state it is in.
-func (p *process) end() {
-	if p.cmd == nil {
-		return
-	}
-	if err := p.cmd.Process.Kill(); err != nil {
-		p.t.Errorf("kill %s: %v", p.name, err)
-	}
-	_ = p.cmd.Wait() // killed: it says so
-	p.cmd = nil
-}
-
-func (p *process) signal(s syscall.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
-}
+type process struct{ *testnode.Node }
 
 func (p *process) status() *api.Coordinator {
-	p.t.Helper()
-	c, err := p.node.CoordinatorStatus(p.t.Context())
+	p.T.Helper()
+	c, err := p.API.CoordinatorStatus(p.T.Context())
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	return c
 }
 
 // coordinator is whom p takes for the coordinator; empty: nobody.
 func (p *process) coordinator() string {
-	p.t.Helper()
+	p.T.Helper()
 	if c := p.status(); c.Coordinator != nil {
 		return *c.Coordinator
 	}
@@ -119,53 +45,43 @@ func (p *process) coordinator() string {
 func mesh(t *testing.T, names ...string) map[string]*process {
 	t.Helper()
 	all := map[string]*process{}
-	root := t.TempDir()
-	founder := &process{t: t, name: names[0], dir: filepath.Join(root, names[0])}
-	if _, err := node.Init(founder.dir, node.InitOptions{Mesh: "test", Name: names[0]}); err != nil {
-		t.Fatal(err)
-	}
+	var nodes []*testnode.Node
 	for _, name := range names {
-		p := &process{t: t, name: name, dir: filepath.Join(root, name)}
-		if name != founder.name {
-			inv, err := all[founder.name].node.Invite(t.Context(), api.InviteRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := assemble.Join(t.Context(), p.dir, assemble.JoinOptions{Invitation: inv.Token, Name: name}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		p.start()
-		t.Cleanup(p.end)
-		all[name] = p
+		n := testnode.New(t, name)
+		n.Configure("preset: local")
+		all[name], nodes = &process{n}, append(nodes, n)
 	}
-	for _, p := range all {
-		eventually(t, p.name+" sees all", func() bool { return p.active() == len(names) })
+	nodes[0].Found(nodes[1:]...)
+	for _, n := range nodes {
+		eventually(t, n.Name+" sees all", func() bool { return n.Sees("active", names...) })
 	}
-	if _, err := all[founder.name].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: names, Lease: lease}); err != nil {
+	if _, err := nodes[0].API.SetElectorate(t.Context(), api.ElectorateRequest{Set: names, Lease: lease}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range all {
-		eventually(t, p.name+" knows the electorate", func() bool { return len(p.status().Electorate) == len(names) })
+		eventually(t, p.Name+" knows the electorate", func() bool { return len(p.status().Electorate) == len(names) })
 	}
 	return all
 }
 
+// active counts the partners that p sees active, itself included.
 func (p *process) active() int {
-	list, err := p.node.Partners(p.t.Context())
-	if err != nil {
-		return 0
+	n := 0
+	for _, state := range p.States() {
+		if state == "active" {
+			n++
+		}
 	}
-	return len(slices.DeleteFunc(list, func(x api.Partner) bool { return x.State != "active" }))
+	return n
 }
 
 // elect has p stand until it is elected: voters that changed lists or
 // restarted wait for a lease first.
 func (p *process) elect() *api.Coordinator {
-	p.t.Helper()
-	c, err := p.node.Elect(p.t.Context(), api.ElectRequest{})
+	p.T.Helper()
+	c, err := p.API.Elect(p.T.Context(), api.ElectRequest{})
 	if err != nil {
-		p.t.Fatalf("%s is not elected: %v", p.name, err)
+		p.T.Fatalf("%s is not elected: %v", p.Name, err)
 	}
 	return c
 }
@@ -174,20 +90,14 @@ func (p *process) elect() *api.Coordinator {
 func agree(t *testing.T, who string, among ...*process) {
 	t.Helper()
 	for _, p := range among {
-		eventually(t, fmt.Sprintf("%s follows %q", p.name, who), func() bool { return p.coordinator() == who })
+		eventually(t, fmt.Sprintf("%s follows %q", p.Name, who), func() bool { return p.coordinator() == who })
 	}
 }
 
 // eventually polls cond.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(40 * time.Second)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 40 s: %s", what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+	testnode.Within(t, 40*time.Second, what, cond)
 }
 
 func TestKilledCoordinatorIsSucceeded(t *testing.T) {
@@ -199,7 +109,7 @@ func TestKilledCoordinatorIsSucceeded(t *testing.T) {
 	}
 	agree(t, "two", all["one"], all["three"], all["four"], all["five"])
 
-	all["two"].end()
+	all["two"].End()
 	agree(t, "", all["one"], all["three"])
 	second := all["three"].elect()
 	if second.Term <= first.Term {
@@ -208,10 +118,10 @@ func TestKilledCoordinatorIsSucceeded(t *testing.T) {
 	agree(t, "three", all["one"], all["four"], all["five"])
 
 	// The old coordinator, when it is back, follows the new one.
-	all["two"].start()
+	all["two"].Start()
 	agree(t, "three", all["two"])
 
-	if err := all["three"].node.Resign(t.Context()); err != nil {
+	if err := all["three"].API.Resign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	agree(t, "", all["one"], all["three"], all["four"])
@@ -225,12 +135,12 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 	t.Parallel()
 	all := mesh(t, "one", "two", "three", "four", "five")
 	for _, lost := range []string{"three", "four", "five"} {
-		all[lost].end()
+		all[lost].End()
 	}
 	eventually(t, "the partner list shrinks", func() bool { return all["one"].active() == 2 && all["two"].active() == 2 })
 	for _, candidate := range []string{"one", "two"} { // one stands itself, and has two stand
 		start := time.Now()
-		_, err := all["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: candidate})
+		_, err := all["one"].API.Elect(t.Context(), api.ElectRequest{Candidate: candidate})
 		if err == nil || !strings.Contains(err.Error(), "no majority: ") || !strings.Contains(err.Error(), "four did not answer") {
 			t.Errorf("%s stands among two of five: %v", candidate, err)
 		}
@@ -240,12 +150,12 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 
 	// The two that are left cannot hand over to themselves either.
 	r := api.ElectorateRequest{Set: []string{"one", "two"}}
-	if _, err := all["one"].node.SetElectorate(t.Context(), r); err == nil || !strings.Contains(err.Error(), "2 of the 3 consents needed") {
+	if _, err := all["one"].API.SetElectorate(t.Context(), r); err == nil || !strings.Contains(err.Error(), "2 of the 3 consents needed") {
 		t.Errorf("two of five hand over: %v", err)
 	}
 
 	r.Override = true
-	e, err := all["one"].node.SetElectorate(t.Context(), r)
+	e, err := all["one"].API.SetElectorate(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +163,7 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 		t.Errorf("the override is not shown for what it is: %+v", e)
 	}
 	eventually(t, "two learns of the override", func() bool {
-		e, err := all["two"].node.Electorate(t.Context())
+		e, err := all["two"].API.Electorate(t.Context())
 		return err == nil && e.Override && e.Number == 1000
 	})
 	all["two"].elect()
@@ -262,7 +172,7 @@ func TestMinorityElectsNobodyUntilTheFounderOverrides(t *testing.T) {
 	// The lost ones, when they are back, follow the founder's list: the three of
 	// them elect nobody.
 	for _, back := range []string{"three", "four", "five"} {
-		all[back].start()
+		all[back].Start()
 	}
 	agree(t, "two", all["three"], all["four"], all["five"])
 }
@@ -276,10 +186,10 @@ tasks:
 
 // hears tells whether p lists an instance that others reported to it.
 func (p *process) hears(id string) bool {
-	p.t.Helper()
-	list, err := p.node.Instances(p.t.Context(), false)
+	p.T.Helper()
+	list, err := p.API.Instances(p.T.Context(), false)
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	return slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return in.ID == id && len(in.KnownBy) > 0 })
 }
@@ -292,16 +202,16 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 	all := mesh(t, "one", "two", "three")
 	old := all["two"].elect()
 	agree(t, "two", all["one"], all["three"])
-	if _, err := all["three"].node.AddWorkflow(t.Context(), "watch.yaml", []byte(watch)); err != nil {
+	if _, err := all["three"].API.AddWorkflow(t.Context(), "watch.yaml", []byte(watch)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := all["three"].node.Start(t.Context(), api.StartRequest{Workflow: "watch", Assign: map[string]string{"main": "three"}})
+	st, err := all["three"].API.Start(t.Context(), api.StartRequest{Workflow: "watch", Assign: map[string]string{"main": "three"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "two hears of three's instance", func() bool { return all["two"].hears(st.ID) })
 
-	all["two"].signal(syscall.SIGSTOP)
+	all["two"].Signal(syscall.SIGSTOP)
 	agree(t, "", all["one"], all["three"])
 	successor := all["one"].elect()
 	if successor.Term <= old.Term {
@@ -310,12 +220,12 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 	agree(t, "one", all["three"])
 	eventually(t, "one hears of three's instance", func() bool { return all["one"].hears(st.ID) })
 
-	all["two"].signal(syscall.SIGCONT)
+	all["two"].Signal(syscall.SIGCONT)
 	for end := time.Now().Add(2 * lease); time.Now().Before(end); {
 		for _, p := range []*process{all["one"], all["two"], all["three"]} {
 			c := p.status()
 			if c.Coordinator != nil && (*c.Coordinator != "one" || c.Term < successor.Term) {
-				t.Fatalf("after it was continued, %s takes %s in term %d for the coordinator", p.name, *c.Coordinator, c.Term)
+				t.Fatalf("after it was continued, %s takes %s in term %d for the coordinator", p.Name, *c.Coordinator, c.Term)
 			}
 		}
 		if all["two"].hears(st.ID) {
@@ -324,7 +234,7 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 		<-time.After(5 * time.Millisecond)
 	}
 	agree(t, "one", all["two"], all["three"])
-	if err := all["two"].node.Resign(t.Context()); err == nil || !strings.Contains(err.Error(), "one is") {
+	if err := all["two"].API.Resign(t.Context()); err == nil || !strings.Contains(err.Error(), "one is") {
 		t.Errorf("the old coordinator resigns: %v", err)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/internal/testlan"
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 )
 
 // Two hosts are down while both get other addresses: neither record that they
@@ -16,36 +19,36 @@ func TestDiscoveryOnLAN(t *testing.T) {
 	if l == nil {
 		return
 	}
-	all := l.processes("lan", "discovery: false")
+	all := l.mesh("preset: lan", "discovery: false")
 	allSee(t, healing, all, "active", names(all)...)
 
 	restartElsewhere(l, all, 100)
-	lost := func() bool { return all[0].sees("unreachable", "n1") && all[1].sees("unreachable", "n0") }
-	within(t, healing, "neither reaches the other", lost)
+	lost := func() bool { return all[0].Sees("unreachable", "n1") && all[1].Sees("unreachable", "n0") }
+	testnode.Within(t, healing, "neither reaches the other", lost)
 	<-time.After(3 * time.Second) // several attempts to connect
 	if !lost() {
 		t.Fatal("they found each other at other addresses without discovery: this test shows nothing")
 	}
 
 	for _, p := range all {
-		p.configure("preset: lan")
+		p.Configure("preset: lan")
 	}
 	restartElsewhere(l, all, 200)
 	t.Logf("both moved while down: found each other after %s", allSee(t, healing, all, "active", names(all)...))
-	within(t, healing, "n0 knows n1's new address", func() bool { return strings.Contains(all[0].addresses("n1"), "10.77.0.201/") })
+	testnode.Within(t, healing, "n0 knows n1's new address", func() bool { return strings.Contains(addresses(all[0], "n1"), "10.77.0.201/") })
 }
 
 // restartElsewhere has hosts be down while their addresses change.
-func restartElsewhere(l *lan, all []*process, offset int) {
+func restartElsewhere(l *lan, all []*testnode.Node, offset int) {
 	l.t.Helper()
 	for _, p := range all {
-		p.end()
+		p.End()
 	}
 	for i := range all {
-		l.on(i, "address", "flush", "dev", "eth0")
-		l.on(i, "address", "add", address(i+offset-1)+"/24", "dev", "eth0")
+		l.must(l.On(i, "address", "flush", "dev", "eth0"))
+		l.must(l.On(i, "address", "add", testlan.Address(i+offset-1, false)+"/24", "dev", "eth0"))
 	}
 	for _, p := range all {
-		p.start()
+		p.Start()
 	}
 }

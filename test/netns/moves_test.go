@@ -4,11 +4,12 @@ package netns_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 )
 
 // A node is killed and comes back at another address and port of this machine,
@@ -19,28 +20,20 @@ func TestMoves(t *testing.T) {
 	if *measure {
 		moves = 60
 	}
-	root := t.TempDir()
-	var all []*process
-	for i := range 5 {
-		p := &process{t: t, name: fmt.Sprintf("n%d", i), dir: filepath.Join(root, fmt.Sprintf("n%d", i))}
-		onLoopback(p, 1)
-		all = append(all, p)
-	}
-	found(t, all[0])
-	join(t, all[0], all[1:]...)
+	all := onLoopback(t, 5)
 	allSee(t, healing, all, "active", names(all)...)
 
 	mover, others := all[4], all[:4]
 	var took []time.Duration
 	for i := range moves {
-		mover.end()
+		mover.End()
 		host := 2 + i%200
-		onLoopback(mover, host)
+		listenAt(mover, host)
 		begun := time.Now()
-		mover.start()
+		mover.Start()
 		for _, p := range others {
-			within(t, healing, fmt.Sprintf("%s follows %s to its %d. address", p.name, mover.name, i+1), func() bool {
-				return p.sees("active", mover.name) && strings.Contains(p.addresses(mover.name), fmt.Sprintf("/127.0.0.%d/", host))
+			testnode.Within(t, healing, fmt.Sprintf("%s follows %s to its %d. address", p.Name, mover.Name, i+1), func() bool {
+				return p.Sees("active", mover.Name) && strings.Contains(addresses(p, mover.Name), fmt.Sprintf("/127.0.0.%d/", host))
 			})
 		}
 		took = append(took, time.Since(begun))

@@ -3,11 +3,12 @@
 package netns_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/testlan"
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -31,7 +32,7 @@ func TestMovingHosts(t *testing.T) {
 	if l == nil {
 		return
 	}
-	all := l.processes("lan")
+	all := l.mesh("preset: lan")
 	allSee(t, healing, all, "active", names(all)...)
 	id := startShift(t, all)
 
@@ -39,9 +40,9 @@ func TestMovingHosts(t *testing.T) {
 	losesItsLink(t, l, all)
 	cutApart(t, l, all)
 
-	within(t, 60*time.Second, "the instance that ran all the time succeeds everywhere", func() bool {
+	testnode.Within(t, 60*time.Second, "the instance that ran all the time succeeds everywhere", func() bool {
 		for _, p := range all {
-			in, err := p.node.Show(t.Context(), id)
+			in, err := p.API.Show(t.Context(), id)
 			if p == all[1] || p == all[0] || p == all[4] {
 				if err != nil || in.State != "succeeded" {
 					return false
@@ -53,68 +54,49 @@ func TestMovingHosts(t *testing.T) {
 }
 
 // startShift starts an instance that n1 and n4 work on.
-func startShift(t *testing.T, all []*process) string {
+func startShift(t *testing.T, all []*testnode.Node) string {
 	t.Helper()
-	if _, err := all[0].node.AddWorkflow(t.Context(), "shift.yaml", []byte(shift)); err != nil {
+	if _, err := all[0].API.AddWorkflow(t.Context(), "shift.yaml", []byte(shift)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := all[0].node.Start(t.Context(), api.StartRequest{Workflow: "shift", Assign: map[string]string{"post": "n4", "base": "n1"}})
+	st, err := all[0].API.Start(t.Context(), api.StartRequest{Workflow: "shift", Assign: map[string]string{"post": "n4", "base": "n1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return st.ID
 }
 
-func getsAnotherAddress(t *testing.T, l *lan, all []*process) {
-	const moved = "10.77.0.104"
-	l.on(4, "address", "add", moved+"/24", "dev", "eth0")
-	l.on(4, "address", "del", address(4)+"/24", "dev", "eth0")
-	// Deleting the first address takes the second of its subnet with it, unless told otherwise.
-	if err := addAgain(l, moved); err != nil {
-		t.Fatal(err)
-	}
+func getsAnotherAddress(t *testing.T, l *lan, all []*testnode.Node) {
+	old, moved := testlan.Address(4, false), testlan.Address(4, true)
+	l.must(l.Readdress(4, true))
 	for _, p := range all {
-		took := within(t, healing, p.name+" knows the new address", func() bool {
-			a := p.addresses("n4")
-			return strings.Contains(a, moved+"/") && !strings.Contains(a, address(4)+"/") && p.sees("active", names(all)...)
+		took := testnode.Within(t, healing, p.Name+" knows the new address", func() bool {
+			a := addresses(p, "n4")
+			return strings.Contains(a, moved+"/") && !strings.Contains(a, old+"/") && p.Sees("active", names(all)...)
 		})
-		t.Logf("moved: %s follows after another %s", p.name, took)
+		t.Logf("moved: %s follows after another %s", p.Name, took)
 	}
 }
 
-func losesItsLink(t *testing.T, l *lan, all []*process) {
-	others := append(append([]*process{}, all[:2]...), all[3:]...)
-	l.ip("link", "set", port(2), "down")
+func losesItsLink(t *testing.T, l *lan, all []*testnode.Node) {
+	others := append(append([]*testnode.Node{}, all[:2]...), all[3:]...)
+	l.must(l.Link(2, false))
 	t.Logf("link lost: unreachable after %s", allSee(t, 10*time.Second, others, "unreachable", "n2"))
-	within(t, 10*time.Second, "n2 sees nobody", func() bool { return all[2].sees("unreachable", names(others)...) })
-	l.ip("link", "set", port(2), "up")
+	testnode.Within(t, 10*time.Second, "n2 sees nobody", func() bool { return all[2].Sees("unreachable", names(others)...) })
+	l.must(l.Link(2, true))
 	t.Logf("link regained: lists agree after %s", allSee(t, healing, all, "active", names(all)...))
 }
 
-func cutApart(t *testing.T, l *lan, all []*process) {
+func cutApart(t *testing.T, l *lan, all []*testnode.Node) {
 	left, right := all[:3], all[3:]
 	l.isolate(3, true)
 	start := time.Now()
 	allSee(t, 10*time.Second, left, "unreachable", names(right)...)
 	allSee(t, 10*time.Second, right, "unreachable", names(left)...)
 	t.Logf("cut: unreachable after %s", time.Since(start))
-	left = append([]*process{}, left...)
+	left = append([]*testnode.Node{}, left...)
 	allSee(t, 20*time.Second, left, "expired", names(right)...)
 	t.Logf("cut: expired after %s", time.Since(start))
 	l.isolate(3, false)
 	t.Logf("healed: lists agree after %s", allSee(t, healing, all, "active", names(all)...))
-}
-
-// addAgain gives host 4 an address if it lost it.
-func addAgain(l *lan, a string) error {
-	out, err := runOn(l.t.Context(), l.space(4), "ip", "-o", "address", "show", "dev", "eth0")
-	if err != nil || strings.Contains(out, a+"/") {
-		return err
-	}
-	l.on(4, "address", "add", a+"/24", "dev", "eth0")
-	return nil
-}
-
-func runOn(ctx context.Context, space string, args ...string) (string, error) {
-	return output(ctx, append([]string{"ip", "netns", "exec", space}, args...)...)
 }

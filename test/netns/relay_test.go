@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -34,7 +34,7 @@ func TestRelayBetweenNATs(t *testing.T) {
 	}
 	all := l.relayTeam("hole-punching: false")
 	t.Logf("two behind NATs and a relay: all see all %s after the last join", allSee(t, 20*time.Second, all, "active", names(all)...))
-	within(t, healing, "n1 is connected with n2 by the relay", func() bool { return all[1].links() == "connected with 2 of 2 partners, by a relay: n2" })
+	testnode.Within(t, healing, "n1 is connected with n2 by the relay", func() bool { return links(all[1]) == "connected with 2 of 2 partners, by a relay: n2" })
 	t.Logf("an instance over both took %s by the relay", runsHop(t, all[1], "n1", "n2"))
 }
 
@@ -49,33 +49,30 @@ func TestHolePunching(t *testing.T) {
 	allSee(t, 20*time.Second, all, "active", names(all)...)
 	direct := func() bool {
 		const want = "connected with 2 of 2 partners"
-		return all[1].links() == want && all[2].links() == want
+		return links(all[1]) == want && links(all[2]) == want
 	}
-	t.Logf("a direct connection through both NATs after another %s", within(t, 30*time.Second, "a direct connection", direct))
+	t.Logf("a direct connection through both NATs after another %s", testnode.Within(t, 30*time.Second, "a direct connection", direct))
 
-	all[0].end()
+	all[0].End()
 	t.Logf("an instance over both took %s without the relay", runsHop(t, all[1], "n1", "n2"))
 }
 
 // relayTeam is a relay outside, and two members who name it.
-func (l *lan) relayTeam(punching string) []*process {
+func (l *lan) relayTeam(punching string) []*testnode.Node {
 	l.t.Helper()
-	root := l.t.TempDir()
-	var all []*process
-	for i := range l.hosts {
-		all = append(all, &process{t: l.t, name: fmt.Sprintf("n%d", i), dir: filepath.Join(root, fmt.Sprintf("n%d", i)), space: l.space(i)})
-	}
+	all := l.nodes()
 	listen := "/ip4/" + l.outside(0) + "/udp/4001/quic-v1"
-	all[0].configure("preset: lan", "relay: true", "listen: ["+listen+"]")
-	found(l.t, all[0])
-	st, err := all[0].node.Status(l.t.Context())
+	all[0].Configure("preset: lan", "relay: true", "listen: ["+listen+"]")
+	all[0].Found()
+	st, err := all[0].API.Status(l.t.Context())
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	for _, p := range all[1:] {
-		p.configure("preset: lan", punching, fmt.Sprintf("relays: [%s/p2p/%s]", listen, st.ID))
+	for i, p := range all[1:] {
+		p.Command = []string{"ip", "netns", "exec", l.inside(i + 1), os.Args[0]}
+		p.Configure("preset: lan", punching, fmt.Sprintf("relays: [%s/p2p/%s]", listen, st.ID))
 	}
-	join(l.t, all[0], all[1:]...)
+	all[0].Admit(all[1:]...)
 	return all
 }
 
@@ -96,34 +93,34 @@ func behindNATs(t *testing.T, outer string) *lan {
 		return nil
 	}
 	l.outer = outer
-	l.on(0, "address", "flush", "dev", "eth0")
-	l.on(0, "address", "add", l.outside(0)+"/24", "dev", "eth0")
+	for i := range l.hosts {
+		l.must(l.On(i, "address", "flush", "dev", "eth0"))
+		l.must(l.On(i, "address", "add", l.outside(i)+"/24", "dev", "eth0"))
+	}
 	for i := 1; i < l.hosts; i++ {
 		l.hide(i)
 	}
 	return l
 }
 
-// hide puts a router with a NAT between a host and the bridge.
+// inside is the namespace that a host hides.
+func (l *lan) inside(host int) string { return l.Space(host) + "in" }
+
+// hide makes a host the router of another, with a NAT.
 func (l *lan) hide(i int) {
 	l.t.Helper()
-	router := l.space(i) + "r"
-	run(l.t, "ip", "netns", "add", router)
-	l.t.Cleanup(func() { l.remove(router) })
-	in := func(args ...string) { run(l.t, "ip", append([]string{"-n", router}, args...)...) }
-	l.on(i, "link", "del", "eth0")
-	l.ip("link", "add", port(i), "type", "veth", "peer", "name", "eth0", "netns", router)
-	l.ip("link", "set", port(i), "master", "br0", "up")
-	in("link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", l.space(i))
-	inside := fmt.Sprintf("192.168.%d.", i)
-	in("address", "add", l.outside(i)+"/24", "dev", "eth0")
-	in("address", "add", inside+"1/24", "dev", "eth1")
-	for _, dev := range []string{"lo", "eth0", "eth1"} {
-		in("link", "set", dev, "up")
-	}
-	l.on(i, "address", "add", inside+"2/24", "dev", "eth0")
-	l.on(i, "link", "set", "eth0", "up")
-	l.on(i, "route", "add", "default", "via", inside+"1")
+	run(l.t, "ip", "netns", "add", l.inside(i))
+	l.t.Cleanup(func() { run(l.t, "ip", "netns", "del", l.inside(i)) })
+	in := func(args ...string) { run(l.t, append([]string{"ip", "-n", l.inside(i)}, args...)...) }
+	l.must(l.On(i, "link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", l.inside(i)))
+	subnet := fmt.Sprintf("192.168.%d.", i)
+	l.must(l.On(i, "address", "add", subnet+"1/24", "dev", "eth1"))
+	l.must(l.On(i, "link", "set", "eth1", "up"))
+	run(l.t, "ip", "netns", "exec", l.inside(i), "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+	in("link", "set", "lo", "up")
+	in("address", "add", subnet+"2/24", "dev", "eth0")
+	in("link", "set", "eth0", "up")
+	in("route", "add", "default", "via", subnet+"1")
 	for _, args := range [][]string{
 		{"sysctl", "-qw", "net.ipv4.ip_forward=1"},
 		{"nft", "add table ip nat; add chain ip nat post { type nat hook postrouting priority srcnat; }; add rule ip nat post oifname eth0 masquerade"},
@@ -131,16 +128,16 @@ func (l *lan) hide(i int) {
 		{"nft", "add table ip keep; add chain ip keep in { type filter hook input priority filter; }; add chain ip keep through { type filter hook forward priority filter; }"},
 		{"nft", "add rule ip keep in iifname eth0 ct state new drop; add rule ip keep through iifname eth0 ct state new drop; add rule ip keep through oifname eth0 ip daddr 192.168.0.0/16 reject"},
 	} {
-		run(l.t, "ip", append([]string{"netns", "exec", router}, args...)...)
+		run(l.t, l.Command(i, args[0], args[1:]...)...)
 	}
 }
 
 // links is what the node's doctor says of its connections.
-func (p *process) links() string {
-	p.t.Helper()
-	d, err := p.node.Doctor(p.t.Context())
+func links(p *testnode.Node) string {
+	p.T.Helper()
+	d, err := p.API.Doctor(p.T.Context())
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	var all []string
 	for _, f := range d.Findings {
@@ -153,17 +150,17 @@ func (p *process) links() string {
 }
 
 // runsHop runs an instance over two partners.
-func runsHop(t *testing.T, p *process, here, there string) time.Duration {
+func runsHop(t *testing.T, p *testnode.Node, here, there string) time.Duration {
 	t.Helper()
-	if _, err := p.node.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
+	if _, err := p.API.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := p.node.Start(t.Context(), api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": here, "there": there}})
+	st, err := p.API.Start(t.Context(), api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": here, "there": there}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return within(t, 20*time.Second, "the instance succeeds", func() bool {
-		in, err := p.node.Show(t.Context(), st.ID)
+	return testnode.Within(t, 20*time.Second, "the instance succeeds", func() bool {
+		in, err := p.API.Show(t.Context(), st.ID)
 		return err == nil && in.State == "succeeded"
 	})
 }

@@ -4,16 +4,27 @@ package netns_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// onLoopback is a LAN node on an address of its own, of this machine only.
-func onLoopback(p *process, host int) {
-	p.configure("preset: lan",
+// onLoopback is a mesh on this machine only.
+func onLoopback(t *testing.T, count int) []*testnode.Node {
+	t.Helper()
+	all := newNodes(t, count)
+	for _, p := range all {
+		listenAt(p, 1)
+	}
+	all[0].Found(all[1:]...)
+	return all
+}
+
+// listenAt makes a LAN node with an address of its own, of this machine only.
+func listenAt(p *testnode.Node, host int) {
+	p.Configure("preset: lan",
 		fmt.Sprintf("listen: [/ip4/127.0.0.%d/udp/0/quic-v1, /ip4/127.0.0.%d/tcp/0]", host, host))
 }
 
@@ -30,15 +41,7 @@ partitions:
 // Ten processes with the LAN preset: everybody sees everybody; one is killed and
 // comes back elsewhere; another is killed and does not.
 func TestTenProcesses(t *testing.T) {
-	root := t.TempDir()
-	var all []*process
-	for i := range 10 {
-		p := &process{t: t, name: fmt.Sprintf("n%d", i), dir: filepath.Join(root, fmt.Sprintf("n%d", i))}
-		onLoopback(p, 1)
-		all = append(all, p)
-	}
-	found(t, all[0])
-	join(t, all[0], all[1:]...)
+	all := onLoopback(t, 10)
 	t.Logf("all see all %s after the last join", allSee(t, 5*time.Second, all, "active", names(all)...))
 
 	comesBackElsewhere(t, all)
@@ -47,48 +50,48 @@ func TestTenProcesses(t *testing.T) {
 
 // comesBackElsewhere kills one; what it is sent meanwhile waits for it. It
 // returns within its connectionTime, at another address and port.
-func comesBackElsewhere(t *testing.T, all []*process) {
+func comesBackElsewhere(t *testing.T, all []*testnode.Node) {
 	away, others := all[9], all[:9]
 	start := time.Now()
-	away.end()
-	t.Logf("killed: unreachable everywhere after %s", allSee(t, 10*time.Second, others, "unreachable", away.name))
-	if _, err := all[0].node.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
+	away.End()
+	t.Logf("killed: unreachable everywhere after %s", allSee(t, 10*time.Second, others, "unreachable", away.Name))
+	if _, err := all[0].API.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
 		t.Fatal(err)
 	}
-	st, err := all[0].node.Start(t.Context(), api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": all[1].name, "there": away.name}})
+	st, err := all[0].API.Start(t.Context(), api.StartRequest{Workflow: "hop", Assign: map[string]string{"here": all[1].Name, "there": away.Name}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	onLoopback(away, 2)
-	away.start()
+	listenAt(away, 2)
+	away.Start()
 	if gone := time.Since(start); gone > 14*time.Second {
 		t.Fatalf("the machine is too slow for this test: the restart came %s after the kill", gone)
 	}
-	took := within(t, 5*time.Second, "what was pending is done by the one who came back", func() bool {
-		in, err := all[0].node.Show(t.Context(), st.ID)
+	took := testnode.Within(t, 5*time.Second, "what was pending is done by the one who came back", func() bool {
+		in, err := all[0].API.Show(t.Context(), st.ID)
 		return err == nil && in.State == "succeeded"
 	})
 	t.Logf("back elsewhere: what was pending was done after %s", took)
-	t.Logf("back elsewhere: seen by all after another %s", allSee(t, 5*time.Second, others, "active", away.name))
-	in, err := all[0].node.Show(t.Context(), st.ID)
+	t.Logf("back elsewhere: seen by all after another %s", allSee(t, 5*time.Second, others, "active", away.Name))
+	in, err := all[0].API.Show(t.Context(), st.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range in.Tasks {
-		if task.Name == "second" && (task.Partner != away.name || task.Attempt != 1) {
-			t.Errorf("second was done by %s as attempt %d: want %s, attempt 1", task.Partner, task.Attempt, away.name)
+		if task.Name == "second" && (task.Partner != away.Name || task.Attempt != 1) {
+			t.Errorf("second was done by %s as attempt %d: want %s, attempt 1", task.Partner, task.Attempt, away.Name)
 		}
 	}
 }
 
 // staysAway kills one for good.
-func staysAway(t *testing.T, all []*process) {
-	gone, others := all[5], append(append([]*process{}, all[:5]...), all[6:]...)
+func staysAway(t *testing.T, all []*testnode.Node) {
+	gone, others := all[5], append(append([]*testnode.Node{}, all[:5]...), all[6:]...)
 	const connectionTime = 15 * time.Second
 	start := time.Now()
-	gone.end()
-	t.Logf("killed: unreachable everywhere after %s", allSee(t, 10*time.Second, others, "unreachable", gone.name))
-	allSee(t, connectionTime+2*time.Second-time.Since(start), others, "expired", gone.name)
+	gone.End()
+	t.Logf("killed: unreachable everywhere after %s", allSee(t, 10*time.Second, others, "unreachable", gone.Name))
+	allSee(t, connectionTime+2*time.Second-time.Since(start), others, "expired", gone.Name)
 	took := time.Since(start)
 	t.Logf("killed: expired everywhere after %s", took)
 	if took < connectionTime/2 {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
 )
 
 var measure = flag.Bool("measure", false, "measure idle traffic and memory at 2, 5 and 10 nodes: minutes (docs/performance-membership.md)")
@@ -38,7 +40,7 @@ func idle(t *testing.T, preset string, n int, settle, span time.Duration) {
 	if l == nil {
 		return
 	}
-	all := l.processes(preset)
+	all := l.mesh("preset: " + preset)
 	allSee(t, healing, all, "active", names(all)...)
 	<-time.After(settle)
 	bytes, packets := l.total()
@@ -50,7 +52,7 @@ func idle(t *testing.T, preset string, n int, settle, span time.Duration) {
 	for _, of := range []string{"VmRSS", "RssAnon", "goroutines"} {
 		var values []int
 		for _, p := range all {
-			values = append(values, p.gauge(of))
+			values = append(values, gauge(p, of))
 		}
 		slices.Sort(values)
 		t.Logf("idle %s, %d nodes: %s, median: %d", preset, n, of, values[len(values)/2])
@@ -67,17 +69,15 @@ func (l *lan) total() (bytes, packets uint64) {
 
 // gauge reads a line of the process's status, in kB ("ip netns exec" replaces
 // itself), or how many goroutines it has.
-func (p *process) gauge(name string) int {
-	p.t.Helper()
-	file := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+func gauge(p *testnode.Node, name string) int {
+	p.T.Helper()
+	file := fmt.Sprintf("/proc/%d/status", p.Process.Pid)
 	if name == "goroutines" {
-		file = filepath.Join(p.dir, gaugesFile)
-		if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
-			p.t.Fatal(err)
-		}
+		file = filepath.Join(p.Dir, gaugesFile)
+		p.Signal(syscall.SIGUSR1)
 	}
 	value := 0
-	within(p.t, 10*time.Second, p.name+" tells its "+name, func() bool {
+	testnode.Within(p.T, 10*time.Second, p.Name+" tells its "+name, func() bool {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return false

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // In a line of partners, of whom only neighbours can reach each other, everybody
@@ -36,6 +39,53 @@ func TestNewsOfWhoIsOutOfReachCountsFromWhenItWasTold(t *testing.T) {
 		for _, at := range names[:4] {
 			if s := tm.partnerState(at, "five"); s != "expired" {
 				t.Errorf("%s takes five for %s, a connectionTime after it died", at, s)
+			}
+		}
+	})
+}
+
+// Three passes every beat of two on before two's own arrives, and says that it is
+// old. One has it from two as well, so it is not.
+func TestWhoPassesBeatsOnCannotMakeTheirAuthorOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 15 * time.Second }, "one", "two", "three")
+		one, two, three := tm.p["one"], tm.p["two"], tm.p["three"]
+		var late [][]byte
+		delay := func(from, to workflow.PartnerID, m *wire.Message) bool {
+			if from != two.id() || to != one.id() {
+				return false
+			}
+			late = append(late, m.Beats...)
+			return len(m.Beats) > 0 || m.Pulse != nil
+		}
+		send := func(from *partner, m *wire.Message) {
+			frame, err := wire.Encode(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := from.plug.Send(one.id(), frame); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 120 {
+			tm.f.losing(delay)
+			pass(time.Second)
+			beats := late
+			late = nil
+			tm.f.losing(nil)
+			for _, b := range beats {
+				beat, err := membership.DecodeBeat(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				beat.Partner = two.id()
+				send(three, &wire.Message{Beats: [][]byte{membership.EncodeBeat(beat)}, Ages: []uint64{wire.MaxAge}})
+				synctest.Wait()
+				send(two, &wire.Message{Beats: [][]byte{b}})
+			}
+			synctest.Wait()
+			if s := tm.partnerState("one", "two"); s != "active" {
+				t.Fatalf("one takes two for %s, of which it hears itself", s)
 			}
 		}
 	})

@@ -106,7 +106,7 @@ func (n *Node) records() [][]byte {
 
 // takeMembership takes in what a message says about partners, and spreads news.
 func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
-	news, lacking := n.learn(from, m)
+	news, lacking := n.learn(from, m, true)
 	if m.Pulse != nil {
 		lacking = n.takePulse(from, m.Pulse) || lacking
 	}
@@ -119,8 +119,9 @@ func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 }
 
 // learn takes in records and beats, and returns the records that were new.
-// lacking tells that a beat was upon a record that is not known here.
-func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Message, lacking bool) {
+// lacking tells that a beat was upon a record that is not known here. direct: the
+// message came over a connection with from, so what it says of itself is from now.
+func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (news *wire.Message, lacking bool) {
 	news = &wire.Message{}
 	for i, b := range m.Records {
 		r, err := membership.DecodeRecord(b)
@@ -140,12 +141,16 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message) (news *wire.Messa
 	}
 	for i, b := range m.Beats {
 		beat, err := membership.DecodeBeat(b)
-		if beat.Partner == "" {
+		own := beat.Partner == ""
+		if own {
 			beat.Partner = from
 		}
 		if err == nil {
 			var fresh bool
 			fresh, err = n.people.hear(beat, m.Age(len(m.Records)+i))
+			if own && direct && !fresh && err == nil { // somebody passed it on, and may have said that it is old
+				err = n.people.feel(from, &wire.Pulse{Record: membership.Version{Boot: beat.Version.Boot, Seq: beat.Base}, Load: beat.Load})
+			}
 			n.hearsay(from, beat.Partner, fresh)
 			if fresh {
 				n.passBeat(from, beat)

@@ -63,7 +63,7 @@ func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
 		n.refuse("news-malformed", author)
 		return
 	}
-	n.learn(author, m)
+	n.learn(author, m, false)
 }
 
 // OnVerdict is called by gossip when partners agree that p is silent, or not

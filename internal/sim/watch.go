@@ -141,7 +141,7 @@ func (c *checks) judged(m *machine, f *choreo.Fact, v *choreo.Verdict) {
 			c.w.violate("bounded: n%d judges %s twice", m.i, a.Attempt)
 		}
 		m.judged[key] = true
-		c.oneJudge(m, key)
+		c.oneJudge(m, key, v)
 	}
 	if v.Cause != choreo.CauseTimeout {
 		return

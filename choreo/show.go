@@ -173,8 +173,9 @@ func (s *State) partitionState(p workflow.PartitionName) workflow.State {
 func (s *State) slotView(sl *Slot) TaskView {
 	a := s.lastOf(sl.Attempts[0])
 	shown := sl.State
-	if sl.Current != a && !shown.Done() {
-		shown = workflow.Failed // a contingency is at work in its place
+	waits := sl.Pending != nil && sl.Pick == nil
+	if !shown.Done() && (sl.Current != a || (waits && a.endedByHolder())) {
+		shown = workflow.Failed // a contingency is at work in its place, or will be
 	}
 	v := s.attemptView(a, shown)
 	v.Dropped = sl.Dropped
@@ -185,7 +186,7 @@ func (s *State) slotView(sl *Slot) TaskView {
 	if sl.Current.Task != sl.Task {
 		v.ReplacedBy = sl.Current.Task.Name
 	}
-	if sl.Pending != nil {
+	if waits {
 		v.Reason = strings.TrimPrefix(v.Reason+"; nobody can take the contingency "+string(sl.Pending.action.Task)+" yet", "; ")
 	}
 	for _, x := range sl.Attempts {

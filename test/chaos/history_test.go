@@ -257,16 +257,27 @@ func (h *history) chain(t workflow.TaskName) (out []workflow.TaskName) {
 }
 
 // firstReady is when the first of some tasks can have become ready, or can have
-// been skipped.
+// been skipped, or was judged: who is gone fails before its task is ready.
 func (h *history) firstReady(ts []workflow.TaskName, i int) time.Duration {
 	first := time.Duration(1 << 62)
 	for _, t := range h.shown.Tasks {
 		switch {
 		case !slices.Contains(ts, t.Name):
 		case t.State == workflow.Succeeded || t.State == workflow.Failed:
-			first = min(first, h.ready(t.Name, i))
+			first = min(first, h.ready(t.Name, i), h.judged(t.Name, i))
 		default:
 			return h.at[0]
+		}
+	}
+	return first
+}
+
+// judged is when a task's own attempt was first judged before entry i.
+func (h *history) judged(t workflow.TaskName, i int) time.Duration {
+	first := time.Duration(1 << 62)
+	for k, e := range h.entries[:i] {
+		if _, about := judgements(e.Text)[t]; about && e.Kind == "verdict" {
+			first = min(first, h.at[k])
 		}
 	}
 	return first

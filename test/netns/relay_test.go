@@ -51,7 +51,8 @@ func TestHolePunching(t *testing.T) {
 		const want = "connected with 2 of 2 partners"
 		return links(all[1]) == want && links(all[2]) == want
 	}
-	t.Logf("a direct connection through both NATs after another %s", testnode.Within(t, 30*time.Second, "a direct connection", direct))
+	// libp2p tries three times, after 8 s of dialling: on a loaded machine that lasts.
+	t.Logf("a direct connection through both NATs after another %s", testnode.Within(t, 75*time.Second, "a direct connection", direct))
 
 	all[0].End()
 	t.Logf("an instance over both took %s without the relay", runsHop(t, all[1], "n1", "n2"))

@@ -185,13 +185,13 @@ func (l *List) replace(it *item, r Record, age time.Duration, now Now) []Event {
 	was := *it
 	isNew := was.State == Evicted || r.Version.Compare(was.latest()) > 0
 	it.Record, it.Load, it.beat = r, r.Load, Beat{}
-	switch {
-	case isNew && age < r.ConnectionTime:
-		it.State, it.signed = Active, l.now-age
-		l.validate(it, age, now)
-	case isNew:
+	if isNew {
 		it.signed = l.now - age
-		if it.State == Evicted || it.State == Left {
+		switch {
+		case age < r.ConnectionTime:
+			it.State = Active
+			l.validate(it, age, now)
+		case it.State == Evicted || it.State == Left:
 			it.State = Expired
 		}
 	}
@@ -213,8 +213,8 @@ func (l *List) outrun(r Record) ([]Event, error) {
 	return []Event{{Kind: EventOutrun, Partner: l.self, Version: r.Version}}, nil
 }
 
-// Beat takes in a beat that a partner told that long ago. The error wraps [ErrLacking] if the record
-// that it confirms is not the one known here.
+// Beat takes in a beat that a partner told that long ago. The error wraps
+// [ErrLacking] if the record that it confirms is not the one known here.
 func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 	l.notice(now)
 	it := l.partners[b.Partner]

@@ -35,7 +35,7 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 // restoreWaits ages the stored waits by what has passed since: in the same
 // boot by the clock that counts suspend, after a reboot by this node's own wall
 // clock, of which a step back counts as nothing. Then nothing is judged before
-// facts were exchanged with a partner, or a grace has passed.
+// partners were heard for a while, or a grace has passed (choreo.Machine.Gap).
 func (s *shard) restoreWaits(m *choreo.Machine) error {
 	now := s.n.clock.Now()
 	quiet := now.Boot + membership.Grace(s.n.connectionTime())

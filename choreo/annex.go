@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -23,6 +24,12 @@ type Annex struct {
 	Rejected string `cbor:"3,keyasint,omitempty"`
 	// Dropped are, in a genesis, the tasks that are not needed.
 	Dropped []Dropped `cbor:"4,keyasint,omitempty"`
+	// Offered tells, in an assignment by a task's holder, that it gives a person's
+	// task to who performs it, which is no rejection.
+	Offered bool `cbor:"5,keyasint,omitempty"`
+	// Waited is, in an assignment by which a holder passes work on, for how long
+	// the task had been ready: its time-out goes on from there.
+	Waited time.Duration `cbor:"6,keyasint,omitempty"`
 }
 
 // Dropped is a task whose only purpose, a data set, existed when the instance
@@ -157,6 +164,10 @@ func (f *Fact) validateAnnex() error {
 		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
 	case (a.Mechanism != "" || len(a.Dropped) > 0) && f.Body.Genesis == nil:
 		return errors.New("an instance's mechanism, and what is dropped of it, is in its genesis")
+	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
+		return errors.New("only who passes work on says that it is offered, and for how long it waited")
+	case a.Waited < 0:
+		return fmt.Errorf("work that waited for %s", a.Waited)
 	}
 	if !short(a.Rejected) {
 		return fmt.Errorf("a reason of %d bytes, at most %d", len(a.Rejected), maxReason)

@@ -52,8 +52,9 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	for again := true; again && m.heeded(); {
 		again = false
 		r.Wake = 0
+		clear(m.nobody)
 		for _, sl := range m.state.slots {
-			again = m.decideSlot(sl, now, &r) || again
+			again = m.decideSlot(sl, partners, now, &r) || again
 			again = m.undoes && m.undo(sl, partners, now, &r) || again
 		}
 		again = m.watch(now, partners, &r) || again
@@ -95,7 +96,7 @@ func (m *Machine) rolledBack() bool {
 
 // decideSlot does what this node has to do about one slot. It tells whether it
 // added facts.
-func (m *Machine) decideSlot(sl *Slot, now Moment, r *Ready) (added bool) {
+func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) (added bool) {
 	for _, a := range sl.Attempts {
 		if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
 			continue
@@ -116,6 +117,10 @@ func (m *Machine) decideSlot(sl *Slot, now Moment, r *Ready) (added bool) {
 		case m.mayStart(a) && a.Task.Type == workflow.Automatic:
 			m.start(a, 1, now, r)
 			return true
+		case m.seeksPerformer(a):
+			if m.offer(a, partners, now) {
+				return true
+			}
 		}
 	}
 	return added

@@ -86,7 +86,7 @@ func (p *statePrinter) slot(sl *Slot) {
 	}
 	for _, a := range sl.Attempts {
 		p.line("  attempt %s of %s at %s depth=%d stands=%d wrote=%s tries=%d", a.ID, a.Task.Name, a.Partner, a.Depth, a.stands, shortName(a.wrote), a.tries)
-		p.line("    assigned=%s %s", shortName(a.assigned), p.course(a))
+		p.line("    assigned=%s kept=%s %s", shortName(a.assigned), shortName(a.kept), p.course(a))
 		if a.undo != nil {
 			p.line("    compensation of=%s %s", a.success().id.Short(), p.course(a.undo))
 		}

@@ -31,9 +31,13 @@ type Machine struct {
 	running map[AttemptID]bool // started in this process, not ended
 	again   map[AttemptID]time.Duration
 	ended   map[workflow.PartitionName]bool // own partitions whose end was told
-	clocks  clocks
-	timed   bool // the definition has time-outs or emergency triggers
-	undoes  bool // it has compensations
+	// nobody says of people's tasks here why they wait for somebody to perform them;
+	// keeps are those that this node performs by the plain rule.
+	nobody map[AttemptID]string
+	keeps  map[AttemptID]bool
+	clocks clocks
+	timed  bool // the definition has time-outs or emergency triggers
+	undoes bool // it has compensations
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -110,7 +114,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l),
 		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, clocks: clocks{all: map[WaitKey]*clock{}},
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, clocks: clocks{all: map[WaitKey]*clock{}},
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
@@ -309,7 +313,8 @@ func (m *Machine) Audience() []workflow.PartnerID {
 // Genesis is the fact that created the instance.
 func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
 
-// Waiting tells whether a contingency waits for somebody who can take it.
+// Waiting tells whether a contingency waits for somebody who can take it, or a
+// person's task here for somebody to perform it.
 func (m *Machine) Waiting() bool {
-	return slices.ContainsFunc(m.state.slots, func(sl *Slot) bool { return sl.Pending != nil && sl.Pick == nil })
+	return len(m.nobody) > 0 || slices.ContainsFunc(m.state.slots, func(sl *Slot) bool { return sl.Pending != nil && sl.Pick == nil })
 }

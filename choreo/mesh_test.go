@@ -23,6 +23,7 @@ type mesh struct {
 	nodes   map[workflow.PartnerID]*node
 	mail    []letter
 	now     time.Duration
+	annex   *Annex                      // of the genesis
 	limit   int                         // bytes of facts in a letter
 	gone    map[workflow.PartnerID]bool // what the partner list says
 	office  *Office
@@ -114,10 +115,13 @@ func (w *mesh) Coordinator() workflow.PartnerID { return "" }
 // Office is what the test gave to the node that decides (Partners).
 func (w *mesh) Office() *Office { return w.office }
 
-// Choose finds who takes tasks (Partners): whom the test named, else the first
-// living partner other than not, else not.
+// Choose finds who takes tasks (Partners): whom the test named, else of a person's
+// task mostly its holder, else the first living partner other than not, else not.
 func (w *mesh) Choose(x Work) (partition.Choice, error) {
 	p, ok := w.choose(x.Tasks, x.Not)
+	if _, named := w.takers[x.Tasks[0]]; x.Holder != "" && !named && (w.dice == nil || w.dice.chance(60)) {
+		p, ok = x.Holder, true
+	}
 	if !ok || slices.Contains(x.Rejected, p) {
 		return partition.Choice{}, errors.New("nobody can take it")
 	}
@@ -156,7 +160,7 @@ func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID, success
 // start creates the instance at a partner.
 func (w *mesh) start(at workflow.PartnerID, g *Genesis) error {
 	n := w.node(at)
-	m, err := Create(Self{Partner: at, Incarnation: n.inc}, w.def, w.plan, g, nil, w.moment())
+	m, err := Create(Self{Partner: at, Incarnation: n.inc}, w.def, w.plan, g, w.annex, w.moment())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 // This file is about who does what: what a choice is told of the work, what
 // work a partner has in hand, and how a holder passes on what it does not want.
+// How people's tasks find who performs them is in perform.go.
 
 // Work is a piece of work of an instance that somebody must be found for.
 type Work struct {
@@ -23,7 +24,10 @@ type Work struct {
 	Tasks     []workflow.TaskName // one partner takes them all
 	Not       workflow.PartnerID  // who failed it: rather another
 	Rejected  []workflow.PartnerID
-	Data      map[workflow.DataName]workflow.Value
+	// Holder is, of a person's task, who holds it and seeks somebody who has its
+	// role and can be reached now; empty: other work.
+	Holder workflow.PartnerID
+	Data   map[workflow.DataName]workflow.Value
 	// Performers are who performs or performed a task, as far as is known.
 	Performers map[workflow.TaskName]workflow.PartnerID
 	// Chance is in [0, 1), for whoever must choose.
@@ -93,8 +97,19 @@ func (s *State) drop() {
 	}
 }
 
-// why is how an attempt that was assigned by itself came to its partner.
-func (a *Attempt) why() *Why { return a.assigned.fact.Body.Annex.of("", a.Task.Name) }
+// why is how an attempt that was assigned by itself came to its partner, or why
+// its holder keeps it.
+func (a *Attempt) why() *Why {
+	e := a.assigned
+	if a.kept != nil {
+		e = a.kept
+	}
+	return e.fact.Body.Annex.of("", a.Task.Name)
+}
+
+// byItself tells whether somebody was chosen for the attempt alone, and not for
+// a partition.
+func (a *Attempt) byItself() bool { return a.Depth > 1 || a.kept != nil }
 
 // Holding is unfinished work that a partner holds.
 type Holding struct {
@@ -118,7 +133,7 @@ func (m *Machine) Holdings() []Holding {
 		}
 		h := Holding{Partner: a.Partner, Time: partition.Expected(a.Task)}
 		home := m.state.plan.Home(sl.Task.Name)
-		if a.Depth > 1 {
+		if a.byItself() {
 			h.Work, h.Share = partition.WorkOfTasks(m.state.def.Name, a.Task.Name), a.why().share()
 		} else if i, seen := parts[home]; seen {
 			out[i].Time += h.Time
@@ -158,12 +173,15 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 		return partition.Choice{}, err
 	}
 	w := m.work([]workflow.TaskName{t}, "", now)
-	w.Rejected = m.state.rejecters(a)
+	w.Rejected = append(m.state.rejecters(a), m.self)
+	if a.Task.ByRole() {
+		w.Holder = m.self
+	}
 	c, err := partners.Choose(w)
 	if err != nil {
 		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
 	}
-	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason)}
+	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: m.waited(a, now)}
 	m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
 	return c, nil
 }
@@ -192,13 +210,18 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 	return nil, err
 }
 
-// applyPass enters an assignment by which a holder passes its attempt on.
+// applyPass enters an assignment by which a holder passes its attempt on, or says
+// that it keeps it.
 func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
 	switch {
 	case a.undoes != nil || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):
 		return "no verdict asked for it, and its author does not hold the attempt"
-	case b.Task != a.Task.Name || b.Partner == a.Partner:
+	case b.Task != a.Task.Name:
 		return "it passes something else on"
+	case b.Partner == a.Partner:
+		a.kept = earlier(a.kept, e)
+		s.refresh(a.Slot)
+		return ""
 	}
 	a.passed = append(a.passed, s.addAttempt(e, a, b.Task, b.Partner))
 	s.refresh(a.Slot)
@@ -221,18 +244,19 @@ func (s *State) lastOf(a *Attempt) *Attempt {
 	return a
 }
 
-// rejecters are those who passed an attempt on until it came to a's holder, and
-// that holder.
-func (s *State) rejecters(a *Attempt) []workflow.PartnerID {
-	out := []workflow.PartnerID{a.Partner}
+// rejecters are those who rejected an attempt until it came to a's holder.
+func (s *State) rejecters(a *Attempt) (out []workflow.PartnerID) {
 	for again := true; again; {
 		again = false
 		for _, x := range a.Slot.Attempts {
-			if s.takenOver(x) == a {
-				a, again = x, true
-				out = append(out, a.Partner)
-				break
+			if s.takenOver(x) != a {
+				continue
 			}
+			if annex := a.assigned.fact.Body.Annex; annex == nil || !annex.Offered {
+				out = append(out, x.Partner)
+			}
+			a, again = x, true
+			break
 		}
 	}
 	return out

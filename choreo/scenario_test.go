@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -19,6 +20,7 @@ import (
 //	workflow                  reads the definition
 //	start at=P PART=P…        creates the instance; succession=(P,…) unless the
 //	     [data=value…]        initiator is followed by the others by name
+//	     [mechanism=M]        by what its work is distributed
 //	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
 //	fail P TASK [reason=…]    the task, or its try, fails at P
 //	reject P TASK [reason=…]  P passes a task that it has not started on, to whom takes names
@@ -34,7 +36,8 @@ import (
 //	gone P…, back P…          what the partner list says of them
 //	evict P…                  likewise
 //	write-off P at=P          by order
-//	takes TASK P              whom the partner list offers for a contingency; none: nobody
+//	takes TASK P              whom the partner list offers for a contingency, or to perform
+//	                          a person's task; none: nobody
 //	advance D                 time passes
 //	gap P D                   P did not run for a while: it judges nothing for D, or until it has heard
 //	show P                    tasks as P knows them
@@ -169,6 +172,9 @@ func (s *story) start() string {
 	}
 	g := s.w.genesis(at, unique(succession)...)
 	g.Input = s.values(0)
+	if m := s.arg("mechanism"); m != "" {
+		s.w.annex = &Annex{Mechanism: aptitude.Mechanism(m)}
+	}
 	if err := s.w.start(initiator, g); err != nil {
 		return err.Error()
 	}
@@ -429,6 +435,8 @@ func (s *story) describe(m *Machine, f *Fact) string {
 		return out
 	case b.WriteOff != nil:
 		return fmt.Sprintf("write-off %s", b.WriteOff.Partner)
+	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
+		return fmt.Sprintf("offer %s to %s", b.Assign.Task, b.Assign.Partner)
 	case b.Assign != nil:
 		return fmt.Sprintf("assign %s at %s", b.Assign.Task, b.Assign.Partner)
 	}

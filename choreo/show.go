@@ -92,7 +92,11 @@ func (m *Machine) Snapshot() Snapshot {
 		if t.ContingencyOnly {
 			out.Tasks = append(out.Tasks, s.contingencyView(t))
 		} else {
-			out.Tasks = append(out.Tasks, s.slotView(s.bySlot[t.Name]))
+			v := s.slotView(s.bySlot[t.Name])
+			if why := m.nobody[s.bySlot[t.Name].Current.ID]; why != "" && v.State == workflow.Ready {
+				v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
+			}
+			out.Tasks = append(out.Tasks, v)
 		}
 	}
 	for n := range s.conflicts {
@@ -199,7 +203,7 @@ func (s *State) slotView(sl *Slot) TaskView {
 
 func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	v := TaskView{Task: a.Task, Partition: s.plan.Home(a.Task.Name), Partner: a.Partner, Attempt: a.Depth, State: st}
-	if a.Depth > 1 {
+	if a.byItself() {
 		v.Why = a.why()
 	}
 	if a.start != nil {

@@ -98,6 +98,7 @@ type Attempt struct {
 	rulings   []*ruling
 	assigns   []*Attempt // attempts that an Assign put after this one
 	passed    []*Attempt // likewise, by which its holder passed it on
+	kept      *entry     // its holder was chosen to perform it
 	users     []*Attempt // of later slots, whose start built upon a success of this one
 
 	undo   *Attempt // its compensation; nil: none is defined, or no success is known

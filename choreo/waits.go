@@ -119,6 +119,14 @@ func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration 
 	return c.read(now)
 }
 
+// runFrom is run for a wait of which some had passed already when it began here.
+func (cs *clocks) runFrom(elapsed time.Duration, k WaitKey, running bool, now time.Duration) time.Duration {
+	if cs.all[k] == nil && elapsed > 0 {
+		cs.begin(k, elapsed, now)
+	}
+	return cs.run(k, running, now)
+}
+
 // begin starts a wait of which some has passed already.
 func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) {
 	cs.all[k] = &clock{elapsed: elapsed, since: now, running: true}
@@ -303,12 +311,29 @@ func (m *Machine) watchOwn(now Moment, age time.Duration, partners Partners, r *
 	return false
 }
 
+// waited is for how long the time-out of an attempt of our own has run.
+func (m *Machine) waited(a *Attempt, now Moment) time.Duration {
+	if c := m.clocks.all[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}]; c != nil {
+		return min(c.read(now.Boot), a.Task.Timeout)
+	}
+	return 0
+}
+
+// waitedBefore is for how long an attempt's time-out had run when it was passed
+// on to its holder: no longer than it lasts, whatever was said.
+func (a *Attempt) waitedBefore() time.Duration {
+	if x := a.assigned.fact.Body.Annex; x != nil {
+		return min(x.Waited, a.Task.Timeout)
+	}
+	return 0
+}
+
 // overdue clocks an attempt of our own, and fails it when its time-out is over.
 func (m *Machine) overdue(a *Attempt, now Moment, partners Partners, r *Ready) bool {
 	if a.Task.Timeout == 0 {
 		return false
 	}
-	t := m.clocks.run(WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
+	t := m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
 	if !m.over(t, a.Task.Timeout, true, now, r) {
 		return false
 	}
@@ -552,7 +577,7 @@ func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, pa
 	}
 	total := a.Task.Timeout + slack(a.Task.Timeout) + later
 	active := sl.State != workflow.NotReady
-	t := m.clocks.run(WaitKey{Kind: WaitContingency, Name: a.ID.String()}, active, now.Boot)
+	t := m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitContingency, Name: a.ID.String()}, active, now.Boot)
 	return m.over(t, total, active, now, r) && m.judge([]*Attempt{a}, CauseTimeout, "no result in time", now, partners)
 }
 

@@ -40,17 +40,17 @@ func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 	}
 	seed := n.random(8)
 	return partition.Situation{
-		Partners: n.people.candidates(def, m), Self: n.member.ID(), Mechanism: m, InHand: n.ledger.inHand(), Data: data,
+		Partners: n.people.candidates(def, m, inHand{}), Self: n.member.ID(), Mechanism: m, InHand: n.ledger.inHand(), Data: data,
 		Rand: rand.New(rand.NewPCG(binary.BigEndian.Uint64(seed), 0)),
 	}
 }
 
 // candidates are the partners as assignment by a mechanism sees them.
-func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism) []partition.Partner {
+func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, without inHand) []partition.Partner {
 	var out []partition.Partner
 	for _, x := range p.all() {
 		if !x.State.Gone() && x.Record.Absence != absent {
-			c := p.candidate(x)
+			c := p.candidate(x, without)
 			if m != partition.PlainRule {
 				c.Learned = p.learned.factors(c.ID, def)
 			}
@@ -72,13 +72,14 @@ func (p *people) roles() []workflow.RoleName {
 }
 
 // candidate is a partner with what it says of itself and what is known here of
-// the work that it holds, whichever is more.
-func (p *people) candidate(x membership.Partner) partition.Partner {
+// the work that it holds, whichever is more. Of this node's own, some is left out.
+func (p *people) candidate(x membership.Partner, without inHand) partition.Partner {
 	self := x.Record.Partner == p.member.ID()
-	if self {
-		x.Load = p.ledger.load()
-	}
 	known := p.ledger.of(x.Record.Partner)
+	if self {
+		x.Load = p.ledger.loadWithout(without.time)
+		known = inHand{max(0, known.time-without.time), max(0, known.share-without.share)}
+	}
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
 		Applications: x.Record.Applications, Load: max(share(x.Load), busy(known.time)),
@@ -108,17 +109,40 @@ func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
 	for t, who := range w.Performers {
 		s.Performers[t] = p.name(who)
 	}
-	all := p.candidates(w.Plan.Definition(), w.Mechanism)
+	find := func() (partition.Choice, error) {
+		if w.Holder != "" {
+			return partition.FindPerformer(w.Plan, s, w.Tasks[0])
+		}
+		return partition.DistributeTasks(w.Plan, s, w.Tasks...)
+	}
+	all := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s.Partners = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool { return x.ID == w.Not })
-	c, err := partition.DistributeTasks(w.Plan, s, w.Tasks...)
+	c, err := find()
 	if err != nil && len(s.Partners) < len(all) {
 		s.Partners = all
-		c, err = partition.DistributeTasks(w.Plan, s, w.Tasks...)
+		c, err = find()
 	}
 	if err == nil && w.Mechanism != partition.PlainRule {
 		p.ledger.add(w.Instance, holding(w, c))
 	}
 	return c, err
+}
+
+// itself is what a person's task that is ready here has this node hold of it
+// already, as a part of its partition: nobody is less apt for that.
+func (p *people) itself(w choreo.Work) inHand {
+	if w.Holder == "" {
+		return inHand{}
+	}
+	def := w.Plan.Definition()
+	of := inHand{time: partition.Expected(def.Task(w.Tasks[0]))}
+	part := partition.WorkOf(def.Name, w.Plan.Home(w.Tasks[0]))
+	for _, h := range p.ledger.holdings(w.Instance) {
+		if h.Partner == p.member.ID() && h.Work == part {
+			of.share += int(h.Share)
+		}
+	}
+	return of
 }
 
 // holding is what a choice adds to the ledger.

@@ -97,6 +97,13 @@ func (l *ledger) of(p workflow.PartnerID) inHand {
 	return l.partners[p]
 }
 
+// holdings are what one instance's work is known to be.
+func (l *ledger) holdings(id workflow.InstanceID) []choreo.Holding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries[id].holdings
+}
+
 // inHand is the expected time of unfinished work by kind, in seconds.
 func (l *ledger) inHand() map[aptitude.TaskID]float64 {
 	l.mu.Lock()
@@ -127,11 +134,20 @@ func (l *ledger) load() membership.PerMille {
 	return l.loadNow()
 }
 
-func (l *ledger) loadNow() membership.PerMille {
-	if l.own <= 0 {
+// loadWithout is load as if this node had less to do by d.
+func (l *ledger) loadWithout(d time.Duration) membership.PerMille {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return loadOf(l.own - d)
+}
+
+func (l *ledger) loadNow() membership.PerMille { return loadOf(l.own) }
+
+func loadOf(own time.Duration) membership.PerMille {
+	if own <= 0 {
 		return 0
 	}
-	return membership.PerMille(max(1, busy(l.own)*1000))
+	return membership.PerMille(max(1, busy(own)*1000))
 }
 
 // tell is load, for partners.

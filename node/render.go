@@ -159,6 +159,8 @@ func (n *Node) tell(h *held, b *choreo.Body) (workflow.TaskName, string) {
 		return name(b.TryFailed.Attempt), undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
 	case b.Verdict != nil:
 		return n.tellVerdict(b.Verdict, h.m, name)
+	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
+		return b.Assign.Task, "given to " + n.people.name(b.Assign.Partner) + ", to perform it"
 	case b.Assign != nil && b.Assign.Verdict.IsZero():
 		text := "rejected, and passed on to " + n.people.name(b.Assign.Partner)
 		if b.Annex != nil && b.Annex.Rejected != "" {

@@ -106,7 +106,7 @@ func Distribute(plan *Plan, s Situation, pins map[workflow.PartitionName]workflo
 
 // DistributeTasks gives tasks, which one partner must take together, to a
 // partner by the situation's mechanism: a contingency, a P′, or work that its
-// holder rejected.
+// holder passes on.
 func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choice, error) {
 	if s.Mechanism == PlainRule {
 		willing := slices.DeleteFunc(slices.Clone(s.Partners), func(p Partner) bool { return slices.Contains(s.Rejected, p.ID) })
@@ -121,6 +121,32 @@ func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choic
 		return Choice{}, AssignError{*refusal}
 	}
 	return c, nil
+}
+
+// FindPerformer gives a person's task, which is ready at the partner that
+// distributes, to somebody who has its role and can be reached now: by the plain
+// rule to that partner itself if it can, else as DistributeTasks does.
+func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, error) {
+	role := plan.def.Task(task).Role
+	u, err := plan.unitOfTasks([]workflow.TaskName{task})
+	if err != nil {
+		return Choice{}, err
+	}
+	all := reachSelf(s.Partners, s.Self)
+	has := func(p Partner) bool { return slices.Contains(p.Roles, role) }
+	s.Partners = slices.DeleteFunc(slices.Clone(all), func(p Partner) bool { return !has(p) || !p.Reachable })
+	if len(s.Partners) == 0 {
+		why, change := "nobody who can be reached has role %s", "it goes to the first who comes back"
+		if !slices.ContainsFunc(all, has) {
+			why, change = "nobody has role %s", fmt.Sprintf("have somebody join with it: mutirao invite --role %s", role)
+		}
+		return Choice{}, AssignError{{Why: fmt.Sprintf("%s: "+why, u.name, role), Change: change}}
+	}
+	i := slices.IndexFunc(s.Partners, func(p Partner) bool { return p.ID == s.Self })
+	if s.Mechanism == PlainRule && i >= 0 && len(u.lacks(s.Partners[i])) == 0 && !slices.Contains(s.Rejected, s.Self) {
+		return Choice{Partner: s.Self, Name: s.Partners[i].Name, Why: "it holds the task, and has role " + string(role)}, nil
+	}
+	return DistributeTasks(plan, s, task)
 }
 
 // distributor is the state of one distribution.

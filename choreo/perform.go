@@ -1,0 +1,56 @@
+package choreo
+
+import (
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file finds who performs people's tasks. The holder of a partition runs
+// it; a task with a role is for any partner that has the role (language.md,
+// role). When such a task becomes ready its holder gives it to one of them who
+// can be reached, by the instance's mechanism, and takes itself into account:
+//
+//	                         the holder performs it        somebody else does
+//	by a mechanism           one fact says that, and why   one fact passes it on, and says why
+//	by the plain rule        if it has the role: no fact   only if it has not
+//
+// Where nobody can be reached who has the role, the task waits at its holder,
+// visibly, with its time-out running, and is offered as soon as somebody comes.
+
+// seeksPerformer tells whether an attempt here, which has not been started, is a
+// person's task for which nobody was chosen yet.
+func (m *Machine) seeksPerformer(a *Attempt) bool {
+	if !a.Task.ByRole() || a.kept != nil || m.keeps[a.ID] || !m.mayStart(a) {
+		return false
+	}
+	return m.Mechanism() == partition.PlainRule || m.cameWithPartition(a)
+}
+
+// cameWithPartition tells whether an attempt is at its holder because the
+// author put its task into a partition that is there.
+func (m *Machine) cameWithPartition(a *Attempt) bool {
+	if b := a.assigned.fact.Body.Assign; b != nil && b.Verdict.IsZero() {
+		return false // it was passed on
+	}
+	home := m.state.plan.Home(a.Task.Name)
+	return home != "" && m.holder(home) == a.Partner
+}
+
+// offer gives an attempt of ours to whoever performs it. It tells whether it
+// added a fact: not if nobody can, nor if it is this node by the plain rule.
+func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) {
+	t := a.Task.Name
+	w := m.work([]workflow.TaskName{t}, "", now)
+	w.Rejected, w.Holder = m.state.rejecters(a), m.self
+	c, err := partners.Choose(w)
+	switch {
+	case err != nil:
+		m.nobody[a.ID] = "it waits for somebody to perform it: " + clip(err.Error())
+		return false
+	case c.Partner == m.self && w.Mechanism == partition.PlainRule:
+		m.keeps[a.ID] = true
+		return false
+	}
+	annex := Annex{Why: []Why{WhyOf(c, t)}, Offered: true, Waited: m.waited(a, now)}
+	return m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex}) != nil
+}

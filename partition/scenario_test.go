@@ -30,6 +30,7 @@ import (
 //	assign-tasks tasks=(A,B)   prints who takes the tasks together
 //	distribute mechanism=M [rejected=ID] [P=ID]…   prints who takes what, and why
 //	distribute-tasks mechanism=M tasks=(A,B)       likewise of tasks
+//	find-performer mechanism=M|plain tasks=(A) [self=ID] [rejected=ID]   likewise of a person's task that is ready at self
 //
 // Run with -rewrite to record, and review the difference.
 func TestScenarios(t *testing.T) {
@@ -85,7 +86,11 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	case "distribute":
 		return s.distribute(d)
 	case "distribute-tasks":
-		return s.distributeTasks(d)
+		return s.distributeTasks(d, partition.DistributeTasks)
+	case "find-performer":
+		return s.distributeTasks(d, func(plan *partition.Plan, st partition.Situation, tasks ...workflow.TaskName) (partition.Choice, error) {
+			return partition.FindPerformer(plan, st, tasks[0])
+		})
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
@@ -255,7 +260,11 @@ func (s *scenario) situation(d *datadriven.TestData) (partition.Situation, map[w
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "mechanism":
-			st.Mechanism = aptitude.Mechanism(arg.Vals[0])
+			if st.Mechanism = aptitude.Mechanism(arg.Vals[0]); arg.Vals[0] == "plain" {
+				st.Mechanism = partition.PlainRule
+			}
+		case "self":
+			st.Self = workflow.PartnerID(arg.Vals[0])
 		case "rejected":
 			st.Rejected = append(st.Rejected, workflow.PartnerID(arg.Vals[0]))
 		case "tasks":
@@ -279,13 +288,13 @@ func (s *scenario) distribute(d *datadriven.TestData) string {
 	return b.String()
 }
 
-func (s *scenario) distributeTasks(d *datadriven.TestData) string {
+func (s *scenario) distributeTasks(d *datadriven.TestData, find func(*partition.Plan, partition.Situation, ...workflow.TaskName) (partition.Choice, error)) string {
 	st, _ := s.situation(d)
 	var tasks []workflow.TaskName
 	for _, v := range d.CmdArgs[1].Vals {
 		tasks = append(tasks, workflow.TaskName(v))
 	}
-	c, err := partition.DistributeTasks(s.plan, st, tasks...)
+	c, err := find(s.plan, st, tasks...)
 	if err != nil {
 		return "refused:\n" + err.Error()
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -254,8 +255,8 @@ type team struct {
 	p map[string]*partner
 }
 
-// newTeam founds a mesh of these partners, started and connected. It must be
-// called inside a bubble.
+// newTeam founds a mesh of these partners, started and connected. What follows a
+// colon in a name is its role. It must be called inside a bubble.
 func newTeam(t *testing.T, names ...string) *team {
 	t.Helper()
 	return newTeamOf(t, nil, names...)
@@ -266,14 +267,18 @@ func newTeamOf(t *testing.T, adjust func(*configs.Config), names ...string) *tea
 	t.Helper()
 	tm := &team{t: t, f: newFabric(t), p: map[string]*partner{}}
 	root := t.TempDir()
+	names = slices.Clone(names)
 	for i, name := range names {
+		name, role, _ := strings.Cut(name, ":")
+		names[i] = name
+		roles := slices.DeleteFunc([]string{role}, func(r string) bool { return r == "" })
 		p := &partner{t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand(), adjust: adjust}
 		if i == 0 {
-			if _, err := node.Init(p.dir, node.InitOptions{Mesh: "test", Name: name}); err != nil {
+			if _, err := node.Init(p.dir, node.InitOptions{Mesh: "test", Name: name, Roles: roles}); err != nil {
 				t.Fatal(err)
 			}
 		} else {
-			inv, err := tm.p[names[0]].node.Invite(t.Context(), api.InviteRequest{})
+			inv, err := tm.p[names[0]].node.Invite(t.Context(), api.InviteRequest{Roles: roles})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,119 @@
+package node_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// rescue is a plan that base runs; the search in it is for rescuers.
+const rescue = `
+workflow: rescue
+tasks:
+  search: {type: manual, role: rescuer, duration: 10m, suitability: {ana: 0.9, bia: 1.0, cai: 0.8}}
+  report: {after: search}
+partitions: {plan: {tasks: [search, report], partner: base}}
+`
+
+// search starts an instance at base and tells how the search came to its partner.
+func (tm *team) search(mechanism string) (id string, t api.Task) {
+	tm.t.Helper()
+	st, err := tm.p["base"].node.Start(tm.t.Context(), api.StartRequest{Workflow: "rescue", Mechanism: mechanism})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	synctest.Wait()
+	return st.ID, tm.show("base", st.ID).Tasks[0]
+}
+
+// A person's task goes to the most apt of those who have its role, at the moment
+// at which it is ready, and everybody is told why. Who is busy, rejects it or
+// cannot be reached is passed over.
+func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer", "cai:rescuer")
+		tm.add("base", rescue)
+		first, task := tm.search("Sel-push")
+		if task.Partner != "bia" || task.State != workflow.Ready || task.Why == nil || task.Why.Mechanism != "Sel-push" || len(task.Why.Candidates) != 3 {
+			t.Fatalf("the search is %+v, why %+v", task, task.Why)
+		}
+		if told := tm.show("bia", first).Tasks[0]; told.Why == nil || told.Why.Candidates[0].Partner != "bia" {
+			t.Errorf("bia is told %+v", told)
+		}
+		if id, task := tm.search("Sel-push"); task.Partner != "ana" {
+			t.Errorf("while bia is busy the search of %s goes to %s: %+v", id, task.Partner, task.Why)
+		}
+		to, err := tm.p["bia"].node.RejectTask(t.Context(), api.RejectRequest{ID: first, Task: "search", Reason: "no rope"})
+		if err != nil || to.Partner != "cai" {
+			t.Fatalf("what bia rejects goes to %+v, %v", to, err)
+		}
+		synctest.Wait()
+		tm.disconnect("base", "bia")
+		synctest.Wait()
+		if _, task := tm.search("Push"); task.Partner != "ana" {
+			t.Errorf("while bia cannot be reached the search goes to %s", task.Partner)
+		}
+		if err := tm.p["cai"].node.FinishTask(t.Context(), api.FinishRequest{ID: first, Task: "search"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.succeeds(first, time.Minute, "base", "cai")
+	})
+}
+
+// The holder of the partition is a candidate like the others, no less for
+// holding it, and it is said that it keeps the task, and why.
+func TestHolderKeepsThePeoplesTaskForWhichItIsMostApt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer")
+		tm.add("base", strings.NewReplacer("ana: 0.9", "ana: 1.0", "bia: 1.0", "bia: 0.95", "partner: base", "partner: ana").Replace(rescue))
+		id, task := tm.search("Sel-push")
+		if task.Partner != "ana" || task.Attempt != 1 || task.Why == nil || len(task.Why.Candidates) != 2 {
+			t.Errorf("the search is %+v, why %+v", task, task.Why)
+		}
+		if _, task := tm.search("Sel-push"); task.Partner != "bia" {
+			t.Errorf("while ana has the first search, the second is at %s", task.Partner)
+		}
+		facts, err := tm.p["base"].node.Log(t.Context(), id)
+		if err != nil || len(facts) != 2 || facts[1].Text != "given to ana, to perform it" {
+			t.Errorf("the log is %+v, %v", facts, err)
+		}
+	})
+}
+
+// By the plain rule the holder keeps what it has the role for. Else the task goes
+// to who has it, as soon as one can be reached; until then it says what it waits for.
+func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "ana:rescuer", "dora")
+		tm.add("base", strings.ReplaceAll(rescue, ", suitability: {ana: 0.9, bia: 1.0, cai: 0.8}", ""))
+		tm.disconnect("base", "ana")
+		synctest.Wait()
+		id, task := tm.search("")
+		if task.Partner != "base" || !strings.Contains(task.Reason, "nobody who can be reached has role rescuer") {
+			t.Fatalf("while nobody has the role the search is %+v", task)
+		}
+		err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"})
+		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.NotAllowed {
+			t.Errorf("base finishes it without the role: %v", err)
+		}
+		tm.connect("base", "ana")
+		synctest.Wait()
+		if task = tm.show("base", id).Tasks[0]; task.Partner != "ana" || task.Reason != "" {
+			t.Fatalf("with ana back the search is %+v", task)
+		}
+		if err := tm.p["ana"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.succeeds(id, time.Minute, "base", "ana")
+
+		own := tm.begin("ana", "rescue", map[string]string{"plan": "ana"})
+		if facts, err := tm.p["ana"].node.Log(t.Context(), own); err != nil || len(facts) != 1 {
+			t.Errorf("what ana can do by itself takes more facts than the start: %+v, %v", facts, err)
+		}
+	})
+}

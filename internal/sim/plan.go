@@ -127,6 +127,10 @@ var (
 // they did meanwhile. Seeds below it give the plans that they always gave.
 const Rough = 10_000
 
+// Peopled is the first seed whose people's tasks have roles, and whose work is
+// distributed by mechanisms.
+const Peopled = 700_000
+
 // roughen has more instances started, faults come soon after that, and half of
 // those that keep partners apart last for about as long as these take to expire.
 func roughen(r *rand.Rand, p *Plan) {
@@ -158,6 +162,9 @@ func NewPlan(seed uint64) Plan {
 	pace := Pace{Minute: p.Scale * time.Minute, Second: time.Second}
 	if seed >= Rough {
 		pace.Undo = rand.New(rand.NewPCG(seed, 3))
+	}
+	if seed >= Peopled {
+		pace.People = rand.New(rand.NewPCG(seed, 5))
 	}
 	p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
 	for range 1 + r.IntN(3) {

@@ -43,6 +43,16 @@ func TestRoughSeeds(t *testing.T) {
 	t.Log(total)
 }
 
+// TestPeopledSeeds runs a fixed set of those with roles and mechanisms.
+func TestPeopledSeeds(t *testing.T) {
+	const n = 50
+	var total sim.Total
+	for seed := uint64(sim.Peopled); seed < sim.Peopled+n; seed++ {
+		explore(t, seed, &total)
+	}
+	t.Log(total)
+}
+
 // TestFailedSeeds runs every seed that ever failed.
 func TestFailedSeeds(t *testing.T) {
 	text, err := os.ReadFile("testdata/failed-seeds.txt")

@@ -18,9 +18,12 @@ type Total struct {
 	Lies    int
 	// Superseded are successes that do not count; Undone those compensated.
 	Superseded, Undone int
-	Failed             int // runs with a violation
-	Ended              map[string]int
-	Faults             map[FaultKind]int
+	// Kept are people's tasks whose holder was chosen to perform them, Passed those
+	// that went to somebody else.
+	Kept, Passed int
+	Failed       int // runs with a violation
+	Ended        map[string]int
+	Faults       map[FaultKind]int
 }
 
 // Add adds a run.
@@ -36,6 +39,8 @@ func (t *Total) Add(o *Outcome) {
 	t.Lies += o.Lies
 	t.Superseded += o.Superseded
 	t.Undone += o.Undone
+	t.Kept += o.Kept
+	t.Passed += o.Passed
 	if len(o.Violations) > 0 {
 		t.Failed++
 	}
@@ -59,6 +64,6 @@ func (t Total) String() string {
 	for k, n := range t.Faults {
 		faults[string(k)] = n
 	}
-	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations",
-		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone)
+	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by who was chosen, %d passed on",
+		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed)
 }

@@ -114,6 +114,13 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	if v := f.Body.Verdict; v != nil {
 		c.judged(m, f, v)
 	}
+	if a := f.Body.Assign; a != nil && f.Body.Annex != nil && f.Body.Annex.Offered {
+		if a.Partner == m.member.ID() {
+			c.w.out.Kept++
+		} else {
+			c.w.out.Passed++
+		}
+	}
 	if b := f.Body.Start; b != nil {
 		c.notBefore(m, f.Instance, b.Attempt)
 		c.knownToAll(m, f.Instance, b.Attempt)
@@ -156,10 +163,11 @@ func (c *checks) leastWait(m *machine, v *choreo.Verdict) time.Duration {
 	}
 	least := time.Duration(math.MaxInt64)
 	for _, a := range v.Actions {
+		waited := c.waited(a.Attempt)
 		// A contingency's attempt does not name its task: it is one of the slot's
 		// chain, or what undoes one of these.
 		for t := c.w.def.Task(a.Attempt.Slot); t != nil; t = c.w.def.Task(t.Contingency) {
-			least = min(least, t.Timeout)
+			least = min(least, t.Timeout-waited)
 			if undo := c.w.def.CompensationOf(t); undo != nil && undo.Timeout > 0 {
 				least = min(least, undo.Timeout)
 			}
@@ -169,6 +177,14 @@ func (c *checks) leastWait(m *machine, v *choreo.Verdict) time.Duration {
 		}
 	}
 	return least
+}
+
+// waited is for how long an attempt's time-out had run when it was passed on.
+func (c *checks) waited(id choreo.AttemptID) time.Duration {
+	if f := c.all[id.Fact]; f != nil && f.Body.Annex != nil {
+		return f.Body.Annex.Waited
+	}
+	return 0
 }
 
 // partitionWait is how long whoever is not its holder waits at least for the

@@ -17,6 +17,9 @@ type Pace struct {
 	Rough bool
 	// Undo, if set, draws which tasks have a compensation.
 	Undo *rand.Rand
+	// People, if set, draws the roles of people's tasks, and by what mechanism the
+	// work is distributed.
+	People *rand.Rand
 }
 
 // author writes a random definition that workflow.Parse accepts.
@@ -43,6 +46,7 @@ func RandomWorkflow(r *rand.Rand, nodes int, pace Pace) (string, map[string]int)
 	if a.data {
 		b.WriteString("data: {x: {type: integer}, y: {type: integer, default: 3}}\n")
 	}
+	b.WriteString(a.distribution())
 	b.WriteString("tasks:\n" + strings.Join(append(a.tasks, a.extra...), "\n") + "\npartitions:\n")
 	pins := map[string]int{}
 	for k := range nodes {
@@ -114,7 +118,7 @@ func (a *author) work() []string {
 	var keys []string
 	switch r.IntN(4) {
 	case 0:
-		keys = append(keys, "type: manual")
+		keys = append(append(keys, "type: manual"), a.role()...)
 		if a.data && r.IntN(2) == 0 {
 			keys = append(keys, "out: [x]")
 		}
@@ -131,6 +135,27 @@ func (a *author) work() []string {
 		keys = append(keys, fmt.Sprintf("retries: {times: %d, backoff: %s, jitter: 0.2}", 1+r.IntN(3), workflow.FormatDuration(time.Duration(1+r.IntN(60))*a.pace.Second)))
 	}
 	return keys
+}
+
+// role gives two thirds of people's tasks one.
+func (a *author) role() []string {
+	p := a.pace.People
+	if p == nil {
+		return nil
+	}
+	if i := p.IntN(3); i < len(Roles) {
+		return []string{"role: " + string(Roles[i])}
+	}
+	return nil
+}
+
+// distribution has half of the definitions distributed by some mechanism.
+func (a *author) distribution() string {
+	p := a.pace.People
+	if p == nil || p.IntN(2) == 0 {
+		return ""
+	}
+	return "distribution: {mechanism: " + workflow.Mechanisms[p.IntN(len(workflow.Mechanisms))] + "}\n"
 }
 
 // sleep has a task do nothing for so many sixtieths of a minute; at a rough pace

@@ -103,6 +103,8 @@ type Outcome struct {
 	Lies       int // forged facts
 	Superseded int // successes that do not count
 	Undone     int // compensations begun
+	Kept       int // people's tasks whose holder was chosen to perform them
+	Passed     int // those that were given to another
 	Events     int
 	Instances  map[workflow.InstanceState]int
 	Faults     map[FaultKind]int
@@ -181,6 +183,21 @@ func (w *world) event() {
 	}
 }
 
+// Roles are those that a person's task may ask for. All nodes have the first but
+// every third; only the one with the crane has the second.
+var Roles = []workflow.RoleName{"crew", "chief"}
+
+// RolesOf are those of a node.
+func RolesOf(i int) (out []string) {
+	if i%3 != 2 {
+		out = append(out, string(Roles[0]))
+	}
+	if i == craneAt {
+		out = append(out, string(Roles[1]))
+	}
+	return out
+}
+
 // found makes the mesh and its members, from the seed.
 func (w *world) found() {
 	key := func(i int) ed25519.PrivateKey {
@@ -193,8 +210,12 @@ func (w *world) found() {
 	issuer := membership.Issuer{Mesh: w.mesh, Key: founder}
 	for i := range w.plan.Nodes {
 		k := key(i)
+		var roles []workflow.RoleName
+		for _, r := range RolesOf(i) {
+			roles = append(roles, workflow.RoleName(r))
+		}
 		chain, err := issuer.Issue(membership.Certificate{
-			Partner: membership.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Serial: membership.Serial{byte(i + 1)},
+			Partner: membership.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Roles: roles, Serial: membership.Serial{byte(i + 1)},
 			NotBefore: membership.WallOf(base.Add(-24 * time.Hour)), NotAfter: membership.WallOf(base.Add(1000 * time.Hour)),
 		})
 		if err != nil {

@@ -283,7 +283,8 @@ func (h *history) judged(t workflow.TaskName, i int) time.Duration {
 	return first
 }
 
-// entitled: whoever starts or ends a task holds it, or was given it as a contingency.
+// entitled: whoever starts or ends a task holds it, or was given it, as a
+// contingency or to perform it.
 func (h *history) entitled() (out []string) {
 	holders := map[workflow.TaskName][]string{}
 	for _, t := range h.shown.Tasks {
@@ -295,7 +296,7 @@ func (h *history) entitled() (out []string) {
 	}
 	for _, e := range h.entries {
 		if e.Kind == "assign" {
-			holders[e.Task] = append(holders[e.Task], word(e.Text, "assigned to "))
+			holders[e.Task] = append(holders[e.Task], word(e.Text, "assigned to "), word(e.Text, "given to "))
 		}
 		for _, what := range judgements(e.Text) {
 			if t := word(what, "contingency "); t != "" {
@@ -315,7 +316,7 @@ func (h *history) entitled() (out []string) {
 func word(text, after string) string {
 	_, rest, _ := strings.Cut(text, after)
 	w, _, _ := strings.Cut(rest, " ")
-	return strings.TrimRight(w, ";")
+	return strings.TrimRight(w, ";,")
 }
 
 // mostShown is how many facts of an instance a complaint shows.

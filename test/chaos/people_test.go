@@ -28,7 +28,7 @@ const asking = 5 * time.Second
 
 // found makes the first node's folder.
 func found(p *proc) error {
-	_, err := node.Init(p.dir, node.InitOptions{Mesh: "chaos", Name: p.name})
+	_, err := node.Init(p.dir, node.InitOptions{Mesh: "chaos", Name: p.name, Roles: sim.RolesOf(p.host)})
 	return err
 }
 
@@ -82,7 +82,7 @@ func (tm *team) workflow(r *rand.Rand, pace pace) (random, error) {
 
 func (tm *team) speed(r *rand.Rand, pace pace) sim.Pace {
 	minute := pace.minutes[r.IntN(len(pace.minutes))]
-	return sim.Pace{Minute: minute, Second: minute / 60, Rough: true, Undo: r}
+	return sim.Pace{Minute: minute, Second: minute / 60, Rough: true, Undo: r, People: r}
 }
 
 // start starts an instance here; whether that succeeded may stay open.

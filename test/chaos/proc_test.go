@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/sim"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -279,7 +280,7 @@ func (p *proc) sees(ctx context.Context) int {
 func (p *proc) meet(ctx context.Context, first *proc) error {
 	var env []string
 	if p != first {
-		inv, err := first.client.Invite(ctx, api.InviteRequest{})
+		inv, err := first.client.Invite(ctx, api.InviteRequest{Roles: sim.RolesOf(p.host)})
 		if err != nil {
 			return err
 		}

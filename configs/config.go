@@ -94,6 +94,8 @@ const (
 type Limits struct {
 	// Instances is how many unfinished instances the node takes part in.
 	Instances int `yaml:"instances,omitempty"`
+	// Workflows is how many definitions the node lists.
+	Workflows int `yaml:"workflows,omitempty"`
 	// Connections is how many partners are connected at once.
 	Connections int `yaml:"connections,omitempty"`
 }
@@ -124,7 +126,7 @@ func Default(p Preset) Config {
 		Store:          StoreDefault,
 		Shards:         runtime.GOMAXPROCS(0),
 		Parallel:       8,
-		Limits:         Limits{Instances: 10_000, Connections: 256},
+		Limits:         Limits{Instances: 10_000, Workflows: 2_000, Connections: 256},
 	}
 	switch p {
 	case "":
@@ -134,7 +136,7 @@ func Default(p Preset) Config {
 		c.ConnectionTime = 5 * time.Minute
 		c.Store = StoreSmall
 		c.Parallel = 2
-		c.Limits = Limits{Instances: 1_000, Connections: 64}
+		c.Limits = Limits{Instances: 1_000, Workflows: 500, Connections: 64}
 	case Local:
 		c.Discovery = false
 		c.Listen = []string{"/ip4/127.0.0.1/udp/0/quic-v1", "/ip4/127.0.0.1/tcp/0"}

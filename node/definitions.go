@@ -3,12 +3,16 @@ package node
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -20,47 +24,90 @@ import (
 )
 
 // definitions are the workflows that the mesh shares, as this node knows them.
-// Additions and removals spread as stamped entries of which the newer wins.
+// Additions and removals spread as stamped entries of which the newer wins. In
+// memory is what a list needs of each; a definition itself is read when it is
+// used, and kept for as long as it is.
 type definitions struct {
 	store Store
+	limit int // listed ones, and as many removed ones
 
-	mu      sync.Mutex // guards entries and loading
-	entries map[workflow.Hash]*definition
+	mu      sync.Mutex // guards what follows
+	entries map[workflow.Hash]*listing
+	recent  [16]*definition // those read last, kept for those who come for them again
+	next    int             // of recent
+	// away are those that others list and that there was no room for here: they
+	// are not asked for again.
+	away map[workflow.Hash]wire.DefinitionStamp
 }
 
-// definition is one entry. The definition of a removed entry stays: instances
-// of it go on.
+// listing is what is always in memory of a definition. That of a removed one
+// stays: instances of it go on.
+type listing struct {
+	stamp  wire.DefinitionStamp
+	edited time.Time
+	about  api.Workflow // without the definition
+	parsed weak.Pointer[definition]
+}
+
+// definition is one that is in use.
 type definition struct {
-	stamp wire.DefinitionStamp
-	added time.Time
-	def   *workflow.Definition
-	plan  *partition.Plan
+	hash workflow.Hash
+	def  *workflow.Definition
+	plan *partition.Plan
 }
 
 // storedDefinition is how an entry is kept.
 type storedDefinition struct {
 	_         struct{} `cbor:",toarray"`
 	Stamp     wire.DefinitionStamp
-	Added     int64
+	Edited    int64
 	Canonical []byte
 	// Listed is false for definitions that came only with an instance.
 	Listed bool
 }
 
-func loadDefinitions(s Store) (*definitions, error) {
-	d := &definitions{store: s, entries: map[workflow.Hash]*definition{}}
+func loadDefinitions(s Store, limit int) (*definitions, error) {
+	d := &definitions{store: s, limit: limit, entries: map[workflow.Hash]*listing{}, away: map[workflow.Hash]wire.DefinitionStamp{}}
 	return d, s.Scan([]byte{prefixDefinition}, func(_, value []byte) error {
-		var sd storedDefinition
-		if err := cbor.Unmarshal(value, &sd); err != nil {
-			return fmt.Errorf("a stored definition cannot be read: %w", err)
+		sd, e, err := readDefinition(value)
+		if err == nil {
+			d.entries[e.hash] = newListing(e, sd.Stamp, time.UnixMilli(sd.Edited))
 		}
-		def, err := parseCanonical(sd.Canonical)
-		if err != nil {
-			return fmt.Errorf("a stored definition is wrong: %w", err)
-		}
-		d.entries[def.Hash()] = &definition{stamp: sd.Stamp, added: time.UnixMilli(sd.Added), def: def, plan: partition.New(def)}
-		return nil
+		return err
 	})
+}
+
+// readDefinition reads what put wrote.
+func readDefinition(value []byte) (sd storedDefinition, e *definition, err error) {
+	if err := cbor.Unmarshal(value, &sd); err != nil {
+		return sd, nil, fmt.Errorf("a stored definition cannot be read: %w", err)
+	}
+	def, err := parseCanonical(sd.Canonical)
+	if err != nil {
+		return sd, nil, fmt.Errorf("a stored definition is wrong: %w", err)
+	}
+	return sd, newDefinition(def), nil
+}
+
+func newDefinition(def *workflow.Definition) *definition {
+	return &definition{hash: def.Hash(), def: def, plan: partition.New(def)}
+}
+
+func newListing(e *definition, stamp wire.DefinitionStamp, edited time.Time) *listing {
+	w := api.Workflow{Name: e.def.Name, Version: e.def.Version, Hash: e.hash.String(), Doc: brief(e.def.Doc), Tasks: len(e.def.Tasks), Added: edited}
+	for _, p := range e.plan.Partitions() {
+		w.Partitions = append(w.Partitions, string(p.Name))
+	}
+	return &listing{stamp: stamp, edited: edited, about: w, parsed: weak.Make(e)}
+}
+
+// brief is as much of a text as a list shows.
+func brief(text string) string {
+	const enough = 1000
+	if len(text) <= enough {
+		return text
+	}
+	return strings.ToValidUTF8(text[:enough], "") + "…"
 }
 
 // parseCanonical reads a definition in its canonical form.
@@ -75,11 +122,51 @@ func parseCanonical(b []byte) (*workflow.Definition, error) {
 	return def, nil
 }
 
-// get returns a definition by hash, removed or not.
-func (d *definitions) get(h workflow.Hash) *definition {
+// stored reads an entry from the store.
+func (d *definitions) stored(h workflow.Hash) (storedDefinition, *definition, error) {
+	value, err := d.store.Get(definitionKey(h))
+	if err != nil {
+		return storedDefinition{}, nil, fmt.Errorf("read definition %s: %w", h, err)
+	}
+	return readDefinition(value)
+}
+
+// listing returns the entry of a definition, removed or not; nil: it is not known.
+func (d *definitions) listing(h workflow.Hash) *listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.entries[h]
+}
+
+// get returns a definition by hash, removed or not. The error wraps
+// kv.ErrNotFound if it is not known.
+func (d *definitions) get(h workflow.Hash) (*definition, error) {
+	l := d.listing(h)
+	if l == nil {
+		return nil, fmt.Errorf("definition %s: %w", h, kv.ErrNotFound)
+	}
+	d.mu.Lock()
+	e := l.parsed.Value()
+	d.mu.Unlock()
+	if e == nil {
+		var err error
+		if _, e, err = d.stored(h); err != nil {
+			return nil, err
+		}
+	}
+	d.used(l, e)
+	return e, nil
+}
+
+// used keeps a definition in memory for a while.
+func (d *definitions) used(l *listing, e *definition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.parsed = weak.Make(e)
+	if !slices.Contains(d.recent[:], e) {
+		d.recent[d.next] = e
+		d.next = (d.next + 1) % len(d.recent)
+	}
 }
 
 // keep makes a definition that came with an instance durable, without listing it.
@@ -88,141 +175,243 @@ func (d *definitions) keep(canonical []byte) (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e := d.get(def.Hash()); e != nil {
-		return e, nil
+	if l := d.listing(def.Hash()); l != nil {
+		return d.get(def.Hash())
 	}
-	return d.put(def, wire.DefinitionStamp{Hash: def.Hash()}, time.Now())
+	e := newDefinition(def)
+	_, err = d.put(e, wire.DefinitionStamp{Hash: e.hash}, time.Now())
+	return e, err
 }
 
 // add lists a definition; again, if it was removed.
 // It is kept as its canonical form says, so that every node has the tasks in
 // the same order.
-func (d *definitions) add(def *workflow.Definition) (*definition, error) {
+func (d *definitions) add(def *workflow.Definition) (*listing, error) {
 	def, err := parseCanonical(def.Canonical())
 	if err != nil {
 		return nil, err
 	}
 	stamp := wire.DefinitionStamp{Hash: def.Hash(), Edit: 1}
-	old := d.get(def.Hash())
-	if old != nil {
+	if old := d.listing(def.Hash()); old != nil {
 		if old.listed() {
 			return old, nil
 		}
 		stamp.Edit = old.stamp.Edit + 1
 	}
-	return d.put(def, stamp, time.Now())
+	if !d.room() {
+		return nil, api.Errorf(api.Refused, "this node lists %d workflows, as many as it may", d.limit).
+			WithHint("remove some that are not used any more: mutirao workflow remove NAME; or raise limits.workflows")
+	}
+	return d.put(newDefinition(def), stamp, time.Now())
 }
 
-func (e *definition) listed() bool { return e.stamp.Edit > 0 && !e.stamp.Removed }
-
-func (d *definitions) remove(e *definition) error {
-	_, err := d.put(e.def, wire.DefinitionStamp{Hash: e.stamp.Hash, Edit: e.stamp.Edit + 1, Removed: true}, e.added)
-	return err
+// room tells whether another definition can be listed.
+func (d *definitions) room() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	for _, l := range d.entries {
+		if l.listed() {
+			n++
+		}
+	}
+	return n < d.limit
 }
+
+func (l *listing) listed() bool { return l.stamp.Edit > 0 && !l.stamp.Removed }
+
+// remove takes a definition off the list.
+func (d *definitions) remove(l *listing) (wire.Definition, error) {
+	stamp := wire.DefinitionStamp{Hash: l.stamp.Hash, Edit: l.stamp.Edit + 1, Removed: true}
+	e, err := d.get(stamp.Hash)
+	if err == nil {
+		_, err = d.put(e, stamp, time.Now())
+	}
+	if err == nil {
+		err = d.forget()
+	}
+	return wire.Definition{Stamp: stamp}, err
+}
+
+// forget unlearns the oldest removals if there are more than are worth
+// remembering: whoever was away for all that time may bring one back.
+func (d *definitions) forget() error {
+	d.mu.Lock()
+	clear(d.away) // there may be room for them now
+	var removed []*listing
+	for _, l := range d.entries {
+		if l.stamp.Removed {
+			removed = append(removed, l)
+		}
+	}
+	d.mu.Unlock()
+	slices.SortFunc(removed, func(a, b *listing) int { return a.edited.Compare(b.edited) })
+	for _, l := range removed[:max(len(removed)-d.limit, 0)] {
+		e, err := d.get(l.stamp.Hash)
+		if err == nil {
+			_, err = d.put(e, wire.DefinitionStamp{Hash: l.stamp.Hash}, l.edited)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxEdit bounds how often a definition can have been added and removed.
+const maxEdit = 1 << 32
+
+// errNoRoom is returned for a definition that a partner lists, and that there is
+// no room for here.
+var errNoRoom = errors.New("a partner lists more workflows than this node may: remove some, or raise limits.workflows")
 
 // merge takes in an entry from a peer and tells whether it was news.
 func (d *definitions) merge(w wire.Definition) (bool, error) {
-	old := d.get(w.Stamp.Hash)
-	if old != nil && !w.Stamp.Newer(old.stamp) {
-		return false, nil
-	}
-	var def *workflow.Definition
+	old := d.listing(w.Stamp.Hash)
 	switch {
-	case len(w.Canonical) > 0:
-		parsed, err := parseCanonical(w.Canonical)
-		if err != nil {
-			return false, err
-		}
-		if parsed.Hash() != w.Stamp.Hash {
-			return false, fmt.Errorf("definition %s came under the name of another", parsed.Name)
-		}
-		def = parsed
-	case old != nil:
-		def = old.def
-	default:
+	case w.Stamp.Edit > maxEdit:
+		return false, fmt.Errorf("definition %s was edited %d times, at most %d can be", w.Stamp.Hash, w.Stamp.Edit, maxEdit)
+	case old != nil && !w.Stamp.Newer(old.stamp):
+		return false, nil
+	case old == nil && len(w.Canonical) == 0:
 		return false, nil // the removal of what was never here
 	}
-	_, err := d.put(def, w.Stamp, time.Now())
+	var e *definition
+	var err error
+	if len(w.Canonical) > 0 {
+		var def *workflow.Definition
+		if def, err = parseCanonical(w.Canonical); err == nil {
+			e = newDefinition(def)
+		}
+	} else {
+		e, err = d.get(w.Stamp.Hash)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case e.hash != w.Stamp.Hash:
+		return false, fmt.Errorf("definition %s came under the name of another", e.def.Name)
+	case !w.Stamp.Removed && (old == nil || !old.listed()) && !d.room():
+		return false, d.turnAway(w.Stamp)
+	}
+	if _, err = d.put(e, w.Stamp, time.Now()); err == nil && w.Stamp.Removed {
+		err = d.forget()
+	}
 	return err == nil, err
 }
 
-func (d *definitions) put(def *workflow.Definition, stamp wire.DefinitionStamp, added time.Time) (*definition, error) {
-	sd := storedDefinition{Stamp: stamp, Added: added.UnixMilli(), Canonical: def.Canonical(), Listed: stamp.Edit > 0}
-	if err := d.store.CommitWait([]kv.Write{{Key: definitionKey(def.Hash()), Value: encode(sd)}}); err != nil {
-		return nil, err
-	}
-	e := &definition{stamp: stamp, added: added, def: def, plan: partition.New(def)}
+// turnAway notes a definition that there is no room for.
+func (d *definitions) turnAway(s wire.DefinitionStamp) error {
 	d.mu.Lock()
-	d.entries[def.Hash()] = e
-	d.mu.Unlock()
-	return e, nil
+	defer d.mu.Unlock()
+	if len(d.away) < d.limit {
+		d.away[s.Hash] = s
+	}
+	return errNoRoom
 }
 
-// stamps says what this node knows, for peers to compare.
+// trouble says what is wrong; empty: nothing.
+func (d *definitions) trouble() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.away) == 0 {
+		return ""
+	}
+	return errNoRoom.Error()
+}
+
+func (d *definitions) put(e *definition, stamp wire.DefinitionStamp, edited time.Time) (*listing, error) {
+	sd := storedDefinition{Stamp: stamp, Edited: edited.UnixMilli(), Canonical: e.def.Canonical(), Listed: stamp.Edit > 0}
+	if err := d.store.CommitWait([]kv.Write{{Key: definitionKey(e.hash), Value: encode(sd)}}); err != nil {
+		return nil, err
+	}
+	l := newListing(e, stamp, edited)
+	d.mu.Lock()
+	d.entries[e.hash] = l
+	delete(d.away, e.hash)
+	d.mu.Unlock()
+	d.used(l, e)
+	return l, nil
+}
+
+// stamps says what this node knows, for peers to compare, and what they need not
+// send.
 func (d *definitions) stamps() []wire.DefinitionStamp {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []wire.DefinitionStamp
-	for _, e := range d.entries {
-		if e.stamp.Edit > 0 {
-			out = append(out, e.stamp)
+	out := slices.Collect(maps.Values(d.away))
+	for _, l := range d.entries {
+		if l.stamp.Edit > 0 {
+			out = append(out, l.stamp)
 		}
 	}
 	slices.SortFunc(out, func(a, b wire.DefinitionStamp) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
 	return out
 }
 
-// newer are the entries that somebody with these stamps lacks.
-func (d *definitions) newer(have []wire.DefinitionStamp) []wire.Definition {
+// newer are the entries that somebody with these stamps lacks, one after the
+// other. An error ends them.
+func (d *definitions) newer(have []wire.DefinitionStamp) iter.Seq2[wire.Definition, error] {
 	known := make(map[workflow.Hash]wire.DefinitionStamp, len(have))
 	for _, h := range have {
 		known[h.Hash] = h
 	}
-	var out []wire.Definition
-	for _, s := range d.stamps() {
-		if h, ok := known[s.Hash]; !ok || s.Newer(h) {
-			out = append(out, d.get(s.Hash).wire())
+	return func(yield func(wire.Definition, error) bool) {
+		for _, s := range d.stamps() {
+			h, ok := known[s.Hash]
+			l := d.listing(s.Hash)
+			if l == nil || (ok && !s.Newer(h)) {
+				continue
+			}
+			w, err := d.wire(l)
+			if !yield(w, err) || err != nil {
+				return
+			}
 		}
 	}
-	return out
 }
 
-func (e *definition) wire() wire.Definition {
-	w := wire.Definition{Stamp: e.stamp}
-	if !e.stamp.Removed {
+// wire is an entry as it is sent.
+func (d *definitions) wire(l *listing) (wire.Definition, error) {
+	w := wire.Definition{Stamp: l.stamp}
+	if l.stamp.Removed {
+		return w, nil
+	}
+	e, err := d.get(l.stamp.Hash)
+	if err == nil {
 		w.Canonical = e.def.Canonical()
 	}
-	return w
+	return w, err
 }
 
 // list are the listed definitions, by name, newest version first.
-func (d *definitions) list() []*definition {
+func (d *definitions) list() []*listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []*definition
-	for _, e := range d.entries {
-		if e.listed() {
-			out = append(out, e)
+	var out []*listing
+	for _, l := range d.entries {
+		if l.listed() {
+			out = append(out, l)
 		}
 	}
-	slices.SortFunc(out, func(a, b *definition) int {
-		return cmp.Or(cmp.Compare(a.def.Name, b.def.Name), cmp.Compare(b.def.Version, a.def.Version),
-			b.added.Compare(a.added), bytes.Compare(a.stamp.Hash[:], b.stamp.Hash[:]))
+	slices.SortFunc(out, func(a, b *listing) int {
+		return cmp.Or(cmp.Compare(a.about.Name, b.about.Name), cmp.Compare(b.about.Version, a.about.Version),
+			b.edited.Compare(a.edited), bytes.Compare(a.stamp.Hash[:], b.stamp.Hash[:]))
 	})
 	return out
 }
 
 // find resolves NAME, NAME@VERSION and NAME@HASHPREFIX.
-func (d *definitions) find(ref string) (*definition, error) {
+func (d *definitions) find(ref string) (*listing, error) {
 	name, at, pinned := strings.Cut(ref, "@")
 	var names []string
-	for _, e := range d.list() {
-		if string(e.def.Name) != name {
-			names = append(names, string(e.def.Name))
+	for _, l := range d.list() {
+		if string(l.about.Name) != name {
+			names = append(names, string(l.about.Name))
 			continue
 		}
-		if !pinned || strconv.Itoa(e.def.Version) == at || (len(at) >= 4 && strings.HasPrefix(e.stamp.Hash.String(), at)) {
-			return e, nil
+		if !pinned || strconv.Itoa(l.about.Version) == at || (len(at) >= 4 && strings.HasPrefix(l.about.Hash, at)) {
+			return l, nil
 		}
 	}
 	err := api.Errorf(api.NotFound, "no workflow %q here", ref)
@@ -232,14 +421,13 @@ func (d *definitions) find(ref string) (*definition, error) {
 	return nil, err.WithHint("there are: %s", strings.Join(slices.Compact(names), ", "))
 }
 
-// apiWorkflow shows an entry.
-func (e *definition) apiWorkflow(whole bool) *api.Workflow {
-	w := &api.Workflow{Name: e.def.Name, Version: e.def.Version, Hash: e.stamp.Hash.String(), Doc: e.def.Doc, Tasks: len(e.def.Tasks), Added: e.added}
-	for _, p := range e.plan.Partitions() {
-		w.Partitions = append(w.Partitions, string(p.Name))
+// whole is an entry with its definition.
+func (d *definitions) whole(l *listing) (*api.Workflow, error) {
+	e, err := d.get(l.stamp.Hash)
+	if err != nil {
+		return nil, err
 	}
-	if whole {
-		w.Definition = e.def.Canonical()
-	}
-	return w
+	w := l.about
+	w.Doc, w.Definition = e.def.Doc, e.def.Canonical()
+	return &w, nil
 }

@@ -1,9 +1,16 @@
 package node_test
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -84,5 +91,110 @@ func TestRemovedDefinition(t *testing.T) {
 		tm.add("one", chain)
 		tm.wantListed("one", 1)
 		tm.wantListed("two", 1)
+	})
+}
+
+// small is the n-th of many workflows.
+func small(n int) string { return fmt.Sprintf("workflow: small-%d\ntasks: {a: {}}\n", n) }
+
+// A node lists as many workflows as it may, says so, and is not sent again what it
+// had no room for; an instance of such a one runs there all the same. What is
+// removed makes room.
+func TestRoomForDefinitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows = 3 }, "one", "two")
+		tm.p["one"].crash()
+		tm.p["one"].adjust = func(c *configs.Config) { c.Limits.Workflows = 5 }
+		tm.p["one"].start()
+		for i := range 5 {
+			tm.add("one", small(i))
+		}
+		_, err := tm.p["one"].node.AddWorkflow(t.Context(), "test.yaml", []byte(small(5)))
+		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.Refused || !strings.Contains(err.Error(), "lists 5 workflows") {
+			t.Errorf("the sixth workflow: %v", err)
+		}
+		trouble := func() bool {
+			st, err := tm.p["two"].node.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(st.Trouble, func(s string) bool { return strings.Contains(s, "limits.workflows") })
+		}
+		refused := func() uint64 {
+			st, err := tm.p["two"].node.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st.Counters["refused.definition"]
+		}
+		for range 3 {
+			tm.connect("one", "two")
+			synctest.Wait()
+			tm.disconnect("one", "two")
+			synctest.Wait()
+		}
+		tm.connect("one", "two")
+		synctest.Wait()
+		tm.wantListed("two", 3)
+		if n := refused(); n != 2 || !trouble() {
+			t.Errorf("two refused %d workflows, want 2; says so: %t", n, trouble())
+		}
+		for _, name := range tm.listed("one") {
+			tm.succeeds(tm.begin("one", string(name), map[string]string{"main": "two"}), 0, "one", "two")
+		}
+		tm.wantListed("two", 3)
+		for _, name := range tm.listed("two")[:2] {
+			if err := tm.p["two"].node.RemoveWorkflow(t.Context(), string(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		tm.disconnect("one", "two")
+		synctest.Wait()
+		tm.connect("one", "two")
+		synctest.Wait()
+		tm.wantListed("one", 3)
+		tm.wantListed("two", 3)
+		if trouble() {
+			t.Error("two is still in trouble when there is room for all")
+		}
+	})
+}
+
+// The oldest removals are forgotten when there are too many.
+func TestRemovalsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows = 2 }, "one", "two")
+		for i := range 5 {
+			tm.add("one", small(i))
+			if err := tm.p["two"].node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
+				t.Fatal(err)
+			}
+			pass(1e9)
+		}
+		tm.wantListed("one", 0)
+		tm.p["one"].crash()
+		tm.p["one"].start()
+		tm.connect("one", "two")
+		synctest.Wait()
+		for i := range 2 {
+			tm.add("one", small(i)) // one of the forgotten
+		}
+		tm.wantListed("two", 2)
+	})
+}
+
+// A definition that nobody uses is read again from the store.
+func TestDefinitionIsReadWhenItIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		for i := range 40 {
+			tm.add("one", small(i))
+		}
+		runtime.GC()
+		runtime.GC()
+		for i := range 40 {
+			tm.succeeds(tm.begin("one", fmt.Sprintf("small-%d", i), nil), 0, "one")
+		}
 	})
 }

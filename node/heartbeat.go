@@ -210,6 +210,9 @@ func (n *Node) answerDigest(from workflow.PartnerID, m *wire.Message) {
 func (n *Node) takeDefinitions(from workflow.PartnerID, m *wire.Message) {
 	for _, d := range m.Definitions {
 		news, err := n.definitions.merge(d)
+		if errors.Is(err, errNoRoom) {
+			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "trouble", Text: err.Error()})
+		}
 		if err != nil {
 			n.refuse("definition", from)
 			n.log.Warn("definition refused", "from", from, "error", err)
@@ -221,7 +224,11 @@ func (n *Node) takeDefinitions(from workflow.PartnerID, m *wire.Message) {
 		}
 	}
 	if m.Greeting {
-		for _, d := range n.definitions.newer(m.Have) {
+		for d, err := range n.definitions.newer(m.Have) {
+			if err != nil {
+				n.log.Error("a definition that a partner lacks cannot be read", "to", from, "error", err)
+				return
+			}
 			n.transmit(from, &wire.Message{Definitions: []wire.Definition{d}})
 		}
 	}

@@ -316,12 +316,12 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if len(s.held) >= s.n.config.Limits.Instances/len(s.n.shards)+1 {
 		return nil, errTooManyInstances
 	}
-	def := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
-	if def == nil {
-		var err error
-		if def, err = s.n.definitions.keep(f.Definition); err != nil {
-			return nil, err
-		}
+	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
+	if errors.Is(err, kv.ErrNotFound) {
+		def, err = s.n.definitions.keep(f.Definition)
+	}
+	if err != nil {
+		return nil, err
 	}
 	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
 	if err != nil {

@@ -109,7 +109,7 @@ func New(p Parts) (*Node, error) {
 		return nil, err
 	}
 	var err error
-	if n.definitions, err = loadDefinitions(n.store); err != nil {
+	if n.definitions, err = loadDefinitions(n.store, p.Config.Limits.Workflows); err != nil {
 		return nil, err
 	}
 	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {

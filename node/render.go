@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -239,10 +241,13 @@ func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if there != nil {
 		hash = there[0].Definition
 	}
-	def := n.definitions.get(hash)
-	if def == nil {
+	def, err := n.definitions.get(hash)
+	if errors.Is(err, kv.ErrNotFound) {
 		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow, in.Version).
 			WithHint("draw it on a node that takes part")
+	}
+	if err != nil {
+		return nil, shown(err)
 	}
 	return n.draw(def.def, in, format)
 }

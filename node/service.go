@@ -33,6 +33,9 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	for _, k := range slices.Sorted(maps.Keys(n.trouble)) {
 		st.Trouble = append(st.Trouble, n.trouble[k])
 	}
+	if t := n.definitions.trouble(); t != "" {
+		st.Trouble = append(st.Trouble, t)
+	}
 	for k, c := range n.counters {
 		st.Counters[k] = c.Load()
 	}
@@ -81,44 +84,51 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 	if len(def.Canonical()) > wire.MaxDefinition {
 		return nil, api.Errorf(api.Invalid, "workflow %s has a canonical form of %d bytes, at most %d can be spread", def.Name, len(def.Canonical()), wire.MaxDefinition)
 	}
-	e, err := n.definitions.add(def)
+	l, err := n.definitions.add(def)
 	if err != nil {
 		return nil, shown(err)
 	}
-	n.shareDefinitions([]wire.Definition{e.wire()}, "")
+	w, err := n.definitions.wire(l)
+	if err != nil {
+		return nil, shown(err)
+	}
+	n.shareDefinitions([]wire.Definition{w}, "")
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
-	return e.apiWorkflow(true), nil
+	added, err := n.definitions.whole(l)
+	return added, shown(err)
 }
 
 // Workflows lists the definitions.
 func (n *Node) Workflows(context.Context) ([]api.Workflow, error) {
 	out := []api.Workflow{}
-	for _, e := range n.definitions.list() {
-		out = append(out, *e.apiWorkflow(false))
+	for _, l := range n.definitions.list() {
+		out = append(out, l.about)
 	}
 	return out, nil
 }
 
 // Workflow shows one definition.
 func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
-	e, err := n.definitions.find(ref)
+	l, err := n.definitions.find(ref)
 	if err != nil {
 		return nil, err
 	}
-	return e.apiWorkflow(true), nil
+	w, err := n.definitions.whole(l)
+	return w, shown(err)
 }
 
 // RemoveWorkflow takes a definition off the list, here and in the mesh.
 // Instances of it go on.
 func (n *Node) RemoveWorkflow(_ context.Context, ref string) error {
-	e, err := n.definitions.find(ref)
+	l, err := n.definitions.find(ref)
 	if err != nil {
 		return err
 	}
-	if err := n.definitions.remove(e); err != nil {
+	w, err := n.definitions.remove(l)
+	if err != nil {
 		return shown(err)
 	}
-	n.shareDefinitions([]wire.Definition{n.definitions.get(e.stamp.Hash).wire()}, "")
+	n.shareDefinitions([]wire.Definition{w}, "")
 	return nil
 }
 
@@ -128,9 +138,13 @@ const startWait = 3 * time.Second
 
 // Start creates an instance and hands its partitions out.
 func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
-	e, err := n.definitions.find(r.Workflow)
+	l, err := n.definitions.find(r.Workflow)
 	if err != nil {
 		return nil, err
+	}
+	e, err := n.definitions.get(l.stamp.Hash)
+	if err != nil {
+		return nil, shown(err)
 	}
 	found, missed := n.materialised(ctx, e.def)
 	m, notes, err := n.prepare(e, r, found)
@@ -236,7 +250,7 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
 	}
 	g := &choreo.Genesis{
-		Definition: e.stamp.Hash, Nonce: [16]byte(n.random(16)), Input: input,
+		Definition: e.hash, Nonce: [16]byte(n.random(16)), Input: input,
 		Succession: []workflow.PartnerID{n.member.ID()}, Responsible: workflow.UserName(r.Responsible), Coordination: workflow.Choreography,
 	}
 	if g.Responsible == "" {

@@ -520,9 +520,9 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	if err != nil {
 		return nil, fmt.Errorf("instance %s cannot be read from the store: %w", id, err)
 	}
-	def := s.n.definitions.get(sum.Definition)
-	if def == nil {
-		return nil, fmt.Errorf("instance %s: its definition %s is not in the store", id, sum.Definition)
+	def, err := s.n.definitions.get(sum.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("instance %s: %w", id, err)
 	}
 	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
 	if err == nil {
@@ -550,7 +550,7 @@ func (s *shard) hold(m *choreo.Machine, def *definition, sum summary) *held {
 
 // create holds a machine for a new instance, of which nothing is stored yet.
 func (s *shard) create(m *choreo.Machine, def *definition) *held {
-	return s.hold(m, def, summary{Definition: def.stamp.Hash, Workflow: def.def.Name, Version: def.def.Version, Started: m.Genesis().At})
+	return s.hold(m, def, summary{Definition: def.hash, Workflow: def.def.Name, Version: def.def.Version, Started: m.Genesis().At})
 }
 
 // tellHeads tells p what is durable here of these instances.

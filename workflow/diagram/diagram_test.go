@@ -88,7 +88,8 @@ partitions:
 
 func TestHostileTextStaysText(t *testing.T) {
 	d := parse(t, hostile)
-	out, err := Render(d, "svg", Options{})
+	hostileStates := Options{States: map[workflow.TaskName]workflow.State{"a": `x" onload="alert(1)`, "b": `"></g><script>x"]`}}
+	out, err := Render(d, "svg", hostileStates)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +98,17 @@ func TestHostileTextStaysText(t *testing.T) {
 			t.Errorf("a text became the element %s", element)
 		}
 	}
-	out, err = Render(d, "mermaid", Options{})
+	if bytes.Contains(out, []byte(`onload="`)) {
+		t.Errorf("a text became an attribute:\n%s", out)
+	}
+	out, err = Render(d, "mermaid", hostileStates)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(out, []byte(`x"]`)) || bytes.Contains(out, []byte("<script")) || bytes.Contains(out, []byte("<b>")) {
 		t.Errorf("a text is read as Mermaid:\n%s", out)
 	}
-	out, err = Render(d, "dot", Options{})
+	out, err = Render(d, "dot", hostileStates)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func mermaid(s *scene) []byte {
 		fmt.Fprintf(&b, "  classDef %s fill:%s,color:#111\n", st, stateColor[st])
 	}
 	for i, box := range s.boxes {
-		if box.state != "" {
+		if stateColor[box.state] != "" {
 			fmt.Fprintf(&b, "  class t%d %s\n", i, box.state)
 		}
 	}
@@ -56,7 +56,7 @@ func mermaidBox(i int, b box) string {
 		lines = append(lines, "⏱ "+w)
 	}
 	if b.state != "" {
-		lines = append(lines, string(b.state))
+		lines = append(lines, mermaidText(string(b.state)))
 	}
 	text := strings.Join(lines, "<br/>")
 	switch {

@@ -179,7 +179,7 @@ func (p *picture) box(i int) {
 	b := p.scene.boxes[i]
 	x, y := p.corner(i)
 	class := "task"
-	if b.state != "" {
+	if stateColor[b.state] != "" { // else it is a text like any other
 		class += " state " + string(b.state)
 	}
 	p.put(`<g class="%s"><title>%s</title>`, class, escape(p.scene.description(i)))

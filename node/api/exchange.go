@@ -25,8 +25,8 @@ func (e *statusError) Unwrap() error { return e.err }
 
 func withStatus(status int, err *Error) error { return &statusError{status, err} }
 
-// statusOf maps a code to an HTTP status.
-func statusOf(c Code) int {
+// HTTPStatus is the status of replies with that code.
+func (c Code) HTTPStatus() int {
 	switch c {
 	case Invalid:
 		return http.StatusBadRequest

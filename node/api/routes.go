@@ -62,7 +62,7 @@ func init() {
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
 		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, finishRoute,
-		rejectRoute, addDataRoute, removeDataRoute,
+		rejectRoute, addDataRoute, removeDataRoute, signInRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}
 }

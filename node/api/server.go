@@ -16,6 +16,8 @@ type Options struct {
 	Ready <-chan struct{}
 	// Logger receives the causes that are not shown; nil: nothing is logged.
 	Logger *slog.Logger
+	// Page is the web page, served beside the interface; nil: there is none.
+	Page Page
 	// Certificate and Key are the PEM files with which Serve serves TLS.
 	Certificate, Key string
 
@@ -30,6 +32,8 @@ type handler struct {
 	o       Options
 	mux     *http.ServeMux
 	streams chan struct{} // one element per event stream
+
+	links, sessions *secrets // of the page
 }
 
 // NewServer returns the handler of svc's interface. Whoever knows the token may
@@ -41,7 +45,10 @@ func NewServer(svc Service, token string, o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{svc: svc, token: token, o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams)}
+	h := &handler{
+		svc: svc, token: token, o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams),
+		links: newSecrets(linkLife, maxLinks), sessions: newSecrets(sessionLife, maxSessions),
+	}
 	for _, rt := range routes {
 		h.mux.Handle(rt.method+" "+rt.path, h.serve(rt))
 	}
@@ -92,7 +99,8 @@ func (h *handler) answer(rt *route, w http.ResponseWriter, r *http.Request) erro
 	return writeReply(w, rt, reply)
 }
 
-// noRoute says whether the path or the method is wrong.
+// noRoute answers what is not in the table: by the page, or by saying whether the
+// path or the method is wrong.
 func (h *handler) noRoute(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -101,6 +109,12 @@ func (h *handler) noRoute(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := h.mux.Handler(probe); pattern != "" {
 			allowed = append(allowed, method)
 		}
+	}
+	if len(allowed) == 0 && h.o.Page != nil && !strings.HasPrefix(r.URL.Path, "/v1/") {
+		if err := h.page(w, r); err != nil {
+			h.fail(w, r, err)
+		}
+		return
 	}
 	if len(allowed) == 0 {
 		h.fail(w, r, Errorf(NotFound, "there is no %s", r.URL.Path).WithHint("GET %s lists what there is", openAPIRoute.path))
@@ -119,7 +133,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		shown = Errorf(Internal, "something went wrong inside the node").WithHint("the node's log says what")
 	}
-	status := statusOf(shown.Code)
+	status := shown.Code.HTTPStatus()
 	var special *statusError
 	if errors.As(err, &special) {
 		status = special.status

@@ -1,0 +1,254 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+)
+
+// doors is a page that says where its reader stands.
+type doors struct{}
+
+func (doors) Inside(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "inside "+r.URL.Path) }
+
+func (doors) Outside(w http.ResponseWriter, r *http.Request, why api.Door) {
+	if why != api.Welcome {
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+	fmt.Fprint(w, map[api.Door]string{api.Closed: "closed", api.Spent: "spent", api.Welcome: "welcome"}[why])
+}
+
+// browser asks a server without a network in between. It keeps its cookies.
+type browser struct {
+	t       *testing.T
+	server  http.Handler
+	cookies []*http.Cookie
+}
+
+func newBrowser(t *testing.T, svc api.Service) *browser {
+	return &browser{t: t, server: api.NewServer(svc, "token", api.Options{Page: doors{}})}
+}
+
+// do makes a request; each header is "Name: value".
+func (b *browser) do(method, path string, headers ...string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	r := httptest.NewRequestWithContext(b.t.Context(), method, path, nil)
+	r.Host = "127.0.0.1:7700"
+	for _, c := range b.cookies {
+		r.AddCookie(c)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			r.Host = value
+		}
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	b.server.ServeHTTP(w, r)
+	return w
+}
+
+// want checks status and body.
+func (b *browser) want(status int, body, method, path string, headers ...string) {
+	b.t.Helper()
+	w := b.do(method, path, headers...)
+	if w.Code != status || !strings.Contains(w.Body.String(), body) {
+		b.t.Errorf("%s %s %v: %d %s, want %d %s", method, path, headers, w.Code, w.Body, status, body)
+	}
+}
+
+// link asks for a link, as whoever has the token may.
+func (b *browser) link() (path string) {
+	b.t.Helper()
+	w := b.do("POST", "/v1/sign-in", "Authorization: Bearer token")
+	var in api.SignIn
+	if err := json.Unmarshal(w.Body.Bytes(), &in); err != nil || !strings.HasPrefix(in.Path, "/sign-in/") || time.Until(in.Expires) > 5*time.Minute {
+		b.t.Fatalf("a link of %d %s: %v", w.Code, w.Body, err)
+	}
+	return in.Path
+}
+
+// signIn uses a link and takes the cookie.
+func (b *browser) signIn() *http.Cookie {
+	b.t.Helper()
+	w := b.do("GET", b.link())
+	cookies := w.Result().Cookies()
+	if w.Code != 200 || w.Body.String() != "welcome" || len(cookies) != 1 {
+		b.t.Fatalf("signing in: %d %s %v", w.Code, w.Body, cookies)
+	}
+	b.cookies = cookies
+	return cookies[0]
+}
+
+func TestSigningIn(t *testing.T) {
+	b := newBrowser(t, &apitest.Fake{})
+	b.want(401, "closed", "GET", "/")
+	b.want(401, "spent", "GET", "/sign-in/guess")
+	b.want(401, "spent", "GET", "/sign-in/")
+	b.want(401, "not-allowed", "POST", "/v1/sign-in")
+
+	c := b.signIn()
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.MaxAge != 12*3600 || c.Name != "mutirao-7700" {
+		t.Errorf("the cookie is %s", c)
+	}
+	b.want(200, "inside /instances", "GET", "/instances")
+	b.want(405, "POST cannot be used on a page", "POST", "/instances")
+
+	// Another browser, another node on this machine, a made-up session.
+	for _, cookies := range [][]*http.Cookie{nil, {{Name: "mutirao-7701", Value: c.Value}}, {{Name: c.Name, Value: "x"}}} {
+		b.cookies = cookies
+		b.want(401, "closed", "GET", "/")
+	}
+}
+
+func TestUnderTLSTheCookieIsSecure(t *testing.T) {
+	b := newBrowser(t, &apitest.Fake{})
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "https://localhost"+b.link(), nil)
+	w := httptest.NewRecorder()
+	b.server.ServeHTTP(w, r)
+	if c := w.Result().Cookies(); len(c) != 1 || !c[0].Secure {
+		t.Errorf("%d, cookies %v", w.Code, c)
+	}
+}
+
+// A link works once; looking at where it leads does not use it up.
+func TestALinkWorksOnce(t *testing.T) {
+	b := newBrowser(t, &apitest.Fake{})
+	link := b.link()
+	b.want(401, "spent", "HEAD", link)
+	b.want(405, "", "POST", link)
+	b.want(200, "welcome", "GET", link)
+	b.want(401, "spent", "GET", link)
+}
+
+func TestLinksAndSessionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBrowser(t, &apitest.Fake{})
+		link := b.link()
+		time.Sleep(5*time.Minute - 1)
+		b.want(200, "welcome", "GET", link)
+		link = b.link()
+		time.Sleep(5 * time.Minute)
+		b.want(401, "spent", "GET", link)
+
+		b.signIn()
+		time.Sleep(12*time.Hour - 1)
+		b.want(200, "inside", "GET", "/")
+		time.Sleep(1)
+		b.want(401, "closed", "GET", "/")
+	})
+}
+
+// However many links are asked for and used, the node remembers a few: the
+// oldest go.
+func TestLinksAndSessionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBrowser(t, &apitest.Fake{})
+		oldest := b.link()
+		for range 16 {
+			time.Sleep(time.Second)
+			b.link()
+		}
+		b.want(401, "spent", "GET", oldest)
+
+		b = newBrowser(t, &apitest.Fake{})
+		first := b.signIn()
+		time.Sleep(time.Second)
+		second := b.signIn()
+		for range 31 {
+			time.Sleep(time.Second)
+			b.signIn()
+		}
+		b.want(200, "inside", "GET", "/")
+		b.cookies = []*http.Cookie{first}
+		b.want(401, "closed", "GET", "/")
+		b.cookies = []*http.Cookie{second}
+		b.want(200, "inside", "GET", "/")
+	})
+}
+
+// The cookie opens the page and nothing of the interface: whatever another page
+// makes a browser send can change nothing. A method of the fake would panic.
+func TestTheCookieOpensNothingElse(t *testing.T) {
+	b := newBrowser(t, &apitest.Fake{})
+	b.signIn()
+	for _, path := range []string{"status", "instances", "events", "partners"} {
+		b.want(401, "the token is missing or wrong", "GET", "/v1/"+path)
+	}
+	for _, path := range []string{"sign-in", "instances", "instances/x/cancel", "evictions", "tasks/finish", "coordinator/resign"} {
+		b.want(401, "the token is missing or wrong", "POST", "/v1/"+path)
+	}
+	b.want(401, "the token is missing or wrong", "DELETE", "/v1/workflows/x")
+	b.want(404, "there is no /v1/nothing", "GET", "/v1/nothing")
+}
+
+// What another site or another port of this machine has the browser ask for is
+// asked by nobody who signed in.
+func TestPagesAskedForByOthers(t *testing.T) {
+	b := newBrowser(t, &apitest.Fake{})
+	b.signIn()
+	b.want(200, "inside", "GET", "/", "Sec-Fetch-Site: same-origin")
+	b.want(200, "inside", "GET", "/", "Sec-Fetch-Site: none")
+	b.want(401, "closed", "GET", "/", "Sec-Fetch-Site: cross-site")
+	b.want(401, "closed", "GET", "/", "Sec-Fetch-Site: same-site")
+	b.want(401, "closed", "GET", "/events", "Sec-Fetch-Site: same-site")
+	b.want(403, "pages of", "GET", "/", "Origin: http://127.0.0.1:1")
+	b.want(403, "does not answer as", "GET", "/", "Host: evil.example:7700")
+	b.want(200, "welcome", "GET", b.link(), "Sec-Fetch-Site: cross-site") // a link in a chat
+}
+
+func TestWithoutAPage(t *testing.T) {
+	b := &browser{t: t, server: api.NewServer(&apitest.Fake{}, "token", api.Options{})}
+	b.want(404, "there is no /", "GET", "/")
+	b.want(404, "this node has no web page", "POST", "/v1/sign-in", "Authorization: Bearer token")
+}
+
+// The page hears of events by its cookie, until the session ends.
+func TestEventsOfThePage(t *testing.T) {
+	watching := make(chan context.Context, 1)
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
+		watching <- ctx
+		_ = fn(api.Event{Kind: "partner", Text: "active"})
+		<-ctx.Done()
+		return ctx.Err()
+	}}, api.Options{Page: doors{}})
+	url, expires, err := dial(t, dir).SignIn(t.Context())
+	if err != nil || time.Until(expires) < 4*time.Minute {
+		t.Fatal(url, expires, err)
+	}
+	resp, _ := get(t, s, strings.TrimPrefix(url, s.Access().URL), nil)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+api.EventsPath, nil)
+	req.AddCookie(resp.Cookies()[0])
+	if resp, err = http.DefaultClient.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+	}
+	if !strings.Contains(lines.Text(), `"kind":"partner"`) {
+		t.Errorf("heard %q", lines.Text())
+	}
+	if end, ok := (<-watching).Deadline(); !ok || time.Until(end) > 12*time.Hour {
+		t.Errorf("the stream ends at %v", end)
+	}
+}
+
+// Who reaches the node by a socket only is told that a browser cannot.
+func TestNoLinkToASocket(t *testing.T) {
+	dir, _ := serve(t, "unix:s", &apitest.Fake{}, api.Options{Page: doors{}})
+	if _, _, err := dial(t, dir).SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "a browser cannot reach the node") {
+		t.Error(err)
+	}
+}

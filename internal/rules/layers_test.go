@@ -36,6 +36,7 @@ var layers = []layer{
 	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
 	{"choreo", words("workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " partition/aptitude workflow/diagram configs node/... membership/gossip"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
+	{"node/assemble", words(core + " configs node/... membership/gossip web"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
 	{"node/wire", words(core), "the codec knows what it encodes and nobody who sends it"},
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},

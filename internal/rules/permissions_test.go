@@ -34,6 +34,7 @@ var house = []permission{
 	{"panic", "node/wire.must", constantOptions},
 	{"panic", "partition/study.Five", "the scenario is embedded, and tested"},
 	{"panic", "partition/study.Summarize", "the results were counted by who calls it"},
+	{"panic", "web.must", "templates and strings are embedded, and tested"},
 	{"panic", "workflow.encode", ownTypes},
 	{"panic", "workflow/diagram.escape", "writing to a buffer cannot fail"},
 	{"init", "node/api", "it fills the table of routes, which some of its handlers read, and touches nothing else"},

@@ -1,5 +1,5 @@
 // Package assemble puts a node together from its adapters: the Badger store,
-// the libp2p mesh, the runner and the local API.
+// the libp2p mesh, the runner, the local API and the web page beside it.
 //
 // Promises: what Open opened, Run or Close closes, in the reverse order; a
 // host that Run reports ready can be talked to. Beside it nobody sees two
@@ -23,6 +23,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
+	"github.com/mutirao-mesh/mutirao/web"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -218,7 +219,7 @@ func (h *Host) Run(ctx context.Context) error {
 // apiOptions are how the local API is served. The files that tls names may be
 // relative to the node's folder.
 func (h *Host) apiOptions() api.Options {
-	return api.Options{Logger: h.log, Ready: h.ready, Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key)}
+	return api.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log), Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key)}
 }
 
 // file is where a file lies that the configuration names; empty for none.

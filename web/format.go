@@ -1,0 +1,134 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// functions are what templates can call, in this language.
+func (l *language) functions() template.FuncMap {
+	return template.FuncMap{
+		"lang": func() string { return l.code },
+		"t":    l.say, "word": l.word, "num": l.number,
+		"known":    func(v any) bool { return !instant(v).IsZero() },
+		"datetime": func(v any) string { return instant(v).Format(time.RFC3339) },
+		"moment":   func(v any) string { return l.moment(instant(v), time.Now()) },
+		"ago":      func(v any) string { return l.ago(time.Since(instant(v))) },
+		"list":     list, "voters": voters, "short": short, "value": value, "tone": tone,
+		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
+		"assignment": func(of string, name any, why *api.Why) assignment {
+			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
+		},
+	}
+}
+
+// stated is a state, and of what.
+type stated struct{ Family, Value string }
+
+// assignment is why a piece of work is where it is; ID tells it from others on
+// the page.
+type assignment struct {
+	ID  string
+	Why *api.Why
+}
+
+// instant is a moment, or one that may be missing.
+func instant(v any) time.Time {
+	switch v := v.(type) {
+	case time.Time:
+		return v
+	case *time.Time:
+		if v != nil {
+			return *v
+		}
+	}
+	return time.Time{}
+}
+
+// moment is a moment by this device's clock; the date only where it is another day.
+func (l *language) moment(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(l.date + " " + time.TimeOnly)
+}
+
+// ago is how long ago something was, in the greatest unit that says enough.
+func (l *language) ago(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return l.say("ago.seconds", int(d.Seconds()))
+	case d < time.Hour:
+		return l.say("ago.minutes", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return l.say("ago.hours", int(d.Hours()))
+	}
+	return l.say("ago.days", int(d.Hours()/24))
+}
+
+// number is a share or a factor, to three digits.
+func (l *language) number(x float64) string {
+	return strings.Replace(strconv.FormatFloat(x, 'g', 3, 64), ".", l.comma, 1)
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "–"
+	}
+	return strings.Join(names, ", ")
+}
+
+func voters(e *api.Electorate) string {
+	var names []string
+	for _, v := range e.Voters {
+		names = append(names, v.Name)
+	}
+	return list(names)
+}
+
+// short is enough of an ID to tell it from others by eye.
+func short(id string) string {
+	const enough = 10
+	if len(id) > enough {
+		return id[:enough]
+	}
+	return id
+}
+
+// value is data for people: strings as they are, everything else as JSON.
+func value(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "–"
+	case string:
+		return v
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// tone is how urgent a state is, for its looks. It is written out as well.
+func tone(state string) string {
+	switch strings.ToLower(state) {
+	case "succeeded", "active":
+		return "good"
+	case "running", "ready":
+		return "busy"
+	case "failed", "blocked", "expired", "evicted", "interrupted":
+		return "bad"
+	case "aborted", "cancelled", "unreachable":
+		return "warn"
+	}
+	return "idle"
+}

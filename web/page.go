@@ -1,0 +1,102 @@
+// Package web is the page that people see of their node: the mesh, instances
+// and why work is where it is.
+//
+// It is rendered here and can be read without JavaScript; with a little of it,
+// what changes is shown as it changes. Everything that it needs is embedded, so
+// it works wherever the node does, without any network. It is given an
+// api.Service and knows nothing else of the node: whatever it shows, any program
+// can ask for.
+//
+// Promises: no text of a partner becomes markup or script (html/template, a
+// strict Content-Security-Policy, drawings as images); nothing is told to a
+// browser that has not signed in; nothing can be changed from here.
+//
+// node/assemble imports it, to serve it beside the interface.
+package web
+
+import (
+	"context"
+	"embed"
+	"log/slog"
+	"net/http"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+//go:embed static
+var static embed.FS
+
+// Page is the web page of one node.
+type Page struct {
+	svc api.Service
+	log *slog.Logger
+	mux *http.ServeMux
+}
+
+var _ api.Page = (*Page)(nil)
+
+// New returns the page of a node. log receives causes that are not shown.
+func New(svc api.Service, log *slog.Logger) *Page {
+	p := &Page{svc: svc, log: log, mux: http.NewServeMux()}
+	p.mux.HandleFunc("GET /static/{file}", asset)
+	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.diagram)
+	for pattern, s := range map[string]screen{
+		"GET /{$}": p.mesh, "GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
+		"GET /workflows": p.workflows, "GET /": nowhere,
+	} {
+		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, s) })
+	}
+	return p
+}
+
+// Inside implements api.Page.
+func (p *Page) Inside(w http.ResponseWriter, r *http.Request) {
+	guard(w)
+	p.mux.ServeHTTP(w, r)
+}
+
+// Outside implements api.Page. What a page needs to look right is for everybody.
+func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why api.Door) {
+	guard(w)
+	if _, pattern := p.mux.Handler(r); pattern == "GET /static/{file}" {
+		p.mux.ServeHTTP(w, r)
+		return
+	}
+	status := http.StatusUnauthorized
+	if why == api.Welcome {
+		status = http.StatusOK
+	}
+	lang := choose(w, r)
+	p.write(w, r, status, lang, part{"door", struct {
+		Refresh, Spent bool
+		Here           string
+		Languages      []link
+	}{why == api.Welcome, why == api.Spent, r.URL.RequestURI(), lang.others(r)}})
+}
+
+// guard allows a page what ours needs: its own files, and nothing inline.
+func guard(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+func asset(w http.ResponseWriter, r *http.Request) {
+	http.ServeFileFS(w, r, static, "static/"+r.PathValue("file"))
+}
+
+// diagram serves an instance's drawing. It is made of what partners say, so it
+// may do nothing at all when somebody opens it by itself.
+func (p *Page) diagram(w http.ResponseWriter, r *http.Request) {
+	svg, err := p.svc.Diagram(r.Context(), r.PathValue("id"), "svg")
+	if err != nil {
+		p.show(w, r, func(context.Context, *http.Request) (view, error) { return view{}, err })
+		return
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+	w.Header().Set("Content-Type", "image/svg+xml")
+	_, _ = w.Write(svg) // a reader that went away wants no error
+}

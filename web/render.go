@@ -1,0 +1,113 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// screen asks the node for what one page shows.
+type screen func(ctx context.Context, r *http.Request) (view, error)
+
+// view is the middle of a page.
+type view struct {
+	template string
+	title    string // the key of a string
+	name     string // what the page is about, as it is; empty: the title says it
+	data     any
+	live     bool
+	instance string // of which events concern the page; empty: all
+}
+
+// link is an entry of a menu.
+type link struct {
+	Code, Name, URL string
+	Current         bool
+}
+
+// frame is what is around every page.
+type frame struct {
+	Title     string
+	Node      *api.Status
+	Nav       []link
+	Languages []link
+	Live      bool
+	Instance  string
+}
+
+// show answers with a screen, or with what went wrong.
+func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
+	lang := choose(w, r)
+	node, err := p.svc.Status(r.Context())
+	if err != nil {
+		node = &api.Status{}
+	}
+	var v view
+	if err == nil {
+		v, err = s(r.Context(), r)
+	}
+	status := http.StatusOK
+	if err != nil {
+		status, v = p.wrong(r, lang, err)
+	}
+	f := frame{Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Languages: lang.others(r), Live: v.live, Instance: v.instance}
+	for _, n := range []link{{Code: "nav.mesh", URL: "/"}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}} {
+		n.Name = lang.say(n.Code)
+		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/"))
+		f.Nav = append(f.Nav, n)
+	}
+	p.write(w, r, status, lang, part{"top", f}, part{v.template, v.data}, part{"bottom", f})
+}
+
+// wrong is the page that says what went wrong. What is no *api.Error is logged
+// and not shown.
+func (p *Page) wrong(r *http.Request, lang *language, err error) (status int, v view) {
+	var gone *missing
+	var shown *api.Error
+	switch {
+	case errors.As(err, &gone):
+		shown = api.Errorf(api.NotFound, "%s", lang.say("error.nopage", gone.path))
+	case !errors.As(err, &shown):
+		if !errors.Is(err, context.Canceled) {
+			p.log.Error("a page's question failed inside the node", "path", r.URL.Path, "error", err)
+		}
+		shown = api.Errorf(api.Internal, "%s", lang.say("error.internal")).WithHint("%s", lang.say("error.internal.hint"))
+	}
+	return shown.Code.HTTPStatus(), view{template: "error", title: "error.title", data: shown}
+}
+
+// missing is the error of a path that leads nowhere.
+type missing struct{ path string }
+
+func (m *missing) Error() string { return "there is no page " + m.path }
+
+func nowhere(_ context.Context, r *http.Request) (view, error) {
+	return view{}, &missing{r.URL.Path}
+}
+
+// part is a template and what it shows.
+type part struct {
+	template string
+	data     any
+}
+
+// write sends a page of parts, whole or not at all.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, lang *language, parts ...part) {
+	var b bytes.Buffer
+	for _, part := range parts {
+		if err := lang.pages.ExecuteTemplate(&b, part.template, part.data); err != nil {
+			p.log.Error("a page could not be made", "path", r.URL.Path, "error", err)
+			http.Error(w, lang.say("error.internal"), http.StatusInternalServerError)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Language", lang.code)
+	w.WriteHeader(status)
+	_, _ = b.WriteTo(w) // a reader that went away wants no error
+}

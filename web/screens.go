@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// mesh answers: who is here, who coordinates, what is wrong?
+func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
+	st, err := p.svc.Status(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	partners, err := p.svc.Partners(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	c, err := p.svc.CoordinatorStatus(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	e, err := p.svc.Electorate(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	return view{template: "mesh", title: "nav.mesh", live: true, data: struct {
+		Status      *api.Status
+		Partners    []api.Partner
+		Coordinator *api.Coordinator
+		Electorate  *api.Electorate
+	}{st, partners, c, e}}, nil
+}
+
+// instances answers: what runs, how far is it, and with whom?
+func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
+	all := r.URL.Query().Has("all")
+	list, err := p.svc.Instances(ctx, all)
+	if err != nil {
+		return view{}, err
+	}
+	mesh := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return len(in.KnownBy) > 0 })
+	return view{template: "instances", title: "nav.instances", live: true, data: struct {
+		All, Mesh bool
+		List      []api.InstanceSummary
+	}{all, mesh, list}}, nil
+}
+
+// instance answers: where does it stand, and why is its work where it is?
+func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
+	in, err := p.svc.Show(ctx, r.PathValue("id"))
+	if err != nil {
+		return view{}, err
+	}
+	return view{template: "instance", name: string(in.Workflow), live: true, instance: in.ID, data: struct {
+		Instance *api.Instance
+		Summary  bool // nobody can be asked for more
+		Diagram  string
+	}{in, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
+}
+
+// diagramURL is where an instance's drawing is. It differs when the drawing does,
+// so that a browser that shows it knows when to ask again.
+func diagramURL(in *api.Instance) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, t := range in.Tasks {
+		_ = enc.Encode([]any{t.Name, t.State}) // a hash takes everything
+	}
+	for _, p := range in.Partitions {
+		_ = enc.Encode([]any{p.Name, p.Partner})
+	}
+	return "/instances/" + url.PathEscape(in.ID) + "/diagram.svg?v=" + hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// history answers: what happened, in what order?
+func (p *Page) history(ctx context.Context, r *http.Request) (view, error) {
+	id := r.PathValue("id")
+	entries, err := p.svc.Log(ctx, id)
+	if err != nil {
+		return view{}, err
+	}
+	return view{template: "log", title: "log.title", live: true, instance: id, data: struct {
+		ID      string
+		Entries []api.LogEntry
+	}{id, entries}}, nil
+}
+
+// workflows answers: what can be started?
+func (p *Page) workflows(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := p.svc.Workflows(ctx)
+	return view{template: "workflows", title: "nav.workflows", live: true, data: list}, err
+}

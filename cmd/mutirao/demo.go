@@ -83,7 +83,7 @@ func demo(ctx context.Context, u *ui, headless bool) error {
 	if headless {
 		return nil
 	}
-	s.say("The nodes stay up until Ctrl-C. Look around in another terminal, for instance:\n\n  mutirao --dir %s partners\n  mutirao --dir %s instances --all\n", s.nodes["station"].dir, s.nodes["engine"].dir)
+	s.say("The nodes stay up until Ctrl-C. Look around in another terminal, for instance:\n\n  mutirao --dir %s partners\n  mutirao --dir %s instances --all\n  mutirao --dir %s web\n", s.nodes["station"].dir, s.nodes["engine"].dir, s.nodes["station"].dir)
 	<-ctx.Done()
 	return nil
 }
@@ -127,7 +127,11 @@ func (s *stage) gather(ctx context.Context) error {
 	})
 	s.say("Three nodes are up, in three processes with a store each: station, engine, reserve.")
 	s.say("The station invited the others; every connection is encrypted and both ends are known.")
-	s.say("The station's API and page: %s", s.nodes["station"].api.URL())
+	if err != nil {
+		return err
+	}
+	page, _, err := s.nodes["station"].api.SignIn(ctx)
+	s.say("The station's page, in your browser (the link opens it once): %s", page)
 	return err
 }
 

@@ -115,6 +115,7 @@ type upInfo struct {
 	Mesh      string             `json:"mesh"`
 	ID        workflow.PartnerID `json:"id"`
 	API       string             `json:"api"`
+	Page      string             `json:"page,omitempty"` // opens the web page once
 	Addresses []string           `json:"addresses"`
 }
 
@@ -131,10 +132,15 @@ func (u *ui) writeUp(ctx context.Context, dir string, host *assemble.Host) error
 	info := upInfo{Name: st.Name, Mesh: st.Mesh, ID: st.ID, API: at.URL, Addresses: append([]string{}, host.Addrs()...)}
 	if info.API == "" {
 		info.API = at.Address
+	} else if info.Page, _, err = client.SignIn(ctx); err != nil {
+		return err
 	}
 	return u.result(info, func(w io.Writer) {
 		fmt.Fprintf(w, "%s of mesh %s is up\n", info.Name, info.Mesh)
 		fmt.Fprintf(w, "API       %s\n", info.API)
+		if info.Page != "" {
+			fmt.Fprintf(w, "page      %s (opens once; \"mutirao web\" prints another link)\n", info.Page)
+		}
 		for _, a := range info.Addresses {
 			fmt.Fprintf(w, "partners  %s\n", a)
 		}

@@ -33,13 +33,6 @@ type Client struct {
 
 var _ Service = (*Client)(nil)
 
-// URL is where a browser finds the node.
-func (c *Client) URL() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.conn.access.URL
-}
-
 // connection is a way to one run of the node.
 type connection struct {
 	access Access

@@ -1,0 +1,373 @@
+package web
+
+import (
+	"errors"
+	"flag"
+	"html"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+var rewrite = flag.Bool("rewrite", false, "record what the pages say in testdata")
+
+// Moments are shown by the device's clock; the tests' device is in one place.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	os.Exit(m.Run())
+}
+
+const id = "3f9a0c21d4aa00112233445566778899"
+
+// at is so long after noon on 31 December 1999; tests begin at midnight.
+func at(d time.Duration) time.Time {
+	return time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC).Add(d)
+}
+
+func ref[T any](v T) *T { return &v }
+
+// brigade is a node in a mesh where a crew fell silent.
+func brigade() *apitest.Fake {
+	f := &apitest.Fake{
+		OnStatus: func() (*api.Status, error) {
+			return &api.Status{Name: "station", ID: "12D3KooWstation", Mesh: "brigade", Version: "v1", Since: at(0), Instances: 2, Trouble: []string{"cannot write: no space left"}}, nil
+		},
+		OnPartners: func() ([]api.Partner, error) {
+			return []api.Partner{
+				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", ConnectionTime: "15s", Self: true},
+				{Name: "engine-7", ID: "12D3KooWengine", Roles: []string{"crew", "driver"}, State: "expired", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, LastValidated: at(11 * time.Hour), ConnectionTime: "15s", Load: 0.25},
+			}, nil
+		},
+		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
+			list := []api.InstanceSummary{
+				{ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: at(0), Done: 1, Tasks: 3, At: []string{"reserve"}},
+				{ID: "77" + id, Workflow: "flood", Version: 1, State: workflow.InstanceBlocked, Started: at(0), KnownBy: []api.Witness{
+					{Name: "reserve", State: "active", At: at(0)}, {Name: "engine-7", State: "unreachable", At: at(11*time.Hour + 58*time.Minute)},
+				}},
+			}
+			if all {
+				list = append(list, api.InstanceSummary{ID: "88" + id, Workflow: "drill", State: workflow.InstanceSucceeded, Started: at(0), Ended: ref(at(time.Hour))})
+			}
+			return list, nil
+		},
+		OnShow: func(string) (*api.Instance, error) { return fireCall(), nil },
+		OnLog: func(string) ([]api.LogEntry, error) {
+			return []api.LogEntry{
+				{At: at(0), Time: 1, Fact: "aa11", Author: "station", Text: "instance created: engine at engine-7", Counted: true},
+				{At: at(time.Hour), Time: 4, Fact: "bb22", Author: "engine-7", Task: "procedure-1", Text: "succeeded (does not count)"},
+			}, nil
+		},
+		OnDiagram: func(id, format string) ([]byte, error) { return []byte("<svg/>"), nil },
+		OnWorkflows: func() ([]api.Workflow, error) {
+			return []api.Workflow{{Name: "fire-call", Version: 3, Doc: "Procedure 2 is costly.", Tasks: 4, Partitions: []string{"station", "engine"}, Added: at(0)}}, nil
+		},
+	}
+	f.OnCoordinatorStatus = func() (*api.Coordinator, error) {
+		return &api.Coordinator{Coordinator: ref("station"), Term: 4, Since: ref(at(0)), Votes: []string{"station", "reserve"}}, nil
+	}
+	f.OnElectorate = func() (*api.Electorate, error) {
+		return &api.Electorate{Number: 1002, Voters: []api.Voter{{Name: "station"}, {Name: "reserve"}, {Name: "engine-7"}}, Majority: 2, Override: true}, nil
+	}
+	return f
+}
+
+func fireCall() *api.Instance {
+	why := &api.Why{
+		Mechanism: "Sel-push", Reason: "chosen by Sel-push", Threshold: 0.4, Load: 0.125, Others: 3,
+		Candidates: []api.Candidate{
+			{Partner: "engine-7", Suitability: 0.9, Urgency: 0.8, Conformance: 1, Availability: 1, AbsAlloc: 0.72, Verdict: "chosen"},
+			{Partner: "medic", Suitability: 0.5, Urgency: 0.8, Conformance: 0.5, Availability: 0.952, AbsAlloc: 0.19, Verdict: "below the threshold"},
+		},
+	}
+	return &api.Instance{
+		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Duplicated: true, Coordination: workflow.Choreography,
+		Mechanism: "Sel-push", Responsible: "ana", Started: at(0),
+		Incidents:  []api.Incident{{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"}},
+		Conflicts:  []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
+		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED", Timeout: "1h0m0s", Why: why}},
+		Tasks: []api.Task{
+			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded, Started: ref(at(0)), Ended: ref(at(time.Minute)), Outputs: map[string]any{"report": "smoke", "floors": 2.0}},
+			{Name: "procedure-1", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, ReplacedBy: ref[workflow.TaskName]("look-again"), Reason: "no water",
+				Superseded: []api.Superseded{{Task: "procedure-1", Partner: "engine-7", Attempt: 1, Ended: at(2 * time.Hour), Compensation: "waiting"}}},
+			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
+				Why: &api.Why{Reason: "the only one who can"}},
+			{Name: "map", State: workflow.Skipped, Attempt: 1, Reason: "dropped", Dropped: &api.Dropped{DataSet: "city-map", Holder: "medic"}},
+		},
+		Data: map[string]any{"address": "Rua 1", "floors": 2.0, "report": nil},
+	}
+}
+
+// get asks a page for a path, as a browser that signed in.
+func get(t *testing.T, p *Page, path, lang string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	r.Header.Set("Accept-Language", lang)
+	w := httptest.NewRecorder()
+	p.Inside(w, r)
+	return w
+}
+
+func newPage(svc api.Service) *Page { return New(svc, slog.New(slog.DiscardHandler)) }
+
+var (
+	blocks = regexp.MustCompile(`</?(p|h\d|li|ul|ol|div|section|dl|tr|summary|title|main|header|nav|footer)\b[^>]*>`)
+	cells  = regexp.MustCompile(`</(dt|th|td)>`)
+	tags   = regexp.MustCompile(`<[^>]*>`)
+	spaces = regexp.MustCompile(`[ \t]+`)
+)
+
+// prose is what a page says, without its markup: a line for each block.
+func prose(page string) string {
+	page = strings.ReplaceAll(page, "\n", " ")
+	page = cells.ReplaceAllString(blocks.ReplaceAllString(page, "\n"), " | ")
+	page = html.UnescapeString(tags.ReplaceAllString(page, ""))
+	var out []string
+	for line := range strings.Lines(page) {
+		if line = strings.TrimSpace(spaces.ReplaceAllString(line, " ")); line != "" {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// What each page says, in both languages, is in testdata.
+func TestPages(t *testing.T) {
+	told := brigade()
+	told.OnShow = func(string) (*api.Instance, error) {
+		in := fireCall()
+		in.Told = &api.Told{By: api.Witness{Name: "reserve", State: "active"}}
+		return in, nil
+	}
+	summary := brigade()
+	summary.OnShow = func(string) (*api.Instance, error) {
+		return &api.Instance{ID: id, Workflow: "flood", State: workflow.InstanceRunning, Started: at(0), Told: &api.Told{
+			By: api.Witness{Name: "engine-7", State: "unreachable", At: at(11 * time.Hour)}, Summary: true, Why: "engine-7: cannot be reached",
+			Done: 1, Tasks: 3, Current: []string{"engine-7"}, Participants: []string{"engine-7", "medic"},
+		}}, nil
+	}
+	alone := brigade()
+	alone.OnCoordinatorStatus = func() (*api.Coordinator, error) { return &api.Coordinator{}, nil }
+	alone.OnElectorate = func() (*api.Electorate, error) { return &api.Electorate{}, nil }
+	alone.OnStatus = func() (*api.Status, error) { return &api.Status{Name: "station", Mesh: "brigade", Since: at(0)}, nil }
+	alone.OnPartners = func() ([]api.Partner, error) { return nil, nil }
+	alone.OnInstances = func(bool) ([]api.InstanceSummary, error) { return nil, nil }
+	alone.OnWorkflows = func() ([]api.Workflow, error) { return nil, nil }
+	for _, tt := range []struct {
+		name string
+		svc  api.Service
+		path string
+	}{
+		{"mesh", brigade(), "/"}, {"mesh-alone", alone, "/"},
+		{"instances", brigade(), "/instances"}, {"instances-all", brigade(), "/instances?all"}, {"instances-none", alone, "/instances"},
+		{"instance", brigade(), "/instances/" + id}, {"instance-told", told, "/instances/" + id}, {"instance-summary", summary, "/instances/" + id},
+		{"log", brigade(), "/instances/" + id + "/log"},
+		{"workflows", brigade(), "/workflows"}, {"workflows-none", alone, "/workflows"},
+	} {
+		for _, l := range languages {
+			t.Run(tt.name+"."+l.code, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := get(t, newPage(tt.svc), tt.path, l.code)
+					if w.Code != 200 || w.Header().Get("Content-Language") != l.code {
+						t.Errorf("status %d, language %s", w.Code, w.Header().Get("Content-Language"))
+					}
+					compare(t, "testdata/"+tt.name+"."+l.code+".txt", prose(w.Body.String()))
+				})
+			})
+		}
+	}
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got; -rewrite records it):\n%s", file, diff)
+	}
+}
+
+var screens = []string{"/", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
+
+// hostile means something to HTML, to attributes, to URLs and to JavaScript.
+const hostile = `"'><x-evil onload=a()>javascript:a()//</script>&lt;x-evil>`
+
+// Whatever text comes from partners, on whatever page: it stays text.
+func TestHostileTextStaysText(t *testing.T) {
+	f := brigade()
+	poison := func(v any) { fill(reflect.ValueOf(v)) }
+	of := func(name string, results ...any) {
+		fn := reflect.ValueOf(f).Elem().FieldByName(name)
+		inner := fn.Interface()
+		fn.Set(reflect.MakeFunc(fn.Type(), func(args []reflect.Value) []reflect.Value {
+			out := reflect.ValueOf(inner).Call(args)
+			p := reflect.New(out[0].Type())
+			p.Elem().Set(out[0])
+			poison(p.Interface())
+			out[0] = p.Elem()
+			return out
+		}))
+	}
+	for _, name := range []string{"OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate"} {
+		of(name)
+	}
+	for _, path := range screens {
+		body := get(t, newPage(f), path, "en").Body.String()
+		for _, bad := range []string{"<x-evil", `="javascript:`, `='`, "<script>"} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s: %s in\n%s", path, bad, body)
+			}
+		}
+		if path != "/nothing" && strings.Count(body, "x-evil") < 3 {
+			t.Errorf("%s: the test did not get its text in", path)
+		}
+	}
+}
+
+// fill makes every text below v hostile.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fill(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Map:
+		if v.Type() == reflect.TypeFor[map[string]any]() && !v.IsNil() {
+			v.Set(reflect.ValueOf(map[string]any{hostile: hostile}))
+		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(hostile))
+	case reflect.String:
+		v.SetString(hostile)
+	}
+}
+
+// Every answer says what a browser may do with it. Nothing is inline, since the
+// policy would refuse it, and nothing comes from elsewhere.
+func TestPolicy(t *testing.T) {
+	p := newPage(brigade())
+	inline := regexp.MustCompile(`<style|<script(?: defer)?>| style="| on[a-z]+="|(?:src|href)="(?:https?:)?//`)
+	for _, path := range screens {
+		w := get(t, p, path, "en")
+		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: %s", path, csp)
+		}
+		if bad := inline.FindString(w.Body.String()); bad != "" {
+			t.Errorf("%s: %s", path, bad)
+		}
+		if w.Header().Get("Referrer-Policy") != "no-referrer" || !strings.HasPrefix(w.Body.String(), "<!doctype html>\n<html lang=\"en\">") {
+			t.Errorf("%s: %v\n%s", path, w.Header(), w.Body)
+		}
+	}
+}
+
+// A drawing may do nothing, even if it were no drawing.
+func TestDiagram(t *testing.T) {
+	f := brigade()
+	w := get(t, newPage(f), "/instances/"+id+"/diagram.svg?v=1", "en")
+	if h := w.Header(); h.Get("Content-Type") != "image/svg+xml" || h.Get("Content-Security-Policy") != "default-src 'none'; style-src 'unsafe-inline'; sandbox" {
+		t.Errorf("%v", h)
+	}
+	a, b := fireCall(), fireCall()
+	if diagramURL(a) != diagramURL(b) {
+		t.Error("one drawing, two addresses")
+	}
+	b.Tasks[0].State = workflow.Failed
+	if diagramURL(a) == diagramURL(b) {
+		t.Error("two drawings, one address: a browser would go on showing the first")
+	}
+	f.OnDiagram = func(string, string) ([]byte, error) { return nil, api.Errorf(api.Failed, "only a summary") }
+	if w := get(t, newPage(f), "/instances/"+id+"/diagram.svg", "en"); w.Code != 500 || !strings.Contains(w.Body.String(), "only a summary") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	f := brigade()
+	f.OnShow = func(string) (*api.Instance, error) {
+		return nil, api.Errorf(api.NotFound, "there is no instance <x>").WithHint("mutirao instances --all")
+	}
+	f.OnLog = func(string) ([]api.LogEntry, error) { return nil, errors.New("badger: value log 7 is broken") }
+	for _, tt := range []struct {
+		path   string
+		status int
+		want   string
+	}{
+		{"/instances/x", 404, "there is no instance <x>\nmutirao instances --all\n"},
+		{"/instances/x/log", 500, "Algo deu errado dentro do nó.\nO registro do nó diz o quê.\n"},
+		{"/nothing", 404, "A página /nothing não existe.\n"},
+		{"/instances/x/y", 404, "A página /instances/x/y não existe.\n"},
+	} {
+		w := get(t, newPage(f), tt.path, "pt")
+		if text := prose(w.Body.String()); w.Code != tt.status || !strings.Contains(text, tt.want) || strings.Contains(text, "badger") {
+			t.Errorf("%s: %d\n%s", tt.path, w.Code, text)
+		}
+	}
+	f.OnStatus = func() (*api.Status, error) { return nil, errors.New("gone") }
+	if w := get(t, newPage(f), "/workflows", "en"); w.Code != 500 {
+		t.Errorf("without a node: %d", w.Code)
+	}
+}
+
+// Who has not signed in is told how to, in their language, and nothing of the
+// node: a call of the fake would panic.
+func TestOutside(t *testing.T) {
+	p := newPage(&apitest.Fake{})
+	for _, tt := range []struct {
+		path   string
+		why    api.Door
+		status int
+		want   string
+	}{
+		{"/instances?all", api.Closed, 401, "Este navegador ainda não entrou neste nó."},
+		{"/sign-in/x", api.Spent, 401, "Este link já foi usado ou venceu"},
+		{"/sign-in/x", api.Welcome, 200, "Pronto, você entrou."},
+		{"/static/style.css", api.Closed, 200, ".cards"},
+		{"/static/page.go", api.Closed, 404, "not found"},
+		{"/static/..%2fpage.go", api.Closed, 400, "invalid URL path"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, tt.path, nil)
+		r.Header.Set("Accept-Language", "pt-BR")
+		w := httptest.NewRecorder()
+		p.Outside(w, r, tt.why)
+		body := w.Body.String()
+		if w.Code != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: %d\n%s", tt.path, w.Code, body)
+		}
+		if leads := strings.Contains(body, `http-equiv="refresh" content="0; url=/"`); leads != (tt.why == api.Welcome) {
+			t.Errorf("%s: leads inside: %v", tt.path, leads)
+		}
+		if w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: no policy", tt.path)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package web
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// worded are the values of the interface that have words of their own.
+var worded = map[string][]string{
+	"partner": {"active", "unreachable", "expired", "left", "evicted"},
+	"instance": values(workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed,
+		workflow.InstanceBlocked, workflow.InstanceCancelled, workflow.InstanceInterrupted),
+	"task": values(workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,
+		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped),
+	"coordination": values(workflow.Choreography, workflow.Orchestration),
+	"compensation": {"waiting", "running", "done", "failed"},
+	"verdict": {
+		"chosen", "apt, but another was preferred", "sees it, but is busy", "sees it, but another took it", "no capacity left",
+		"below the threshold", "rejected it", "a hard constraint forbids it", "absent",
+	},
+}
+
+func values[T ~string](vs ...T) []string {
+	var out []string
+	for _, v := range vs {
+		out = append(out, string(v))
+	}
+	return out
+}
+
+// uses are how templates and code name a string.
+var uses = []*regexp.Regexp{
+	regexp.MustCompile(`\bt "([^"]+)"`),
+	regexp.MustCompile(`\bsay\("([^"]+)"`),
+	regexp.MustCompile(`\btitle: "([^"]+)"`),
+	regexp.MustCompile(`\bCode: "([^"]+)"`),
+}
+
+// used lists the keys of all strings that the page can show.
+func used(t *testing.T) []string {
+	t.Helper()
+	keys := map[string]bool{}
+	for family, vs := range worded {
+		for _, v := range vs {
+			keys["is."+family+"."+v] = true
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates, err := fs.Glob(texts, "templates/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(files, templates...) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range uses {
+			for _, m := range use.FindAllStringSubmatch(string(b), -1) {
+				keys[m[1]] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// Every language has every string that is used, and no other.
+func TestEveryLanguageHasEveryString(t *testing.T) {
+	want := used(t)
+	if len(want) < 50 {
+		t.Fatalf("only %d strings are used", len(want))
+	}
+	for _, l := range languages {
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(l.text))); diff != "" {
+			t.Errorf("%s: -used +there:\n%s", l.code, diff)
+		}
+		for key, text := range l.text {
+			if strings.TrimSpace(text) == "" || strings.TrimSpace(text) != text {
+				t.Errorf("%s: %s is %q", l.code, key, text)
+			}
+		}
+	}
+}
+
+// The blanks in a string are the same in all languages.
+func TestBlanksAgree(t *testing.T) {
+	blank := regexp.MustCompile(`%[^ ]`)
+	for key, text := range languages[0].text {
+		for _, l := range languages[1:] {
+			if diff := cmp.Diff(blank.FindAllString(text, -1), blank.FindAllString(l.text[key], -1)); diff != "" {
+				t.Errorf("%s: %s", key, diff)
+			}
+		}
+	}
+}
+
+// A translation that was forgotten is the same text in both.
+func TestNothingIsLeftInEnglish(t *testing.T) {
+	for key, text := range languages[0].text {
+		if languages[1].text[key] == text {
+			t.Errorf("%s is %q in both", key, text)
+		}
+	}
+}

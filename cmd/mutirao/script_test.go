@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/web"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -26,7 +28,9 @@ func TestMain(m *testing.M) {
 // The scripts in testdata use the program as a user does. "serve DIR" puts a
 // made-up node into a folder; "unserve DIR" stops it; "ready DIR" waits until the
 // node of a folder answers, made up or real; "certify DIR NAME" puts a certificate
-// of its own making for that name into a folder, as cert.pem and key.pem.
+// of its own making for that name into a folder, as cert.pem and key.pem; "browse
+// FILE LANGUAGE PATH..." opens the link in a file as a browser does, and prints the
+// node's pages.
 func TestScripts(t *testing.T) {
 	nodes := map[string]*api.Server{}
 	testscript.Run(t, testscript.Params{
@@ -44,7 +48,7 @@ func TestScripts(t *testing.T) {
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) {
 				dir := ts.MkAbs(args[0])
 				ts.Check(os.MkdirAll(dir, 0o700))
-				s, err := api.Serve(dir, "127.0.0.1:0", newWorld().service(), api.Options{})
+				s, err := api.Serve(dir, "127.0.0.1:0", newWorld().service(), api.Options{Page: web.New(newWorld().service(), slog.New(slog.DiscardHandler))})
 				ts.Check(err)
 				stop := func() {
 					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -59,6 +63,15 @@ func TestScripts(t *testing.T) {
 			},
 			"certify": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(certify(ts.MkAbs(args[0]), args[1]))
+			},
+			"browse": func(ts *testscript.TestScript, neg bool, args []string) {
+				pages, err := browse(strings.TrimSpace(ts.ReadFile(args[0])), args[1], args[2:])
+				if neg && err != nil {
+					ts.Logf("%v", err)
+					return
+				}
+				ts.Check(err)
+				fmt.Fprint(ts.Stdout(), pages)
 			},
 			"unserve": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(nodes[ts.MkAbs(args[0])].Close(context.Background()))

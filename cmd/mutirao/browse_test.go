@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+)
+
+// browse signs in by a link and returns what pages of the node hold.
+func browse(link, language string, paths []string) (string, error) {
+	node, err := url.Parse(link)
+	if err != nil {
+		return "", err
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return "", err
+	}
+	client := &http.Client{Jar: jar}
+	var out strings.Builder
+	for i, path := range append([]string{node.Path}, paths...) {
+		node.Path = path
+		req, err := http.NewRequest(http.MethodGet, node.String(), nil)
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("Accept-Language", language)
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return "", err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return "", fmt.Errorf("%s: %s\n%s", path, resp.Status, body)
+		}
+		if i > 0 {
+			out.Write(body)
+		}
+	}
+	return out.String(), nil
+}

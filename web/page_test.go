@@ -206,6 +206,18 @@ func compare(t *testing.T, file, got string) {
 	}
 }
 
+// A page lists as many instances as a phone takes, and says how many it leaves out.
+func TestManyInstances(t *testing.T) {
+	f := brigade()
+	f.OnInstances = func(bool) ([]api.InstanceSummary, error) {
+		return make([]api.InstanceSummary, mostInstances+7), nil
+	}
+	body := get(t, newPage(f), "/instances", "en").Body.String()
+	if n := strings.Count(body, "<h2>"); n != mostInstances || !strings.Contains(body, "Not listed here: 7 more.") {
+		t.Errorf("%d are listed", n)
+	}
+}
+
 var screens = []string{"/", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
 
 // hostile means something to HTML, to attributes, to URLs and to JavaScript.

@@ -38,6 +38,9 @@ func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
 	}{st, partners, c, e}}, nil
 }
 
+// mostInstances is how many instances a page lists: as many as a phone takes.
+const mostInstances = 300
+
 // instances answers: what runs, how far is it, and with whom?
 func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 	all := r.URL.Query().Has("all")
@@ -49,7 +52,8 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 	return view{template: "instances", title: "nav.instances", live: true, data: struct {
 		All, Mesh bool
 		List      []api.InstanceSummary
-	}{all, mesh, list}}, nil
+		More      int
+	}{all, mesh, list[:min(len(list), mostInstances)], max(len(list)-mostInstances, 0)}}, nil
 }
 
 // instance answers: where does it stand, and why is its work where it is?

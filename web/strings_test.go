@@ -12,22 +12,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // worded are the values of the interface that have words of their own.
 var worded = map[string][]string{
-	"partner": {"active", "unreachable", "expired", "left", "evicted"},
+	"partner": values(membership.Active, membership.Unreachable, membership.Expired, membership.Left, membership.Evicted),
 	"instance": values(workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed,
 		workflow.InstanceBlocked, workflow.InstanceCancelled, workflow.InstanceInterrupted),
 	"task": values(workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped),
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
-	"compensation": {"waiting", "running", "done", "failed"},
-	"verdict": {
-		"chosen", "apt, but another was preferred", "sees it, but is busy", "sees it, but another took it", "no capacity left",
-		"below the threshold", "rejected it", "a hard constraint forbids it", "absent",
-	},
+	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone, choreo.CompensationFailed),
+	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,
+		aptitude.BelowThreshold, aptitude.Rejecting, aptitude.Forbidden, aptitude.Absent),
 }
 
 func values[T ~string](vs ...T) []string {

@@ -6,29 +6,31 @@
   if (!main || !window.EventSource || !window.fetch) return;
   const lost = document.getElementById("lost");
   const only = main.dataset.instance;
-  const pause = 2000; // between two fetches: an instance of others is asked for over the network
+  const pause = 2000; // between two fetches, at least: an instance of others is asked for over the network
   const rest = 30000; // what is shown as so-and-so long ago grows older by itself
-  let source = null, timer = 0, last = 0;
+  let source = null, timer = 0, last = 0, took = 0;
 
   const concerns = (e) => !(e.kind === "instance" && only && e.instance && !e.instance.startsWith(only));
 
   function soon() {
-    if (!timer) timer = setTimeout(renew, Math.max(200, last + pause - Date.now()));
+    if (!timer) timer = setTimeout(renew, Math.max(200, last + Math.max(pause, 5 * took) - Date.now()));
   }
 
   async function renew() {
     timer = 0;
     last = Date.now();
     if (!getSelection().isCollapsed) return soon(); // somebody copies something
-    let reply;
+    let reply, text;
     try {
       reply = await fetch(location.href, { cache: "no-store", credentials: "same-origin" });
+      text = await reply.text();
     } catch {
       lost.hidden = false;
       return;
     }
+    took = Date.now() - last;
     if (reply.status === 401) return location.reload(); // the session has ended: show the door
-    const fresh = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector("main");
+    const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
     lost.hidden = reply.ok;
     if (!reply.ok || !fresh) return;
     const open = [...main.querySelectorAll("details[open][id]")].map((d) => d.id);

@@ -19,6 +19,8 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"path"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -71,7 +73,13 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why api.Door) {
 		Refresh, Spent bool
 		Here           string
 		Languages      []link
-	}{why == api.Welcome, why == api.Spent, r.URL.RequestURI(), lang.others(r)}})
+	}{why == api.Welcome, why == api.Spent, here(r), lang.others(r)}})
+}
+
+// here is the page that was asked for, on this node whatever its path: a link to
+// //elsewhere would lead away.
+func here(r *http.Request) string {
+	return (&url.URL{Path: path.Clean("/" + r.URL.Path), RawQuery: r.URL.RawQuery}).String()
 }
 
 // guard allows a page what ours needs: its own files, and nothing inline.

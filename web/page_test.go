@@ -361,6 +361,8 @@ func TestOutside(t *testing.T) {
 		want   string
 	}{
 		{"/instances?all", api.Closed, 401, "Este navegador ainda não entrou neste nó."},
+		{"/instances?all", api.Closed, 401, `<a href="/instances?all">`},
+		{"//elsewhere.example/", api.Closed, 401, `<a href="/elsewhere.example">`},
 		{"/sign-in/x", api.Spent, 401, "Este link já foi usado ou venceu"},
 		{"/sign-in/x", api.Welcome, 200, "Pronto, você entrou."},
 		{"/static/style.css", api.Closed, 200, ".cards"},

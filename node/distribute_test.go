@@ -181,6 +181,34 @@ func TestPassedOverAtOnce(t *testing.T) {
 	})
 }
 
+// A node shows its own load as its partners see it.
+func TestOwnLoadIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", `
+workflow: watch
+tasks:
+  look: {type: manual, duration: 1h}
+partitions: {p: {tasks: [look], partner: one}}
+`)
+		tm.begin("one", "watch", nil)
+		pass(30 * time.Second) // a heartbeat or two
+		for _, at := range []string{"one", "two"} {
+			ps, err := tm.p[at].node.Partners(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := slices.IndexFunc(ps, func(p api.Partner) bool { return p.Name == "one" }); ps[i].Load != 0.5 {
+				t.Errorf("at %s the load of one is %v, want 0.5 for an hour of work", at, ps[i].Load)
+			}
+			spare, err := tm.p[at].node.Resources(t.Context(), "capacity one")
+			if err != nil || len(spare) != 1 || spare[0].Holders[0].Spare != 0.5 {
+				t.Errorf("at %s one has to spare: %+v, %v", at, spare, err)
+			}
+		}
+	})
+}
+
 // A partner that rejects what it was given passes it on to the next most apt,
 // in one step; who has rejected it does not get it again.
 func TestRejectedWorkGoesToTheNextMostApt(t *testing.T) {

@@ -226,14 +226,27 @@ func invitationKey(id membership.InvitationID) []byte {
 
 func (p *people) get(id workflow.PartnerID) (membership.Partner, bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.list.Get(id)
+	x, ok := p.list.Get(id)
+	p.mu.Unlock()
+	p.weigh(&x)
+	return x, ok
 }
 
 func (p *people) all() []membership.Partner {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.list.Partners()
+	list := p.list.Partners()
+	p.mu.Unlock()
+	for i := range list {
+		p.weigh(&list[i])
+	}
+	return list
+}
+
+// weigh enters this node's own load, which it tells others and hears from nobody.
+func (p *people) weigh(x *membership.Partner) {
+	if x.Record.Partner == p.member.ID() {
+		x.Load = p.ledger.load()
+	}
 }
 
 // digest and newer compare lists with a peer's.

@@ -163,12 +163,24 @@ func (n *Node) materialised(ctx context.Context, def *workflow.Definition) (foun
 		}
 		x, err := n.read(ctx, def, t, holders)
 		if err != nil {
-			missed = append(missed, fmt.Sprintf("task %s runs although data set %s exists: %v", name, t.Produces, err))
+			missed = append(missed, fmt.Sprintf("task %s is not dropped although data set %s exists: %v", name, t.Produces, err))
 			continue
 		}
 		found = append(found, *x)
 	}
 	return found, missed
+}
+
+// andMissed adds to a refused start which data sets did not help: whoever
+// registered one expects that nobody need be able to produce it.
+func andMissed(err error, missed []string) error {
+	var e *api.Error
+	if len(missed) == 0 || !errors.As(err, &e) || e.Code != api.Refused {
+		return err
+	}
+	with := *e
+	with.Message += "\n" + strings.Join(missed, "\n")
+	return &with
 }
 
 // dataOffer is a data set at a partner.

@@ -408,13 +408,19 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		if _, err := start(); err == nil || !strings.Contains(err.Error(), "no partner has capability drone") {
 			t.Fatalf("without a drone and without the data: %v", err)
 		}
-		// A value is missing, then all are there.
-		for _, content := range []string{`{"area": "north"}`, `{"area": "north", "level": 4.5}`} {
+		add := func(content string) {
+			t.Helper()
 			if _, err := tm.p["three"].node.AddData(t.Context(), "flood-map", []byte(content)); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 		}
+		add(`{"area": "north"}`)
+		if _, err := start(); err == nil || !strings.Contains(err.Error(), "no partner has capability drone") ||
+			!strings.Contains(err.Error(), "task fly is not dropped although data set flood-map exists: from three: it has no value for level") {
+			t.Errorf("without a drone and with half of the data: %v", err)
+		}
+		add(`{"area": "north", "level": 4.5}`)
 		id, err := start()
 		if err != nil {
 			t.Fatal(err)

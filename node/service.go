@@ -148,10 +148,10 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	}
 	found, missed := n.materialised(ctx, e.def)
 	m, notes, err := n.prepare(e, r, found)
-	notes = append(notes, missed...)
 	if err != nil {
-		return nil, err
+		return nil, andMissed(err, missed)
 	}
+	notes = append(notes, missed...)
 	id := m.Instance()
 	err = n.do(ctx, id, func(s *shard) error {
 		if n.index.running() >= n.config.Limits.Instances {

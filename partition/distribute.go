@@ -373,5 +373,6 @@ func (d *distributor) names(ids []aptitude.ResourceID) string {
 		i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == workflow.PartnerID(id) })
 		out = append(out, d.partners[i].String())
 	}
+	slices.Sort(out)
 	return strings.Join(out, ", ")
 }

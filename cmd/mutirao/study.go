@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func runStudy(ctx context.Context, u *ui, s *study.Scenario, mechanisms []aptitu
 		}
 		u.note("charts are in %s", dir)
 	}
-	return u.result(report, func(w io.Writer) { printStudy(u, w, report) })
+	return u.result(report, func(w io.Writer) { printStudy(u, w, report, isPublished(s)) })
 }
 
 // runTrials runs every trial, on all processors. Results stand in the order of
@@ -154,8 +155,13 @@ func drawStudy(s *study.Scenario, r *study.Report, dir string) error {
 	return nil
 }
 
-// printStudy prints the tables of a report.
-func printStudy(u *ui, w io.Writer, r *study.Report) {
+// printStudy prints the tables of a report, beside the published ones if the
+// scenario is theirs.
+func printStudy(u *ui, w io.Writer, r *study.Report, published bool) {
+	var time, quality signs
+	if published {
+		time, quality = publishedTime, publishedQuality
+	}
 	fmt.Fprintf(w, "Scenario %s, seed %d: %d simulations of %s under %s.\n",
 		r.Scenario, r.Seed, r.Simulations, plural(r.Conditions, "condition"), plural(len(r.Mechanisms), "mechanism"))
 	fmt.Fprint(w, "\nTime until the last instance finished (less is better): mean ± 95 % confidence\n")
@@ -163,13 +169,13 @@ func printStudy(u *ui, w io.Writer, r *study.Report) {
 	fmt.Fprint(w, "\nQuality, Q_total (more is better): mean ± 95 % confidence\n")
 	printMeans(u, w, r, &r.Quality, "%.4f ± %.4f")
 	fmt.Fprint(w, "\nTime, row against column: + better, - worse, = no significant difference (paired t-test, 95 %)\n")
-	if isPublished(r) {
+	if published {
 		fmt.Fprint(w, "Obtained/published; * where they differ\n")
 	}
-	printSigns(u, w, r, &r.Time, publishedTime)
+	printSigns(u, w, r, &r.Time, time)
 	fmt.Fprint(w, "\nQuality, row against column\n")
-	printSigns(u, w, r, &r.Quality, publishedQuality)
-	if same, all := agreement(r); all > 0 {
+	printSigns(u, w, r, &r.Quality, quality)
+	if same, all := agreement(r); published && all > 0 {
 		fmt.Fprintf(w, "\n%d of the %d published cells against Push, Pull, Typical, Receptive and Selective came out as published.\n", same, all)
 	}
 }
@@ -212,8 +218,9 @@ var (
 	}
 )
 
-// isPublished tells whether the source has tables for this study.
-func isPublished(r *study.Report) bool { return r.Scenario == "five" }
+// isPublished tells whether the source has tables for this scenario. A file of
+// the same name may say something else.
+func isPublished(s *study.Scenario) bool { return reflect.DeepEqual(s, study.Five()) }
 
 func (s signs) at(row, column aptitude.Mechanism) string {
 	i := slices.Index(publishedColumns, column)
@@ -233,7 +240,7 @@ func printSigns(u *ui, w io.Writer, r *study.Report, m *study.Measure, published
 	for _, row := range r.Mechanisms {
 		cells := []string{string(row)}
 		for _, column := range r.Mechanisms {
-			cells = append(cells, cell(r, string(m.Test[row][column]), published.at(row, column)))
+			cells = append(cells, cell(string(m.Test[row][column]), published.at(row, column)))
 		}
 		t.add(cells...)
 	}
@@ -241,11 +248,11 @@ func printSigns(u *ui, w io.Writer, r *study.Report, m *study.Measure, published
 }
 
 // cell is one cell of a sign table.
-func cell(r *study.Report, obtained, published string) string {
-	switch {
-	case published == "" || !isPublished(r):
+func cell(obtained, published string) string {
+	switch published {
+	case "":
 		return obtained
-	case obtained == published:
+	case obtained:
 		return obtained + "/" + published
 	}
 	return obtained + "/" + published + " *"
@@ -254,9 +261,6 @@ func cell(r *study.Report, obtained, published string) string {
 // agreement counts the published cells against the first five mechanisms that
 // came out alike.
 func agreement(r *study.Report) (same, all int) {
-	if !isPublished(r) {
-		return 0, 0
-	}
 	count := func(m *study.Measure, published signs) {
 		for row := range published {
 			for _, column := range publishedColumns[:5] {

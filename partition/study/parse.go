@@ -106,6 +106,9 @@ var scenarioKeys = []struct {
 	{"dispatching", (*scenarioParser).takeDispatching},
 	{"due-factor", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.DueFactor, n, "due-factor", positive) }},
 	{"relax", func(p *scenarioParser, n ast.Node) { p.scenario.Relax = p.boolean(n, "relax") }},
+	{"compensate-violations", func(p *scenarioParser, n ast.Node) {
+		p.scenario.Compensate = p.boolean(n, "compensate-violations")
+	}},
 	{"patience", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.Patience, n, "patience", positive) }},
 	{"rejection", func(p *scenarioParser, n ast.Node) { p.set(&p.scenario.Rejection, n, "rejection", unit) }},
 	{"name", func(p *scenarioParser, n ast.Node) { p.scenario.Name, _ = p.text(n, "name") }},

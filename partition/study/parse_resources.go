@@ -10,7 +10,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 )
 
-var resourceKeys = []string{"name", "roles", "role", "availability", "suitability"}
+// maxPenalties bounds the constraints that a resource breaks by one task.
+const maxPenalties = 100
+
+var resourceKeys = []string{"name", "roles", "role", "availability", "suitability", "violates"}
 
 func (p *scenarioParser) takeResources(n ast.Node) {
 	for _, node := range p.elements(n, "resources", maxNames) {
@@ -19,7 +22,9 @@ func (p *scenarioParser) takeResources(n ast.Node) {
 }
 
 func (p *scenarioParser) takeResource(node ast.Node) {
-	r := Resource{Availability: 1, Suitability: make(map[aptitude.TaskID]float64)}
+	r := Resource{
+		Availability: 1, Suitability: make(map[aptitude.TaskID]float64), Violations: make(map[aptitude.TaskID][]aptitude.Violation),
+	}
 	for _, e := range p.entries(node, "a resource") {
 		switch e.name {
 		case "name":
@@ -31,6 +36,8 @@ func (p *scenarioParser) takeResource(node ast.Node) {
 			p.set(&r.Availability, e.node, "availability", fraction)
 		case "suitability":
 			p.takeSuitability(&r, e.node)
+		case "violates":
+			p.takeViolations(&r, e.node)
 		default:
 			p.unknown(e, "a resource", resourceKeys)
 		}
@@ -58,6 +65,34 @@ func (p *scenarioParser) takeSuitability(r *Resource, n ast.Node) {
 	}
 }
 
+// takeViolations takes the penalties of the constraints that a resource breaks
+// by performing a task.
+func (p *scenarioParser) takeViolations(r *Resource, n ast.Node) {
+	for _, e := range p.entries(n, "violates") {
+		if p.full() {
+			return
+		}
+		if p.task(e.name) < 0 {
+			p.fail(e.key, p.nearestTask(e.name), "violates names %q, which is not a task", e.name)
+			continue
+		}
+		t := aptitude.TaskID(e.name)
+		for _, node := range p.penalties(e) {
+			if x, ok := p.number(node, fmt.Sprintf("penalty of %q", e.name), unit); ok {
+				r.Violations[t] = append(r.Violations[t], aptitude.Violation{Penalty: x})
+			}
+		}
+	}
+}
+
+// penalties are one number, or a list of them, in which the same may recur.
+func (p *scenarioParser) penalties(e entry) []ast.Node {
+	if _, list := e.node.(*ast.SequenceNode); list {
+		return p.elements(e.node, fmt.Sprintf("penalties of %q", e.name), maxPenalties)
+	}
+	return []ast.Node{e.node}
+}
+
 // nearestTask is a hint for a name that is no task's.
 func (p *scenarioParser) nearestTask(name string) string {
 	known := make([]string, len(p.tasks))
@@ -71,42 +106,55 @@ func (p *scenarioParser) nearestTask(name string) string {
 }
 
 // checkPerformers makes sure that somebody can perform each task, and that a
-// resource counts as suited only for tasks whose roles it has.
+// resource counts as suited only for tasks whose roles it has, and from which no
+// hard constraint bars it.
 func (p *scenarioParser) checkPerformers() {
+	for _, t := range p.scenario.Tasks {
+		p.checkPerformer(t)
+	}
 	for i := range p.scenario.Resources {
 		r := &p.scenario.Resources[i]
 		suited := make(map[aptitude.TaskID]float64)
 		for _, t := range p.scenario.Tasks {
-			if x := r.Suitability[t.Name]; x > 0 && r.mayPerform(t) {
+			if x := r.Suitability[t.Name]; x > 0 && r.mayPerform(t) && !r.barred(t) {
 				suited[t.Name] = x
 			}
 		}
 		r.Suitability = suited
 	}
-	for _, t := range p.scenario.Tasks {
-		p.checkPerformer(t)
-	}
 }
 
 func (p *scenarioParser) checkPerformer(t Task) {
 	node := p.tasks[p.task(string(t.Name))].node
-	var entitled []string
+	var entitled, barred []string
 	for _, r := range p.scenario.Resources {
-		if r.Suitability[t.Name] > 0 {
+		switch {
+		case !r.mayPerform(t):
+			continue
+		case r.Suitability[t.Name] > 0 && !r.barred(t):
 			return
+		case r.Suitability[t.Name] > 0:
+			barred = append(barred, string(r.Name))
 		}
-		if r.mayPerform(t) {
-			entitled = append(entitled, string(r.Name))
-		}
+		entitled = append(entitled, string(r.Name))
 	}
-	if len(entitled) == 0 {
+	switch {
+	case len(entitled) == 0:
 		p.fail(node, "give the role to a resource, or open the task to another role",
 			"nobody has role %s, which task %q needs", strings.Join(t.Roles, " or "), t.Name)
-		return
+	case len(barred) > 0:
+		p.fail(node, "lower a penalty below 1, or add a suited resource",
+			"a hard constraint leaves nobody for task %q: %s would violate it", t.Name, strings.Join(barred, ", "))
+	case len(entitled) == 1:
+		p.fail(node, fmt.Sprintf("give %s a suitability above 0 for it", entitled[0]), "nobody is suited for task %q", t.Name)
+	default:
+		p.fail(node, fmt.Sprintf("give one of %s a suitability above 0 for it", strings.Join(entitled, ", ")),
+			"nobody is suited for task %q", t.Name)
 	}
-	p.fail(node, fmt.Sprintf("give one of %s a suitability above 0 for it", strings.Join(entitled, ", ")),
-		"nobody is suited for task %q", t.Name)
 }
+
+// barred tells whether the resource would break a hard constraint.
+func (r *Resource) barred(t Task) bool { return aptitude.Conformance(r.Violations[t.Name]) <= 0 }
 
 // mayPerform tells whether the resource has a role that the task is open to.
 func (r *Resource) mayPerform(t Task) bool {

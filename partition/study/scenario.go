@@ -27,6 +27,7 @@ type Scenario struct {
 	Dispatching aptitude.Dispatching
 	DueFactor   float64 // an instance is due after so many times its expected time; 0: never
 	Relax       bool    // thresholds relax as an instance's due date nears
+	Compensate  bool    // violations that nobody could avoid are disregarded
 	Patience    float64 // how long Sel-push-pull offers an item before it pushes
 	Rejection   float64 // chance that a resource turns down what it is given
 
@@ -48,8 +49,10 @@ type Resource struct {
 	Name         aptitude.ResourceID
 	Roles        []string
 	Availability float64 // at the start, and whenever it has nothing to do
-	// Suitability holds the tasks whose roles the resource has, and no others.
+	// Suitability holds the tasks whose roles the resource has, and that no hard
+	// constraint bars it from; no others.
 	Suitability map[aptitude.TaskID]float64
+	Violations  map[aptitude.TaskID][]aptitude.Violation // constraints that it breaks by performing the task
 }
 
 // Condition is one combination of the parameters that a study varies.
@@ -99,7 +102,21 @@ func (s *Scenario) Example() Trial {
 
 // policy is how a mechanism is applied in this scenario.
 func (s *Scenario) policy(m aptitude.Mechanism) aptitude.Policy {
-	return aptitude.Policy{Mechanism: m, Dispatching: s.Dispatching, Relax: s.Relax, Patience: s.Patience}
+	return aptitude.Policy{Mechanism: m, Dispatching: s.Dispatching, Relax: s.Relax, Compensate: s.Compensate, Patience: s.Patience}
+}
+
+// violations are those of a task, by who would commit them; nil when nobody does.
+func (s *Scenario) violations(t aptitude.TaskID) map[aptitude.ResourceID][]aptitude.Violation {
+	var all map[aptitude.ResourceID][]aptitude.Violation
+	for _, r := range s.Resources {
+		if vs := r.Violations[t]; len(vs) > 0 {
+			if all == nil {
+				all = make(map[aptitude.ResourceID][]aptitude.Violation)
+			}
+			all[r.Name] = vs
+		}
+	}
+	return all
 }
 
 // costliestPath gives the indexes of the tasks on the path with the greatest

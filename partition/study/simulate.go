@@ -31,6 +31,7 @@ type simulation struct {
 	lists     []list                      // per resource
 	missing   [][]int                     // per instance and task: predecessors that have not ended
 	best      map[aptitude.TaskID]float64 // the best quality to be had
+	violate   map[aptitude.TaskID]map[aptitude.ResourceID][]aptitude.Violation
 	done      []Work
 	quality   aptitude.Quality
 }
@@ -84,6 +85,7 @@ func newSimulation(s *Scenario, p *problem, m aptitude.Mechanism, rnd *rand.Rand
 		lists:   make([]list, len(s.Resources)),
 		missing: make([][]int, s.Instances),
 		best:    make(map[aptitude.TaskID]float64, len(s.Tasks)),
+		violate: make(map[aptitude.TaskID]map[aptitude.ResourceID][]aptitude.Violation),
 		done:    make([]Work, 0, n),
 	}
 	for i, r := range s.Resources {
@@ -93,7 +95,8 @@ func newSimulation(s *Scenario, p *problem, m aptitude.Mechanism, rnd *rand.Rand
 		})
 	}
 	for _, t := range s.Tasks {
-		sim.best[t.Name] = aptitude.BestQuality(aptitude.Item{Task: t.Name}, sim.resources)
+		sim.violate[t.Name] = s.violations(t.Name)
+		sim.best[t.Name] = aptitude.BestQuality(aptitude.Item{Task: t.Name, Violations: sim.violate[t.Name]}, sim.resources)
 	}
 	return sim
 }
@@ -130,6 +133,8 @@ func (sim *simulation) ready(instance, task int) {
 			Ready:    sim.now,
 			Urgency:  s.Urgency,
 			Instance: sim.instance(instance),
+
+			Violations: sim.violate[s.Tasks[task].Name],
 		},
 	}
 	sim.jobs[j.item.ID] = j
@@ -241,7 +246,7 @@ func (sim *simulation) end(resource int) {
 	}
 	r.LastFlow = j.End - j.Start
 	sim.inHand[j.item.Task] -= j.item.Time
-	sim.quality.Add(r.Suitability[j.item.Task], sim.best[j.item.Task])
+	sim.quality.Add(r.Suitability[j.item.Task]*aptitude.Conformance(j.item.Violations[r.ID]), sim.best[j.item.Task])
 	sim.done = append(sim.done, j.Work)
 	for t, task := range sim.scenario.Tasks {
 		if slices.Contains(task.After, j.Task) {

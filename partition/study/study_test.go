@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -288,5 +290,42 @@ func BenchmarkStudy(b *testing.B) {
 	s := Five()
 	for b.Loop() {
 		report(b, s, DefaultSeed, nil, aptitude.Mechanisms()...)
+	}
+}
+
+// With compensation a violation that nobody could avoid changes nothing; without
+// it the metric falls below thresholds. One that somebody avoids keeps counting.
+func TestUnavoidableViolationsAreCompensated(t *testing.T) {
+	study := func(penalty float64, except aptitude.ResourceID, compensate bool) *Report {
+		s := small()
+		s.Compensate = compensate
+		for _, r := range s.Resources {
+			for task := range r.Suitability {
+				if r.Name != except {
+					r.Violations[task] = []aptitude.Violation{{Penalty: penalty}}
+				}
+			}
+		}
+		return report(t, s, 1, nil, aptitude.Selective, aptitude.SelPush)
+	}
+	none := study(0, "", false).Time.Overall
+	if diff := cmp.Diff(none, study(0.5, "", true).Time.Overall); diff != "" {
+		t.Errorf("what nobody could avoid is compensated, and yet changes (-want +got):\n%s", diff)
+	}
+	if cmp.Equal(none, study(0.5, "", false).Time.Overall) {
+		t.Error("violations that are not compensated change nothing")
+	}
+	if cmp.Equal(none, study(0.5, "resource 3", true).Time.Overall) {
+		t.Error("violations that resource 3 avoids change nothing")
+	}
+}
+
+// Q_total counts violations: Push gives the work to the most suitable all the same.
+func TestViolationsCostQuality(t *testing.T) {
+	s := small()
+	s.Resources[0].Violations["task 1"] = []aptitude.Violation{{Penalty: 0.5}}
+	want := (0.5 + 1 + 1) / (0.9 + 1 + 1)
+	if got := report(t, s, 1, nil, aptitude.Push).Quality.Overall[aptitude.Push].Mean; math.Abs(got-want) > 1e-9 {
+		t.Errorf("quality by Push is %v, want %v", got, want)
 	}
 }

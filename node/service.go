@@ -330,7 +330,7 @@ var alive = map[string]bool{
 	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "role": true, "creator-role": true,
-	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
+	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
 }
 
 // notYet refuses what this node cannot do yet.

@@ -272,7 +272,7 @@ const patience = 1
 // allocate asks the mechanism. What it would let wait goes to whoever of those
 // entitled has the least in hand; of equals the most apt, the first.
 func (d *distributor) allocate(item aptitude.Item, resources []aptitude.Resource) (aptitude.Assignment, string) {
-	policy := aptitude.Policy{Mechanism: d.s.Mechanism, Patience: patience}
+	policy := aptitude.Policy{Mechanism: d.s.Mechanism, Patience: patience, Compensate: d.plan.def.Distribution.CompensateViolations}
 	q := aptitude.Queue{Waiting: []aptitude.Item{item}, InHand: d.s.InHand}
 	as := aptitude.Allocate(q, resources, policy, d.s.Rand)[0]
 	if as.Resource == "" && as.Again > 0 {

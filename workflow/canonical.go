@@ -253,6 +253,7 @@ func canonicalDistribution(d Distribution) object {
 	o := object{}
 	put(o, "mechanism", d.Mechanism, "")
 	put(o, "dispatching", d.Dispatching, "")
+	put(o, "compensate-violations", d.CompensateViolations, false)
 	put(o, "notify", d.Notify, "")
 	if d.NotifyN > 0 {
 		o["notify"] = fmt.Sprintf("%s %d", d.Notify, d.NotifyN)

@@ -262,4 +262,7 @@ type Distribution struct {
 	Dispatching string
 	Notify      string
 	NotifyN     int
+	// CompensateViolations: constraints of allocation count only as far as
+	// somebody could keep them.
+	CompensateViolations bool
 }

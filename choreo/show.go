@@ -43,6 +43,7 @@ type TaskView struct {
 	ReplacedBy    workflow.TaskName
 	TriggerFired  bool
 	Reason        string
+	Awaits        workflow.TaskName // a contingency that nobody can take yet
 	Superseded    []SupersededView
 	// Why is how it came to its partner, where it was assigned by itself.
 	Why *Why
@@ -191,6 +192,7 @@ func (s *State) slotView(sl *Slot) TaskView {
 		v.ReplacedBy = sl.Current.Task.Name
 	}
 	if waits {
+		v.Awaits = sl.Pending.action.Task
 		v.Reason = strings.TrimPrefix(v.Reason+"; nobody can take the contingency "+string(sl.Pending.action.Task)+" yet", "; ")
 	}
 	for _, x := range sl.Attempts {

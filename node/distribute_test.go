@@ -298,7 +298,7 @@ partitions: {main: [dam]}
 				t.Fatal(err)
 			}
 			pass(time.Minute)
-			if in := tm.show("one", id); !strings.Contains(in.Tasks[0].Reason, "nobody can take the contingency pump yet") {
+			if in := tm.show("one", id); !strings.Contains(in.Tasks[0].Reason, "nobody can take the contingency pump yet: task pump: no partner has application pump") {
 				t.Fatalf("the instance does not wait for a pump: %+v", in.Tasks)
 			}
 			began := time.Now()

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -46,9 +47,23 @@ func (n *Node) render(h *held) *api.Instance {
 		out.Partitions = append(out.Partitions, v)
 	}
 	for _, t := range snap.Tasks {
-		out.Tasks = append(out.Tasks, n.renderTask(t))
+		v := n.renderTask(t)
+		if t.Awaits != "" {
+			v.Reason += n.obstacle(h, t.Awaits)
+		}
+		out.Tasks = append(out.Tasks, v)
 	}
 	return out
+}
+
+// obstacle says what keeps everybody from taking a task now, and what would have
+// to change; nothing where somebody is able.
+func (n *Node) obstacle(h *held, t workflow.TaskName) string {
+	_, err := partition.AssignTasks(h.def.plan, n.people.candidates(h.def.def, partition.PlainRule, inHand{}), n.member.ID(), t)
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %v", err)
 }
 
 func (n *Node) renderTask(t choreo.TaskView) api.Task {

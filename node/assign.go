@@ -49,7 +49,8 @@ func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, without inHand) []partition.Partner {
 	var out []partition.Partner
 	for _, x := range p.all() {
-		if !x.State.Gone() && x.Record.Absence != absent {
+		// A mechanism passes over who takes nothing, and says so.
+		if !x.State.Gone() && (m != partition.PlainRule || x.Record.Absence != absent) {
 			c := p.candidate(x, without)
 			if m != partition.PlainRule {
 				c.Learned = p.learned.factors(c.ID, def)

@@ -165,8 +165,20 @@ func TestPassedOverAtOnce(t *testing.T) {
 		}
 		pass(time.Minute) // both are done
 		tm.profile("one", api.ProfileChange{Availability: &none})
-		expect("Push", "two")
-		tm.profile("one", api.ProfileChange{Availability: &high})
+		if v := verdicts(expect("Push", "two")); v["one"] != "absent" {
+			t.Errorf("of one, which takes nothing, the assignment says %q", v["one"])
+		}
+		pass(time.Minute)
+		for _, name := range five {
+			tm.profile(name, api.ProfileChange{Availability: &none})
+		}
+		if _, err := tm.p["five"].node.Start(t.Context(), api.StartRequest{Workflow: "job"}); err == nil ||
+			!strings.Contains(err.Error(), "all who are suited are absent (have one of them raise its availability") {
+			t.Errorf("where nobody takes anything, the start says %v", err)
+		}
+		for _, name := range five {
+			tm.profile(name, api.ProfileChange{Availability: &high})
+		}
 		expect("Push", "one")
 		tm.disconnect("one", "five")
 		synctest.Wait()

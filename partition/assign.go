@@ -262,7 +262,7 @@ func (a *assignment) find(part *Partition, wanted string) (Partner, *Refusal) {
 	case 0:
 		return Partner{}, &Refusal{
 			Partition: part.Name,
-			Why:       fmt.Sprintf("partition %s: it is pinned to %s, which is not on the partner list", part.Name, wanted),
+			Why:       fmt.Sprintf("partition %s: it is pinned to %s, which is not on the partner list, or takes nothing (availability 0)", part.Name, wanted),
 			Change:    "see mutirao partners for the list, or assign the partition to another partner",
 		}
 	}
@@ -321,7 +321,7 @@ func choiceOf(name workflow.PartitionName, ranked []contender) Choice {
 // meets it, else who comes nearest.
 func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	if len(ranked) == 0 {
-		return Refusal{name, u.name + ": there is no partner to take it", "start another partner, or wait for one"}
+		return Refusal{name, u.name + ": there is no partner to take it", "start another partner, or have one that takes nothing raise its availability: mutirao profile set --availability high"}
 	}
 	var nowhere []demand
 	for _, d := range u.demands {

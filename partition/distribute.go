@@ -174,6 +174,11 @@ func (d *distributor) pinned(a *assignment, part *Partition) {
 	}
 	u := a.units[part.Name]
 	i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == c.Partner })
+	if d.partners[i].Rested <= 0 {
+		a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name,
+			fmt.Sprintf("%s: it is pinned to %s, which takes nothing: its availability is 0", u.name, c.Name),
+			"assign it to another partner, or have that one raise it: mutirao profile set --availability high"})
+	}
 	violations, err := u.violations(d.plan.def, d.partners[i], d.env())
 	if err != nil {
 		a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name, fmt.Sprintf("%s: %v", u.name, err), "correct the constraint, or the input"})

@@ -2,9 +2,11 @@ package partition
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -68,6 +70,36 @@ func Unknown(def *workflow.Definition, partners []Partner) []string {
 		}
 		if p.Partner != "" && !has(p.Partner) {
 			note("partition %s: there is no partner %s (the partners are %s)", p.Name, p.Partner, strings.Join(namesOf(partners), ", "))
+		}
+	}
+	return out
+}
+
+// Barred are warnings about partitions that hard constraints leave nobody for,
+// as far as the definition's own values of its data say. Input may say otherwise.
+func Barred(plan *Plan, partners []Partner) []string {
+	env := workflow.Env{Data: map[workflow.DataName]workflow.Value{}}
+	for _, d := range plan.def.Data {
+		env.Data[d.Name] = d.Default
+	}
+	var out []string
+	for _, part := range plan.Partitions() {
+		u, err := plan.unitOfTasks(part.Tasks)
+		if err != nil {
+			continue // a cut that is wrong is reported as such
+		}
+		by := map[string]bool{}
+		allowed := slices.ContainsFunc(partners, func(p Partner) bool {
+			violations, err := u.violations(plan.def, p, env)
+			hard := slices.DeleteFunc(violations, func(v aptitude.Violation) bool { return !v.Hard() })
+			for _, v := range hard {
+				by[v.Constraint] = true
+			}
+			return err != nil || len(hard) == 0
+		})
+		if !allowed {
+			out = append(out, fmt.Sprintf("partition %s: the hard constraint %s leaves nobody (lower its penalty below 1, change the data it speaks of, or have a partner join that it allows)",
+				part.Name, strings.Join(slices.Sorted(maps.Keys(by)), ", ")))
 		}
 	}
 	return out

@@ -24,6 +24,7 @@ import (
 //	partners          reads the partner list, a line each:
 //	                  NAME [id=ID] [roles=A,B] [can=A,B] [runs=A,B] [load=X] [away]
 //	                  [rested=X] [taken=X] [backlog=D] [says=TASK:X,…] [learned=TASK:X,…]
+//	barred            prints which partitions hard constraints leave nobody for
 //	droppable         prints which tasks the Optimizer may drop
 //	candidates p=P    prints who can take a partition
 //	assign [P=ID]… [self=ID]   prints who takes what
@@ -75,6 +76,8 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 		return s.assign(d)
 	case "assign-tasks":
 		return s.assignTasks(d)
+	case "barred":
+		return strings.Join(partition.Barred(s.plan, s.partners), "\n")
 	case "droppable":
 		return table(func(row func(...any)) {
 			for _, t := range s.def.Tasks {

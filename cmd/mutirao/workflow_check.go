@@ -22,8 +22,8 @@ func newWorkflowCheckCommand() *cobra.Command {
 		Long: `Finds what cannot work before it is started. Each mistake is one line on stdout,
 file:line:col: message (hint), and makes the exit status 1. What works, but
 probably not as it is meant, is a warning on stderr; where a node runs in --dir, so is
-what nobody in its mesh is or has (roles, capabilities, applications, partners). FILE
-may be - for stdin.`,
+what nobody in its mesh is or has (roles, capabilities, applications, partners), and
+which hard constraint leaves nobody. FILE may be - for stdin.`,
 		Example: `  mutirao workflow check fire-call.yaml
   mutirao workflow check plans/*.yaml
   mutirao workflow check -o json fire-call.yaml`,
@@ -67,7 +67,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 				u.note("%s: warning: %s", file, w)
 			}
 			if len(partners) > 0 {
-				for _, w := range partition.Unknown(def, partners) {
+				for _, w := range append(partition.Unknown(def, partners), partition.Barred(partition.New(def), partners)...) {
 					u.note("%s: warning: %s", file, w)
 				}
 			}
@@ -99,7 +99,7 @@ func partnersHere(ctx context.Context, dir string) []partition.Partner {
 	at := func(h api.Holder) *partition.Partner {
 		i := slices.IndexFunc(out, func(p partition.Partner) bool { return p.ID == h.ID })
 		if i < 0 {
-			out, i = append(out, partition.Partner{ID: h.ID, Name: h.Name}), len(out)
+			out, i = append(out, partition.Partner{ID: h.ID, Name: h.Name, Rested: 1}), len(out)
 		}
 		return &out[i]
 	}

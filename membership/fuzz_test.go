@@ -110,6 +110,14 @@ func FuzzProof(f *testing.F) {
 	fuzzDecoder(f, DecodeProof, EncodeProof, judge, Proof{Name: "bia", Signature: make([]byte, 64)})
 }
 
+func FuzzPass(f *testing.F) {
+	fuzzDecoder(f, DecodePass, EncodePass, func(*testing.T, Pass) {}, Pass{Issuer: idOf("davi"), Joiner: idOf("bia"), Proof: true, Message: []byte{1}})
+}
+
+func FuzzPassed(f *testing.F) {
+	fuzzDecoder(f, DecodePassed, EncodePassed, func(*testing.T, Passed) {}, Passed{Message: []byte{1}, Refusal: "used up"})
+}
+
 func FuzzWelcome(f *testing.F) {
 	tm := newTeam(f)
 	judge := func(_ *testing.T, w Welcome) { _ = Accept(Offer{Mesh: tm.mesh}, keyOf("bia"), w, noon) }

@@ -324,3 +324,14 @@ func TestAnySingleTypoIsFound(t *testing.T) {
 		}
 	})
 }
+
+// An invitation names its issuer's addresses and, by an ID behind them, those of
+// others who pass on; an address that leads over a relay ends otherwise.
+func TestWays(t *testing.T) {
+	const straight, relayed, other = "/ip4/10.1.2.3/udp/4001/quic-v1", "/ip4/10.1.2.9/udp/4001/quic-v1/p2p/relay/p2p-circuit", "/ip4/10.1.2.4/tcp/4001"
+	inv := Invitation{Issuer: idOf("davi"), Addresses: []string{PassAddress(other, idOf("bia")), relayed, straight, PassAddress("/dns/davi/tcp/1", idOf("davi"))}}
+	want := []Way{{idOf("davi"), []string{relayed, straight, "/dns/davi/tcp/1"}}, {idOf("bia"), []string{other}}}
+	if diff := cmp.Diff(want, inv.Ways()); diff != "" {
+		t.Errorf("ways (-want +got):\n%s", diff)
+	}
+}

@@ -24,6 +24,7 @@ type fabric struct {
 	plugs  map[workflow.PartnerID]*plug
 	frames []carried
 	lose   func(from, to workflow.PartnerID, m *wire.Message) bool
+	hidden map[workflow.PartnerID]bool // strangers do not reach them
 }
 
 // carried is a frame that was sent, whether or not it was lost.
@@ -165,6 +166,13 @@ func (f *fabric) losing(fn func(from, to workflow.PartnerID, m *wire.Message) bo
 	f.lose = fn
 }
 
+// hide keeps a node out of the reach of those who are not connected with it.
+func (f *fabric) hide(id workflow.PartnerID, hidden bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hidden = map[workflow.PartnerID]bool{id: hidden}
+}
+
 // sent are the frames that were sent so far and for which keep says so.
 func (f *fabric) sent(keep func(carried) bool) []carried {
 	f.mu.Lock()
@@ -298,6 +306,9 @@ type stranger struct {
 func (s stranger) Request(_ context.Context, to workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
 	s.f.mu.Lock()
 	p := s.f.plugs[to]
+	if s.f.hidden[to] && p != nil && p.lines[s.id] == nil {
+		p = nil
+	}
 	s.f.mu.Unlock()
 	if p == nil {
 		return nil, fmt.Errorf("%s is not there", to)
@@ -308,8 +319,17 @@ func (s stranger) Request(_ context.Context, to workflow.PartnerID, _ []string, 
 	if fn == nil {
 		return nil, fmt.Errorf("%s does not answer %s", to, protocol)
 	}
-	return fn(s.id, req)
+	b, err := fn(s.id, req)
+	if err != nil {
+		return nil, answered{err}
+	}
+	return b, nil
 }
+
+// answered is an error that the other side answered with: a node.Answer.
+type answered struct{ error }
+
+func (a answered) Answer() string { return a.Error() }
 
 // describe says in short what a message holds about instances.
 func describe(from, to workflow.PartnerID, m *wire.Message) string {

@@ -57,7 +57,7 @@ func TestInvitation(t *testing.T) {
 		pass(2 * time.Hour)
 		wantRefusal(t, "an expired invitation", tm.join(tm.newcomer("e"), short), "expired")
 		one.crash()
-		wantRefusal(t, "an issuer that is away", tm.join(tm.newcomer("f"), twice), "is not there")
+		wantRefusal(t, "an issuer that is away", tm.join(tm.newcomer("f"), twice), "no answer at")
 		one.start()
 
 		a.start()
@@ -70,6 +70,35 @@ func TestInvitation(t *testing.T) {
 		wantRefusal(t, "an invitation by a member who is no delegate", err, "may not invite")
 	})
 }
+
+// Who cannot reach the issuer has a member that the invitation names pass its
+// requests on; the uses are counted all the same, and a refusal is the issuer's.
+func TestJoiningByAnotherMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		once := tm.invite("one", api.InviteRequest{Roles: []string{"crew"}})
+		tm.f.hide(tm.p["one"].id(), true)
+		a := tm.newcomer("a")
+		if err := tm.join(a, once); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, "a second use of one", tm.join(tm.newcomer("b"), once), "invitation is used up: 1 of 1 uses")
+		tm.disconnect("one", "two")
+		synctest.Wait()
+		wantRefusal(t, "an issuer that nobody reaches", tm.join(tm.newcomer("c"), once), errNoIssuer)
+
+		tm.f.hide(tm.p["one"].id(), false)
+		tm.p["a"] = a
+		a.start()
+		tm.connect("a", "one")
+		synctest.Wait()
+		if s := tm.partnerState("one", "a"); s != "active" {
+			t.Errorf("one takes the newcomer for %s, want active", s)
+		}
+	})
+}
+
+const errNoIssuer = "who made the invitation cannot be reached from here either"
 
 // A use that cannot be stored is not granted, and not counted.
 func TestInvitationOnAFullDisk(t *testing.T) {

@@ -101,33 +101,99 @@ const (
 	protocolProof = "/mutirao/join-proof/1.0.0"
 )
 
+// Who is asked to let a newcomer in may be busy with a crowd of strangers, or about
+// to come back: it is asked so often, with that pause in between.
+const (
+	joinTimes = 20
+	joinPause = 500 * time.Millisecond
+)
+
+// ErrUnanswered tells that nobody whom an invitation names could be reached.
+var ErrUnanswered = errors.New("no answer")
+
+// errRefusal is an issuer's answer that no other way, and no later attempt, changes.
+type errRefusal struct{ error }
+
+// redeem asks by all ways until the issuer answers.
 func (m *Member) redeem(ctx context.Context, net Requester, inv membership.Invitation, name string) error {
+	var errs []error
+	for n := 0; n < joinTimes && ctx.Err() == nil; n++ {
+		errs = nil
+		for _, w := range inv.Ways() {
+			err := m.redeemBy(ctx, net, w, inv, name)
+			var final errRefusal
+			if err == nil || errors.As(err, &final) {
+				return err
+			}
+			errs = append(errs, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(joinPause):
+		}
+	}
+	if errors.Is(ctx.Err(), context.Canceled) || len(errs) == 0 {
+		return ctx.Err()
+	}
+	return errors.Join(errs...)
+}
+
+// redeemBy asks by one way. An error that is no errRefusal may be otherwise by another.
+func (m *Member) redeemBy(ctx context.Context, net Requester, w membership.Way, inv membership.Invitation, name string) error {
+	ask := func(protocol string, msg []byte) ([]byte, error) { return askBy(ctx, net, w, inv, protocol, msg) }
 	h := membership.NewHello(inv, m.ID(), membership.Nonce(random(16)))
-	b, err := net.Request(ctx, inv.Issuer, inv.Addresses, protocolHello, membership.EncodeHello(h))
+	b, err := ask(protocolHello, membership.EncodeHello(h))
 	if err != nil {
-		return fmt.Errorf("ask %s, who issued the invitation, to join: %w", inv.Issuer, err)
+		return err
 	}
 	offer, err := membership.DecodeOffer(b)
 	if err != nil {
-		return err
+		return errRefusal{err}
 	}
 	proof, err := membership.Prove(inv, h, offer, m.Key, name, time.Now())
 	if err != nil {
-		return err
+		return errRefusal{err}
 	}
-	b, err = net.Request(ctx, inv.Issuer, inv.Addresses, protocolProof, membership.EncodeProof(proof))
-	if err != nil {
-		return fmt.Errorf("redeem the invitation at %s: %w", inv.Issuer, err)
-	}
-	w, err := membership.DecodeWelcome(b)
+	b, err = ask(protocolProof, membership.EncodeProof(proof))
 	if err != nil {
 		return err
 	}
-	if err := membership.Accept(offer, m.Key, w, time.Now()); err != nil {
-		return err
+	welcome, err := membership.DecodeWelcome(b)
+	if err != nil {
+		return errRefusal{err}
 	}
-	m.Mesh, m.Chain, m.welcome = offer.Mesh, w.Chain, w
+	if err := membership.Accept(offer, m.Key, welcome, time.Now()); err != nil {
+		return errRefusal{err}
+	}
+	m.Mesh, m.Chain, m.welcome = offer.Mesh, welcome.Chain, welcome
 	return nil
+}
+
+// askBy sends a message to the issuer by a way.
+func askBy(ctx context.Context, net Requester, w membership.Way, inv membership.Invitation, protocol string, msg []byte) ([]byte, error) {
+	straight := w.To == inv.Issuer
+	if !straight {
+		msg = membership.EncodePass(membership.Pass{Issuer: inv.Issuer, Proof: protocol == protocolProof, Message: msg})
+		protocol = protocolPass
+	}
+	b, err := net.Request(ctx, w.To, w.Addresses, protocol, msg)
+	at := orNowhere(w.Addresses)
+	var no Answer
+	switch {
+	case errors.As(err, &no) && straight:
+		return nil, errRefusal{errors.New(no.Answer())}
+	case errors.As(err, &no):
+		return nil, fmt.Errorf("the member at %s: %s", at, no.Answer())
+	case err != nil:
+		return nil, fmt.Errorf("%w at %s", ErrUnanswered, at)
+	case straight:
+		return b, nil
+	}
+	p, err := membership.DecodePassed(b)
+	if err == nil && p.Refusal != "" {
+		err = errRefusal{errors.New(p.Refusal)}
+	}
+	return p.Message, err
 }
 
 // newKey returns the folder's key, making it where there is none. A folder

@@ -238,13 +238,9 @@ func (n *Node) begin(c Carrier) error {
 	n.carrier = c
 	close(n.begun)
 	c.HandleRequest(protocolHello, true, n.people.offer)
-	c.HandleRequest(protocolProof, true, func(p workflow.PartnerID, req []byte) ([]byte, error) {
-		w, err := n.people.redeem(p, req)
-		if err != nil {
-			n.refuse("invitation", p)
-		}
-		return w, err
-	})
+	c.HandleRequest(protocolProof, true, n.redeem)
+	c.HandleRequest(protocolPass, true, n.pass)
+	c.HandleRequest(protocolPassed, false, n.passed)
 	c.HandleRequest(protocolStanding, true, n.tellStanding)
 	c.HandleRequest(protocolData, false, n.people.giveData)
 	c.HandleRequest(protocolLook, false, n.tellLook)

@@ -71,7 +71,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
-	inv, err := n.people.invite(r, n.carrier.Addrs())
+	inv, err := n.people.invite(r, n.inviteAt())
 	return inv, shown(err)
 }
 

@@ -23,7 +23,8 @@ func newInviteCommand() *cobra.Command {
 		Short: "Make an invitation to join the mesh",
 		Long: `Prints an invitation, and on a terminal also a QR code of it. Whoever has it can
 join with the roles it names, as often as it may be used, until it expires. This
-node must be reachable, by itself or through another member, when it is used.
+node must be running when it is used, and be reachable for the newcomer or for
+the member whom the invitation names besides.
 
 --delegate lets the newcomer invite and evict members, too; only the founder can
 give that right.`,

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
 )
@@ -21,8 +23,8 @@ func newJoinCommand() *cobra.Command {
 		Use:   "join INVITATION --name PARTNER",
 		Short: "° Join a mesh with an invitation",
 		Long: `Makes the folder of a new node and joins the mesh that an invitation names. It
-works when the partner who made the invitation can be reached at one of the
-addresses in it.`,
+works when the partner who made the invitation can be reached, at one of the
+addresses in it or by another member whom it names.`,
 		Example: `  mutirao join INVITATION --name engine-7
   mutirao join INVITATION --name two --dir ./two`,
 		Args: arguments("INVITATION"),
@@ -49,9 +51,9 @@ func join(cmd *cobra.Command, u *ui, o assemble.JoinOptions) error {
 	dir := nodeDir(cmd)
 	j, err := assemble.Join(ctx, dir, o)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return api.Errorf(api.Failed, "nobody answered within %v: %v", joinTime, err).
-			WithHint("is the partner who made the invitation running, and on a network that you can reach?")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, node.ErrUnanswered):
+		return api.Errorf(api.Failed, "the partner who made the invitation could not be asked: %s", strings.ReplaceAll(err.Error(), "\n", "; ")).
+			WithHint("is that partner running, and on a network that you can reach? The invitation is not used: try again")
 	case err != nil:
 		return membershipError(err)
 	}

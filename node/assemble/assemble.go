@@ -64,32 +64,7 @@ func dial(key ed25519.PrivateKey) (node.Requester, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return patient{m}, func() { _ = m.Close() }, nil //nolint:errcheck // nothing was sent that Close could lose
-}
-
-// patient asks again when a connection did not come about: the one who is asked
-// may be busy with a crowd of strangers. An answer, also a refusal, is final.
-type patient struct{ *mesh.Mesh }
-
-// askAgain is how often patient asks, and how long it waits in between.
-const (
-	askTimes = 20
-	askPause = 500 * time.Millisecond
-)
-
-// Request is mesh.Mesh.Request.
-func (p patient) Request(ctx context.Context, to workflow.PartnerID, addrs []string, protocol string, req []byte) ([]byte, error) {
-	for n := 1; ; n++ {
-		answer, err := p.Mesh.Request(ctx, to, addrs, protocol, req)
-		var refused *mesh.RequestError
-		if err == nil || n == askTimes || errors.As(err, &refused) || ctx.Err() != nil {
-			return answer, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(askPause):
-		}
-	}
+	return m, func() { _ = m.Close() }, nil //nolint:errcheck // nothing was sent that Close could lose
 }
 
 // deaf hears nobody.

@@ -29,6 +29,9 @@ type RequestError struct {
 
 func (e *RequestError) Error() string { return e.Text }
 
+// Answer is the text: node.Answer.
+func (e *RequestError) Answer() string { return e.Text }
+
 // Request asks p and waits for the answer: over the connection that exists, or
 // over one made from addrs and the address book. The other need not have admitted
 // us if its handler is open to strangers. An error of the other's handler is a

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// An invitation is redeemed at its issuer only. Who cannot reach that one, or not
+// at the addresses that it had, has another member pass the requests on.
+const (
+	protocolPass   = "/mutirao/join-pass/1.0.0"   // a stranger's, to any member
+	protocolPassed = "/mutirao/join-passed/1.0.0" // that member's, to the issuer
+)
+
+// passPatience is how long an issuer is waited for who is connected here.
+const passPatience = 10 * time.Second
+
+var errNoIssuer = errors.New("who made the invitation cannot be reached from here either")
+
+// pass passes a stranger's request to join on to the issuer of its invitation.
+func (n *Node) pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+	p, err := membership.DecodePass(req)
+	if err != nil {
+		return nil, err
+	}
+	p.Joiner = stranger
+	r, can := n.carrier.(Requester)
+	if !can || !n.up(p.Issuer) {
+		return nil, errNoIssuer
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), passPatience)
+	defer cancel()
+	b, err := r.Request(ctx, p.Issuer, nil, protocolPassed, membership.EncodePass(p))
+	var no Answer
+	switch {
+	case errors.As(err, &no):
+		return membership.EncodePassed(membership.Passed{Refusal: no.Answer()}), nil
+	case err != nil:
+		return nil, errNoIssuer
+	}
+	return membership.EncodePassed(membership.Passed{Message: b}), nil
+}
+
+// passed answers a request to join that a member passed on.
+func (n *Node) passed(_ workflow.PartnerID, req []byte) ([]byte, error) {
+	p, err := membership.DecodePass(req)
+	if err != nil {
+		return nil, err
+	}
+	if p.Proof {
+		return n.redeem(p.Joiner, p.Message)
+	}
+	return n.people.offer(p.Joiner, p.Message)
+}
+
+// redeem judges a proof.
+func (n *Node) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+	w, err := n.people.redeem(stranger, req)
+	if err != nil {
+		n.refuse("invitation", stranger)
+	}
+	return w, err
+}
+
+// inviteAt are the addresses of an invitation: this node's own and one of another
+// member, for when this one has moved, or cannot be reached from where the newcomer
+// is. One: the QR code must fit on a terminal of 80 columns.
+func (n *Node) inviteAt() []string {
+	own := n.carrier.Addrs()
+	var others []string
+	for _, id := range n.upPeers() {
+		p, ok := n.people.get(id)
+		if at := bestAddress(p.Record.Addresses); ok && at != "" {
+			others = append(others, membership.PassAddress(at, id))
+		}
+	}
+	if len(others) == 0 {
+		return own
+	}
+	return append(slices.Clone(own[:min(len(own), membership.MaxAddresses-1)]), bestAddress(others))
+}
+
+// bestAddress is the address that leads farthest, of those that lead there straight;
+// empty: there is none.
+func bestAddress(addrs []string) string {
+	rank := func(a string) int {
+		switch {
+		case fromOutside(a):
+			return 0
+		case offMachine(a):
+			return 1
+		}
+		return 2
+	}
+	straight := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return strings.Contains(a, "/p2p-circuit") })
+	if len(straight) == 0 {
+		return ""
+	}
+	return slices.MinFunc(straight, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(b, a)) // quic before tcp, ip6 behind
+	})
+}

@@ -1,12 +1,14 @@
 package node_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -87,6 +89,56 @@ func TestWhoPassesBeatsOnCannotMakeTheirAuthorOlder(t *testing.T) {
 			if s := tm.partnerState("one", "two"); s != "active" {
 				t.Fatalf("one takes two for %s, of which it hears itself", s)
 			}
+		}
+	})
+}
+
+// Three passes every record of two on before two's own arrives, and says that it is
+// old. One has it from two as well, so it is not.
+func TestWhoPassesRecordsOnCannotMakeTheirAuthorOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 15 * time.Second }, "one", "two", "three")
+		one, two, three := tm.p["one"], tm.p["two"], tm.p["three"]
+		var late [][]byte
+		delay := func(from, to workflow.PartnerID, m *wire.Message) bool {
+			if from != two.id() || to != one.id() {
+				return from == three.id() && to == one.id() && len(m.Records)+len(m.Beats) > 0
+			}
+			late = append(late, m.Records...)
+			return len(m.Records)+len(m.Beats) > 0 || m.Pulse != nil
+		}
+		send := func(from *partner, m *wire.Message) {
+			frame, err := wire.Encode(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := from.plug.Send(one.id(), frame); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		told := 0
+		for i := range 60 {
+			tm.f.losing(delay)
+			is := []string{fmt.Sprint("is-", i)}
+			if _, err := two.node.SetProfile(t.Context(), api.ProfileChange{Capabilities: &is}); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			records := late
+			late = nil
+			tm.f.losing(nil)
+			for _, r := range records {
+				told++
+				send(three, &wire.Message{Records: [][]byte{r}, Ages: []uint64{wire.MaxAge}})
+				send(two, &wire.Message{Records: [][]byte{r}})
+			}
+			if s := tm.partnerState("one", "two"); s != "active" {
+				t.Fatalf("after %d s one takes two for %s, of which it hears itself", i, s)
+			}
+		}
+		if told < 30 {
+			t.Fatalf("only %d records of two were passed on: nothing was tested", told)
 		}
 	})
 }

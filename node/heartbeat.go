@@ -128,6 +128,12 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (new
 		if err == nil {
 			var fresh bool
 			fresh, err = n.people.apply(r, m.Age(i))
+			if r.Partner == from && direct && !fresh && err == nil { // as with a beat, below
+				err = n.people.feel(from, &wire.Pulse{Record: r.Version, Load: r.Load})
+				if errors.Is(err, membership.ErrLacking) { // a newer one is here
+					err = nil
+				}
+			}
 			n.hearsay(from, r.Partner, fresh)
 			if fresh {
 				news.Records = append(news.Records, b)

@@ -52,7 +52,8 @@ func (s *shard) reload() error {
 		if again, err := s.load(id, h.sum); err == nil {
 			s.touch(again)
 		} else if !errors.Is(err, kv.ErrNotFound) {
-			s.log.Error("an instance cannot be loaded again", "instance", id, "error", err)
+			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
+			s.loadAgain(id)
 		}
 	})
 	for _, p := range s.n.upPeers() {

@@ -349,22 +349,37 @@ func (s *shard) lose(b batch, err error) {
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)
-		if s.again[id] {
-			continue // one that waits for the store already is enough
+		if !s.again[id] { // one that waits for the store already is enough
+			s.loadAgain(id)
 		}
-		s.again[id] = true
-		s.later(func(s *shard) error {
-			delete(s.again, id)
-			h, err := s.find(id)
-			if err == nil {
-				s.touch(h)
-			}
-			return nil
-		})
 	}
 	for _, fn := range b.after {
 		fn(err)
 	}
+}
+
+// loadAgain loads an instance after a while, and tries until its store can be read:
+// nobody else may ever ask for it, and its waits go on. What partners told meanwhile
+// was not taken in, so they are asked.
+func (s *shard) loadAgain(id workflow.InstanceID) {
+	s.again[id] = true
+	s.later(func(s *shard) error {
+		delete(s.again, id)
+		h, err := s.find(id)
+		switch {
+		case err == nil:
+			s.touch(h)
+			for _, p := range h.m.Audience() {
+				if p != s.n.member.ID() && s.n.up(p) {
+					s.tell(p, id, wire.Ask)
+				}
+			}
+		case !errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
+			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
+			s.loadAgain(id)
+		}
+		return nil
+	})
 }
 
 // later applies fn after a pause that grows while nothing can be made durable.

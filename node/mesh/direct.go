@@ -2,7 +2,9 @@ package mesh
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -37,9 +39,43 @@ func (k *keeper) shorten(ctx context.Context) {
 	if ctx.Err() != nil || !k.partner.roundabout() {
 		return
 	}
-	if err := k.attempt(ctx, k.partner.mesh.dialDirectly); err != nil {
+	err := k.attempt(ctx, k.partner.mesh.dialDirectly)
+	if err != nil {
+		err = k.attempt(ctx, k.partner.mesh.punch)
+	}
+	if err != nil {
 		k.partner.mesh.cfg.Logger.Debug("only a relay leads there", "partner", k.partner.id, "error", err)
 	}
+}
+
+var errNoPunch = errors.New("mesh: no hole is punched from here")
+
+// punch has libp2p punch holes to a partner whom a relay leads to. A dial alone does
+// not get through two NATs: nobody's record tells the addresses outside of them, and
+// both have to send at one moment. Who was called by the relay begins, as libp2p
+// wants it.
+func (m *Mesh) punch(ctx context.Context, p *partner) error {
+	if m.puncher == nil || len(publicAddrs(m.host)) == 0 || !p.calledByRelay() {
+		return errNoPunch
+	}
+	done := make(chan error, 1)
+	// DirectConnect cannot be cancelled; it ends with the service.
+	go func() { done <- m.puncher.DirectConnect(p.peer) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// calledByRelay tells whether the partner connected with us by a relay.
+func (p *partner) calledByRelay() bool {
+	p.mesh.mu.RLock()
+	defer p.mesh.mu.RUnlock()
+	return slices.ContainsFunc(p.admitted, func(l *link) bool {
+		return l.relayed() && l.conn.Stat().Direction == network.DirInbound
+	})
 }
 
 // nap waits, at most d, and tells whether addresses changed.

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -24,6 +25,7 @@ type Mesh struct {
 	limits   Limits
 	id       workflow.PartnerID
 	host     host.Host
+	puncher  *holepunch.Service // nil: none
 	view     *view
 	counters *counters
 	gate     *gate
@@ -69,7 +71,10 @@ func New(cfg Config) (*Mesh, error) {
 	}
 	m.host, m.id = h, partnerID(h.ID())
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	if m.view, err = newView(m); err == nil {
+	if m.puncher, err = cfg.Relay.newPuncher(h); err == nil {
+		m.view, err = newView(m)
+	}
+	if err == nil {
 		err = cfg.Prepare(m)
 	}
 	if err != nil {
@@ -108,7 +113,11 @@ func (m *Mesh) Close() error {
 		m.awaitFarewells()
 	}
 	m.cancel()
-	err := m.host.Close()
+	var err error
+	if m.puncher != nil {
+		err = m.puncher.Close()
+	}
+	err = errors.Join(err, m.host.Close())
 	for _, l := range m.allLinks() {
 		l.cut()
 	}

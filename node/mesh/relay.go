@@ -1,18 +1,22 @@
 package mesh
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
 	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
+	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -77,9 +81,34 @@ func (r Relay) options(via []ma.Multiaddr, member func(peer.ID) bool) ([]libp2p.
 	}
 	if r.Punch {
 		believeOne()
-		opts = append(opts, libp2p.EnableHolePunching(holepunch.DirectDialTimeout(punchTime)))
 	}
 	return opts, nil
+}
+
+// newPuncher has libp2p punch holes for a host that uses relays. libp2p's own option
+// would do so only once for each meeting by a relay.
+func (r Relay) newPuncher(h host.Host) (*holepunch.Service, error) {
+	if !r.Punch || len(r.Via) == 0 && !r.Serve {
+		return nil, nil
+	}
+	ids, ok := h.(interface{ IDService() identify.IDService })
+	if !ok {
+		return nil, errors.New("mesh: this libp2p host has no identify service, which hole punching needs")
+	}
+	s, err := holepunch.NewService(h, ids.IDService(), func() []ma.Multiaddr { return publicAddrs(h) }, holepunch.DirectDialTimeout(punchTime))
+	if err != nil {
+		return nil, fmt.Errorf("mesh: hole punching: %w", err)
+	}
+	return s, nil
+}
+
+// publicAddrs are the addresses at which others see this host on public networks.
+func publicAddrs(h host.Host) []ma.Multiaddr {
+	all, ok := h.(interface{ AllAddrs() []ma.Multiaddr })
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(all.AllAddrs()), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })
 }
 
 // parseRelays reads multiaddrs that end in /p2p/ID.

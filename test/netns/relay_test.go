@@ -58,6 +58,36 @@ func TestHolePunching(t *testing.T) {
 	t.Logf("an instance over both took %s without the relay", runsHop(t, all[1], "n1", "n2"))
 }
 
+// What keeps them apart may end later, as when one of them leaves a network whose
+// firewall lets nothing through. Takes minutes: with -measure only.
+func TestHolePunchingIsTriedAgain(t *testing.T) {
+	if !*measure {
+		t.Skip("takes minutes: -measure")
+	}
+	l := behindNATs(t, public)
+	if l == nil {
+		return
+	}
+	for i := 1; i < l.hosts; i++ {
+		run(t, l.Command(i, "nft", "add table ip apart; add chain ip apart through { type filter hook forward priority filter; }; "+
+			"add rule ip apart through oifname eth0 ip daddr "+l.outside(3-i)+" drop")...)
+	}
+	all := l.relayTeam("hole-punching: true")
+	allSee(t, 20*time.Second, all, "active", names(all)...)
+	const byRelay = "connected with 2 of 2 partners, by a relay: n2"
+	testnode.Within(t, healing, "n1 is connected with n2 by the relay", func() bool { return links(all[1]) == byRelay })
+	<-time.After(time.Minute) // libp2p has given up
+	if got := links(all[1]); got != byRelay {
+		t.Fatalf("nothing goes straight between the two, and n1 says that it is %s", got)
+	}
+	for i := 1; i < l.hosts; i++ {
+		run(t, l.Command(i, "nft", "delete table ip apart")...)
+	}
+	t.Logf("a direct connection %s after there was a way", testnode.Within(t, 6*time.Minute, "a direct connection", func() bool {
+		return links(all[1]) == "connected with 2 of 2 partners"
+	}))
+}
+
 // relayTeam is a relay outside, and two members who name it.
 func (l *lan) relayTeam(punching string) []*testnode.Node {
 	l.t.Helper()

@@ -19,14 +19,16 @@ func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
 	partners := n.people.all()
 	n.checkStore(&d)
 	n.checkDisk(&d)
-	n.checkCertificate(&d)
+	member := n.checkCertificate(&d)
 	n.checkAddresses(&d, partners)
-	n.checkLinks(&d, partners)
 	n.checkClock(&d)
-	n.checkPartners(&d, partners)
 	n.checkProfile(&d)
-	if err := n.checkElectorate(ctx, &d); err != nil {
-		d.wrong("electorate", err.Error(), "mutirao status shows the trouble with the store")
+	if member { // else nobody talks to it, and that others seem to be gone says nothing
+		n.checkLinks(&d, partners)
+		n.checkPartners(&d, partners)
+		if err := n.checkElectorate(ctx, &d); err != nil {
+			d.wrong("electorate", err.Error(), "mutirao status shows the trouble with the store")
+		}
 	}
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
 	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil
@@ -84,17 +86,19 @@ func (n *Node) checkDisk(d *diagnosis) {
 	}
 }
 
-func (n *Node) checkCertificate(d *diagnosis) {
+// checkCertificate tells whether others admit this node.
+func (n *Node) checkCertificate(d *diagnosis) (member bool) {
 	leaf := n.people.chain().Leaf()
 	if err := n.people.standing(); err != nil {
-		d.wrong("certificate", err.Error(), "no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder")
-		return
+		d.wrong("certificate", n.people.named(err.Error()), "no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder")
+		return false
 	}
 	if nearEnd(leaf, n.clock.Now().Wall) {
 		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", n.people.name(leaf.Issuer)))
-		return
+		return true
 	}
 	d.ok("certificate", "valid until %s", leaf.NotAfter)
+	return true
 }
 
 func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {
@@ -104,6 +108,7 @@ func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {
 			stale = append(stale, p.Record.Name())
 		}
 	}
+	slices.Sort(stale)
 	if len(stale) > 0 {
 		d.warn("partners", "expired: "+strings.Join(stale, ", "), "their unfinished work counts as failed; who will not come back can be evicted: mutirao evict PARTNER")
 		return

@@ -79,8 +79,11 @@ func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
 			connected++
 			continue
 		}
-		d.warn("links", fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)),
-			"is it running, and on a network that this one reaches? Work for it waits, and is handed over when it is back")
+		what, mend := fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
+		if n.people.heardOf(id) {
+			what, mend = what+", and others hear it", "it runs: a firewall or a network between the two keeps them apart. A member that both reach can relay (relays in config.yaml)."
+		}
+		d.warn("links", what, mend+" Work for it waits, and is handed over when there is a connection")
 	}
 	switch {
 	case others == 0:

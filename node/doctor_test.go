@@ -92,9 +92,11 @@ func TestDoctor(t *testing.T) {
 
 		{"a certificate that ends soon", func(tm *team) { clockOf(300 * day)(tm) }, "certificate", api.FindingWarning, "ends at ", "it is renewed as soon as one or the founder is in contact"},
 		{"a certificate that has ended", func(tm *team) { clockOf(400 * day)(tm) }, "certificate", api.FindingWrong, "expired", "join again with a fresh folder"},
-		{"an evicted node", func(tm *team) { tm.expel("one", "two"); synctest.Wait() }, "certificate", api.FindingWrong, "two is evicted by", "ask whoever may invite"},
+		{"an evicted node", func(tm *team) { tm.expel("one", "two"); synctest.Wait() }, "certificate", api.FindingWrong, "two is evicted by one at", "ask whoever may invite"},
 
 		{"a partner that cannot be reached", func(tm *team) { tm.disconnect("two", "three"); synctest.Wait() }, "links", api.FindingWarning, "three cannot be reached at at three", "is it running"},
+		{"a partner that only others can reach", func(tm *team) { tm.disconnect("two", "three"); pass(40 * time.Minute) },
+			"links", api.FindingWarning, "three cannot be reached at at three, and others hear it", "it runs: a firewall or a network between the two"},
 		{"nobody can be reached", func(tm *team) { tm.disconnect("two", "three"); tm.disconnect("two", "one"); synctest.Wait() },
 			"links", api.FindingWrong, "none of 2 partners can be reached", "check this machine's network and firewall"},
 
@@ -169,3 +171,21 @@ func bare(names ...string) func(*team) {
 type without struct{ *hand }
 
 func (without) Has(workflow.ApplicationName) bool { return false }
+
+// An evicted node hears of nobody: that all seem to be gone is no finding of its
+// own, nor is what it cannot start.
+func TestDoctorOfAnEvictedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", chain)
+		tm.expel("one", "two")
+		pass(2 * time.Hour)
+		for _, check := range []string{"links", "partners", "electorate"} {
+			if f := tm.finding("two", check); f.State != "" {
+				t.Errorf("two is evicted, and doctor says: %s: %s", check, f.What)
+			}
+		}
+		_, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "chain"})
+		wantRefusal(t, "a start at an evicted node", err, "this node is no member any more: two is evicted by one at")
+	})
+}

@@ -81,6 +81,9 @@ func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator,
 	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
 	lost := func(e membership.ElectionEvent) bool { return e.Kind == membership.NotElected && e.Partner == who }
 	if err := n.await(ctx, events, won, lost); err != nil {
+		if v, unread := n.office.view(); unread == nil && v.led {
+			err = n.explainOffice(membership.ErrHeld) // another was faster
+		}
 		return nil, err
 	}
 	return n.CoordinatorStatus(ctx)

@@ -104,6 +104,19 @@ func (p *people) hearsayOf(id workflow.PartnerID) *hearsay {
 	return p.hearsay[id]
 }
 
+// heardOf tells whether others tell of signs of life of a partner.
+func (p *people) heardOf(id workflow.PartnerID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.hearsay[id]
+	x, listed := p.list.Get(id)
+	if h == nil || !h.some || !listed {
+		return false
+	}
+	// Others are asked, and pass its beats on, before this share is over.
+	return float64(p.clock.Now().Wall.Sub(x.Validated.Time())) < askShare*float64(x.Record.ConnectionTime)
+}
+
 // teller is who told last of a partner, so most likely knows more; empty: nobody.
 // It is given once: who then tells nothing new is not asked again.
 func (p *people) teller(of workflow.PartnerID) (by workflow.PartnerID) {

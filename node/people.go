@@ -277,6 +277,16 @@ func (p *people) name(id workflow.PartnerID) string {
 	return string(id)
 }
 
+// named puts names for the IDs in a message to people.
+func (p *people) named(text string) string {
+	for _, x := range p.all() {
+		if name := x.Record.Name(); name != "" {
+			text = strings.ReplaceAll(text, string(x.Record.Partner), name)
+		}
+	}
+	return text
+}
+
 // admit judges the credentials that a peer showed.
 func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
 	chain, err := membership.DecodeChain(hello)

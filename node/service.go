@@ -149,6 +149,9 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	found, missed := n.materialised(ctx, e.def)
 	m, notes, err := n.prepare(e, r, found)
 	if err != nil {
+		if why := n.people.standing(); why != nil { // that is what kept partners from taking it
+			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", n.people.named(why.Error())).WithHint("mutirao doctor says how to mend it")
+		}
 		return nil, andMissed(err, missed)
 	}
 	notes = append(notes, missed...)

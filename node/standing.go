@@ -14,13 +14,17 @@ import (
 // and returns it.
 func (n *Node) checkStanding() error {
 	err := n.people.standing()
+	why := ""
+	if err != nil {
+		why = "no member: " + n.people.named(err.Error())
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err == nil {
 		delete(n.trouble, "membership")
 		return nil
 	}
-	n.trouble["membership"] = "no member: " + err.Error()
+	n.trouble["membership"] = why
 	return err
 }
 

@@ -32,7 +32,7 @@ func TestTheEvictedLearnWhy(t *testing.T) {
 		}
 		tm.expel("one", "two")
 		pass(15 * time.Second)
-		const want = "no member: two is evicted by "
+		const want = "no member: two is evicted by one at "
 		if got := trouble(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, ": split") {
 			t.Errorf("trouble %q, want %q…", got, want)
 		}

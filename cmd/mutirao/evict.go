@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,13 @@ their owners; all others become void.`,
 			}
 			if err := u.done(e, "%s is evicted", e.Name); err != nil {
 				return err
+			}
+			votes, err := node.Electorate(ctx)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(votes.Voters, func(v api.Voter) bool { return v.ID == e.ID }) {
+				u.note("%s still counts among those who may vote: set another list with mutirao coordinator electorate --set …", e.Name)
 			}
 			if len(e.Voided) > 0 {
 				u.note("with it, void certificates: %s. They need a new invitation", strings.Join(e.Voided, ", "))

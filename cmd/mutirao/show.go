@@ -35,7 +35,11 @@ its data, and what people should look at. ID may be any unique prefix.`,
 				if err != nil {
 					return document{}, err
 				}
-				return document{v: in, text: func(w io.Writer) { u.writeInstance(w, in) }, more: in.Ended == nil}, nil
+				leaderless, err := isLeaderless(ctx, node, in)
+				if err != nil {
+					return document{}, err
+				}
+				return document{v: in, text: func(w io.Writer) { u.writeInstance(w, in, leaderless) }, more: in.Ended == nil}, nil
 			})
 		}),
 	}
@@ -43,7 +47,17 @@ its data, and what people should look at. ID may be any unique prefix.`,
 	return cmd
 }
 
-func (u *ui) writeInstance(w io.Writer, in *api.Instance) {
+// isLeaderless tells whether an instance that is to be orchestrated goes on by
+// choreography, since nobody is known to hold the office.
+func isLeaderless(ctx context.Context, node api.Service, in *api.Instance) (bool, error) {
+	if in.Ended != nil || in.Coordination != workflow.Orchestration {
+		return false, nil
+	}
+	c, err := node.CoordinatorStatus(ctx)
+	return err == nil && c.Coordinator == nil, err
+}
+
+func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	name, state := oneLine(string(in.Workflow)), oneLine(string(in.State))
 	fmt.Fprintf(w, "%s@%d  %s  %s\n", u.paint(bold, name), in.Version, in.ID, u.paint(styleOf(state), state))
 	if in.Told != nil {
@@ -54,6 +68,9 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance) {
 		return
 	}
 	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s\n", clock(in.Started), clockOf(in.Ended), oneLine(string(in.Coordination)), orDash(oneLine(string(in.Responsible))))
+	if leaderless {
+		fmt.Fprintln(w, "no coordinator is known here: it goes on by choreography")
+	}
 	if in.Duplicated {
 		fmt.Fprintln(w, u.paint(yellow, "duplicated: two executions of a task were both built upon"))
 	}

@@ -71,6 +71,25 @@ func TestInvitation(t *testing.T) {
 	})
 }
 
+// Two partners of one name could not be told apart; who is gone for good has left
+// its name to others.
+func TestJoiningByANameThatIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		twice := tm.invite("one", api.InviteRequest{Uses: 2})
+		wantRefusal(t, "another one", tm.join(tm.newcomer("one"), twice), "the name one is taken in mesh test")
+		wantRefusal(t, "another two", tm.join(tm.newcomer("two"), twice), "the name two is taken in mesh test")
+		tm.expel("one", "two")
+		synctest.Wait()
+		if err := tm.join(tm.newcomer("two"), twice); err != nil {
+			t.Errorf("two, whose device was lost, with another: %v", err)
+		}
+		if err := tm.join(tm.newcomer("three"), twice); err != nil {
+			t.Errorf("the refusals cost a use: %v", err)
+		}
+	})
+}
+
 // Who cannot reach the issuer has a member that the invitation names pass its
 // requests on; the uses are counted all the same, and a refusal is the issuer's.
 func TestJoiningByAnotherMember(t *testing.T) {

@@ -444,6 +444,9 @@ func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := p.nameFree(proof.Name, stranger); err != nil {
+		return nil, err
+	}
 	id := entry.Secret.ID()
 	if err := p.store.CommitWait([]kv.Write{{Key: invitationKey(id), Value: membership.EncodeEntry(entry)}}); err != nil {
 		return nil, err
@@ -465,6 +468,17 @@ func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error)
 		}
 	}
 	return membership.EncodeWelcome(w), nil
+}
+
+// nameFree keeps two partners from having one name, as far as is known here: people
+// tell them apart by it. mu must be held.
+func (p *people) nameFree(name string, id workflow.PartnerID) error {
+	for _, x := range p.list.Partners() {
+		if x.Record.Name() == name && x.Record.Partner != id && !x.State.Gone() {
+			return fmt.Errorf("the name %s is taken in mesh %s: join with another --name", name, p.member.Mesh.Name)
+		}
+	}
+	return nil
 }
 
 // maxWelcome bounds the records in a welcome; the rest comes with the first

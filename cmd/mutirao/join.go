@@ -53,7 +53,7 @@ func join(cmd *cobra.Command, u *ui, o assemble.JoinOptions) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, node.ErrUnanswered):
 		return api.Errorf(api.Failed, "the partner who made the invitation could not be asked: %s", strings.ReplaceAll(err.Error(), "\n", "; ")).
-			WithHint("is that partner running, and on a network that you can reach? The invitation is not used: try again")
+			WithHint("is that partner running, and on a network that you can reach? Try again with the same folder: that takes no second use")
 	case err != nil:
 		return membershipError(err)
 	}

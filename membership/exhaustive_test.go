@@ -13,13 +13,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// The exhaustive check visits every state that three voters, two of which
+// The exhaustive check visits every state that three or five voters, two of which
 // stand at once, can reach within so many steps, each of which delivers a
 // message, repeats one, restarts a node or lets a lease pass. Messages that
 // are never delivered are lost.
 
-// budget bounds what may happen besides the delivery of messages.
-type budget struct{ steps, repeats, restarts, leases int }
+// budget bounds how many vote, and what may happen besides the delivery of messages.
+type budget struct{ voters, steps, repeats, restarts, leases int }
 
 // state is a world, how it was reached, and what may still happen.
 type state struct {
@@ -127,7 +127,7 @@ func (s state) successors() []state {
 // explore visits every state within the budget, and returns how many there
 // are, or the path to the first bad one.
 func explore(t *testing.T, f flaws, b budget) (visited int, bad string) {
-	w := newWorld(t, 3, 3, f)
+	w := newWorld(t, b.voters, b.voters, f)
 	w.advance(testLease + time.Second)
 	w.elect(0)
 	w.elect(1)
@@ -151,11 +151,13 @@ func explore(t *testing.T, f flaws, b budget) (visited int, bad string) {
 	return len(seen), ""
 }
 
-func TestEveryShortHistoryOfThree(t *testing.T) {
+func TestEveryShortHistory(t *testing.T) {
 	for _, b := range []budget{
-		{steps: 40, repeats: 1},
-		{steps: 6, repeats: 1, restarts: 1},
-		{steps: 4, restarts: 1, leases: 1},
+		{voters: 3, steps: 40, repeats: 1},
+		{voters: 3, steps: 6, repeats: 1, restarts: 1},
+		{voters: 3, steps: 4, restarts: 1, leases: 1},
+		{voters: 5, steps: 6},
+		{voters: 5, steps: 4, repeats: 1, restarts: 1},
 	} {
 		visited, bad := explore(t, flaws{}, b)
 		if bad != "" {
@@ -170,8 +172,8 @@ func TestExhaustiveCheckFindsFlaws(t *testing.T) {
 		flaws
 		budget
 	}{
-		"a voter votes twice in a term": {flaws{twoVotes: true, ignoreLeases: true}, budget{steps: 4}},
-		"votes are not durable":         {flaws{forgetVotes: true, ignoreLeases: true}, budget{steps: 5, restarts: 1}},
+		"a voter votes twice in a term": {flaws{twoVotes: true, ignoreLeases: true}, budget{voters: 3, steps: 4}},
+		"votes are not durable":         {flaws{forgetVotes: true, ignoreLeases: true}, budget{voters: 3, steps: 5, restarts: 1}},
 	} {
 		visited, bad := explore(t, c.flaws, c.budget)
 		if bad == "" {

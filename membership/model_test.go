@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"flag"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -22,8 +23,12 @@ func run(t *testing.T, n int, seed uint64, overrides bool, f flaws) *world {
 	return w
 }
 
-// lives is how many random lives the model check runs of each kind.
-func lives(full int) int {
+// most is how many random lives the model check runs of each kind: as many as
+// TestCheckerFindsFlaws may need for a flaw.
+var most = flag.Uint64("lives", 1500, "how many random lives of elections to check of each kind")
+
+// lives is how many of these to run.
+func lives(full uint64) uint64 {
 	if testing.Short() {
 		return full / 10
 	}
@@ -33,16 +38,16 @@ func lives(full int) int {
 func TestNeverTwoCoordinators(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for _, overrides := range []bool{false, true} {
-			elected := 0
-			for seed := range uint64(lives(100)) {
+			elected := uint64(0)
+			for seed := range lives(*most) {
 				w := run(t, n, seed, overrides, flaws{})
 				if w.bad != "" {
 					t.Fatalf("%d nodes, seed %d: %s\n%s", n, seed, w.bad, w.story())
 				}
-				elected += len(w.holders)
+				elected += uint64(len(w.holders))
 			}
-			if elected < lives(100)/2 {
-				t.Errorf("%d nodes: only %d elections in %d lives: the check sees too little", n, elected, lives(100))
+			if elected < lives(*most)/2 {
+				t.Errorf("%d nodes: only %d elections in %d lives: the check sees too little", n, elected, lives(*most))
 			}
 			t.Logf("%d nodes, overrides %t: %d elections", n, overrides, elected)
 		}
@@ -57,7 +62,7 @@ func TestCheckerFindsFlaws(t *testing.T) {
 		"an office does not end":   {endlessOffice: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(1500) {
+			for seed := range *most {
 				if w := run(t, 3, seed, false, f); w.bad != "" {
 					t.Logf("seed %d: %s", seed, w.bad)
 					return
@@ -70,7 +75,7 @@ func TestCheckerFindsFlaws(t *testing.T) {
 
 // Once the faults end, somebody is elected who stands.
 func TestElectionSucceedsAfterChaos(t *testing.T) {
-	for seed := range uint64(lives(60)) {
+	for seed := range lives(60) {
 		w := run(t, 5, seed, false, flaws{})
 		w.cut = nil
 		w.settle(8 * testLease)

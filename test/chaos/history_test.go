@@ -22,21 +22,32 @@ type history struct {
 	plan     *partition.Plan
 	shown    *api.Instance
 	entries  []api.LogEntry
+	print    string          // its fingerprint
 	at       []time.Duration // when each was written
 	rebooted map[string]bool // whose waits were aged by a wall clock
 }
 
+// history reads an instance at one of its holders. Its facts and its fingerprint are
+// of one moment: what was only presumed to have failed may go on when all has ended.
 func (tm *team) history(ctx context.Context, p *proc, id string, of workflow.Name) (*history, error) {
-	shown, err := p.client.Show(ctx, id)
-	if err != nil {
-		return nil, err
+	var shown *api.Instance
+	var entries []api.LogEntry
+	sum, err := p.print(id)
+	for before := "none"; err == nil && sum != before; {
+		before = sum
+		if shown, err = p.client.Show(ctx, id); err != nil {
+			break
+		}
+		if entries, err = p.client.Log(ctx, id); err != nil {
+			break
+		}
+		sum, err = p.print(id)
 	}
-	entries, err := p.client.Log(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	def := tm.def(of)
-	h := &history{id: id, def: def, plan: partition.New(def), shown: shown, entries: entries, rebooted: map[string]bool{}}
+	h := &history{id: id, def: def, plan: partition.New(def), shown: shown, entries: entries, print: sum, rebooted: map[string]bool{}}
 	for _, e := range entries {
 		h.at = append(h.at, tm.written(e.At))
 	}

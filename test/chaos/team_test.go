@@ -42,7 +42,6 @@ type team struct {
 
 	// What the checks have read.
 	sum       total
-	found     map[string]string // fingerprints, by instance
 	histories map[string]*history
 	last      bool // all instances are looked at again
 }
@@ -69,7 +68,7 @@ func newTeam(t *testing.T) *team {
 	}
 	tm := &team{
 		t: t, dir: dir, lan: lan, begun: time.Now(), wrong: map[string]int{}, started: map[string]*started{},
-		defs: map[workflow.Name]*workflow.Definition{}, sum: newTotal(), found: map[string]string{},
+		defs: map[workflow.Name]*workflow.Definition{}, sum: newTotal(),
 	}
 	t.Cleanup(tm.close)
 	for i := range nodes {

@@ -24,7 +24,7 @@ func newTotal() total {
 	return total{faults: map[string]int{}, instances: map[string]int{}, kinds: map[string]int{}, prints: map[string]string{}, factsOf: map[string]int{}}
 }
 
-func (s *total) add(h *history, print string) {
+func (s *total) add(h *history) {
 	s.instances[string(h.shown.State)]++
 	if h.shown.Duplicated {
 		s.instances["duplicated"]++
@@ -38,7 +38,7 @@ func (s *total) add(h *history, print string) {
 	for _, t := range h.shown.Tasks {
 		s.kinds["superseded"] += len(t.Superseded)
 	}
-	s.prints[h.id], s.factsOf[h.id] = print, len(h.entries)
+	s.prints[h.id], s.factsOf[h.id] = h.print, len(h.entries)
 }
 
 func (s *total) String() string {

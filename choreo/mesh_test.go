@@ -28,6 +28,7 @@ type mesh struct {
 	gone    map[workflow.PartnerID]bool // what the partner list says
 	office  *Office
 	evicted map[workflow.PartnerID]bool              // likewise
+	lacking map[workflow.PartnerID]bool              // who has no roles
 	takers  map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
 	dice    dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
@@ -72,7 +73,7 @@ const (
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
 		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
-		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{},
+		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{},
 	}
 }
 
@@ -108,6 +109,9 @@ func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
 
 // Evicted says what the partner list says (Partners).
 func (w *mesh) Evicted(p workflow.PartnerID) bool { return w.evicted[p] }
+
+// HasRole says what the test said (Partners).
+func (w *mesh) HasRole(p workflow.PartnerID, _ workflow.RoleName) bool { return !w.lacking[p] }
 
 // Coordinator is nobody: these tests are about choreography.
 func (w *mesh) Coordinator() workflow.PartnerID { return "" }

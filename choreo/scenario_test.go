@@ -36,6 +36,7 @@ import (
 //	gone P…, back P…          what the partner list says of them
 //	evict P…                  likewise
 //	write-off P at=P          by order
+//	lacks P…, has P…          P has no role any more; has it again
 //	takes TASK P              whom the partner list offers for a contingency, or to perform
 //	                          a person's task; none: nobody
 //	advance D                 time passes
@@ -107,6 +108,8 @@ func (s *story) commands() map[string]func() string {
 		"evict":     s.evict,
 		"write-off": s.writeOff,
 		"takes":     s.takes,
+		"lacks":     func() string { return s.roles(true) },
+		"has":       func() string { return s.roles(false) },
 		"advance":   s.advance,
 		"gap":       s.gap,
 		"show":      s.show,
@@ -278,6 +281,16 @@ func (s *story) writeOff() string {
 	s.w.step(n)
 	if err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+func (s *story) roles(lacking bool) string {
+	for i := range s.d.CmdArgs {
+		s.w.lacking[s.who(i)] = lacking
+	}
+	for _, id := range s.w.names() {
+		s.w.step(s.w.nodes[id])
 	}
 	return ""
 }

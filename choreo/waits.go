@@ -18,7 +18,8 @@ import (
 //
 //	what            whose      clock runs                                     when it is over
 //	timeout         own task   from ready, until it ends                      the holder's verdict, final
-//	partition       own        while one of its tasks is ready or running     the holder's verdict, final
+//	partition       own        while one of its tasks is ready or running,    the holder's verdict, final
+//	                           here or where it passed it on                  (presumed of what it passed on)
 //	trigger         own task   from when a predecessor is known to be ready,  its rule counts as true
 //	                           at the latest from the worst case
 //	answer          another's  from when all that it waits for is known to    the guardian's verdict,
@@ -393,7 +394,7 @@ func (m *Machine) predecessorReady(sl *Slot) bool {
 func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duration, now Moment, partners Partners, r *Ready) bool {
 	active, open := false, false
 	for _, t := range m.state.plan.Partition(name).Tasks {
-		if sl := m.state.bySlot[t]; sl != nil && sl.Current.Partner == m.self {
+		if sl := m.state.bySlot[t]; sl != nil && (sl.Current.Partner == m.self || m.state.lastOf(sl.Attempts[0]) == sl.Current) {
 			active = active || sl.State == workflow.Ready || sl.State == workflow.Running
 			open = open || !sl.State.Done()
 		}
@@ -405,7 +406,7 @@ func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duratio
 	if !active || !m.over(t, total, true, now, r) {
 		return false
 	}
-	return m.judge(m.unfinished(m.self, name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
+	return m.judge(m.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
 }
 
 // watchOthers clocks what others hold, as the guardian or in its place.
@@ -454,7 +455,7 @@ func (m *Machine) judges(partners Partners) []workflow.PartnerID {
 
 // watchGone judges the unfinished work of a partner who is out of the process.
 func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Moment, partners Partners, r *Ready) bool {
-	left := m.unfinished(p, "")
+	left := m.unfinishedOf(p)
 	if len(left) == 0 {
 		return false
 	}
@@ -470,7 +471,7 @@ func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Momen
 
 // watchAnswer judges a partition of another that gave no result in time.
 func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready) bool {
-	left := m.unfinished(g.Partner, g.Partition)
+	left := m.unfinishedIn(g.Partition)
 	total, bounded := m.answerTime(g.Partition, left)
 	if !bounded || len(left) == 0 {
 		return false
@@ -595,15 +596,26 @@ func (m *Machine) assignPending(sl *Slot, now Moment, partners Partners) bool {
 	}) != nil
 }
 
-// unfinished are the current attempts of p that nobody has judged, in rule
-// order: all, or those in one partition.
-func (m *Machine) unfinished(p workflow.PartnerID, in workflow.PartitionName) []*Attempt {
+// unfinishedOf are the current attempts of a partner that nobody has judged, in
+// rule order.
+func (m *Machine) unfinishedOf(p workflow.PartnerID) []*Attempt {
+	return m.unfinished(func(a *Attempt) bool { return a.Partner == p })
+}
+
+// unfinishedIn are those in a partition: what its holder has and, where the author
+// gave it a time-out as a whole, what the holder passed on.
+func (m *Machine) unfinishedIn(p workflow.PartitionName) []*Attempt {
+	whole := m.state.plan.Partition(p).Declared
+	return m.unfinished(func(a *Attempt) bool {
+		return m.state.plan.Home(a.Slot.Task.Name) == p && (a.Depth == 1 || whole && m.state.lastOf(a.Slot.Attempts[0]) == a)
+	})
+}
+
+func (m *Machine) unfinished(which func(*Attempt) bool) []*Attempt {
 	var out []*Attempt
 	for _, sl := range m.state.slots {
-		a := sl.Current
-		home := a.Depth == 1 && m.state.plan.Home(sl.Task.Name) == in
-		if a.Partner == p && (in == "" || home) && sl.Dropped == nil && sl.unjudged() {
-			out = append(out, a)
+		if sl.Dropped == nil && sl.unjudged() && which(sl.Current) {
+			out = append(out, sl.Current)
 		}
 	}
 	return out

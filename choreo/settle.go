@@ -146,7 +146,7 @@ func (s *State) term(tr workflow.Transition, t workflow.TaskName) workflow.Findi
 	// may fill; impossible where no slot is left that may need it.
 	out := workflow.Finding{Truth: workflow.Impossible}
 	for _, sl := range s.slotsOf(t) {
-		f := sl.termOf(tr, t)
+		f := s.termOf(sl, tr, t)
 		if f.Truth > out.Truth {
 			out = f
 		}
@@ -194,26 +194,34 @@ func (sl *Slot) term(tr workflow.Transition) workflow.Finding {
 
 // termOf is what a transition of a task that is only a contingency comes to in
 // one slot.
-func (sl *Slot) termOf(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
+func (s *State) termOf(sl *Slot, tr workflow.Transition, t workflow.TaskName) workflow.Finding {
 	open := !sl.State.Done()
-	for _, a := range sl.Attempts {
-		if a.Task.Name != t {
-			continue
-		}
-		switch done := a.success() != nil; tr {
-		case workflow.BecameReady:
-			return truth(true, true, false)
-		case workflow.BecameRunning:
-			return truth(a.start != nil || done, open, false)
-		case workflow.BecameFailed:
-			f := truth(len(a.rulings) > 0 && !done, open, false)
-			f.BySuccess = f.Truth == workflow.Impossible && done
-			return f
-		default:
-			return truth(done && a.stands == standing, open, len(a.rulings) > 0)
-		}
+	a := s.standIn(sl, t)
+	if a == nil {
+		return truth(false, open, false)
 	}
-	return truth(false, open, false)
+	switch done := a.success() != nil; tr {
+	case workflow.BecameReady:
+		return truth(true, true, false)
+	case workflow.BecameRunning:
+		return truth(a.start != nil || done, open, false)
+	case workflow.BecameFailed:
+		f := truth(len(a.rulings) > 0 && !done, open, false)
+		f.BySuccess = f.Truth == workflow.Impossible && done
+		return f
+	default:
+		return truth(done && a.stands == standing, open, len(a.rulings) > 0)
+	}
+}
+
+// standIn is the attempt in a slot at a task that is only a contingency: whoever
+// it was passed on to. nil: there is none yet.
+func (s *State) standIn(sl *Slot, t workflow.TaskName) *Attempt {
+	i := slices.IndexFunc(sl.Attempts, func(a *Attempt) bool { return a.Task.Name == t })
+	if i < 0 {
+		return nil
+	}
+	return s.lastOf(sl.Attempts[i])
 }
 
 // DataTerm evaluates a term about data: false or null is undecided while a

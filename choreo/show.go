@@ -238,12 +238,10 @@ func (s *State) contingencyView(t *workflow.Task) TaskView {
 	over := len(slots) > 0 || s.overall() != workflow.InstanceRunning
 	for _, sl := range slots {
 		over = over && sl.State.Done()
-		for _, a := range sl.Attempts {
-			if a.Task == t {
-				v = s.attemptView(a, s.attemptState(a))
-				v.ContingencyOf = sl.Task.Name
-				return v
-			}
+		if a := s.standIn(sl, t.Name); a != nil {
+			v = s.attemptView(a, s.attemptState(a))
+			v.ContingencyOf = sl.Task.Name
+			return v
 		}
 	}
 	for _, sl := range s.slots {

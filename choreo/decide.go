@@ -117,7 +117,7 @@ func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) 
 		case m.mayStart(a) && a.Task.Type == workflow.Automatic:
 			m.start(a, 1, now, r)
 			return true
-		case m.seeksPerformer(a):
+		case m.seeksPerformer(a, partners):
 			if m.offer(a, partners, now) {
 				return true
 			}

@@ -244,20 +244,23 @@ func (s *State) lastOf(a *Attempt) *Attempt {
 	return a
 }
 
-// rejecters are those who rejected an attempt until it came to a's holder.
+// passedOn tells whether the attempt came to its holder from the one before.
+func (a *Attempt) passedOn() bool {
+	b := a.assigned.fact.Body.Assign
+	return b != nil && b.Verdict.IsZero()
+}
+
+// rejecters are those who rejected an attempt until it came to a's holder. Who
+// offers what came with a partition, or by a verdict, has not rejected it; who
+// gives on what was given to them has.
 func (s *State) rejecters(a *Attempt) (out []workflow.PartnerID) {
-	for again := true; again; {
-		again = false
-		for _, x := range a.Slot.Attempts {
-			if s.takenOver(x) != a {
-				continue
-			}
-			if annex := a.assigned.fact.Body.Annex; annex == nil || !annex.Offered {
-				out = append(out, x.Partner)
-			}
-			a, again = x, true
-			break
+	for a.passedOn() {
+		b := &a.assigned.fact.Body
+		before := s.attempts[b.Assign.After]
+		if before.passedOn() || b.Annex == nil || !b.Annex.Offered {
+			out = append(out, before.Partner)
 		}
+		a = before
 	}
 	return out
 }

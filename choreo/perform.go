@@ -17,20 +17,27 @@ import (
 // Where nobody can be reached who has the role, the task waits at its holder,
 // visibly, with its time-out running, and is offered as soon as somebody comes.
 
+// What is with somebody who lacks the role, whoever gave it to them, is given on
+// in the same way: as part of a unit of contingencies, by a stale or a wrong word.
+// It does not come back to anybody who gave on what they had been given.
+
 // seeksPerformer tells whether an attempt here, which has not been started, is a
-// person's task for which nobody was chosen yet.
-func (m *Machine) seeksPerformer(a *Attempt) bool {
-	if !a.Task.ByRole() || a.kept != nil || m.keeps[a.ID] || !m.mayStart(a) {
+// person's task for which nobody was chosen yet, or this node wrongly.
+func (m *Machine) seeksPerformer(a *Attempt, partners Partners) bool {
+	switch {
+	case !a.Task.ByRole() || !m.mayStart(a):
 		return false
+	case !partners.HasRole(m.self, a.Task.Role):
+		return true
 	}
-	return m.Mechanism() == partition.PlainRule || m.cameWithPartition(a)
+	return a.kept == nil && !m.keeps[a.ID] && (m.Mechanism() == partition.PlainRule || m.cameWithPartition(a))
 }
 
 // cameWithPartition tells whether an attempt is at its holder because the
 // author put its task into a partition that is there.
 func (m *Machine) cameWithPartition(a *Attempt) bool {
-	if b := a.assigned.fact.Body.Assign; b != nil && b.Verdict.IsZero() {
-		return false // it was passed on
+	if a.passedOn() {
+		return false
 	}
 	home := m.state.plan.Home(a.Task.Name)
 	return home != "" && m.holder(home) == a.Partner
@@ -42,6 +49,9 @@ func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) 
 	t := a.Task.Name
 	w := m.work([]workflow.TaskName{t}, "", now)
 	w.Rejected, w.Holder = m.state.rejecters(a), m.self
+	if !partners.HasRole(m.self, a.Task.Role) {
+		w.Rejected = append(w.Rejected, m.self)
+	}
 	c, err := partners.Choose(w)
 	switch {
 	case err != nil:

@@ -93,11 +93,13 @@ func (m *Machine) Snapshot() Snapshot {
 		if t.ContingencyOnly {
 			out.Tasks = append(out.Tasks, s.contingencyView(t))
 		} else {
-			v := s.slotView(s.bySlot[t.Name])
-			if why := m.nobody[s.bySlot[t.Name].Current.ID]; why != "" && v.State == workflow.Ready {
-				v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
-			}
-			out.Tasks = append(out.Tasks, v)
+			out.Tasks = append(out.Tasks, s.slotView(s.bySlot[t.Name]))
+		}
+	}
+	for i := range out.Tasks {
+		v := &out.Tasks[i]
+		if why := m.waitsForPerformer(v.Task); why != "" && v.State == workflow.Ready {
+			v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
 		}
 	}
 	for n := range s.conflicts {
@@ -116,6 +118,17 @@ func (m *Machine) Snapshot() Snapshot {
 		out.Incidents = append(out.Incidents, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
 	}
 	return out
+}
+
+// waitsForPerformer says why a person's task here has nobody to perform it; empty:
+// it has, or is elsewhere.
+func (m *Machine) waitsForPerformer(t *workflow.Task) string {
+	for _, sl := range m.state.slotsOf(t.Name) {
+		if why := m.nobody[sl.Current.ID]; why != "" && sl.Current.Task == t {
+			return why
+		}
+	}
+	return ""
 }
 
 // Progress counts the tasks of which nothing more is expected, and all tasks, and

@@ -333,6 +333,15 @@ func (p *people) Evicted(id workflow.PartnerID) bool {
 	return ok && partner.State == membership.Evicted
 }
 
+// HasRole tells whether a partner's certificate gives it a role (choreo.Partners).
+func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
+	if id == p.member.ID() {
+		return p.hasRole(role)
+	}
+	partner, ok := p.get(id)
+	return ok && partner.Record.Chain.Leaf().HasRole(role)
+}
+
 // Coordinator is who holds the office of coordinator (choreo.Partners).
 func (p *people) Coordinator() workflow.PartnerID { return p.coordinator() }
 

@@ -28,7 +28,8 @@ type Work struct {
 	// role and can be reached now; empty: other work.
 	Holder workflow.PartnerID
 	Data   map[workflow.DataName]workflow.Value
-	// Performers are who performs or performed a task, as far as is known.
+	// Performers are who performs or performed a task, or was chosen to, as far as
+	// is known.
 	Performers map[workflow.TaskName]workflow.PartnerID
 	// Chance is in [0, 1), for whoever must choose.
 	Chance float64
@@ -50,7 +51,7 @@ func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Mo
 		if sl.Pick != nil {
 			a = sl.Pick
 		}
-		if a.start != nil || a.success() != nil {
+		if a.start != nil || a.success() != nil || a.chosen() {
 			w.Performers[a.Task.Name] = a.Partner
 		}
 	}
@@ -249,6 +250,10 @@ func (a *Attempt) passedOn() bool {
 	b := a.assigned.fact.Body.Assign
 	return b != nil && b.Verdict.IsZero()
 }
+
+// chosen tells whether the attempt's holder was chosen to perform it, and does not
+// only hold it.
+func (a *Attempt) chosen() bool { return a.kept != nil || a.passedOn() }
 
 // rejecters are those who rejected an attempt until it came to a's holder. Who
 // offers what came with a partition, or by a verdict, has not rejected it; who

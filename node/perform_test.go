@@ -117,3 +117,24 @@ func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 		}
 	})
 }
+
+// Who was given a task counts as its performer for the constraints of the next,
+// before anybody has begun.
+func TestConstraintsSeeWhoWasChosenToPerform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer")
+		tm.add("base", `
+workflow: rescue
+constraints:
+  - {name: two-pairs-of-eyes, violated: 'task.name == "search" and performer("check") == partner.name', penalty: 1}
+tasks:
+  search: {type: manual, role: rescuer, suitability: {ana: 0.9, bia: 0.5}}
+  check:  {type: manual, role: rescuer, suitability: {ana: 0.9, bia: 0.5}}
+partitions: {plan: {tasks: [search, check], partner: base}}
+`)
+		id, check := tm.search("Push")
+		if search := tm.show("base", id).Tasks[1]; check.Partner != "ana" || search.Partner != "bia" {
+			t.Errorf("the check is at %s, the search at %s, want ana and bia", check.Partner, search.Partner)
+		}
+	})
+}

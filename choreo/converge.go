@@ -30,7 +30,8 @@ import (
 //     that the running current attempt of a slot without success consumed. A
 //     success that only consumers in held slots consumed is held back with them.
 //  3. Else one is picked by reconcile. For keep-replacement, while a started
-//     attempt of equal or higher number lives, the slot is held: no pick.
+//     attempt of equal or higher number lives, the slot is held: no pick. What
+//     counts are the verdicts before an attempt: passing on replaces nothing.
 //  4. Several that were built upon all stand: the slot is duplicated.
 //  5. The rest is superseded, and undone once that is settled (compensate.go).
 //  6. Data: of the standing successes' writes the one with the highest
@@ -270,7 +271,7 @@ func (s *State) awaitsReplacement(sl *Slot, all []*Attempt) bool {
 	c := sl.Current
 	lives := c.start != nil && c.off == nil && c.success() == nil && sl.Outcome == nil && sl.Pending == nil
 	return sl.Task.Reconcile == workflow.KeepReplacement && lives && len(all) > 0 &&
-		!slices.ContainsFunc(all, func(a *Attempt) bool { return a.Depth > c.Depth })
+		!slices.ContainsFunc(all, func(a *Attempt) bool { return a.replaced > c.replaced })
 }
 
 // preferred picks among successes by the author's choice.
@@ -279,9 +280,9 @@ func preferred(r workflow.Reconcile, as []*Attempt) *Attempt {
 		n := 0
 		switch r {
 		case workflow.KeepOriginal:
-			n = cmp.Compare(a.Depth, b.Depth)
+			n = cmp.Compare(a.replaced, b.replaced)
 		case workflow.KeepReplacement:
-			n = cmp.Compare(b.Depth, a.Depth)
+			n = cmp.Compare(b.replaced, a.replaced)
 		}
 		if n != 0 {
 			return n

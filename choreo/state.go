@@ -87,6 +87,9 @@ type Attempt struct {
 	Task    *workflow.Task // what is performed: the slot's task or a contingency
 	Partner workflow.PartnerID
 	Depth   int // 1, 2, …: its number in the chain
+	// replaced is how many verdicts led to it: who has it passed on takes the place
+	// of who had it.
+	replaced int
 
 	assigned  *entry
 	ready     *entry
@@ -518,7 +521,10 @@ func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 // addAttempt puts a new attempt after another in its slot.
 func (s *State) addAttempt(e *entry, after *Attempt, task workflow.TaskName, p workflow.PartnerID) *Attempt {
 	sl := after.Slot
-	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, assigned: e}
+	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, replaced: after.replaced, assigned: e}
+	if !a.passedOn() {
+		a.replaced++
+	}
 	s.attempts[a.ID] = a
 	sl.Attempts = append(sl.Attempts, a)
 	slices.SortFunc(sl.Attempts, func(x, y *Attempt) int {

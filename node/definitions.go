@@ -31,6 +31,9 @@ type definitions struct {
 	store Store
 	limit int // listed ones, and as many removed ones
 
+	// changing is held while an entry changes, so that each change sees the last.
+	changing sync.Mutex
+
 	mu      sync.Mutex // guards what follows
 	entries map[workflow.Hash]*listing
 	recent  [16]*definition // those read last, kept for those who come for them again
@@ -175,6 +178,8 @@ func (d *definitions) keep(canonical []byte) (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	if l := d.listing(def.Hash()); l != nil {
 		return d.get(def.Hash())
 	}
@@ -191,12 +196,17 @@ func (d *definitions) add(def *workflow.Definition) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	stamp := wire.DefinitionStamp{Hash: def.Hash(), Edit: 1}
 	if old := d.listing(def.Hash()); old != nil {
 		if old.listed() {
 			return old, nil
 		}
 		stamp.Edit = old.stamp.Edit + 1
+	}
+	if stamp.Edit > maxEdit {
+		return nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", def.Name).WithHint("give it another version")
 	}
 	if !d.room() {
 		return nil, api.Errorf(api.Refused, "this node lists %d workflows, as many as it may", d.limit).
@@ -220,9 +230,16 @@ func (d *definitions) room() bool {
 
 func (l *listing) listed() bool { return l.stamp.Edit > 0 && !l.stamp.Removed }
 
-// remove takes a definition off the list.
+// remove takes a definition off the list. Of two with the same number the removal
+// is the newer one, so there is always a number for it.
 func (d *definitions) remove(l *listing) (wire.Definition, error) {
-	stamp := wire.DefinitionStamp{Hash: l.stamp.Hash, Edit: l.stamp.Edit + 1, Removed: true}
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	l = d.listing(l.stamp.Hash)
+	if !l.listed() {
+		return wire.Definition{Stamp: l.stamp}, nil // by somebody else, just now
+	}
+	stamp := wire.DefinitionStamp{Hash: l.stamp.Hash, Edit: min(l.stamp.Edit+1, maxEdit), Removed: true}
 	e, err := d.get(stamp.Hash)
 	if err == nil {
 		_, err = d.put(e, stamp, time.Now())
@@ -267,24 +284,27 @@ var errNoRoom = errors.New("a partner lists more workflows than this node may: r
 
 // merge takes in an entry from a peer and tells whether it was news.
 func (d *definitions) merge(w wire.Definition) (bool, error) {
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	old := d.listing(w.Stamp.Hash)
 	switch {
 	case w.Stamp.Edit > maxEdit:
 		return false, fmt.Errorf("definition %s was edited %d times, at most %d can be", w.Stamp.Hash, w.Stamp.Edit, maxEdit)
 	case old != nil && !w.Stamp.Newer(old.stamp):
 		return false, nil
-	case old == nil && len(w.Canonical) == 0:
-		return false, nil // the removal of what was never here
+	case w.Stamp.Removed && (old == nil || old.stamp.Edit == 0):
+		d.notAway(w.Stamp)
+		return false, nil // the removal of what was never listed here, or is forgotten
 	}
 	var e *definition
 	var err error
-	if len(w.Canonical) > 0 {
+	if w.Stamp.Removed {
+		e, err = d.get(w.Stamp.Hash)
+	} else {
 		var def *workflow.Definition
 		if def, err = parseCanonical(w.Canonical); err == nil {
 			e = newDefinition(def)
 		}
-	} else {
-		e, err = d.get(w.Stamp.Hash)
 	}
 	switch {
 	case err != nil:
@@ -308,6 +328,15 @@ func (d *definitions) turnAway(s wire.DefinitionStamp) error {
 		d.away[s.Hash] = s
 	}
 	return errNoRoom
+}
+
+// notAway notes that a definition that there was no room for was removed.
+func (d *definitions) notAway(s wire.DefinitionStamp) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old, ok := d.away[s.Hash]; ok && s.Newer(old) {
+		delete(d.away, s.Hash)
+	}
 }
 
 // trouble says what is wrong; empty: nothing.
@@ -350,7 +379,7 @@ func (d *definitions) stamps() []wire.DefinitionStamp {
 }
 
 // newer are the entries that somebody with these stamps lacks, one after the
-// other. An error ends them.
+// other; an error is about one of them.
 func (d *definitions) newer(have []wire.DefinitionStamp) iter.Seq2[wire.Definition, error] {
 	known := make(map[workflow.Hash]wire.DefinitionStamp, len(have))
 	for _, h := range have {
@@ -364,7 +393,7 @@ func (d *definitions) newer(have []wire.DefinitionStamp) iter.Seq2[wire.Definiti
 				continue
 			}
 			w, err := d.wire(l)
-			if !yield(w, err) || err != nil {
+			if !yield(w, err) {
 				return
 			}
 		}

@@ -233,7 +233,7 @@ func (n *Node) takeDefinitions(from workflow.PartnerID, m *wire.Message) {
 		for d, err := range n.definitions.newer(m.Have) {
 			if err != nil {
 				n.log.Error("a definition that a partner lacks cannot be read", "to", from, "error", err)
-				return
+				continue
 			}
 			n.transmit(from, &wire.Message{Definitions: []wire.Definition{d}})
 		}

@@ -346,3 +346,26 @@ partitions: {desk: [write], post: [send]}
 		}
 	})
 }
+
+// What cannot be read at once after a failed commit is read later: its time-outs
+// are not forgotten.
+func TestWhatCannotBeReadAgainIsReadLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		tm.add("one", "workflow: watch\ntasks: {a: {type: manual, timeout: 10m}}\n")
+		id := tm.begin("one", "watch", nil)
+		p := tm.p["one"]
+		p.disk.failWith(errors.New("no space left"))
+		p.disk.blindWith(errors.New("bad block"))
+		if err := p.node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "a"}); err == nil {
+			t.Error("what is not durable was reported as done")
+		}
+		pass(time.Minute)
+		p.disk.failWith(nil)
+		p.disk.blindWith(nil)
+		pass(20 * time.Minute)
+		if s := tm.state("one", id); s != workflow.InstanceFailed {
+			t.Errorf("after its time-out the instance is %s, want failed", s)
+		}
+	})
+}

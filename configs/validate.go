@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 	within(&m, "shards", c.Shards, 1, 256)
 	within(&m, "parallel", c.Parallel, 1, 1024)
 	within(&m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
-	within(&m, "limits.workflows", c.Limits.Workflows, 1, 10_000)
+	within(&m, "limits.workflows", c.Limits.Workflows, 1, 5_000) // listed, removed and turned away fit into one greeting
 	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
 	c.validateListen(&m)
 	c.validateRelays(&m)

@@ -172,20 +172,24 @@ func (d *definitions) used(l *listing, e *definition) {
 	}
 }
 
-// keep makes a definition that came with an instance durable, without listing it.
-func (d *definitions) keep(canonical []byte) (*definition, error) {
+// decodeDefinition reads a definition that came with an instance.
+func decodeDefinition(canonical []byte) (*definition, error) {
 	def, err := parseCanonical(canonical)
 	if err != nil {
 		return nil, err
 	}
+	return newDefinition(def), nil
+}
+
+// keep makes a definition that came with an instance durable, without listing it.
+func (d *definitions) keep(e *definition) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	if l := d.listing(def.Hash()); l != nil {
-		return d.get(def.Hash())
+	if d.listing(e.hash) != nil {
+		return nil
 	}
-	e := newDefinition(def)
-	_, err = d.put(e, wire.DefinitionStamp{Hash: e.hash}, time.Now())
-	return e, err
+	_, err := d.put(e, wire.DefinitionStamp{Hash: e.hash}, time.Now())
+	return err
 }
 
 // add lists a definition; again, if it was removed.

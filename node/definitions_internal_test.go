@@ -161,10 +161,7 @@ func TestDefinitionsChangeOneAfterTheOther(t *testing.T) {
 	}
 	def := tiny(t, 0)
 	kept := make(chan error, 1)
-	go func() {
-		_, err := d.keep(def.Canonical())
-		kept <- err
-	}()
+	go func() { kept <- d.keep(newDefinition(def)) }()
 	<-first
 	if news, err := d.merge(entryOf(def, 1, false)); !news || err != nil {
 		t.Errorf("what a partner lists is news: %t, %v", news, err)

@@ -317,8 +317,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, errTooManyInstances
 	}
 	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
-	if errors.Is(err, kv.ErrNotFound) {
-		def, err = s.n.definitions.keep(f.Definition)
+	unknown := errors.Is(err, kv.ErrNotFound)
+	if unknown {
+		def, err = decodeDefinition(f.Definition)
 	}
 	if err != nil {
 		return nil, err
@@ -329,6 +330,11 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	}
 	if !mayTell(m, from, facts) {
 		return nil, errNoParticipant
+	}
+	if unknown {
+		if err := s.n.definitions.keep(def); err != nil {
+			return nil, err
+		}
 	}
 	m.Adopt()
 	h := s.create(m, def)

@@ -166,3 +166,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A duration that cannot be read is told with its place.
+func TestWrongDuration(t *testing.T) {
+	_, err := configs.Parse("config.yaml", []byte("preset: lan\n# connection-time: banana\nconnection-time: banana   # often\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "config.yaml:3:18: connection-time: ") {
+		t.Errorf("got %v", err)
+	}
+}

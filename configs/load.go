@@ -39,11 +39,11 @@ func Parse(name string, src []byte) (Config, error) {
 		Preset Preset `yaml:"preset"`
 	}
 	if err := decode(src, &head, false); err != nil {
-		return Config{}, located(name, err)
+		return Config{}, located(name, src, err)
 	}
 	c := Default(head.Preset)
 	if err := decode(src, &c, true); err != nil {
-		return Config{}, located(name, err)
+		return Config{}, located(name, src, err)
 	}
 	if err := c.Validate(); err != nil {
 		return Config{}, fmt.Errorf("%s:\n%w", name, err)
@@ -63,8 +63,11 @@ func decode(src []byte, into any, strict bool) (err error) {
 		return nil
 	}
 	opts := []yaml.DecodeOption{yaml.CustomUnmarshaler(func(d *time.Duration, b []byte) (err error) {
-		*d, err = workflow.ParseDuration(strings.Trim(strings.TrimSpace(string(b)), `"'`))
-		return err
+		text := strings.TrimSpace(string(b))
+		if *d, err = workflow.ParseDuration(strings.Trim(text, `"'`)); err != nil {
+			return &durationError{text, err}
+		}
+		return nil
 	})}
 	if strict {
 		opts = append(opts, yaml.Strict())
@@ -72,12 +75,41 @@ func decode(src []byte, into any, strict bool) (err error) {
 	return yaml.UnmarshalWithOptions(src, into, opts...)
 }
 
+// durationError is a mistake in a duration, as it is written. The YAML library does
+// not say where.
+type durationError struct {
+	text string
+	err  error
+}
+
+func (e *durationError) Error() string { return e.err.Error() }
+
+// in finds the line and column, and the key, of the first such text in a source.
+func (e *durationError) in(src []byte) (line, col int, key string) {
+	for text := range strings.Lines(string(src)) {
+		line++
+		key, value, ok := strings.Cut(text, ":")
+		value, _, _ = strings.Cut(value, " #")
+		key = strings.TrimSpace(key)
+		if ok && strings.TrimSpace(value) == e.text && !strings.HasPrefix(key, "#") {
+			return line, strings.Index(text, e.text) + 1, key
+		}
+	}
+	return 0, 0, ""
+}
+
 // located puts file, line and column before a YAML error.
-func located(name string, err error) error {
+func located(name string, src []byte, err error) error {
 	var y yaml.Error
 	if errors.As(err, &y) && y.GetToken() != nil {
 		p := y.GetToken().Position
 		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, y.GetMessage())
+	}
+	var d *durationError
+	if errors.As(err, &d) {
+		if line, col, key := d.in(src); line > 0 {
+			return fmt.Errorf("%s:%d:%d: %s: %w", name, line, col, key, d.err)
+		}
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

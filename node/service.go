@@ -336,13 +336,16 @@ var alive = map[string]bool{
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
 }
 
+// NotYet are the parts of the language that a definition uses and that nodes of
+// this version cannot do, in the order of its text: they refuse to start it.
+func NotYet(def *workflow.Definition) []workflow.FeatureUse {
+	return slices.DeleteFunc(workflow.Features(def), func(f workflow.FeatureUse) bool { return alive[f.Feature] })
+}
+
 // notYet refuses what this node cannot do yet.
 func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
 	var missing []string
-	for _, f := range workflow.Features(def) {
-		if alive[f.Feature] {
-			continue
-		}
+	for _, f := range NotYet(def) {
 		what := f.Feature
 		if f.Task != "" {
 			what += " (task " + string(f.Task) + ")"

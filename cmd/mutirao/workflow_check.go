@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -66,6 +67,9 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 			for _, w := range partition.Check(partition.New(def)) {
 				u.note("%s: warning: %s", file, w)
 			}
+			for _, f := range node.NotYet(def) {
+				u.note("%s:%d: warning: this version cannot do %s yet, and refuses to start the workflow", file, f.Line, f.Feature)
+			}
 			if len(partners) > 0 {
 				for _, w := range append(partition.Unknown(def, partners), partition.Barred(partition.New(def), partners)...) {
 					u.note("%s: warning: %s", file, w)
@@ -87,11 +91,11 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 // partnersHere are the partners of the mesh with what they have, as the node in
 // dir knows them; none when no node runs there.
 func partnersHere(ctx context.Context, dir string) []partition.Partner {
-	node, err := api.Dial(dir)
+	here, err := api.Dial(dir)
 	if err != nil {
 		return nil
 	}
-	list, err := node.Resources(ctx, "")
+	list, err := here.Resources(ctx, "")
 	if err != nil {
 		return nil
 	}

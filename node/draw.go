@@ -8,7 +8,7 @@ import (
 
 // draw draws an instance: its definition, the partner of each partition and
 // the state of each task.
-func (n *Node) draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
+func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
 	opt := diagram.Options{States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{}}
 	for _, t := range in.Tasks {
 		opt.States[t.Name] = t.State

@@ -61,8 +61,8 @@ func (n *Node) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// lookAt has a partner show an instance.
-func (n *Node) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, into any) error {
+// lookAt has a partner show an instance, and read take what it shows.
+func (n *Node) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, read func([]byte) error) error {
 	r, can := n.carrier.(Requester)
 	if !can || !n.up(p) {
 		return errors.New("cannot be reached")
@@ -77,19 +77,43 @@ func (n *Node) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, in
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("shows what cannot be read: %w", err)
+	return read(b)
+}
+
+// readShown reads an instance as a partner shows it. It is not taken on trust,
+// since drawings and pages are made of it.
+func readShown(b []byte, id workflow.InstanceID) (*api.Instance, error) {
+	var in api.Instance
+	if err := json.Unmarshal(b, &in); err != nil {
+		return nil, fmt.Errorf("shows what cannot be read: %w", err)
 	}
-	return nil
+	if in.ID != id.String() || slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return !isState(t.State) }) {
+		return nil, errors.New("shows something else")
+	}
+	in.Told = nil
+	return &in, nil
+}
+
+// isState tells whether a task can be in a state.
+func isState(s workflow.State) bool {
+	return s.Done() || s == workflow.NotReady || s == workflow.Ready || s == workflow.Running
+}
+
+// readShownLog reads an instance's log as a partner shows it.
+func readShownLog(b []byte) (out []api.LogEntry, err error) {
+	if err := json.Unmarshal(b, &out); err != nil {
+		return nil, fmt.Errorf("shows what cannot be read: %w", err)
+	}
+	return out, nil
 }
 
 // lookAround asks those who reported an instance, the best informed first, until
 // one shows it. It returns whose account it is; if nobody answers, the error of
 // the first.
-func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.LookWhat, into any) (account, error) {
+func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.LookWhat, read func([]byte) error) (account, error) {
 	var first error
 	for _, a := range accounts {
-		err := n.lookAt(ctx, a.by, wire.Look{Instance: a.Instance, What: what}, into)
+		err := n.lookAt(ctx, a.by, wire.Look{Instance: a.Instance, What: what}, read)
 		if err == nil {
 			return a, nil
 		}
@@ -103,14 +127,14 @@ func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.Loo
 // showElsewhere shows an instance that others reported: as one of them shows it
 // now or, if nobody can be asked, as far as the report says.
 func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Instance {
-	var in api.Instance
-	a, err := n.lookAround(ctx, accounts, wire.LookInstance, &in)
-	if err == nil && in.ID == a.Instance.String() && !slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return !isState(t.State) }) {
-		in.Told = &api.Told{By: n.witness(a)}
-		return &in
-	}
+	var in *api.Instance
+	a, err := n.lookAround(ctx, accounts, wire.LookInstance, func(b []byte) (err error) {
+		in, err = readShown(b, accounts[0].Instance)
+		return err
+	})
 	if err == nil {
-		err = fmt.Errorf("%s shows something else", n.people.name(a.by))
+		in.Told = &api.Told{By: n.witness(a)}
+		return in
 	}
 	a = accounts[0]
 	return &api.Instance{
@@ -122,16 +146,14 @@ func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Insta
 	}
 }
 
-// isState tells whether a task can be in a state: what a partner shows is not
-// taken on trust, since drawings and pages are made of it.
-func isState(s workflow.State) bool {
-	return s.Done() || s == workflow.NotReady || s == workflow.Ready || s == workflow.Running
-}
-
 // logElsewhere is the log of an instance that others reported.
 func (n *Node) logElsewhere(ctx context.Context, accounts []account) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	if _, err := n.lookAround(ctx, accounts, wire.LookLog, &out); err != nil {
+	_, err := n.lookAround(ctx, accounts, wire.LookLog, func(b []byte) (err error) {
+		out, err = readShownLog(b)
+		return err
+	})
+	if err != nil {
 		return nil, api.Errorf(api.Failed, "this node takes no part in the instance, and nobody who does shows its log: %v", err).
 			WithHint("mutirao show says who holds it; ask there, or again when they are back")
 	}

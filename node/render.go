@@ -264,5 +264,5 @@ func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err != nil {
 		return nil, shown(err)
 	}
-	return n.draw(def.def, in, format)
+	return draw(def.def, in, format)
 }

@@ -34,20 +34,15 @@ func TestSeeds(t *testing.T) {
 }
 
 // TestRoughSeeds runs a fixed set of rough ones.
-func TestRoughSeeds(t *testing.T) {
-	const n = 50
-	var total sim.Total
-	for seed := uint64(sim.Rough); seed < sim.Rough+n; seed++ {
-		explore(t, seed, &total)
-	}
-	t.Log(total)
-}
+func TestRoughSeeds(t *testing.T) { fifty(t, sim.Rough) }
 
 // TestPeopledSeeds runs a fixed set of those with roles and mechanisms.
-func TestPeopledSeeds(t *testing.T) {
-	const n = 50
+func TestPeopledSeeds(t *testing.T) { fifty(t, sim.Peopled) }
+
+// fifty runs so many seeds.
+func fifty(t *testing.T, first uint64) {
 	var total sim.Total
-	for seed := uint64(sim.Peopled); seed < sim.Peopled+n; seed++ {
+	for seed := first; seed < first+50; seed++ {
 		explore(t, seed, &total)
 	}
 	t.Log(total)

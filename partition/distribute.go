@@ -136,11 +136,10 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	has := func(p Partner) bool { return slices.Contains(p.Roles, role) }
 	s.Partners = slices.DeleteFunc(slices.Clone(all), func(p Partner) bool { return !has(p) || !p.Reachable })
 	if len(s.Partners) == 0 {
-		why, change := "nobody who can be reached has role %s", "it goes to the first who comes back"
-		if !slices.ContainsFunc(all, has) {
-			why, change = "nobody has role %s", fmt.Sprintf("have somebody join with it: mutirao invite --role %s", role)
-		}
-		return Choice{}, AssignError{{Why: fmt.Sprintf("%s: "+why, u.name, role), Change: change}}
+		return Choice{}, AssignError{{
+			Why:    fmt.Sprintf("%s: nobody who can be reached has role %s", u.name, role),
+			Change: fmt.Sprintf("it goes to the first who comes back, or joins: mutirao invite --role %s", role),
+		}}
 	}
 	i := slices.IndexFunc(s.Partners, func(p Partner) bool { return p.ID == s.Self })
 	if s.Mechanism == PlainRule && i >= 0 && len(u.lacks(s.Partners[i])) == 0 && !slices.Contains(s.Rejected, s.Self) {

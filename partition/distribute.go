@@ -132,9 +132,9 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	if err != nil {
 		return Choice{}, err
 	}
-	all := reachSelf(s.Partners, s.Self)
-	has := func(p Partner) bool { return slices.Contains(p.Roles, role) }
-	s.Partners = slices.DeleteFunc(slices.Clone(all), func(p Partner) bool { return !has(p) || !p.Reachable })
+	s.Partners = slices.DeleteFunc(reachSelf(s.Partners, s.Self), func(p Partner) bool {
+		return !p.Reachable || !slices.Contains(p.Roles, role)
+	})
 	if len(s.Partners) == 0 {
 		return Choice{}, AssignError{{
 			Why:    fmt.Sprintf("%s: nobody who can be reached has role %s", u.name, role),

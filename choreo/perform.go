@@ -16,7 +16,7 @@ import (
 //
 // Where nobody can be reached who has the role, the task waits at its holder,
 // visibly, with its time-out running, and is offered as soon as somebody comes.
-
+//
 // What is with somebody who lacks the role, whoever gave it to them, is given on
 // in the same way: as part of a unit of contingencies, by a stale or a wrong word.
 // It does not come back to anybody who gave on what they had been given.

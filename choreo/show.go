@@ -99,7 +99,7 @@ func (m *Machine) Snapshot() Snapshot {
 	for i := range out.Tasks {
 		v := &out.Tasks[i]
 		if why := m.waitsForPerformer(v.Task); why != "" && v.State == workflow.Ready {
-			v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
+			v.also(why)
 		}
 	}
 	for n := range s.conflicts {
@@ -119,6 +119,9 @@ func (m *Machine) Snapshot() Snapshot {
 	}
 	return out
 }
+
+// also adds to the reason why a task stands where it does.
+func (v *TaskView) also(why string) { v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ") }
 
 // waitsForPerformer says why a person's task here has nobody to perform it; empty:
 // it has, or is elsewhere.
@@ -206,7 +209,7 @@ func (s *State) slotView(sl *Slot) TaskView {
 	}
 	if waits {
 		v.Awaits = sl.Pending.action.Task
-		v.Reason = strings.TrimPrefix(v.Reason+"; nobody can take the contingency "+string(sl.Pending.action.Task)+" yet", "; ")
+		v.also("nobody can take the contingency " + string(v.Awaits) + " yet")
 	}
 	for _, x := range sl.Attempts {
 		if x.success() != nil && x.stands == superseded {

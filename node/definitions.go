@@ -85,15 +85,10 @@ func readDefinition(value []byte) (sd storedDefinition, e *definition, err error
 	if err := cbor.Unmarshal(value, &sd); err != nil {
 		return sd, nil, fmt.Errorf("a stored definition cannot be read: %w", err)
 	}
-	def, err := parseCanonical(sd.Canonical)
-	if err != nil {
+	if e, err = decodeDefinition(sd.Canonical); err != nil {
 		return sd, nil, fmt.Errorf("a stored definition is wrong: %w", err)
 	}
-	return sd, newDefinition(def), nil
-}
-
-func newDefinition(def *workflow.Definition) *definition {
-	return &definition{hash: def.Hash(), def: def, plan: partition.New(def)}
+	return sd, e, nil
 }
 
 func newListing(e *definition, stamp wire.DefinitionStamp, edited time.Time) *listing {
@@ -113,25 +108,16 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:enough], "") + "…"
 }
 
-// parseCanonical reads a definition in its canonical form.
-func parseCanonical(b []byte) (*workflow.Definition, error) {
-	def, err := workflow.Parse("definition", b)
+// decodeDefinition reads a definition in its canonical form.
+func decodeDefinition(canonical []byte) (*definition, error) {
+	def, err := workflow.Parse("definition", canonical)
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(def.Canonical(), b) {
+	if !bytes.Equal(def.Canonical(), canonical) {
 		return nil, fmt.Errorf("definition %s is not in its canonical form", def.Name)
 	}
-	return def, nil
-}
-
-// stored reads an entry from the store.
-func (d *definitions) stored(h workflow.Hash) (storedDefinition, *definition, error) {
-	value, err := d.store.Get(definitionKey(h))
-	if err != nil {
-		return storedDefinition{}, nil, fmt.Errorf("read definition %s: %w", h, err)
-	}
-	return readDefinition(value)
+	return &definition{hash: def.Hash(), def: def, plan: partition.New(def)}, nil
 }
 
 // listing returns the entry of a definition, removed or not; nil: it is not known.
@@ -152,8 +138,11 @@ func (d *definitions) get(h workflow.Hash) (*definition, error) {
 	e := l.parsed.Value()
 	d.mu.Unlock()
 	if e == nil {
-		var err error
-		if _, e, err = d.stored(h); err != nil {
+		value, err := d.store.Get(definitionKey(h))
+		if err != nil {
+			return nil, fmt.Errorf("read definition %s: %w", h, err)
+		}
+		if _, e, err = readDefinition(value); err != nil {
 			return nil, err
 		}
 	}
@@ -172,15 +161,6 @@ func (d *definitions) used(l *listing, e *definition) {
 	}
 }
 
-// decodeDefinition reads a definition that came with an instance.
-func decodeDefinition(canonical []byte) (*definition, error) {
-	def, err := parseCanonical(canonical)
-	if err != nil {
-		return nil, err
-	}
-	return newDefinition(def), nil
-}
-
 // keep makes a definition that came with an instance durable, without listing it.
 func (d *definitions) keep(e *definition) error {
 	d.changing.Lock()
@@ -196,14 +176,14 @@ func (d *definitions) keep(e *definition) error {
 // It is kept as its canonical form says, so that every node has the tasks in
 // the same order.
 func (d *definitions) add(def *workflow.Definition) (*listing, error) {
-	def, err := parseCanonical(def.Canonical())
+	e, err := decodeDefinition(def.Canonical())
 	if err != nil {
 		return nil, err
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	stamp := wire.DefinitionStamp{Hash: def.Hash(), Edit: 1}
-	if old := d.listing(def.Hash()); old != nil {
+	stamp := wire.DefinitionStamp{Hash: e.hash, Edit: 1}
+	if old := d.listing(e.hash); old != nil {
 		if old.listed() {
 			return old, nil
 		}
@@ -216,7 +196,7 @@ func (d *definitions) add(def *workflow.Definition) (*listing, error) {
 		return nil, api.Errorf(api.Refused, "this node lists %d workflows, as many as it may", d.limit).
 			WithHint("remove some that are not used any more: mutirao workflow remove NAME; or raise limits.workflows")
 	}
-	return d.put(newDefinition(def), stamp, time.Now())
+	return d.put(e, stamp, time.Now())
 }
 
 // room tells whether another definition can be listed.
@@ -305,10 +285,7 @@ func (d *definitions) merge(w wire.Definition) (bool, error) {
 	if w.Stamp.Removed {
 		e, err = d.get(w.Stamp.Hash)
 	} else {
-		var def *workflow.Definition
-		if def, err = parseCanonical(w.Canonical); err == nil {
-			e = newDefinition(def)
-		}
+		e, err = decodeDefinition(w.Canonical)
 	}
 	switch {
 	case err != nil:

@@ -87,13 +87,20 @@ func shelved(t *testing.T, limit int) (*definitions, *shelf) {
 func tiny(t *testing.T, n int) *workflow.Definition {
 	t.Helper()
 	def, err := workflow.Parse("test.yaml", fmt.Appendf(nil, "workflow: tiny-%d\ntasks: {a: {}}\n", n))
-	if err == nil {
-		def, err = parseCanonical(def.Canonical())
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return def
+	return decoded(t, def).def
+}
+
+// decoded is a definition as it comes from elsewhere.
+func decoded(t *testing.T, def *workflow.Definition) *definition {
+	t.Helper()
+	e, err := decodeDefinition(def.Canonical())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func entryOf(def *workflow.Definition, edit uint64, removed bool) wire.Definition {
@@ -160,8 +167,8 @@ func TestDefinitionsChangeOneAfterTheOther(t *testing.T) {
 		return next
 	}
 	def := tiny(t, 0)
-	kept := make(chan error, 1)
-	go func() { kept <- d.keep(newDefinition(def)) }()
+	kept, came := make(chan error, 1), decoded(t, def)
+	go func() { kept <- d.keep(came) }()
 	<-first
 	if news, err := d.merge(entryOf(def, 1, false)); !news || err != nil {
 		t.Errorf("what a partner lists is news: %t, %v", news, err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,20 +112,6 @@ func TestRoomForDefinitions(t *testing.T) {
 		if refused := (*api.Error)(nil); !errors.As(err, &refused) || refused.Code != api.Refused || !strings.Contains(err.Error(), "lists 5 workflows") {
 			t.Errorf("the sixth workflow: %v", err)
 		}
-		trouble := func() bool {
-			st, err := tm.p["two"].node.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return slices.ContainsFunc(st.Trouble, func(s string) bool { return strings.Contains(s, "limits.workflows") })
-		}
-		refused := func() uint64 {
-			st, err := tm.p["two"].node.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return st.Counters["refused.definition"]
-		}
 		for range 3 {
 			tm.connect("one", "two")
 			synctest.Wait()
@@ -136,9 +121,10 @@ func TestRoomForDefinitions(t *testing.T) {
 		tm.connect("one", "two")
 		synctest.Wait()
 		tm.wantListed("two", 3)
-		if n := refused(); n != 2 || !trouble() {
-			t.Errorf("two refused %d workflows, want 2; says so: %t", n, trouble())
+		if n := tm.counter("two", "refused.definition"); n != 2 {
+			t.Errorf("two refused %d workflows, want 2", n)
 		}
+		tm.wantTrouble("two", "limits.workflows")
 		for _, name := range tm.listed("one") {
 			tm.succeeds(tm.begin("one", string(name), map[string]string{"main": "two"}), 0, "one", "two")
 		}
@@ -155,9 +141,7 @@ func TestRoomForDefinitions(t *testing.T) {
 		synctest.Wait()
 		tm.wantListed("one", 3)
 		tm.wantListed("two", 3)
-		if trouble() {
-			t.Error("two is still in trouble when there is room for all")
-		}
+		tm.wantTrouble("two", "") // there is room for all
 	})
 }
 

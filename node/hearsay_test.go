@@ -46,6 +46,20 @@ func TestNewsOfWhoIsOutOfReachCountsFromWhenItWasTold(t *testing.T) {
 	})
 }
 
+// say has a partner's process send another a message of the test's own, which
+// arrives.
+func (p *partner) say(to *partner, m *wire.Message) {
+	p.t.Helper()
+	frame, err := wire.Encode(m)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.plug.Send(to.id(), frame); err != nil {
+		p.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
 // Three passes every beat of two on before two's own arrives, and says that it is
 // old. One has it from two as well, so it is not.
 func TestWhoPassesBeatsOnCannotMakeTheirAuthorOlder(t *testing.T) {
@@ -60,15 +74,6 @@ func TestWhoPassesBeatsOnCannotMakeTheirAuthorOlder(t *testing.T) {
 			late = append(late, m.Beats...)
 			return len(m.Beats) > 0 || m.Pulse != nil
 		}
-		send := func(from *partner, m *wire.Message) {
-			frame, err := wire.Encode(m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := from.plug.Send(one.id(), frame); err != nil {
-				t.Fatal(err)
-			}
-		}
 		for range 120 {
 			tm.f.losing(delay)
 			pass(time.Second)
@@ -81,9 +86,8 @@ func TestWhoPassesBeatsOnCannotMakeTheirAuthorOlder(t *testing.T) {
 					t.Fatal(err)
 				}
 				beat.Partner = two.id()
-				send(three, &wire.Message{Beats: [][]byte{membership.EncodeBeat(beat)}, Ages: []uint64{wire.MaxAge}})
-				synctest.Wait()
-				send(two, &wire.Message{Beats: [][]byte{b}})
+				three.say(one, &wire.Message{Beats: [][]byte{membership.EncodeBeat(beat)}, Ages: []uint64{wire.MaxAge}})
+				two.say(one, &wire.Message{Beats: [][]byte{b}})
 			}
 			synctest.Wait()
 			if s := tm.partnerState("one", "two"); s != "active" {
@@ -107,16 +111,6 @@ func TestWhoPassesRecordsOnCannotMakeTheirAuthorOlder(t *testing.T) {
 			late = append(late, m.Records...)
 			return len(m.Records)+len(m.Beats) > 0 || m.Pulse != nil
 		}
-		send := func(from *partner, m *wire.Message) {
-			frame, err := wire.Encode(m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := from.plug.Send(one.id(), frame); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-		}
 		told := 0
 		for i := range 60 {
 			tm.f.losing(delay)
@@ -130,8 +124,8 @@ func TestWhoPassesRecordsOnCannotMakeTheirAuthorOlder(t *testing.T) {
 			tm.f.losing(nil)
 			for _, r := range records {
 				told++
-				send(three, &wire.Message{Records: [][]byte{r}, Ages: []uint64{wire.MaxAge}})
-				send(two, &wire.Message{Records: [][]byte{r}})
+				three.say(one, &wire.Message{Records: [][]byte{r}, Ages: []uint64{wire.MaxAge}})
+				two.say(one, &wire.Message{Records: [][]byte{r}})
 			}
 			if s := tm.partnerState("one", "two"); s != "active" {
 				t.Fatalf("after %d s one takes two for %s, of which it hears itself", i, s)

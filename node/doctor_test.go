@@ -62,6 +62,22 @@ func (tm *team) finding(at, check string) api.Finding {
 var onLAN = []string{"/ip4/192.168.1.7/udp/4001/quic-v1"}
 
 // What can be wrong with a node and its links: each says what, and how to mend it.
+// refused is what a partner's list says was refused of another.
+func (tm *team) refused(at, of string) []api.Refusal {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Partners(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.Name == of {
+			return p.Refused
+		}
+	}
+	tm.t.Fatalf("%s does not list %s", at, of)
+	return nil
+}
+
 func TestDoctor(t *testing.T) {
 	day, minute := 24*time.Hour, time.Minute
 	for _, c := range []struct {

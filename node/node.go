@@ -52,6 +52,7 @@ type Node struct {
 	nextWatch   time.Duration
 	served      atomic.Pointer[chief] // the coordinator for whom instances were last worked out
 	overview    *overview
+	refusals    *refusals
 	nextSweep   time.Duration
 	office      *office
 	credentials credentials
@@ -98,7 +99,7 @@ func New(p Parts) (*Node, error) {
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, ledger: newLedger(), learned: newLearned(),
-		overview: newOverview(p.Config.Limits.Instances), credentials: credentials{mesh: p.Member.Mesh},
+		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), credentials: credentials{mesh: p.Member.Mesh},
 	}
 	n.turn = int(n.chance() * math.MaxUint16) // not everybody the same
 	n.served.Store(&chief{})
@@ -500,9 +501,6 @@ func (n *Node) logRefusal(p workflow.PartnerID) func(error) {
 		}
 	}
 }
-
-// refuse counts what was refused from a peer.
-func (n *Node) refuse(why string, _ workflow.PartnerID) { n.count("refused."+why, 1) }
 
 func (n *Node) count(name string, by uint64) {
 	n.mu.Lock()

@@ -232,6 +232,14 @@ func (p *people) get(id workflow.PartnerID) (membership.Partner, bool) {
 	return x, ok
 }
 
+// known tells whether somebody is on the partner list.
+func (p *people) known(id workflow.PartnerID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.list.Get(id)
+	return ok
+}
+
 func (p *people) all() []membership.Partner {
 	p.mu.Lock()
 	list := p.list.Partners()

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -172,6 +173,12 @@ func TestInstanceFromWhoTakesNoPart(t *testing.T) {
 		synctest.Wait()
 		if n := tm.counter("four", "refused.facts-from-no-participant"); n != 1 {
 			t.Errorf("refused %d times, want once", n)
+		}
+		if f := tm.finding("four", "refused"); f.State != api.FindingWarning || f.What != "of three: 1 × facts of instances in which it takes no part" {
+			t.Errorf("doctor says %s %q, want a warning about three", f.State, f.What)
+		}
+		if list := tm.refused("four", "three"); len(list) != 1 || list[0].Times != 1 || list[0].Reason != "facts-from-no-participant" {
+			t.Errorf("the partner list says %+v was refused of three", list)
 		}
 		pass(time.Minute)
 		if l, _ := four.node.Instances(t.Context(), true); len(l) > 0 {

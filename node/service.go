@@ -63,6 +63,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 		out = append(out, api.Partner{
 			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: float64(p.Load) / 1000, Self: r.Partner == n.member.ID(),
+			Refused: n.refusals.list(r.Partner),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.Partner) int { return strings.Compare(a.Name, b.Name) })

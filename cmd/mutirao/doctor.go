@@ -15,8 +15,8 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "What is wrong with this node and its links, and how to mend it",
 		Long: `Checks the store and its disk, the certificate, addresses, links, the clock against
-the partners', partners that are gone, the profile and the electorate. Exit status 1
-if something is wrong; warnings are no failure.`,
+the partners', partners that are gone, the profile, the electorate, and what was
+refused of whom. Exit status 1 if something is wrong; warnings are no failure.`,
 		Example: `  mutirao doctor
   mutirao doctor -o json`,
 		Args: arguments(),

@@ -19,7 +19,8 @@ func newPartnersCommand() *cobra.Command {
 		Short: "Who is in the mesh, and who can be reached",
 		Long: `The partner list as this node sees it. A partner is active, unreachable (no
 answer for seconds), expired (not validated within its connection time: its
-unfinished work counts as failed), left, or evicted. This node is marked *.`,
+unfinished work counts as failed), left, or evicted. This node is marked *. With -v also how often this node refused
+what a partner sent, by reason; doctor says what to do about it.`,
 		Example: `  mutirao partners
   mutirao partners --watch
   mutirao partners -o json`,
@@ -40,7 +41,7 @@ unfinished work counts as failed), left, or evicted. This node is marked *.`,
 func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 	t := table{head: []string{"NAME", "STATE", "ROLES", "VALIDATED", "LOAD", "ID"}, states: 2}
 	if u.verbose {
-		t.head = append(t.head, "CONNECTION-TIME", "ADDRESSES")
+		t.head = append(t.head, "CONNECTION-TIME", "REFUSED", "ADDRESSES")
 	}
 	for _, p := range list {
 		name, validated := p.Name, ago(time.Now(), p.LastValidated)
@@ -51,9 +52,18 @@ func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 		}
 		row := []string{name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64), string(p.ID)}
 		if u.verbose {
-			row = append(row, p.ConnectionTime, strings.Join(p.Addresses, " "))
+			row = append(row, p.ConnectionTime, orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
 		}
 		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// refusals says what was refused of a partner, e.g. "facts-forged 3, look 1".
+func refusals(list []api.Refusal) string {
+	out := make([]string, len(list))
+	for i, r := range list {
+		out[i] = r.Reason + " " + strconv.FormatUint(r.Times, 10)
+	}
+	return strings.Join(out, ", ")
 }

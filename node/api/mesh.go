@@ -153,7 +153,7 @@ type Diagnosis struct {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate
+	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate, refused
 	State string `json:"state"` // ok, warning, wrong
 	What  string `json:"what"`
 	Mend  string `json:"mend,omitempty"` // what to do about it

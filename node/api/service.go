@@ -85,6 +85,17 @@ type Partner struct {
 	ConnectionTime string             `json:"connection_time"`
 	Load           float64            `json:"load"`
 	Self           bool               `json:"self"`
+	// Refused is what this node refused of the partner since it started, the most
+	// frequent first.
+	Refused []Refusal `json:"refused"`
+}
+
+// Refusal is what a node refused of a member, for one reason.
+type Refusal struct {
+	Reason string    `json:"reason"` // e.g. facts-forged
+	What   string    `json:"what"`   // the same in words
+	Times  uint64    `json:"times"`
+	Last   time.Time `json:"last"`
 }
 
 // InviteRequest asks for an invitation.

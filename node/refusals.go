@@ -1,0 +1,175 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Everything that is refused of a member is counted by member and reason, so that
+// people see who overburdens or deceives their node. What strangers try is in the
+// node's counters only: whoever makes keys would else push members out.
+
+const (
+	maxRefused = 256 // members counted; of more, whoever was refused longest ago is forgotten
+	maxReasons = 32  // reasons counted of one member; further ones count as otherReason
+)
+
+const otherReason = "other"
+
+// refusals counts what was refused of members since the node started.
+type refusals struct {
+	mu sync.Mutex // guards of
+	of map[workflow.PartnerID]map[string]refusal
+}
+
+// refusal is how often something was refused, and when last (wall clock).
+type refusal struct {
+	times uint64
+	last  time.Time
+}
+
+func newRefusals() *refusals {
+	return &refusals{of: map[workflow.PartnerID]map[string]refusal{}}
+}
+
+// count counts a refusal of a member's, by its reason.
+func (r *refusals) count(member workflow.PartnerID, reason string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.of[member]
+	if of == nil {
+		if len(r.of) >= maxRefused {
+			delete(r.of, r.oldest())
+		}
+		of = map[string]refusal{}
+		r.of[member] = of
+	}
+	if _, counted := of[reason]; !counted && len(of) >= maxReasons {
+		reason = otherReason
+	}
+	of[reason] = refusal{of[reason].times + 1, now}
+}
+
+// oldest is who was refused longest ago. The caller holds r.mu.
+func (r *refusals) oldest() (oldest workflow.PartnerID) {
+	var at time.Time
+	for p, of := range r.of {
+		if last := lastOf(of); oldest == "" || last.Before(at) || last.Equal(at) && p < oldest {
+			oldest, at = p, last
+		}
+	}
+	return oldest
+}
+
+func lastOf(of map[string]refusal) (last time.Time) {
+	for _, x := range of {
+		if x.last.After(last) {
+			last = x.last
+		}
+	}
+	return last
+}
+
+// list is what was refused of a member, the most frequent first.
+func (r *refusals) list(member workflow.PartnerID) []api.Refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := []api.Refusal{}
+	for reason, x := range r.of[member] {
+		out = append(out, api.Refusal{Reason: reason, What: refused(reason).what, Times: x.times, Last: x.last})
+	}
+	slices.SortFunc(out, func(a, b api.Refusal) int {
+		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+// refuse counts what was refused of a peer, in all and, of a member, by who it is.
+// Reasons are few constants: never a text or a number of the peer's.
+func (n *Node) refuse(reason string, p workflow.PartnerID) {
+	n.count("refused."+reason, 1)
+	if n.people.known(p) {
+		n.refusals.count(p, reason, n.clock.Now().Wall)
+	}
+}
+
+// reasonWhy says a reason in words, and what to do about it.
+type reasonWhy struct{ what, mend string }
+
+const (
+	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
+	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask whoever runs it; if that does not help: mutirao evict %s"
+)
+
+// reasons are the reasons that are known by name.
+var reasons = map[string]reasonWhy{
+	"frame-malformed":             {"messages that cannot be read", mendLiar},
+	"facts-malformed":             {"facts that cannot be read", mendLiar},
+	"facts-forged":                {"facts without their author's signature", mendLiar},
+	"facts-invalid":               {"facts that contradict what they build upon", mendLiar},
+	"facts-not-taken":             {"facts that could not be taken in", mendOutdated},
+	"facts-from-no-participant":   {"facts of instances in which it takes no part", mendOutdated},
+	"heads-from-no-participant":   {"questions about instances in which it takes no part", mendOutdated},
+	"look":                        {"looks at instances in which it takes no part", mendOutdated},
+	"record":                      {"entries of the partner list", mendOutdated},
+	"beat":                        {"signs of life", mendOutdated},
+	"pulse":                       {"signs of life", mendOutdated},
+	"digest":                      {"digests that cannot be read", mendLiar},
+	"definition":                  {"definitions", mendOutdated},
+	"election":                    {"messages about the coordinator", mendOutdated},
+	"eviction":                    {"evictions by who may not evict, or that are not signed", mendLiar},
+	"renewal":                     {"certificates that are not this node's", mendLiar},
+	"news-malformed":              {"news that cannot be read", mendLiar},
+	"connection-of-former-member": {"connections, since it is no member any more", "nothing: it learns that from the partners"},
+}
+
+func refused(reason string) reasonWhy {
+	if r, ok := reasons[reason]; ok {
+		return r
+	}
+	return reasonWhy{strings.ReplaceAll(reason, "-", " "), mendOutdated}
+}
+
+// freshRefusal is for how long a refusal is worth a warning.
+const freshRefusal = time.Hour
+
+// checkRefusals tells what was refused of whom lately: a finding for each member.
+func (n *Node) checkRefusals(d *diagnosis) {
+	now, fresh, before := n.clock.Now().Wall, 0, uint64(0)
+	for _, p := range n.people.all() {
+		id, name := p.Record.Partner, p.Record.Name()
+		var what, mend []string
+		for _, r := range n.refusals.list(id) {
+			if now.Sub(r.Last) > freshRefusal {
+				before += r.Times
+				continue
+			}
+			why := refused(r.Reason)
+			what = append(what, fmt.Sprintf("%d × %s", r.Times, why.what))
+			if strings.Contains(why.mend, "%s") {
+				why.mend = fmt.Sprintf(why.mend, name)
+			}
+			if !slices.Contains(mend, why.mend) {
+				mend = append(mend, why.mend)
+			}
+		}
+		if len(what) > 0 {
+			fresh++
+			d.warn("refused", fmt.Sprintf("of %s: %s", name, strings.Join(what, "; ")), strings.Join(mend, "; "))
+		}
+	}
+	switch {
+	case fresh > 0:
+	case before > 0:
+		d.ok("refused", "nothing of any member's in the last hour; %d before", before)
+	default:
+		d.ok("refused", "nothing of any member's")
+	}
+}

@@ -1,0 +1,38 @@
+package node
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func TestRefusalsAreBounded(t *testing.T) {
+	r := newRefusals()
+	now := time.UnixMilli(0)
+	tick := func() time.Time { now = now.Add(time.Second); return now }
+	for i := range 2 * maxReasons {
+		r.count("eve", fmt.Sprint("reason-", i), tick())
+	}
+	r.count("eve", "reason-0", tick())
+	list := r.list("eve")
+	if len(list) != maxReasons+1 {
+		t.Fatalf("%d reasons are counted of one member, want %d and one for all others", len(list), maxReasons)
+	}
+	if a, b := list[0], list[1]; a.Reason != otherReason || a.Times != maxReasons || b.Reason != "reason-0" || b.Times != 2 || !b.Last.Equal(now) {
+		t.Errorf("counted %+v, want %d for other reasons and two for the first", list[:2], maxReasons)
+	}
+	for i := range maxRefused {
+		r.count(workflow.PartnerID(fmt.Sprint("member-", i)), "look", tick())
+	}
+	if len(r.of) != maxRefused {
+		t.Errorf("%d members are counted, want %d", len(r.of), maxRefused)
+	}
+	if len(r.list("eve")) != 0 {
+		t.Error("who was refused longest ago is still counted")
+	}
+	if l := r.list("member-0"); len(l) != 1 || l[0].Times != 1 {
+		t.Errorf("of the first of the others %+v is counted, want one", l)
+	}
+}

@@ -19,6 +19,8 @@ type Log struct {
 	index    map[Chain]int
 	order    []*entry // as inserted: causes before effects
 	forked   bool     // some chain is
+
+	steps int // taken by what grows with the log; tests count them
 }
 
 // entry is a fact in a log.

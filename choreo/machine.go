@@ -1,7 +1,6 @@
 package choreo
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -146,7 +145,7 @@ func placed(plan *partition.Plan, g *Genesis) error {
 // their places. With owe, all that was ours is owed to everybody until they
 // say that they have it.
 func (m *Machine) Load(facts []Received, owe bool) error {
-	es, err := m.insert(facts)
+	es, err := m.log.insertAll(facts)
 	if err != nil {
 		return err
 	}
@@ -175,7 +174,7 @@ func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
 // passed over. An error wraps ErrMissingPast (the sender must send more),
 // ErrFactInvalid or ErrOtherInstance; facts before the offending one stay.
 func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
-	es, err := m.insert(m.vouched(facts))
+	es, err := m.log.insertAll(m.log.vouched(facts))
 	m.unsaved = append(m.unsaved, es...)
 	if len(es) > 0 {
 		m.state.fold(es)
@@ -186,69 +185,6 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 		}
 	}
 	return len(es), err
-}
-
-// vouched are the facts without those that would stay here with nothing to
-// vouch for them, because the later fact of their chain whose attestation covers
-// them does not fit yet: no peer would take them from us, nor what we would then
-// build upon them.
-func (m *Machine) vouched(facts []Received) []Received {
-	fits := make(map[FactID]bool, len(facts))
-	for more := true; more; {
-		more = false
-		for _, f := range facts {
-			if !fits[f.ID] && m.hasPast(f.Fact, fits) {
-				fits[f.ID], more = true, true
-			}
-		}
-	}
-	if !slices.ContainsFunc(facts, func(f Received) bool { return !fits[f.ID] }) {
-		return facts
-	}
-	for more := true; more; {
-		more = false
-		covered := map[FactID]bool{}
-		for _, f := range facts {
-			covered[f.Fact.Prev] = covered[f.Fact.Prev] || fits[f.ID]
-		}
-		for _, f := range facts {
-			if fits[f.ID] && ((f.Att == nil && !covered[f.ID]) || !m.hasPast(f.Fact, fits)) {
-				fits[f.ID], more = false, true
-			}
-		}
-	}
-	// What does not fit stays among them: it says that something is missing.
-	return slices.DeleteFunc(slices.Clone(facts), func(f Received) bool { return !fits[f.ID] && m.hasPast(f.Fact, fits) })
-}
-
-// hasPast tells whether all that a fact names as its past is here or in with.
-func (m *Machine) hasPast(f *Fact, with map[FactID]bool) bool {
-	has := func(id FactID) bool { return m.log.Has(id) || with[id] }
-	return (f.Seq == 1 || has(f.Prev)) && !slices.ContainsFunc(f.Seen, func(h Head) bool { return !has(h.ID) })
-}
-
-// insert adds facts whose pasts are here or among them, whatever their order.
-func (m *Machine) insert(facts []Received) (added []*entry, err error) {
-	for rest := facts; len(rest) > 0; {
-		var later []Received
-		for _, f := range rest {
-			e, ierr := m.log.insert(f.Fact, f.Raw, f.ID, f.Att)
-			switch {
-			case errors.Is(ierr, ErrMissingPast):
-				later = append(later, f)
-				err = ierr
-			case ierr != nil:
-				return added, ierr
-			case e != nil:
-				added = append(added, e)
-			}
-		}
-		if len(later) == len(rest) {
-			return added, err
-		}
-		rest, err = later, nil
-	}
-	return added, nil
 }
 
 // append adds a fact of our own.

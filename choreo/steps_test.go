@@ -1,0 +1,140 @@
+package choreo
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// These tests count steps, not time: what a peer can trigger, and what a large
+// instance does, costs for each fact the same at sizes ×1, ×10 and ×100, but
+// for a logarithm.
+
+// growth checks that work takes about as many steps for each of n facts, however
+// large n is.
+func growth(t *testing.T, base int, work func(n int) (steps, facts int)) {
+	t.Helper()
+	var each []float64
+	for _, n := range []int{base, 10 * base, 100 * base} {
+		steps, facts := work(n)
+		each = append(each, float64(steps)/float64(facts))
+	}
+	t.Logf("steps for each fact: %.1f, %.1f, %.1f", each[0], each[1], each[2])
+	if each[0] == 0 {
+		t.Error("no step is counted")
+	}
+	for _, e := range each[1:] {
+		if e > 2*each[0]+4 {
+			t.Errorf("%.1f steps for each fact of many, %.1f of few", e, each[0])
+		}
+	}
+}
+
+// pen writes facts of one chain, as anybody can who has a key.
+type pen struct {
+	t        testing.TB
+	instance workflow.InstanceID
+	chain    Chain
+	seq      uint64
+	prev     FactID
+}
+
+// write writes the chain's next fact.
+func (p *pen) write(b Body, seen ...Head) Received {
+	p.t.Helper()
+	slices.SortFunc(seen, Head.compare)
+	f := &Fact{Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, Seen: seen, Body: b}
+	r := encoded(p.t, f)
+	r.Att = &Attestation{Sig: make([]byte, 64)}
+	p.seq, p.prev = f.Seq, r.ID
+	return r
+}
+
+// head is the chain's last fact.
+func (p *pen) head() Head { return Head{Chain: p.chain, Seq: p.seq, ID: p.prev} }
+
+// penOf writes in a new chain of an instance; its first fact must have seen the genesis.
+func penOf(t testing.TB, m *Machine, author workflow.PartnerID, inc byte) *pen {
+	return &pen{t: t, instance: m.log.instance, chain: Chain{Author: author, Incarnation: Incarnation{inc}}}
+}
+
+// words are n facts of a participant that say nothing.
+func words(t testing.TB, m *Machine, n int) []Received {
+	p := penOf(t, m, "three", 7)
+	out := []Received{p.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+	for len(out) < n {
+		out = append(out, p.write(Body{Seen: &Seen{}}))
+	}
+	return out
+}
+
+func TestStepsOfBatches(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		order func(facts []Received)
+		keeps func(n int) int // how many facts can be taken in
+	}{
+		{"sorted", func([]Received) {}, func(n int) int { return n }},
+		{"reversed", slices.Reverse[[]Received], func(n int) int { return n }},
+		{"halves in turn", func(fs []Received) {
+			slices.SortStableFunc(fs, func(a, b Received) int { return int(a.Fact.Seq%2) - int(b.Fact.Seq%2) })
+		}, func(n int) int { return n }},
+		{"reversed, only the last attested", func(fs []Received) {
+			for i := range fs[:len(fs)-1] {
+				fs[i].Att = nil
+			}
+			slices.Reverse(fs)
+		}, func(n int) int { return n }},
+		{"reversed, and the attested one names what nobody has", func(fs []Received) {
+			for i := range fs {
+				fs[i].Att = nil
+			}
+			last := &fs[len(fs)-1]
+			f := *last.Fact
+			f.Seen = []Head{{Chain: Chain{Author: "two", Incarnation: Incarnation{9}}, Seq: 5, ID: FactID{1, 2, 3}}}
+			last.Fact, last.Att = &f, &Attestation{}
+			slices.Reverse(fs)
+		}, func(int) int { return 0 }},
+		{"reversed, the first missing", func(fs []Received) {
+			fs[0].Fact = fs[len(fs)-1].Fact
+			fs[0].ID = fs[len(fs)-1].ID
+			slices.Reverse(fs)
+		}, func(int) int { return 0 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			growth(t, 30, func(n int) (int, int) {
+				m := relayMesh(t).nodes["one"].m
+				facts, before := words(t, m, n), m.log.steps
+				c.order(facts)
+				got, err := m.Receive("three", facts)
+				if want := c.keeps(n); got != want || errors.Is(err, ErrMissingPast) != (want < n) {
+					t.Errorf("%d of %d facts are taken in (%v), want %d", got, n, err, want)
+				}
+				return m.log.steps - before, n
+			})
+		})
+	}
+}
+
+// What cannot be vouched for is not taken in, what can be is, in any order.
+func TestOfAnIncompleteBatchWhatIsVouchedForStays(t *testing.T) {
+	m := relayMesh(t).nodes["one"].m
+	facts := words(t, m, 9)
+	for i := range facts {
+		if i != 3 {
+			facts[i].Att = nil
+		}
+	}
+	batch := append(slices.Clone(facts[:6]), facts[7:]...) // the seventh is missing
+	slices.Reverse(batch)
+	got, err := m.Receive("three", batch)
+	if got != 4 || !errors.Is(err, ErrMissingPast) {
+		t.Errorf("%d facts are taken in (%v), want the first four", got, err)
+	}
+	facts[8].Att = &Attestation{}
+	if got, err = m.Receive("three", facts); got != 5 || err != nil {
+		t.Errorf("%d facts are taken in (%v), want the other five", got, err)
+	}
+}

@@ -50,7 +50,7 @@ func (d *diagnosis) wrong(check, what, mend string) { d.add(api.FindingWrong, ch
 
 func (n *Node) checkStore(d *diagnosis) {
 	n.mu.Lock()
-	trouble := n.trouble["store"]
+	trouble, lost := n.trouble["store"], n.trouble["rolled-back"]
 	n.mu.Unlock()
 	_, err := n.store.Get(metaKey(metaIncarnation))
 	switch {
@@ -58,6 +58,8 @@ func (n *Node) checkStore(d *diagnosis) {
 		d.wrong("store", "the store cannot be read: "+err.Error(), "look at the disk of the node's folder; if it is lost, join again from a fresh folder: what others hold of its work goes on")
 	case trouble != "":
 		d.wrong("store", "the store "+trouble, "make room on its disk, or repair it; the node goes on by itself as soon as it can write")
+	case lost != "":
+		d.warn("store", lost, "nothing, if a backup was put back: partners give back what they hold. Else look at the disk of the node's folder: it lost what it said it had written")
 	default:
 		d.ok("store", "can be read and takes writes")
 	}
@@ -137,6 +139,10 @@ func (n *Node) checkElectorate(ctx context.Context, d *diagnosis) error {
 	}
 	can := 0
 	for _, v := range e.Voters {
+		if v.ID == n.member.ID() && !v.Current {
+			d.warn("electorate", "this node has no vote: its store was lost or restored since it was named",
+				"have the electorate set again, with this node in it: mutirao coordinator electorate --set …")
+		}
 		if v.Current && v.State == string(membership.Active) {
 			can++
 		}

@@ -171,7 +171,7 @@ func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
 	for _, x := range v.head.Voters {
 		voter := api.Voter{Name: n.people.name(x.Partner), ID: x.Partner, State: "unknown"}
 		if p, ok := n.people.get(x.Partner); ok {
-			voter.State, voter.Current = string(p.State), p.Record.Incarnation == x.Incarnation
+			voter.State, voter.Current = string(p.State), n.lifeOf(p) == x.Incarnation
 		}
 		out.Voters = append(out.Voters, voter)
 	}
@@ -232,9 +232,18 @@ func (n *Node) voters(names []string) ([]membership.Voter, error) {
 		case slices.ContainsFunc(out, func(v membership.Voter) bool { return v.Partner == id }):
 			return nil, api.Errorf(api.Invalid, "%s is named twice", p.Record.Name())
 		}
-		out = append(out, membership.Voter{Partner: id, Incarnation: p.Record.Incarnation})
+		out = append(out, membership.Voter{Partner: id, Incarnation: n.lifeOf(p)})
 	}
 	return out, nil
+}
+
+// lifeOf is the incarnation that a partner has as a voter. What this node itself
+// says of its own may be older than what is so.
+func (n *Node) lifeOf(p membership.Partner) membership.Incarnation {
+	if p.Record.Partner == n.member.ID() {
+		return membership.Incarnation(n.incarnation())
+	}
+	return p.Record.Incarnation
 }
 
 // override sets the electorate on the founder's word alone.

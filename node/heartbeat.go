@@ -256,7 +256,7 @@ func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 	n.log.Info("partner "+string(e.Kind), "partner", e.Partner, "name", p.Record.Name())
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "partner", Partner: p.Record.Name(), Text: string(e.Kind)})
 	if e.Kind == membership.EventOutrun {
-		n.rolledBack()
+		n.rolledBack("")
 		n.outrun(e.Version)
 		return
 	}

@@ -282,7 +282,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	added, err := h.m.Receive(from, facts)
 	h.m.Heard(s.moment())
 	if h.m.AheadOfUs(nil) {
-		s.n.rolledBack()
+		s.n.rolledBack(from)
 	}
 	switch {
 	case errors.Is(err, choreo.ErrMissingPast):
@@ -336,6 +336,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 			return nil, err
 		}
 	}
+	if m.Genesis().Chain == (choreo.Chain{Author: s.n.member.ID(), Incarnation: s.n.incarnation()}) {
+		s.n.rolledBack(from) // this node began it, and its store knows nothing of that
+	}
 	m.Adopt()
 	h := s.create(m, def)
 	s.touch(h)
@@ -380,9 +383,13 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		}
 		return nil
 	}
+	if h.m.AheadOfUs(nil) {
+		s.n.rolledBack(from) // it could not be made durable when it was proved
+		return nil
+	}
 	if h.m.AheadOfUs(w.Heads) {
-		s.n.rolledBack()
-		return nil // nothing may be written under the old incarnation
+		s.doubt(h, from)
+		return nil // if it is true, nothing may be written under the old incarnation
 	}
 	if w.Mode == wire.Acknowledge {
 		h.m.Acknowledge(from, w.Incarnation, w.Heads)

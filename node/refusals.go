@@ -117,6 +117,7 @@ var reasons = map[string]reasonWhy{
 	"facts-not-taken":             {"facts that could not be taken in", mendOutdated},
 	"facts-from-no-participant":   {"facts of instances in which it takes no part", mendOutdated},
 	"heads-from-no-participant":   {"questions about instances in which it takes no part", mendOutdated},
+	"claim-unproved":              {"claims to have facts of this node that it does not have, without showing them", mendLiar},
 	"look":                        {"looks at instances in which it takes no part", mendOutdated},
 	"record":                      {"entries of the partner list", mendOutdated},
 	"beat":                        {"signs of life", mendOutdated},

@@ -3,10 +3,12 @@ package node
 import (
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -14,11 +16,36 @@ import (
 // been put back.
 var errRestored = errors.New("the node's store was restored from a backup and its instances are being loaded again: look, and try once more")
 
-// rolledBack reacts to a peer that knows more of this node than it does
-// itself: the store went back in time. A new incarnation begins, so that no
-// number is used twice; instances are loaded again under it. That can be so
-// only once in a process, whatever peers say.
-func (n *Node) rolledBack() {
+// proveAgain is how long a peer that names facts of ours which are not here is not
+// asked for them once more.
+const proveAgain = 30 * time.Second
+
+// doubt deals with a peer that names facts of this node's own which are not here.
+// If that is true, this store went back in time; but saying so costs a liar
+// nothing. So the peer is told what is here, which has whoever holds the facts
+// send them: only our own signature proves that we wrote them.
+func (s *shard) doubt(h *held, from workflow.PartnerID) {
+	now := s.n.clock.Now().Awake
+	asked, before := h.doubts[from]
+	if before && now < asked+proveAgain {
+		return
+	}
+	if before {
+		s.n.refuse("claim-unproved", from)
+	}
+	if h.doubts == nil {
+		h.doubts = map[workflow.PartnerID]time.Duration{}
+	}
+	h.doubts[from] = now
+	s.tell(from, h.m.Instance(), wire.Ask)
+}
+
+// rolledBack reacts to facts of this node's present incarnation, signed by itself,
+// that its store lacks: the store went back in time. A new incarnation begins, so
+// that no number is used twice; instances are loaded again under it, and everybody
+// is told, since a voter of a former incarnation has no vote. That can be so only
+// once in a process. by is who brought the proof; empty: it is not known.
+func (n *Node) rolledBack(by workflow.PartnerID) {
 	n.restoring.Lock()
 	defer n.restoring.Unlock()
 	if n.restored {
@@ -34,8 +61,21 @@ func (n *Node) rolledBack() {
 	n.mu.Unlock()
 	n.people.reborn(membership.Incarnation(inc))
 	n.count("rolled-back", 1)
-	n.log.Warn("a partner knows facts of this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "incarnation", inc)
+	who := "a partner"
+	if by != "" {
+		who = n.people.name(by)
+	}
+	n.log.Warn("a partner has facts signed by this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "partner", by, "incarnation", inc)
+	n.mu.Lock()
+	n.trouble["rolled-back"] = who + " has what this node signed and its store lacks: the store was restored from a backup, or lost what it had written. " +
+		"The node goes on as one that is new"
+	n.mu.Unlock()
 	n.office.reload()
+	n.side(func() {
+		if err := n.announce(n.carrier.Addrs()); err != nil {
+			n.log.Error("the new incarnation could not be published", "error", err)
+		}
+	})
 	for _, s := range n.shards {
 		n.side(func() { n.post(s, event{apply: (*shard).reload}) })
 	}

@@ -1,11 +1,16 @@
 package node_test
 
 import (
+	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -60,6 +65,115 @@ func TestRestoredFromABackup(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Saying that a node has forgotten facts proves nothing: whoever says so is asked
+// for them, now and then, and the node goes on in its incarnation, with its vote.
+func TestClaimOfForgottenFacts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.add("one", chain)
+		tm.electorate("one", "two", "three")
+		two, three := tm.p["two"], tm.p["three"]
+		two.hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
+		incarnation := tm.incarnation("two")
+		inc, err := hex.DecodeString(incarnation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instance, err := hex.DecodeString(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := elapsed()
+		claim := wire.Heads{Instance: workflow.InstanceID(instance), Incarnation: choreo.Incarnation{3}, Mode: wire.Answer, Heads: []choreo.Head{
+			{Chain: choreo.Chain{Author: two.id(), Incarnation: choreo.Incarnation(inc)}, Seq: 99, ID: choreo.FactID{99}},
+		}}
+		frame, err := wire.Encode(&wire.Message{Heads: []wire.Heads{claim}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			two.node.OnFrame(three.id(), frame)
+			pass(time.Second)
+		}
+		asked := tm.f.sent(func(c carried) bool {
+			return c.from == two.id() && c.to == three.id() && c.sent >= began && slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask })
+		})
+		if n := len(asked); n == 0 || n > 10 {
+			t.Errorf("two asked three %d times for facts that it is said to lack, want now and then", n)
+		}
+		if n := tm.counter("two", "rolled-back"); n != 0 || tm.incarnation("two") != incarnation {
+			t.Errorf("two believes a mere claim, %d times", n)
+		}
+		if l := tm.refused("two", "three"); len(l) != 1 || l[0].Reason != "claim-unproved" || l[0].Times != 3 {
+			t.Errorf("of three %+v is refused, want three claims in 100 s", l)
+		}
+		two.hand.letGo(t, "b")
+		tm.succeeds(id, 10*time.Second, "one", "two", "three")
+		tm.once(id, []string{"a", "b", "c"}, "one", "two", "three")
+		tm.wantElectable("two")
+	})
+}
+
+// wantElectable checks that a partner can be elected by its vote and one other's.
+func (tm *team) wantElectable(name string) {
+	tm.t.Helper()
+	e, err := tm.p["one"].node.Electorate(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, v := range e.Voters {
+		if v.Name == name && !v.Current {
+			tm.t.Errorf("one says that %s has no vote", name)
+		}
+	}
+	if _, err := tm.p[name].node.Elect(tm.t.Context(), api.ElectRequest{}); err != nil {
+		tm.t.Errorf("%s is not elected: %v", name, err)
+	}
+}
+
+// A voter whose store did go back in time has no vote under its new incarnation.
+// Everybody hears that at once, also itself, and an electorate that names it again
+// gives it its vote back.
+func TestRestoredVoter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.add("one", chain)
+		tm.electorate("one", "two", "three")
+		two := tm.p["two"]
+		tm.p["one"].hand.hold("a")
+		tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
+		old := two.disk.backup()
+		tm.p["one"].hand.letAllGo()
+		tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "three"})
+		two.crash()
+		two.disk.restore(old)
+		two.start()
+		tm.connect("one", "two")
+		tm.connect("two", "three")
+		pass(time.Second)
+		for _, at := range []string{"one", "two", "three"} {
+			e, err := tm.p[at].node.Electorate(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range e.Voters {
+				if v.Current != (v.Name != "two") {
+					t.Errorf("%s says of the vote of %s: %v", at, v.Name, v.Current)
+				}
+			}
+		}
+		if f := tm.finding("two", "electorate"); f.State != api.FindingWarning || !strings.Contains(f.What, "this node has no vote") {
+			t.Errorf("doctor at two says of the electorate: %s %s", f.State, f.What)
+		}
+		if f := tm.finding("two", "store"); f.State != api.FindingWarning || !strings.Contains(f.What, "what this node signed and its store lacks") {
+			t.Errorf("doctor at two says of the store: %s %s", f.State, f.What)
+		}
+		tm.electorate("one", "two", "three")
+		tm.wantElectable("two")
 	})
 }
 

@@ -59,6 +59,9 @@ type held struct {
 	// stays so until there are more.
 	settledAt int
 	reported  int // how many facts it had when it was last to be reported
+	// doubts is when (Awake) partners were asked for facts of ours that they named
+	// and that are not here.
+	doubts map[workflow.PartnerID]time.Duration
 }
 
 // inflight is what was sent to a peer and not acknowledged.

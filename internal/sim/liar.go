@@ -99,8 +99,8 @@ func (w *world) claim(m *machine) (choreo.Body, bool) {
 	}[w.r.IntN(7)], true
 }
 
-// pretend names facts of the receiver that it has not written, which has it
-// believe that its store went back in time.
+// pretend names facts of the receiver that it has not written, as if its store had
+// gone back in time.
 func (w *world) pretend(to workflow.PartnerID, hs []wire.Heads) {
 	for i := range hs {
 		for k := range hs[i].Heads {

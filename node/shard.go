@@ -427,6 +427,7 @@ func (s *shard) act(h *held, r choreo.Ready) {
 	}
 }
 
+// jobKey names an attempt among all attempts of all instances.
 func jobKey(id workflow.InstanceID, a choreo.AttemptID) string {
 	return id.String() + "/" + string(a.Slot) + "/" + a.Fact.String()
 }

@@ -34,7 +34,7 @@ func TestCallSendsTheJob(t *testing.T) {
 		"put": {URL: srv.URL, Method: http.MethodPut, Headers: map[string]string{"Authorization": "Bearer b"}},
 	}, runner.Options{})
 	defer r.Close()
-	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{"saw": "PUT a7/2 2 Bearer b close Rua 1", "n": int64(3)}}
+	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{"saw": "PUT " + keyOfJob + " 2 Bearer b close Rua 1", "n": int64(3)}}
 	if diff := cmp.Diff(want, run(r, job("put"))); diff != "" {
 		t.Error(diff)
 	}

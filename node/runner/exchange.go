@@ -2,6 +2,8 @@ package runner
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,9 +28,13 @@ type order struct {
 	Input       map[workflow.DataName]workflow.Value `json:"input"`
 }
 
-// idempotencyKey is the same whenever this try of this attempt is run, however
-// often a crash makes the node run it.
-func (j Job) idempotencyKey() string { return j.Attempt + "/" + strconv.Itoa(j.Try) }
+// idempotencyKey names this try of this attempt among all tries of all
+// instances everywhere, and is the same however often a crash makes the node
+// run it. It is opaque: 128 bits of a hash, as 32 hex digits.
+func (j Job) idempotencyKey() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "mutirao try\x00%s\x00%d", j.Key, j.Try))
+	return hex.EncodeToString(sum[:16])
+}
 
 func (j Job) encode() ([]byte, error) {
 	o := order{

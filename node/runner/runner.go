@@ -6,7 +6,8 @@
 // Options.Parallel configured applications run at once, with the instances
 // taking turns; whatever an application does, its time, its output and its
 // processes are bounded; nothing outlives Close. A job may run more than once
-// after a crash of the node: (attempt, try) is its idempotency key.
+// after a crash of the node: its idempotency key is then the same, and no other
+// try of any instance has it.
 //
 // Package node imports it.
 package runner
@@ -25,7 +26,9 @@ import (
 
 // Job is one try of one attempt of an automatic task.
 type Job struct {
-	Key           string // names this job while it is at work; any unique text
+	// Key names the attempt: no other attempt of any instance has it, and the same
+	// attempt has it after a restart too. The idempotency key is made of it.
+	Key           string
 	Instance      string
 	Workflow      workflow.Name
 	Task          workflow.TaskName

@@ -100,6 +100,34 @@ func job(app workflow.ApplicationName) runner.Job {
 	}
 }
 
+// keyOfJob is the idempotency key of job. It stays what it is from release to
+// release: a server may remember it for longer than a node runs.
+const keyOfJob = "48d3d7825c2d0e83c375722eb0edafd9"
+
+// Keys tell attempts and tries apart, and are the same when asked again.
+func TestIdempotencyKeys(t *testing.T) {
+	r := runner.New(map[workflow.ApplicationName]configs.Application{"echo": act("echo")}, runner.Options{Dir: t.TempDir()})
+	defer r.Close()
+	keyOf := func(attempt string, try int) string {
+		j := job("echo")
+		j.Key, j.Try = attempt, try
+		return run(r, j).Outputs["job"].(map[string]any)["idempotency_key"].(string)
+	}
+	seen := map[string]string{}
+	for _, attempt := range []string{"i1/alarm/0", "i2/alarm/0", "i1/alarm/9"} {
+		for _, try := range []int{1, 2, 11} {
+			name := fmt.Sprint(attempt, " try ", try)
+			key := keyOf(attempt, try)
+			if other, taken := seen[key]; taken {
+				t.Errorf("%s has the key of %s", name, other)
+			}
+			if seen[key] = name; key != keyOf(attempt, try) {
+				t.Errorf("%s has another key when it runs again", name)
+			}
+		}
+	}
+}
+
 // run runs one job and returns its answer.
 func run(r *runner.Runner, j runner.Job) runner.Result {
 	answer := make(chan runner.Result, 2)
@@ -122,12 +150,12 @@ func TestCommandGetsTheJobAndItsEnvironment(t *testing.T) {
 	want := runner.Result{Outputs: map[workflow.DataName]workflow.Value{
 		"job": map[string]any{
 			"instance": "i1", "workflow": "fire-call", "task": "close", "application": "echo",
-			"attempt": "a7", "try": int64(2), "idempotency_key": "a7/2", "age": "1m30s",
+			"attempt": "a7", "try": int64(2), "idempotency_key": keyOfJob, "age": "1m30s",
 			"args": map[string]any{"copies": int64(2)}, "input": map[string]any{"address": "Rua 1"},
 		},
 		"env": map[string]any{
 			"GIVEN": "passed on", "MUTIRAO_INSTANCE": "i1", "MUTIRAO_WORKFLOW": "fire-call", "MUTIRAO_TASK": "close",
-			"MUTIRAO_APPLICATION": "echo", "MUTIRAO_ATTEMPT": "a7", "MUTIRAO_TRY": "2", "MUTIRAO_IDEMPOTENCY_KEY": "a7/2",
+			"MUTIRAO_APPLICATION": "echo", "MUTIRAO_ATTEMPT": "a7", "MUTIRAO_TRY": "2", "MUTIRAO_IDEMPOTENCY_KEY": keyOfJob,
 		},
 		"folder": "reports",
 	}}

@@ -69,14 +69,18 @@ type storedDefinition struct {
 	Listed bool
 }
 
-func loadDefinitions(s Store, limit int) (*definitions, error) {
+// loadDefinitions reads what is stored; unknown is told of each that cannot be read,
+// which partners tell again.
+func loadDefinitions(s Store, limit int, unknown func(error)) (*definitions, error) {
 	d := &definitions{store: s, limit: limit, entries: map[workflow.Hash]*listing{}, away: map[workflow.Hash]wire.DefinitionStamp{}}
 	return d, s.Scan([]byte{prefixDefinition}, func(_, value []byte) error {
 		sd, e, err := readDefinition(value)
-		if err == nil {
-			d.entries[e.hash] = newListing(e, sd.Stamp, time.UnixMilli(sd.Edited))
+		if err != nil {
+			unknown(err)
+			return nil
 		}
-		return err
+		d.entries[e.hash] = newListing(e, sd.Stamp, time.UnixMilli(sd.Edited))
+		return nil
 	})
 }
 

@@ -76,7 +76,7 @@ func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 func shelved(t *testing.T, limit int) (*definitions, *shelf) {
 	t.Helper()
 	s := newShelf()
-	d, err := loadDefinitions(s, limit)
+	d, err := loadDefinitions(s, limit, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestUnreadableDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := loadDefinitions(s, 10)
+	d, err := loadDefinitions(s, 10, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

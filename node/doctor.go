@@ -18,6 +18,7 @@ func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
 	var d diagnosis
 	partners := n.people.all()
 	n.checkStore(&d)
+	n.checkLosses(&d)
 	n.checkDisk(&d)
 	member := n.checkCertificate(&d)
 	n.checkAddresses(&d, partners)

@@ -34,7 +34,7 @@ func (x *index) shared(p workflow.PartnerID) []ended {
 	defer x.mu.Unlock()
 	var out []ended
 	for id, sum := range x.all {
-		if sum.State != workflow.InstanceRunning && slices.Contains(strings.Fields(sum.With), string(p)) {
+		if _, aside := x.aside[id]; !aside && sum.State != workflow.InstanceRunning && slices.Contains(strings.Fields(sum.With), string(p)) {
 			out = append(out, ended{id, sum})
 		}
 	}

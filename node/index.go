@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,19 +17,22 @@ import (
 
 // index lists all instances that the node holds, in memory or not.
 type index struct {
-	mu  sync.Mutex // guards all
-	all map[workflow.InstanceID]summary
+	mu    sync.Mutex // guards what follows
+	all   map[workflow.InstanceID]summary
+	aside map[workflow.InstanceID]setAside // in quarantine; what is known of them is in all
 }
 
-func newIndex() *index { return &index{all: map[workflow.InstanceID]summary{}} }
+func newIndex() *index {
+	return &index{all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}}
+}
 
 // load reads the summaries of a store, calling each for every one.
 func (x *index) load(s Store, each func(workflow.InstanceID, summary) error) error {
 	return s.Scan([]byte{prefixInstance}, func(key, value []byte) error {
 		id := workflow.InstanceID(key[1:])
 		var sum summary
-		if err := cbor.Unmarshal(value, &sum); err != nil {
-			return fmt.Errorf("instance %s: its summary cannot be read: %w", id, err)
+		if cbor.Unmarshal(value, &sum) != nil {
+			sum = summary{} // loading it says the same again
 		}
 		x.put(id, sum)
 		return each(id, sum)
@@ -48,6 +50,27 @@ func (x *index) get(id workflow.InstanceID) (summary, bool) {
 	defer x.mu.Unlock()
 	sum, ok := x.all[id]
 	return sum, ok
+}
+
+// setAside notes that an instance is in quarantine; takeBack, that it no longer is.
+func (x *index) setAside(id workflow.InstanceID, q setAside) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.aside[id] = q
+	x.all[id] = x.all[id] // listed, even if nothing else is known of it
+}
+
+func (x *index) takeBack(id workflow.InstanceID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.aside, id)
+}
+
+// quarantined counts the instances that are set aside.
+func (x *index) quarantined() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.aside)
 }
 
 // running counts the instances that have not ended.
@@ -69,7 +92,7 @@ func (x *index) settled(n int) []workflow.InstanceID {
 	defer x.mu.Unlock()
 	var ids []workflow.InstanceID
 	for id, s := range x.all {
-		if s.Settled {
+		if _, aside := x.aside[id]; s.Settled && !aside {
 			ids = append(ids, id)
 		}
 	}
@@ -85,11 +108,16 @@ func (x *index) list(all bool) []api.InstanceSummary {
 	defer x.mu.Unlock()
 	out := []api.InstanceSummary{}
 	for id, s := range x.all {
-		if all || s.State == workflow.InstanceRunning {
-			out = append(out, api.InstanceSummary{
+		q, aside := x.aside[id]
+		if all || aside || s.State == workflow.InstanceRunning {
+			row := api.InstanceSummary{
 				ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
 				Started: time.UnixMilli(s.Started), Ended: instant(s.Ended),
-			})
+			}
+			if aside {
+				row.Quarantine = &api.Quarantine{Since: time.UnixMilli(q.Since), Why: q.Why}
+			}
+			out = append(out, row)
 		}
 	}
 	return out

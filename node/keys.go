@@ -20,6 +20,8 @@ import (
 //	v invitation(…)           an open invitation
 //	l shard partner task      what was learned of a partner (storedLesson)
 //	s name                    a data set (storedData)
+//	q instance(16)            why an instance is set aside (setAside)
+//	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -32,6 +34,8 @@ const (
 	prefixLesson     = 'l'
 	prefixData       = 's'
 	prefixMeta       = 'm'
+	prefixQuarantine = 'q'
+	prefixKept       = 'k'
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

@@ -228,6 +228,11 @@ func (s *shard) retry() {
 // compareAll tells connected partners what is here of every instance of
 // which they are not known to have all.
 func (s *shard) compareAll() {
+	if len(s.aside) > 0 {
+		for _, p := range s.n.upPeers() {
+			s.askForAside(p)
+		}
+	}
 	out := s.n.newOutbox()
 	s.each(func(id workflow.InstanceID, h *held) {
 		for _, p := range h.m.Audience() {
@@ -245,6 +250,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 	if p == s.reports.to.partner {
 		s.reportAll(s.reports.to)
 	}
+	s.askForAside(p)
 	s.each(func(id workflow.InstanceID, h *held) {
 		if !h.m.Involved(p) {
 			return
@@ -266,7 +272,9 @@ func (s *shard) supply(h *held, p workflow.PartnerID) {
 // takeFacts takes in facts of one instance from a peer.
 func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) error {
 	h, err := s.find(f.Instance)
-	if errors.Is(err, kv.ErrNotFound) {
+	if _, aside := s.aside[f.Instance]; aside {
+		h, err = s.readmit(from, f, facts)
+	} else if errors.Is(err, kv.ErrNotFound) {
 		h, err = s.adopt(from, f, facts)
 	}
 	if err == nil && !mayTell(h.m, from, facts) {
@@ -291,7 +299,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		s.n.refuse("facts-invalid", from)
 		s.log.Warn("facts refused", "from", from, "instance", f.Instance, "error", err)
 	}
-	if added > 0 {
+	if s.putBack(h) || added > 0 || h.was != nil {
 		s.touch(h)
 	}
 	s.tell(from, f.Instance, wire.Acknowledge)
@@ -365,7 +373,8 @@ func (s *shard) tell(p workflow.PartnerID, id workflow.InstanceID, mode wire.Hea
 // takeHeads takes in what a peer says that it has of one instance.
 func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	h, err := s.find(w.Instance)
-	if errors.Is(err, kv.ErrNotFound) {
+	_, aside := s.aside[w.Instance]
+	if aside || errors.Is(err, kv.ErrNotFound) {
 		if w.Mode == wire.Ask {
 			s.tell(from, w.Instance, wire.Answer) // nothing of it is here
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -67,6 +66,10 @@ type Node struct {
 	stopped     chan struct{}
 	running     sync.WaitGroup
 
+	vouching Vouching // nil: the store knows nothing of what it should hold
+	losses   losses
+	suspect  [][]byte // ranges that the store found damaged at this start
+
 	restoring sync.Mutex // held while a restored store is dealt with
 	restored  bool       // guarded by restoring: it was found out in this process
 
@@ -106,11 +109,21 @@ func New(p Parts) (*Node, error) {
 	now := p.Clock.Now()
 	n.born = born(now.Wall, now)
 	n.store = watchedStore{p.Store, n.troubled}
-	if err := n.countBoot(); err != nil {
+	n.vouching, _ = p.Store.(Vouching)
+	if err := n.recall(); err != nil {
 		return nil, err
 	}
-	var err error
-	if n.definitions, err = loadDefinitions(n.store, p.Config.Limits.Workflows); err != nil {
+	reborn := n.assess()
+	unread, err := n.sift()
+	if err != nil {
+		return nil, err
+	}
+	reborn = reborn || unread
+	if err := n.countBoot(reborn); err != nil {
+		return nil, err
+	}
+	unknown := func(err error) { n.lost("a definition; partners tell it again (%v)", err) }
+	if n.definitions, err = loadDefinitions(n.store, p.Config.Limits.Workflows, unknown); err != nil {
 		return nil, err
 	}
 	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
@@ -129,7 +142,7 @@ func New(p Parts) (*Node, error) {
 	for i := range max(p.Config.Shards, 1) {
 		n.shards = append(n.shards, newShard(n, i))
 	}
-	return n, n.loadInstances()
+	return n, n.loadInstances(reborn)
 }
 
 const (
@@ -137,8 +150,8 @@ const (
 	metaIncarnation = "incarnation"
 )
 
-// countBoot counts the boot and finds the incarnation.
-func (n *Node) countBoot() error {
+// countBoot counts the boot and finds the incarnation, or begins a new one.
+func (n *Node) countBoot(reborn bool) error {
 	b, err := n.store.Get(metaKey(metaBoot))
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
@@ -148,35 +161,21 @@ func (n *Node) countBoot() error {
 	}
 	n.boot++
 	inc, err := n.store.Get(metaKey(metaIncarnation))
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		inc = n.random(len(n.inc))
-	case err != nil:
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
-	case len(inc) != len(n.inc):
-		return fmt.Errorf("the store's incarnation has %d bytes, want %d: the store is damaged", len(inc), len(n.inc))
+	}
+	if err != nil || reborn {
+		inc = n.random(len(n.inc))
 	}
 	copy(n.inc[:], inc)
-	return n.store.CommitWait([]kv.Write{
+	writes := []kv.Write{
 		{Key: metaKey(metaBoot), Value: binary.BigEndian.AppendUint64(nil, n.boot)},
 		{Key: metaKey(metaIncarnation), Value: inc},
-	})
-}
-
-// loadInstances lists what is stored and loads what somebody may still need.
-func (n *Node) loadInstances() error {
-	return n.index.load(n.store, func(id workflow.InstanceID, sum summary) error {
-		if sum.Settled {
-			return nil
-		}
-		s := n.shardOf(id)
-		h, err := s.load(id, sum)
-		if err != nil {
-			return err
-		}
-		s.touch(h)
-		return nil
-	})
+	}
+	if reborn {
+		writes = append(writes, n.rebornWrite())
+	}
+	return n.store.CommitWait(writes)
 }
 
 // Boot is this node's boot counter: how often it was started.

@@ -51,26 +51,57 @@ func (n *Node) rolledBack(by workflow.PartnerID) {
 	if n.restored {
 		return
 	}
-	inc := choreo.Incarnation(n.random(len(n.inc)))
-	if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}}); err != nil {
+	if err := n.beginIncarnation(); err != nil {
 		return // the next word of a peer will be another reason to try
 	}
 	n.restored = true
-	n.mu.Lock()
-	n.inc = inc
-	n.mu.Unlock()
-	n.people.reborn(membership.Incarnation(inc))
 	n.count("rolled-back", 1)
 	who := "a partner"
 	if by != "" {
 		who = n.people.name(by)
 	}
-	n.log.Warn("a partner has facts signed by this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "partner", by, "incarnation", inc)
+	n.log.Warn("a partner has facts signed by this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "partner", by)
 	n.mu.Lock()
 	n.trouble["rolled-back"] = who + " has what this node signed and its store lacks: the store was restored from a backup, or lost what it had written. " +
 		"The node goes on as one that is new"
 	n.mu.Unlock()
+	n.goOnReborn()
+}
+
+// forgot reacts to facts of this node's own that its disk may have lost while it runs:
+// as to a proof that they are gone.
+func (n *Node) forgot() {
+	n.restoring.Lock()
+	defer n.restoring.Unlock()
+	if n.restored {
+		return
+	}
+	if err := n.beginIncarnation(); err != nil {
+		n.log.Error("own facts may be lost, and a new incarnation cannot begin", "error", err)
+		return
+	}
+	n.restored = true
+	n.goOnReborn()
+}
+
+// beginIncarnation begins a new incarnation, durably. Machines that are open go on
+// under the former one until they are loaded again; this node's vote is lost, since
+// with own facts its promises may be.
+func (n *Node) beginIncarnation() error {
+	inc := choreo.Incarnation(n.random(len(n.inc)))
+	if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}, n.rebornWrite()}); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.inc = inc
+	n.mu.Unlock()
+	n.people.reborn(membership.Incarnation(inc))
 	n.office.reload()
+	return nil
+}
+
+// goOnReborn publishes the new incarnation and loads all instances again under it.
+func (n *Node) goOnReborn() {
 	n.side(func() {
 		if err := n.announce(n.carrier.Addrs()); err != nil {
 			n.log.Error("the new incarnation could not be published", "error", err)
@@ -81,6 +112,14 @@ func (n *Node) rolledBack(by workflow.PartnerID) {
 	}
 }
 
+// rebornWrite notes for people that a new incarnation begins.
+func (n *Node) rebornWrite() kv.Write {
+	n.losses.mu.Lock()
+	defer n.losses.mu.Unlock()
+	n.losses.is.Reborn = n.clock.Now().Wall.UnixMilli()
+	return kv.Write{Key: metaKey(metaLosses), Value: encode(n.losses.is)}
+}
+
 // reload loads all instances again, under the node's present incarnation. What
 // this round did under the former one is dropped.
 func (s *shard) reload() error {
@@ -89,9 +128,16 @@ func (s *shard) reload() error {
 	s.lose(b, errRestored)
 	s.each(func(id workflow.InstanceID, h *held) {
 		delete(s.held, id)
-		if again, err := s.load(id, h.sum); err == nil {
+		again, err := s.load(id, h.sum)
+		var u *unreadable
+		switch {
+		case err == nil:
 			s.touch(again)
-		} else if !errors.Is(err, kv.ErrNotFound) {
+		case errors.As(err, &u):
+			if err := s.n.isolate(id, u); err != nil {
+				s.loadAgain(id)
+			}
+		case !errors.Is(err, kv.ErrNotFound):
 			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
 			s.loadAgain(id)
 		}

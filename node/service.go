@@ -28,6 +28,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()
 	}
+	st.Trouble = n.troubles()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, k := range slices.Sorted(maps.Keys(n.trouble)) {

@@ -43,6 +43,7 @@ type shard struct {
 	// again are the instances that are loaded again when the pause after a failed
 	// commit is over.
 	again   map[workflow.InstanceID]bool
+	aside   map[workflow.InstanceID]setAside // in quarantine
 	reports reports
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration
@@ -62,6 +63,10 @@ type held struct {
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
+	// Of an instance that comes out of quarantine: what was noted, until that is
+	// durable, and saved facts that lack their past.
+	was  *setAside
+	kept []choreo.Received
 }
 
 // inflight is what was sent to a peer and not acknowledged.
@@ -127,7 +132,8 @@ const (
 )
 
 func newShard(n *Node, i int) *shard {
-	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{}}
+	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{},
+		aside: map[workflow.InstanceID]setAside{}}
 }
 
 // run owns the shard until stop closes.
@@ -352,6 +358,10 @@ func (s *shard) lose(b batch, err error) {
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)
+		if h.was != nil {
+			s.aside[id] = *h.was // it was to come back, and partners will be asked again
+			continue
+		}
 		if !s.again[id] { // one that waits for the store already is enough
 			s.loadAgain(id)
 		}
@@ -377,6 +387,7 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 					s.tell(p, id, wire.Ask)
 				}
 			}
+		case errors.As(err, new(*api.Error)): // set aside
 		case !errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
 			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
 			s.loadAgain(id)
@@ -421,6 +432,7 @@ func (s *shard) act(h *held, r choreo.Ready) {
 		s.n.events.publish(api.Event{At: s.n.clock.Now().Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
 	}
 	s.n.index.put(id, h.sum)
+	s.readmitted(h)
 	s.changed(h)
 	if h.sum.Settled {
 		delete(s.held, id)
@@ -502,62 +514,99 @@ func (s *shard) summarise(h *held) summary {
 	return sum
 }
 
-// find returns an instance, loading it where it is not in memory.
+// find returns an instance, loading it where it is not in memory. One that turns out
+// to be unreadable is set aside.
 func (s *shard) find(id workflow.InstanceID) (*held, error) {
 	if h := s.held[id]; h != nil {
 		return h, nil
+	}
+	if q, aside := s.aside[id]; aside {
+		return nil, errAside(id, q)
 	}
 	b, err := s.n.store.Get(instanceKey(id))
 	if err != nil {
 		return nil, err
 	}
-	var sum summary
-	if err := cbor.Unmarshal(b, &sum); err != nil {
-		return nil, fmt.Errorf("instance %s: its summary cannot be read: %w", id, err)
+	h, err := s.load(id, s.readSummary(id, b))
+	var u *unreadable
+	if errors.As(err, &u) {
+		err = s.n.isolate(id, u)
+		if u.lost {
+			s.n.forgot()
+		}
+		return nil, errors.Join(errAside(id, s.aside[id]), err)
 	}
-	return s.load(id, sum)
+	return h, err
 }
 
-// load reads an instance's facts from the store.
+// readSummary reads the summary of an instance. Of one that cannot be read the
+// instance's own facts say the same (see load).
+func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum summary) {
+	if err := cbor.Unmarshal(b, &sum); err != nil {
+		s.log.Warn("the summary of an instance cannot be read and is made again", "instance", id, "error", err)
+		return summary{}
+	}
+	return sum
+}
+
+// load reads an instance from the store. An *unreadable error says that what is
+// stored will not do; any other, that the store cannot be read now.
 func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
-	var facts []choreo.Received
-	err := s.n.store.Scan(factPrefix(id), func(_, value []byte) error {
-		var sf storedFact
-		if err := cbor.Unmarshal(value, &sf); err != nil {
-			return err
-		}
-		f, fid, err := choreo.DecodeFact(sf.Raw)
-		if err != nil {
-			return err
-		}
-		facts = append(facts, choreo.Received{Fact: f, ID: fid, Raw: sf.Raw, Att: sf.Att})
-		return nil
-	})
-	if err == nil && len(facts) == 0 {
-		err = errors.New("it has no facts")
-	}
+	facts, err := s.loadFacts(id)
 	if err != nil {
-		return nil, fmt.Errorf("instance %s cannot be read from the store: %w", id, err)
+		return nil, err
 	}
-	def, err := s.n.definitions.get(sum.Definition)
+	g := facts[0].Fact.Body.Genesis
+	if g == nil {
+		return nil, &unreadable{why: errors.New("its first fact is no genesis"), lost: true}
+	}
+	def, err := s.n.definitions.get(g.Definition)
 	if err != nil {
-		return nil, fmt.Errorf("instance %s: %w", id, err)
+		return nil, &unreadable{why: fmt.Errorf("its workflow cannot be read: %w", err)}
 	}
 	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], !sum.Settled)
 	}
-	if err == nil {
-		err = s.restoreWaits(m)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("instance %s cannot be read from the store: %w", id, err)
+		return nil, &unreadable{why: fmt.Errorf("it cannot be opened: %w", err)}
+	}
+	if err := s.restoreWaits(m); err != nil {
+		return nil, err
+	}
+	if sum.Definition != def.hash {
+		sum = firstSummary(m, def)
 	}
 	h := s.hold(m, def, sum)
 	if sum.Settled {
 		h.settledAt = m.Len()
 	}
-	return h, nil
+	h.kept, err = s.loadKept(id)
+	return h, err
+}
+
+// loadFacts reads the facts of an instance, which lie place by place.
+func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, err error) {
+	err = s.n.store.Scan(factPrefix(id), func(key, value []byte) error {
+		r, err := readFact(value)
+		if err == nil && !bytes.Equal(key, factKey(id, len(facts))) {
+			err = fmt.Errorf("place %d is empty", len(facts))
+		}
+		if err != nil {
+			return &unreadable{why: fmt.Errorf("fact %d cannot be read: %w", len(facts), err), lost: true}
+		}
+		facts = append(facts, r)
+		return nil
+	})
+	switch {
+	case errors.Is(err, kv.ErrDamaged):
+		return nil, &unreadable{why: err, lost: true}
+	case err != nil:
+		return nil, err
+	case len(facts) == 0:
+		return nil, &unreadable{why: errors.New("it has no facts"), lost: true}
+	}
+	return facts, nil
 }
 
 // hold keeps an instance in memory.
@@ -569,7 +618,11 @@ func (s *shard) hold(m *choreo.Machine, def *definition, sum summary) *held {
 
 // create holds a machine for a new instance, of which nothing is stored yet.
 func (s *shard) create(m *choreo.Machine, def *definition) *held {
-	return s.hold(m, def, summary{Definition: def.hash, Workflow: def.def.Name, Version: def.def.Version, Started: m.Genesis().At})
+	return s.hold(m, def, firstSummary(m, def))
+}
+
+func firstSummary(m *choreo.Machine, def *definition) summary {
+	return summary{Definition: def.hash, Workflow: def.def.Name, Version: def.def.Version, Started: m.Genesis().At}
 }
 
 // tellHeads tells p what is durable here of these instances.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -47,7 +46,10 @@ func (s *shard) restoreWaits(m *choreo.Machine) error {
 		return err
 	default:
 		if err := cbor.Unmarshal(b, &sw); err != nil {
-			return fmt.Errorf("the waits of instance %s cannot be read: %w", m.Instance(), err)
+			// Waits that begin anew end late, never early.
+			s.log.Error("the waits of an instance cannot be read and begin anew", "instance", m.Instance(), "error", err)
+			s.n.lost("how long instance %s had waited: its time-outs and triggers begin anew", m.Instance())
+			sw = storedWaits{BootID: s.n.bootID, Boot: now.Boot}
 		}
 	}
 	passed := now.Boot - sw.Boot

@@ -48,8 +48,12 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 		t.head = append(t.head, "KNOWN-BY")
 	}
 	for _, in := range list {
+		state := string(in.State)
+		if in.Quarantine != nil {
+			state = "QUARANTINED"
+		}
 		row := []string{
-			u.id(in.ID), string(in.Workflow), strconv.Itoa(in.Version), string(in.State), progress(in.Done, in.Tasks), orDash(strings.Join(in.At, ", ")),
+			u.id(in.ID), orDash(string(in.Workflow)), strconv.Itoa(in.Version), state, progress(in.Done, in.Tasks), orDash(strings.Join(in.At, ", ")),
 			clock(in.Started), clockOf(in.Ended),
 		}
 		if mesh {
@@ -58,6 +62,11 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 		t.add(row...)
 	}
 	t.write(u, w, "")
+	for _, in := range list {
+		if in.Quarantine != nil {
+			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since), in.Quarantine.Why)
+		}
+	}
 }
 
 // progress is how many tasks have ended, of how many.

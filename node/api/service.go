@@ -166,6 +166,16 @@ type InstanceSummary struct {
 	// KnownBy are those who told this node, as the coordinator, of an instance
 	// that it takes no part in itself; the best informed first.
 	KnownBy []Witness `json:"known_by"`
+	// Quarantine says why an instance is set aside that cannot be read here; then
+	// the rest is what was last known of it, if anything.
+	Quarantine *Quarantine `json:"quarantine"`
+}
+
+// Quarantine says since when and why an instance is set aside. It ends by itself once
+// partners have sent what is missing.
+type Quarantine struct {
+	Since time.Time `json:"since"`
+	Why   string    `json:"why"`
 }
 
 // Witness is a partner that told this node something.

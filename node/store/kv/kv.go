@@ -31,6 +31,18 @@ var (
 	// ErrQueueFull: more bytes wait to be committed than the store holds in
 	// memory. The caller should bound what it has in flight.
 	ErrQueueFull = errors.New("commit queue full")
+	// ErrDamaged: what is stored cannot be read, and reading again will not help.
+	ErrDamaged = errors.New("damaged")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store closed")
 )
+
+// Damage is what a store found to be lost.
+type Damage struct {
+	// Found says for people what was found; none: nothing.
+	Found []string
+	// Ranges are those whose entries are not what they should be.
+	Ranges [][]byte
+	// Vanished: entries may be gone of which nobody knows the ranges.
+	Vanished bool
+}

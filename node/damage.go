@@ -1,0 +1,309 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Vouching is a Store that knows what it should hold.
+type Vouching interface {
+	// Damage is what was found lost when the store was opened, until Settle says
+	// that what follows from it was made durable.
+	Damage() kv.Damage
+	Settle() error
+	// Verify reads everything again and says what is wrong, if anything.
+	Verify() error
+}
+
+// StoreRange names what a store key belongs to, for a store that counts its entries
+// by range: the instance, or else the kind of entry.
+func StoreRange(key []byte) []byte {
+	const instance = 1 + len(workflow.InstanceID{})
+	switch {
+	case len(key) == 0:
+		return nil
+	case len(key) >= instance && bytes.IndexByte([]byte{prefixFact, prefixInstance, prefixWaits, prefixKept, prefixQuarantine}, key[0]) >= 0:
+		return key[1:instance]
+	}
+	return key[:1]
+}
+
+// losses is what this node knows to have lost from its disk, for people.
+type losses struct {
+	mu sync.Mutex // guards is
+	is storedLosses
+}
+
+// storedLosses is how it is kept.
+type storedLosses struct {
+	_       struct{} `cbor:",toarray"`
+	Reborn  int64    // ms: when the node last began a new incarnation for it; 0: never
+	Notices []notice
+}
+
+type notice struct {
+	_    struct{} `cbor:",toarray"`
+	At   int64    // ms
+	What string
+}
+
+const (
+	metaLosses = "losses"
+	// maxNotices bounds what is remembered; the oldest goes first.
+	maxNotices = 64
+	// lossShown is how long a loss is shown that nothing can mend.
+	lossShown = 7 * 24 * time.Hour
+)
+
+// lost notes for people that something of the disk was lost.
+func (n *Node) lost(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	n.log.Error("lost from the disk", "what", what)
+	n.losses.mu.Lock()
+	defer n.losses.mu.Unlock()
+	l := &n.losses.is
+	l.Notices = append(l.Notices, notice{At: n.clock.Now().Wall.UnixMilli(), What: what})
+	l.Notices = l.Notices[max(0, len(l.Notices)-maxNotices):]
+	n.store.Commit([]kv.Write{{Key: metaKey(metaLosses), Value: encode(*l)}}, func(error) {}) // troubled hears of an error
+}
+
+// recall reads what was lost before.
+func (n *Node) recall() error {
+	b, err := n.store.Get(metaKey(metaLosses))
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	if err == nil && cbor.Unmarshal(b, &n.losses.is) != nil {
+		n.losses.is = storedLosses{}
+	}
+	return err
+}
+
+// recent are the losses that people should still know of.
+func (n *Node) recent() (reborn bool, out []string) {
+	since := n.clock.Now().Wall.Add(-lossShown).UnixMilli()
+	n.losses.mu.Lock()
+	defer n.losses.mu.Unlock()
+	for _, x := range n.losses.is.Notices {
+		if x.At >= since {
+			out = append(out, time.UnixMilli(x.At).UTC().Format(time.RFC3339)+" "+x.What)
+		}
+	}
+	return n.losses.is.Reborn >= since && n.losses.is.Reborn > 0, out
+}
+
+// sift removes entries that cannot be read and says what follows, before anything is
+// loaded: partners tell most of it again, and what they do not know is named. A vote
+// is lost with the ballot, as with the disk. Definitions and instances see to
+// themselves. own reports whether promises or facts of this node's own may be lost.
+func (n *Node) sift() (own bool, err error) {
+	decoders := []struct {
+		prefix []byte
+		what   string
+		own    bool
+		decode func([]byte) error
+	}{
+		{[]byte{prefixPartner}, "the record of a partner; partners tell it again", false, decodes(membership.DecodeStored)},
+		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(membership.DecodeEviction)},
+		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(membership.DecodeEntry)},
+		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
+		{[]byte{prefixData}, "a data set: register it again", false, cborDecodes[storedData]},
+		{metaKey(metaCertificate), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
+		{metaKey(metaProfile), "the profile: set it again (mutirao profile set)", false, cborDecodes[storedProfile]},
+		{metaKey(metaBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
+		{metaKey(metaLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},
+		{metaKey(metaSince), "since when the coordinator is known", false, decodes(decodeMoment)},
+		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
+		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
+	}
+	var drop []kv.Write
+	for _, d := range decoders {
+		err := n.store.Scan(d.prefix, func(key, value []byte) error {
+			if d.prefix[0] == prefixMeta && len(key) != len(d.prefix) {
+				return nil
+			}
+			if err := d.decode(value); err != nil {
+				n.lost("%s (%v)", d.what, err)
+				own = own || d.own
+				drop = append(drop, kv.Write{Key: bytes.Clone(key), Delete: true})
+			}
+			return nil
+		})
+		if errors.Is(err, kv.ErrDamaged) {
+			n.lost("%s (%v)", d.what, err)
+			own = own || d.own
+		} else if err != nil {
+			return false, err
+		}
+	}
+	for len(drop) > 0 {
+		u := unit(drop)
+		if err := n.store.CommitWait(drop[:u]); err != nil {
+			return false, err
+		}
+		drop = drop[u:]
+	}
+	return own, nil
+}
+
+func decodes[T any](decode func([]byte) (T, error)) func([]byte) error {
+	return func(b []byte) error {
+		_, err := decode(b)
+		return err
+	}
+}
+
+func cborDecodes[T any](b []byte) error {
+	var v T
+	return cbor.Unmarshal(b, &v)
+}
+
+func sized(want int) func([]byte) error {
+	return func(b []byte) error {
+		if len(b) != want {
+			return fmt.Errorf("%d bytes, want %d", len(b), want)
+		}
+		return nil
+	}
+}
+
+// assess takes in what the store found damaged. own reports whether facts or promises
+// of this node's own may be lost.
+func (n *Node) assess() (own bool) {
+	if n.vouching == nil {
+		return false
+	}
+	d := n.vouching.Damage()
+	for _, what := range d.Found {
+		n.lost("%s", what)
+	}
+	n.suspect = d.Ranges
+	return d.Vanished || slices.ContainsFunc(d.Ranges, func(r []byte) bool { return len(r) > 1 || string(r) == string(prefixMeta) })
+}
+
+// suspects reports whether the store holds other entries of an instance than it
+// should.
+func (n *Node) suspects(id workflow.InstanceID) bool {
+	return slices.ContainsFunc(n.suspect, func(r []byte) bool { return bytes.Equal(r, id[:]) })
+}
+
+// loadInstances lists what is stored and loads what somebody may still need. What
+// cannot be loaded is set aside; if own facts may be lost with it, a new incarnation
+// begins, so that no number is used twice.
+func (n *Node) loadInstances(reborn bool) error {
+	if err := n.loadQuarantine(); err != nil {
+		return err
+	}
+	list := map[workflow.InstanceID]summary{}
+	err := n.index.load(n.store, func(id workflow.InstanceID, sum summary) error {
+		list[id] = sum
+		return nil
+	})
+	if errors.Is(err, kv.ErrDamaged) {
+		n.lost("the list of instances from some point on; partners know those that they take part in (%v)", err)
+	} else if err != nil {
+		return err
+	}
+	for _, r := range n.suspect {
+		if len(r) == len(workflow.InstanceID{}) {
+			id := workflow.InstanceID(r)
+			list[id], _ = n.index.get(id)
+		}
+	}
+	lost := false
+	for _, id := range slices.SortedFunc(maps.Keys(list), compareInstances) {
+		u, err := n.loadInstance(id, list[id])
+		if err != nil {
+			return err
+		}
+		lost = lost || u != nil && u.lost
+	}
+	if n.vouching != nil && len(n.vouching.Damage().Found) > 0 {
+		if err := n.vouching.Settle(); err != nil {
+			return err
+		}
+	}
+	if !lost || reborn {
+		return nil
+	}
+	if err := n.beginIncarnation(); err != nil {
+		return err
+	}
+	for _, s := range n.shards {
+		if err := s.reload(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadInstance loads an instance at a start, or sets it aside and says why.
+func (n *Node) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, error) {
+	s := n.shardOf(id)
+	q, aside := s.aside[id]
+	if n.suspects(id) && !(aside && q.Lost) {
+		u := &unreadable{why: errors.New("the store does not hold what it should of it"), lost: true}
+		return u, n.isolate(id, u)
+	}
+	if aside && q.Lost || sum.Settled && !aside {
+		return nil, nil
+	}
+	delete(s.aside, id)
+	h, err := s.load(id, sum)
+	var u *unreadable
+	switch {
+	case errors.As(err, &u) && aside:
+		n.quarantine(id, q) // as before
+		return nil, nil
+	case errors.As(err, &u):
+		return u, n.isolate(id, u)
+	case err != nil:
+		return nil, err
+	}
+	if aside {
+		h.was = &q
+		s.batch.writes = append(s.batch.writes, kv.Write{Key: quarantineKey(id), Delete: true})
+	}
+	s.touch(h)
+	return nil, nil
+}
+
+// checkLosses says what was lost, and which promises this node cannot keep for it.
+func (n *Node) checkLosses(d *diagnosis) {
+	if aside := n.index.quarantined(); aside > 0 {
+		d.wrong("quarantine", fmt.Sprintf("%d instances cannot be read and are set aside: nothing is done here about this node's part in them", aside),
+			"mutirao instances --all says which and why. Partners who have them are asked on contact; if none has one, only a backup of the folder can bring it back")
+	}
+	reborn, lost := n.recent()
+	if reborn {
+		lost = append(lost, "this node began a new incarnation: what it had recorded and told nobody may be gone, and its vote counts again only in a new electorate")
+	}
+	if len(lost) > 0 {
+		d.warn("losses", strings.Join(lost, "; "), "look at the disk: it may be failing. What partners have comes back on contact; for the vote: mutirao coordinator electorate --set …")
+	}
+}
+
+// troubles are the quarantine and the losses, for status.
+func (n *Node) troubles() []string {
+	var out []string
+	if aside := n.index.quarantined(); aside > 0 {
+		out = append(out, fmt.Sprintf("%d instances cannot be read and are set aside: mutirao instances --all", aside))
+	}
+	if _, lost := n.recent(); len(lost) > 0 {
+		out = append(out, "the disk lost something: mutirao doctor")
+	}
+	return out
+}

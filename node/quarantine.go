@@ -1,0 +1,238 @@
+package node
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// An instance that cannot be read or opened is set aside, under a key of its own,
+// and everything else goes on. While it is set aside nothing is decided about it
+// here, and partners are told that nothing of it is here, so that they send all that
+// they have. With their facts and those that can still be read here it is opened
+// again, as if the node had heard of it for the first time: that ends it.
+
+// setAside is an instance in quarantine, as it is kept and listed.
+type setAside struct {
+	_     struct{} `cbor:",toarray"`
+	Since int64    // ms
+	Why   string
+	// Lost: some of its entries are gone or cannot be read, and own facts may be
+	// among them. Such an instance is never loaded from what is left alone.
+	Lost bool
+}
+
+// unreadable is the error of an instance that cannot be read.
+type unreadable struct {
+	why  error
+	lost bool
+}
+
+func (e *unreadable) Error() string { return e.why.Error() }
+func (e *unreadable) Unwrap() error { return e.why }
+
+func quarantineKey(id workflow.InstanceID) []byte {
+	return append([]byte{prefixQuarantine}, id[:]...)
+}
+
+// loadQuarantine reads what was set aside before. A note that cannot be read itself
+// still says which instance it is.
+func (n *Node) loadQuarantine() error {
+	return n.store.Scan([]byte{prefixQuarantine}, func(key, value []byte) error {
+		if len(key) != 1+len(workflow.InstanceID{}) {
+			return nil
+		}
+		var q setAside
+		if err := cbor.Unmarshal(value, &q); err != nil {
+			q = setAside{Since: n.started.UnixMilli(), Why: "it was set aside before this start", Lost: true}
+		}
+		n.quarantine(workflow.InstanceID(key[1:]), q)
+		return nil
+	})
+}
+
+// quarantine lists an instance as set aside.
+func (n *Node) quarantine(id workflow.InstanceID, q setAside) {
+	n.index.setAside(id, q)
+	s := n.shardOf(id)
+	s.aside[id] = q
+	delete(s.held, id)
+	n.ledger.drop(id)
+}
+
+// errAside is the answer to whoever asks for an instance that is set aside.
+func errAside(id workflow.InstanceID, q setAside) error {
+	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id, time.UnixMilli(q.Since).UTC().Format(time.RFC3339), q.Why).
+		WithHint("partners who have it are asked for it on contact; mutirao doctor says what else is damaged")
+}
+
+// isolate sets an instance aside that cannot be read, durably.
+func (n *Node) isolate(id workflow.InstanceID, u *unreadable) error {
+	q := setAside{Since: n.clock.Now().Wall.UnixMilli(), Why: u.Error(), Lost: u.lost}
+	n.log.Error("an instance cannot be read and is set aside; partners are asked for it", "instance", id, "error", u)
+	n.count("quarantined", 1)
+	n.quarantine(id, q)
+	return n.store.CommitWait([]kv.Write{{Key: quarantineKey(id), Value: encode(q)}})
+}
+
+// askForAside asks a partner for the instances that are set aside here and that it
+// may have.
+func (s *shard) askForAside(p workflow.PartnerID) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.aside), compareInstances) {
+		if sum, _ := s.n.index.get(id); sum.With == "" || slices.Contains(strings.Fields(sum.With), string(p)) {
+			s.tell(p, id, wire.Ask)
+		}
+	}
+}
+
+// readmit takes an instance up again that was set aside: as it is stored, if only its
+// definition was missing, else with the facts that a partner sent. Those that can
+// still be read here are kept for it (see keep).
+func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
+	id, q := f.Instance, s.aside[f.Instance]
+	h, err := s.reopen(id, q, f)
+	if err != nil {
+		var old []kv.Write
+		old, h, err = s.rebuild(from, f, facts)
+		s.batch.writes = append(s.batch.writes, old...)
+	}
+	if err != nil {
+		s.aside[id] = q
+		return nil, err
+	}
+	s.batch.writes = append(s.batch.writes, kv.Write{Key: quarantineKey(id), Delete: true})
+	h.was = &q
+	return h, nil
+}
+
+// reopen loads an instance of which nothing is lost, with the definition that a
+// partner sent.
+func (s *shard) reopen(id workflow.InstanceID, q setAside, f *wire.Facts) (*held, error) {
+	delete(s.aside, id)
+	if q.Lost {
+		return nil, errUnknownInstance
+	}
+	if def, err := decodeDefinition(f.Definition); err == nil {
+		if err := s.n.definitions.keep(def); err != nil {
+			return nil, err
+		}
+	}
+	return s.find(id)
+}
+
+// rebuild adopts an instance as if it were new, and returns what becomes of what
+// is stored of it.
+func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (old []kv.Write, h *held, err error) {
+	delete(s.aside, f.Instance)
+	kept, keys, err := s.salvage(f.Instance)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h, err = s.adopt(from, f, facts); err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		old = append(old, kv.Write{Key: key, Delete: true})
+	}
+	for i, k := range kept {
+		old = append(old, kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
+	}
+	h.kept = kept
+	return old, h, s.restoreWaits(h.m)
+}
+
+// salvage reads what can be read of an instance's facts, and says where they lie.
+func (s *shard) salvage(id workflow.InstanceID) (kept []choreo.Received, keys [][]byte, err error) {
+	for _, prefix := range [][]byte{factPrefix(id), keptPrefix(id)} {
+		err := s.n.store.Scan(prefix, func(key, value []byte) error {
+			keys = append(keys, bytes.Clone(key))
+			if r, err := readFact(value); err == nil {
+				kept = append(kept, r)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, kv.ErrDamaged) {
+			return nil, nil, err
+		}
+	}
+	return kept, keys, nil
+}
+
+// readFact reads a stored fact.
+func readFact(value []byte) (choreo.Received, error) {
+	var sf storedFact
+	if err := cbor.Unmarshal(value, &sf); err != nil {
+		return choreo.Received{}, err
+	}
+	f, id, err := choreo.DecodeFact(sf.Raw)
+	if err != nil {
+		return choreo.Received{}, err
+	}
+	return choreo.Received{Fact: f, ID: id, Raw: sf.Raw, Att: sf.Att}, nil
+}
+
+// Facts that were saved from a damaged instance lie beside it until their past is
+// there again.
+func keptPrefix(id workflow.InstanceID) []byte { return append([]byte{prefixKept}, id[:]...) }
+
+func keptKey(id workflow.InstanceID, i int) []byte {
+	return binary.BigEndian.AppendUint32(keptPrefix(id), uint32(i))
+}
+
+// loadKept reads the saved facts of an instance that is loaded.
+func (s *shard) loadKept(id workflow.InstanceID) (kept []choreo.Received, err error) {
+	err = s.n.store.Scan(keptPrefix(id), func(_, value []byte) error {
+		if r, err := readFact(value); err == nil {
+			kept = append(kept, r)
+		}
+		return nil
+	})
+	return kept, err
+}
+
+// putBack inserts saved facts whose past is here by now; own ones that were never
+// sent have no attestation yet. It reports whether any was new.
+func (s *shard) putBack(h *held) bool {
+	if len(h.kept) == 0 {
+		return false
+	}
+	self := s.n.member.ID()
+	for i, k := range h.kept {
+		if k.Att == nil && k.Fact.Chain.Author == self {
+			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID}, func(domain string, msg []byte) []byte { return membership.Sign(s.n.member.Key, domain, msg) })[0]
+		}
+	}
+	added, err := h.m.Receive(self, h.kept)
+	if err == nil { // else some lack their past, or are worth nothing
+		for i := range h.kept {
+			s.batch.writes = append(s.batch.writes, kv.Write{Key: keptKey(h.m.Instance(), i), Delete: true})
+		}
+		h.kept = nil
+	}
+	return added > 0
+}
+
+// readmitted notes that an instance is whole again, once that is durable.
+func (s *shard) readmitted(h *held) {
+	if h.was == nil {
+		return
+	}
+	h.was = nil
+	id := h.m.Instance()
+	s.n.index.takeBack(id)
+	s.n.count("readmitted", 1)
+	s.n.log.Info("an instance that was set aside goes on", "instance", id)
+}

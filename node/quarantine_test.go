@@ -1,0 +1,164 @@
+package node_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// entries are the keys on a disk that begin with prefix, in order.
+func (d *disk) entries(prefix string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var keys []string
+	for k := range d.data {
+		if strings.HasPrefix(k, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// remove takes an entry from a disk; garble leaves half of it.
+func (d *disk) remove(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.data, key)
+}
+
+func (d *disk) garble(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.data[key] = "\xff" + d.data[key][:len(d.data[key])/2]
+}
+
+// One thing of a disk cannot be read. The node starts, goes on with all else, and
+// gets back from its partners what is theirs to give.
+func TestOneBadThingStopsOneThing(t *testing.T) {
+	first := func(keys []string) string { return keys[0] }
+	last := func(keys []string) string { return keys[len(keys)-1] }
+	for _, c := range []struct {
+		name    string
+		prefix  string // of the keys; an i at the end stands for the instance
+		which   func([]string) string
+		aside   bool // the instance is quarantined until a partner sends it
+		reborn  bool // own facts or promises may be lost
+		removed bool // also tried: the entry is gone
+	}{
+		{"the genesis", "fi", first, true, true, true},
+		{"a fact in between", "fi", func(keys []string) string { return keys[1] }, true, true, true},
+		{"the last fact", "fi", last, true, true, false},
+		{"the summary", "ii", first, false, false, false},
+		{"the definition", "d", first, true, false, true},
+		{"a partner's record", "p", first, false, false, true},
+		{"the ballot", "mballot", first, false, true, false},
+		{"who may vote", "mlineage", first, false, false, true},
+		{"the boot counter", "mboot", first, false, false, true},
+		{"the incarnation", "mincarnation", first, false, true, false},
+	} {
+		harms := map[string]func(*disk, string){"garbled": (*disk).garble}
+		if c.removed {
+			harms["removed"] = (*disk).remove
+		}
+		for how, harm := range harms {
+			t.Run(c.name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tm := newTeamOf(t, brisk, "one", "two", "three")
+					tm.add("one", chain)
+					two := tm.p["two"]
+					two.hand.hold("b")
+					places := map[string]string{"pa": "one", "pb": "two", "pc": "three"}
+					bad, good := tm.begin("one", "chain", places), ""
+					tm.electTwo()
+					two.crash()
+					prefix := c.prefix
+					if strings.HasSuffix(prefix, "i") && len(prefix) == 2 {
+						prefix = two.disk.entries("i")[0] // one instance so far
+						prefix = c.prefix[:1] + prefix[1:]
+					}
+					keys := two.disk.entries(prefix)
+					if len(keys) == 0 {
+						t.Fatalf("nothing is stored under %q", c.prefix)
+					}
+					before := two.disk.backup()["mincarnation"]
+					harm(two.disk, c.which(keys))
+					two.start()
+					synctest.Wait()
+					if reborn := two.disk.backup()["mincarnation"] != before; reborn != c.reborn {
+						t.Errorf("a new incarnation began: %v, want %v", reborn, c.reborn)
+					}
+					rows, err := two.node.Instances(t.Context(), false)
+					if err != nil || len(rows) != 1 || (rows[0].Quarantine != nil) != c.aside {
+						t.Errorf("instances: %+v, %v; want one, quarantined: %v", rows, err, c.aside)
+					}
+					if f := tm.finding("two", "quarantine"); (f.State == api.FindingWrong) != c.aside {
+						t.Errorf("doctor says of the quarantine: %+v", f)
+					}
+					if c.aside {
+						if _, err := two.node.Show(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "is set aside since") {
+							t.Errorf("show: %v, want why it cannot be shown", err)
+						}
+					}
+					tm.connect("one", "two")
+					tm.connect("two", "three")
+					pass(time.Minute)
+					two.hand.letAllGo()
+					good = tm.begin("one", "chain", places)
+					tm.succeeds(good, time.Minute, "one", "two", "three")
+					tm.succeeds(bad, 3*time.Minute, "one", "two", "three")
+					tm.once(bad, []string{"a", "c"}, "one", "two", "three")
+					if f := tm.finding("two", "quarantine"); f.State != "" {
+						t.Errorf("in the end doctor says of the quarantine: %+v", f)
+					}
+					two.crash() // and it stays so
+					two.start()
+					tm.connect("one", "two")
+					synctest.Wait()
+					if s := tm.state("two", bad); s != workflow.InstanceSucceeded {
+						t.Errorf("after another start it is %s", s)
+					}
+				})
+			})
+		}
+	}
+}
+
+// electTwo has two take part in an election, so that it has promised something.
+func (tm *team) electTwo() {
+	tm.t.Helper()
+	tm.electorate("one", "two", "three")
+	pass(time.Minute)
+	if _, err := tm.p["one"].node.Elect(tm.t.Context(), api.ElectRequest{}); err != nil {
+		tm.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// What only this node had, and can still be read, is not lost with the rest.
+func TestOwnFactsOutliveADamagedInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", chain)
+		two := tm.p["two"]
+		two.hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.disconnect("one", "two")
+		two.hand.letGo(t, "b")
+		synctest.Wait()
+		if s := tm.task("two", id, "b"); s != workflow.Succeeded {
+			t.Fatalf("b is %s at two", s)
+		}
+		two.crash()
+		two.disk.garble(two.disk.entries("f")[1])
+		two.start()
+		tm.connect("one", "two")
+		tm.succeeds(id, time.Minute, "one", "two")
+		tm.once(id, []string{"a", "b", "c"}, "one", "two")
+	})
+}

@@ -98,8 +98,8 @@ func (a *Attempt) runs() bool {
 // hasSeen tells whether a counted fact of the partner has all the slot's
 // successes in its past.
 func (s *State) hasSeen(p workflow.PartnerID, sl *Slot) bool {
-	return slices.ContainsFunc(s.log.chains, func(c *chain) bool {
-		return c.id.Author == p && slices.ContainsFunc(c.heeded(), func(e *entry) bool { return s.knewSuccesses(e, sl) })
+	return slices.ContainsFunc(s.log.byAuthor[p], func(c *chain) bool {
+		return slices.ContainsFunc(c.heeded(), func(e *entry) bool { return s.knewSuccesses(e, sl) })
 	})
 }
 

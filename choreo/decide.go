@@ -86,12 +86,8 @@ func (m *Machine) heeded() bool { return m.Participates(m.self) && !m.rolledBack
 // not: then this store is older than it should be, and what we wrote next
 // would fork the chain. A new incarnation is needed.
 func (m *Machine) rolledBack() bool {
-	i, ok := m.log.index[m.chain]
-	if !ok {
-		return false
-	}
-	c := m.log.chains[i]
-	return c.forkedAt > 0 || c.facts[len(c.facts)-1] != m.own
+	c := m.log.index[m.chain]
+	return c != nil && (c.forkedAt > 0 || c.strands[0].last() != m.own)
 }
 
 // decideSlot does what this node has to do about one slot. It tells whether it

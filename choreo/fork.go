@@ -1,73 +1,119 @@
 package choreo
 
-import (
-	"slices"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
-)
+import "slices"
 
 // Two facts with one number of one chain prove a fork: a lying author, or a
 // store that was restored without anybody noticing. The chain stops there; the
 // facts from the fork on count only where a counted fact of another author has
 // them in its past (design.md, idea 1), so that what others built upon stays.
 // That author must have taken part from the start: a fork could appoint others.
+//
+// With a fact those before it in its chain count as well. So what counts is a
+// number for each strand, and one fork costs its own length once:
+//
+//	good(strand) = the greatest of: the number before the fork; what the good
+//	               facts of others who took part from the start knew of it
+//
+// Nobody is restored from a backup unnoticed that often: of a chain with more
+// than maxBranches nothing counts by itself. So a liar has everything applied
+// anew so often at most, however many forks it makes.
+const maxBranches = 8
 
-// counting says which facts count; nil: all do.
-func (l *Log) counting() map[*entry]bool {
-	if !l.forked {
-		return nil
+// fork notes that two facts of a chain have a number.
+func (l *Log) fork(c *chain, number uint64) {
+	if c.forkedAt == 0 {
+		l.forks++
+		l.forked = append(l.forked, c)
 	}
-	counts := make(map[*entry]bool, len(l.order))
-	vouchers := make(map[*entry]*voucher, len(l.order))
-	original := map[workflow.PartnerID]bool{}
-	for _, p := range l.genesis.fact.Body.Genesis.Succession {
-		original[p] = true
+	if c.forkedAt == 0 || (number < c.forkedAt && len(c.strands) <= maxBranches) || len(c.strands) == maxBranches+1 {
+		l.cuts++
 	}
-	for _, e := range slices.Backward(l.order) { // effects before causes
-		v := vouchers[e]
-		at := l.chains[e.chain].forkedAt
-		author := e.fact.Chain.Author
-		if at == 0 || e == l.genesis || e.fact.Seq < at || v.otherThan(author) {
-			counts[e] = true
-			if original[author] {
-				v = v.with(author)
+	if c.forkedAt == 0 || number < c.forkedAt {
+		c.forkedAt = number
+	}
+}
+
+// cut is the first number of a forked chain that does not count by itself.
+func (c *chain) cut() uint64 {
+	if len(c.strands) > maxBranches {
+		return 1
+	}
+	return c.forkedAt
+}
+
+// alone is the number up to which a strand's facts count by themselves.
+func (l *Log) alone(s *strand) uint64 {
+	n := s.end()
+	if s.chain.forkedAt > 0 {
+		n = max(min(n, s.chain.cut()-1), s.base())
+	}
+	if s == l.genesis.strand {
+		n = max(n, 1)
+	}
+	return n
+}
+
+// recount works out what counts of every strand, as far as forks go.
+func (l *Log) recount() {
+	var grown []grown
+	for _, s := range l.strands {
+		s.good = s.base()
+	}
+	for _, s := range l.strands {
+		grown = l.raise(s, l.alone(s), grown)
+	}
+	l.vouch(grown)
+}
+
+// count works out what new facts, causes first, change of what counts. It
+// returns the strands of which more counts now.
+func (l *Log) count(es []*entry) []*strand {
+	var grown []grown
+	for _, e := range es {
+		if s := e.strand; s.chain.forkedAt == 0 || e.fact.Seq < s.chain.cut() {
+			grown = l.raise(s, e.fact.Seq, grown)
+		}
+	}
+	return l.vouch(grown)
+}
+
+// grown is a strand of which more counts than before: than up to number was.
+type grown struct {
+	strand *strand
+	was    uint64
+}
+
+func (l *Log) raise(s *strand, to uint64, q []grown) []grown {
+	if to <= s.good {
+		return q
+	}
+	q = append(q, grown{s, s.good})
+	s.good = to
+	return q
+}
+
+// vouch has what came to count vouch for what its authors knew of others. It
+// returns the strands of which more counts now, some perhaps twice.
+func (l *Log) vouch(q []grown) (more []*strand) {
+	for ; len(q) > 0; q = q[1:] {
+		s, was := q[0].strand, q[0].was
+		more = append(more, s)
+		author := s.chain.id.Author
+		if !l.original[author] {
+			continue
+		}
+		var before vector
+		if was > s.base() {
+			before = s.number(was).others
+		}
+		s.number(s.good).others.beyond(before, func(k int, n uint64) {
+			l.steps++
+			if of := l.strands[k]; of.chain.id.Author != author {
+				q = l.raise(of, n, q)
 			}
-		}
-		for _, p := range e.parents {
-			vouchers[p] = vouchers[p].and(v)
-		}
+		})
 	}
-	return counts
-}
-
-// voucher is a set of authors of which two are enough: whether it holds
-// another than a given one can be told.
-type voucher [2]workflow.PartnerID
-
-func (v *voucher) otherThan(p workflow.PartnerID) bool {
-	return v != nil && ((v[0] != "" && v[0] != p) || (v[1] != "" && v[1] != p))
-}
-
-func (v *voucher) with(p workflow.PartnerID) *voucher {
-	switch {
-	case v == nil || v[0] == "":
-		return &voucher{p}
-	case v[0] == p || v[1] == p || v[1] != "":
-		return v
-	}
-	return &voucher{v[0], p}
-}
-
-func (v *voucher) and(o *voucher) *voucher {
-	if o == nil {
-		return v
-	}
-	for _, p := range o {
-		if p != "" {
-			v = v.with(p)
-		}
-	}
-	return v
+	return more
 }
 
 // Forks are the chains that are proven to be forked, with the first number

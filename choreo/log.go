@@ -16,9 +16,17 @@ type Log struct {
 	genesis  *entry
 	byID     map[FactID]*entry
 	chains   []*chain
-	index    map[Chain]int
+	index    map[Chain]*chain
+	byAuthor map[workflow.PartnerID][]*chain
+	strands  []*strand
 	order    []*entry // as inserted: causes before effects
-	forked   bool     // some chain is
+	all      vector   // what is here
+	heeded   vector   // up to which facts count, at least
+
+	forks    int      // how many chains are forked
+	cuts     int      // how often what counts of a chain by itself became less
+	forked   []*chain // since somebody last looked
+	original map[workflow.PartnerID]bool
 
 	steps int // taken by what grows with the log; tests count them
 }
@@ -30,21 +38,50 @@ type entry struct {
 	raw     []byte
 	att     *Attestation // of this fact as a head; nil: a later one of the chain has one, or we are the author
 	index   int          // place in Log.order, and in the store
-	chain   int
-	time    uint64   // logical: 1 + the greatest in its past
-	clock   []uint64 // per chain, the greatest number in its past, itself included; chains beyond its end: 0
+	strand  *strand
+	time    uint64 // logical: 1 + the greatest in its past
+	others  vector // of its past, what is in other strands than its own
 	parents []*entry
 	counted bool // see State; facts without entitlement do not count
 }
 
 // chain is the facts of one author in one incarnation.
 type chain struct {
-	id    Chain
-	facts []*entry // by number; of a fork, the branch that came first here
-	forks []*entry // facts of other branches
+	id      Chain
+	strands []*strand // the first is the one that came first here; more than one: it is forked
 	// forkedAt is the first number that two facts have; 0: none.
 	forkedAt uint64
 }
+
+// strand is a part of a chain in which each fact follows the one before: the
+// whole chain, or what came first of it here, or a branch of it.
+type strand struct {
+	place int // in Log.strands
+	chain *chain
+	from  *entry   // the fact that it branches off from; nil: it starts the chain
+	facts []*entry // the first follows from
+	// good is the number up to which its facts count as far as forks go, entered
+	// the one up to which State has applied them. Kept where some chain is forked.
+	good, entered uint64
+	counted       *entry // the last that counts
+}
+
+// base is the number before that of the strand's first fact.
+func (s *strand) base() uint64 {
+	if s.from == nil {
+		return 0
+	}
+	return s.from.fact.Seq
+}
+
+// end is the number of the strand's last fact.
+func (s *strand) end() uint64 { return s.base() + uint64(len(s.facts)) }
+
+// number is the strand's fact of that number, which is one of its own.
+func (s *strand) number(n uint64) *entry { return s.facts[n-s.base()-1] }
+
+// last is the strand's last fact.
+func (s *strand) last() *entry { return s.facts[len(s.facts)-1] }
 
 // Errors of Insert.
 var (
@@ -59,7 +96,10 @@ func NewLog(genesis *Fact, raw []byte, id FactID, att *Attestation) (*Log, error
 	if genesis.Body.Genesis == nil {
 		return nil, fmt.Errorf("%w: an instance starts with its genesis, not a %s", ErrFactInvalid, genesis.Body.Kind())
 	}
-	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]int{}}
+	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{}, byAuthor: map[workflow.PartnerID][]*chain{}, original: map[workflow.PartnerID]bool{}}
+	for _, p := range genesis.Body.Genesis.Succession {
+		l.original[p] = true
+	}
 	l.add(&entry{fact: genesis, id: id, raw: raw, att: att, time: 1})
 	l.genesis = l.order[0]
 	return l, nil
@@ -121,111 +161,100 @@ func (l *Log) link(e *entry) error {
 }
 
 func (l *Log) add(e *entry) {
-	e.chain = l.chainOf(e.fact.Chain)
-	c := l.chains[e.chain]
-	e.clock = make([]uint64, max(e.chain+1, maxClock(e.parents)))
+	e.strand = l.strandFor(e)
+	e.others = l.othersOf(e)
 	for _, p := range e.parents {
 		e.time = max(e.time, p.time+1)
-		for i, n := range p.clock {
-			e.clock[i] = max(e.clock[i], n)
-		}
 	}
-	e.clock[e.chain] = e.fact.Seq
-	switch seq := e.fact.Seq; {
-	case seq == uint64(len(c.facts))+1 && (seq == 1 || c.facts[seq-2].id == e.fact.Prev):
-		c.facts = append(c.facts, e)
-	default:
-		c.forks = append(c.forks, e)
-		if c.forkedAt == 0 || seq < c.forkedAt {
-			c.forkedAt = seq
-		}
-		l.forked = true
-	}
+	e.strand.facts = append(e.strand.facts, e)
+	l.all = l.all.with(e.strand.place, e.fact.Seq)
 	l.byID[e.id] = e
 	e.index = len(l.order)
 	l.order = append(l.order, e)
 }
 
-func maxClock(es []*entry) int {
-	n := 0
-	for _, e := range es {
-		n = max(n, len(e.clock))
+// strandFor is the strand that a fact goes on with, a new one where none ends in
+// the fact before it.
+func (l *Log) strandFor(e *entry) *strand {
+	c := l.chainOf(e.fact.Chain)
+	var prev *entry
+	if e.fact.Seq > 1 {
+		if prev = e.parents[0]; prev.strand.last() == prev {
+			return prev.strand
+		}
 	}
-	return n
+	s := &strand{place: len(l.strands), chain: c, from: prev}
+	s.good, s.entered = s.base(), s.base()
+	l.strands = append(l.strands, s)
+	c.strands = append(c.strands, s)
+	if len(c.strands) > 1 {
+		l.fork(c, e.fact.Seq)
+	}
+	return s
 }
 
-func (l *Log) chainOf(c Chain) int {
-	i, ok := l.index[c]
-	if !ok {
-		i = len(l.chains)
-		l.index[c] = i
-		l.chains = append(l.chains, &chain{id: c})
+// othersOf is what a fact's author knew of other strands than the fact's own.
+func (l *Log) othersOf(e *entry) (v vector) {
+	for i, p := range e.parents {
+		l.steps++
+		switch {
+		case p.strand != e.strand:
+			if v.at(p.strand.place) < p.fact.Seq {
+				v = v.join(p.past(), &l.steps)
+			}
+		case i == 0:
+			v = p.others
+		}
 	}
-	return i
+	return v
+}
+
+// past is all that a fact's author knew, the fact included.
+func (e *entry) past() vector { return e.others.with(e.strand.place, e.fact.Seq) }
+
+func (l *Log) chainOf(id Chain) *chain {
+	c := l.index[id]
+	if c == nil {
+		c = &chain{id: id}
+		l.index[id] = c
+		l.byAuthor[id.Author] = append(l.byAuthor[id.Author], c)
+		l.chains = append(l.chains, c)
+	}
+	return c
 }
 
 // knew tells whether f's author knew of g when it wrote f: g is in f's past,
 // or is f.
 func (l *Log) knew(f, g *entry) bool {
-	if f == g {
-		return true
+	l.steps++
+	if f.strand == g.strand {
+		return f.fact.Seq >= g.fact.Seq
 	}
-	if l.chains[g.chain].forkedAt == 0 {
-		return g.chain < len(f.clock) && f.clock[g.chain] >= g.fact.Seq
-	}
-	return l.past(f)[g]
+	return f.others.at(g.strand.place) >= g.fact.Seq
 }
 
-// past is a fact's whole past, itself included. It walks: for forks only.
-func (l *Log) past(fs ...*entry) map[*entry]bool {
-	seen := map[*entry]bool{}
-	for len(fs) > 0 {
-		e := fs[len(fs)-1]
-		fs = fs[:len(fs)-1]
-		if !seen[e] {
-			seen[e] = true
-			fs = append(fs, e.parents...)
-		}
-	}
-	return seen
-}
-
-// tips are a chain's facts that no other of the chain follows.
-func (c *chain) tips() []*entry {
-	if len(c.forks) == 0 {
-		if len(c.facts) == 0 {
-			return nil
-		}
-		return c.facts[len(c.facts)-1:]
-	}
-	return lasts(append(slices.Clone(c.facts), c.forks...))
-}
-
-// lasts are those of a chain's facts that no other of them follows.
-func lasts(es []*entry) []*entry {
-	followed := map[FactID]bool{}
-	for _, e := range es {
-		followed[e.fact.Prev] = true
-	}
-	return slices.DeleteFunc(es, func(e *entry) bool { return followed[e.id] })
-}
-
-// heeded are a chain's last facts that count.
+// heeded are a chain's last facts that count, of each of its branches.
 func (c *chain) heeded() []*entry {
-	tips := c.tips()
-	if !slices.ContainsFunc(tips, func(e *entry) bool { return !e.counted }) {
-		return tips
+	followed := map[*entry]bool{}
+	for _, s := range c.strands[1:] {
+		if s.counted != nil {
+			followed[s.from] = true
+		}
 	}
-	return lasts(slices.DeleteFunc(append(slices.Clone(c.facts), c.forks...), func(e *entry) bool { return !e.counted }))
+	var out []*entry
+	for _, s := range c.strands {
+		if s.counted != nil && !followed[s.counted] {
+			out = append(out, s.counted)
+		}
+	}
+	return out
 }
 
 // Heads are the last facts of all chains, sorted: what this replica knows.
 func (l *Log) Heads() []Head {
 	var hs []Head
-	for _, c := range l.chains {
-		for _, e := range c.tips() {
-			hs = append(hs, e.head())
-		}
+	for _, st := range l.strands {
+		hs = append(hs, st.last().head())
 	}
 	slices.SortFunc(hs, Head.compare)
 	return hs
@@ -239,76 +268,57 @@ func (e *entry) head() Head {
 // nothing), in the form of Fact.Seen. What does not count is left out: else the
 // next fact of anybody who knows of a fork would make both its branches count.
 func (l *Log) unseen(prev *entry) []Head {
+	var known vector
+	if prev != nil {
+		known = prev.past()
+		l.heeded = l.heeded.join(known, &l.steps) // of the same parts, where they agree
+	}
 	var hs []Head
-	for _, c := range l.chains {
+	looked := map[*chain]bool{}
+	l.heeded.beyond(known, func(k int, _ uint64) {
+		c := l.strands[k].chain
+		if looked[c] {
+			return
+		}
+		looked[c] = true
 		for _, e := range c.heeded() {
+			l.steps++
 			if prev == nil || !l.knew(prev, e) {
 				hs = append(hs, e.head())
 			}
 		}
-	}
+	})
 	slices.SortFunc(hs, Head.compare)
 	return hs
 }
 
-// covered says what somebody who has these heads has of our facts, per chain.
-// ok is false where forks make numbers ambiguous.
-func (l *Log) covered(heads []Head) (clock []uint64, ok bool) {
-	clock = make([]uint64, len(l.chains))
+// covered says what somebody who has these heads has of our facts.
+func (l *Log) covered(heads []Head) (v vector) {
 	for _, h := range heads {
+		l.steps++
 		if e := l.byID[h.ID]; e != nil {
-			for i, n := range e.clock {
-				clock[i] = max(clock[i], n)
+			if v.at(e.strand.place) < e.fact.Seq {
+				v = v.join(e.past(), &l.steps)
 			}
-		} else if i, known := l.index[h.Chain]; known && h.Seq > uint64(len(l.chains[i].facts)) {
-			// A head beyond ours: its holder has all of that chain that we have,
-			// unless the chain is forked. One among ours that is not ours proves
-			// a fork, and nothing that we have of the chain is known to be there.
-			clock[i] = max(clock[i], uint64(len(l.chains[i].facts)))
+			continue
+		}
+		// A head beyond ours: its holder has all of that chain that we have,
+		// unless the chain is forked. One among ours that is not ours proves
+		// a fork, and nothing that we have of the chain is known to be there.
+		if c := l.index[h.Chain]; c != nil && c.forkedAt == 0 && h.Seq > c.strands[0].end() && v.at(c.strands[0].place) < c.strands[0].end() {
+			v = v.with(c.strands[0].place, c.strands[0].end())
 		}
 	}
-	return clock, !l.forked
+	return v
 }
 
-// missing are the facts that somebody with these heads lacks, causes first.
-func (l *Log) missing(heads []Head) []*entry {
-	clock, ok := l.covered(heads)
-	if !ok {
-		return l.missingByWalk(heads)
-	}
-	return l.since(clock)
-}
-
-// since are the facts beyond a clock, causes first.
-func (l *Log) since(clock []uint64) []*entry {
+// since are the facts beyond what somebody has, causes first.
+func (l *Log) since(has vector) []*entry {
 	var out []*entry
-	for i, c := range l.chains {
-		have := uint64(0)
-		if i < len(clock) {
-			have = clock[i]
-		}
-		if have < uint64(len(c.facts)) {
-			out = append(out, c.facts[have:]...)
-		}
-	}
-	slices.SortFunc(out, byTime)
-	return out
-}
-
-func (l *Log) missingByWalk(heads []Head) []*entry {
-	var known []*entry
-	for _, h := range heads {
-		if e := l.byID[h.ID]; e != nil {
-			known = append(known, e)
-		}
-	}
-	has := l.past(known...)
-	var out []*entry
-	for _, e := range l.order {
-		if !has[e] {
-			out = append(out, e)
-		}
-	}
+	l.all.beyond(has, func(k int, _ uint64) {
+		s := l.strands[k]
+		out = append(out, s.facts[max(has.at(k), s.base())-s.base():]...)
+	})
 	slices.SortFunc(out, byTime)
 	return out
 }

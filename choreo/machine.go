@@ -176,6 +176,7 @@ func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
 func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
 	es, err := m.log.insertAll(m.log.vouched(facts))
 	m.unsaved = append(m.unsaved, es...)
+	m.doubt()
 	if len(es) > 0 {
 		m.state.fold(es)
 	}
@@ -233,7 +234,7 @@ func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joine
 // here, though they may not count, as when a forked chain had brought it in. It
 // has the instance, and is to hear why it is out of it.
 func (m *Machine) Involved(p workflow.PartnerID) bool {
-	return m.Participates(p) || slices.ContainsFunc(m.log.chains, func(c *chain) bool { return c.id.Author == p })
+	return m.Participates(p) || len(m.log.byAuthor[p]) > 0
 }
 
 // Audience is who is to have all facts in the end: the participants, and after
@@ -241,8 +242,8 @@ func (m *Machine) Involved(p workflow.PartnerID) bool {
 func (m *Machine) Audience() []workflow.PartnerID {
 	ps := m.state.Participants()
 	for _, c := range m.log.chains {
-		if !slices.Contains(ps, c.id.Author) {
-			ps = append(ps, c.id.Author)
+		if p := c.id.Author; !m.Participates(p) && m.log.byAuthor[p][0] == c {
+			ps = append(ps, p)
 		}
 	}
 	return ps

@@ -15,10 +15,10 @@ type peer struct {
 	incarnation Incarnation
 	// acked is what the peer has made durable, sent what is under way to it,
 	// both as clocks of our log.
-	acked, sent []uint64
-	heads       []Head // as it said last; for forks
+	acked, sent vector
+	heads       []Head // as it said last
 	// owed is what must reach it now, as a clock.
-	owed []uint64
+	owed vector
 }
 
 func (m *Machine) peer(p workflow.PartnerID) *peer {
@@ -32,29 +32,31 @@ func (m *Machine) peer(p workflow.PartnerID) *peer {
 
 // has notes that the peer holds a fact, and with it the fact's past.
 func (p *peer) has(l *Log, e *entry) {
-	if e != nil && !l.forked {
-		p.acked = maxed(p.acked, e.clock)
+	if e != nil {
+		p.acked = upTo(p.acked, e, l)
 	}
 }
 
-func maxed(a, b []uint64) []uint64 {
-	if len(a) < len(b) {
-		a = append(a, make([]uint64, len(b)-len(a))...)
+// upTo is what a clock says of a log with a fact and its past in it.
+func upTo(v vector, e *entry, l *Log) vector {
+	if v.at(e.strand.place) >= e.fact.Seq {
+		return v
 	}
-	for i, n := range b {
-		a[i] = max(a[i], n)
-	}
-	return a
+	return v.join(e.past(), &l.steps)
 }
 
-// covers tells whether clock a has all of b.
-func covers(a, b []uint64) bool {
-	for i, n := range b {
-		if n > 0 && (i >= len(a) || a[i] < n) {
-			return false
+// doubt has the machine believe of chains that turned out to be forked only that
+// its peers have what they named: numbers of such a chain say nothing.
+func (m *Machine) doubt() {
+	for _, c := range m.log.forked {
+		for _, p := range m.peers {
+			for _, s := range c.strands {
+				p.acked = p.acked.with(s.place, 0)
+			}
+			p.acked = p.acked.join(m.log.covered(p.heads), &m.log.steps)
 		}
 	}
-	return true
+	m.log.forked = nil
 }
 
 // owe says that all of our chain so far must reach p.
@@ -68,53 +70,26 @@ func (m *Machine) owe(p workflow.PartnerID) {
 func (m *Machine) oweFact(p workflow.PartnerID, e *entry) {
 	if p != m.self && p != "" {
 		pr := m.peer(p)
-		pr.owed = maxed(pr.owed, e.clock)
+		pr.owed = upTo(pr.owed, e, m.log)
 	}
 }
 
 // Owes tells whether p lacks something that must reach it now.
 func (m *Machine) Owes(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	return pr != nil && !covers(pr.acked, pr.owed)
+	return pr != nil && !pr.acked.covers(pr.owed)
 }
 
 // due tells whether p lacks something that must reach it now and is not under
 // way to it.
 func (m *Machine) due(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	if pr == nil || !m.Owes(p) {
-		return false
-	}
-	for i, n := range pr.owed {
-		if n > max(at(pr.acked, i), at(pr.sent, i)) {
-			return true
-		}
-	}
-	return false
-}
-
-func at(clock []uint64, i int) uint64 {
-	if i < len(clock) {
-		return clock[i]
-	}
-	return 0
+	return pr != nil && !pr.acked.join(pr.sent, &m.log.steps).covers(pr.owed)
 }
 
 // Behind tells whether p is not known to have all that this replica has.
 func (m *Machine) Behind(p workflow.PartnerID) bool {
-	if m.log.forked {
-		return len(m.log.missing(m.peer(p).heads)) > 0
-	}
-	return !covers(m.peer(p).acked, m.clock())
-}
-
-// clock is what this replica has.
-func (m *Machine) clock() []uint64 {
-	c := make([]uint64, len(m.log.chains))
-	for i, ch := range m.log.chains {
-		c[i] = uint64(len(ch.facts))
-	}
-	return c
+	return !m.peer(p).acked.covers(m.log.all)
 }
 
 // Acknowledge notes what a peer says that it has made durable. A new
@@ -125,18 +100,14 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []
 		*p = peer{incarnation: inc, owed: p.owed}
 	}
 	p.heads = heads
-	if m.log.forked {
-		p.sent = nil // Outgoing goes by heads, and these are new
-	}
-	clock, _ := m.log.covered(heads)
-	p.acked = maxed(p.acked, clock)
+	p.acked = p.acked.join(m.log.covered(heads), &m.log.steps)
 }
 
 // Restate is Acknowledge for a peer that says all that it has, in a question or
 // an answer: what it was believed to have beyond that, it has not. (It may have
 // lied, or facts may have been put under its name on the way.)
 func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head) {
-	m.peer(from).acked = nil
+	m.peer(from).acked = vector{}
 	m.Acknowledge(from, inc, heads)
 }
 
@@ -149,12 +120,12 @@ func (m *Machine) AheadOfUs(heads []Head) bool {
 
 // Forget has the next Outgoing send again what was not acknowledged: after a
 // reconnection, or when an acknowledgement is overdue.
-func (m *Machine) Forget(p workflow.PartnerID) { m.peer(p).sent = nil }
+func (m *Machine) Forget(p workflow.PartnerID) { m.peer(p).sent = vector{} }
 
 // HeldElsewhere tells whether another participant has made the instance durable.
 func (m *Machine) HeldElsewhere() bool {
 	for _, p := range m.peers {
-		if len(p.acked) > 0 && p.acked[0] > 0 {
+		if p.acked.at(0) > 0 {
 			return true
 		}
 	}
@@ -197,28 +168,20 @@ func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
 // attested, or ours to attest. Nil: nothing.
 func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 	pr := m.peer(p)
-	var es []*entry
-	if m.log.forked {
-		if pr.sent != nil {
-			return nil // until it acknowledges or Forget: numbers are ambiguous
-		}
-		es = m.log.missing(pr.heads)
-	} else {
-		es = m.log.since(maxed(slices.Clone(pr.acked), pr.sent))
-	}
+	es := m.log.since(pr.acked.join(pr.sent, &m.log.steps))
 	all := len(es)
 	es = m.cut(es, limit)
 	if len(es) == 0 {
 		return nil
 	}
-	b := &Bundle{Instance: m.log.instance, First: at(pr.acked, 0) == 0, More: len(es) < all}
+	b := &Bundle{Instance: m.log.instance, First: pr.acked.at(0) == 0, More: len(es) < all}
 	last := map[FactID]*Outgoing{}
 	for _, e := range es {
 		o := &Outgoing{e: e}
 		b.Facts = append(b.Facts, o)
 		delete(last, e.fact.Prev)
 		last[e.id] = o
-		pr.sent = maxed(pr.sent, e.clock)
+		pr.sent = upTo(pr.sent, e, m.log)
 	}
 	for _, o := range last {
 		o.Mine = o.e.fact.Chain.Author == m.self && o.e.att == nil

@@ -460,8 +460,8 @@ func (s *story) owed() string {
 	m, out := s.node(0).m, ""
 	for _, p := range m.Participants() {
 		if p != m.self && m.Owes(p) {
-			i := m.log.index[m.chain]
-			e := m.log.chains[i].facts[at(m.peer(p).owed, i)-1]
+			own := m.log.index[m.chain].strands[0]
+			e := own.number(m.peer(p).owed.at(own.place))
 			out += fmt.Sprintf("%s: all up to %s\n", p, s.describe(m, e.fact))
 		}
 	}

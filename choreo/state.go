@@ -36,6 +36,11 @@ type State struct {
 	conflicts map[workflow.DataName]bool
 	asking    map[workflow.DataName][]*Slot // whose rules have terms about it
 
+	// cuts is how many of the log's had been made, frontier what the facts that
+	// were applied knew. Of a log without forks frontier is not kept.
+	cuts     int
+	frontier vector
+
 	dirty []*Slot
 	// cyclic: tasks wait for data that they would write for each other.
 	cyclic bool
@@ -159,16 +164,27 @@ func (s *State) reset() {
 		s.joined[p] = []*entry{s.log.genesis}
 	}
 	s.layOut()
-	counts := s.log.counting()
-	for _, e := range s.log.order {
-		e.counted = false
-		if counts == nil || counts[e] {
+	l := s.log
+	if s.cuts = l.cuts; l.forks > 0 {
+		l.recount()
+	}
+	l.heeded = vector{}
+	for _, st := range l.strands {
+		st.entered, st.counted = st.base(), nil
+	}
+	for _, e := range l.order {
+		l.steps++
+		if e.counted = false; l.forks == 0 || e.fact.Seq <= e.strand.good {
 			s.apply(e)
 		} else {
-			s.refuse(e, "its author forked its chain")
+			s.refuse(e, forkedAway)
 		}
 	}
+	s.front()
 }
+
+// forkedAway is why facts of a forked chain do not count.
+const forkedAway = "its author forked its chain"
 
 // layOut makes the slots with their first attempts.
 func (s *State) layOut() {
@@ -284,14 +300,75 @@ func (s *State) refresh(sl *Slot) {
 
 // fold adds entries that were just inserted, in a causal order, and settles.
 func (s *State) fold(es []*entry) {
-	if s.log.forked {
-		s.reset()
-	} else {
+	switch l := s.log; {
+	case l.forks == 0:
 		for _, e := range es {
 			s.apply(e)
 		}
+	case !s.enter(es):
+		s.reset()
 	}
 	s.settle()
+}
+
+// enter is fold's for a log with forks, where new facts can make older ones
+// count. It tells whether it could: not where one that was applied does not count
+// any more, or where one that comes to count only now should have been applied
+// before others.
+func (s *State) enter(es []*entry) bool {
+	l, more := s.log, []*strand(nil)
+	if s.cuts == l.cuts {
+		more = l.count(es)
+	} else {
+		s.cuts = l.cuts
+		s.front()
+		l.recount()
+		more = l.strands
+	}
+	var apply []*entry
+	for _, st := range more {
+		if st.good < st.entered || (st.good > st.entered && s.frontier.at(st.place) > st.entered) {
+			return false
+		}
+		apply = append(apply, st.facts[st.entered-st.base():st.good-st.base()]...)
+		st.entered = st.good
+	}
+	for _, e := range es {
+		if e.fact.Seq > e.strand.good {
+			s.refuse(e, forkedAway)
+		}
+	}
+	slices.SortFunc(apply, func(a, b *entry) int { return a.index - b.index })
+	for _, e := range apply {
+		if e.index < es[0].index {
+			s.admit(forkedAway)
+		}
+		s.apply(e)
+		if s.frontier.at(e.strand.place) < e.fact.Seq {
+			s.frontier = s.frontier.join(e.past(), &l.steps)
+		}
+	}
+	return true
+}
+
+// front works out what the facts that were applied knew.
+func (s *State) front() {
+	s.frontier = vector{}
+	if s.log.forks == 0 {
+		return
+	}
+	for _, st := range s.log.strands {
+		if st.entered > st.base() {
+			s.frontier = s.frontier.join(st.number(st.entered).past(), &s.log.steps)
+		}
+	}
+}
+
+// admit takes back that a fact was refused.
+func (s *State) admit(why string) {
+	if s.refused[why]--; s.refused[why] == 0 {
+		delete(s.refused, why)
+	}
 }
 
 func (s *State) refuse(e *entry, why string) {
@@ -304,6 +381,8 @@ func (s *State) refuse(e *entry, why string) {
 func (s *State) apply(e *entry) {
 	b := &e.fact.Body
 	author := e.fact.Chain.Author
+	e.strand.entered = e.fact.Seq
+	s.log.steps++
 	if !s.tookPart(author, e) {
 		s.refuse(e, "its author takes no part in the instance")
 		return
@@ -343,6 +422,8 @@ func (s *State) apply(e *entry) {
 		return
 	}
 	e.counted = true
+	e.strand.counted = e
+	s.log.heeded = s.log.heeded.with(e.strand.place, e.fact.Seq)
 }
 
 // tookPart tells whether p was a participant as far as e's author knew.
@@ -425,7 +506,8 @@ func (s *State) builtOn(start *entry, sl *Slot) iter.Seq[*Attempt] {
 }
 
 func (s *State) applySuccess(e *entry, b *Success) (why string) {
-	if a := s.attempts[b.Attempt]; a != nil && !s.mayWrite(a.Task, b.Outputs) {
+	// What the author cannot have known of must not show in why it is refused.
+	if a := s.attempts[b.Attempt]; a != nil && s.knewOf(e, b.Attempt) && !s.mayWrite(a.Task, b.Outputs) {
 		return "its task may not have such a result"
 	}
 	return s.applyOwn(e, b.Attempt, func(a *Attempt) {
@@ -501,7 +583,7 @@ func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {
 
 func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 	a := s.attempts[b.After]
-	if a == nil || b.Partner == "" {
+	if a == nil || b.Partner == "" || !s.knewOf(e, b.After) {
 		return "it follows an attempt that it does not know"
 	}
 	if b.Verdict.IsZero() {

@@ -13,7 +13,7 @@ import (
 // for a logarithm.
 
 // growth checks that work takes about as many steps for each of n facts, however
-// large n is.
+// large n is: ten times as many may cost each once as much again.
 func growth(t *testing.T, base int, work func(n int) (steps, facts int)) {
 	t.Helper()
 	var each []float64
@@ -25,8 +25,8 @@ func growth(t *testing.T, base int, work func(n int) (steps, facts int)) {
 	if each[0] == 0 {
 		t.Error("no step is counted")
 	}
-	for _, e := range each[1:] {
-		if e > 2*each[0]+4 {
+	for i, e := range each {
+		if e > float64(i+1)*each[0]+2 {
 			t.Errorf("%.1f steps for each fact of many, %.1f of few", e, each[0])
 		}
 	}
@@ -137,4 +137,91 @@ func TestOfAnIncompleteBatchWhatIsVouchedForStays(t *testing.T) {
 	if got, err = m.Receive("three", facts); got != 5 || err != nil {
 		t.Errorf("%d facts are taken in (%v), want the other five", got, err)
 	}
+}
+
+// fork has a pen write from the chain's fact of that number on again.
+func (p *pen) fork(l *Log, number uint64) *pen {
+	from := l.index[p.chain].strands[0].number(number)
+	return &pen{t: p.t, instance: p.instance, chain: p.chain, seq: number, prev: from.id}
+}
+
+func (m *Machine) mustTake(t testing.TB, facts ...Received) {
+	t.Helper()
+	if _, err := m.Receive("three", facts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One fork costs its own length once: neither it nor what follows it costs more
+// where the instance is long.
+func TestStepsAfterAFork(t *testing.T) {
+	for _, at := range []string{"first", "last"} {
+		t.Run("of its "+at+" fact", func(t *testing.T) {
+			growth(t, 50, func(n int) (int, int) {
+				m := relayMesh(t).nodes["one"].m
+				liar, facts := penOf(t, m, "three", 7), []Received(nil)
+				for range n {
+					seen := []Head{}
+					if liar.seq == 0 {
+						seen = append(seen, m.log.genesis.head())
+					}
+					facts = append(facts, liar.write(Body{Seen: &Seen{}}, seen...))
+				}
+				m.mustTake(t, facts...)
+				before := m.log.steps
+				number := uint64(1)
+				if at == "last" {
+					number = uint64(n - 1)
+				}
+				m.mustTake(t, liar.fork(m.log, number).write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+				for range n {
+					m.append(Moment{}, Body{Seen: &Seen{}})
+					m.mustTake(t, liar.write(Body{Seen: &Seen{}}))
+				}
+				if m.log.forks != 1 {
+					t.Error("no fork")
+				}
+				return m.log.steps - before, 2 * n
+			})
+		})
+	}
+}
+
+// A liar that forks again and again, each time earlier, has the state applied
+// anew a few times, not each time.
+func TestStepsOfManyForks(t *testing.T) {
+	growth(t, 40, func(n int) (int, int) {
+		m := relayMesh(t).nodes["one"].m
+		m.mustTake(t, words(t, m, n)...)
+		liar := penOf(t, m, "three", 7)
+		before := m.log.steps
+		for i := range n / 4 {
+			m.mustTake(t, liar.fork(m.log, uint64(n-1-i)).write(Body{Seen: &Seen{}}))
+		}
+		for range n {
+			m.append(Moment{}, Body{Seen: &Seen{}})
+		}
+		return m.log.steps - before, n + n/4
+	})
+}
+
+// Many chains: a fact costs what of them is new to its author.
+func TestStepsOfManyChains(t *testing.T) {
+	growth(t, 30, func(n int) (int, int) {
+		m := relayMesh(t).nodes["one"].m
+		two := penOf(t, m, "two", 9)
+		m.mustTake(t, two.write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+		before := m.log.steps
+		for i := range n {
+			other := penOf(t, m, "three", 0)
+			other.chain.Incarnation = Incarnation{1, byte(i >> 8), byte(i)}
+			m.mustTake(t, other.write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+			m.mustTake(t, two.write(Body{Seen: &Seen{}}, other.head()))
+		}
+		for range n {
+			m.mustTake(t, two.write(Body{Seen: &Seen{}}))
+			m.append(Moment{}, Body{Seen: &Seen{}})
+		}
+		return m.log.steps - before, 4 * n
+	})
 }

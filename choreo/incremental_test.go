@@ -1,0 +1,177 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// These tests compare what is kept up to date fact by fact with what a naive
+// reading of the whole log gives.
+
+// naive finds by walking what the log finds by numbers.
+type naive struct{ log *Log }
+
+// past is a fact's past, itself included.
+func (n naive) past(e *entry) map[*entry]bool {
+	seen := map[*entry]bool{}
+	for todo := []*entry{e}; len(todo) > 0; todo = todo[1:] {
+		if !seen[todo[0]] {
+			seen[todo[0]] = true
+			todo = append(todo, todo[0].parents...)
+		}
+	}
+	return seen
+}
+
+// counting says which facts count as far as forks go.
+func (n naive) counting() map[*entry]bool {
+	l := n.log
+	counts, vouchers := map[*entry]bool{}, map[*entry]map[workflow.PartnerID]bool{}
+	for _, e := range slices.Backward(l.order) { // effects before causes
+		author, c := e.fact.Chain.Author, e.strand.chain
+		others := len(vouchers[e])
+		if vouchers[e][author] {
+			others--
+		}
+		by := vouchers[e]
+		if c.forkedAt == 0 || e == l.genesis || (e.fact.Seq < c.forkedAt && len(c.strands) <= maxBranches) || others > 0 {
+			counts[e] = true
+			if l.original[author] {
+				by = map[workflow.PartnerID]bool{author: true}
+				for p := range vouchers[e] {
+					by[p] = true
+				}
+			}
+		}
+		for _, p := range e.parents {
+			if vouchers[p] == nil {
+				vouchers[p] = map[workflow.PartnerID]bool{}
+			}
+			for who := range by {
+				vouchers[p][who] = true
+			}
+		}
+	}
+	return counts
+}
+
+// check compares a machine's log and state with a naive reading of the same facts.
+func (n naive) check(m *Machine, r *rand.Rand) error {
+	l := m.log
+	for range 5 {
+		f, g := l.order[r.IntN(len(l.order))], l.order[r.IntN(len(l.order))]
+		if got, want := l.knew(f, g), n.past(f)[g]; got != want {
+			return fmt.Errorf("%s knew of %s: %t, want %t", f.id.Short(), g.id.Short(), got, want)
+		}
+	}
+	counts := n.counting()
+	for _, e := range l.order {
+		if got := l.forks == 0 || e.fact.Seq <= e.strand.good; got != counts[e] {
+			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.id.Short(), got, counts[e])
+		}
+	}
+	kept := m.Fingerprint()
+	m.state.reset()
+	m.state.settle()
+	if diff := firstDifference(kept, m.Fingerprint()); diff != "" {
+		return fmt.Errorf("kept up to date, and applied anew: %s", diff)
+	}
+	return nil
+}
+
+// anyFact is a fact of anybody: most go on where a chain ends, some fork it.
+func anyFact(r *rand.Rand, m *Machine, forks bool) Received {
+	l := m.log
+	body := anyBody(r, m)
+	author := []workflow.PartnerID{"ann", "bob", "cy", "dan", "stranger"}[r.IntN(5)]
+	if a := m.state.attempts[aboutOf(&body)]; a != nil && r.IntN(5) > 0 {
+		author = a.Partner
+	}
+	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: author, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1, Body: body}
+	if c := l.index[f.Chain]; c != nil && (!forks || r.IntN(40) > 0) {
+		s := c.strands[r.IntN(len(c.strands))]
+		prev := s.last()
+		if forks && r.IntN(12) == 0 {
+			prev = s.facts[r.IntN(len(s.facts))]
+		}
+		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
+	}
+	for range r.IntN(3) {
+		f.Seen = append(f.Seen, l.order[max(0, len(l.order)-1-r.IntN(8))].head())
+	}
+	if f.Seq == 1 {
+		f.Seen = append(f.Seen, l.order[r.IntN(len(l.order))].head())
+	}
+	slices.SortFunc(f.Seen, Head.compare)
+	f.Seen = slices.Compact(f.Seen)
+	raw, _, err := f.Encode()
+	if err != nil {
+		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+	}
+	g, id, err := DecodeFact(raw)
+	if err != nil {
+		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+	}
+	return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+}
+
+// aboutOf is the attempt that a fact of its holder is about, if it is such a fact.
+func aboutOf(b *Body) AttemptID {
+	switch {
+	case b.Start != nil:
+		return b.Start.Attempt
+	case b.Success != nil:
+		return b.Success.Attempt
+	case b.TryFailed != nil:
+		return b.TryFailed.Attempt
+	case b.CalledOff != nil:
+		return b.CalledOff.Attempt
+	case b.Ready != nil:
+		return b.Ready.Attempt
+	}
+	return AttemptID{}
+}
+
+// TestKeptUpToDate: after every step of histories with forks, strangers and slots
+// that several hold, the state is what the same facts give when they are applied
+// from nothing.
+func TestKeptUpToDate(t *testing.T) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 60
+	}
+	forks, contested := 0, 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 10))
+		w := randomMesh(t, r.IntN)
+		m := w.nodes["ann"].m
+		for step := range 30 {
+			var batch []Received
+			for range 1 + r.IntN(3) {
+				batch = append(batch, anyFact(r, m, seed%3 > 0))
+			}
+			if _, err := m.Receive("somebody", batch); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+			if r.IntN(4) == 0 {
+				w.step(w.nodes["ann"])
+			}
+			if err := (naive{m.log}).check(m, r); err != nil {
+				t.Fatalf("seed %d, step %d: %v\n%s", seed, step, err, w.def.Canonical())
+			}
+		}
+		forks += min(m.log.forks, 1)
+		if m.state.contested {
+			contested++
+		}
+	}
+	t.Logf("of %d histories %d had forks, %d contested slots", seeds, forks, contested)
+	if forks < int(seeds)/4 || contested < int(seeds)/4 {
+		t.Error("too few of them")
+	}
+}

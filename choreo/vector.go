@@ -1,0 +1,155 @@
+package choreo
+
+// vector is a vector clock: it says, for each strand of a log, up to which number somebody knows its
+// facts; 0: none. It never changes: what is made from it shares what did not
+// change with it. A vector of thousands of strands costs each fact only the part
+// in which it differs from those that it was made from.
+//
+//	root ──▶ [8] ──▶ [8] ──▶ numbers of 8 strands
+type vector struct {
+	root   *span
+	levels int // of spans: it holds 8^levels strands
+}
+
+// spanBits is how many bits of a strand's place one level tells.
+const spanBits = 3
+
+// span is a part of a vector: the numbers of strands or, above them, their spans.
+type span struct {
+	parts   *[1 << spanBits]*span // nil at the lowest level
+	numbers [1 << spanBits]uint32
+}
+
+// at is the number up to which strand k is known.
+func (c vector) at(k int) uint64 {
+	if k>>(spanBits*c.levels) > 0 {
+		return 0
+	}
+	s := c.root
+	for level := c.levels - 1; level > 0 && s != nil; level-- {
+		s = s.parts[k>>(spanBits*level)&(1<<spanBits-1)]
+	}
+	if s == nil {
+		return 0
+	}
+	return uint64(s.numbers[k&(1<<spanBits-1)])
+}
+
+// with is the vector with number n for strand k.
+func (c vector) with(k int, n uint64) vector {
+	for k>>(spanBits*c.levels) > 0 || c.levels == 0 {
+		c = c.grown()
+	}
+	c.root = c.root.with(c.levels, k, n)
+	return c
+}
+
+func (s *span) with(levels, k int, n uint64) *span {
+	out := &span{}
+	if s != nil {
+		*out = *s
+	}
+	if levels == 1 {
+		out.numbers[k&(1<<spanBits-1)] = uint32(n)
+		return out
+	}
+	parts := [1 << spanBits]*span{}
+	if out.parts != nil {
+		parts = *out.parts
+	}
+	i := k >> (spanBits * (levels - 1)) & (1<<spanBits - 1)
+	parts[i] = parts[i].with(levels-1, k, n)
+	out.parts = &parts
+	return out
+}
+
+// grown is the vector with one more level.
+func (c vector) grown() vector {
+	if c.levels == 0 || c.root == nil {
+		return vector{levels: c.levels + 1}
+	}
+	return vector{root: &span{parts: &[1 << spanBits]*span{c.root}}, levels: c.levels + 1}
+}
+
+// alike are two clocks with equally many levels.
+func alike(a, b vector) (vector, vector) {
+	for a.levels < b.levels {
+		a = a.grown()
+	}
+	for b.levels < a.levels {
+		b = b.grown()
+	}
+	return a, b
+}
+
+// join is what both know together. It looks only at what differs, and counts the
+// steps.
+func (c vector) join(o vector, steps *int) vector {
+	c, o = alike(c, o)
+	c.root = c.root.join(o.root, steps)
+	return c
+}
+
+func (s *span) join(o *span, steps *int) *span {
+	*steps++
+	switch {
+	case s == o || o == nil:
+		return s
+	case s == nil:
+		return o
+	}
+	out, first, second := span{}, true, true // it is the one or the other
+	if s.parts == nil {
+		for i, n := range s.numbers {
+			out.numbers[i] = max(n, o.numbers[i])
+			first, second = first && out.numbers[i] == n, second && out.numbers[i] == o.numbers[i]
+		}
+	} else {
+		out.parts = &[1 << spanBits]*span{}
+		for i, p := range s.parts {
+			out.parts[i] = p.join(o.parts[i], steps)
+			first, second = first && out.parts[i] == p, second && out.parts[i] == o.parts[i]
+		}
+	}
+	switch {
+	case second: // also if they are equal: then they have it together from now on
+		return o
+	case first:
+		return s
+	}
+	return &out
+}
+
+// beyond calls fn for each strand of which c knows more than o. It looks only at
+// what differs.
+func (c vector) beyond(o vector, fn func(k int, n uint64)) {
+	c, o = alike(c, o)
+	c.root.beyond(o.root, 0, fn)
+}
+
+func (s *span) beyond(o *span, k int, fn func(k int, n uint64)) {
+	if s == o || s == nil {
+		return
+	}
+	if o == nil {
+		o = &span{}
+	}
+	for i := range 1 << spanBits {
+		at := k<<spanBits | i
+		switch {
+		case s.parts == nil && s.numbers[i] > o.numbers[i]:
+			fn(at, uint64(s.numbers[i]))
+		case s.parts != nil && o.parts != nil:
+			s.parts[i].beyond(o.parts[i], at, fn)
+		case s.parts != nil:
+			s.parts[i].beyond(nil, at, fn)
+		}
+	}
+}
+
+// covers tells whether c knows all that o does.
+func (c vector) covers(o vector) bool {
+	all := true
+	o.beyond(c, func(int, uint64) { all = false })
+	return all
+}

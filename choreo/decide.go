@@ -17,6 +17,8 @@ type Ready struct {
 	Persist []Stored
 	// Tell are the peers that are owed something: send each its Outgoing.
 	Tell []workflow.PartnerID
+	// Ask are peers to be asked, if they can be reached, what they have.
+	Ask []workflow.PartnerID
 	// Stop and Start are tasks to call off and to run here.
 	Stop  []AttemptID
 	Start []Job

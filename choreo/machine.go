@@ -68,6 +68,8 @@ type Partners interface {
 	// whether it was evicted.
 	Gone(workflow.PartnerID) bool
 	Evicted(workflow.PartnerID) bool
+	// ConnectionTime is within what time a partner that nobody met expires.
+	ConnectionTime(workflow.PartnerID) time.Duration
 	// HasRole tells whether a partner has a role, as far as is known.
 	HasRole(workflow.PartnerID, workflow.RoleName) bool
 	// Coordinator is who holds the office of coordinator, as far as is known;

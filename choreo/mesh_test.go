@@ -110,6 +110,9 @@ func (w *mesh) Gone(p workflow.PartnerID) bool { return w.gone[p] }
 // Evicted says what the partner list says (Partners).
 func (w *mesh) Evicted(p workflow.PartnerID) bool { return w.evicted[p] }
 
+// ConnectionTime is that of all partners (Partners).
+func (w *mesh) ConnectionTime(workflow.PartnerID) time.Duration { return 15 * time.Minute }
+
 // HasRole says what the test said (Partners).
 func (w *mesh) HasRole(p workflow.PartnerID, _ workflow.RoleName) bool { return !w.lacking[p] }
 
@@ -186,6 +189,9 @@ func (w *mesh) step(n *node) {
 	for _, p := range r.Tell {
 		w.send(n, p)
 	}
+	for _, p := range r.Ask {
+		w.tellHeads(n, p, modeAsk)
+	}
 	for _, id := range r.Stop {
 		delete(n.jobs, id)
 		n.stopped = append(n.stopped, id)
@@ -244,9 +250,12 @@ func (w *mesh) tellHeads(n *node, to workflow.PartnerID, mode byte) {
 	w.mail = append(w.mail, letter{from: n.id, to: to, heads: h})
 }
 
-// deliver hands a letter over.
+// deliver hands a letter over; to the dead it is lost.
 func (w *mesh) deliver(l letter) {
 	n := w.node(l.to)
+	if w.paused[l.to] {
+		return
+	}
 	if l.heads != nil {
 		w.takeHeads(n, l.from, l.heads)
 	} else {

@@ -26,7 +26,7 @@ type State struct {
 	cancel   *entry
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
-	// contested: some slot has several attempts.
+	// contested: some slot has several attempts, or waits for somebody to take the next.
 	contested bool
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
@@ -558,8 +558,11 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 			continue
 		}
 		r := &ruling{at: e, action: act, final: a.Partner == e.fact.Chain.Author}
-		if act.Kind == workflow.FailContingency && act.Partner != "" {
-			r.next = s.addAttempt(e, a, act.Task, act.Partner)
+		if act.Kind == workflow.FailContingency {
+			s.contested = true
+			if act.Partner != "" {
+				r.next = s.addAttempt(e, a, act.Task, act.Partner)
+			}
 		}
 		a.rulings = append(a.rulings, r)
 		judged[a.Slot] = true

@@ -3,7 +3,6 @@ package choreo
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,9 +23,24 @@ import (
 //	                           at the latest from the worst case
 //	answer          another's  from when all that it waits for is known to    the guardian's verdict,
 //	                partition  have ended, at the latest from the worst case, presumed
-//	                           anew whenever one of its emergency tasks begins
-//	contingency     another's  from when it is known to be ready              the guardian's verdict, presumed
+//	                           and was handed over; anew whenever a task
+//	                           joins those that may be judged
+//	contingency     another's  from when it is known to be ready, and was     the guardian's verdict, presumed
+//	                           handed over
+//	hand-over       another's  until its holder is known to have heard what   the two above begin all the same
+//	                           made it ready, at most its connectionTime
+//	                           and an hour
+//	pending         nobody's   while a contingency waits and somebody can     the guardian gives it out
+//	                           take it
 //	gone            another's  from when the partner list says so             the guardian's verdict, presumed
+//
+// What may be judged of a partition are its unfinished tasks without those that
+// are known to wait for what is clocked elsewhere (guardian.go). A task joins
+// them when that is over, when a block is lifted, and when its trigger fires.
+//
+// Whoever acknowledges nothing, and does not expire, stalls nothing: it lives, so
+// it has met somebody within the connectionTime that bounds the hand-over, and
+// after that its time runs as if it had heard.
 //
 // The guardian is who orchestrates, else the first living partner of the
 // succession. The others clock the same waits and judge one guardian-timeout
@@ -59,6 +73,11 @@ const (
 	WaitContingency WaitKind = 6 // another's contingency attempt
 	WaitGone        WaitKind = 7 // a partner who is out of the process
 	WaitAgain       WaitKind = 8 // the pause before the next try
+	WaitPending     WaitKind = 9 // a contingency that somebody can take, and nobody has
+
+	// Until the holder of what a WaitAnswer or a WaitContingency is for has heard.
+	WaitAnswerOver      WaitKind = 10
+	WaitContingencyOver WaitKind = 11
 )
 
 // WaitKey names a wait: by attempt, partition or partner.
@@ -66,6 +85,15 @@ type WaitKey struct {
 	_    struct{} `cbor:",toarray"`
 	Kind WaitKind
 	Name string
+}
+
+// handOver names the wait for a partner to have heard that goes before one for
+// what it does.
+func (k WaitKey) handOver() WaitKey {
+	if k.Kind == WaitAnswer {
+		return WaitKey{Kind: WaitAnswerOver, Name: k.Name}
+	}
+	return WaitKey{Kind: WaitContingencyOver, Name: k.Name}
 }
 
 // Wait is a clock and how far it has got.
@@ -82,6 +110,9 @@ type clock struct {
 	since   time.Duration // Boot; while running
 	running bool
 	seen    bool // still wanted
+	asked   bool // the partner that it is about was asked what it has
+	// of are the slots that may be judged by it; of a WaitAnswer.
+	of map[workflow.TaskName]bool
 }
 
 func (c *clock) read(now time.Duration) time.Duration {
@@ -132,6 +163,23 @@ func (cs *clocks) runFrom(elapsed time.Duration, k WaitKey, running bool, now ti
 func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) {
 	cs.all[k] = &clock{elapsed: elapsed, since: now, running: true}
 	cs.changed = true
+}
+
+// beginAfter starts a wait once what it is for was handed over. If that was
+// waited for, it is stored with the next waits: each acknowledgement would cost a
+// commit of its own, and a crash before only makes the wait longer.
+func (cs *clocks) beginAfter(k WaitKey, elapsed, now time.Duration) {
+	_, waited := cs.all[k.handOver()]
+	delete(cs.all, k.handOver())
+	changed := cs.changed || !waited
+	cs.begin(k, elapsed, now)
+	cs.changed = changed
+}
+
+// answering reports whether a clock runs for another's partition.
+func (cs *clocks) answering(p workflow.PartitionName) bool {
+	k := WaitKey{Kind: WaitAnswer, Name: string(p)}
+	return cs.all[k] != nil || cs.all[k.handOver()] != nil
 }
 
 // sweep forgets the waits that nobody wanted since the last sweep.
@@ -188,6 +236,11 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 			c.elapsed += max(passed, 0)
 		}
 		m.clocks.all[w.Key] = c
+	}
+	for k, c := range m.clocks.all {
+		if k.Kind == WaitAnswer {
+			c.of = working(m.mayJudge(workflow.PartitionName(k.Name)))
+		}
 	}
 }
 
@@ -470,40 +523,71 @@ func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Momen
 }
 
 // watchAnswer judges a partition of another that gave no result in time.
-func (m *Machine) watchAnswer(g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready) bool {
+func (m *Machine) watchAnswer(
+	g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
+) bool {
+	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
+	c := m.clocks.all[key]
+	if c == nil && !m.mayBegin(g.Partition, now, age, r) {
+		return false
+	}
 	left := m.unfinishedIn(g.Partition)
+	if c == nil || m.state.contested {
+		left = m.mayJudge(g.Partition)
+	}
 	total, bounded := m.answerTime(g.Partition, left)
 	if !bounded || len(left) == 0 {
 		return false
 	}
-	key := WaitKey{Kind: WaitAnswer, Name: m.stretch(g.Partition)}
-	if m.clocks.all[key] == nil && !m.nothingBefore(g.Partition) {
-		if worst, ok := m.worstBefore(g.Partition); !ok {
-			return false
-		} else if age < worst {
-			r.wake(now.Boot + worst - age)
+	if of := working(left); c == nil || !subset(of, c.of) {
+		delete(m.clocks.all, key)
+		if !m.handedOver(key, left, later, now, partners, r) {
 			return false
 		}
+		m.clocks.beginAfter(key, 0, now.Boot)
+		m.clocks.all[key].of = of
+	} else {
+		c.of = of
 	}
 	total += slack(total) + later
 	t := m.clocks.run(key, true, now.Boot)
-	return m.over(t, total, true, now, r) && m.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time", now, partners)
+	reason := "partition " + string(g.Partition) + " gave no result in time"
+	return m.over(t, total, true, now, r) && m.judge(left, CauseTimeout, reason, now, partners)
 }
 
-// stretch names a part of a partition's course. Each of its emergency tasks that
-// begins, by its trigger or not, gives the partition its time anew: what was
-// waited for it does not count as work.
-func (m *Machine) stretch(p workflow.PartitionName) string {
-	begun := 0
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		if sl := m.state.bySlot[t]; sl != nil && sl.Task.TimeToWait > 0 && sl.begun() {
-			begun++
+// mayBegin reports whether a partition's answer may be waited for: all that it
+// waits for is known to have ended, or must have by now. If not yet it asks to be
+// woken.
+func (m *Machine) mayBegin(p workflow.PartitionName, now Moment, age time.Duration, r *Ready) bool {
+	if m.nothingBefore(p) {
+		return true
+	}
+	worst, ok := m.worstBefore(p)
+	if ok && age < worst {
+		r.wake(now.Boot + worst - age)
+	}
+	return ok && age >= worst
+}
+
+// working are the slots of those attempts whose time counts. While a trigger is
+// waited for that does not count as work: when it fires the time begins anew.
+func working(as []*Attempt) map[workflow.TaskName]bool {
+	of := make(map[workflow.TaskName]bool, len(as))
+	for _, a := range as {
+		if a.Slot.Task.TimeToWait == 0 || a.Slot.begun() {
+			of[a.Slot.Task.Name] = true
 		}
 	}
-	if begun == 0 {
-		return string(p)
+	return of
+}
+
+func subset(a, b map[workflow.TaskName]bool) bool {
+	for t := range a {
+		if !b[t] {
+			return false
+		}
 	}
-	return fmt.Sprintf("%s/%d", p, begun)
+	return true
 }
 
 // answerTime is how long a partition may take once all that it waits for has
@@ -520,33 +604,6 @@ func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) (total t
 		}
 	}
 	return total, bounded
-}
-
-// crossing calls fn for each slot elsewhere that a task of the partition waits
-// for, or that may write the data that it waits for.
-func (m *Machine) crossing(p workflow.PartitionName, fn func(*Slot)) {
-	elsewhere := func(t workflow.TaskName) {
-		for _, from := range m.state.slotsOf(t) {
-			if m.state.plan.Home(from.Task.Name) != p {
-				fn(from)
-			}
-		}
-	}
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		for _, pred := range m.state.def.Predecessors(t) {
-			elsewhere(pred)
-		}
-		m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
-			if r.Op != workflow.OpData {
-				return
-			}
-			for _, n := range r.Data.Names() {
-				for _, w := range m.state.def.Writers(n) {
-					elsewhere(w)
-				}
-			}
-		})
-	}
 }
 
 // nothingBefore tells whether all that a partition waits for has ended.
@@ -570,24 +627,35 @@ func (m *Machine) worstBefore(p workflow.PartitionName) (worst time.Duration, ok
 // and finds somebody for one that nobody could take.
 func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
 	a := sl.Current
-	if sl.Pending != nil && sl.Pick == nil && later == 0 {
-		return m.assignPending(sl, now, partners)
+	if sl.Pending != nil && sl.Pick == nil {
+		return m.watchPending(sl, later, now, partners, r)
 	}
 	if a.Depth == 1 || a.Partner == m.self || !sl.unjudged() || !m.wanted(a) || a.Task.Timeout == 0 {
 		return false
 	}
 	total := a.Task.Timeout + slack(a.Task.Timeout) + later
 	active := sl.State != workflow.NotReady
-	t := m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitContingency, Name: a.ID.String()}, active, now.Boot)
+	key := WaitKey{Kind: WaitContingency, Name: a.ID.String()}
+	if m.clocks.all[key] == nil {
+		if !active || !m.handedOver(key, []*Attempt{a}, later, now, partners, r) {
+			return false
+		}
+		m.clocks.beginAfter(key, a.waitedBefore(), now.Boot)
+	}
+	t := m.clocks.run(key, active, now.Boot)
 	return m.over(t, total, active, now, r) && m.judge([]*Attempt{a}, CauseTimeout, "no result in time", now, partners)
 }
 
-// assignPending gives a contingency that waits for somebody to whoever can
-// take it now.
-func (m *Machine) assignPending(sl *Slot, now Moment, partners Partners) bool {
+// watchPending gives a contingency that waits for somebody to whoever can take it
+// now: the guardian at once, the next in its place later.
+func (m *Machine) watchPending(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
 	task := sl.Pending.action.Task
 	c, err := m.whoTakes([]workflow.TaskName{task}, "", now, partners)
 	if err != nil {
+		return false
+	}
+	t := m.clocks.run(WaitKey{Kind: WaitPending, Name: sl.Current.ID.String()}, true, now.Boot)
+	if !m.over(t, later, true, now, r) {
 		return false
 	}
 	return m.append(now, Body{
@@ -602,13 +670,19 @@ func (m *Machine) unfinishedOf(p workflow.PartnerID) []*Attempt {
 	return m.unfinished(func(a *Attempt) bool { return a.Partner == p })
 }
 
-// unfinishedIn are those in a partition: what its holder has and, where the author
-// gave it a time-out as a whole, what the holder passed on.
+// unfinishedIn are those in a partition.
 func (m *Machine) unfinishedIn(p workflow.PartitionName) []*Attempt {
-	whole := m.state.plan.Partition(p).Declared
-	return m.unfinished(func(a *Attempt) bool {
-		return m.state.plan.Home(a.Slot.Task.Name) == p && (a.Depth == 1 || whole && m.state.lastOf(a.Slot.Attempts[0]) == a)
-	})
+	return m.unfinished(func(a *Attempt) bool { return m.countsIn(p, a) })
+}
+
+// countsIn reports whether an attempt is part of what a partition's holder answers
+// for: what it has and, where the author gave the partition a time-out as a whole,
+// what it passed on.
+func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
+	if m.state.plan.Home(a.Slot.Task.Name) != p {
+		return false
+	}
+	return a.Depth == 1 || m.state.plan.Partition(p).Declared && m.state.lastOf(a.Slot.Attempts[0]) == a
 }
 
 func (m *Machine) unfinished(which func(*Attempt) bool) []*Attempt {

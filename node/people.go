@@ -341,6 +341,13 @@ func (p *people) Evicted(id workflow.PartnerID) bool {
 	return ok && partner.State == membership.Evicted
 }
 
+// ConnectionTime is within what time a partner expires (choreo.Partners); of one
+// that the list does not have, at once.
+func (p *people) ConnectionTime(id workflow.PartnerID) time.Duration {
+	partner, _ := p.get(id)
+	return partner.Record.ConnectionTime
+}
+
 // HasRole tells whether a partner's certificate gives it a role (choreo.Partners).
 func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	if id == p.member.ID() {

@@ -281,6 +281,11 @@ func (s *shard) flush() {
 		for _, p := range x.r.Tell {
 			s.send(out, x.h, p)
 		}
+		for _, p := range x.r.Ask {
+			if s.n.up(p) {
+				s.tellHeads(out, p, []workflow.InstanceID{x.h.m.Instance()}, wire.Ask)
+			}
+		}
 	}
 	out.flush()
 	for _, fn := range b.after {

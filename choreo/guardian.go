@@ -201,13 +201,13 @@ func (m *Machine) knows(p workflow.PartnerID, e *entry) bool {
 		return true
 	}
 	pr := m.peer(p)
-	if at(pr.acked, e.chain) >= e.fact.Seq {
+	if pr.acked.at(e.strand.place) >= e.fact.Seq {
 		return true
 	}
-	return slices.ContainsFunc(m.log.chains, func(c *chain) bool {
-		if c.id.Author != p || (pr.incarnation != Incarnation{} && c.id.Incarnation != pr.incarnation) || len(c.facts) == 0 {
-			return false
+	return slices.ContainsFunc(m.log.byAuthor[p], func(c *chain) bool {
+		if pr.incarnation != (Incarnation{}) && c.id.Incarnation != pr.incarnation {
+			return false // what it forgot since
 		}
-		return m.log.knew(c.facts[len(c.facts)-1], e)
+		return slices.ContainsFunc(c.strands, func(s *strand) bool { return m.log.knew(s.last(), e) })
 	})
 }

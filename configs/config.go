@@ -90,10 +90,25 @@ const (
 )
 
 // Limits bound what others can make this node hold. Reaching one is refused
-// with a reason, or held back at the sender; nothing is dropped silently.
+// with a reason, or held back at the sender; nothing is dropped silently. Of
+// instances, facts and bytes one member may fill a quarter of a limit, and all
+// others together seven eighths: the rest is for this node's own user.
 type Limits struct {
 	// Instances is how many unfinished instances the node takes part in.
 	Instances int `yaml:"instances,omitempty"`
+	// Ended is how many ended instances the node keeps with all their facts: of
+	// more, the oldest are replaced by their summaries before their time.
+	Ended int `yaml:"ended,omitempty"`
+	// Keep is how long after its end an instance is kept with all its facts.
+	Keep time.Duration `yaml:"keep,omitempty"`
+	// Facts is how many facts one instance has, Bytes how many bytes of them.
+	Facts int   `yaml:"facts,omitempty"`
+	Bytes int64 `yaml:"bytes,omitempty"`
+	// Memory is how many bytes of facts are in memory: those of all instances that
+	// have not ended, or that some participant may not have whole. A fact counts
+	// with what the node keeps beside it. Disk is the same for all instances.
+	Memory int64 `yaml:"memory,omitempty"`
+	Disk   int64 `yaml:"disk,omitempty"`
 	// Workflows is how many definitions the node lists.
 	Workflows int `yaml:"workflows,omitempty"`
 	// Connections is how many partners are connected at once.
@@ -126,7 +141,10 @@ func Default(p Preset) Config {
 		Store:          StoreDefault,
 		Shards:         runtime.GOMAXPROCS(0),
 		Parallel:       8,
-		Limits:         Limits{Instances: 10_000, Workflows: 2_000, Connections: 256},
+		Limits: Limits{
+			Instances: 10_000, Ended: 100_000, Keep: 30 * day, Facts: 200_000, Bytes: 64 << 20, Memory: 256 << 20, Disk: 4 << 30,
+			Workflows: 2_000, Connections: 256,
+		},
 	}
 	switch p {
 	case "":
@@ -136,7 +154,10 @@ func Default(p Preset) Config {
 		c.ConnectionTime = 5 * time.Minute
 		c.Store = StoreSmall
 		c.Parallel = 2
-		c.Limits = Limits{Instances: 1_000, Workflows: 500, Connections: 64}
+		c.Limits = Limits{
+			Instances: 1_000, Ended: 5_000, Keep: 30 * day, Facts: 20_000, Bytes: 4 << 20, Memory: 16 << 20, Disk: 128 << 20,
+			Workflows: 500, Connections: 64,
+		}
 	case Local:
 		c.Discovery = false
 		c.Listen = []string{"/ip4/127.0.0.1/udp/0/quic-v1", "/ip4/127.0.0.1/tcp/0"}

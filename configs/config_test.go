@@ -112,6 +112,8 @@ func TestMistakes(t *testing.T) {
 		{"unknown store", "store: big", `store: "big": want one of ["default" "small"]`},
 		{"no shards", "shards: -1", "shards: -1: want 1 to 256"},
 		{"too parallel", "parallel: 5000", "parallel: 5000: want 1 to 1024"},
+		{"too few facts", "limits: {facts: 10}", "limits.facts: 10: want 1000 to 10000000"},
+		{"kept for too short", "limits: {keep: 1m}", "limits.keep: 1m0s: want 1h0m0s to 87600h0m0s"},
 		{"too few connections", "limits: {connections: 1}", "limits.connections: 1: want 2 to 10000"},
 		{"no multiaddress", "listen: [0.0.0.0:4001]", `listen[0]: "0.0.0.0:4001": not a multiaddress`},
 		{"wrong transport", "listen: [/ip4/0.0.0.0/udp/4001]", "listen[0]: /ip4/0.0.0.0/udp/4001: want QUIC"},

@@ -49,6 +49,12 @@ func (c Config) Validate() error {
 	within(&m, "shards", c.Shards, 1, 256)
 	within(&m, "parallel", c.Parallel, 1, 1024)
 	within(&m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
+	within(&m, "limits.ended", c.Limits.Ended, 1, 10_000_000)
+	within(&m, "limits.keep", c.Limits.Keep, time.Hour, 3650*day)
+	within(&m, "limits.facts", c.Limits.Facts, 1_000, 10_000_000)
+	within(&m, "limits.bytes", c.Limits.Bytes, 1<<20, 1<<30)
+	within(&m, "limits.memory", c.Limits.Memory, 1<<20, 64<<30)
+	within(&m, "limits.disk", c.Limits.Disk, 1<<20, 1<<40)
 	within(&m, "limits.workflows", c.Limits.Workflows, 1, 5_000) // listed, removed and turned away fit into one greeting
 	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
 	c.validateListen(&m)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -20,10 +21,11 @@ type index struct {
 	mu    sync.Mutex // guards what follows
 	all   map[workflow.InstanceID]summary
 	aside map[workflow.InstanceID]setAside // in quarantine; what is known of them is in all
+	tally tally
 }
 
 func newIndex() *index {
-	return &index{all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}}
+	return &index{all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, tally: newTally()}
 }
 
 // load reads the summaries of a store, calling each for every one.
@@ -42,7 +44,41 @@ func (x *index) load(s Store, each func(workflow.InstanceID, summary) error) err
 func (x *index) put(id workflow.InstanceID, sum summary) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.tally.forget(id)
+	x.tally.count(x.all[id], -1)
+	x.tally.count(sum, 1)
 	x.all[id] = sum
+}
+
+// begin has an instance that is about to be stored take its room; an error says that
+// there is none. forget gives it back.
+func (x *index) begin(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, counted := x.all[id]; counted {
+		return nil // it is taken up again
+	}
+	if err := x.tally.room(l, by, self); err != nil {
+		return err
+	}
+	x.tally.begin(id, by)
+	return nil
+}
+
+// room tells, by an error, why there is no room for an instance that somebody begins.
+func (x *index) room(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, counted := x.all[id]; counted {
+		return nil
+	}
+	return x.tally.room(l, by, self)
+}
+
+func (x *index) forget(id workflow.InstanceID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tally.forget(id)
 }
 
 func (x *index) get(id workflow.InstanceID) (summary, bool) {
@@ -77,13 +113,7 @@ func (x *index) quarantined() int {
 func (x *index) running() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := 0
-	for _, s := range x.all {
-		if s.State == workflow.InstanceRunning {
-			n++
-		}
-	}
-	return n
+	return x.tally.all.running
 }
 
 // settled are the IDs of the settled instances that ended last, n at most.

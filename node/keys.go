@@ -85,8 +85,9 @@ type summary struct {
 	Workflow   workflow.Name
 	Version    int
 	State      workflow.InstanceState
-	Started    int64 // ms, the initiator's clock
-	Ended      int64 // ms; 0: not yet
+	By         workflow.PartnerID // who began it
+	Started    int64              // ms, the initiator's clock
+	Ended      int64              // ms; 0: not yet
 	// Settled: it has ended, and every participant is known to have all of it.
 	Settled bool
 	// Of an ended instance: a digest of its facts, and who takes part, separated

@@ -90,6 +90,16 @@ func (o *outbox) heads(p workflow.PartnerID, h wire.Heads) {
 	m.Heads = append(m.Heads, h)
 }
 
+// refusal adds that an instance was not taken in.
+func (o *outbox) refusal(p workflow.PartnerID, r wire.Refusal) {
+	m := o.message(p)
+	if len(m.Refusals) == wire.MaxInstances {
+		o.post(p)
+		m = o.message(p)
+	}
+	m.Refusals = append(m.Refusals, r)
+}
+
 // facts adds what a peer lacks of one instance.
 func (o *outbox) facts(p workflow.PartnerID, b *choreo.Bundle, d *definition) {
 	for _, f := range b.Facts {
@@ -181,7 +191,7 @@ func (n *Node) send(p workflow.PartnerID, m *wire.Message) error {
 
 // send has p brought up to date on an instance, as far as it is not under way.
 func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
-	if !s.n.up(p) {
+	if !s.n.up(p) || s.hasNoRoom(h, p) {
 		return
 	}
 	b := h.m.Outgoing(p, wire.MaxFacts/2)
@@ -213,7 +223,7 @@ func (s *shard) retry() {
 		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
 			s.underWay = true
 			f := h.pending[p]
-			if now < f.due || !s.n.up(p) {
+			if now < f.due || !s.n.up(p) || s.hasNoRoom(h, p) {
 				continue
 			}
 			f.pause = min(2*f.pause, maxPause)
@@ -256,6 +266,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 			return
 		}
 		delete(h.pending, p)
+		delete(h.refused, p)
 		h.m.Forget(p)
 		s.tell(p, id, wire.Ask)
 		if h.m.Owes(p) {
@@ -276,6 +287,11 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		h, err = s.readmit(from, f, facts)
 	} else if errors.Is(err, kv.ErrNotFound) {
 		h, err = s.adopt(from, f, facts)
+	}
+	var full *noRoom
+	if errors.As(err, &full) {
+		s.refuseInstance(from, f.Instance, full)
+		return nil
 	}
 	if err == nil && !mayTell(h.m, from, facts) {
 		err = errNoParticipant
@@ -321,8 +337,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
 	}
-	if len(s.held) >= s.n.config.Limits.Instances/len(s.n.shards)+1 {
-		return nil, errTooManyInstances
+	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
+	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
+		return nil, err
 	}
 	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
 	unknown := errors.Is(err, kv.ErrNotFound)
@@ -339,12 +356,16 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !mayTell(m, from, facts) {
 		return nil, errNoParticipant
 	}
+	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self); err != nil {
+		return nil, err
+	}
 	if unknown {
 		if err := s.n.definitions.keep(def); err != nil {
+			s.n.index.forget(f.Instance)
 			return nil, err
 		}
 	}
-	if m.Genesis().Chain == (choreo.Chain{Author: s.n.member.ID(), Incarnation: s.n.incarnation()}) {
+	if m.Genesis().Chain == (choreo.Chain{Author: self, Incarnation: s.n.incarnation()}) {
 		s.n.rolledBack(from) // this node began it, and its store knows nothing of that
 	}
 	m.Adopt()
@@ -354,9 +375,8 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 }
 
 var (
-	errNoParticipant    = errors.New("facts of an instance in which the sender takes no part")
-	errUnknownInstance  = errors.New("facts of an instance that is not known here, without its genesis")
-	errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")
+	errNoParticipant   = errors.New("facts of an instance in which the sender takes no part")
+	errUnknownInstance = errors.New("facts of an instance that is not known here, without its genesis")
 )
 
 // tell tells a peer, after the commit, what is durable here of an instance.
@@ -404,6 +424,9 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		h.m.Acknowledge(from, w.Incarnation, w.Heads)
 	} else {
 		h.m.Restate(from, w.Incarnation, w.Heads)
+	}
+	if len(w.Heads) > 0 {
+		delete(h.refused, from)
 	}
 	h.m.Heard(s.moment())
 	if !h.m.Owes(from) {

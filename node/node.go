@@ -451,6 +451,9 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 	for i := range m.Facts {
 		n.routeFacts(p, &m.Facts[i])
 	}
+	for _, r := range m.Refusals {
+		n.post(n.shardOf(r.Instance), event{apply: func(s *shard) error { return s.takeRefusal(p, r) }})
+	}
 	for i := range m.Heads {
 		w := &m.Heads[i]
 		n.post(n.shardOf(w.Instance), event{apply: func(s *shard) error { return s.takeHeads(p, w) }, after: n.logRefusal(p)})

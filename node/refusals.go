@@ -105,6 +105,7 @@ type reasonWhy struct{ what, mend string }
 
 const (
 	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
+	mendFull     = "raise the limit in config.yaml if this device has the means; else ask whoever runs it to finish or cancel some. If it floods this node: mutirao evict %s"
 	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask whoever runs it; if that does not help: mutirao evict %s"
 )
 
@@ -118,6 +119,9 @@ var reasons = map[string]reasonWhy{
 	"facts-from-no-participant":   {"facts of instances in which it takes no part", mendOutdated},
 	"heads-from-no-participant":   {"questions about instances in which it takes no part", mendOutdated},
 	"claim-unproved":              {"claims to have facts of this node that it does not have, without showing them", mendLiar},
+	"instances-over-share":        {"instances that it began beyond a member's share of limits.instances", mendFull},
+	"instances-over-limit":        {"instances that it began, since others have begun as many as limits.instances allows", mendFull},
+	"ended-over-limit":            {"instances that it began, since as many ended ones are kept as limits.ended allows, which nobody may delete yet", mendFull},
 	"look":                        {"looks at instances in which it takes no part", mendOutdated},
 	"record":                      {"entries of the partner list", mendOutdated},
 	"beat":                        {"signs of life", mendOutdated},

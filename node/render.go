@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ func (n *Node) render(h *held) *api.Instance {
 			what = n.people.name(i.Who) + ": " + what
 		}
 		out.Incidents = append(out.Incidents, api.Incident{At: time.UnixMilli(i.At), What: what, Task: i.Task})
+	}
+	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
+		out.Incidents = append(out.Incidents, api.Incident{At: h.refused[p].at, What: n.refusedBy(p, h.refused[p])})
 	}
 	for _, d := range h.def.def.Data {
 		out.Data[string(d.Name)] = snap.Data[d.Name]

@@ -159,8 +159,8 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	notes = append(notes, missed...)
 	id := m.Instance()
 	err = n.do(ctx, id, func(s *shard) error {
-		if n.index.running() >= n.config.Limits.Instances {
-			return api.Errorf(api.Refused, "%v", errTooManyInstances)
+		if err := n.index.begin(id, n.config.Limits, n.member.ID(), n.member.ID()); err != nil {
+			return api.Errorf(api.Refused, "%v", err)
 		}
 		s.touch(s.create(m, e))
 		return nil

@@ -63,6 +63,8 @@ type held struct {
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
+	// refused are the partners who have no room for it.
+	refused map[workflow.PartnerID]refusedAt
 	// Of an instance that comes out of quarantine: what was noted, until that is
 	// durable, and saved facts that lack their past.
 	was  *setAside
@@ -91,6 +93,7 @@ type batch struct {
 	heads   map[headsKey][]workflow.InstanceID // to be told, after the commit
 	// supplies are peers to bring up to date after the commit.
 	supplies []supply
+	refusals []refusalTo
 	after    []func(error)
 	writes   []kv.Write
 	ready    []readied
@@ -274,6 +277,9 @@ func (s *shard) flush() {
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
+	for _, x := range b.refusals {
+		out.refusal(x.to, x.r)
+	}
 	for _, x := range b.supplies {
 		s.send(out, x.h, x.to)
 	}
@@ -363,6 +369,7 @@ func (s *shard) lose(b batch, err error) {
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)
+		s.n.index.forget(id)
 		if h.was != nil {
 			s.aside[id] = *h.was // it was to come back, and partners will be asked again
 			continue
@@ -627,7 +634,7 @@ func (s *shard) create(m *choreo.Machine, def *definition) *held {
 }
 
 func firstSummary(m *choreo.Machine, def *definition) summary {
-	return summary{Definition: def.hash, Workflow: def.def.Name, Version: def.def.Version, Started: m.Genesis().At}
+	return summary{Definition: def.hash, Workflow: def.def.Name, Version: def.def.Version, By: m.Genesis().Chain.Author, Started: m.Genesis().At}
 }
 
 // tellHeads tells p what is durable here of these instances.

@@ -96,6 +96,9 @@ type Message struct {
 	// Wanted are partners whose signs of life do not reach the sender: it wants them
 	// passed on for a while as they come.
 	Wanted []workflow.PartnerID `cbor:"17,keyasint,omitempty"`
+	// Refusals say which instances of the receiver's messages the sender did not take
+	// in, and why.
+	Refusals []Refusal `cbor:"18,keyasint,omitempty"`
 }
 
 // Age is how long ago the author told the i-th of Records and Beats together.
@@ -169,6 +172,28 @@ const (
 	Ask
 	// Answer answers Ask: the one who asked sends what the other lacks.
 	Answer
+)
+
+// Refusal says that an instance was not taken in.
+type Refusal struct {
+	_        struct{} `cbor:",toarray"`
+	Instance workflow.InstanceID
+	Why      RefusedWhy
+}
+
+// RefusedWhy says why an instance was not taken in.
+type RefusedWhy uint8
+
+// The reasons.
+const (
+	// RefusedShare: its initiator has as many there as one member may.
+	RefusedShare RefusedWhy = iota + 1
+	// RefusedFull: there are as many as others may begin.
+	RefusedFull
+	// RefusedEnded: ended ones take the room, and may not be deleted yet.
+	RefusedEnded
+
+	lastRefused = RefusedEnded
 )
 
 // Definition is a definition that the mesh shares, or the news that it was
@@ -267,6 +292,7 @@ func (m *Message) check() error {
 	}{
 		{"instances with facts", len(m.Facts), MaxInstances},
 		{"instances with heads", len(m.Heads), MaxInstances},
+		{"refused instances", len(m.Refusals), MaxInstances},
 		{"records", len(m.Records) + len(m.Beats), MaxRecords},
 		{"wanted partners", len(m.Wanted), MaxRecords},
 		{"ages", len(m.Ages), len(m.Records) + len(m.Beats)},
@@ -284,6 +310,11 @@ func (m *Message) check() error {
 	for _, age := range m.Ages {
 		if age > MaxAge {
 			return fmt.Errorf("an age of %d ms, at most %d", age, uint64(MaxAge))
+		}
+	}
+	for _, r := range m.Refusals {
+		if r.Why == 0 || r.Why > lastRefused {
+			return fmt.Errorf("an instance refused for reason %d, want 1 to %d", r.Why, lastRefused)
 		}
 	}
 	for _, h := range m.Heads {

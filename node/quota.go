@@ -1,0 +1,163 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What others make this node hold has limits (configs.Limits). One member fills at
+// most a share of each, so that who floods the node crowds nobody out; and all others
+// together leave a reserve, so that the node's own user can always begin something.
+const (
+	memberShare = 4 // one member fills at most one part of so many
+	ownReserve  = 8 // one part of so many is for the node's own user
+)
+
+// shareOf is how much of a limit one member may fill.
+func shareOf[T int | int64](limit T) T { return max(limit/memberShare, 1) }
+
+// othersOf is how much of a limit all members but this one may fill together.
+func othersOf[T int | int64](limit T) T { return limit - (limit+ownReserve-1)/ownReserve }
+
+// tally counts instances by who began them.
+type tally struct {
+	all   tallied
+	of    map[workflow.PartnerID]tallied
+	begun map[workflow.InstanceID]workflow.PartnerID // not durable yet
+}
+
+// tallied are numbers of instances.
+type tallied struct{ running, ended int }
+
+func newTally() tally {
+	return tally{of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]workflow.PartnerID{}}
+}
+
+// begin counts an instance that is not durable yet; forget, that it will not be.
+func (t *tally) begin(id workflow.InstanceID, by workflow.PartnerID) {
+	if _, counted := t.begun[id]; !counted {
+		t.begun[id] = by
+		t.add(by, 1, 0)
+	}
+}
+
+func (t *tally) forget(id workflow.InstanceID) {
+	if by, counted := t.begun[id]; counted {
+		delete(t.begun, id)
+		t.add(by, -1, 0)
+	}
+}
+
+// count counts an instance, or with by = -1 that it is as it was no more.
+func (t *tally) count(sum summary, by int) {
+	switch sum.State {
+	case "": // nothing is known of it
+	case workflow.InstanceRunning:
+		t.add(sum.By, by, 0)
+	default:
+		t.add(sum.By, 0, by)
+	}
+}
+
+func (t *tally) add(by workflow.PartnerID, running, ended int) {
+	t.all.running += running
+	t.all.ended += ended
+	of := t.of[by]
+	of.running += running
+	of.ended += ended
+	if of == (tallied{}) {
+		delete(t.of, by)
+		return
+	}
+	t.of[by] = of
+}
+
+// room tells whether one more instance of a member's has room, as an error why not.
+func (t *tally) room(l configs.Limits, by, self workflow.PartnerID) error {
+	of := t.of[by]
+	switch {
+	case by == self && t.all.running >= l.Instances:
+		return errTooManyInstances
+	case by == self:
+		return nil
+	case of.running >= shareOf(l.Instances):
+		return &noRoom{wire.RefusedShare, by}
+	case t.all.running-t.of[self].running >= othersOf(l.Instances) || t.all.running >= l.Instances:
+		return &noRoom{wire.RefusedFull, by}
+	case of.ended >= shareOf(l.Ended) || t.all.ended >= othersOf(l.Ended):
+		return &noRoom{wire.RefusedEnded, by}
+	}
+	return nil
+}
+
+var errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")
+
+// noRoom refuses an instance that another began, for want of room.
+type noRoom struct {
+	why wire.RefusedWhy
+	by  workflow.PartnerID
+}
+
+func (e *noRoom) Error() string { return "no room for this instance: " + refusedWhy[e.why].here }
+
+// refusedWhy says why an instance is not taken in: to whom it was refused, and to the
+// people of the node that refused it.
+var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
+	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
+	wire.RefusedFull:  {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
+	wire.RefusedEnded: {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
+}
+
+// refusedAt is that a partner did not take an instance in: when it said so, and until
+// when (Awake) it is not sent again.
+type refusedAt struct {
+	why   wire.RefusedWhy
+	at    time.Time
+	until time.Duration
+}
+
+// refusedPause is how long a partner is not sent again what it has no room for.
+const refusedPause = 5 * time.Minute
+
+// refuseInstance tells the sender why an instance is not taken in. It counts against
+// who began it: others only pass it on.
+func (s *shard) refuseInstance(to workflow.PartnerID, id workflow.InstanceID, e *noRoom) {
+	s.n.refuse(refusedWhy[e.why].reason, e.by)
+	s.batch.refusals = append(s.batch.refusals, refusalTo{to, wire.Refusal{Instance: id, Why: e.why}})
+}
+
+// refusalTo is what to tell a partner after the commit.
+type refusalTo struct {
+	to workflow.PartnerID
+	r  wire.Refusal
+}
+
+// takeRefusal notes that a partner has no room for an instance: it is sent again
+// later, and people see it meanwhile.
+func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
+	h := s.held[r.Instance]
+	if h == nil || !h.m.Involved(from) {
+		return nil
+	}
+	if h.refused == nil {
+		h.refused = map[workflow.PartnerID]refusedAt{}
+	}
+	now := s.n.clock.Now()
+	h.refused[from] = refusedAt{r.Why, now.Wall, now.Awake + refusedPause + s.n.spread(refusedPause/4)}
+	return nil
+}
+
+// hasNoRoom tells whether a partner said lately that it has no room for an instance.
+func (s *shard) hasNoRoom(h *held, p workflow.PartnerID) bool {
+	return len(h.refused) > 0 && s.n.clock.Now().Awake < h.refused[p].until
+}
+
+// refusedBy says for people who did not take an instance in.
+func (n *Node) refusedBy(p workflow.PartnerID, r refusedAt) string {
+	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", n.people.name(p), refusedWhy[r.why].there)
+}

@@ -1,0 +1,89 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// incident tells whether one of an instance's incidents at a partner says so.
+func (tm *team) incident(at, id, text string) bool {
+	tm.t.Helper()
+	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, i := range in.Incidents {
+		if strings.Contains(i.What, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// running is how many unfinished instances a partner lists.
+func (tm *team) running(at string) int {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Instances(tm.t.Context(), false)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return len(list)
+}
+
+// One member fills no more than its share of the places for instances, all others
+// together leave some for the node's own user; who was refused is told why, and tries
+// again later.
+func TestPlacesForInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three", "four", "five", "six")
+		one := tm.p["one"]
+		one.crash()
+		one.adjust = func(c *configs.Config) { c.Limits.Instances = 8 } // a share is 2; one is for itself
+		one.start()
+		for _, other := range []string{"two", "three", "four", "five", "six"} {
+			tm.connect("one", other)
+		}
+		tm.add("one", chain)
+		one.hand.work(5 * time.Minute)
+		begin := func(by string, n int) (ids []string) {
+			for range n {
+				ids = append(ids, tm.begin(by, "chain", map[string]string{"pa": "one", "pb": by, "pc": by}))
+			}
+			return ids
+		}
+		twos := begin("two", 4)
+		if n := tm.running("one"); n != 2 {
+			t.Errorf("one took in %d instances of two, want its share, 2", n)
+		}
+		if tm.incident("two", twos[1], "one has not taken the instance in") || !tm.incident("two", twos[2], "one has not taken the instance in: it has as many unfinished instances there as one member may begin") {
+			t.Error("two is to be told which instances one has no room for, and why")
+		}
+		if l := tm.refused("one", "two"); len(l) != 1 || l[0].Reason != "instances-over-share" {
+			t.Errorf("of two %+v is refused", l)
+		}
+		for _, other := range []string{"three", "four", "five", "six"} {
+			begin(other, 2)
+		}
+		if n := tm.running("one"); n != 7 {
+			t.Errorf("others have begun %d instances at one, want 7", n)
+		}
+		begin("one", 1)
+		if _, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil || !strings.Contains(err.Error(), "as many instances as it may") {
+			t.Errorf("beyond the limit one's user is told %v", err)
+		}
+		resent := len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Facts) > 0 }))
+		pass(4 * time.Minute)
+		if n := len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Facts) > 0 })); n > resent {
+			t.Errorf("two sent %d times again what one has no room for", n-resent)
+		}
+		pass(2 * time.Hour)
+		for _, id := range twos {
+			tm.succeeds(id, 0, "one", "two")
+		}
+	})
+}

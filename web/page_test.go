@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -220,8 +221,9 @@ func TestManyInstances(t *testing.T) {
 
 var screens = []string{"/", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
 
-// hostile means something to HTML, to attributes, to URLs and to JavaScript.
-const hostile = `"'><x-evil onload=a()>javascript:a()//</script>&lt;x-evil>`
+// hostile means something to HTML, to attributes, to URLs and to JavaScript, and
+// turns the direction of writing.
+const hostile = `"'><x-evil onload=a()>javascript:a()//</script>&lt;x-evil>` + "\u202egnp\u2066\u200f\u009b\x1b"
 
 // Whatever text comes from partners, on whatever page: it stays text.
 func TestHostileTextStaysText(t *testing.T) {
@@ -248,6 +250,9 @@ func TestHostileTextStaysText(t *testing.T) {
 			if strings.Contains(body, bad) {
 				t.Errorf("%s: %s in\n%s", path, bad, body)
 			}
+		}
+		if !plain.IsPlain(body) {
+			t.Errorf("%s: not plain: %q", path, body)
 		}
 		if path != "/nothing" && strings.Count(body, "x-evil") < 3 {
 			t.Errorf("%s: the test did not get its text in", path)

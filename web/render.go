@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -109,5 +111,6 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, lang *l
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Language", lang.code)
 	w.WriteHeader(status)
-	_, _ = b.WriteTo(w) // a reader that went away wants no error
+	// One place for all pages: what would turn a line's direction, or hides, shows.
+	_, _ = io.WriteString(w, plain.Text(b.String())) // a reader that went away wants no error
 }

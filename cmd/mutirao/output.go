@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 )
 
 // ui is how a command speaks. Its rules: results on stdout, everything else on
@@ -59,15 +61,6 @@ func uiOf(cmd *cobra.Command) *ui {
 	return u
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // note tells the user something that is no result.
 func (u *ui) note(format string, args ...any) {
 	if !u.quiet {
@@ -112,14 +105,28 @@ func (u *ui) render(v any, text func(io.Writer), alone bool) ([]byte, error) {
 		return nil, fmt.Errorf("print as JSON: %w", err)
 	}
 	if u.format == "json" {
-		return b.Bytes(), nil
+		return plain.JSON(b.Bytes()), nil
 	}
-	doc, err := yaml.JSONToYAML(b.Bytes())
+	doc, err := asYAML(b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("print as YAML: %w", err)
+		return nil, err
 	}
 	if !alone {
 		doc = append([]byte("---\n"), doc...)
 	}
 	return doc, nil
+}
+
+// asYAML writes a JSON document as YAML. Where that would need characters that
+// a terminal does not get as they are, it stays JSON, which is YAML too, and has
+// escapes for them.
+func asYAML(doc []byte) ([]byte, error) {
+	out, err := yaml.JSONToYAML(doc)
+	if err != nil {
+		return nil, fmt.Errorf("print as YAML: %w", err)
+	}
+	if !plain.IsPlain(string(out)) {
+		return plain.JSON(doc), nil
+	}
+	return out, nil
 }

@@ -94,6 +94,7 @@ func newRoot() *cobra.Command {
 
 // run runs the program and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = terminal{stdout}, terminal{stderr}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)

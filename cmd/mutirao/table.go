@@ -6,27 +6,29 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 )
 
 // style is an ANSI colour; empty: none.
 type style string
 
 const (
-	plain  style = ""
-	bold   style = "1"
-	dim    style = "2"
-	red    style = "31"
-	green  style = "32"
-	yellow style = "33"
-	cyan   style = "36"
+	unstyled style = ""
+	bold     style = "1"
+	dim      style = "2"
+	red      style = "31"
+	green    style = "32"
+	yellow   style = "33"
+	cyan     style = "36"
 )
 
 // paint colours s if the terminal wants it.
 func (u *ui) paint(st style, s string) string {
-	if !u.color || st == plain || s == "" {
+	if !u.color || st == unstyled || s == "" {
 		return s
 	}
-	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
+	return control("["+string(st)+"m") + s + control("[0m")
 }
 
 // styleOf is the colour of a state: of a task, an instance or a partner.
@@ -43,7 +45,7 @@ func styleOf(state string) style {
 	case "not_ready", "skipped", "left":
 		return dim
 	}
-	return plain
+	return unstyled
 }
 
 // table is printed with aligned columns.
@@ -80,21 +82,13 @@ func (t *table) write(u *ui, w io.Writer, indent string) {
 			if i == t.states-1 {
 				return styleOf(row[i])
 			}
-			return plain
+			return unstyled
 		})
 	}
 }
 
-// oneLine keeps a cell on its line and keeps a partner's text from steering
-// the terminal.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || (r >= 0x7f && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// oneLine keeps a text on its line.
+func oneLine(s string) string { return plain.Line(s) }
 
 // clock is a moment for people: RFC 3339, in local time.
 func clock(t time.Time) string {

@@ -124,7 +124,7 @@ func (u *ui) writeProgress(in *api.Instance) {
 			active = append(active, string(t.Name))
 		}
 	}
-	fmt.Fprintf(u.err, "\r\x1b[K%d of %s done", done, plural(len(in.Tasks), "task"))
+	fmt.Fprintf(u.err, clearLine()+"%d of %s done", done, plural(len(in.Tasks), "task"))
 	if len(active) > 0 {
 		fmt.Fprintf(u.err, "; running: %s", strings.Join(active, ", "))
 	}
@@ -132,6 +132,9 @@ func (u *ui) writeProgress(in *api.Instance) {
 
 func (u *ui) clearProgress() {
 	if u.progress {
-		fmt.Fprint(u.err, "\r\x1b[K")
+		fmt.Fprint(u.err, clearLine())
 	}
 }
+
+// clearLine goes back to the line's start and empties it.
+func clearLine() string { return control("[G") + control("[K") }

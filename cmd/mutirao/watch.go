@@ -33,7 +33,7 @@ func (u *ui) watch(ctx context.Context, node api.Service, load func() (document,
 		}
 		switch {
 		case u.format == "text" && u.terminal:
-			fmt.Fprint(u.out, "\x1b[H\x1b[2J") // home, clear
+			fmt.Fprint(u.out, control("[H")+control("[2J")) // home, clear
 		case u.format == "text" && last != nil:
 			fmt.Fprintln(u.out)
 		}

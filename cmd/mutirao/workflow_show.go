@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -26,11 +26,13 @@ again. NAME takes the newest; NAME@3 a version; NAME@9f2c a hash or its prefix.`
 			if err != nil {
 				return err
 			}
-			source, err := yaml.JSONToYAML(wf.Definition)
+			source, err := asYAML(wf.Definition)
 			if err != nil {
-				return fmt.Errorf("print the definition as YAML: %w", err)
+				return err
 			}
-			return u.result(wf, func(w io.Writer) { fmt.Fprintf(w, "# %s@%d %s\n%s", wf.Name, wf.Version, wf.Hash, source) })
+			return u.result(wf, func(w io.Writer) {
+				fmt.Fprintf(w, "# %s@%d %s\n%s\n", wf.Name, wf.Version, wf.Hash, bytes.TrimSpace(source))
+			})
 		}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -114,6 +115,26 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	if bytes.Contains(out, []byte(`x"]`)) {
 		t.Errorf("a text is read as DOT:\n%s", out)
+	}
+}
+
+// What steers a terminal or turns the direction of writing is in no format.
+func TestDrawingsArePlain(t *testing.T) {
+	d := parse(t, `
+workflow: w
+doc: "\e[2J\a \u202egnp\u2069"
+tasks:
+  a: {application: "x", doc: "\u009b31m"}
+  b: {after: a, doc: "\u200f\u061c"}
+`)
+	opt := Options{
+		States:   map[workflow.TaskName]workflow.State{"a": "\x1b[31m\u202e", "b": "\u2066"},
+		Partners: map[workflow.PartitionName]string{"main": "ana\u202e\x9b"},
+	}
+	for _, format := range Formats {
+		if out, err := Render(d, format, opt); err != nil || !plain.IsPlain(string(out)) {
+			t.Errorf("%s: %v\n%q", format, err, out)
+		}
 	}
 }
 

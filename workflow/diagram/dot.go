@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -62,5 +63,5 @@ func dotBox(s *scene, i int) string {
 // dotText quotes a text; a line break becomes one in the label.
 func dotText(s string) string {
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "", "\n", `\n`)
-	return `"` + r.Replace(s) + `"`
+	return `"` + r.Replace(plain.Text(s)) + `"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -26,7 +27,7 @@ func mermaid(s *scene) []byte {
 	for _, e := range s.edges {
 		arrow := "-->"
 		if e.kind != success {
-			arrow = fmt.Sprintf("-. %s .->", e.label)
+			arrow = fmt.Sprintf("-. %s .->", mermaidText(e.label))
 		}
 		fmt.Fprintf(&b, "  t%d %s t%d\n", e.from, arrow, e.to)
 	}
@@ -81,7 +82,8 @@ func mermaidText(s string) string {
 	return b.String()
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine is a text without line breaks and without what cannot be seen.
+func oneLine(s string) string { return plain.Line(strings.Join(strings.Fields(s), " ")) }
 
 func laneTitle(l lane) string {
 	if l.partner == "" {

@@ -1,8 +1,6 @@
 package choreo
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -134,18 +132,21 @@ const (
 )
 
 // Brief shortens the reasons of many assignments until a fact has room for them:
-// first the candidates that were not chosen, then whole reasons go.
+// first the candidates that were not chosen and the end of long reasons, then
+// whole assignments go.
 func Brief(why []Why) []Why {
 	if len(why) == 0 {
 		return nil
 	}
 	why = slices.Clone(why[:min(len(why), maxWhy)])
-	each := max(1, maxCandidates/len(why))
+	each, room := max(1, maxCandidates/len(why)), max(64, maxReasons/len(why))
 	for i := range why {
-		if w := &why[i]; len(w.Candidates) > each {
+		w := &why[i]
+		if len(w.Candidates) > each {
 			w.Others += len(w.Candidates) - each
 			w.Candidates = w.Candidates[:each]
 		}
+		w.Reason = clipTo(room, w.Reason)
 	}
 	return why
 }
@@ -153,31 +154,3 @@ func Brief(why []Why) []Why {
 func perMille(x float64) PerMille {
 	return PerMille(math.Round(1000 * min(max(x, 0), 1)))
 }
-
-// validateAnnex checks what can be told of an annex by itself.
-func (f *Fact) validateAnnex() error {
-	a := f.Body.Annex
-	switch {
-	case a == nil:
-		return nil
-	case f.Body.Genesis == nil && f.Body.Verdict == nil && f.Body.Assign == nil:
-		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
-	case (a.Mechanism != "" || len(a.Dropped) > 0) && f.Body.Genesis == nil:
-		return errors.New("an instance's mechanism, and what is dropped of it, is in its genesis")
-	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
-		return errors.New("only who passes work on says that it is offered, and for how long it waited")
-	case a.Waited < 0:
-		return fmt.Errorf("work that waited for %s", a.Waited)
-	}
-	if !short(a.Rejected) {
-		return fmt.Errorf("a reason of %d bytes, at most %d", len(a.Rejected), maxReason)
-	}
-	for _, w := range a.Why {
-		if len(w.Candidates) > maxWeighed || !short(w.Reason) {
-			return fmt.Errorf("a reason with %d candidates and %d bytes: at most %d and %d", len(w.Candidates), len(w.Reason), maxWeighed, maxReason)
-		}
-	}
-	return nil
-}
-
-func short(s string) bool { return len(s) <= maxReason+len("…") }

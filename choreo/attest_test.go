@@ -141,19 +141,19 @@ partitions: {p1: [a, d], p2: [b], p3: [c, e]}
 	w.stabilize(false)
 	three := w.nodes["three"]
 	author := w.as("two", three.m)
-	first := author.append(w.moment(), Body{Seen: &Seen{}})
+	first := author.mustAppend(w.moment(), Body{Seen: &Seen{}})
 	other := w.as("four", three.m)
-	unknown := other.append(w.moment(), Body{Seen: &Seen{}})
+	unknown := other.mustAppend(w.moment(), Body{Seen: &Seen{}})
 	if _, err := author.Receive("four", []Received{encoded(t, unknown.fact)}); err != nil {
 		t.Fatal(err)
 	}
-	second := author.append(w.moment(), Body{Seen: &Seen{}})
+	second := author.mustAppend(w.moment(), Body{Seen: &Seen{}})
 	batch := []Received{encoded(t, first.fact), encoded(t, second.fact)}
 	batch[1].Att = &Attestation{Sig: make([]byte, 64)} // vouches for both
 	if _, err := three.m.Receive("two", batch); err == nil {
 		t.Fatal("a fact whose past is missing was taken")
 	}
-	three.m.append(w.moment(), Body{Seen: &Seen{}}) // what three says now
+	three.m.mustAppend(w.moment(), Body{Seen: &Seen{}}) // what three says now
 	three.m.Acknowledge("one", Incarnation{1}, w.nodes["one"].m.Heads())
 	b := three.m.Outgoing("one", MaxFact)
 	if b == nil || len(b.Facts) == 0 {

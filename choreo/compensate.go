@@ -115,14 +115,16 @@ func (m *Machine) undo(sl *Slot, partners Partners, now Moment, r *Ready) (added
 	for _, a := range sl.Attempts {
 		switch {
 		case a.lost() && !m.haveSaid(sl):
-			m.append(now, Body{Seen: &Seen{}})
-			return true
+			if _, err := m.append(now, Body{Seen: &Seen{}}); err == nil {
+				return true
+			}
 		case a.Partner != m.self:
 		case a.undoing():
-			added = m.resume(a.undo, now, r) || added
+			added = m.resume(a.undo, now, partners, r) || added
 		case a.lost() && m.state.mayUndo(a):
-			m.start(a.undo, 1, now, r)
-			return true
+			if m.start(a.undo, 1, now, partners, r) {
+				return true
+			}
 		case a.lost():
 			added = m.writeOffEvicted(partners, now) || added
 		}
@@ -141,7 +143,8 @@ func (m *Machine) haveSaid(sl *Slot) bool {
 func (m *Machine) writeOffEvicted(partners Partners, now Moment) (added bool) {
 	for _, p := range m.state.Participants() {
 		if p != m.self && m.state.writtenOff[p] == nil && partners.Evicted(p) {
-			added = m.append(now, Body{WriteOff: &WriteOff{Partner: p}}) != nil || added
+			_, err := m.append(now, Body{WriteOff: &WriteOff{Partner: p}})
+			added = err == nil || added
 		}
 	}
 	return added
@@ -176,7 +179,8 @@ func (m *Machine) watchUndoing(now Moment, partners Partners, r *Ready) (added b
 // failUndo records that a compensation failed for good. Nothing stands in for
 // one: people have to look at it.
 func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) bool {
-	return m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}}) != nil
+	_, err := m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
+	return err == nil
 }
 
 // personsUndo finds a compensation of that name that waits here for a person.
@@ -204,6 +208,6 @@ func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
 	case !m.heeded():
 		return errUnheeded
 	}
-	m.append(now, Body{WriteOff: &WriteOff{Partner: p}})
-	return nil
+	_, err := m.append(now, Body{WriteOff: &WriteOff{Partner: p}})
+	return err
 }

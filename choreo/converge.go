@@ -25,7 +25,11 @@ import (
 //     success. Of several on one attempt, the higher office, then the author
 //     earlier in the succession, then the lower hash, says what follows; the
 //     attempts that the others assigned remain attempts.
-//  2. Slots are judged against rule order, consumers before what they
+//  2. A start consumed, of each slot that its rule mentions, what it names of it;
+//     where it names nothing, the success of the slot's first attempt if it is in
+//     the start's past. Only slots in which the author of the start knew of
+//     several attempts are named (consumed.go).
+//     Slots are judged against rule order, consumers before what they
 //     consumed. A success that a standing success consumed stands; so does one
 //     that the running current attempt of a slot without success consumed. A
 //     success that only consumers in held slots consumed is held back with them.
@@ -55,7 +59,7 @@ func (s *State) conclude() {
 			continue
 		}
 		for _, a := range sl.Attempts {
-			for from := range s.builtOn(a.start, sl) {
+			for from := range s.builtOn(a, a.start) {
 				q.add(from.Slot)
 			}
 		}

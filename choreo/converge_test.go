@@ -230,7 +230,7 @@ func (s *split) act(n int, quiet bool) bool {
 	if len(may) == 0 {
 		return false
 	}
-	m.append(Moment{}, may[s.r.IntN(len(may))])
+	m.mustAppend(Moment{}, may[s.r.IntN(len(may))])
 	return true
 }
 
@@ -412,14 +412,12 @@ func (s *split) amissBelow(m *Machine, a *Attempt) (wrong []string) {
 	if a.start == nil {
 		return nil
 	}
-	for _, c := range a.start.fact.Body.Start.Consumed {
-		if from := m.state.bySucc[c.Fact]; from != nil {
-			if from.stands != standing {
-				wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which does not", a.ID, from.ID))
-			}
-			if from.compensated() {
-				wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which was compensated", a.ID, from.ID))
-			}
+	for from := range m.state.builtOn(a, a.start) {
+		if from.stands != standing {
+			wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which does not", a.ID, from.ID))
+		}
+		if from.compensated() {
+			wrong = append(wrong, fmt.Sprintf("%s stands and was built upon %s, which was compensated", a.ID, from.ID))
 		}
 	}
 	return wrong

@@ -25,6 +25,9 @@ type Ready struct {
 	// Waits, unless nil, replace what is stored of the instance's waits; they
 	// are durable with Persist.
 	Waits *[]Wait
+	// Beyond are facts that could not be recorded since the last Ready, as they are
+	// beyond a limit. What they were about fails, or stays as it is: people must know.
+	Beyond []error
 	// Wake is the next moment (as Moment.Boot) at which Decide should be called
 	// again even if nothing happens; 0: none.
 	Wake time.Duration
@@ -55,9 +58,9 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		again = false
 		r.Wake = 0
 		clear(m.nobody)
-		for _, sl := range m.state.slots {
-			again = m.decideSlot(sl, partners, now, &r) || again
-			again = m.undoes && m.undo(sl, partners, now, &r) || again
+		for i := range m.state.slots { // by number: a fact of ours may make all slots anew
+			again = m.decideSlot(m.state.slots[i], partners, now, &r) || again
+			again = m.undoes && m.undo(m.state.slots[i], partners, now, &r) || again
 		}
 		again = m.watch(now, partners, &r) || again
 	}
@@ -68,6 +71,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	if at, ok := m.clocks.nextSave(); ok {
 		r.wake(at)
 	}
+	r.Beyond, m.beyond = m.beyond, nil
 	for _, e := range m.unsaved {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
 	}
@@ -101,20 +105,24 @@ func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) 
 		}
 		switch wanted := m.wanted(a); {
 		case a.start != nil && !wanted:
-			m.append(now, Body{CalledOff: &CalledOff{Attempt: a.ID}})
+			if _, err := m.append(now, Body{CalledOff: &CalledOff{Attempt: a.ID}}); err != nil {
+				continue
+			}
 			delete(m.running, a.ID)
 			delete(m.again, a.ID)
 			r.Stop = append(r.Stop, a.ID)
 			return true
 		case !wanted:
 		case a.start != nil:
-			added = m.resume(a, now, r) || added
+			added = m.resume(a, now, partners, r) || added
 		case m.waitsForData(a):
-			m.append(now, Body{Ready: &ReadyBody{Attempt: a.ID}})
-			return true
+			if _, err := m.append(now, Body{Ready: &ReadyBody{Attempt: a.ID}}); err == nil {
+				return true
+			}
 		case m.mayStart(a) && a.Task.Type == workflow.Automatic:
-			m.start(a, 1, now, r)
-			return true
+			if m.start(a, 1, now, partners, r) {
+				return true
+			}
 		case m.seeksPerformer(a, partners):
 			if m.offer(a, partners, now) {
 				return true
@@ -169,20 +177,22 @@ func (m *Machine) waitsForData(a *Attempt) bool {
 	return a.Slot.hasData && !a.Slot.begun() && m.ruleHolds(a.Slot)
 }
 
-// start records a try and has it run.
-func (m *Machine) start(a *Attempt, try int, now Moment, r *Ready) {
-	if m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a)}}) == nil {
-		return
+// start records a try and has it run. A start that is beyond a limit fails the
+// attempt. It reports whether facts were added.
+func (m *Machine) start(a *Attempt, try int, now Moment, partners Partners, r *Ready) (added bool) {
+	if _, err := m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a)}}); err != nil {
+		return m.fail(a, CauseReported, "it could not be started: "+err.Error(), now, partners)
 	}
 	if a.Task.Type == workflow.Automatic {
 		m.running[a.ID] = true
 		r.Start = append(r.Start, m.job(a, try))
 	}
+	return true
 }
 
 // resume runs again what was running when the node stopped, with the same try
 // and so the same idempotency key, or what waits for its next try.
-func (m *Machine) resume(a *Attempt, now Moment, r *Ready) (added bool) {
+func (m *Machine) resume(a *Attempt, now Moment, partners Partners, r *Ready) (added bool) {
 	if m.running[a.ID] || a.Task.Type != workflow.Automatic {
 		return false
 	}
@@ -193,8 +203,7 @@ func (m *Machine) resume(a *Attempt, now Moment, r *Ready) (added bool) {
 		return false
 	case waiting:
 		delete(m.again, a.ID)
-		m.start(a, a.try()+1, now, r)
-		return true
+		return m.start(a, a.try()+1, now, partners, r)
 	case a.failed != nil && a.failed.fact.Body.TryFailed.Try == a.try():
 		m.pause(a, now) // the pause before the next try begins anew after a restart
 		return true
@@ -247,27 +256,6 @@ func (m *Machine) inputs(t *workflow.Task) []workflow.DataName {
 	return names
 }
 
-// consumed names what a start of the attempt builds upon: for each slot that its
-// slot's rule mentions, its success or what released it. A compensation builds
-// upon nothing.
-func (m *Machine) consumed(a *Attempt) []Consumption {
-	if a.undoes != nil {
-		return nil
-	}
-	var out []Consumption
-	for _, p := range m.state.def.Predecessors(a.Slot.Task.Name) {
-		for _, from := range m.state.slotsOf(p) {
-			switch {
-			case from.Pick != nil:
-				out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Pick.success().id})
-			case from.Outcome != nil:
-				out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Outcome.at.id})
-			}
-		}
-	}
-	return out
-}
-
 // Result is how a try ended.
 type Result struct {
 	Outputs map[workflow.DataName]workflow.Value
@@ -298,15 +286,17 @@ func (m *Machine) record(a *Attempt, try int, res Result, now Moment, partners P
 	}
 	switch {
 	case !res.Failed:
-		if m.append(now, Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}) == nil {
-			m.fail(a, CauseReported, "its result is too large to be recorded", now, partners)
+		if _, err := m.append(now, Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}); err != nil {
+			m.fail(a, CauseReported, "its result cannot be recorded: "+err.Error(), now, partners)
 		}
+		return
 	case try <= a.Task.Retries.Times && a.Task.Type == workflow.Automatic:
-		m.append(now, Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}})
-		m.pause(a, now)
-	default:
-		m.fail(a, CauseReported, res.Reason, now, partners)
+		if _, err := m.append(now, Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}}); err == nil {
+			m.pause(a, now)
+			return
+		}
 	}
+	m.fail(a, CauseReported, res.Reason, now, partners)
 }
 
 // pause sets when the next try may start.
@@ -334,13 +324,6 @@ func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partn
 		return m.failUndo(a, cause, reason, now)
 	}
 	return m.judge([]*Attempt{a}, cause, reason, now, partners)
-}
-
-func clip(s string) string {
-	if len(s) > maxReason {
-		return s[:maxReason] + "…"
-	}
-	return s
 }
 
 // checkOutputs checks a result against what the task may write.
@@ -385,13 +368,20 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 		return fmt.Errorf("%w: %s is automatic, its application ends it", ErrNotNow, t)
 	}
 	if !res.Failed {
-		if _, err := m.checkOutputs(a.Task, res.Outputs); err != nil {
+		outputs, err := m.checkOutputs(a.Task, res.Outputs)
+		if err == nil {
+			err = m.fits(now, Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
+		}
+		if err != nil {
 			return fmt.Errorf("%w: %w", ErrOutput, err)
 		}
 	}
 	if a.start == nil {
-		m.append(now, Body{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a)}})
+		if _, err := m.append(now, Body{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a)}}); err != nil {
+			return err
+		}
 	}
+	a = m.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made anew
 	m.record(a, a.try(), res, now, partners)
 	return nil
 }
@@ -453,6 +443,6 @@ func (m *Machine) Cancel(reason string, now Moment) error {
 	if !m.heeded() {
 		return errUnheeded
 	}
-	m.append(now, Body{Cancel: &Cancel{Reason: clip(reason)}})
-	return nil
+	_, err := m.append(now, Body{Cancel: &Cancel{Reason: clip(reason)}})
+	return err
 }

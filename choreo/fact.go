@@ -11,7 +11,6 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -81,8 +80,8 @@ type Fact struct {
 	// Seen are the heads of other chains that the author had seen and that the
 	// past of Prev does not contain, sorted.
 	Seen []Head
-	// At is the author's wall clock in milliseconds since 1970. It is shown to
-	// people and decides nothing.
+	// At is the author's wall clock in milliseconds since 1970, until the year
+	// 9999. It is shown to people and decides nothing.
 	At   int64
 	Body Body
 }
@@ -179,8 +178,9 @@ type ReadyBody struct {
 	Trigger bool
 }
 
-// Start records that the holder starts a try of an attempt and what results it
-// builds upon.
+// Start records that the holder starts a try of an attempt. Consumed names, sorted
+// by slot, what results it builds upon where that does not follow from its past
+// (converge.go, consumed.go).
 type Start struct {
 	_        struct{} `cbor:",toarray"`
 	Attempt  AttemptID
@@ -290,14 +290,6 @@ type WriteOff struct {
 	Partner workflow.PartnerID
 }
 
-// Limits of facts. They hold for encoding and decoding alike.
-const (
-	MaxFact       = 256 << 10 // bytes of an encoded fact
-	maxSeen       = 1024
-	maxReason     = 4 << 10
-	maxCollection = 16 << 10 // entries of an array or map in a fact
-)
-
 // ErrFactInvalid is wrapped by the error of a fact that no correct node writes.
 var ErrFactInvalid = errors.New("invalid fact")
 
@@ -319,7 +311,7 @@ var (
 			DefaultMapType:    reflect.TypeFor[map[string]any](),
 			MaxArrayElements:  maxCollection,
 			MaxMapPairs:       maxCollection,
-			MaxNestedLevels:   24,
+			MaxNestedLevels:   maxDepth,
 			UTF8:              cbor.UTF8RejectInvalid,
 			ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
 		}.DecMode()
@@ -330,8 +322,12 @@ var (
 	}()
 )
 
-// Encode gives a fact's canonical bytes and its name.
+// Encode gives a fact's canonical bytes and its name. It refuses what DecodeFact
+// refuses; its error wraps ErrFactInvalid.
 func (f *Fact) Encode() ([]byte, FactID, error) {
+	if err := f.validate(); err != nil {
+		return nil, FactID{}, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	}
 	raw, err := encMode.Marshal(f)
 	if err != nil {
 		return nil, FactID{}, fmt.Errorf("encode fact: %w", err)
@@ -366,69 +362,6 @@ func nameOf(raw []byte) FactID {
 	var id FactID
 	h.Sum(id[:0])
 	return id
-}
-
-// validate checks what can be told of a fact by itself.
-func (f *Fact) validate() error {
-	kind := f.Body.Kind()
-	switch {
-	case f.Format != FormatFact:
-		return fmt.Errorf("format %d, this node reads %d", f.Format, FormatFact)
-	case kind == "":
-		return errors.New("a body says exactly one thing")
-	case f.Chain.Author == "":
-		return errors.New("no author")
-	case f.Seq == 0:
-		return errors.New("numbers start at 1")
-	case (f.Seq == 1) != f.Prev.IsZero():
-		return fmt.Errorf("number %d and previous fact %s do not go together", f.Seq, f.Prev.Short())
-	case len(f.Seen) > maxSeen:
-		return fmt.Errorf("%d heads seen, at most %d", len(f.Seen), maxSeen)
-	case f.Body.Genesis != nil:
-		return f.validateGenesis()
-	case f.Instance == workflow.InstanceID{}:
-		return errors.New("no instance")
-	case f.Seq == 1 && len(f.Seen) == 0:
-		return errors.New("a chain's first fact must have seen the genesis")
-	}
-	if v := f.Body.Verdict; v != nil && v.Office != nil && len(v.Office.Proof) > membership.MaxCredentials {
-		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), membership.MaxCredentials)
-	}
-	if err := f.validateAnnex(); err != nil {
-		return err
-	}
-	for i := 1; i < len(f.Seen); i++ {
-		if f.Seen[i-1].compare(f.Seen[i]) >= 0 {
-			return errors.New("heads seen are not sorted")
-		}
-	}
-	return nil
-}
-
-func (f *Fact) validateGenesis() error {
-	g := f.Body.Genesis
-	if f.Seq != 1 || len(f.Seen) > 0 || f.Instance != (workflow.InstanceID{}) {
-		return errors.New("a genesis is the first of its instance")
-	}
-	if len(g.Succession) == 0 || len(g.Assign) == 0 {
-		return errors.New("a genesis names its participants and who holds which partition")
-	}
-	seen := map[workflow.PartnerID]bool{}
-	for _, p := range g.Succession {
-		if p == "" || seen[p] {
-			return fmt.Errorf("succession names %q twice or names nobody", p)
-		}
-		seen[p] = true
-	}
-	for _, a := range g.Assign {
-		if !seen[a.Partner] {
-			return fmt.Errorf("partition %s is at %s, who is not in the succession", a.Partition, a.Partner)
-		}
-	}
-	if !seen[f.Chain.Author] {
-		return errors.New("the initiator is not in the succession")
-	}
-	return f.validateAnnex()
 }
 
 // InstanceOf gives the ID of the instance that a genesis with that name creates.

@@ -24,6 +24,7 @@ type Machine struct {
 	own   *entry // our chain's last fact
 
 	unsaved []*entry
+	beyond  []error            // what could not be said since Decide last reported that
 	office  workflow.PartnerID // who orchestrates, when the routes were worked out
 	told    int                // entries of our own that routes have been worked out for
 	peers   map[workflow.PartnerID]*peer
@@ -83,10 +84,7 @@ type Partners interface {
 
 // Create makes a new instance and the machine of its initiator.
 func Create(self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, annex *Annex, now Moment) (*Machine, error) {
-	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: now.Wall.UnixMilli(), Body: Body{Genesis: g, Annex: annex}}
-	if err := f.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
-	}
+	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: wall(now.Wall), Body: Body{Genesis: g, Annex: annex}}
 	raw, id, err := f.Encode()
 	if err != nil {
 		return nil, err
@@ -190,17 +188,58 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 	return len(es), err
 }
 
-// append adds a fact of our own.
-func (m *Machine) append(now Moment, b Body) *entry {
-	f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: m.chain, Seq: 1, At: now.Wall.UnixMilli(), Body: b}
+// append adds a fact of our own. More heads than one fact takes, or than fit beside
+// what is said, go into `seen` facts of ours before it. An error says which limit
+// the fact is beyond (limits.go); then nothing was added, and it is among what
+// Decide reports.
+func (m *Machine) append(now Moment, b Body) (*entry, error) {
+	f := m.next(now, b, m.log.unseen(m.own))
+	raw, id, err := f.Encode()
+	if err != nil {
+		if err = m.fits(now, b); err != nil {
+			m.beyond = append(m.beyond, err)
+			return nil, err
+		}
+		m.sayHeads(now)
+		f = m.next(now, b, nil)
+		if raw, id, err = f.Encode(); err != nil {
+			panic(fmt.Sprintf("choreo: a fact that fits does not: %v", err)) // our bug
+		}
+	}
+	return m.enter(f, raw, id), nil
+}
+
+// fits says which limit a fact of ours would be beyond, heads aside.
+func (m *Machine) fits(now Moment, b Body) error {
+	one := []Head{m.log.genesis.head()} // for a first fact, which must have seen something
+	_, _, err := m.next(now, b, one).Encode()
+	return err
+}
+
+// next is our next fact, if it has seen those heads.
+func (m *Machine) next(now Moment, b Body, seen []Head) *Fact {
+	f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: m.chain, Seq: 1, Seen: seen, At: wall(now.Wall), Body: b}
 	if m.own != nil {
 		f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id
 	}
-	f.Seen = m.log.unseen(m.own)
-	raw, id, err := f.Encode()
-	if err != nil {
-		return nil // too large; the caller says so
+	return f
+}
+
+// sayHeads writes down all heads that this node has seen and not named, in as many
+// facts as that takes.
+func (m *Machine) sayHeads(now Moment) {
+	for heads := m.log.unseen(m.own); len(heads) > 0; heads = m.log.unseen(m.own) {
+		f := m.next(now, Body{Seen: &Seen{}}, heads[:min(len(heads), MaxHeadsSeen)])
+		raw, id, err := f.Encode()
+		if err != nil {
+			panic(fmt.Sprintf("choreo: heads that fit do not: %v", err)) // our bug
+		}
+		m.enter(f, raw, id)
 	}
+}
+
+// enter puts a fact of ours into the log.
+func (m *Machine) enter(f *Fact, raw []byte, id FactID) *entry {
 	e, err := m.log.insert(f, raw, id, nil)
 	if err != nil || e == nil {
 		panic(fmt.Sprintf("choreo: our own fact does not fit our own log: %v", err)) // our bug

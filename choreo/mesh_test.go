@@ -471,6 +471,15 @@ func (w *mesh) describeMail() string {
 	return out
 }
 
+// mustAppend adds a fact of the machine's own that is within all limits.
+func (m *Machine) mustAppend(now Moment, b Body) *entry {
+	e, err := m.append(now, b)
+	if err != nil {
+		panic(fmt.Sprintf("a fact that the test wrote is refused: %v", err))
+	}
+	return e
+}
+
 // sameEverywhere checks that all participants have one state.
 func (w *mesh) sameEverywhere() error {
 	var first *node

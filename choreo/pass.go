@@ -183,8 +183,8 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
 	}
 	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: m.waited(a, now)}
-	m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
-	return c, nil
+	_, err = m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
+	return c, err
 }
 
 // notBegun finds the attempt of ours at task t that has not been started.

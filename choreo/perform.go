@@ -62,5 +62,6 @@ func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) 
 		return false
 	}
 	annex := Annex{Why: []Why{WhyOf(c, t)}, Offered: true, Waited: m.waited(a, now)}
-	return m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex}) != nil
+	_, err = m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
+	return err == nil
 }

@@ -341,7 +341,7 @@ func TestEarlierSuccessOfTheSameAttemptArrivesLater(t *testing.T) {
 	w.mail = nil
 	w.restore(two, two.disk[:3], Incarnation{2})
 	w.advance(1)
-	if _, err := two.m.Receive("three", []Received{encoded(t, w.as("three", two.m).append(w.moment(), Body{Seen: &Seen{}}).fact)}); err != nil {
+	if _, err := two.m.Receive("three", []Received{encoded(t, w.as("three", two.m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact)}); err != nil {
 		t.Fatal(err)
 	}
 	w.say("two", "b", 3)

@@ -2,7 +2,6 @@ package choreo
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -74,6 +73,7 @@ type Slot struct {
 	Spared  bool
 
 	place      int     // in rule order
+	mentions   []*Slot // that its rule mentions, by name
 	dependents []*Slot // whose rules mention it
 	hasData    bool    // its rule has data terms
 	readers    []*Slot // whose rules have data terms about what it may write
@@ -206,10 +206,9 @@ func (s *State) layOut() {
 	}
 	s.drop()
 	for _, sl := range s.slots {
-		for _, p := range s.def.Predecessors(sl.Task.Name) {
-			for _, from := range s.slotsOf(p) {
-				from.dependents = append(from.dependents, sl)
-			}
+		sl.mentions = s.mentioned(sl.Task.Name)
+		for _, from := range sl.mentions {
+			from.dependents = append(from.dependents, sl)
 		}
 		sl.Task.Rule.Terms(func(r *workflow.Rule) {
 			if r.Op != workflow.OpData {
@@ -476,32 +475,13 @@ func (s *State) applyStart(e *entry, a *Attempt) {
 	if a.start = earlier(was, e); a.start == was {
 		return
 	}
-	for from := range s.builtOn(was, a.Slot) {
+	for from := range s.builtOn(a, was) {
 		from.users = slices.DeleteFunc(from.users, func(u *Attempt) bool { return u == a })
 		s.refresh(from.Slot)
 	}
-	for from := range s.builtOn(a.start, a.Slot) {
+	for from := range s.builtOn(a, a.start) {
 		from.users = append(from.users, a)
 		s.refresh(from.Slot)
-	}
-}
-
-// builtOn are the attempts whose successes a start of the slot names, of
-// those that it knew. Only slots before its own can have been waited for.
-func (s *State) builtOn(start *entry, sl *Slot) iter.Seq[*Attempt] {
-	return func(yield func(*Attempt) bool) {
-		if start == nil {
-			return
-		}
-		for _, c := range start.fact.Body.Start.Consumed {
-			from := s.bySucc[c.Fact]
-			if from == nil || from.Slot.place >= sl.place || !s.log.knew(start, s.log.byID[c.Fact]) {
-				continue
-			}
-			if !yield(from) {
-				return
-			}
-		}
 	}
 }
 

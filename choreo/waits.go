@@ -426,8 +426,8 @@ func (m *Machine) triggers(sl *Slot, now Moment, age time.Duration, r *Ready) bo
 	if !m.over(t, sl.Task.TimeToWait, true, now, r) {
 		return false
 	}
-	m.append(now, Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
-	return true
+	_, err := m.append(now, Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
+	return err == nil
 }
 
 // predecessorReady tells whether one of the slot's predecessors is known to be
@@ -658,10 +658,11 @@ func (m *Machine) watchPending(sl *Slot, later time.Duration, now Moment, partne
 	if !m.over(t, later, true, now, r) {
 		return false
 	}
-	return m.append(now, Body{
+	_, err = m.append(now, Body{
 		Assign: &Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: c.Partner},
 		Annex:  reasoned(WhyOf(c, task)),
-	}) != nil
+	})
+	return err == nil
 }
 
 // unfinishedOf are the current attempts of a partner that nobody has judged, in
@@ -702,9 +703,9 @@ func (sl *Slot) unjudged() bool {
 	return !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil
 }
 
-// judge writes one verdict on attempts, with what their failure does. It tells
-// whether there was anything to judge.
-func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, partners Partners) bool {
+// judge writes a verdict on attempts, with what their failure does: several, if it
+// does not fit into one fact. It reports whether facts were added.
+func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, partners Partners) (added bool) {
 	failures := make([]contingency.Failure, len(as))
 	byslot := map[workflow.TaskName]*Attempt{}
 	for i, a := range as {
@@ -712,43 +713,78 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || m.mayStart(a)}
 		byslot[a.Slot.Task.Name] = a
 	}
-	v := &Verdict{Cause: cause, Reason: clip(reason), Office: partners.Office()}
-	var unit []workflow.TaskName
-	for _, x := range contingency.Respond(m.state.def, failures, view{s: m.state}) {
-		v.Actions = append(v.Actions, Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency})
-		if x.Kind == workflow.FailContingency && m.state.plan.Home(x.Contingency) == "" {
-			unit = append(unit, x.Contingency)
-		}
+	responses := contingency.Respond(m.state.def, failures, view{s: m.state})
+	actions := make([]Action, len(responses))
+	for i, x := range responses {
+		actions[i] = Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
 	}
-	if len(v.Actions) == 0 {
-		return false
+	chosen := m.appoint(actions, as[0].Partner, now, partners)
+	// Who takes a unit of contingencies was chosen for all of them: how the
+	// actions are spread over facts has no part in what they do.
+	office := partners.Office()
+	for part := range slices.Chunk(actions, MaxActions) {
+		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
+		_, err := m.append(now, Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
+		added = added || err == nil
 	}
-	return m.append(now, Body{Verdict: v, Annex: m.appoint(v, unit, as[0].Partner, now, partners)}) != nil
+	return added
 }
 
-// appoint finds who takes a verdict's contingencies: those that the author
-// placed in a partition go to its holder, the others go to one partner as a
-// unit where one can take them all, else each to whoever can.
-func (m *Machine) appoint(v *Verdict, unit []workflow.TaskName, not workflow.PartnerID, now Moment, partners Partners) *Annex {
-	var why []Why
-	whole, err := m.whoTakes(unit, not, now, partners)
-	if err == nil {
-		why = append(why, WhyOf(whole, unit...))
-	}
-	for i := range v.Actions {
-		act := &v.Actions[i]
-		switch {
-		case act.Kind != workflow.FailContingency:
-		case err == nil && m.state.plan.Home(act.Task) == "":
-			act.Partner = whole.Partner
-		default:
-			if c, err := m.whoTakes([]workflow.TaskName{act.Task}, not, now, partners); err == nil {
-				act.Partner = c.Partner
-				why = append(why, WhyOf(c, act.Task))
-			}
+// appoint finds who takes the contingencies among a verdict's actions: those that
+// the author placed in a partition go to its holder, the others go to one partner
+// as a unit where one can take them all, else each to whoever can. It returns the
+// choices by contingency, one for all of a unit.
+func (m *Machine) appoint(actions []Action, not workflow.PartnerID, now Moment, partners Partners) map[workflow.TaskName]*partition.Choice {
+	chosen := map[workflow.TaskName]*partition.Choice{} // nil: nobody
+	var unit []workflow.TaskName
+	for _, act := range actions {
+		if act.Kind == workflow.FailContingency && m.state.plan.Home(act.Task) == "" {
+			unit = append(unit, act.Task)
 		}
 	}
-	return reasoned(why...)
+	if whole, err := m.whoTakes(unit, not, now, partners); err == nil {
+		for _, t := range unit {
+			chosen[t] = &whole
+		}
+	}
+	for i := range actions {
+		act := &actions[i]
+		if act.Kind != workflow.FailContingency {
+			continue
+		}
+		c, asked := chosen[act.Task]
+		if !asked {
+			if one, err := m.whoTakes([]workflow.TaskName{act.Task}, not, now, partners); err == nil {
+				c = &one
+			}
+			chosen[act.Task] = c
+		}
+		if c != nil {
+			act.Partner = c.Partner
+		}
+	}
+	return chosen
+}
+
+// whysOf are the reasons of the choices that actions rest on, one for each choice.
+func whysOf(actions []Action, chosen map[workflow.TaskName]*partition.Choice) (whys []Why) {
+	at := map[*partition.Choice]int{}
+	said := map[workflow.TaskName]bool{}
+	for _, act := range actions {
+		c := chosen[act.Task]
+		if act.Kind != workflow.FailContingency || c == nil || said[act.Task] {
+			continue
+		}
+		said[act.Task] = true
+		i, known := at[c]
+		if !known {
+			i = len(whys)
+			at[c] = i
+			whys = append(whys, WhyOf(*c))
+		}
+		whys[i].Tasks = append(whys[i].Tasks, act.Task)
+	}
+	return whys
 }
 
 // whoTakes finds a living partner for contingencies: the holder of the

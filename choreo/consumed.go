@@ -1,0 +1,89 @@
+package choreo
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about what a start built upon. Most of it follows from the start's
+// own past, so that a start is no larger for a wide fan-in: of a slot that its rule
+// mentions, the success of the attempt that the genesis assigned, if the start knew
+// one. A start names a slot only where that may be wrong, because its author knew
+// of several attempts there: then what it names counts for that slot and nothing
+// else. Being about the start's past alone, none of it changes with what comes later.
+
+// consumed is what a start of the attempt has to name, sorted by slot: of every
+// slot with several attempts that its rule mentions its success, or the verdict that
+// ended it, or nothing (a zero Fact). A compensation builds upon nothing.
+func (m *Machine) consumed(a *Attempt) []Consumption {
+	if a.undoes != nil {
+		return nil
+	}
+	var out []Consumption
+	for _, from := range a.Slot.mentions {
+		if len(from.Attempts) == 1 {
+			continue
+		}
+		c := Consumption{Slot: from.Task.Name}
+		switch {
+		case from.Pick != nil:
+			c.Fact = from.Pick.success().id
+		case from.Outcome != nil:
+			c.Fact = from.Outcome.at.id
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// builtOn are the attempts that a start of a built upon, of those that it knew to
+// have succeeded. Only slots before its own can have been waited for.
+func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
+	return func(yield func(*Attempt) bool) {
+		if start == nil || a.undoes != nil {
+			return
+		}
+		named := start.fact.Body.Start.Consumed
+		for _, from := range a.Slot.mentions {
+			for len(named) > 0 && named[0].Slot < from.Task.Name {
+				named = named[1:]
+			}
+			var used *Attempt
+			if len(named) > 0 && named[0].Slot == from.Task.Name {
+				used = s.named(start, from, named[0].Fact)
+			} else if first := from.Attempts[0]; slices.ContainsFunc(first.successes, func(ok *entry) bool { return s.log.knew(start, ok) }) {
+				used = first
+			}
+			if used != nil && from.place < a.Slot.place && !yield(used) {
+				return
+			}
+		}
+	}
+}
+
+// named is the slot's attempt that succeeded by a fact that the start knew; nil: none.
+func (s *State) named(start *entry, from *Slot, success FactID) *Attempt {
+	if a := s.bySucc[success]; a != nil && a.Slot == from && s.log.knew(start, s.log.byID[success]) {
+		return a
+	}
+	return nil
+}
+
+// mentioned are the slots that a task's rule mentions, each once, by name.
+func (s *State) mentioned(t workflow.TaskName) []*Slot {
+	var out []*Slot
+	in := map[*Slot]bool{}
+	for _, p := range s.def.Predecessors(t) {
+		for _, from := range s.slotsOf(p) {
+			if !in[from] {
+				in[from] = true
+				out = append(out, from)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })
+	return out
+}

@@ -1,0 +1,374 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file has the limits of facts, each with its reason. There is one
+// validation, Fact.validate, for what this node writes and for what it takes in:
+// Encode and DecodeFact both call it, so a node never writes what it refuses.
+// What would not fit is split where that can be done (heads and verdicts:
+// append, judge), else the attempt or the command fails and says which limit.
+const (
+	// MaxFact bounds an encoded fact, in bytes: several fit into one frame, with
+	// room for the definition.
+	MaxFact = 256 << 10
+	// MaxHeadsSeen bounds the heads that one fact names: at most 47 KiB, so that
+	// a large result still fits beside them. More go into `seen` facts before it.
+	MaxHeadsSeen = 256
+	// MaxActions bounds what one verdict judges: with partners, reasons and a proof
+	// of office it stays below MaxFact. More go into further verdicts.
+	MaxActions = 128
+	// MaxChains is how many chains of one author are taken in for themselves: one for
+	// each time that its store was made or restored. More are taken in where
+	// somebody else has built upon them (door.go).
+	MaxChains = 8
+
+	// maxReason bounds a reason, in bytes: it is for people.
+	maxReason = 4 << 10
+	// maxReasons bounds the reasons of one annex together, in bytes.
+	maxReasons = 32 << 10
+	// maxCollection bounds the entries of any list or map in a fact, for who decodes.
+	maxCollection = 16 << 10
+	// maxTry is the highest number of a try; the definition's retries end long before.
+	maxTry = math.MaxInt32
+	// maxWaited is the longest that work may be said to have waited: ten years.
+	maxWaited = 10 * 365 * 24 * time.Hour
+	// maxDepth is how deep lists and maps of a fact lie in each other: those of a
+	// value, and the four around it.
+	maxDepth = workflow.MaxDepth + 1 + 4
+)
+
+// Times are in the years 1970 to 9999: others cannot be said in JSON.
+var (
+	minAt = int64(0)
+	maxAt = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli()
+)
+
+// wall is a moment as facts carry it. A clock beyond their years counts as at
+// their end: what it shows decides nothing.
+func wall(t time.Time) int64 { return min(max(t.UnixMilli(), minAt), maxAt) }
+
+// validate checks what can be told of a fact by itself.
+func (f *Fact) validate() error {
+	kind := f.Body.Kind()
+	switch {
+	case f.Format != FormatFact:
+		return fmt.Errorf("format %d, this node reads %d", f.Format, FormatFact)
+	case kind == "":
+		return errors.New("a body says exactly one thing")
+	case f.Chain.Author == "":
+		return errors.New("no author")
+	case f.Seq == 0:
+		return errors.New("numbers start at 1")
+	case (f.Seq == 1) != f.Prev.IsZero():
+		return fmt.Errorf("number %d and previous fact %s do not go together", f.Seq, f.Prev.Short())
+	case f.At < minAt || f.At > maxAt:
+		return fmt.Errorf("it is dated %d ms after 1970: want 0 to %d, the years 1970 to 9999", f.At, maxAt)
+	}
+	if err := f.validateSeen(); err != nil {
+		return err
+	}
+	if err := f.validateBody(); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	return f.validateAnnex()
+}
+
+// validateSeen checks the chain and the heads.
+func (f *Fact) validateSeen() error {
+	switch {
+	case f.Body.Genesis != nil && (f.Seq != 1 || len(f.Seen) > 0 || f.Instance != (workflow.InstanceID{})):
+		return errors.New("a genesis is the first of its instance")
+	case f.Body.Genesis == nil && f.Instance == (workflow.InstanceID{}):
+		return errors.New("no instance")
+	case f.Body.Genesis == nil && f.Seq == 1 && len(f.Seen) == 0:
+		return errors.New("a chain's first fact must have seen the genesis")
+	case len(f.Seen) > MaxHeadsSeen:
+		return fmt.Errorf("%d heads seen, at most %d", len(f.Seen), MaxHeadsSeen)
+	}
+	for i, h := range f.Seen {
+		if i > 0 && f.Seen[i-1].compare(h) >= 0 {
+			return errors.New("heads seen are not sorted")
+		}
+		if err := names(h.Chain.Author); err != nil {
+			return err
+		}
+	}
+	return names(f.Chain.Author)
+}
+
+// validateBody checks what the body says.
+func (f *Fact) validateBody() error {
+	b := &f.Body
+	switch {
+	case b.Genesis != nil:
+		return b.Genesis.validate(f.Chain.Author)
+	case b.Ready != nil:
+		return names(b.Ready.Attempt.Slot)
+	case b.Start != nil:
+		return b.Start.validate()
+	case b.Success != nil:
+		if err := try(b.Success.Attempt, b.Success.Try); err != nil {
+			return err
+		}
+		return values(b.Success.Outputs)
+	case b.TryFailed != nil:
+		if err := try(b.TryFailed.Attempt, b.TryFailed.Try); err != nil {
+			return err
+		}
+		return reason(b.TryFailed.Reason)
+	case b.Verdict != nil:
+		return b.Verdict.validate()
+	case b.Assign != nil:
+		if err := names(b.Assign.After.Slot, b.Assign.Task); err != nil {
+			return err
+		}
+		return names(b.Assign.Partner)
+	case b.CalledOff != nil:
+		return names(b.CalledOff.Attempt.Slot)
+	case b.Cancel != nil:
+		return reason(b.Cancel.Reason)
+	case b.WriteOff != nil:
+		return names(b.WriteOff.Partner)
+	}
+	return nil
+}
+
+func (g *Genesis) validate(author workflow.PartnerID) error {
+	if len(g.Succession) == 0 || len(g.Assign) == 0 {
+		return errors.New("a genesis names its participants and who holds which partition")
+	}
+	if n := max(len(g.Succession), len(g.Assign)); n > maxCollection {
+		return fmt.Errorf("%d participants and %d partitions, at most %d", len(g.Succession), len(g.Assign), maxCollection)
+	}
+	seen := map[workflow.PartnerID]bool{}
+	for _, p := range g.Succession {
+		if p == "" || seen[p] {
+			return fmt.Errorf("succession names %q twice or names nobody", p)
+		}
+		seen[p] = true
+		if err := names(p); err != nil {
+			return err
+		}
+	}
+	for _, a := range g.Assign {
+		if err := names(a.Partition); err != nil {
+			return err
+		}
+		if !seen[a.Partner] {
+			return fmt.Errorf("partition %s is at %s, who is not in the succession", a.Partition, a.Partner)
+		}
+	}
+	if !seen[author] {
+		return errors.New("the initiator is not in the succession")
+	}
+	if err := names(g.Responsible); err != nil {
+		return err
+	}
+	if err := names(g.Coordination); err != nil {
+		return err
+	}
+	return values(g.Input)
+}
+
+func (s *Start) validate() error {
+	if err := try(s.Attempt, s.Try); err != nil {
+		return err
+	}
+	if len(s.Consumed) > maxCollection {
+		return fmt.Errorf("it names %d results that it builds upon, at most %d", len(s.Consumed), maxCollection)
+	}
+	for i, c := range s.Consumed {
+		if i > 0 && s.Consumed[i-1].Slot >= c.Slot {
+			return errors.New("what it builds upon is not sorted, or named twice")
+		}
+		if err := names(c.Slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *Verdict) validate() error {
+	switch v.Cause {
+	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted:
+	default:
+		return fmt.Errorf("cause %q, want %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired, CauseEvicted)
+	}
+	if n := len(v.Actions); n == 0 || n > MaxActions {
+		return fmt.Errorf("it judges %d attempts, want 1 to %d", n, MaxActions)
+	}
+	for _, a := range v.Actions {
+		switch a.Kind {
+		case workflow.FailBlock, workflow.FailRelease, workflow.FailContingency:
+		default:
+			return fmt.Errorf("action %q, want %s, %s or %s", a.Kind, workflow.FailBlock, workflow.FailRelease, workflow.FailContingency)
+		}
+		if err := names(a.Attempt.Slot, a.Task); err != nil {
+			return err
+		}
+		if err := names(a.Partner); err != nil {
+			return err
+		}
+	}
+	if v.Office != nil && len(v.Office.Proof) > membership.MaxCredentials {
+		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), membership.MaxCredentials)
+	}
+	return reason(v.Reason)
+}
+
+// validateAnnex checks what can be told of an annex by itself.
+func (f *Fact) validateAnnex() error {
+	a := f.Body.Annex
+	switch {
+	case a == nil:
+		return nil
+	case f.Body.Genesis == nil && f.Body.Verdict == nil && f.Body.Assign == nil:
+		return fmt.Errorf("a %s fact has no annex", f.Body.Kind())
+	case (a.Mechanism != "" || len(a.Dropped) > 0) && f.Body.Genesis == nil:
+		return errors.New("an instance's mechanism, and what is dropped of it, is in its genesis")
+	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
+		return errors.New("only who passes work on says that it is offered, and for how long it waited")
+	case a.Waited < 0 || a.Waited > maxWaited:
+		return fmt.Errorf("work that waited for %s, want 0 to %s", a.Waited, maxWaited)
+	case len(a.Why) > maxWhy || len(a.Dropped) > maxCollection:
+		return fmt.Errorf("%d reasons and %d dropped tasks, at most %d and %d", len(a.Why), len(a.Dropped), maxWhy, maxCollection)
+	}
+	for i := range a.Why {
+		if err := a.Why[i].validate(); err != nil {
+			return err
+		}
+	}
+	for _, d := range a.Dropped {
+		if err := errors.Join(names(d.Task), names(d.DataSet), names(d.Holder)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(names(a.Mechanism), reason(a.Rejected))
+}
+
+func (w *Why) validate() error {
+	if len(w.Candidates) > maxWeighed || len(w.Tasks) > maxCollection {
+		return fmt.Errorf("a reason with %d candidates for %d tasks: at most %d and %d", len(w.Candidates), len(w.Tasks), maxWeighed, maxCollection)
+	}
+	for _, c := range w.Candidates {
+		if err := errors.Join(names(c.Partner), names(c.Verdict)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(names(w.Partition), names(w.Mechanism), names(w.Tasks...), reason(w.Reason))
+}
+
+// try checks the number of a try, and what names its attempt.
+func try(a AttemptID, n int) error {
+	if n < 1 || n > maxTry {
+		return fmt.Errorf("try %d, want 1 to %d", n, maxTry)
+	}
+	return names(a.Slot)
+}
+
+// names checks what names something: of bounded length, and text.
+func names[T ~string](list ...T) error {
+	for _, s := range list {
+		if len(s) > workflow.MaxName {
+			return fmt.Errorf("a name of %d bytes, at most %d", len(s), workflow.MaxName)
+		}
+		if !utf8.ValidString(string(s)) {
+			return fmt.Errorf("a name that is not UTF-8: %q", s)
+		}
+	}
+	return nil
+}
+
+// clip shortens a reason to what a fact takes, and makes text of it.
+func clip(s string) string { return clipTo(maxReason, s) }
+
+func clipTo(room int, s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= room {
+		return s
+	}
+	end := room - len("…")
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+func reason(s string) error {
+	switch {
+	case len(s) > maxReason:
+		return fmt.Errorf("a reason of %d bytes, at most %d", len(s), maxReason)
+	case !utf8.ValidString(s):
+		return errors.New("a reason that is not UTF-8")
+	}
+	return nil
+}
+
+// values checks data: only what JSON can say, and what a decoder takes.
+func values(vs map[workflow.DataName]workflow.Value) error {
+	if len(vs) > maxCollection {
+		return fmt.Errorf("%d values, at most %d", len(vs), maxCollection)
+	}
+	for n, v := range vs {
+		if err := names(n); err != nil {
+			return err
+		}
+		if err := value(v, 0); err != nil {
+			return fmt.Errorf("the value of %s: %w", n, err)
+		}
+	}
+	return nil
+}
+
+func value(v workflow.Value, depth int) error {
+	if depth > workflow.MaxDepth {
+		return fmt.Errorf("lists and maps lie more than %d deep in each other", workflow.MaxDepth)
+	}
+	switch v := v.(type) {
+	case nil, bool, int64:
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v is not a number that can be counted with", v)
+		}
+	case string:
+		return text(v)
+	case []any:
+		if len(v) > maxCollection {
+			return fmt.Errorf("a list of %d, at most %d", len(v), maxCollection)
+		}
+		for _, x := range v {
+			if err := value(x, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if len(v) > maxCollection {
+			return fmt.Errorf("a map of %d, at most %d", len(v), maxCollection)
+		}
+		for k, x := range v {
+			if err := errors.Join(text(k), value(x, depth+1)); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("a value of Go type %T has no place in a workflow", v)
+	}
+	return nil
+}
+
+func text(s string) error {
+	if !utf8.ValidString(s) {
+		return errors.New("text that is not UTF-8")
+	}
+	return nil
+}

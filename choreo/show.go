@@ -313,6 +313,8 @@ type FactView struct {
 	ID      FactID
 	Time    uint64
 	Counted bool
+	// BuiltUpon are, of a start that counts, the slots whose results it consumed.
+	BuiltUpon []workflow.TaskName
 }
 
 // Facts are all facts of the replica, in the order of logical time.
@@ -322,6 +324,11 @@ func (m *Machine) Facts() []FactView {
 	out := make([]FactView, len(es))
 	for i, e := range es {
 		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted}
+		if b := e.fact.Body.Start; b != nil && e.counted {
+			for from := range m.state.builtOn(m.state.attempts[b.Attempt], e) {
+				out[i].BuiltUpon = append(out[i].BuiltUpon, from.Slot.Task.Name)
+			}
+		}
 	}
 	return out
 }

@@ -126,7 +126,7 @@ func (n *Node) renderLog(h *held) []api.LogEntry {
 			At: time.UnixMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: n.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
-		e.Task, e.Text = n.tell(h, &f.Fact.Body)
+		e.Task, e.Text = n.tell(h, &f)
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}
@@ -135,8 +135,12 @@ func (n *Node) renderLog(h *held) []api.LogEntry {
 	return out
 }
 
+// maxNamed bounds the results that a line of the log names.
+const maxNamed = 12
+
 // tell says in words what a fact says.
-func (n *Node) tell(h *held, b *choreo.Body) (workflow.TaskName, string) {
+func (n *Node) tell(h *held, f *choreo.FactView) (workflow.TaskName, string) {
+	b := &f.Fact.Body
 	name := func(a choreo.AttemptID) workflow.TaskName {
 		t, _ := h.m.AttemptTask(a)
 		return t
@@ -165,13 +169,12 @@ func (n *Node) tell(h *held, b *choreo.Body) (workflow.TaskName, string) {
 	case b.Ready != nil:
 		return name(b.Ready.Attempt), "ready: its rule about data holds"
 	case b.Start != nil:
-		var on []string
-		for _, c := range b.Start.Consumed {
-			on = append(on, string(c.Slot))
-		}
 		text := undoing(b.Start.Attempt) + "started" + try(b.Start.Try)
-		if len(on) > 0 {
-			text += ", building upon " + strings.Join(on, ", ")
+		if on := f.BuiltUpon; len(on) > 0 {
+			text += ", building upon " + strings.Join(texts(on[:min(len(on), maxNamed)]), ", ")
+			if more := len(on) - maxNamed; more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
 		}
 		return name(b.Start.Attempt), text
 	case b.Success != nil:

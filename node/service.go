@@ -558,7 +558,7 @@ func (n *Node) explain(err error) error {
 		return api.Errorf(api.NotFound, "%v", err)
 	case errors.Is(err, choreo.ErrOutput):
 		return api.Errorf(api.Invalid, "%v", err)
-	case errors.Is(err, choreo.ErrNotNow):
+	case errors.Is(err, choreo.ErrNotNow), errors.Is(err, choreo.ErrFactInvalid):
 		return api.Errorf(api.Refused, "%v", err)
 	}
 	return err

@@ -340,6 +340,10 @@ func unit(writes []kv.Write) int {
 func (s *shard) decide(h *held, b *batch) {
 	r := h.m.Decide(s.moment(), s.n.people)
 	id := h.m.Instance()
+	for _, err := range r.Beyond {
+		s.n.count("beyond-limit", 1)
+		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
+	}
 	for _, f := range r.Persist {
 		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(storedFact{Raw: f.Raw, Att: f.Att})})
 	}

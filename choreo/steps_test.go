@@ -175,7 +175,7 @@ func TestStepsAfterAFork(t *testing.T) {
 				}
 				m.mustTake(t, liar.fork(m.log, number).write(Body{Seen: &Seen{}}, m.log.genesis.head()))
 				for range n {
-					m.append(Moment{}, Body{Seen: &Seen{}})
+					m.mustAppend(Moment{}, Body{Seen: &Seen{}})
 					m.mustTake(t, liar.write(Body{Seen: &Seen{}}))
 				}
 				if m.log.forks != 1 {
@@ -199,7 +199,7 @@ func TestStepsOfManyForks(t *testing.T) {
 			m.mustTake(t, liar.fork(m.log, uint64(n-1-i)).write(Body{Seen: &Seen{}}))
 		}
 		for range n {
-			m.append(Moment{}, Body{Seen: &Seen{}})
+			m.mustAppend(Moment{}, Body{Seen: &Seen{}})
 		}
 		return m.log.steps - before, n + n/4
 	})
@@ -220,7 +220,7 @@ func TestStepsOfManyChains(t *testing.T) {
 		}
 		for range n {
 			m.mustTake(t, two.write(Body{Seen: &Seen{}}))
-			m.append(Moment{}, Body{Seen: &Seen{}})
+			m.mustAppend(Moment{}, Body{Seen: &Seen{}})
 		}
 		return m.log.steps - before, 4 * n
 	})

@@ -193,18 +193,39 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 // the fact is beyond (limits.go); then nothing was added, and it is among what
 // Decide reports.
 func (m *Machine) append(now Moment, b Body) (*entry, error) {
-	f := m.next(now, b, m.log.unseen(m.own))
+	e, err := m.say(now, b, m.log.unseen(m.own))
+	if err == nil {
+		return e, nil
+	}
+	if err = m.fits(now, b); err == nil {
+		if err = m.sayHeads(now); err == nil {
+			e, err = m.say(now, b, nil)
+		}
+	}
+	if err != nil {
+		m.beyond = append(m.beyond, err)
+	}
+	return e, err
+}
+
+// sayHeads names all heads that this node has seen and not named, in as many facts
+// as that takes.
+func (m *Machine) sayHeads(now Moment) error {
+	for heads := m.log.unseen(m.own); len(heads) > 0; heads = m.log.unseen(m.own) {
+		if _, err := m.say(now, Body{Seen: &Seen{}}, heads[:min(len(heads), MaxHeadsSeen)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say adds our next fact, which has seen those heads, or says which limit it is
+// beyond.
+func (m *Machine) say(now Moment, b Body, seen []Head) (*entry, error) {
+	f := m.next(now, b, seen)
 	raw, id, err := f.Encode()
 	if err != nil {
-		if err = m.fits(now, b); err != nil {
-			m.beyond = append(m.beyond, err)
-			return nil, err
-		}
-		m.sayHeads(now)
-		f = m.next(now, b, nil)
-		if raw, id, err = f.Encode(); err != nil {
-			panic(fmt.Sprintf("choreo: a fact that fits does not: %v", err)) // our bug
-		}
+		return nil, err
 	}
 	return m.enter(f, raw, id), nil
 }
@@ -223,19 +244,6 @@ func (m *Machine) next(now Moment, b Body, seen []Head) *Fact {
 		f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id
 	}
 	return f
-}
-
-// sayHeads writes down all heads that this node has seen and not named, in as many
-// facts as that takes.
-func (m *Machine) sayHeads(now Moment) {
-	for heads := m.log.unseen(m.own); len(heads) > 0; heads = m.log.unseen(m.own) {
-		f := m.next(now, Body{Seen: &Seen{}}, heads[:min(len(heads), MaxHeadsSeen)])
-		raw, id, err := f.Encode()
-		if err != nil {
-			panic(fmt.Sprintf("choreo: heads that fit do not: %v", err)) // our bug
-		}
-		m.enter(f, raw, id)
-	}
 }
 
 // enter puts a fact of ours into the log.

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -112,8 +113,17 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:enough], "") + "…"
 }
 
-// decodeDefinition reads a definition in its canonical form.
+// decodeDefinition reads a definition in its canonical form. It is the one check of
+// what this node lists and takes of others: what it refuses of them it refuses of
+// its own user, in the same words.
 func decodeDefinition(canonical []byte) (*definition, error) {
+	switch {
+	case len(canonical) > wire.MaxDefinition:
+		return nil, fmt.Errorf("the definition has a canonical form of %d bytes: at most %d can be spread; cut it into sub-workflows",
+			len(canonical), wire.MaxDefinition)
+	case !json.Valid(canonical): // before anything dearer is done with it
+		return nil, errors.New("the definition is not in its canonical form, which is JSON")
+	}
 	def, err := workflow.Parse("definition", canonical)
 	if err != nil {
 		return nil, err
@@ -121,7 +131,17 @@ func decodeDefinition(canonical []byte) (*definition, error) {
 	if !bytes.Equal(def.Canonical(), canonical) {
 		return nil, fmt.Errorf("definition %s is not in its canonical form", def.Name)
 	}
-	return &definition{hash: def.Hash(), def: def, plan: partition.New(def)}, nil
+	plan := partition.New(def)
+	if err := plan.Err(); err != nil {
+		return nil, fmt.Errorf("definition %s is refused: %w", def.Name, err)
+	}
+	return &definition{hash: def.Hash(), def: def, plan: plan}, nil
+}
+
+// CheckDefinition says why no node would list a definition; nil: any would.
+func CheckDefinition(def *workflow.Definition) error {
+	_, err := decodeDefinition(def.Canonical())
+	return err
 }
 
 // listing returns the entry of a definition, removed or not; nil: it is not known.
@@ -182,7 +202,7 @@ func (d *definitions) keep(e *definition) error {
 func (d *definitions) add(def *workflow.Definition) (*listing, error) {
 	e, err := decodeDefinition(def.Canonical())
 	if err != nil {
-		return nil, err
+		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()

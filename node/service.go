@@ -83,9 +83,6 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 	if err != nil {
 		return nil, api.Errorf(api.Failed, "%v", err)
 	}
-	if len(def.Canonical()) > wire.MaxDefinition {
-		return nil, api.Errorf(api.Invalid, "workflow %s has a canonical form of %d bytes, at most %d can be spread", def.Name, len(def.Canonical()), wire.MaxDefinition)
-	}
 	l, err := n.definitions.add(def)
 	if err != nil {
 		return nil, shown(err)

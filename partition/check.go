@@ -3,6 +3,7 @@ package partition
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -26,8 +27,11 @@ func (w Warning) String() string {
 func Check(p *Plan) []Warning {
 	var out []Warning
 	related := p.graph.components()
+	critical, known := p.criticalPaths(true)
 	for at, part := range p.partitions {
-		out = append(out, p.checkTimeout(at)...)
+		if known {
+			out = append(out, checkTimeout(part, critical[at])...)
+		}
 		out = append(out, p.checkUnrelated(part, related)...)
 		for _, t := range part.Tasks {
 			i := p.graph.index[t]
@@ -39,8 +43,7 @@ func Check(p *Plan) []Warning {
 }
 
 // checkTimeout compares a declared timeout with what the tasks may take.
-func (p *Plan) checkTimeout(at int) []Warning {
-	part := p.partitions[at]
+func checkTimeout(part *Partition, longest time.Duration) []Warning {
 	if !part.Declared {
 		return nil
 	}
@@ -49,7 +52,7 @@ func (p *Plan) checkTimeout(at int) []Warning {
 			fmt.Sprintf("its timeout of %s is never used: a partition of one task fails with its task", workflow.FormatDuration(part.Timeout)),
 			fmt.Sprintf("give the timeout to task %s", part.Tasks[0])}}
 	}
-	if longest := p.critical[at]; part.Timeout < longest {
+	if part.Timeout < longest {
 		return []Warning{{part.Name, "",
 			fmt.Sprintf("its timeout of %s is shorter than the %s that its tasks may take, so it may fail while each of them is in time",
 				workflow.FormatDuration(part.Timeout), workflow.FormatDuration(longest)),
@@ -101,10 +104,10 @@ func (p *Plan) checkUnrelated(part *Partition, related []int) []Warning {
 	if len(p.partitions) < 2 {
 		return nil // nobody cut
 	}
-	var apart []workflow.TaskName // the first task of each component
+	var apart []workflow.TaskName // the first task of each component, of the first few
 	seen := make(map[int]bool)
 	for _, t := range part.Tasks {
-		if r := related[p.graph.index[t]]; !seen[r] {
+		if r := related[p.graph.index[t]]; !seen[r] && len(apart) < 20 {
 			seen[r] = true
 			apart = append(apart, t)
 		}

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -35,6 +36,11 @@ type Edge struct {
 // A slot is what a successor waits for: a task that may become ready by its own
 // rule, together with the contingencies that may stand in for it. A slot has
 // the number of its task.
+//
+// Nothing here grows with the product of two numbers that a definition chooses
+// freely: what is many on both sides (those that wait for a shared contingency, and
+// those it stands in for; those that write data, and those that read it) is linked
+// through the thing that they share.
 type graph struct {
 	tasks []*workflow.Task
 	index map[workflow.TaskName]int
@@ -44,8 +50,15 @@ type graph struct {
 	next  []int   // the contingency, or none
 	chain [][]int // the task, its contingency, that one's contingency …
 	slots [][]int // the slots in which the task may run, ascending
-	waits [][]int // of a slot: the slots whose result its rule asks for, ascending
-	out   [][]arc // the edges that leave the task, by their ends, ascending
+	// waits has, for a slot, what its rule asks for the result of, ascending: slots,
+	// and contingencies that are no slots. Those, in turn, wait for the slots that
+	// they stand in.
+	waits  [][]int
+	cyclic bool    // two slots wait for each other through a contingency of both
+	out    [][]arc // the edges that leave the task, by their ends, ascending
+
+	steps   int    // what working all of this out took
+	refused string // why it was not worked out; empty: it was
 }
 
 // none stands for no task.
@@ -81,11 +94,29 @@ func newGraph(def *workflow.Definition) *graph {
 			}
 		}
 	}
+	g.linkSlots()
+	if n := g.countArcs(); n > MaxEdges {
+		g.refused = fmt.Sprintf("its tasks and their contingencies wait for one another in %d ways: at most %d are allowed", n, MaxEdges)
+		return g
+	}
 	for i := range g.tasks {
-		g.waits[i] = g.slotPreds(i)
 		g.out[i] = g.arcs(i)
 	}
 	return g
+}
+
+// MaxEdges bounds the edges of a definition, with those that contingencies add.
+const MaxEdges = 1 << 19
+
+// countArcs is how many edges arcs will look at.
+func (g *graph) countArcs() int {
+	n := 0
+	for s := range g.tasks {
+		if g.isSlot(s) {
+			n += len(g.chain[s]) * len(g.succs[s])
+		}
+	}
+	return n
 }
 
 // linkRule records the tasks that the rule of task i mentions. A task that
@@ -140,6 +171,7 @@ func (g *graph) arcs(i int) []arc {
 	kinds := make(map[int]EdgeKind)
 	for _, s := range g.slots[i] {
 		for _, to := range g.succs[s] {
+			g.steps++
 			kinds[to] = Instead
 		}
 	}
@@ -180,29 +212,48 @@ func (g *graph) asked(i int) []int {
 	return g.slots[i]
 }
 
-// slotPreds lists the slots, other than s, whose result the rule of task s asks for.
-func (g *graph) slotPreds(s int) []int {
-	var slots []int
-	for _, p := range g.preds[s] {
-		for _, q := range g.asked(p) {
-			if q != s {
-				slots = append(slots, q)
+// linkSlots fills waits. A slot does not wait for itself: where its rule mentions a
+// contingency that may stand in it, the other slots of that contingency are meant.
+// If two slots do so they wait for each other; one alone is linked slot by slot.
+func (g *graph) linkSlots() {
+	alone := make([]bool, len(g.tasks)) // contingencies that a slot of theirs mentions
+	for i := range g.tasks {
+		if !g.isSlot(i) {
+			g.waits[i] = g.slots[i]
+			continue
+		}
+		for _, p := range g.preds[i] {
+			_, own := slices.BinarySearch(g.slots[p], i)
+			switch {
+			case g.isSlot(p) || !own:
+				g.waits[i] = append(g.waits[i], p)
+			case alone[p]:
+				g.cyclic = true
+			default:
+				alone[p] = true
+				for _, q := range g.slots[p] {
+					if q != i {
+						g.waits[i] = append(g.waits[i], q)
+					}
+				}
 			}
 		}
+		slices.Sort(g.waits[i])
+		g.waits[i] = slices.Compact(g.waits[i])
+		g.steps += len(g.waits[i])
 	}
-	slices.Sort(slots)
-	return slices.Compact(slots)
 }
 
-// slotOrder lists the slots so that each comes after those that it waits for;
-// ok is false if there is a cycle.
+// slotOrder lists the slots, and the contingencies between them, so that each comes
+// after those that it waits for; ok is false if there is a cycle.
 func (g *graph) slotOrder() (order []int, ok bool) {
 	state := make([]progress, len(g.tasks))
-	ok = true
+	ok = !g.cyclic
 	var visit func(int)
 	visit = func(s int) {
 		state[s] = started
 		for _, q := range g.waits[s] {
+			g.steps++
 			ok = ok && state[q] != started
 			if state[q] == untouched {
 				visit(q)

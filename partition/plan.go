@@ -2,6 +2,8 @@ package partition
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,15 +22,17 @@ type Plan struct {
 	tasks      []task
 	home       []int // by task: the position of its partition, or none
 	crossing   []Edge
-	critical   []time.Duration // by partition; 0: none
 	bounds     *bounds
 	dropped    []workflow.TaskName // see Without
 }
 
 // task is what the graph and the cut say about one task, ready to be handed out.
 type task struct {
-	chain                  []workflow.TaskName
-	listeners, emergencies []workflow.PartitionName
+	chain     []workflow.TaskName
+	listeners []workflow.PartitionName
+	// alarms are the partitions, by position, of tasks with time-to-wait whose rules
+	// mention this one.
+	alarms []int
 }
 
 // Partition is the unit of work that is sent to one partner.
@@ -52,8 +56,9 @@ type Partition struct {
 	FailsAtTaskLevel bool
 }
 
-// New derives the plan of a definition. It costs little, and the result may be
-// kept for as long as the definition, which it refers to.
+// New derives the plan of a definition. It costs little: what would cost much is
+// refused, see Err. The result may be kept for as long as the definition, which it
+// refers to.
 func New(def *workflow.Definition) *Plan {
 	p := &Plan{def: def, graph: newGraph(def), home: make([]int, len(def.Tasks))}
 	for i := range p.home {
@@ -63,10 +68,13 @@ func New(def *workflow.Definition) *Plan {
 		p.place(d)
 	}
 	p.fill()
-	p.critical = p.criticalPaths()
+	critical, ok := p.criticalPaths(false)
+	if !ok {
+		p.graph.refused = fmt.Sprintf("the time-outs of its partitions take more than %d steps to work out: write timeout: at those that paths lead in and out of", maxPathSteps)
+	}
 	for at, part := range p.partitions {
 		if !part.Declared {
-			part.Timeout = p.critical[at]
+			part.Timeout = critical[at]
 		}
 	}
 	p.tasks = make([]task, len(def.Tasks))
@@ -125,36 +133,28 @@ func (p *Plan) fill() {
 
 func (p *Plan) describe(i int) task {
 	g := p.graph
-	var waiting, emergencies []int
+	var waiting, alarms []int
 	for _, to := range g.out[i] {
-		waiting = append(waiting, to.task)
-		if to.kind == Covers {
-			continue
-		}
-		for _, j := range g.succs[to.task] {
-			if g.tasks[j].TimeToWait > 0 {
-				emergencies = append(emergencies, j)
-			}
+		waiting = append(waiting, p.home[to.task])
+	}
+	for _, j := range g.succs[i] {
+		if g.tasks[j].TimeToWait > 0 {
+			alarms = append(alarms, p.home[j])
 		}
 	}
-	return task{
-		chain: g.names(g.chain[i]), listeners: p.elsewhere(i, waiting), emergencies: p.elsewhere(i, emergencies),
-	}
+	slices.Sort(alarms)
+	return task{chain: g.names(g.chain[i]), listeners: p.elsewhere(i, waiting), alarms: slices.Compact(alarms)}
 }
 
-// elsewhere names the partitions, other than that of task i, that hold one of
-// the tasks.
-func (p *Plan) elsewhere(i int, tasks []int) []workflow.PartitionName {
-	var positions []int
-	for _, t := range tasks {
-		if at := p.home[t]; at != none && at != p.home[i] {
-			positions = append(positions, at)
-		}
-	}
+// elsewhere names those of the partitions, given by position, that are not that of
+// task i, each once.
+func (p *Plan) elsewhere(i int, positions []int) []workflow.PartitionName {
 	slices.Sort(positions)
 	var names []workflow.PartitionName
 	for _, at := range slices.Compact(positions) {
-		names = append(names, p.partitions[at].Name)
+		if at != none && at != p.home[i] {
+			names = append(names, p.partitions[at].Name)
+		}
 	}
 	return names
 }
@@ -165,6 +165,16 @@ func (p *Plan) task(t workflow.TaskName) task {
 		return p.tasks[i]
 	}
 	return task{}
+}
+
+// Err says why a definition is refused although workflow.Parse takes it: working out
+// what follows from its cut would cost more than any use of it is worth. Such a plan
+// is not whole. The error names the limit.
+func (p *Plan) Err() error {
+	if p.graph.refused == "" {
+		return nil
+	}
+	return errors.New(p.graph.refused)
 }
 
 // Definition is what the plan was made from.
@@ -236,5 +246,15 @@ func (p *Plan) Listeners(t workflow.TaskName) []workflow.PartitionName {
 // as well (spec/choreography.md, Partitions). This does not by itself make t
 // report at once. By name.
 func (p *Plan) EmergencyListeners(t workflow.TaskName) []workflow.PartitionName {
-	return p.task(t).emergencies
+	i, ok := p.graph.index[t]
+	if !ok {
+		return nil
+	}
+	var alarms []int
+	for _, to := range p.graph.out[i] {
+		if to.kind != Covers {
+			alarms = append(alarms, p.tasks[to.task].alarms...)
+		}
+	}
+	return p.elsewhere(i, alarms)
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -61,17 +62,31 @@ type bounds struct {
 	takes   []span  // by task: its timeout and those of its contingencies
 	ready   []span
 	state   []progress // of ready; a cycle has no bound
+
+	ends    []span     // by task: the latest of all its slots
+	ended   []progress // of ends
+	decided map[workflow.DataName]*settled
+}
+
+// settled is the latest moment at which data is written.
+type settled struct {
+	latest span
+	state  progress
+	// readers counts the tasks that write the data, and whose rules ask for it.
+	readers int
 }
 
 func newBounds(g *graph) *bounds {
 	n := len(g.tasks)
 	b := &bounds{
 		graph: g, writers: make(map[workflow.DataName][]int), covered: make([][]int, n), takes: make([]span, n),
-		ready: make([]span, n), state: make([]progress, n),
+		ready: make([]span, n), state: make([]progress, n), ends: make([]span, n), ended: make([]progress, n),
+		decided: map[workflow.DataName]*settled{},
 	}
 	for i, t := range g.tasks {
 		for _, name := range t.Out {
 			b.writers[name] = append(b.writers[name], i)
+			b.decided[name] = &settled{}
 		}
 		if next := g.next[i]; next != none {
 			b.covered[next] = append(b.covered[next], i)
@@ -82,9 +97,34 @@ func newBounds(g *graph) *bounds {
 		}
 	}
 	for i := range g.tasks {
-		b.readyAt(i)
+		b.noteReaders(i)
 	}
-	return b
+	for i := range g.tasks {
+		b.readyAt(i)
+		b.slotsEnd(i)
+	}
+	return b // afterwards nothing is written, so that many may read
+}
+
+// noteReaders counts task i where its rule asks for data that it may write itself,
+// and decides when it is ready.
+func (b *bounds) noteReaders(i int) {
+	t, asked := b.graph.tasks[i], map[workflow.DataName]bool{}
+	if t.ContingencyOnly || t.TimeToWait > 0 {
+		return
+	}
+	t.Rule.Terms(func(r *workflow.Rule) {
+		if r.Op == workflow.OpData {
+			for _, name := range r.Data.Names() {
+				asked[name] = true
+			}
+		}
+	})
+	for _, name := range t.Out {
+		if asked[name] {
+			b.decided[name].readers++
+		}
+	}
 }
 
 // timeout is the longest that a task takes.
@@ -144,7 +184,29 @@ func (b *bounds) decidedAt(i int, term *workflow.Rule) span {
 	case term.Transition == workflow.BecameReady:
 		return b.readyAt(p)
 	}
-	return b.endAt(b.graph.asked(p))
+	return b.askedEnd(p)
+}
+
+// askedEnd is the latest end of what a rule asks for when it mentions task p.
+func (b *bounds) askedEnd(p int) span {
+	if b.graph.isSlot(p) {
+		return b.endAt([]int{p})
+	}
+	return b.slotsEnd(p)
+}
+
+// slotsEnd is the latest end of the slots in which a task may run.
+func (b *bounds) slotsEnd(i int) span {
+	if b.ended[i] == untouched {
+		b.ended[i] = started
+		b.graph.steps += len(b.graph.slots[i])
+		b.ends[i] = b.endAt(b.graph.slots[i])
+		b.ended[i] = done
+	}
+	if b.ended[i] == started {
+		return span{}
+	}
+	return b.ends[i]
 }
 
 func (b *bounds) dataDecidedAt(i int, e *workflow.Expr) span {
@@ -153,14 +215,42 @@ func (b *bounds) dataDecidedAt(i int, e *workflow.Expr) span {
 		latest.d = ages[len(ages)-1]
 	}
 	for _, name := range e.Names() {
-		for _, w := range b.writers[name] {
-			switch {
-			case w == i:
-			case b.graph.tasks[w].Repeat:
-				latest.known = false // may write again and again
-			default:
-				latest = later(latest, b.endAt(b.graph.slots[w]))
-			}
+		latest = later(latest, b.writtenAt(name, i))
+	}
+	return latest
+}
+
+// writtenAt is the latest moment at which data is written by others than reader.
+// Where several tasks write what their own rules ask for, each waits for the others:
+// they need not be told apart.
+func (b *bounds) writtenAt(name workflow.DataName, reader int) span {
+	d := b.decided[name]
+	switch {
+	case d == nil:
+		return span{known: true}
+	case d.readers == 1 && slices.Contains(b.graph.tasks[reader].Out, name):
+		return b.latestWrite(name, reader)
+	case d.state == untouched:
+		d.state = started
+		d.latest = b.latestWrite(name, none)
+		d.state = done
+	}
+	if d.state == started {
+		return span{}
+	}
+	return d.latest
+}
+
+func (b *bounds) latestWrite(name workflow.DataName, but int) span {
+	latest := span{known: true}
+	for _, w := range b.writers[name] {
+		b.graph.steps++
+		switch {
+		case w == but:
+		case b.graph.tasks[w].Repeat:
+			latest.known = false // may write again and again
+		default:
+			latest = later(latest, b.slotsEnd(w))
 		}
 	}
 	return latest
@@ -200,7 +290,7 @@ func (p *Plan) WorstCase(t workflow.TaskName) (since time.Duration, ok bool) {
 // WorstEnd is the latest moment, since the start of the instance, at which the
 // slot of t has a result; ok is false when there is no bound.
 func (p *Plan) WorstEnd(t workflow.TaskName) (since time.Duration, ok bool) {
-	return p.bound(t, func(i int) span { return p.bounds.endAt(p.graph.asked(i)) })
+	return p.bound(t, p.bounds.askedEnd)
 }
 
 // WaitStart is the latest moment, since the start of the instance, at which

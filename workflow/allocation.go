@@ -96,7 +96,7 @@ func (s *scope) taskArgument(fn string, call ast.Node, args []ast.Node) (TaskNam
 	}
 	if !s.known[TaskName(name.Value)] {
 		mistake.message = fmt.Sprintf("there is no task %q", name.Value)
-		mistake.hint = didYouMean(name.Value, s.tasks)
+		mistake.hint = s.memory.didYouMean(name.Value, s.tasks)
 		return "", mistake
 	}
 	return TaskName(name.Value), nil

@@ -1,13 +1,16 @@
 package workflow
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // check reports what does not fit together between tasks.
 func (r *reader) check() {
 	g := r.def.order()
 	looped := r.checkContingencies(g)
 	r.checkCycles(g, looped)
-	r.checkReach()
+	r.checkReach(g)
 	r.checkWaits()
 }
 
@@ -37,12 +40,12 @@ func (r *Rule) data() []DataName {
 
 // checkCycles reports one cycle for each knot of tasks that wait for each
 // other, unless it is one of contingencies, which is reported already.
-func (r *reader) checkCycles(g *graph, looped map[TaskName]bool) {
+func (r *reader) checkCycles(g *graph, looped []bool) {
 	for _, knot := range g.knots() {
-		path := g.cycle(knot)
-		if looped[path[0]] {
+		if looped[knot[0]] {
 			continue
 		}
+		path := g.cycle(knot)
 		r.on(r.ruleNode(r.def.Task(path[0])), "one of them must not wait for the others", "a cycle: %s", arrows(path))
 	}
 }
@@ -58,26 +61,33 @@ func (r *reader) ruleNode(t *Task) *node {
 	return r.where(t, "after")
 }
 
-// checkContingencies reports loops of contingencies, and contingencies that
-// wait for what they replace.
-func (r *reader) checkContingencies(g *graph) (looped map[TaskName]bool) {
-	looped = map[TaskName]bool{}
-	for _, t := range r.def.Tasks {
-		if loop := r.def.contingencyLoop(t); loop != nil && !looped[loop[0]] {
-			for _, name := range loop {
-				looped[name] = true
+// checkContingencies reports loops of contingencies, chains that are too long,
+// and contingencies that wait for what they replace.
+func (r *reader) checkContingencies(g *graph) (looped []bool) {
+	c := g.contingencies()
+	looped = make([]bool, len(g.tasks))
+	for i, t := range g.tasks {
+		if c.loops[i] && !looped[i] {
+			loop := c.loop(i)
+			for _, member := range loop {
+				looped[member] = true
 			}
-			r.on(r.contingencyNode(r.def.Task(loop[0])), "the last one must block or release", "a loop of contingencies: %s", arrows(loop))
+			r.on(r.contingencyNode(t), "the last one must block or release", "a loop of contingencies: %s", arrows(g.names(loop)))
 		}
-		if n := r.def.chained(t); n > maxContingencies {
+		if c.after[i] > maxContingencies {
 			r.on(r.contingencyNode(t), "let the last ones block or release", "more than %d contingencies follow one another after %s", maxContingencies, t.Name)
 			return looped
 		}
-		c := r.def.Task(t.Contingency)
-		if c != nil && !c.ContingencyOnly && len(r.list) < maxProblems && g.waitsFor(c.Name, t.Name) {
-			r.on(r.contingencyNode(t), "leave out its after and when: the failure starts it",
-				"%s stands in for %s, but its own rule waits for it", c.Name, t.Name)
-		}
+	}
+	waiting, known := g.waitingForReplaced(c.next)
+	for _, i := range waiting {
+		t, stands := g.tasks[i], g.tasks[c.next[i]]
+		r.on(r.contingencyNode(t), "leave out its after and when: the failure starts it",
+			"%s stands in for %s, but its own rule waits for it", stands.Name, t.Name)
+	}
+	if !known {
+		r.on(r.head(r.def), "leave out the after and when of tasks that are a contingency",
+			"too many contingencies with rules of their own depend on one another")
 	}
 	return looped
 }
@@ -86,30 +96,123 @@ func (r *reader) checkContingencies(g *graph) (looped map[TaskName]bool) {
 // that working out worst cases costs little.
 const maxContingencies = 32
 
-// chained counts the contingencies that may stand in for t one after another, up
-// to one more than allowed; it is 0 for what ends in a loop.
-func (d *Definition) chained(t *Task) int {
-	seen := map[TaskName]bool{t.Name: true}
-	for c := d.Task(t.Contingency); c != nil && len(seen) <= maxContingencies+1; c = d.Task(c.Contingency) {
-		if seen[c.Name] {
-			return 0
-		}
-		seen[c.Name] = true
-	}
-	return len(seen) - 1
+// chains says of each task which contingencies follow one another after it.
+type chains struct {
+	next  []int  // its contingency; -1: none
+	after []int  // how many follow; 0 for what leads into a loop
+	loops []bool // it is part of a loop
 }
 
-// contingencyLoop follows the contingencies of t; if they come back to t it is
-// the way round.
-func (d *Definition) contingencyLoop(t *Task) []TaskName {
-	path := []TaskName{t.Name}
-	for c := d.Task(t.Contingency); c != nil && len(path) <= len(d.Tasks); c = d.Task(c.Contingency) {
-		path = append(path, c.Name)
-		if c == t {
+// contingencies follows every contingency once.
+func (g *graph) contingencies() chains {
+	n := len(g.tasks)
+	c := chains{next: make([]int, n), after: make([]int, n), loops: make([]bool, n)}
+	for i, t := range g.tasks {
+		c.next[i] = -1
+		if at, ok := g.index[t.Contingency]; ok {
+			c.next[i] = at
+		}
+	}
+	walk, open := make([]int, n), make([]bool, n) // the walk that came by, from 1; it ended in a loop
+	for start := range g.tasks {
+		var path []int
+		i := start
+		for ; i >= 0 && walk[i] == 0; i = c.next[i] {
+			g.steps++
+			walk[i] = start + 1
+			path = append(path, i)
+		}
+		if i >= 0 && walk[i] == start+1 { // this walk came back to itself
+			for m := i; !c.loops[m]; m = c.next[m] {
+				c.loops[m] = true
+			}
+		}
+		for _, p := range slices.Backward(path) {
+			switch next := c.next[p]; {
+			case next < 0:
+			case c.loops[p] || c.loops[next] || open[next]:
+				open[p] = true
+			default:
+				c.after[p] = c.after[next] + 1
+			}
+		}
+	}
+	return c
+}
+
+// loop is a loop of contingencies, beginning and ending with one of its tasks.
+func (c chains) loop(first int) []int {
+	path := []int{first}
+	for i := c.next[first]; ; i = c.next[i] {
+		path = append(path, i)
+		if i == first {
 			return path
 		}
 	}
-	return nil
+}
+
+// waitingForReplaced finds the tasks whose contingency has a rule of its own that
+// waits for them. Such a contingency lies on a circle of the order together with
+// what it replaces, so only circles are searched; known is false if that took more
+// steps than a definition of this size is worth.
+func (g *graph) waitingForReplaced(next []int) (found []int, known bool) {
+	both := &graph{tasks: g.tasks, before: slices.Clone(g.before)}
+	for i, c := range next {
+		if c >= 0 && !g.tasks[c].ContingencyOnly {
+			both.before[i] = append(slices.Clip(both.before[i]), c)
+		}
+	}
+	limit := maxCircleSteps
+	for _, knot := range both.knots() {
+		replaced := map[int][]int{} // by contingency
+		for _, i := range knot {
+			if c := next[i]; c >= 0 && !g.tasks[c].ContingencyOnly {
+				replaced[c] = append(replaced[c], i)
+			}
+		}
+		for _, c := range slices.Sorted(maps.Keys(replaced)) {
+			before := g.reach(c, knot, &limit)
+			if limit < 0 {
+				return found, false
+			}
+			for _, i := range replaced[c] {
+				if before[i] {
+					found = append(found, i)
+				}
+			}
+		}
+	}
+	g.steps += both.steps
+	slices.Sort(found)
+	return found, true
+}
+
+// maxCircleSteps bounds the search of all circles together.
+const maxCircleSteps = 1 << 20
+
+// reach is which tasks of a knot come before one of them, as far as the limit of
+// steps allows.
+func (g *graph) reach(from int, knot []int, limit *int) map[int]bool {
+	seen := map[int]bool{}
+	for queue := []int{from}; len(queue) > 0 && *limit >= 0; queue = queue[1:] {
+		for _, p := range g.before[queue[0]] {
+			g.steps++
+			*limit--
+			if _, inside := slices.BinarySearch(knot, p); inside && !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return seen
+}
+
+func (g *graph) names(tasks []int) []TaskName {
+	out := make([]TaskName, len(tasks))
+	for i, t := range tasks {
+		out[i] = g.tasks[t].Name
+	}
+	return out
 }
 
 func (r *reader) contingencyNode(t *Task) *node {

@@ -73,8 +73,12 @@ func (r *reader) checkArguments(t *Task) {
 
 // checkSet reports data that set writes although the task does not own up to it.
 func (r *reader) checkSet(t *Task, assigned map[DataName]*Expr, at *node) {
+	out := make(map[DataName]bool, len(t.Out))
+	for _, name := range t.Out {
+		out[name] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(assigned)) {
-		if !slices.Contains(t.Out, name) {
+		if !out[name] {
 			r.on(at, "add it to out:", "set writes %s, which is not in out", name)
 		}
 	}

@@ -46,9 +46,51 @@ type scope struct {
 	tasks []string // in the order written, for hints
 	known map[TaskName]bool
 
+	memory *memory
+
 	// The rest depends on where the expression stands.
 	decides    bool // a condition: ages must be foreseeable
 	allocation bool // task, partner and performer are known
+}
+
+// memory is what is worked out once for all expressions of a definition.
+type memory struct {
+	compared  int      // for hints, see didYouMean
+	dataNames []string // sorted
+	enums     map[*DataDecl]map[Value]bool
+}
+
+func newMemory() *memory { return &memory{enums: map[*DataDecl]map[Value]bool{}} }
+
+// dataNames are those of all data, sorted.
+func (s *scope) dataNames() []string {
+	if len(s.memory.dataNames) != len(s.data) {
+		s.memory.dataNames = nil
+		for name := range s.data {
+			s.memory.dataNames = append(s.memory.dataNames, string(name))
+		}
+		slices.Sort(s.memory.dataNames)
+	}
+	return s.memory.dataNames
+}
+
+// allows tells whether an enum has a value.
+func (s *scope) allows(d *DataDecl, v Value) bool {
+	values, known := s.memory.enums[d]
+	if !known {
+		values = make(map[Value]bool, len(d.Enum))
+		for _, e := range d.Enum { // they are not lists or maps
+			values[e] = true
+		}
+		s.memory.enums[d] = values
+	}
+	switch v.(type) {
+	case string, int64:
+		if values[v] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(d.Enum, func(e Value) bool { return equal(e, v) })
 }
 
 // compile checks an expression's syntax tree. Mistakes go to fail; the result
@@ -169,12 +211,7 @@ func (c *compiler) identifier(n *ast.IdentifierNode) operand {
 }
 
 func (c *compiler) unknownName(n *ast.IdentifierNode) operand {
-	var known []string
-	for name := range c.scope.data {
-		known = append(known, string(name))
-	}
-	slices.Sort(known)
-	hint := didYouMean(n.Value, known)
+	hint := c.scope.memory.didYouMean(n.Value, c.scope.dataNames())
 	switch {
 	case hint != "":
 	case c.scope.known[TaskName(n.Value)]:

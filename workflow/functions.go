@@ -101,7 +101,7 @@ func (f function) apply(name string, parts []operand, env *Env) (any, error) {
 }
 
 func (c *compiler) unknownFunction(n ast.Node, name string) operand {
-	hint := didYouMean(name, slices.Sorted(maps.Keys(functions)))
+	hint := c.scope.memory.didYouMean(name, slices.Sorted(maps.Keys(functions)))
 	switch name {
 	case "now":
 		hint = `clocks of partners are never compared: use instance.age, as in instance.age > duration("1h")`

@@ -87,7 +87,7 @@ func FuzzExpression(f *testing.F) {
 
 // testScope declares one item of each type.
 func testScope() *scope {
-	s := &scope{data: map[DataName]*DataDecl{}, tasks: []string{"a", "b", "c", "long-name"}, known: map[TaskName]bool{}}
+	s := &scope{memory: newMemory(), data: map[DataName]*DataDecl{}, tasks: []string{"a", "b", "c", "long-name"}, known: map[TaskName]bool{}}
 	for _, t := range s.tasks {
 		s.known[TaskName(t)] = true
 	}

@@ -10,6 +10,7 @@ type graph struct {
 	tasks  []*Task
 	index  map[TaskName]int
 	before [][]int // for each task those that come before it, each once
+	steps  int     // edges that were followed
 }
 
 // order gives the graph of a definition. Before a task come those that its rule
@@ -22,11 +23,18 @@ func (d *Definition) order() *graph {
 	}
 	for i, t := range d.Tasks {
 		for _, name := range t.Rule.tasks() {
-			g.edge(name, i)
+			if p, ok := g.index[name]; ok {
+				g.before[i] = append(g.before[i], p)
+			}
 		}
-		for _, name := range []TaskName{t.Contingency, t.Compensate.task()} {
-			if c := d.Task(name); c != nil && c != t && c.ContingencyOnly {
-				g.edge(t.Name, g.index[name])
+		stands, undoes := d.Task(t.Contingency), d.Task(t.Compensate.task())
+		if undoes == stands {
+			undoes = nil
+		}
+		for _, c := range []*Task{stands, undoes} {
+			if c != nil && c != t && c.ContingencyOnly { // it has no rule, so this is all that comes before it
+				at := g.index[c.Name]
+				g.before[at] = append(g.before[at], i)
 			}
 		}
 	}
@@ -39,12 +47,6 @@ func (c *Compensation) task() TaskName {
 		return ""
 	}
 	return c.Task
-}
-
-func (g *graph) edge(from TaskName, to int) {
-	if i, ok := g.index[from]; ok && !slices.Contains(g.before[to], i) {
-		g.before[to] = append(g.before[to], i)
-	}
 }
 
 // knots are the sets of tasks of which each comes before each (Tarjan's
@@ -76,6 +78,7 @@ func (t *tarjan) visit(i int) {
 	bottom := len(t.stack)
 	t.stack = append(t.stack, i)
 	for _, p := range t.before[i] {
+		t.steps++
 		if t.number[p] == 0 {
 			t.visit(p)
 			t.low[i] = min(t.low[i], t.low[p])
@@ -97,12 +100,16 @@ func (t *tarjan) visit(i int) {
 }
 
 // cycle is a shortest cycle through the first task of a knot, in the direction
-// of work, beginning and ending with that task.
+// of work, beginning and ending with that task. It does not leave the knot.
 func (g *graph) cycle(knot []int) []TaskName {
 	first := knot[0]
 	next := map[int]int{} // the task that follows, towards first
 	for queue := []int{first}; len(queue) > 0; queue = queue[1:] {
 		for _, p := range g.before[queue[0]] {
+			g.steps++
+			if _, inside := slices.BinarySearch(knot, p); !inside {
+				continue
+			}
 			if _, seen := next[p]; seen {
 				continue
 			}
@@ -110,29 +117,11 @@ func (g *graph) cycle(knot []int) []TaskName {
 			queue = append(queue, p)
 		}
 	}
-	path := []TaskName{g.tasks[first].Name}
+	path := []int{first}
 	for i := next[first]; i != first; i = next[i] {
-		path = append(path, g.tasks[i].Name)
+		path = append(path, i)
 	}
-	return append(path, g.tasks[first].Name)
-}
-
-// waitsFor tells whether the order leads from one task back to another.
-func (g *graph) waitsFor(from, to TaskName) bool {
-	seen := make([]bool, len(g.tasks))
-	goal, found := g.index[to], false
-	var walk func(int)
-	walk = func(i int) {
-		for _, p := range g.before[i] {
-			found = found || p == goal
-			if !seen[p] && !found {
-				seen[p] = true
-				walk(p)
-			}
-		}
-	}
-	walk(g.index[from])
-	return found
+	return g.names(append(path, first))
 }
 
 // topological orders the tasks so that each comes after those before it. Of

@@ -6,13 +6,24 @@ import (
 )
 
 // didYouMean is a hint that names the candidate nearest to word, or the empty
-// string when none is near. Of two equally near the first wins.
-func didYouMean(word string, candidates []string) string {
+// string when none is near, or when many such hints have been looked for already.
+// Of two equally near the first wins.
+func (m *memory) didYouMean(word string, candidates []string) string {
+	for _, c := range candidates {
+		m.compared += 1 + len(word)*len(c)
+	}
+	if m.compared > maxCompared {
+		return ""
+	}
 	if best := nearest(word, candidates); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return ""
 }
+
+// maxCompared bounds what all hints of one definition cost together: pairs of
+// letters that are compared.
+const maxCompared = 1 << 22
 
 // nearest is the candidate within a third of word's length, at least one
 // change and at most three.
@@ -28,6 +39,9 @@ func nearest(word string, candidates []string) string {
 		if strings.EqualFold(c, word) {
 			return c
 		}
+		if abs(len(c)-len(word)) > limit {
+			continue
+		}
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d <= limit {
 			best, limit = c, d-1
 		}
@@ -41,7 +55,8 @@ func distance(a, b string) int {
 	if abs(len(a)-len(b)) > 3 {
 		return 4
 	}
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	var rows [3][MaxName + 4]int // a is no longer than a name, b at most 3 more
+	before, prev, cur := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
 	for j := range prev {
 		prev[j] = j
 	}

@@ -166,14 +166,14 @@ func (c *compiler) checkEnum(n ast.Node, item, value operand) {
 	if item.decl == nil || len(item.decl.Enum) == 0 || !value.constant || value.value == nil {
 		return
 	}
+	if c.scope.allows(item.decl, value.value) {
+		return
+	}
 	var known []string
 	for _, e := range item.decl.Enum {
-		if equal(e, value.value) {
-			return
-		}
 		known = append(known, fmt.Sprint(e))
 	}
-	hint := didYouMean(fmt.Sprint(value.value), known)
+	hint := c.scope.memory.didYouMean(fmt.Sprint(value.value), known)
 	if hint == "" {
 		hint = "its values are " + strings.Join(known, ", ")
 	}

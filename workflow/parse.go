@@ -10,6 +10,7 @@ func Parse(file string, src []byte) (*Definition, error) {
 	r := &reader{
 		problems: pr, def: &Definition{},
 		places: map[any]map[string]*node{}, heads: map[any]*node{},
+		scope: scope{memory: newMemory()},
 	}
 	if root := readSource(src, pr); root != nil {
 		r.definition(root)

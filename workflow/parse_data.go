@@ -103,6 +103,9 @@ func (r *reader) enum(d *DataDecl) {
 		r.on(n, "write enum: [a, b]", "want a list of values, have %s", n.what())
 	case len(n.items) == 0:
 		r.on(n, "leave it out, or write enum: [a, b]", "no value would be allowed")
+	case len(n.items) > MaxEnum:
+		r.on(n, "check it in the application that sets it", "the enum has %d values: at most %d are allowed", len(n.items), MaxEnum)
+		return
 	}
 	checked := &DataDecl{Name: d.Name, Type: d.Type, Min: d.Min, Max: d.Max}
 	var values []Value

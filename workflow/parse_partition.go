@@ -58,7 +58,7 @@ func (r *reader) partitionTasks(p *PartitionDecl) {
 	}
 	for _, item := range n.list() {
 		if item.kind == scalarNode && r.def.Task(TaskName(item.text)) == nil && ValidName(item.text) {
-			r.on(item, didYouMean(item.text, r.scope.tasks), "there is no task %q", item.text)
+			r.on(item, r.scope.memory.didYouMean(item.text, r.scope.tasks), "there is no task %q", item.text)
 		}
 	}
 }

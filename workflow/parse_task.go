@@ -75,6 +75,12 @@ func (r *reader) tasks() {
 		r.scope.known[t.Name] = true
 	}
 	models := r.models()
+	written := r.writtenOut(entries, models)
+	if written > MaxSource {
+		r.on(n, "cut it into sub-workflows, or take less from models",
+			"with its models written out the definition has more than %d bytes: at most %d are allowed", written, MaxSource)
+		return
+	}
 	for i, e := range entries {
 		t := r.def.Tasks[i]
 		readMap(r, r.merged(e.value, models), taskKeys, t)
@@ -107,6 +113,53 @@ func (r *reader) models() map[string]*node {
 	return out
 }
 
+// writtenOut is how many bytes tasks take from models, at least: a short text must
+// not stand for a long one before that is known.
+func (r *reader) writtenOut(tasks []entry, models map[string]*node) int {
+	sizes := map[*node][]int{} // of each entry of a model
+	sum := 0
+	for _, e := range tasks {
+		taken := e.value.get("model")
+		if taken == nil {
+			continue
+		}
+		model := models[taken.text]
+		if model == nil {
+			continue
+		}
+		if sizes[model] == nil {
+			for _, part := range model.entries {
+				sizes[model] = append(sizes[model], part.key.size()+part.value.size())
+			}
+		}
+		own := map[string]bool{}
+		for _, part := range e.value.entries {
+			own[part.key.text] = true
+		}
+		for i, part := range model.entries {
+			if sum > MaxSource {
+				return sum
+			}
+			if !own[part.key.text] {
+				sum += sizes[model][i]
+			}
+		}
+	}
+	return sum
+}
+
+// size is how many bytes a value takes at least.
+func (n *node) size() int {
+	sum := len(n.text) + 1
+	for _, item := range n.items {
+		sum += item.size()
+	}
+	for _, e := range n.entries {
+		sum += e.key.size() + e.value.size()
+	}
+	return sum
+}
+
 // overrides are keys that together say one thing: a task that writes one of
 // them takes none of them from its model.
 var overrides = map[string]string{"contingency": "on-failure", "on-failure": "on-failure"}
@@ -127,7 +180,7 @@ func (r *reader) merged(n *node, models map[string]*node) *node {
 			all = append(all, name)
 		}
 		slices.Sort(all)
-		r.on(taken, didYouMean(taken.text, all), "there is no model %q", taken.text)
+		r.on(taken, r.scope.memory.didYouMean(taken.text, all), "there is no model %q", taken.text)
 		return n
 	}
 	own := map[string]bool{}
@@ -187,7 +240,7 @@ func (r *reader) taskNames(t *Task, key string) {
 	}
 	for _, item := range n.list() {
 		if item.kind == scalarNode && !item.isNull() && ValidName(item.text) && r.def.Task(TaskName(item.text)) == nil {
-			r.on(item, didYouMean(item.text, r.scope.tasks), "there is no task %q", item.text)
+			r.on(item, r.scope.memory.didYouMean(item.text, r.scope.tasks), "there is no task %q", item.text)
 		}
 	}
 }
@@ -226,7 +279,7 @@ func (r *reader) taskRule(t *Task) *Rule {
 	if tree := r.syntax(n); tree != nil {
 		s := r.scope
 		s.decides = true
-		when = (&ruler{scope: &s, fail: r.inside(n)}).rule(tree, false)
+		when = newRuler(&s, tree, r.inside(n)).rule(tree, false)
 		t.when = spell(tree)
 	}
 	if len(r.list) > before {
@@ -246,12 +299,7 @@ func (r *reader) dataNames(n *node) []DataName {
 }
 
 func (r *reader) nearData(name string) string {
-	var known []string
-	for n := range r.scope.data {
-		known = append(known, string(n))
-	}
-	slices.Sort(known)
-	if hint := didYouMean(name, known); hint != "" {
+	if hint := r.scope.memory.didYouMean(name, r.scope.dataNames()); hint != "" {
 		return hint
 	}
 	return "declare it under data:"
@@ -259,12 +307,14 @@ func (r *reader) nearData(name string) string {
 
 func (r *reader) warnings(n *node) []time.Duration {
 	var out []time.Duration
+	seen := map[time.Duration]bool{}
 	for _, item := range n.list() {
 		d := r.span(item)
-		if slices.Contains(out, d) {
+		if seen[d] {
 			r.on(item, "", "%s is there twice", item.text)
 			continue
 		}
+		seen[d] = true
 		out = append(out, d)
 	}
 	slices.SortFunc(out, func(a, b time.Duration) int { return int(min(1, max(-1, b-a))) })

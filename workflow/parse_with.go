@@ -134,7 +134,7 @@ func (r *reader) compensate(n *node) *Compensation {
 		r.on(n, "write compensate: {task: TASK} or {application: NAME}", "a compensation is either a task or an application")
 	}
 	if task := r.written(c, "task"); task != nil && c.Task != "" && r.def.Task(c.Task) == nil {
-		r.on(task, didYouMean(task.text, r.scope.tasks), "there is no task %q", c.Task)
+		r.on(task, r.scope.memory.didYouMean(task.text, r.scope.tasks), "there is no task %q", c.Task)
 	}
 	if with := r.written(c, "with"); with != nil && !with.isNull() {
 		if c.Task != "" {

@@ -1,6 +1,9 @@
 package workflow
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxProblems bounds how many mistakes are collected; nobody mends more at once.
 const maxProblems = 200
@@ -11,20 +14,38 @@ type problems struct {
 	list Errors
 }
 
+// full tells that no more mistakes are collected, so that none need be worded.
+func (p *problems) full() bool { return len(p.list) >= maxProblems }
+
 // at notes a mistake.
 func (p *problems) at(line, col int, message, hint string) {
-	if len(p.list) < maxProblems {
-		p.list = append(p.list, Problem{p.file, line, col, message, hint})
+	if !p.full() {
+		p.list = append(p.list, Problem{p.file, line, col, cut(message), cut(hint)})
 	}
+}
+
+// cut shortens what names too much to be read.
+func cut(text string) string {
+	const enough = 2000
+	if len(text) <= enough {
+		return text
+	}
+	return strings.ToValidUTF8(text[:enough], "") + "…"
 }
 
 // on notes a mistake where a node begins.
 func (p *problems) on(n *node, hint, format string, args ...any) {
+	if p.full() {
+		return
+	}
 	p.at(n.line, n.col, fmt.Sprintf(format, args...), hint)
 }
 
 // within notes a mistake at a character of a text scalar.
 func (p *problems) within(n *node, offset int, hint, message string) {
+	if p.full() {
+		return
+	}
 	if n.place == nil {
 		p.at(n.line, n.col, message, hint)
 		return

@@ -78,7 +78,7 @@ func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 }
 
 func (r *reader) unknownKey(n *node, known []string) {
-	hint := didYouMean(n.text, known)
+	hint := r.scope.memory.didYouMean(n.text, known)
 	if hint == "" {
 		hint = "the keys here are " + strings.Join(known, ", ")
 	}
@@ -244,7 +244,7 @@ func oneOf[S ~string](r *reader, n *node, choices ...S) S {
 	if n.kind == scalarNode && slices.Contains(words, n.text) {
 		return S(n.text)
 	}
-	hint := didYouMean(n.text, words)
+	hint := r.scope.memory.didYouMean(n.text, words)
 	if hint == "" {
 		hint = "one of " + strings.Join(words, ", ")
 	}
@@ -267,13 +267,15 @@ func (n *node) list() []*node {
 // names reads a name or a list of names and reports repetitions.
 func names[S ~string](r *reader, n *node, read func(*reader, *node) string) []S {
 	var out []S
+	seen := map[S]bool{}
 	for _, item := range n.list() {
 		s := S(read(r, item))
 		switch {
 		case s == "":
-		case slices.Contains(out, s):
+		case seen[s]:
 			r.on(item, "", "%q is there twice", s)
 		default:
+			seen[s] = true
 			out = append(out, s)
 		}
 	}

@@ -105,7 +105,7 @@ func TestRuleMeansWhatWasWritten(t *testing.T) {
 		if mistake != nil {
 			t.Fatal(w.text(), mistake)
 		}
-		rule := (&ruler{scope: s, fail: func(_ int, _, message string) { t.Fatal(w.text(), message) }}).rule(tree, false)
+		rule := newRuler(s, tree, func(_ int, _, message string) { t.Fatal(w.text(), message) }).rule(tree, false)
 		checkNormalForm(t, rule)
 		for range 8 {
 			v := fixedView{terms: map[string]Truth{}, env: Env{Data: map[DataName]Value{}}}

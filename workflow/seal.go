@@ -13,7 +13,7 @@ import (
 type links struct {
 	predecessors map[TaskName][]TaskName
 	successors   map[TaskName][]TaskName
-	affected     map[TaskName][]TaskName
+	standsFor    map[TaskName][]TaskName // the tasks that name it as their contingency
 	readers      map[DataName][]TaskName
 	writers      map[DataName][]TaskName
 	order        []TaskName
@@ -31,14 +31,14 @@ func (d *Definition) seal(r *reader) error {
 	return nil
 }
 
+// link costs no more than the rules are long: a task that writes data and one
+// that reads it are linked by the name of the data, never one by one.
 func link(d *Definition) links {
 	l := links{
-		predecessors: map[TaskName][]TaskName{}, successors: map[TaskName][]TaskName{}, affected: map[TaskName][]TaskName{},
+		predecessors: map[TaskName][]TaskName{}, successors: map[TaskName][]TaskName{}, standsFor: map[TaskName][]TaskName{},
 		readers: map[DataName][]TaskName{}, writers: map[DataName][]TaskName{}, order: d.order().topological(),
 	}
-	standsFor := map[TaskName][]TaskName{}
-	names := slices.Sorted(maps.Keys(d.index))
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(d.index)) {
 		t := d.index[name]
 		l.predecessors[name] = t.Rule.tasks()
 		for _, p := range l.predecessors[name] {
@@ -51,40 +51,10 @@ func link(d *Definition) links {
 			l.writers[n] = append(l.writers[n], name)
 		}
 		if t.Contingency != "" {
-			standsFor[t.Contingency] = append(standsFor[t.Contingency], name)
+			l.standsFor[t.Contingency] = append(l.standsFor[t.Contingency], name)
 		}
-	}
-	for _, name := range names {
-		l.affected[name] = l.affects(d.index[name], standsFor)
 	}
 	return l
-}
-
-// affects are the tasks whose rule may come to something else when t changes:
-// those that mention it or a slot in which it stands, and those that mention
-// data it may write.
-func (l *links) affects(t *Task, standsFor map[TaskName][]TaskName) []TaskName {
-	found, slots := map[TaskName]bool{}, map[TaskName]bool{}
-	var stand func(TaskName)
-	stand = func(slot TaskName) {
-		if slots[slot] {
-			return
-		}
-		slots[slot] = true
-		for _, s := range l.successors[slot] {
-			found[s] = true
-		}
-		for _, replaced := range standsFor[slot] {
-			stand(replaced)
-		}
-	}
-	stand(t.Name)
-	for _, n := range t.Out {
-		for _, reader := range l.readers[n] {
-			found[reader] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
 }
 
 // Predecessors are the tasks that t's rule mentions, by name. Nobody may change
@@ -96,8 +66,31 @@ func (d *Definition) Successors(t TaskName) []TaskName { return d.links.successo
 
 // Mentions are the tasks whose rule must be evaluated again when t changes its
 // state, by name: its successors, the successors of every task for which it may
-// stand in, and the tasks whose rule mentions data that t may write.
-func (d *Definition) Mentions(t TaskName) []TaskName { return d.links.affected[t] }
+// stand in, and the tasks whose rule mentions data that t may write. They are
+// found when they are asked for: written out for all tasks they may be as many as
+// the square of the tasks.
+func (d *Definition) Mentions(t TaskName) []TaskName {
+	found, slots := map[TaskName]bool{}, map[TaskName]bool{}
+	for stands := []TaskName{t}; len(stands) > 0; stands = stands[1:] {
+		slot := stands[0]
+		if slots[slot] {
+			continue
+		}
+		slots[slot] = true
+		for _, s := range d.links.successors[slot] {
+			found[s] = true
+		}
+		stands = append(stands, d.links.standsFor[slot]...)
+	}
+	if task := d.Task(t); task != nil {
+		for _, n := range task.Out {
+			for _, reader := range d.links.readers[n] {
+				found[reader] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
 
 // Readers are the tasks whose rule mentions a data item, by name.
 func (d *Definition) Readers(n DataName) []TaskName { return d.links.readers[n] }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -22,6 +23,7 @@ const (
 	MaxSource = 1 << 20 // bytes
 	MaxDepth  = 32      // mappings and lists inside each other
 	MaxTasks  = 10_000
+	MaxEnum   = 1_000 // values of a data item
 )
 
 // node is a value of the document with its place. It is what the rest of the
@@ -91,6 +93,9 @@ func readSource(src []byte, pr *problems) *node {
 		return nil
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	if json.Valid(src) {
+		return readJSON(src, pr)
+	}
 	tokens, ok := tokenize(src, pr)
 	if !ok {
 		return nil

@@ -15,6 +15,7 @@ type textPlace struct {
 	style  token.Type // plain, quoted, literal or folded
 	line   int        // of the token
 	col    int
+	from   string // what the file has from the token on; empty: look for it by line and col
 }
 
 // at gives the place of the character at offset (in characters) of the text.
@@ -31,23 +32,29 @@ func (p *textPlace) at(text string, offset int) (line, col int) {
 	case token.DoubleQuoteType:
 		return p.line, p.inQuotes(text, offset, '"')
 	}
-	if strings.HasPrefix(string(p.rest()), text) {
+	if strings.HasPrefix(string(p.rest(text)), text) {
 		return p.line, p.col + offset
 	}
 	return p.line, p.col
 }
 
-// rest is what the file has on the token's line, from the token on.
-func (p *textPlace) rest() []rune {
-	if p.line > len(p.source.text) {
-		return nil
+// rest is what the file has on the token's line, from the token on, as far as the
+// text can reach.
+func (p *textPlace) rest(text string) []rune {
+	line := p.from
+	if line == "" && p.line <= len(p.source.text) {
+		line = p.source.text[p.line-1]
+		for range p.col - 1 {
+			_, size := utf8.DecodeRuneInString(line)
+			line = line[size:]
+		}
 	}
-	runes := []rune(p.source.text[p.line-1])
-	return runes[min(p.col-1, len(runes)):]
+	const longest = 12 // bytes for a character: two escapes of four digits
+	return []rune(line[:min(len(line), longest*(len(text)+1))])
 }
 
 func (p *textPlace) inQuotes(text string, offset int, quote rune) int {
-	columns := quotedColumns(p.rest(), p.col, quote)
+	columns := quotedColumns(p.rest(text), p.col, quote)
 	if len(columns) != utf8.RuneCountInString(text)+1 {
 		return p.col
 	}

@@ -8,7 +8,7 @@ import "slices"
 func (r *reader) checkWaits() {
 	w := &waits{def: r.def, known: map[*Task]bool{}, bounded: map[*Task]bool{}}
 	for _, t := range r.def.Tasks {
-		if t.TimeToWait == 0 || w.all(t.Rule.tasks()) || len(r.list) >= maxProblems {
+		if t.TimeToWait == 0 || r.full() || w.all(t.Rule.tasks()) {
 			continue
 		}
 		r.on(r.where(t, "time-to-wait"), "give each of them a timeout, so that the longest wait is known",
@@ -20,7 +20,12 @@ func (r *reader) checkWaits() {
 type waits struct {
 	def            *Definition
 	known, bounded map[*Task]bool
+	steps          int // of one search for what is open
 }
+
+// maxOpenSteps bounds how far tasks without a timeout are looked for: enough to
+// name them all in what people write.
+const maxOpenSteps = 20 * MaxTasks
 
 func (w *waits) all(names []TaskName) bool {
 	for _, name := range names {
@@ -45,19 +50,21 @@ func (w *waits) ends(t *Task) bool {
 // open are the tasks before t that have no timeout, with the contingencies that
 // may take their place, by name.
 func (w *waits) open(t *Task) []TaskName {
+	w.steps = 0
 	seen := map[*Task]bool{t: true}
 	var open []TaskName
 	var visit func(names ...TaskName)
 	visit = func(names ...TaskName) {
 		for _, name := range names {
 			p := w.def.Task(name)
-			if p == nil || seen[p] {
+			if p == nil || seen[p] || w.steps > maxOpenSteps {
 				continue
 			}
 			seen[p] = true
 			if p.Timeout == 0 {
 				open = append(open, p.Name)
 			}
+			w.steps++
 			visit(p.Contingency)
 			if p.TimeToWait == 0 {
 				visit(p.Rule.tasks()...)

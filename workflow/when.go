@@ -19,10 +19,36 @@ var transitions = map[string]Transition{
 type ruler struct {
 	scope *scope
 	fail  func(offset int, hint, message string)
+	// speaks are the parts that speak of tasks.
+	speaks map[ast.Node]bool
+}
+
+// newRuler is for the rule of one syntax tree.
+func newRuler(s *scope, tree ast.Node, fail func(offset int, hint, message string)) *ruler {
+	r := &ruler{scope: s, fail: fail, speaks: map[ast.Node]bool{}}
+	r.note(tree)
+	return r
+}
+
+// note finds the parts that speak of tasks, as far as a rule is taken apart: each
+// part is looked at once.
+func (r *ruler) note(n ast.Node) bool {
+	speaks := false
+	switch n := n.(type) {
+	case *ast.UnaryNode:
+		speaks = r.note(n.Node)
+	case *ast.BinaryNode:
+		left, right := r.note(n.Left), r.note(n.Right)
+		speaks = left || right
+	default:
+		speaks = firstTerm(n) != nil
+	}
+	r.speaks[n] = speaks
+	return speaks
 }
 
 func (r *ruler) rule(n ast.Node, negated bool) *Rule {
-	if !mentionsTask(n) {
+	if !r.speaks[n] {
 		return r.data(n, negated)
 	}
 	switch n := n.(type) {
@@ -108,8 +134,6 @@ func transitionCall(n ast.Node) (name string, ok bool) {
 	}
 	return callee.Value, true
 }
-
-func mentionsTask(n ast.Node) bool { return firstTerm(n) != nil }
 
 // firstTerm is the first task term inside n, or nil.
 func firstTerm(n ast.Node) ast.Node {

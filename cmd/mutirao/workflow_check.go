@@ -62,6 +62,9 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 			}
 		case err != nil:
 			return api.Errorf(api.Failed, "%s: %v", file, err)
+		case node.CheckDefinition(def) != nil:
+			wrong++
+			found = append(found, mistake{File: file, Line: 1, Col: 1, Message: node.CheckDefinition(def).Error()})
 		default:
 			u.note("%s: %s", file, describe(def))
 			for _, w := range partition.Check(partition.New(def)) {

@@ -20,7 +20,7 @@ const Unit = time.Minute
 // format does not allow are changed, and kept as doc. A native task has one
 // role: of several the first is taken, and a comment names the others.
 func (p *Process) ToYAML() []byte {
-	w := &writer{before: p.Predecessors(), tasks: make(names), roles: make(names)}
+	w := &writer{before: p.Predecessors(), tasks: newNames(), roles: newNames()}
 	w.line("# Translated from LXPDL. One time unit became %v; order comes from the transitions.", workflow.FormatDuration(Unit))
 	w.line("workflow: %s", scalar(validName(p.Name, "process")))
 	w.line("tasks:")
@@ -83,22 +83,29 @@ func (w *writer) doc(t Task) string {
 	return strings.Join(parts, ". ")
 }
 
-// names gives each LXPDL name a native one, no two the same. The key is the
-// LXPDL name; native names in use have the key "\x00" + name, which no XML
-// text can hold.
-type names map[string]string
+// names gives each LXPDL name a native one, no two the same.
+type names struct {
+	native map[string]string // by LXPDL name
+	taken  map[string]bool
+	last   map[string]int // the last number that was given to a name that many want
+}
+
+func newNames() names {
+	return names{native: make(map[string]string), taken: make(map[string]bool), last: make(map[string]int)}
+}
 
 func (ns names) valid(name, fallback string) string {
-	if v, ok := ns[name]; ok {
+	if v, ok := ns.native[name]; ok {
 		return v
 	}
 	base := validName(name, fallback)
 	v := base
-	for i := 2; ns["\x00"+v] != ""; i++ {
+	for i := max(ns.last[base], 1) + 1; ns.taken[v]; i++ {
 		suffix := fmt.Sprint("-", i)
 		v = base[:min(len(base), workflow.MaxName-len(suffix))] + suffix
+		ns.last[base] = i
 	}
-	ns[name], ns["\x00"+v] = v, v
+	ns.native[name], ns.taken[v] = v, true
 	return v
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -20,6 +21,7 @@ func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
 	n.checkStore(&d)
 	n.checkLosses(&d)
 	n.checkDisk(&d)
+	n.checkFiles(&d)
 	member := n.checkCertificate(&d)
 	n.checkAddresses(&d, partners)
 	n.checkClock(&d)
@@ -87,6 +89,23 @@ func (n *Node) checkDisk(d *diagnosis) {
 		d.warn("disk", what, "make room on the disk of the node's folder soon")
 	default:
 		d.ok("disk", "%s", what)
+	}
+}
+
+// checkFiles tells whether others could read or replace what is this node's.
+func (n *Node) checkFiles(d *diagnosis) {
+	if n.loose == nil {
+		return
+	}
+	loose := n.loose()
+	for _, l := range loose {
+		d.wrong("files", l.Error(), l.Mend+"; the node does not start again before. If somebody may have read the key, join again from a fresh folder, and have the old one evicted")
+	}
+	switch {
+	case private.Unchecked != "":
+		d.warn("files", private.Unchecked, "nothing, if nobody else uses this machine")
+	case len(loose) == 0:
+		d.ok("files", "the key and what else is private are this user's alone")
 	}
 }
 

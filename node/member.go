@@ -14,16 +14,21 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// The files of a node's folder that say who it is. The store lies beside them
-// in store/.
+// The files of a node's folder that say who it is: private ones. The store lies
+// beside them in store/.
 const (
 	keyFile    = "key"    // the seed of the Ed25519 key, base64
 	memberFile = "member" // the mesh and the certificate chain, CBOR
 )
+
+// PrivateFiles are the files of a node's folder that are its user's alone.
+func PrivateFiles() []string { return []string{keyFile, memberFile, api.AccessFile} }
 
 // Lifetime is how long a membership certificate is valid: longer than any
 // mission, since a team that is offline cannot renew.
@@ -202,7 +207,7 @@ func newKey(dir string) (ed25519.PrivateKey, error) {
 	if _, err := os.Stat(filepath.Join(dir, memberFile)); err == nil {
 		return nil, fmt.Errorf("%w: %s; use another --dir", ErrMember, dir)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := private.Folder(dir); err != nil {
 		return nil, err
 	}
 	key, err := loadKey(dir)
@@ -213,11 +218,11 @@ func newKey(dir string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, writeFile(filepath.Join(dir, keyFile), []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
+	return key, private.Write(filepath.Join(dir, keyFile), []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
 }
 
 func loadKey(dir string) (ed25519.PrivateKey, error) {
-	b, err := os.ReadFile(filepath.Join(dir, keyFile))
+	b, err := private.Read(filepath.Join(dir, keyFile))
 	if err != nil {
 		return nil, err
 	}
@@ -245,12 +250,12 @@ func (m *Member) save(dir string) error {
 	for _, e := range m.welcome.Evictions {
 		doc.Evicted = append(doc.Evicted, membership.EncodeEviction(e))
 	}
-	return writeFile(filepath.Join(dir, memberFile), encode(doc))
+	return private.Write(filepath.Join(dir, memberFile), encode(doc))
 }
 
 // LoadMember reads who the node of a folder is.
 func LoadMember(dir string) (Member, error) {
-	b, err := os.ReadFile(filepath.Join(dir, memberFile))
+	b, err := private.Read(filepath.Join(dir, memberFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return Member{}, fmt.Errorf("%w: %s", ErrNoMember, dir)
 	}
@@ -284,38 +289,6 @@ func LoadMember(dir string) (Member, error) {
 		m.welcome.Evictions = append(m.welcome.Evictions, e)
 	}
 	return m, nil
-}
-
-// writeFile writes a private file so that after a crash it is there as it was
-// or as it is to be.
-func writeFile(path string, b []byte) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename durable where the system lets folders be synced.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
-		return err
-	}
-	return nil
 }
 
 // random is n random bytes.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -58,6 +59,7 @@ type Node struct {
 	nudged      chan struct{} // capacity 1: something is due earlier
 	space       func() (free, total uint64, err error)
 	bare        func() []string
+	loose       func() []*private.LooseError
 	born        time.Time     // by the wall clock when the node started
 	nextPull    time.Duration // when catchUp asks somebody in any case
 	turn        int           // whom it asks
@@ -101,7 +103,7 @@ func New(p Parts) (*Node, error) {
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
-		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, ledger: newLedger(), learned: newLearned(),
+		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, ledger: newLedger(), learned: newLearned(),
 		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), credentials: credentials{mesh: p.Member.Mesh},
 	}
 	n.turn = int(n.chance() * math.MaxUint16) // not everybody the same

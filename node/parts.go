@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -84,7 +85,10 @@ type Parts struct {
 	Space func() (free, total uint64, err error)
 	// Bare names the network interfaces that are up and have no address; nil:
 	// nobody knows.
-	Bare   func() []string
+	Bare func() []string
+	// Loose says which of the node's private files others could read or replace;
+	// nil: not looked at.
+	Loose  func() []*private.LooseError
 	Logger *slog.Logger
 }
 

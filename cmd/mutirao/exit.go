@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -46,6 +47,7 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	status, message, hint := exitFailed, err.Error(), ""
 	var exit *exitError
 	var shown *api.Error
+	var loose *private.LooseError
 	switch {
 	case errors.As(err, &exit):
 		status, message, hint = exit.status, exit.message, exit.hint
@@ -54,6 +56,8 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 		if status == exitUsage && hint == "" {
 			hint = fmt.Sprintf("%s -h", cmd.CommandPath())
 		}
+	case errors.As(err, &loose):
+		status, message, hint = exitRefused, loose.Error(), loose.Mend
 	case errors.Is(err, context.Canceled):
 		message = "interrupted"
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mutirao-mesh/mutirao/internal/private"
 )
 
 // AccessFile is the file in the node's folder that tells its user's programs
@@ -28,17 +30,10 @@ func (a Access) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	// Written aside (CreateTemp: 0600) and renamed, so that no reader sees half.
-	f, err := os.CreateTemp(dir, AccessFile+".*")
-	if err != nil {
+	if err := private.Write(filepath.Join(dir, AccessFile), append(b, '\n')); err != nil {
 		return fmt.Errorf("tell where the API is: %w", err)
 	}
-	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Close()); err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("tell where the API is: %w", err)
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, AccessFile))
+	return nil
 }
 
 // remove removes the file unless another node has written it since.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -99,11 +100,14 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	h := &Host{dir: dir, cfg: cfg, log: log, ready: make(chan struct{})}
+	if loose := h.loose(); len(loose) > 0 {
+		return nil, loose[0]
+	}
 	member, err := node.LoadMember(dir)
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{dir: dir, cfg: cfg, log: log, ready: make(chan struct{})}
 	preset := store.Default
 	if cfg.Store == configs.StoreSmall {
 		preset = store.Small
@@ -115,7 +119,7 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	h.node, err = node.New(node.Parts{
 		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
-		Bare:  bareInterfaces,
+		Bare:  bareInterfaces, Loose: h.loose,
 	})
 	if err == nil {
 		err = h.openMesh(member)
@@ -195,6 +199,16 @@ func (h *Host) Run(ctx context.Context) error {
 // relative to the node's folder.
 func (h *Host) apiOptions() api.Options {
 	return api.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log), Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key)}
+}
+
+// loose says which of the node's private files are not its user's alone.
+func (h *Host) loose() []*private.LooseError {
+	out := private.Check(h.dir, node.PrivateFiles()...)
+	var key *private.LooseError
+	if errors.As(private.CheckKey(h.file(h.cfg.TLS.Key)), &key) {
+		out = append(out, key)
+	}
+	return out
 }
 
 // file is where a file lies that the configuration names; empty for none.

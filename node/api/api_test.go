@@ -58,7 +58,7 @@ var noon = time.Date(2025, 6, 1, 12, 0, 0, 123456789, time.UTC)
 // What goes into the client comes out of the service, and back.
 func TestClientAndServerAgree(t *testing.T) {
 	status := &api.Status{Name: "ana", ID: "12D3", Mesh: "m", Version: "1", Roles: []string{"crew"}, Addresses: []string{}, Since: noon, Boot: 1 << 60, Trouble: []string{}, Counters: map[string]uint64{"facts": 1 << 63}}
-	partners := []api.Partner{{Name: "é", ID: "12D3", Roles: []string{}, State: "active", Addresses: []string{"/ip4/1.2.3.4/tcp/1"}, LastValidated: noon, ConnectionTime: "15s", Load: 0.25, Self: true}}
+	partners := []api.Partner{{Name: "é", ID: "12D3", Roles: []string{}, State: "active", Addresses: []string{"/ip4/1.2.3.4/tcp/1"}, LastValidated: noon, ConnectionTime: "15s", Load: 0.25, Self: true, Refused: []api.Refusal{}}}
 	canonical := json.RawMessage(`{"workflow":"a<b&c","doc":"\u2028é"}`)
 	wf := &api.Workflow{Name: "fire-call", Version: 3, Hash: "9f", Doc: "d", Tasks: 4, Partitions: []string{"station"}, Added: noon, Definition: canonical}
 	name := workflow.TaskName("t")

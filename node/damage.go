@@ -28,18 +28,20 @@ type Vouching interface {
 	Verify() error
 }
 
-// StoreRange names what a store key belongs to, for a store that counts its entries
-// by range: the instance, or else the kind of entry.
+// StoreRange names what a store key belongs to, as a prefix of it, for a store that
+// counts its entries by range: the facts of an instance and what else is kept of it, or
+// the kind of entry.
 func StoreRange(key []byte) []byte {
-	const instance = 1 + len(workflow.InstanceID{})
-	switch {
-	case len(key) == 0:
-		return nil
-	case len(key) >= instance && bytes.IndexByte([]byte{prefixFact, prefixInstance, prefixWaits, prefixKept, prefixQuarantine}, key[0]) >= 0:
-		return key[1:instance]
+	if len(key) > 0 && bytes.IndexByte(ofInstances, key[0]) >= 0 {
+		return key[:min(len(key), instanceRange)]
 	}
-	return key[:1]
+	return key[:min(len(key), 1)]
 }
+
+// ofInstances are the kinds of entries of which a key begins with an instance.
+var ofInstances = []byte{prefixFact, prefixInstance, prefixWaits, prefixKept, prefixQuarantine}
+
+const instanceRange = 1 + len(workflow.InstanceID{})
 
 // losses is what this node knows to have lost from its disk, for people.
 type losses struct {
@@ -190,14 +192,18 @@ func (n *Node) assess() (own bool) {
 	for _, what := range d.Found {
 		n.lost("%s", what)
 	}
-	n.suspect = d.Ranges
-	return d.Vanished || slices.ContainsFunc(d.Ranges, func(r []byte) bool { return len(r) > 1 || string(r) == string(prefixMeta) })
-}
-
-// suspects reports whether the store holds other entries of an instance than it
-// should.
-func (n *Node) suspects(id workflow.InstanceID) bool {
-	return slices.ContainsFunc(n.suspect, func(r []byte) bool { return bytes.Equal(r, id[:]) })
+	own = d.Vanished
+	for _, r := range d.Ranges {
+		switch {
+		case len(r) != instanceRange:
+			own = own || string(r) == string(prefixMeta)
+		case r[0] == prefixFact || r[0] == prefixQuarantine:
+			own, n.suspect = true, append(n.suspect, workflow.InstanceID(r[1:]))
+		case r[0] == prefixInstance:
+			n.unlisted = append(n.unlisted, workflow.InstanceID(r[1:]))
+		}
+	}
+	return own
 }
 
 // loadInstances lists what is stored and loads what somebody may still need. What
@@ -217,11 +223,11 @@ func (n *Node) loadInstances(reborn bool) error {
 	} else if err != nil {
 		return err
 	}
-	for _, r := range n.suspect {
-		if len(r) == len(workflow.InstanceID{}) {
-			id := workflow.InstanceID(r)
-			list[id], _ = n.index.get(id)
-		}
+	for _, id := range n.unlisted {
+		list[id] = summary{} // made again of its facts
+	}
+	for _, id := range n.suspect {
+		list[id], _ = n.index.get(id)
 	}
 	lost := false
 	for _, id := range slices.SortedFunc(maps.Keys(list), compareInstances) {
@@ -254,7 +260,7 @@ func (n *Node) loadInstances(reborn bool) error {
 func (n *Node) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, error) {
 	s := n.shardOf(id)
 	q, aside := s.aside[id]
-	if n.suspects(id) && !(aside && q.Lost) {
+	if slices.Contains(n.suspect, id) && !(aside && q.Lost) {
 		u := &unreadable{why: errors.New("the store does not hold what it should of it"), lost: true}
 		return u, n.isolate(id, u)
 	}

@@ -56,7 +56,14 @@ func (n *Node) checkStore(d *diagnosis) {
 	trouble, lost := n.trouble["store"], n.trouble["rolled-back"]
 	n.mu.Unlock()
 	_, err := n.store.Get(metaKey(metaIncarnation))
+	var damage error
+	if n.vouching != nil && err == nil {
+		damage = n.vouching.Verify()
+	}
 	switch {
+	case damage != nil:
+		d.wrong("store", "the store was read and is damaged: "+damage.Error(),
+			"start the node again: it saves what can be read, and partners bring back what they have; then look at the disk, which may be failing")
 	case err != nil:
 		d.wrong("store", "the store cannot be read: "+err.Error(), "look at the disk of the node's folder; if it is lost, join again from a fresh folder: what others hold of its work goes on")
 	case trouble != "":
@@ -64,7 +71,7 @@ func (n *Node) checkStore(d *diagnosis) {
 	case lost != "":
 		d.warn("store", lost, "nothing, if a backup was put back: partners give back what they hold. Else look at the disk of the node's folder: it lost what it said it had written")
 	default:
-		d.ok("store", "can be read and takes writes")
+		d.ok("store", "was read and takes writes")
 	}
 }
 

@@ -70,7 +70,9 @@ type Node struct {
 
 	vouching Vouching // nil: the store knows nothing of what it should hold
 	losses   losses
-	suspect  [][]byte // ranges that the store found damaged at this start
+	// Instances of which the store does not hold what it should, as was found when it
+	// was opened: of their facts, or only of their summaries.
+	suspect, unlisted []workflow.InstanceID
 
 	restoring sync.Mutex // held while a restored store is dealt with
 	restored  bool       // guarded by restoring: it was found out in this process

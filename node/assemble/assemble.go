@@ -112,7 +112,7 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	if cfg.Store == configs.StoreSmall {
 		preset = store.Small
 	}
-	if h.store, err = store.Open(filepath.Join(dir, "store"), store.Options{Preset: preset, Logger: log}); err != nil {
+	if h.store, err = store.Open(filepath.Join(dir, "store"), store.Options{Preset: preset, Range: node.StoreRange, Logger: log}); err != nil {
 		return nil, err
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})

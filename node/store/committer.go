@@ -3,11 +3,16 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 )
 
-// reservedPrefix begins the keys that Badger keeps for itself.
-var reservedPrefix = []byte("!badger!")
+// reservedPrefixes begin the keys that Badger keeps for itself, and ours.
+var reservedPrefixes = [][]byte{[]byte("!badger!"), []byte("!mutirao!")}
+
+func reserved(key []byte) bool {
+	return slices.ContainsFunc(reservedPrefixes, func(p []byte) bool { return bytes.HasPrefix(key, p) })
+}
 
 // unit is what one Commit call queued. With refused set it only waits for its
 // turn to say so.
@@ -97,8 +102,8 @@ func check(writes []Write) (size int64, err error) {
 		switch {
 		case len(w.Key) == 0:
 			return 0, fmt.Errorf("store: %w: a key is empty", ErrInvalid)
-		case bytes.HasPrefix(w.Key, reservedPrefix):
-			return 0, fmt.Errorf("store: %w: key %q begins with %q, which is reserved", ErrInvalid, w.Key, reservedPrefix)
+		case reserved(w.Key):
+			return 0, fmt.Errorf("store: %w: key %q begins as one of %q, which are reserved", ErrInvalid, w.Key, reservedPrefixes)
 		case len(w.Key) > MaxKey:
 			return 0, fmt.Errorf("store: %w: a key of %d bytes, at most %d are possible", ErrTooBig, len(w.Key), MaxKey)
 		case len(w.Value) > MaxValue:

@@ -18,6 +18,7 @@ var (
 	ErrInvalid   = kv.ErrInvalid
 	ErrQueueFull = kv.ErrQueueFull
 	ErrClosed    = kv.ErrClosed
+	ErrDamaged   = kv.ErrDamaged
 )
 
 // ErrReopening is returned by reads in the moment after a failed write in which

@@ -19,13 +19,13 @@ func failing(s *Store, cause error, afterWriting bool) {
 		once.Do(func() {
 			failed = true
 			if afterWriting {
-				err = commitUnits(db, units)
+				err = s.commitUnits(db, units)
 			}
 		})
 		if failed {
 			return errors.Join(cause, err)
 		}
-		return commitUnits(db, units)
+		return s.commitUnits(db, units)
 	}
 }
 

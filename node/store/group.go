@@ -20,23 +20,66 @@ func (s *Store) writeGroup(units []unit) (int, error) {
 	if err := s.room(s.opts.Reserve); err != nil {
 		return len(units), err
 	}
+	s.entering.Lock()
+	defer s.entering.Unlock()
+	if err := s.settleDoubt(); err != nil {
+		return len(units), err
+	}
 	db, err := s.db.acquire()
 	if err != nil {
 		return len(units), err
 	}
 	n := fit(units, db.MaxBatchSize(), db.MaxBatchCount())
+	s.next = nil
+	s.ledger.setUnderway(true)
+	defer s.ledger.setUnderway(false)
 	err = s.commit(db, units[:n])
 	s.db.release()
 	if err != nil {
+		s.doubt = s.next
 		err = errors.Join(fmt.Errorf("store: the write failed, read again to see what is there: %w", noSpace(err)), s.db.reopen())
+		return n, errors.Join(err, s.settleDoubt())
 	}
-	return n, err
+	s.enter(s.next)
+	return n, nil
 }
+
+// enter makes the ledger have a unit that is in the database; nil: none.
+func (s *Store) enter(c *change) {
+	if c == nil {
+		return
+	}
+	if err := s.ledger.enter(c); err != nil {
+		s.opts.Logger.Warn("the ledger is written anew with the next unit", "error", err)
+	}
+}
+
+// settleDoubt finds out whether a unit is there whose write failed.
+func (s *Store) settleDoubt() error {
+	if s.doubt == nil {
+		return nil
+	}
+	b, err := s.Get([]byte(unitKey))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if unit, _, ok := decodeUnit(b); ok && unit == s.doubt.unit {
+		s.enter(s.doubt)
+	}
+	s.doubt = nil
+	return nil
+}
+
+// unitKey is where each transaction stores its unit's record.
+const unitKey = "!mutirao!unit"
+
+// unitCost is what that record takes in a transaction.
+const unitCost = int64(len(unitKey)) + 24 + writeOverhead
 
 // fit says how many units, from the first, one transaction can take. One always
 // fits: MaxUnit and MaxUnitWrites are below any preset's transaction.
 func fit(units []unit, maxSize, maxWrites int64) int {
-	size, writes := int64(writeOverhead), int64(1) // Badger's end mark
+	size, writes := writeOverhead+unitCost, int64(2) // Badger's end mark, and our record
 	for i, u := range units {
 		size += u.size
 		writes += int64(len(u.writes))
@@ -48,14 +91,15 @@ func fit(units []unit, maxSize, maxWrites int64) int {
 }
 
 // commitUnits is one transaction. Units later in the group overwrite earlier ones.
-func commitUnits(db *badger.DB, units []unit) error {
+func (s *Store) commitUnits(db *badger.DB, units []unit) (err error) {
+	defer caught(&err)
 	txn := db.NewTransaction(true)
 	defer txn.Discard()
-	empty := true
+	c, empty := s.ledger.begin(), true
 	for _, u := range units {
 		for _, w := range u.writes {
 			empty = false
-			if err := put(txn, w); err != nil {
+			if err := s.put(txn, c, w); err != nil {
 				return err
 			}
 		}
@@ -63,12 +107,32 @@ func commitUnits(db *badger.DB, units []unit) error {
 	if empty {
 		return nil
 	}
+	if err := txn.Set([]byte(unitKey), c.unitRecord()); err != nil {
+		return err
+	}
+	s.next = c
 	return txn.Commit()
 }
 
-func put(txn *badger.Txn, w Write) error {
+// put makes a write part of a transaction, and notes what it changes.
+func (s *Store) put(txn *badger.Txn, c *change, w Write) error {
+	var was tally
+	switch item, err := txn.Get(w.Key); {
+	case err == nil:
+		err = item.Value(func(value []byte) error {
+			was = one(w.Key, value)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	case !errors.Is(err, badger.ErrKeyNotFound):
+		return err
+	}
 	if w.Delete {
+		c.replace(&s.ledger, w.Key, was, tally{})
 		return txn.Delete(w.Key)
 	}
+	c.replace(&s.ledger, w.Key, was, one(w.Key, w.Value))
 	return txn.Set(w.Key, w.Value)
 }

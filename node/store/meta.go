@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,15 +25,26 @@ type meta struct {
 	Memtable int64 `json:"memtable"`
 }
 
-// readMeta returns the folder's meta, or, for a new folder, its first one.
+// storedMeta is the file: a meta, and the checksum of its text without it.
+type storedMeta struct {
+	meta
+	Sum uint32 `json:"sum"`
+}
+
+// readMeta returns the folder's meta or, for a new folder, its first one. Without the
+// file the logs' sizes say how large the memtable was.
 func readMeta(dir string) (meta, error) {
 	path := filepath.Join(dir, metaName)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if entries, _ := os.ReadDir(filepath.Join(dir, dataName)); len(entries) > 0 {
-			return meta{}, fmt.Errorf("store %s is damaged: it holds data but no %s: restore the folder from a backup", dir, metaName)
+		m := meta{Format: Format}
+		logs, err := numbered(filepath.Join(dir, dataName), ".mem")
+		for _, log := range logs {
+			if info, err := os.Stat(log); err == nil {
+				m.Memtable = min(max(m.Memtable, info.Size()/2), maxMemtable) // as Badger makes them
+			}
 		}
-		return meta{Format: Format}, nil
+		return m, err
 	}
 	if err != nil {
 		return meta{}, fmt.Errorf("store: %w", err)
@@ -41,19 +53,34 @@ func readMeta(dir string) (meta, error) {
 }
 
 func parseMeta(path string, b []byte) (meta, error) {
-	var m meta
+	var m storedMeta
 	if err := json.Unmarshal(b, &m); err != nil {
-		return m, fmt.Errorf("store: %s is damaged: %w", path, err)
+		return m.meta, damagedMeta(path, err.Error())
 	}
 	switch {
+	case m.Sum != m.meta.sum():
+		return m.meta, damagedMeta(path, "its checksum is wrong")
 	case m.Format > Format:
-		return m, fmt.Errorf("store: %s has format %d, this program knows formats up to %d: use a newer mutirao", path, m.Format, Format)
+		return m.meta, fmt.Errorf("store: %s has format %d, this program knows formats up to %d: use a newer mutirao", path, m.Format, Format)
 	case m.Format < 1:
-		return m, fmt.Errorf("store: %s is damaged: format %d, want 1 to %d", path, m.Format, Format)
+		return m.meta, damagedMeta(path, fmt.Sprintf("format %d, want 1 to %d", m.Format, Format))
 	case m.Memtable < 0 || m.Memtable > maxMemtable:
-		return m, fmt.Errorf("store: %s is damaged: memtable of %d bytes, want 0 to %d", path, m.Memtable, int64(maxMemtable))
+		return m.meta, damagedMeta(path, fmt.Sprintf("memtable of %d bytes, want 0 to %d", m.Memtable, int64(maxMemtable)))
 	}
-	return m, nil
+	return m.meta, nil
+}
+
+func damagedMeta(path, why string) error {
+	return fmt.Errorf("store: %s is damaged: %s: remove that file and start again, it is made anew from the data", path, why)
+}
+
+// sum is the checksum of a meta's text.
+func (m meta) sum() uint32 {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // two integers always marshal
+	}
+	return crc32.Checksum(b, castagnoli)
 }
 
 // maxMemtable bounds what a damaged meta file can make us allocate.
@@ -61,9 +88,9 @@ const maxMemtable = 256 << 20
 
 // write replaces the meta file in one step and makes it durable.
 func (m meta) write(dir string) error {
-	b, err := json.Marshal(m)
+	b, err := json.Marshal(storedMeta{m, m.sum()})
 	if err != nil {
-		panic(err) // two integers always marshal
+		panic(err) // integers always marshal
 	}
 	tmp := filepath.Join(dir, metaName+".new")
 	if err := writeSynced(tmp, append(b, '\n')); err != nil {

@@ -43,6 +43,9 @@ type Options struct {
 	// MaxQueued is how many bytes may wait to be committed; 0 means 64 MiB
 	// (16 MiB with Small). Beyond it units fail with ErrQueueFull.
 	MaxQueued int64
+	// Range names what a key belongs to, as a prefix of it or otherwise: entries are
+	// counted by range, and what is lost is named so. Nil: its first byte.
+	Range func(key []byte) []byte
 	// Logger gets what Badger says; nil means nobody.
 	Logger *slog.Logger
 }
@@ -75,6 +78,12 @@ func (o Options) complete() (Options, sizes, error) {
 	sz, ok := presets[o.Preset]
 	if !ok {
 		return o, sz, fmt.Errorf("store: unknown preset %q: want %q or %q", o.Preset, Default, Small)
+	}
+	if o.Range == nil {
+		o.Range = func(key []byte) []byte { return key[:min(len(key), 1)] }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxQueued <= 0 {
 		o.MaxQueued = sz.maxQueued

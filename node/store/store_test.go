@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,11 +60,15 @@ func TestSecondOpenerIsToldWhoHoldsIt(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	sum := func(m meta) string {
+		return fmt.Sprintf(`{"format":%d,"memtable":%d,"sum":%d}`, m.Format, m.Memtable, m.sum())
+	}
 	for _, c := range []struct{ name, meta, want string }{
-		{"a newer format", `{"format":2}`, "use a newer mutirao"},
-		{"no format", `{}`, "damaged: format 0"},
+		{"a newer format", sum(meta{Format: 2}), "use a newer mutirao"},
+		{"no format", sum(meta{}), "damaged: format 0"},
 		{"damaged meta", `{"for`, "is damaged"},
-		{"absurd memtable", `{"format":1,"memtable":99999999999}`, "memtable of 99999999999 bytes"},
+		{"another memtable", `{"format":1,"memtable":8388608,"sum":1}`, "its checksum is wrong"},
+		{"absurd memtable", sum(meta{Format: 1, Memtable: 99999999999}), "memtable of 99999999999 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -82,25 +87,34 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestLostMetaIsNotANewStore(t *testing.T) {
-	dir := t.TempDir()
-	open(t, dir, Options{}).Close()
-	if err := os.Remove(filepath.Join(dir, metaName)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "holds data but no store.json") {
-		t.Fatalf("open: %v, want a refusal", err)
-	}
-}
-
-func TestDamagedManifestIsExplained(t *testing.T) {
-	dir := t.TempDir()
-	open(t, dir, Options{}).Close()
-	if err := os.WriteFile(filepath.Join(dir, dataName, "MANIFEST"), []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "restore the folder from a backup") {
-		t.Fatalf("open: %v, want an explanation", err)
+// Files that Badger cannot do without are made anew of the others.
+func TestLostFilesAreMadeAgain(t *testing.T) {
+	for _, name := range []string{metaName, dataName + "/MANIFEST", dataName + "/KEYREGISTRY", dataName + "/DISCARD"} {
+		for _, nonsense := range []bool{false, true} {
+			if name == metaName && nonsense {
+				continue // refused, see TestOpenRefuses
+			}
+			dir := t.TempDir()
+			s := open(t, dir, Options{Preset: Small})
+			mustCommit(t, s, "a")
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, name)
+			err := os.Remove(path)
+			if nonsense {
+				err = os.WriteFile(path, []byte("nonsense"), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, dir, Options{Preset: Small})
+			mustHave(t, s, "a", true)
+			if d := s.Damage(); d.Vanished || len(d.Ranges) > 0 {
+				t.Errorf("%s: %+v; want nothing lost", name, d)
+			}
+			s.Close()
+		}
 	}
 }
 

@@ -19,9 +19,18 @@ import (
 // childDir tells the test binary to be a writer on that folder until it is killed.
 const childDir = "STORE_TEST_CHILD_DIR"
 
+// unitsDir tells it to be the writer of TestCorruption.
+const unitsDir = "STORE_TEST_UNITS_DIR"
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := writeForEver(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+	if dir := os.Getenv(unitsDir); dir != "" {
+		if err := writeUnits(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)

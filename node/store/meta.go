@@ -25,7 +25,7 @@ type meta struct {
 	Memtable int64 `json:"memtable"`
 }
 
-// storedMeta is the file: a meta, and the checksum of its text without it.
+// storedMeta is the file: a meta and its checksum.
 type storedMeta struct {
 	meta
 	Sum uint32 `json:"sum"`
@@ -74,13 +74,9 @@ func damagedMeta(path, why string) error {
 	return fmt.Errorf("store: %s is damaged: %s: remove that file and start again, it is made anew from the data", path, why)
 }
 
-// sum is the checksum of a meta's text.
+// sum is the checksum of a meta.
 func (m meta) sum() uint32 {
-	b, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // two integers always marshal
-	}
-	return crc32.Checksum(b, castagnoli)
+	return crc32.Checksum(fmt.Appendf(nil, "%d %d", m.Format, m.Memtable), castagnoli)
 }
 
 // maxMemtable bounds what a damaged meta file can make us allocate.

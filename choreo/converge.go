@@ -40,12 +40,24 @@ import (
 //  5. The rest is superseded, and undone once that is settled (compensate.go).
 //  6. Data: of the standing successes' writes the one with the highest
 //     (logical time, hash) is current; concurrent ones are a conflict.
+//  7. An author in a fresh chain knows what its other chains show that it knew
+//     (forget.go). A verdict does not count (1) if its author knew of the success
+//     elsewhere; its attempt remains, and its success goes behind all others in 3.
+//     So does a success whose author knew elsewhere of another's. What an author
+//     put behind in this way its own starts, if they deny the same, do not hold up
+//     (2). A success whose author knew elsewhere that it had given the attempt up
+//     stands only where others built upon it. An attempt built upon what the
+//     earliest start says that its success knew.
+//
+// docs/models/convergence.py is a model of rules 1 to 5 and 7.
 
 // conclude applies rules 1 to 5 to the slots with new facts, and as far back
 // from them as verdicts on what they consumed depend on it.
 func (s *State) conclude() {
 	var q judging
-	for _, sl := range s.dirty {
+	for i := 0; i < len(s.dirty); i++ { // what an attempt built upon may change with its success, and adds to them
+		sl := s.dirty[i]
+		s.weigh(sl)
 		s.follow(sl)
 		q.add(sl)
 	}
@@ -59,7 +71,7 @@ func (s *State) conclude() {
 			continue
 		}
 		for _, a := range sl.Attempts {
-			for from := range s.builtOn(a, a.start) {
+			for from := range s.builtOn(a, a.base) {
 				q.add(from.Slot)
 			}
 		}
@@ -116,10 +128,13 @@ func (s *State) follow(sl *Slot) {
 
 // prevailing is the verdict that decides among those on one attempt.
 func (s *State) prevailing(rs []*ruling) *ruling {
-	if len(rs) == 0 {
-		return nil
+	var best *ruling
+	for _, r := range rs {
+		if !r.void && (best == nil || s.byAuthority(r.at, best.at) < 0) {
+			best = r
+		}
 	}
-	return slices.MinFunc(rs, func(a, b *ruling) int { return s.byAuthority(a.at, b.at) })
+	return best
 }
 
 // firstAssigned is the attempt that followed a verdict which had found nobody.
@@ -183,13 +198,15 @@ func (o *Office) compare(p *Office) int {
 func (s *State) judge(sl *Slot) (changed bool) {
 	was, before := judgement{sl.Pick, sl.Held}, sl.verdicts()
 	sl.Pick, sl.Held, sl.Duplicated = nil, false, false
-	var all, built, perhaps []*Attempt
+	var all, built, perhaps []*Attempt // all: without those that only what was built upon them holds up
 	for _, a := range sl.Attempts {
 		if a.stands = superseded; a.success() == nil {
 			continue
 		}
-		all = append(all, a)
-		switch s.builtUpon(a.users) {
+		if !a.overruled {
+			all = append(all, a)
+		}
+		switch s.builtUpon(a) {
 		case standing:
 			built = append(built, a)
 		case heldBack:
@@ -205,6 +222,7 @@ func (s *State) judge(sl *Slot) (changed bool) {
 	case s.awaitsReplacement(sl, all): // 3, held
 		sl.Held = true
 		mark(all, heldBack)
+		mark(perhaps, heldBack)
 	case len(perhaps) > 0: // 2, held back with their consumers
 		mark(perhaps, heldBack)
 		sl.Pick = preferred(sl.Task.Reconcile, perhaps)
@@ -237,10 +255,12 @@ func mark(as []*Attempt, how stands) {
 }
 
 // builtUpon is the best claim among the consumers of one success (rule 2).
-func (s *State) builtUpon(users []*Attempt) stands {
+func (s *State) builtUpon(a *Attempt) stands {
 	best := superseded
-	for _, u := range users {
-		best = max(best, s.claim(u))
+	for _, u := range a.users {
+		if !s.props(u, a) {
+			best = max(best, s.claim(u))
+		}
 	}
 	return best
 }
@@ -254,7 +274,7 @@ func (s *State) claim(u *Attempt) stands {
 		return superseded
 	case sl.Held:
 		return heldBack
-	case slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.success() != nil }):
+	case slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.success() != nil && !a.overruled }):
 		return superseded
 	}
 	return standing
@@ -281,7 +301,10 @@ func (s *State) awaitsReplacement(sl *Slot, all []*Attempt) bool {
 // preferred picks among successes by the author's choice.
 func preferred(r workflow.Reconcile, as []*Attempt) *Attempt {
 	return slices.MinFunc(as, func(a, b *Attempt) int {
-		n := 0
+		n := cmp.Compare(min(len(a.blame), 1), min(len(b.blame), 1))
+		if n != 0 {
+			return n
+		}
 		switch r {
 		case workflow.KeepOriginal:
 			n = cmp.Compare(a.replaced, b.replaced)

@@ -134,7 +134,7 @@ func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) 
 
 // endedByHolder tells whether the holder itself has given the attempt up.
 func (a *Attempt) endedByHolder() bool {
-	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final })
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && !r.void })
 }
 
 // wanted tells whether the slot still waits for this attempt. A slot is held

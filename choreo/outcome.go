@@ -49,7 +49,7 @@ func (m *Machine) Outcomes() []Outcome {
 // gaveUp is the holder's own verdict on an attempt, nil if there is none.
 func (a *Attempt) gaveUp() *entry {
 	for _, r := range a.rulings {
-		if c := r.at.fact.Body.Verdict.Cause; r.final && (c == CauseReported || c == CauseTimeout) {
+		if c := r.at.fact.Body.Verdict.Cause; r.final && !r.void && (c == CauseReported || c == CauseTimeout) {
 			return r.at
 		}
 	}

@@ -224,7 +224,7 @@ func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
 		s.refresh(a.Slot)
 		return ""
 	}
-	a.passed = append(a.passed, s.addAttempt(e, a, b.Task, b.Partner))
+	a.passed = append(a.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
 	s.refresh(a.Slot)
 	return ""
 }

@@ -41,6 +41,10 @@ type State struct {
 	frontier vector
 
 	dirty []*Slot
+	// doubts are the slots by the facts on which it depends, who knew of them, how
+	// they are judged; judged is the one that is judged now (forget.go).
+	doubts map[*entry][]*Slot
+	judged *Slot
 	// cyclic: tasks wait for data that they would write for each other.
 	cyclic bool
 	// idle: nothing is ready, running or armed, so what is undecided about data
@@ -97,9 +101,13 @@ type Attempt struct {
 	replaced int
 
 	assigned  *entry
+	after     *Attempt // the one that it follows; nil: the slot's first
+	by        *ruling  // because of which; nil: that one's holder passed it on
 	ready     *entry
-	start     *entry
-	tries     int // the newest try's number
+	start     *entry   // the earliest
+	starts    []*entry // the earliest of each strand
+	base      *entry   // the start that says what the attempt built upon
+	tries     int      // the newest try's number
 	successes []*entry
 	failed    *entry // the newest failed try
 	off       *entry
@@ -114,6 +122,11 @@ type Attempt struct {
 
 	stands stands
 	wrote  *entry // the success whose outputs are among the current data's writes
+
+	// blame are those who denied what they knew, for which its success goes behind
+	// all others (converge.go, rule 7); overruled: its holder had given it up.
+	blame     []workflow.PartnerID
+	overruled bool
 }
 
 // stands says whether a success is built upon, or the slot's choice.
@@ -130,6 +143,7 @@ type ruling struct {
 	at     *entry
 	action Action
 	final  bool     // by the attempt's own holder
+	void   bool     // its author knew of the attempt's success
 	next   *Attempt // the attempt that the verdict itself assigned
 }
 
@@ -158,6 +172,7 @@ func (s *State) reset() {
 	s.data = map[workflow.DataName]written{}
 	s.conflicts = map[workflow.DataName]bool{}
 	s.asking = map[workflow.DataName][]*Slot{}
+	s.doubts = map[*entry][]*Slot{}
 	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
@@ -307,6 +322,7 @@ func (s *State) fold(es []*entry) {
 	case !s.enter(es):
 		s.reset()
 	}
+	s.reopen(es)
 	s.settle()
 }
 
@@ -467,19 +483,34 @@ func (s *State) knewOf(e *entry, id AttemptID) bool {
 	return s.log.knew(e, s.log.byID[id.Fact])
 }
 
-// applyStart enters a try. What the attempt built upon is what the earliest
-// start of it says.
+// applyStart enters a try.
 func (s *State) applyStart(e *entry, a *Attempt) {
 	a.tries = max(a.tries, e.fact.Body.Start.Try)
-	was := a.start
-	if a.start = earlier(was, e); a.start == was {
+	if !slices.ContainsFunc(a.starts, func(o *entry) bool { return o.strand == e.strand }) {
+		a.starts = append(a.starts, e)
+	}
+	a.start = earlier(a.start, e)
+	s.rebase(a)
+}
+
+// rebase finds the start that says what an attempt built upon: the earliest that its
+// success knew, while it has none the earliest.
+func (s *State) rebase(a *Attempt) {
+	was, ok := a.base, a.success()
+	a.base = nil
+	for _, e := range a.starts {
+		if ok == nil || s.log.knew(ok, e) {
+			a.base = earlier(a.base, e)
+		}
+	}
+	if a.base == was {
 		return
 	}
 	for from := range s.builtOn(a, was) {
 		from.users = slices.DeleteFunc(from.users, func(u *Attempt) bool { return u == a })
 		s.refresh(from.Slot)
 	}
-	for from := range s.builtOn(a, a.start) {
+	for from := range s.builtOn(a, a.base) {
 		from.users = append(from.users, a)
 		s.refresh(from.Slot)
 	}
@@ -489,6 +520,8 @@ func (s *State) applySuccess(e *entry, b *Success) (why string) {
 	// What the author cannot have known of must not show in why it is refused.
 	if a := s.attempts[b.Attempt]; a != nil && s.knewOf(e, b.Attempt) && !s.mayWrite(a.Task, b.Outputs) {
 		return "its task may not have such a result"
+	} else if a != nil && s.knewOf(e, b.Attempt) && slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && s.log.knew(e, r.at) }) {
+		return "its author had given the attempt up"
 	}
 	return s.applyOwn(e, b.Attempt, func(a *Attempt) {
 		a.successes = append(a.successes, e)
@@ -541,7 +574,7 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 		if act.Kind == workflow.FailContingency {
 			s.contested = true
 			if act.Partner != "" {
-				r.next = s.addAttempt(e, a, act.Task, act.Partner)
+				r.next = s.addAttempt(e, a, r, act.Task, act.Partner)
 			}
 		}
 		a.rulings = append(a.rulings, r)
@@ -572,21 +605,22 @@ func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 	if b.Verdict.IsZero() {
 		return s.applyPass(e, a, b)
 	}
-	asked := slices.ContainsFunc(a.rulings, func(r *ruling) bool {
+	asked := slices.IndexFunc(a.rulings, func(r *ruling) bool {
 		return r.at.id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency && s.log.knew(e, r.at)
 	})
-	if !asked || b.Task != a.Task.Contingency {
+	if asked < 0 || b.Task != a.Task.Contingency {
 		return "no verdict asked for it"
 	}
-	a.assigns = append(a.assigns, s.addAttempt(e, a, b.Task, b.Partner))
+	a.assigns = append(a.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
 	s.refresh(a.Slot)
 	return ""
 }
 
-// addAttempt puts a new attempt after another in its slot.
-func (s *State) addAttempt(e *entry, after *Attempt, task workflow.TaskName, p workflow.PartnerID) *Attempt {
+// addAttempt puts a new attempt after another in its slot, because of a verdict or,
+// nil, as that one's holder passed it on.
+func (s *State) addAttempt(e *entry, after *Attempt, by *ruling, task workflow.TaskName, p workflow.PartnerID) *Attempt {
 	sl := after.Slot
-	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, replaced: after.replaced, assigned: e}
+	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, replaced: after.replaced, assigned: e, after: after, by: by}
 	if !a.passedOn() {
 		a.replaced++
 	}

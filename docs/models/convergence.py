@@ -237,7 +237,9 @@ class History:
     def amiss(self, first, begun):
         end, out = self.fold(set(self.facts)), collections.Counter()
         self.end = end
-        for s in end.undone:
+        # What a liar does to its own work alone is no harm.
+        undone = {s for s in end.undone if self.facts[s].author != self.liar}
+        for s in undone:
             if end.stands.get(s):
                 out["undone, yet it stands"] += 1
         for a in end.attempts.values():
@@ -245,13 +247,13 @@ class History:
                 for kind, f in a.start.d["consumed"].values():
                     if kind == "success" and f in end.by_success and end.props(a, end.by_success[f]):
                         continue
-                    if kind == "success" and f in end.undone:
+                    if kind == "success" and f in undone and a.who != self.liar:
                         out["stands upon what was undone"] += 1
                     if kind == "success" and end.stands.get(f) is False:
                         out["stands upon what does not stand"] += 1
         for i in self.slots:
             ss = [s.id for a in end.attempts.values() if a.slot == i for s in a.successes[:1]]
-            if ss and all(s in end.undone for s in ss) and not all(self.facts[s].author == self.liar for s in ss):
+            if ss and all(s in undone and not end.overruled(end.by_success[s]) for s in ss):
                 out["all successes of a slot undone"] += 1
             if ss and i not in end.pick and i not in end.held and all(not end.overruled(end.by_success[s]) for s in ss):
                 out["a slot with successes has none"] += 1
@@ -325,7 +327,7 @@ class State:
     def forgot(self, x, y):
         """Whether the author of x had shown, in a fact elsewhere that more of the others did not hear of after x than
         before it, that it knew y and not x."""
-        if "plain" in self.rule:
+        if "plain" in self.rule or self.knows(x, y):
             return False
         for f in self.of[x.author]:
             if self.knows(f, y) and not self.knows(f, x) and not self.knows(x, f):

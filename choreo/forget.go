@@ -1,0 +1,205 @@
+package choreo
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about what authors knew elsewhere (converge.go, rule 7). A node
+// that was restored goes on in a fresh chain, which knows less than the one
+// before; a liar may do the same on purpose, and deny what it has shown to know.
+//
+//	liar, chain 1  ──── seen ─────────────── it knew of the success: f
+//	                     │     (the others hear of f)
+//	liar, chain 2  genesis ──▶ verdict x ── that does not know of it
+//
+// Which of x and f came first their author alone knows, and the others show:
+// those who knew of f without x against those who knew of x without f. Everybody
+// shows one of the two at most, and has shown it once it knows either, so what
+// was settled does not change any more.
+
+// forgot reports whether x denies y: a fact of x's author in another chain knew of
+// y, neither of the two knew of the other, and no more of the others had heard of
+// x first than of that fact.
+func (s *State) forgot(x, y *entry) bool {
+	chains := s.log.byAuthor[x.fact.Chain.Author]
+	if len(chains) < 2 || s.log.knew(x, y) {
+		return false
+	}
+	s.dependsOn(x, y)
+	return slices.ContainsFunc(chains, func(c *chain) bool {
+		f := s.firstThatKnew(c, y)
+		if f == nil || c == x.strand.chain || s.log.knew(f, x) || s.log.knew(x, f) {
+			return false
+		}
+		s.dependsOn(f)
+		return s.heardFirst(f, x) >= s.heardFirst(x, f)
+	})
+}
+
+// heardFirst counts those of the others that showed to know x without y. They are
+// those who took part from the start: an author could bring in others.
+func (s *State) heardFirst(x, y *entry) (n int) {
+	for _, p := range s.genesis.Succession {
+		if p != x.fact.Chain.Author && slices.ContainsFunc(s.log.byAuthor[p], func(c *chain) bool {
+			f := s.firstThatKnew(c, x)
+			return f != nil && !s.log.knew(f, y)
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+// firstThatKnew is the first fact of a chain, before it was forked, that knew of g,
+// whether it counts or not: its author signed it. Nil: there is none.
+func (s *State) firstThatKnew(c *chain, g *entry) *entry {
+	facts := c.strands[0].facts
+	if c.forkedAt > 0 {
+		facts = facts[:min(uint64(len(facts)), c.cut()-1)]
+	}
+	i := sort.Search(len(facts), func(i int) bool { return s.log.knew(facts[i], g) })
+	if i == len(facts) {
+		return nil
+	}
+	return facts[i]
+}
+
+// dependsOn notes that how the slot is judged depends on who knows of the facts.
+func (s *State) dependsOn(es ...*entry) {
+	for _, e := range es {
+		if !slices.Contains(s.doubts[e], s.judged) {
+			s.doubts[e] = append(s.doubts[e], s.judged)
+		}
+	}
+}
+
+// reopen has those slots judged again of which new facts show who knew what.
+func (s *State) reopen(es []*entry) {
+	for _, e := range es {
+		if e.fact.Seq == 1 && len(s.log.byAuthor[e.fact.Chain.Author]) > 1 {
+			s.reopenAll(e.fact.Chain.Author)
+		}
+	}
+	if len(s.doubts) == 0 {
+		return
+	}
+	for _, e := range es {
+		s.reopenFor(e)
+		var before vector
+		if e.fact.Seq > 1 {
+			before = e.parents[0].others
+		}
+		e.others.beyond(before, func(k int, to uint64) {
+			st := s.log.strands[k]
+			for n := max(before.at(k), st.base()) + 1; n <= to; n++ {
+				s.log.steps++
+				s.reopenFor(st.number(n))
+			}
+		})
+	}
+}
+
+func (s *State) reopenFor(e *entry) {
+	for _, sl := range s.doubts[e] {
+		s.refresh(sl)
+	}
+}
+
+// reopenAll has all slots judged again for which something counts that an author
+// said.
+func (s *State) reopenAll(author workflow.PartnerID) {
+	by := func(e *entry) bool { return e != nil && e.fact.Chain.Author == author }
+	for _, sl := range s.slots {
+		if slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+			return by(a.start) || slices.ContainsFunc(a.successes, by) ||
+				slices.ContainsFunc(a.rulings, func(r *ruling) bool { return by(r.at) })
+		}) {
+			s.refresh(sl)
+		}
+	}
+}
+
+// weigh works out what of a slot is denied by what its authors knew elsewhere:
+// verdicts that are void, and successes that go behind others.
+func (s *State) weigh(sl *Slot) {
+	if a := sl.Attempts[0]; len(sl.Attempts) == 1 && len(a.rulings) == 0 && len(a.successes) <= 1 {
+		s.rebase(a)
+		return
+	}
+	s.judged = sl
+	for _, a := range sl.Attempts {
+		for _, r := range a.rulings {
+			r.void = slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.forgot(r.at, ok) })
+		}
+	}
+	for _, a := range sl.Attempts {
+		if len(a.successes) > 0 {
+			s.weighSuccesses(a)
+		}
+	}
+	for _, a := range sl.Attempts {
+		a.blame = nil
+		for b := a; b.after != nil; b = b.after {
+			if b.by != nil && b.by.void {
+				a.blame = append(a.blame, b.by.at.fact.Chain.Author)
+			}
+		}
+		if a.success() != nil && s.deniesOthers(a, a.success()) {
+			a.blame = append(a.blame, a.Partner)
+		}
+	}
+}
+
+// weighSuccesses puts an attempt's successes in order, the one that counts first,
+// and works out what it built upon.
+func (s *State) weighSuccesses(a *Attempt) {
+	if len(a.successes) > 1 {
+		rank := func(e *entry) int {
+			switch {
+			case s.deniesOthers(a, e):
+				return 2
+			case slices.ContainsFunc(a.successes, func(o *entry) bool { return o != e && s.repeats(e, o) }):
+				return 1
+			}
+			return 0
+		}
+		ranks := map[*entry]int{}
+		for _, e := range a.successes {
+			ranks[e] = rank(e)
+		}
+		slices.SortFunc(a.successes, func(x, y *entry) int {
+			if n := ranks[x] - ranks[y]; n != 0 {
+				return n
+			}
+			return byTime(x, y)
+		})
+	}
+	a.overruled = slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && !r.void && s.forgot(a.success(), r.at) })
+	s.rebase(a)
+}
+
+// repeats reports whether more of the others heard of o before e, another success of
+// the same attempt.
+func (s *State) repeats(e, o *entry) bool {
+	if len(s.log.byAuthor[e.fact.Chain.Author]) < 2 {
+		return false
+	}
+	s.dependsOn(e, o)
+	return s.heardFirst(o, e) > s.heardFirst(e, o)
+}
+
+// deniesOthers reports whether a success of an attempt denies one of another attempt.
+func (s *State) deniesOthers(a *Attempt, e *entry) bool {
+	return slices.ContainsFunc(a.Slot.Attempts, func(o *Attempt) bool {
+		return o != a && slices.ContainsFunc(o.successes, func(ok *entry) bool { return s.forgot(e, ok) })
+	})
+}
+
+// props reports whether an attempt built upon another by a start that denies what
+// stands against it, of the author because of whom the other goes behind.
+func (s *State) props(u, a *Attempt) bool {
+	return slices.Contains(a.blame, u.Partner) && u.base != nil && s.deniesOthers(a, u.base)
+}

@@ -1,0 +1,272 @@
+package choreo
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const forgettable = `
+workflow: forgettable
+data: {x: {type: integer}}
+tasks:
+  a:  {type: manual, reconcile: keep-first, out: [x], on-failure: {contingency: a2}}
+  a2: {type: manual, out: [x]}
+partitions:
+  p1: [a]
+`
+
+// forgetting has a at one; liar takes part.
+func forgetting(t *testing.T, reconcile string) *mesh {
+	w := newMesh(t, parse(t, strings.Replace(forgettable, "keep-first", reconcile, 1)))
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one"}, "one", "two", "liar")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	w.takers["a2"] = "two"
+	return w
+}
+
+// tell has a partner say something in its own chain, which all hear, and all of
+// whom say that they did.
+func (w *mesh) tell(p workflow.PartnerID, b Body) *entry {
+	w.t.Helper()
+	e := w.must(w.nodes[p].m.append(w.moment(), b))
+	for _, q := range w.names() {
+		w.nodes[q].m.owe(p)
+		w.nodes[p].m.owe(q)
+	}
+	w.step(w.nodes[p])
+	w.meetAll()
+	w.stabilize(false)
+	for _, q := range w.names() {
+		w.must(w.nodes[q].m.append(w.moment(), Body{Seen: &Seen{}}))
+	}
+	w.meetAll()
+	w.stabilize(false)
+	return e
+}
+
+func (w *mesh) must(e *entry, err error) *entry {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return e
+}
+
+// fresh is what an author says in a fresh chain that has seen the genesis alone.
+func (w *mesh) fresh(author workflow.PartnerID, bodies ...func(last FactID) Body) []Received {
+	w.t.Helper()
+	g := w.nodes["one"].m.log.genesis
+	var out []Received
+	for i, body := range bodies {
+		f := &Fact{Format: FormatFact, Instance: w.nodes["one"].m.log.instance, Chain: Chain{Author: author, Incarnation: Incarnation{0xbb}}, Seq: uint64(i + 1)}
+		if i == 0 {
+			f.Seen, f.Body = []Head{g.head()}, body(FactID{})
+		} else {
+			f.Prev, f.Body = out[i-1].ID, body(out[i-1].ID)
+		}
+		r := encoded(w.t, f)
+		r.Att = &Attestation{}
+		out = append(out, r)
+	}
+	return out
+}
+
+func says(b Body) func(FactID) Body { return func(FactID) Body { return b } }
+
+// Who has shown that it knew of a result cannot judge it away in a fresh chain.
+func TestFreshChainKnowsOfTheSuccessThatItJudgesAway(t *testing.T) {
+	for _, shown := range []bool{true, false} {
+		w := forgetting(t, "keep-replacement")
+		w.say("one", "a", 1)
+		w.meetAll()
+		w.stabilize(false)
+		if shown {
+			w.tell("liar", Body{Seen: &Seen{}})
+		}
+		one := w.nodes["one"].m
+		judged := Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+			{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
+		var a2 AttemptID
+		lie := w.fresh("liar", says(judged), func(v FactID) Body {
+			a2 = AttemptID{Fact: v, Slot: "a"}
+			return Body{Start: &Start{Attempt: a2, Try: 1}}
+		}, func(FactID) Body { return Body{Success: &Success{Attempt: a2, Try: 1}} })
+		if _, err := one.Receive("liar", lie); err != nil {
+			t.Fatal(err)
+		}
+		want := workflow.PartnerID("liar")
+		if shown {
+			want = "one"
+		}
+		if got := one.state.bySlot["a"].Pick.Partner; got != want {
+			t.Errorf("shown %t: the slot's success is that of %s, want %s", shown, got, want)
+		}
+		w.shuffledMatches(t, one)
+	}
+}
+
+// Nor can a holder come first by a success that it dates back.
+func TestFreshChainKnowsOfTheSuccessThatItComesBefore(t *testing.T) {
+	w := forgetting(t, "keep-first")
+	w.tell("two", Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}}}})
+	w.say("two", "a2", 2)
+	w.meetAll()
+	w.stabilize(false)
+	w.tell("one", Body{Seen: &Seen{}})
+	a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
+	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}), says(Body{Success: &Success{Attempt: a, Try: 1}}))
+	if _, err := two.Receive("one", lie); err != nil {
+		t.Fatal(err)
+	}
+	if got := two.state.bySlot["a"].Pick.Partner; got != "two" {
+		t.Errorf("the slot's success is the back-dated one of %s", got)
+	}
+	w.shuffledMatches(t, two)
+}
+
+// A result that everybody has does not give way to another of the same attempt
+// that is dated back.
+func TestFreshChainDoesNotRewriteAResult(t *testing.T) {
+	w := forgetting(t, "keep-first")
+	w.say("one", "a", 1)
+	w.meetAll()
+	w.stabilize(false)
+	w.tell("one", Body{Seen: &Seen{}})
+	a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
+	lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}),
+		says(Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)}}}))
+	if _, err := two.Receive("one", lie); err != nil {
+		t.Fatal(err)
+	}
+	if got := two.state.data["x"].value; got != int64(1) {
+		t.Errorf("x is %v, it was 1 for everybody", got)
+	}
+	w.shuffledMatches(t, two)
+}
+
+// A holder that gave its attempt up, and was heard to, does not succeed in it.
+func TestFreshChainDoesNotForgetThatItGaveUp(t *testing.T) {
+	for _, fresh := range []bool{true, false} {
+		w := forgetting(t, "keep-original")
+		one := w.nodes["one"]
+		if err := one.m.Finish("a", Result{Failed: true}, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(one)
+		w.meetAll()
+		w.stabilize(false)
+		w.tell("one", Body{Seen: &Seen{}})
+		a, two := AttemptID{Slot: "a"}, w.nodes["two"].m
+		if fresh {
+			lie := w.fresh("one", says(Body{Start: &Start{Attempt: a, Try: 1}}), says(Body{Success: &Success{Attempt: a, Try: 1}}))
+			if _, err := two.Receive("one", lie); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			w.tell("one", Body{Success: &Success{Attempt: a, Try: 1}})
+		}
+		if sl := two.state.bySlot["a"]; sl.Pick != nil {
+			t.Errorf("fresh chain %t: its later word ends the slot", fresh)
+		}
+		w.say("two", "a2", 2)
+		if sl := two.state.bySlot["a"]; sl.Pick == nil || sl.Pick.Partner != "two" {
+			t.Errorf("fresh chain %t: the contingency's success is not the slot's", fresh)
+		}
+		w.shuffledMatches(t, two)
+	}
+}
+
+// TestForgettersInAnyOrder: histories with authors who speak in several chains, of
+// which some deny what others knew, mean the same in every order of arrival.
+func TestForgettersInAnyOrder(t *testing.T) {
+	seeds := uint64(250)
+	if testing.Short() {
+		seeds = 50
+	}
+	void, behind := 0, 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 4))
+		w := randomMesh(t, r.IntN)
+		m := w.nodes["ann"].m
+		for range 60 {
+			if _, err := m.Receive("somebody", []Received{forgetful(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		for range 4 {
+			mustMatch(t, "in another order", m, w.shuffled(m, r.IntN))
+		}
+		for _, sl := range m.state.slots {
+			for _, a := range sl.Attempts {
+				behind += min(len(a.blame), 1)
+				if slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.void }) {
+					void++
+				}
+			}
+		}
+	}
+	t.Logf("%d histories: %d attempts with void verdicts, %d successes put behind others", seeds, void, behind)
+	if void < int(seeds)/20 || behind < int(seeds)/20 {
+		t.Error("too few of them")
+	}
+}
+
+// forgetful is a fact of a participant in one of three chains of its own, which
+// knows anything from the genesis alone to all that is here.
+func forgetful(r *rand.Rand, m *Machine) Received {
+	l := m.log
+	var live []*Attempt
+	for _, sl := range m.state.slots {
+		live = append(live, sl.Attempts...)
+	}
+	a := live[r.IntN(len(live))]
+	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(3))}}, Seq: 1}
+	switch r.IntN(5) {
+	case 0:
+		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
+		f.Body.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a.ID, Kind: a.Task.OnFailure, Task: a.Task.Contingency,
+			Partner: []workflow.PartnerID{"ann", "bob", "cy", "dan"}[r.IntN(4)]}}}
+		if a.Task.OnFailure == "" {
+			f.Body.Verdict.Actions[0].Kind = workflow.FailBlock
+		}
+		if f.Body.Verdict.Actions[0].Kind != workflow.FailContingency {
+			f.Body.Verdict.Actions[0].Task, f.Body.Verdict.Actions[0].Partner = "", ""
+		}
+	case 1, 2:
+		f.Body.Success = &Success{Attempt: a.ID, Try: 1}
+	case 3:
+		f.Body.Start = &Start{Attempt: a.ID, Try: 1}
+	default:
+		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
+		f.Body.Seen = &Seen{}
+	}
+	if c := l.index[f.Chain]; c != nil {
+		prev := c.strands[0].last()
+		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
+	}
+	for range r.IntN(3) {
+		f.Seen = append(f.Seen, l.order[r.IntN(len(l.order))].head())
+	}
+	if f.Seq == 1 || a.assigned != l.genesis {
+		f.Seen = append(f.Seen, a.assigned.head())
+	}
+	slices.SortFunc(f.Seen, Head.compare)
+	f.Seen = slices.Compact(f.Seen)
+	raw, _, err := f.Encode()
+	if err != nil {
+		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+	}
+	g, id, err := DecodeFact(raw)
+	if err != nil {
+		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
+	}
+	return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+}

@@ -63,6 +63,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 			again = m.undoes && m.undo(m.state.slots[i], partners, now, &r) || again
 		}
 		again = m.watch(now, partners, &r) || again
+		again = m.nameAll(now) || again
 	}
 	m.route(partners)
 	if ws, ok := m.clocks.toSave(now.Boot); ok {

@@ -18,6 +18,7 @@ type Log struct {
 	chains   []*chain
 	index    map[Chain]*chain
 	byAuthor map[workflow.PartnerID][]*chain
+	authored map[workflow.PartnerID]authored // how much is here of an author
 	strands  []*strand
 	order    []*entry // as inserted: causes before effects
 	all      vector   // what is here
@@ -96,7 +97,7 @@ func NewLog(genesis *Fact, raw []byte, id FactID, att *Attestation) (*Log, error
 	if genesis.Body.Genesis == nil {
 		return nil, fmt.Errorf("%w: an instance starts with its genesis, not a %s", ErrFactInvalid, genesis.Body.Kind())
 	}
-	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{}, byAuthor: map[workflow.PartnerID][]*chain{}, original: map[workflow.PartnerID]bool{}}
+	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{}, byAuthor: map[workflow.PartnerID][]*chain{}, authored: map[workflow.PartnerID]authored{}, original: map[workflow.PartnerID]bool{}}
 	for _, p := range genesis.Body.Genesis.Succession {
 		l.original[p] = true
 	}
@@ -168,6 +169,9 @@ func (l *Log) add(e *entry) {
 	}
 	e.strand.facts = append(e.strand.facts, e)
 	l.all = l.all.with(e.strand.place, e.fact.Seq)
+	author := e.fact.Chain.Author
+	of := l.authored[author]
+	l.authored[author] = authored{chains: len(l.byAuthor[author]), facts: of.facts + 1, bytes: of.bytes + len(e.raw)}
 	l.byID[e.id] = e
 	e.index = len(l.order)
 	l.order = append(l.order, e)

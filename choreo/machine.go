@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,6 +36,7 @@ type Machine struct {
 	// keeps are those that this node performs by the plain rule.
 	nobody map[AttemptID]string
 	keeps  map[AttemptID]bool
+	door   door
 	clocks clocks
 	timed  bool // the definition has time-outs or emergency triggers
 	undoes bool // it has compensations
@@ -115,7 +117,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l),
 		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, clocks: clocks{all: map[WaitKey]*clock{}},
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: clocks{all: map[WaitKey]*clock{}},
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
@@ -171,10 +173,22 @@ func (m *Machine) Load(facts []Received, owe bool) error {
 func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
 
 // Receive inserts facts that came from a peer. Facts that are here already are
-// passed over. An error wraps ErrMissingPast (the sender must send more),
+// passed over, and so is what is beyond what is taken in of an author (door.go,
+// Declined). An error wraps ErrMissingPast (the sender must send more),
 // ErrFactInvalid or ErrOtherInstance; facts before the offending one stay.
 func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
-	es, err := m.log.insertAll(m.log.vouched(facts))
+	taken, all := m.log.vouched(facts), true
+	if from != m.self {
+		if taken, all = m.admit(taken); !all {
+			taken = m.log.vouched(taken)
+		}
+	}
+	es, err := m.log.insertAll(taken)
+	if all && errors.Is(err, ErrMissingPast) {
+		for _, f := range taken {
+			m.nameSeen(f.Fact)
+		}
+	}
 	m.unsaved = append(m.unsaved, es...)
 	m.doubt()
 	if len(es) > 0 {

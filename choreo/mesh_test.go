@@ -276,7 +276,11 @@ func (w *mesh) takeHeads(n *node, from workflow.PartnerID, h *headsLetter) {
 	if n.m.AheadOfUs(h.heads) {
 		n.aheads++
 	}
-	n.m.Acknowledge(from, h.inc, h.heads)
+	if h.mode == modeAck {
+		n.m.Acknowledge(from, h.inc, h.heads)
+	} else {
+		n.m.Restate(from, h.inc, h.heads)
+	}
 	n.m.Heard(w.moment())
 	if h.mode == modeAsk {
 		w.tellHeads(n, from, modeAnswer)
@@ -421,7 +425,7 @@ func (n *node) running() []AttemptID {
 func (w *mesh) stabilize(work bool) {
 	for round := 0; ; round++ {
 		if round > 10_000 {
-			w.t.Fatalf("the mesh does not come to rest; mail: %s", w.describeMail())
+			w.t.Fatalf("the mesh does not come to rest; mail: %.2000s", w.describeMail())
 		}
 		switch {
 		case len(w.mail) > 0:

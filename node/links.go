@@ -304,6 +304,11 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		return err
 	}
 	added, err := h.m.Receive(from, facts)
+	for _, d := range h.m.Declined() {
+		for range d.Facts {
+			s.n.refuse("facts-beyond-"+d.Why, d.Author)
+		}
+	}
 	h.m.Heard(s.moment())
 	if h.m.AheadOfUs(nil) {
 		s.n.rolledBack(from)

@@ -1,0 +1,249 @@
+package choreo
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about how much of one author is taken in from partners. A member that
+// lies may open a chain for every fact, or write without end. So of one author only
+// so much is taken in for itself: MaxChains chains, and a share of facts and bytes.
+// What that was may differ from node to node, hence a second rule and a third:
+//
+//   - What is beyond is taken in all the same where another who takes part names it
+//     as seen, in a fact that is within the limits of its own author: others have built
+//     upon it.
+//   - A node that has all that it may have of an author names that in a `seen` fact of
+//     its own, once.
+//
+// So what one honest partner has all get, and none ends with other facts for good;
+// what a liar sends beyond that, nobody takes. Two members that lie can name each
+// other's facts; that is bounded by the share of the one that names.
+//
+// A fact that is not taken in is no error: its sender may be honest, and hears what is
+// here as always. What it was and what others named are remembered for a while, as
+// one may come long before the other.
+
+// Shares are how much of one author is taken in for itself, in an instance; 0: all.
+type Shares struct {
+	Facts, Bytes int
+}
+
+// Limit sets the shares of the authors.
+func (m *Machine) Limit(s Shares) { m.door.shares = s }
+
+// Why something was not taken in: more of its author than its share.
+const (
+	TooManyChains  = "chains"
+	TooManyFacts   = "facts"
+	TooManyAuthors = "authors" // more authors who take no part than are heard
+)
+
+// Declined is how many facts of an author were not taken in, and why.
+type Declined struct {
+	Author workflow.PartnerID
+	Why    string
+	Facts  int
+}
+
+const (
+	// maxOutsiders is how many authors are heard who take no part, or none any more:
+	// a forked chain may have brought them in.
+	maxOutsiders = 16
+	// maxRemembered bounds what is remembered of facts that are not here.
+	maxRemembered = 4096
+)
+
+// door is what a machine remembers of what it did not take in.
+type door struct {
+	shares Shares
+	// declined are the facts; named is up to which number another has seen a chain
+	// of which that is not here.
+	declined map[FactID]Declined
+	named    map[Chain]uint64
+	counts   map[Declined]int
+	// stood are the authors of whom this node has named all that it may have;
+	// looked is how many entries of the log it has looked at for that.
+	stood  map[workflow.PartnerID]bool
+	looked int
+}
+
+func newDoor() door {
+	return door{declined: map[FactID]Declined{}, named: map[Chain]uint64{}, counts: map[Declined]int{}, stood: map[workflow.PartnerID]bool{}}
+}
+
+// Declined is what was not taken in since the last call, by author and reason.
+func (m *Machine) Declined() []Declined {
+	out := make([]Declined, 0, len(m.door.counts))
+	for d, n := range m.door.counts {
+		d.Facts = n
+		out = append(out, d)
+	}
+	clear(m.door.counts)
+	slices.SortFunc(out, func(a, b Declined) int { return cmp.Or(cmp.Compare(a.Author, b.Author), cmp.Compare(a.Why, b.Why)) })
+	return out
+}
+
+// admit are the facts without those that are beyond what is taken in of their
+// author, and without what follows from those. It reports whether that is all.
+func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
+	v := visit{m: m, of: map[workflow.PartnerID]authored{}, chains: map[Chain]string{}}
+	why := make([]string, len(facts))
+	within := len(m.door.declined) == 0
+	for i, f := range facts {
+		why[i] = v.beyond(f)
+		within = within && why[i] == ""
+	}
+	if within {
+		return facts, true
+	}
+	for i, f := range facts {
+		if why[i] == "" {
+			m.nameSeen(f.Fact)
+		}
+	}
+	for i, f := range facts {
+		if d := m.declines(f, why[i]); d.Why != "" {
+			m.decline(f.ID, d)
+			continue
+		}
+		delete(m.door.declined, f.ID)
+		admitted = append(admitted, f)
+	}
+	return admitted, false
+}
+
+// visit counts what a batch of facts brings of each author.
+type visit struct {
+	m      *Machine
+	of     map[workflow.PartnerID]authored
+	chains map[Chain]string // that the batch opens, and why they are too many; "": they are not
+}
+
+// authored is how much there is of an author.
+type authored struct{ chains, facts, bytes int }
+
+// beyond says why a fact is more than is taken in of its author for itself; "": it
+// is not.
+func (v *visit) beyond(f Received) string {
+	author, l := f.Fact.Chain.Author, v.m.log
+	if author == v.m.self || l.Has(f.ID) {
+		return ""
+	}
+	of, known := v.of[author]
+	if !known {
+		of = l.authored[author]
+	}
+	if why, opened := v.chains[f.Fact.Chain]; !opened && l.index[f.Fact.Chain] == nil {
+		switch {
+		case of.chains == 0 && !v.m.Participates(author) && v.outsiders() >= maxOutsiders:
+			why = TooManyAuthors
+		case of.chains >= MaxChains:
+			why = TooManyChains
+		default:
+			of.chains++
+		}
+		v.chains[f.Fact.Chain] = why
+	}
+	why := v.chains[f.Fact.Chain]
+	if s := v.m.door.shares; why == "" && (s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
+		why = TooManyFacts
+	}
+	if why == "" {
+		of.facts++
+		of.bytes += len(f.Raw)
+	}
+	v.of[author] = of
+	return why
+}
+
+// outsiders are the authors here and in the batch who take no part.
+func (v *visit) outsiders() (n int) {
+	for p := range v.m.log.authored {
+		if !v.m.Participates(p) {
+			n++
+		}
+	}
+	for p, of := range v.of {
+		if of.chains > 0 && !v.m.Participates(p) && v.m.log.authored[p].chains == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// nameSeen remembers what a fact names as seen of others that is not here, if its
+// author takes part.
+func (m *Machine) nameSeen(f *Fact) {
+	if !m.Participates(f.Chain.Author) {
+		return
+	}
+	for _, h := range f.Seen {
+		if h.Chain.Author == f.Chain.Author || m.log.Has(h.ID) || h.Seq <= m.door.named[h.Chain] {
+			continue
+		}
+		if len(m.door.named) >= maxRemembered {
+			clear(m.door.named)
+		}
+		m.door.named[h.Chain] = h.Seq
+	}
+}
+
+// declines says why a fact is not taken in; an empty reason: it is. Beyond is why it
+// is not for itself.
+func (m *Machine) declines(f Received, beyond string) Declined {
+	author := f.Fact.Chain.Author
+	if author == m.self || m.log.Has(f.ID) {
+		return Declined{}
+	}
+	named := f.Fact.Seq <= m.door.named[f.Fact.Chain]
+	if beyond != "" && !named {
+		return Declined{Author: author, Why: beyond}
+	}
+	for p := range f.Fact.parents() {
+		d, gone := m.door.declined[p]
+		// Who takes part and is within its limits has named what it has seen of
+		// others: that is missing, and taken in when it comes again.
+		if gone && (d.Author == author || !m.Participates(author)) {
+			return Declined{Author: author, Why: d.Why}
+		}
+	}
+	return Declined{}
+}
+
+func (m *Machine) decline(id FactID, d Declined) {
+	m.door.counts[d]++
+	if len(m.door.declined) >= maxRemembered {
+		clear(m.door.declined)
+	}
+	m.door.declined[id] = d
+}
+
+// full tells whether no more of an author is taken in for itself.
+func (m *Machine) full(p workflow.PartnerID) bool {
+	of, s := m.log.authored[p], m.door.shares
+	return of.chains >= MaxChains || s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes >= s.Bytes
+}
+
+// nameAll names, once, all that counts of an author of whom no more is taken in for
+// itself: others may have other facts of it. It reports whether a fact was added.
+func (m *Machine) nameAll(now Moment) (added bool) {
+	for ; m.door.looked < m.log.Len(); m.door.looked++ {
+		p := m.log.order[m.door.looked].fact.Chain.Author
+		if p == m.self || m.door.stood[p] || !m.full(p) {
+			continue
+		}
+		m.door.stood[p] = true
+		if slices.ContainsFunc(m.log.byAuthor[p], func(c *chain) bool { return slices.ContainsFunc(c.heeded(), m.unnamed) }) {
+			if _, err := m.append(now, Body{Seen: &Seen{}}); err == nil {
+				added = true
+			}
+		}
+	}
+	return added
+}
+
+// unnamed tells whether none of our facts has e in its past.
+func (m *Machine) unnamed(e *entry) bool { return m.own == nil || !m.log.knew(m.own, e) }

@@ -1,0 +1,159 @@
+package choreo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// flood are first facts of chains of one author, numbered from a start.
+func flood(t testing.TB, m *Machine, author workflow.PartnerID, from, n int) []Received {
+	t.Helper()
+	var out []Received
+	for i := from; i < from+n; i++ {
+		f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: Chain{Author: author, Incarnation: Incarnation{0xee, byte(i >> 8), byte(i)}},
+			Seq: 1, Seen: []Head{m.log.genesis.head()}, Body: Body{Seen: &Seen{}}}
+		r := encoded(t, f)
+		r.Att = &Attestation{Sig: make([]byte, 64)}
+		out = append(out, r)
+	}
+	return out
+}
+
+// TestChainFlood: a participant opens thousands of chains. Few are taken in, no error
+// is made of it, what honest partners say next is short and everybody reads it.
+func TestChainFlood(t *testing.T) {
+	for _, n := range []int{9, 1100, 3000} {
+		w := relayMesh(t)
+		one := w.nodes["one"]
+		facts := flood(t, one.m, "three", 0, n)
+		for len(facts) > 0 {
+			k := min(len(facts), 700)
+			if _, err := one.m.Receive("three", facts[:k]); err != nil {
+				t.Fatalf("%d chains: %v", n, err)
+			}
+			facts = facts[k:]
+		}
+		if got := len(one.m.log.byAuthor["three"]); got != MaxChains {
+			t.Errorf("%d chains: %d were taken in, want %d", n, got, MaxChains)
+		}
+		d := one.m.Declined()
+		if len(d) != 1 || d[0] != (Declined{Author: "three", Why: TooManyChains, Facts: n - MaxChains}) {
+			t.Errorf("%d chains: declined %v", n, d)
+		}
+		if got := len(one.m.door.declined); got > maxRemembered {
+			t.Errorf("%d chains: %d are remembered", n, got)
+		}
+		w.step(one)
+		w.say("two", "b", 1)
+		w.stabilize(true)
+		if got := one.m.Overall(); len(one.m.Heads()) > 20 {
+			t.Errorf("%d chains: %d heads, the instance is %s", n, len(one.m.Heads()), got)
+		}
+		if err := w.sameEverywhere(); err != nil {
+			t.Errorf("%d chains: %v", n, err)
+		}
+		w.crash(one) // its own facts can be read again
+	}
+}
+
+// TestFloodsThatDifferConverge: a participant tells each partner of other chains, so
+// many that no partner takes in all. What one has built upon all take in, and they end
+// with the same facts; the liar's further chains nobody takes.
+func TestFloodsThatDifferConverge(t *testing.T) {
+	for _, batch := range []int{1, 3, 100} {
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			w := relayMesh(t)
+			w.limit = []int{600, MaxFact}[r.IntN(2)]
+			liar := workflow.PartnerID("three")
+			from := 0
+			for _, id := range []workflow.PartnerID{"one", "two"} {
+				n := 1 + r.IntN(3*MaxChains)
+				facts := flood(t, w.nodes["one"].m, liar, from, n)
+				from += n
+				for part := range slices.Chunk(facts, batch) {
+					if _, err := w.nodes[id].m.Receive(liar, part); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.step(w.nodes[id])
+			}
+			w.say("two", "b", 1)
+			w.say("two", "d")
+			for range 4 {
+				w.meet("one", "two")
+				w.stabilize(true)
+			}
+			one, two := w.nodes["one"].m, w.nodes["two"].m
+			if d := firstDifference(one.Fingerprint(), two.Fingerprint()); d != "" {
+				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d chains of the liar", seed, batch, d, len(one.log.byAuthor[liar]), len(two.log.byAuthor[liar]))
+			}
+			if one.Overall() != workflow.InstanceSucceeded {
+				t.Errorf("seed %d: the instance is %s", seed, one.Overall())
+			}
+			if got := len(one.log.byAuthor[liar]); got > 2*MaxChains+1 {
+				t.Errorf("seed %d: %d chains of the liar at one", seed, got)
+			}
+			before := one.Len()
+			if _, err := one.Receive(liar, flood(t, one, liar, 5000, 50)); err != nil || len(one.log.byAuthor[liar]) >= MaxChains && one.Len() != before {
+				t.Errorf("seed %d: more chains were taken in: %d facts before, %d after: %v", seed, before, one.Len(), err)
+			}
+		}
+	}
+}
+
+// TestFactsOfPeopleWhoTakeNoPart: keys that nobody knows of are heard up to a limit
+// for all of them together.
+func TestFactsOfPeopleWhoTakeNoPart(t *testing.T) {
+	w := relayMesh(t)
+	one := w.nodes["one"].m
+	for i := range 100 {
+		if _, err := one.Receive("three", flood(t, one, workflow.PartnerID(fmt.Sprintf("invented-%d", i)), 0, 20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(one.log.chains); got > 3+maxOutsiders*MaxChains {
+		t.Errorf("%d chains", got)
+	}
+}
+
+// TestShareOfFacts: of an author's facts so many are taken in for themselves; what
+// another has built upon comes in all the same.
+func TestShareOfFacts(t *testing.T) {
+	w := relayMesh(t)
+	one, two := w.nodes["one"].m, w.nodes["two"].m
+	one.Limit(Shares{Facts: 10})
+	for range 30 {
+		two.mustAppend(w.moment(), Body{Seen: &Seen{}})
+	}
+	two.own.att = &Attestation{}
+	all := received(two)
+	for i := range all { // each came by itself
+		all[i].Att = &Attestation{}
+	}
+	if _, err := one.Receive("two", all); err != nil {
+		t.Fatal(err)
+	}
+	if got := one.log.authored["two"].facts; got != 10 {
+		t.Errorf("%d facts of two were taken in, want its share of 10", got)
+	}
+	if _, err := one.Receive("two", all[len(all)-5:]); err != nil {
+		t.Errorf("what follows from what was declined is no error: %v", err)
+	}
+	three := w.as("three", two)
+	said := encoded(t, three.mustAppend(w.moment(), Body{Seen: &Seen{}}).fact)
+	said.Att = &Attestation{}
+	if _, err := one.Receive("three", []Received{said}); err == nil {
+		t.Error("what three has built upon is missing, and nobody says so")
+	}
+	if _, err := one.Receive("three", append(all, said)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := one.log.authored["two"].facts, two.log.authored["two"].facts; got != want {
+		t.Errorf("%d facts of two are here, three has built upon %d", got, want)
+	}
+}

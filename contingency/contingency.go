@@ -48,7 +48,7 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 	for _, f := range failures {
 		failed[f.Slot] = f
 	}
-	o := overlay{View: view, def: def, decided: map[workflow.TaskName]workflow.Finding{}}
+	o := overlay{View: view, def: def, decided: map[workflow.TaskName]decision{}}
 	var out []Response
 	for _, slot := range def.TopoOrder() {
 		f, ok := failed[slot]
@@ -57,12 +57,12 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 			continue
 		}
 		if !f.Begun && o.impossible(slot) {
-			o.decided[slot] = blocked
+			o.decided[slot] = decision{succeeded: blocked}
 			continue
 		}
 		r := respond(def, f)
 		out = append(out, r)
-		o.decided[slot] = r.effect()
+		o.decided[slot] = decision{succeeded: r.effect(), failed: r.Kind != workflow.FailContingency}
 	}
 	return out
 }
@@ -90,22 +90,32 @@ func (r Response) effect() workflow.Finding {
 type overlay struct {
 	workflow.View
 	def     *workflow.Definition
-	decided map[workflow.TaskName]workflow.Finding
+	decided map[workflow.TaskName]decision
+}
+
+// decision is what the responses did to a slot: what they leave of succeeded(slot),
+// and whether it has failed. Else it is blocked, or its contingency goes on.
+type decision struct {
+	succeeded workflow.Finding
+	failed    bool
 }
 
 // TaskTerm answers for decided slots: failed(t) holds where a block or release
-// ended the slot, and nothing else will.
+// ended the slot, and nothing else will that has not held before.
 func (o overlay) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
-	f, ok := o.decided[t]
+	d, ok := o.decided[t]
 	switch {
 	case !ok:
 		return o.View.TaskTerm(tr, t)
-	case tr == workflow.BecameSucceeded || f.Truth == workflow.Undecided:
-		return f
-	case tr == workflow.BecameFailed:
+	case tr == workflow.BecameSucceeded || d.succeeded.Truth == workflow.Undecided:
+		return d.succeeded
+	case tr == workflow.BecameFailed && d.failed:
 		return workflow.Finding{Truth: workflow.True}
 	}
-	return o.View.TaskTerm(tr, t)
+	if f := o.View.TaskTerm(tr, t); f.Truth != workflow.Undecided {
+		return f
+	}
+	return blocked
 }
 
 func (o overlay) impossible(slot workflow.TaskName) bool {
@@ -123,7 +133,7 @@ func (o overlay) pass(slot workflow.TaskName) {
 		return
 	}
 	if f := o.View.TaskTerm(workflow.BecameReady, slot); f.Truth == workflow.Undecided && o.impossible(slot) {
-		o.decided[slot] = blocked
+		o.decided[slot] = decision{succeeded: blocked}
 	}
 }
 

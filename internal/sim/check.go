@@ -98,6 +98,7 @@ func (c *checks) instance(id string) {
 	c.keptWork(id, entries)
 	c.authorised(id, entries)
 	if parsed, err := workflow.ParseInstanceID(id); err == nil {
+		c.meant(c.w.nodes[where], parsed, first)
 		c.lifted(parsed)
 		c.undone(parsed, shown)
 	}

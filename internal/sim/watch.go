@@ -96,6 +96,9 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	c.w.event()
 	c.w.newest = c.w.now
 	c.all[id] = f
+	if _, here := m.arrived[id]; !here {
+		m.arrived[id] = c.w.now
+	}
 	if g := f.Body.Genesis; g != nil {
 		c.parties[choreo.InstanceOf(id)] = g.Succession
 		c.learned(m, choreo.InstanceOf(id))

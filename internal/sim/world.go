@@ -82,6 +82,7 @@ type machine struct {
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
+	arrived        map[factID]time.Duration // when its disk had a fact first
 	succeeded      map[job]bool
 	judged         map[job]bool  // by it
 	ends           map[slot]bool // which have a success or a verdict, as far as its disk says
@@ -223,6 +224,7 @@ func (w *world) found() {
 		}
 		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
+		m.arrived = map[factID]time.Duration{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
 		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, read: w.read, lazy: w.variant == NoSync}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }

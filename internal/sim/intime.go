@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file checks that no wait is over before its time, measured from what it is
+// for: from when the task was ready as far as the machine's disk says, not from when
+// the instance came to be known.
+
+// inTime checks a time-out or a trigger.
+func (c *checks) inTime(h *meaning.History, id factID, f *choreo.Fact) {
+	i, ok := c.w.who(f.Chain.Author)
+	if !ok {
+		return
+	}
+	m := c.w.nodes[i]
+	if m.forgot || m.boots > 0 {
+		return // it forgot how long it had waited, or has only a wrong clock to go by
+	}
+	w := wait{c: c, h: h, m: m, id: id, f: f, at: m.arrived[id]}
+	if b := f.Body.Ready; b != nil && b.Trigger {
+		w.trigger(b.Attempt.Slot)
+	}
+	v := f.Body.Verdict
+	if v == nil || v.Cause != choreo.CauseTimeout {
+		return
+	}
+	for _, x := range v.Actions {
+		switch name, of, _ := strings.Cut(strings.TrimPrefix(v.Reason, "partition "), " gave "); {
+		case !strings.HasPrefix(v.Reason, "partition ") && strings.HasPrefix(v.Reason, "no result within"):
+			w.own(x.Attempt)
+		case !strings.HasPrefix(v.Reason, "partition "):
+			w.contingency(x.Attempt)
+		case strings.Contains(of, "within"):
+			w.ownPartition(workflow.PartitionName(name))
+		default:
+			w.answer(workflow.PartitionName(name), x.Attempt)
+		}
+	}
+}
+
+// wait is one that a machine held to be over.
+type wait struct {
+	c  *checks
+	h  *meaning.History
+	m  *machine
+	id factID
+	f  *choreo.Fact
+	at time.Duration // when
+}
+
+// knew is how the instance stood for the machine so long before.
+func (w *wait) knew(before time.Duration) *meaning.Meaning {
+	return w.h.Known(w.id, func(id factID) bool { at, ok := w.m.arrived[id]; return ok && at <= w.at-before })
+}
+
+func (w *wait) early(what string, least time.Duration) {
+	w.c.w.violate("time: n%d's %s of %s: %s, not for %s", w.m.i, said(w.f), w.f.Instance.String()[:8], what, least)
+}
+
+// own is the time-out of an attempt of the machine's own.
+func (w *wait) own(a choreo.AttemptID) {
+	_, task := w.knew(0).HolderOf(a)
+	if task == nil {
+		return
+	}
+	if least := task.Timeout - w.c.waited(a); !w.knew(least).Clocked(a) {
+		w.early(a.String()+" was ready or running", least)
+	}
+}
+
+// ownPartition is the time-out of a partition of the machine's own: the time while
+// one of its tasks was ready or running.
+func (w *wait) ownPartition(p workflow.PartitionName) {
+	part := w.c.w.bounds.Partition(p)
+	var moments []time.Duration
+	for _, at := range w.m.arrived {
+		if at < w.at {
+			moments = append(moments, at)
+		}
+	}
+	slices.Sort(moments)
+	moments = append(slices.Compact(moments), w.at)
+	active := time.Duration(0)
+	for i := len(moments) - 2; i >= 0 && active < part.Timeout; i-- {
+		if w.knew(w.at - moments[i]).Active(part.Tasks) {
+			active += moments[i+1] - moments[i]
+		}
+	}
+	if active < part.Timeout {
+		w.early("a task of partition "+string(p)+" was ready or running", part.Timeout)
+	}
+}
+
+// answer is the time-out of another's partition, by whoever waits for it.
+func (w *wait) answer(p workflow.PartitionName, a choreo.AttemptID) {
+	part := w.c.w.bounds.Partition(p)
+	least := part.Timeout + min(max(part.Timeout/10, time.Second), 15*time.Second)
+	then, since := w.knew(least), w.at-least-w.m.learned[w.f.Instance]
+	if !then.Open(a) {
+		w.early(a.String()+" was unfinished", least)
+	}
+	worst := w.c.w.worstBefore(part.Tasks)
+	if !then.EndedBefore(part.Tasks) && since < worst {
+		w.early("what "+string(p)+" waits for had ended", least)
+	}
+	w.handedOver(a, least)
+}
+
+// worstBefore is by when all has ended elsewhere, at the latest, that tasks wait for.
+func (w *world) worstBefore(tasks []workflow.TaskName) (worst time.Duration) {
+	waits := func(t workflow.TaskName) {
+		end, ok := w.bounds.WorstEnd(t)
+		if worst = max(worst, end); !ok {
+			worst = math.MaxInt64
+		}
+	}
+	for _, t := range tasks {
+		for _, p := range w.def.Predecessors(t) {
+			if !slices.Contains(tasks, p) {
+				waits(p)
+			}
+		}
+		w.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+			if r.Op != workflow.OpData {
+				return
+			}
+			for _, n := range r.Data.Names() {
+				for _, x := range w.def.Writers(n) {
+					if !slices.Contains(tasks, x) {
+						waits(x)
+					}
+				}
+			}
+		})
+	}
+	return worst
+}
+
+// contingency is the time-out of another's attempt that somebody was found for.
+func (w *wait) contingency(a choreo.AttemptID) {
+	_, task := w.knew(0).HolderOf(a)
+	if task == nil {
+		return
+	}
+	least := task.Timeout + min(max(task.Timeout/10, time.Second), 15*time.Second) - w.c.waited(a)
+	if !w.knew(least).Began(a) {
+		w.early(a.String()+" was ready or running", least)
+	}
+	w.handedOver(a, least)
+}
+
+// handedOver checks that the holder of an attempt had heard of what made it ready, or
+// had left that without acknowledgement for as long as it takes a partner to expire.
+func (w *wait) handedOver(a choreo.AttemptID, least time.Duration) {
+	then := w.knew(least)
+	p, _ := then.HolderOf(a)
+	i, ok := w.c.w.who(p)
+	if !ok || w.c.w.nodes[i].forgot {
+		return
+	}
+	silence := min(w.c.w.plan.ConnectionTime, time.Hour)
+	for _, id := range then.Heard(a) {
+		at, has := w.c.w.nodes[i].arrived[id]
+		if !(has && at <= w.at-least) && w.m.arrived[id] > w.at-least-silence {
+			w.early(fmt.Sprintf("n%d had heard of what made %s ready", i, a), least)
+		}
+	}
+}
+
+// trigger is the wait of an emergency task: from when a task before it is known to be
+// ready, at the latest from the worst case.
+func (w *wait) trigger(t workflow.TaskName) {
+	least := w.c.w.def.Task(t).TimeToWait
+	worst, _ := w.c.w.bounds.WaitStart(t)
+	if !w.knew(least).Armed(t) && w.at-least-w.m.learned[w.f.Instance] < worst {
+		w.early("a task before "+string(t)+" was ready", least)
+	}
+}

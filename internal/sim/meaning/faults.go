@@ -1,0 +1,295 @@
+package meaning
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file says what an honest node may write, by what it knew when it did.
+
+// Faults are what is wrong with a fact, given its past: what its author must not
+// have written then. Who may have been misled by a fork is not asked.
+func (h *History) Faults(id choreo.FactID) []string {
+	i, ok := h.index[id]
+	if !ok || i == 0 {
+		return nil
+	}
+	m := h.Of(h.before(i))
+	c := check{m: m, i: i, author: h.facts[i].Chain.Author}
+	switch b := &h.facts[i].Body; {
+	case b.Ready != nil:
+		c.ready(b.Ready)
+	case b.Start != nil:
+		c.start(b.Start)
+	case b.Success != nil:
+		c.success(b.Success)
+	case b.TryFailed != nil:
+		a := m.attempts[b.TryFailed.Attempt]
+		c.wants(a != nil && a.start != none && a.tries == b.TryFailed.Try, "the try that failed was not under way")
+		c.wants(a != nil && b.TryFailed.Try <= a.task.Retries.Times, "a try failed after which there is no other")
+	case b.CalledOff != nil:
+		a := m.attempts[b.CalledOff.Attempt]
+		c.wants(a != nil && a.start != none, "what is called off was not started")
+		c.wants(a != nil && !m.live(a), "what is called off is wanted")
+	case b.Verdict != nil:
+		c.verdict(b.Verdict)
+	case b.Assign != nil:
+		c.assign(b.Assign)
+	}
+	return c.wrong
+}
+
+// check collects what is wrong with a fact.
+type check struct {
+	m      *Meaning // of its past
+	i      int
+	author workflow.PartnerID
+	wrong  []string
+}
+
+func (c *check) wants(ok bool, format string, args ...any) {
+	if !ok {
+		c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// live reports whether a slot still waits for an attempt, as its holder sees it:
+// what others only presume does not stop it, unless somebody else took over.
+func (m *Meaning) live(a *Attempt) bool {
+	sl := a.slot
+	over := a.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)
+	return sl.Pick == nil && sl.Current == a && !over && !m.cancelled
+}
+
+// mayStart reports whether a live attempt is ready, as its holder sees it.
+func (m *Meaning) mayStart(a *Attempt) bool {
+	sl := a.slot
+	if sl.State == workflow.Failed || sl.Pending {
+		return sl.begun() || m.rule3(sl).truth == workflow.True
+	}
+	return sl.State == workflow.Ready
+}
+
+func (c *check) ready(b *choreo.ReadyBody) {
+	a := c.m.attempts[b.Attempt]
+	if a == nil {
+		c.wants(false, "what is ready is not known")
+		return
+	}
+	c.wants(c.m.live(a) && !a.slot.begun(), "what is ready is not wanted, or was ready before")
+	if b.Trigger {
+		c.wants(a.slot.Task.TimeToWait > 0, "a trigger fires that the task does not have")
+		waits := a.slot.State == workflow.NotReady || a.slot.State == workflow.Failed
+		c.wants(waits, "a trigger fires of a task that is %s", a.slot.State)
+		return
+	}
+	c.wants(asksData(a.slot.Task.Rule), "a task is said to be ready whose rule is not about data")
+	c.wants(c.m.rule3(a.slot).truth == workflow.True, "a task is said to be ready whose rule does not hold")
+}
+
+func (c *check) start(b *choreo.Start) {
+	a := c.m.attempts[b.Attempt]
+	switch {
+	case a == nil:
+		c.wants(false, "what starts is not known")
+	case b.Try > 1:
+		due := a.start != none && a.failed[b.Try-1] && a.tries == b.Try-1
+		c.wants(due, "try %d starts, and the one before has not failed", b.Try)
+		c.wants(b.Try <= a.task.Retries.Times+1, "try %d starts of at most %d", b.Try, a.task.Retries.Times+1)
+		c.wants(a.undoes != nil || c.m.live(a), "another try starts of what is not wanted")
+	case a.undoes != nil:
+		c.undo(a)
+	default:
+		c.wants(a.start == none, "it starts a second time")
+		c.wants(c.m.live(a), "what starts is not wanted")
+		c.wants(c.m.mayStart(a), "what starts is %s", a.slot.State)
+		c.consumes(a, b)
+	}
+}
+
+// consumes checks what a start says that it builds upon.
+func (c *check) consumes(a *Attempt, b *choreo.Start) {
+	said := map[workflow.TaskName]choreo.FactID{}
+	for _, x := range b.Consumed {
+		_, twice := said[x.Slot]
+		c.wants(!twice, "the start names what it built upon of %s twice", x.Slot)
+		said[x.Slot] = x.Fact
+	}
+	for _, from := range c.m.before(a.slot) {
+		want, ended := none, true
+		switch {
+		case from.Pick != nil:
+			want = from.Pick.success()
+		case from.outcome != nil:
+			want = from.outcome.at
+		default:
+			ended = false
+		}
+		got, named := said[from.Task.Name]
+		delete(said, from.Task.Name)
+		switch {
+		case named && !ended:
+			c.wants(false, "the start names a result of %s, which has none", from.Task.Name)
+		case named:
+			c.wants(got == c.m.h.facts[want].id, "the start built upon another result of %s than counts", from.Task.Name)
+		case ended:
+			c.wants(len(from.Attempts) == 1, "the start does not say upon which result of %s it builds", from.Task.Name)
+		}
+	}
+	c.wants(len(said) == 0, "the start names results of what it does not wait for: %v", said)
+}
+
+// undo checks that a compensation may begin.
+func (c *check) undo(u *Attempt) {
+	a := u.undoes
+	c.wants(!a.Stands && !a.held, "a success is compensated that stands")
+	c.wants(u.start == none, "a compensation begins a second time")
+	for p := range c.m.joined {
+		heard := c.m.writtenOff[p] || c.m.heardOf(p, a.slot)
+		c.wants(heard, "a compensation begins, and %s may not know of all results of %s", p, a.slot.Task.Name)
+	}
+	later := map[*Slot]bool{a.slot: true}
+	for more := true; more; {
+		more = false
+		for _, sl := range c.m.slots {
+			if !later[sl] && slices.ContainsFunc(c.m.waitsFor(sl), func(x *Slot) bool { return later[x] }) {
+				later[sl], more = true, true
+			}
+		}
+	}
+	for _, sl := range c.m.slots {
+		for _, x := range sl.Attempts {
+			works := x.start != none && x.off == none && x.success() == none && !x.givenUp() && !c.m.writtenOff[x.Partner]
+			c.wants(!later[sl] || !works, "a compensation of %s begins while %s runs", a.slot.Task.Name, x.ID)
+		}
+	}
+}
+
+// heardOf reports whether a fact of a partner shows that it knows all successes of a
+// slot.
+func (m *Meaning) heardOf(p workflow.PartnerID, sl *Slot) bool {
+	for i, f := range m.h.facts {
+		if !m.counts.has(i) || f.Chain.Author != p {
+			continue
+		}
+		all := true
+		for _, a := range sl.Attempts {
+			for _, s := range a.successes {
+				all = all && m.h.knew(i, s)
+			}
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *check) success(b *choreo.Success) {
+	a := c.m.attempts[b.Attempt]
+	if a == nil || a.start == none {
+		c.wants(false, "what succeeds was not started")
+		return
+	}
+	c.wants(a.tries == b.Try, "try %d succeeds, the last that started is %d", b.Try, a.tries)
+	c.wants(!a.givenUp(), "what succeeds was given up by its own holder")
+	c.wants(a.off == none, "what succeeds was called off")
+	c.wants(a.success() == none, "it succeeds a second time")
+	if a.task.Application != workflow.AppSet {
+		return
+	}
+	// Its values are those of its expressions, unless the data changed meanwhile.
+	then := c.m.h.Of(c.m.h.before(a.start))
+	for n, e := range a.task.With.Set {
+		was, err := e.Eval(then.env())
+		now, again := e.Eval(c.m.env())
+		if err != nil || again != nil || !reflect.DeepEqual(was, now) {
+			continue
+		}
+		d := slices.IndexFunc(c.m.h.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		want, err := workflow.CheckValue(&c.m.h.def.Data[d], was)
+		got, ok := b.Outputs[n]
+		right := err == nil && ok && reflect.DeepEqual(got, want)
+		c.wants(right, "%s sets %s to %v, its expression gives %v", a.task.Name, n, got, want)
+	}
+}
+
+func (c *check) verdict(v *choreo.Verdict) {
+	c.wants(len(v.Actions) > 0, "a verdict that judges nothing")
+	for _, x := range v.Actions {
+		c.judged(v, x)
+	}
+}
+
+// judged checks one action of a verdict.
+func (c *check) judged(v *choreo.Verdict, x choreo.Action) {
+	a := c.m.attempts[x.Attempt]
+	if a == nil {
+		c.wants(false, "a verdict on %s, which is not known", x.Attempt)
+		return
+	}
+	c.wants(chosen(a, x, c.author), "a verdict does to %s what its author did not choose", x.Attempt)
+	c.wants(a.success() == none, "a verdict on %s, which has succeeded", x.Attempt)
+	c.wants(!a.givenUp(), "a verdict on %s, which was given up", x.Attempt)
+	if a.undoes != nil {
+		return
+	}
+	sl := a.slot
+	c.wants(sl.Current == a && sl.Pick == nil, "a verdict on %s, which is not in charge", x.Attempt)
+	if a.Partner == c.author {
+		c.wants(c.m.live(a), "its holder gives up %s, which is not wanted", x.Attempt)
+		mayTryAgain := v.Cause == choreo.CauseReported && a.task.Type == workflow.Automatic && a.tries <= a.task.Retries.Times
+		c.wants(!mayTryAgain, "%s is given up after %d tries of %d", x.Attempt, a.tries, a.task.Retries.Times+1)
+	} else {
+		c.wants(!sl.State.Done() && !sl.Pending, "a verdict on %s, whose task is %s already", x.Attempt, sl.State)
+		if v.Cause == choreo.CauseTimeout {
+			waits := c.m.waitsForSomebody(sl, map[*Slot]bool{})
+			c.wants(!waits, "time is held against %s, which waits for what nobody can take yet", x.Attempt)
+		}
+	}
+	// Abort prevails: what the others of the same verdict block has not failed itself.
+	begun := a.start != none || c.m.mayStart(a)
+	if len(v.Actions) == 1 || begun {
+		return
+	}
+	others := c.m.h.with(c.m.h.before(c.i), func(m *Meaning) {
+		for _, y := range v.Actions {
+			if b := m.attempts[y.Attempt]; b != nil && y.Attempt != x.Attempt && y.Kind != workflow.FailContingency {
+				m.rule(b, c.i, y)
+			}
+		}
+	})
+	blocked := others.bySlot[sl.Task.Name].State == workflow.Blocked
+	c.wants(!blocked, "a verdict does something to %s, which it blocks already", x.Attempt)
+}
+
+// waitsForSomebody reports whether a slot cannot go on before somebody takes a
+// contingency that nobody could take.
+func (m *Meaning) waitsForSomebody(sl *Slot, seen map[*Slot]bool) bool {
+	if sl.Pending {
+		return sl.Pick == nil
+	}
+	if seen[sl] || sl.State != workflow.NotReady || sl.Task.TimeToWait > 0 || sl.Task.When != "" {
+		return false
+	}
+	seen[sl] = true
+	return slices.ContainsFunc(m.before(sl), func(x *Slot) bool { return m.waitsForSomebody(x, seen) })
+}
+
+func (c *check) assign(b *choreo.Assign) {
+	a := c.m.attempts[b.After]
+	if a == nil {
+		c.wants(false, "an assignment after what is not known")
+		return
+	}
+	c.wants(a.slot.Current == a, "an assignment after what is not in charge")
+	if !b.Verdict.IsZero() {
+		c.wants(a.slot.Pending && a.slot.Pick == nil, "somebody is found for what waits for nobody")
+		return
+	}
+	c.wants(a.Partner == c.author && c.m.live(a) && a.start == none, "its author cannot pass on %s", b.After)
+}

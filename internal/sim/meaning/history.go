@@ -1,0 +1,233 @@
+// Package meaning says what a set of facts means by the words of the design, and
+// whether each was right to be written when it was: a second, independent reading
+// of the rules, to hold the product's against.
+//
+// Promises: it is small and naive. It works everything out from nothing, each
+// time, from what the facts name as their past. It shares nothing with the product
+// but the facts' encoding, the parser of definitions and the evaluation of
+// expressions over data.
+//
+// The simulator imports it.
+package meaning
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// History is the facts of one instance, causes before effects.
+type History struct {
+	def   *workflow.Definition
+	facts []fact
+	index map[choreo.FactID]int
+}
+
+type fact struct {
+	*choreo.Fact
+	id      choreo.FactID
+	parents []int
+	past    Set // itself included
+	time    uint64
+}
+
+// Set is a part of a history.
+type Set []uint64
+
+func (s Set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s Set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+
+func (s Set) join(o Set) {
+	for i := range o {
+		s[i] |= o[i]
+	}
+}
+
+// New orders facts. It is an error if what one names as its past is not among them.
+func New(def *workflow.Definition, facts map[choreo.FactID]*choreo.Fact) (*History, error) {
+	h := &History{def: def, index: map[choreo.FactID]int{}}
+	times := map[choreo.FactID]uint64{}
+	for id := range facts {
+		if err := timeOf(id, facts, times); err != nil {
+			return nil, err
+		}
+	}
+	for id, f := range facts {
+		h.facts = append(h.facts, fact{Fact: f, id: id, time: times[id]})
+	}
+	slices.SortFunc(h.facts, func(a, b fact) int { return cmp.Or(cmp.Compare(a.time, b.time), compareIDs(a.id, b.id)) })
+	for i := range h.facts {
+		f := &h.facts[i]
+		h.index[f.id] = i
+		f.past = make(Set, len(h.facts)/64+1)
+		for _, p := range parents(f.Fact) {
+			f.parents = append(f.parents, h.index[p])
+			f.past.join(h.facts[h.index[p]].past)
+		}
+		f.past.add(i)
+	}
+	return h, nil
+}
+
+// parents are the facts that a fact names as its past: all else follows from them.
+func parents(f *choreo.Fact) (out []choreo.FactID) {
+	if f.Seq > 1 {
+		out = append(out, f.Prev)
+	}
+	for _, s := range f.Seen {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
+// timeOf works out the logical times of a fact and of its past: one more than the
+// latest of its parents.
+func timeOf(id choreo.FactID, facts map[choreo.FactID]*choreo.Fact, times map[choreo.FactID]uint64) error {
+	for todo := []choreo.FactID{id}; len(todo) > 0; {
+		top := todo[len(todo)-1]
+		f := facts[top]
+		if f == nil {
+			return fmt.Errorf("fact %s is in the past of another and is not there", top.Short())
+		}
+		time, ready := uint64(1), true
+		for _, p := range parents(f) {
+			if t := times[p]; t == 0 {
+				todo, ready = append(todo, p), false
+			} else {
+				time = max(time, t+1)
+			}
+		}
+		if ready {
+			times[top], todo = time, todo[:len(todo)-1]
+		}
+	}
+	return nil
+}
+
+func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
+
+// All is the whole history.
+func (h *History) All() Set {
+	s := make(Set, len(h.facts)/64+1)
+	for i := range h.facts {
+		s.add(i)
+	}
+	return s
+}
+
+// Only is a part of the history: what keep says.
+func (h *History) Only(keep func(choreo.FactID) bool) Set {
+	s := make(Set, len(h.facts)/64+1)
+	for i := range h.facts {
+		if keep(h.facts[i].id) {
+			s.add(i)
+		}
+	}
+	return s
+}
+
+// before is a fact's past without itself.
+func (h *History) before(i int) Set {
+	s := make(Set, len(h.facts)/64+1)
+	for _, p := range h.facts[i].parents {
+		s.join(h.facts[p].past)
+	}
+	return s
+}
+
+// knew reports whether fact i's author knew of fact j when it wrote it.
+func (h *History) knew(i, j int) bool { return h.facts[i].past.has(j) }
+
+// earlier reports whether fact i comes before fact j in the total order of facts.
+func earlier(i, j int) bool { return i < j }
+
+// Forked reports whether somebody used a number of a chain twice.
+func (h *History) Forked() bool {
+	for _, fork := range h.forks(h.All()) {
+		if fork > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// forks are, by chain, the first number that was used twice; 0: none was; 1 also
+// for a chain that has more than eight ends, which is no accident.
+func (h *History) forks(in Set) map[choreo.Chain]uint64 {
+	type place struct {
+		chain choreo.Chain
+		seq   uint64
+	}
+	used := map[place]int{}
+	ends := map[choreo.Chain]int{}
+	followed := map[choreo.FactID]bool{}
+	for i, f := range h.facts {
+		if in.has(i) {
+			used[place{f.Chain, f.Seq}]++
+			followed[f.Prev] = followed[f.Prev] || f.Seq > 1
+		}
+	}
+	for i, f := range h.facts {
+		if in.has(i) && !followed[f.id] {
+			ends[f.Chain]++
+		}
+	}
+	out := map[choreo.Chain]uint64{}
+	for p, n := range used {
+		if n > 1 && (out[p.chain] == 0 || p.seq < out[p.chain]) {
+			out[p.chain] = p.seq
+		}
+	}
+	for c, n := range ends {
+		if n > maxEnds {
+			out[c] = 1
+		}
+	}
+	return out
+}
+
+// maxEnds is how often a chain may have been forked by accident: a store that was
+// put back unnoticed.
+const maxEnds = 8
+
+// good are the facts of a set that forks leave: those before a fork, and those of
+// which a good fact of another author knew who took part from the start.
+func (h *History) good(in Set) Set {
+	forks := h.forks(in)
+	original := map[workflow.PartnerID]bool{}
+	for _, p := range h.facts[0].Body.Genesis.Succession {
+		original[p] = true
+	}
+	out := make(Set, len(in))
+	for i, f := range h.facts {
+		if fork := forks[f.Chain]; in.has(i) && (fork == 0 || f.Seq < fork || i == 0) {
+			out.add(i)
+		}
+	}
+	for more := len(forks) > 0; more; {
+		more = false
+		for i, f := range h.facts {
+			if !out.has(i) || !original[f.Chain.Author] {
+				continue
+			}
+			for j, g := range h.facts {
+				if in.has(j) && !out.has(j) && h.knew(i, j) && g.Chain.Author != f.Chain.Author {
+					out.add(j)
+					more = true
+				}
+			}
+		}
+		for i, f := range h.facts { // with a fact those before it in its chain
+			if out.has(i) && f.Seq > 1 {
+				if p := h.index[f.Prev]; !out.has(p) {
+					out.add(p)
+					more = true
+				}
+			}
+		}
+	}
+	return out
+}

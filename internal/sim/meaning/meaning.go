@@ -1,0 +1,625 @@
+package meaning
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Meaning is how an instance stands by a set of facts.
+type Meaning struct {
+	h          *History
+	counts     Set
+	genesis    *choreo.Genesis
+	joined     map[workflow.PartnerID][]int // by which facts
+	slots      []*Slot                      // in rule order
+	bySlot     map[workflow.TaskName]*Slot
+	attempts   map[choreo.AttemptID]*Attempt
+	successOf  map[choreo.FactID]*Attempt
+	cancelled  bool
+	writtenOff map[workflow.PartnerID]bool
+	data       map[workflow.DataName]written
+	idle       bool // what is undecided about data stays so
+
+	Data  map[workflow.DataName]workflow.Value
+	State workflow.InstanceState
+}
+
+// Slot is a task of the definition that rules speak of.
+type Slot struct {
+	Task     *workflow.Task
+	State    workflow.State
+	Attempts []*Attempt
+	Current  *Attempt
+	Pick     *Attempt
+	Held     bool
+	Pending  bool // nobody could take its contingency yet
+
+	place   int
+	outcome *ruling
+	asked   *ruling // by which it is pending
+}
+
+// Attempt is who was to fill a slot, by what.
+type Attempt struct {
+	ID      choreo.AttemptID
+	Partner workflow.PartnerID
+	Stands  bool
+
+	slot      *Slot
+	task      *workflow.Task
+	depth     int
+	replaced  int // by how many verdicts
+	assigned  int
+	ready     int // fact; none
+	start     int
+	off       int
+	kept      int
+	tries     int
+	failed    map[int]bool // tries
+	successes []int
+	rulings   []*ruling
+	next      []*Attempt // assigned later, for a verdict
+	passed    []*Attempt // by its holder
+	held      bool       // it may yet stand
+	undo      *Attempt
+	undoes    *Attempt
+}
+
+// none is no fact.
+const none = -1
+
+type ruling struct {
+	at     int
+	action choreo.Action
+	final  bool
+	next   *Attempt
+}
+
+type written struct {
+	value workflow.Value
+	by    int // none: the genesis
+}
+
+// Of works out what a part of a history means. The part holds with a fact its past.
+func (h *History) Of(in Set) *Meaning { return h.with(in, nil) }
+
+// with is Of, as if more had been ruled.
+func (h *History) with(in Set, more func(*Meaning)) *Meaning {
+	m := &Meaning{
+		h: h, counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis, joined: map[workflow.PartnerID][]int{},
+		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
+		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
+	}
+	m.layOut()
+	good := h.good(in)
+	for i := range h.facts {
+		if good.has(i) && m.takesPart(h.facts[i].Chain.Author, i) && m.enter(i) {
+			m.counts.add(i)
+		}
+	}
+	if more != nil {
+		more(m)
+	}
+	for _, sl := range m.slots {
+		m.follow(sl)
+	}
+	for _, sl := range slices.Backward(m.slots) {
+		m.judge(sl)
+	}
+	m.write()
+	m.settle()
+	m.State = m.overall()
+	return m
+}
+
+// layOut makes the slots and their first attempts.
+func (m *Meaning) layOut() {
+	for _, p := range m.genesis.Succession {
+		m.joined[p] = []int{0}
+	}
+	holder := map[workflow.TaskName]workflow.PartnerID{}
+	for _, p := range m.h.def.Partitions {
+		for _, a := range m.genesis.Assign {
+			for _, t := range p.Tasks {
+				if a.Partition == p.Name {
+					holder[t] = a.Partner
+				}
+			}
+		}
+	}
+	for _, name := range m.h.def.TopoOrder() {
+		t := m.h.def.Task(name)
+		if t.ContingencyOnly {
+			continue
+		}
+		sl := &Slot{Task: t, State: workflow.NotReady, place: len(m.slots)}
+		m.slots, m.bySlot[name] = append(m.slots, sl), sl
+		m.attempt(sl, choreo.AttemptID{Slot: name}, t, holder[name], 0)
+	}
+}
+
+func (m *Meaning) attempt(sl *Slot, id choreo.AttemptID, t *workflow.Task, p workflow.PartnerID, by int) *Attempt {
+	a := &Attempt{
+		ID: id, Partner: p, slot: sl, task: t, assigned: by,
+		ready: none, start: none, off: none, kept: none, failed: map[int]bool{},
+	}
+	m.attempts[id] = a
+	sl.Attempts = append(sl.Attempts, a)
+	return a
+}
+
+// follows makes the attempt that comes after another.
+func (m *Meaning) follows(a *Attempt, by int, t workflow.TaskName, p workflow.PartnerID, replaces bool) *Attempt {
+	n := m.attempt(a.slot, choreo.AttemptID{Fact: m.h.facts[by].id, Slot: a.slot.Task.Name}, m.h.def.Task(t), p, by)
+	n.depth, n.replaced = a.depth+1, a.replaced
+	if replaces {
+		n.replaced++
+	}
+	m.joined[p] = append(m.joined[p], by)
+	return n
+}
+
+// takesPart reports whether a partner took part as far as a fact's author knew.
+func (m *Meaning) takesPart(p workflow.PartnerID, i int) bool {
+	return slices.ContainsFunc(m.joined[p], func(by int) bool { return m.h.knew(i, by) })
+}
+
+// known is the attempt of that name, if fact i's author knew of it.
+func (m *Meaning) known(id choreo.AttemptID, i int) *Attempt {
+	a := m.attempts[id]
+	if a == nil || (!id.Fact.IsZero() && !m.h.knew(i, m.h.index[id.Fact])) {
+		return nil
+	}
+	return a
+}
+
+// own is the attempt of that name, if fact i's author knew of it and holds it.
+func (m *Meaning) own(id choreo.AttemptID, i int) *Attempt {
+	if a := m.known(id, i); a != nil && a.Partner == m.h.facts[i].Chain.Author {
+		return a
+	}
+	return nil
+}
+
+// enter takes a fact in. It reports whether it counts: its author may say that.
+func (m *Meaning) enter(i int) bool {
+	switch b := &m.h.facts[i].Body; {
+	case b.Ready != nil:
+		return m.said(m.own(b.Ready.Attempt, i), func(a *Attempt) { first(&a.ready, i) })
+	case b.Start != nil:
+		return m.said(m.own(b.Start.Attempt, i), func(a *Attempt) {
+			first(&a.start, i)
+			a.tries = max(a.tries, b.Start.Try)
+		})
+	case b.Success != nil:
+		return m.enterSuccess(i, b.Success)
+	case b.TryFailed != nil:
+		return m.said(m.own(b.TryFailed.Attempt, i), func(a *Attempt) { a.failed[b.TryFailed.Try] = true })
+	case b.CalledOff != nil:
+		return m.said(m.own(b.CalledOff.Attempt, i), func(a *Attempt) { first(&a.off, i) })
+	case b.Verdict != nil:
+		return m.enterVerdict(i, b.Verdict)
+	case b.Assign != nil:
+		return m.enterAssign(i, b.Assign)
+	case b.WriteOff != nil:
+		ok := m.takesPart(b.WriteOff.Partner, i)
+		m.writtenOff[b.WriteOff.Partner] = m.writtenOff[b.WriteOff.Partner] || ok
+		return ok
+	case b.Cancel != nil:
+		m.cancelled = true
+	}
+	return true
+}
+
+func (m *Meaning) said(a *Attempt, say func(*Attempt)) bool {
+	if a != nil {
+		say(a)
+	}
+	return a != nil
+}
+
+func first(at *int, i int) {
+	if *at == none || earlier(i, *at) {
+		*at = i
+	}
+}
+
+func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
+	a := m.own(b.Attempt, i)
+	if a == nil {
+		return false
+	}
+	for n, v := range b.Outputs {
+		d := slices.IndexFunc(m.h.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		if d < 0 || !slices.Contains(a.task.Out, n) {
+			return false
+		}
+		if _, err := workflow.CheckValue(&m.h.def.Data[d], v); err != nil {
+			return false
+		}
+	}
+	a.successes = append(a.successes, i)
+	if a.undoes != nil {
+		return true
+	}
+	id := m.h.facts[i].id
+	m.successOf[id] = a
+	if t := m.h.def.CompensationOf(a.task); t != nil {
+		if a.undo == nil {
+			a.undo = &Attempt{
+				ID: choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t, undoes: a,
+				assigned: i, ready: none, start: none, off: none, kept: none, failed: map[int]bool{},
+			}
+		}
+		m.attempts[choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}] = a.undo
+	}
+	return true
+}
+
+// enterVerdict: an action counts unless its author knew of the attempt's success, and
+// only if it is what the definition chose for the failure.
+func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
+	judged := map[*Slot]bool{}
+	for _, x := range v.Actions {
+		a := m.known(x.Attempt, i)
+		if a == nil || judged[a.slot] || !chosen(a, x, m.h.facts[i].Chain.Author) {
+			continue
+		}
+		if slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(i, s) }) {
+			continue
+		}
+		judged[a.slot], any = true, true
+		m.rule(a, i, x)
+	}
+	return any
+}
+
+func (m *Meaning) rule(a *Attempt, i int, x choreo.Action) {
+	r := &ruling{at: i, action: x, final: a.Partner == m.h.facts[i].Chain.Author}
+	a.rulings = append(a.rulings, r)
+	if x.Kind == workflow.FailContingency && x.Partner != "" {
+		r.next = m.follows(a, i, x.Task, x.Partner, true)
+	}
+}
+
+// chosen reports whether an action is what the definition wants done when the
+// attempt fails.
+func chosen(a *Attempt, x choreo.Action, author workflow.PartnerID) bool {
+	if a.undoes != nil {
+		return author == a.Partner && x.Kind == workflow.FailBlock && x.Task == ""
+	}
+	return x.Kind == cmp.Or(a.task.OnFailure, workflow.FailBlock) && x.Task == a.task.Contingency
+}
+
+func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
+	a := m.attempts[b.After]
+	if a == nil || b.Partner == "" {
+		return false
+	}
+	if b.Verdict.IsZero() { // its holder passes it on, or says that it keeps it
+		switch {
+		case a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author || !m.h.knew(i, a.assigned) || b.Task != a.task.Name:
+			return false
+		case b.Partner == a.Partner:
+			first(&a.kept, i)
+		default:
+			a.passed = append(a.passed, m.follows(a, i, b.Task, b.Partner, false))
+		}
+		return true
+	}
+	for _, r := range a.rulings {
+		if m.h.facts[r.at].id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency &&
+			m.h.knew(i, r.at) && b.Task == a.task.Contingency {
+			a.next = append(a.next, m.follows(a, i, b.Task, b.Partner, true))
+			return true
+		}
+	}
+	return false
+}
+
+// authority orders facts by who may decide: the higher office, the earlier in the
+// succession, the lower hash.
+func (m *Meaning) authority(i, j int) int {
+	a, b := m.h.facts[i], m.h.facts[j]
+	place := func(p workflow.PartnerID) int {
+		if n := slices.Index(m.genesis.Succession, p); n >= 0 {
+			return n
+		}
+		return len(m.genesis.Succession)
+	}
+	office := compareOffices(b.Body.Verdict, a.Body.Verdict)
+	return cmp.Or(office, cmp.Compare(place(a.Chain.Author), place(b.Chain.Author)), compareIDs(a.id, b.id))
+}
+
+func compareOffices(a, b *choreo.Verdict) int {
+	has := func(v *choreo.Verdict) bool { return v != nil && v.Office != nil }
+	switch {
+	case !has(a) && !has(b):
+		return 0
+	case !has(a):
+		return -1
+	case !has(b):
+		return 1
+	}
+	x, y := a.Office, b.Office
+	return cmp.Or(cmp.Compare(x.Term, y.Term), cmp.Compare(x.List, y.List), bytes.Compare(x.Hash[:], y.Hash[:]))
+}
+
+// follow finds who is in charge of a slot.
+func (m *Meaning) follow(sl *Slot) {
+	for a := sl.Attempts[0]; a != nil; {
+		sl.Current = a
+		a = m.after(a)
+	}
+}
+
+// after is the attempt that follows one; nil: it is in charge, or nobody is.
+func (m *Meaning) after(a *Attempt) *Attempt {
+	byAuthority := func(x, y *Attempt) int { return m.authority(x.assigned, y.assigned) }
+	if len(a.passed) > 0 {
+		return slices.MinFunc(a.passed, byAuthority)
+	}
+	if len(a.rulings) == 0 {
+		return nil
+	}
+	r := slices.MinFunc(a.rulings, func(x, y *ruling) int { return m.authority(x.at, y.at) })
+	if r.action.Kind != workflow.FailContingency {
+		a.slot.outcome = r
+		return nil
+	}
+	if r.next != nil {
+		return r.next
+	}
+	var answers []*Attempt
+	for _, n := range a.next {
+		if m.h.facts[n.assigned].Body.Assign.Verdict == m.h.facts[r.at].id {
+			answers = append(answers, n)
+		}
+	}
+	if len(answers) == 0 {
+		a.slot.Pending, a.slot.asked = true, r
+		return nil
+	}
+	return slices.MinFunc(answers, byAuthority)
+}
+
+// success is the attempt's success that counts; none if it has none.
+func (a *Attempt) success() int {
+	if len(a.successes) == 0 {
+		return none
+	}
+	return slices.Min(a.successes)
+}
+
+// givenUp reports whether the attempt's own holder said that it failed.
+func (a *Attempt) givenUp() bool {
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final })
+}
+
+// judge says which success a slot has. Slots are judged from the last to the first.
+//
+//   - What a standing success was built upon stands, and what the attempt builds
+//     upon that is in charge of a later slot, has started and still works.
+//   - Else one is picked, by the definition's choice.
+//   - For keep-replacement nobody is picked while a later attempt works.
+func (m *Meaning) judge(sl *Slot) {
+	var all, built, perhaps []*Attempt
+	for _, a := range sl.Attempts {
+		if a.success() == none {
+			continue
+		}
+		all = append(all, a)
+		switch stands, held := m.claimed(a); {
+		case stands:
+			built = append(built, a)
+		case held:
+			perhaps = append(perhaps, a)
+		}
+	}
+	c := sl.Current
+	works := c.start != none && c.off == none && c.success() == none && sl.outcome == nil && !sl.Pending
+	later := !slices.ContainsFunc(all, func(a *Attempt) bool { return a.replaced > c.replaced })
+	switch {
+	case len(built) > 0:
+		sl.Pick = m.prefer(sl, built)
+	case len(all) > 0 && sl.Task.Reconcile == workflow.KeepReplacement && works && later:
+		sl.Held, perhaps = true, all
+	case len(perhaps) > 0:
+		sl.Pick = m.prefer(sl, perhaps)
+	case len(all) > 0:
+		sl.Pick = m.prefer(sl, all)
+		built = []*Attempt{sl.Pick}
+	}
+	for _, a := range perhaps {
+		a.held = true
+	}
+	for _, a := range built {
+		a.Stands, a.held = true, false
+	}
+}
+
+// claimed reports whether a later attempt that counts was built upon one of a's
+// successes, or may come to count.
+func (m *Meaning) claimed(a *Attempt) (stands, held bool) {
+	for _, sl := range m.slots[a.slot.place+1:] {
+		for _, u := range sl.Attempts {
+			if !slices.Contains(m.builtUpon(u), a) {
+				continue
+			}
+			succeeded := slices.ContainsFunc(sl.Attempts, func(x *Attempt) bool { return x.success() != none })
+			over := sl.Current.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)
+			switch {
+			case u.success() != none:
+				stands, held = stands || u.Stands, held || u.held
+			case u.off != none || sl.Current != u || over:
+			case sl.Held:
+				held = true
+			case !succeeded:
+				stands = true
+			}
+		}
+	}
+	return stands, held
+}
+
+// builtUpon are the attempts whose successes the first start of an attempt consumed:
+// those that it names, and of a slot with one attempt only that one's.
+func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
+	if u.start == none {
+		return nil
+	}
+	for _, id := range m.consumed(u.start, u.slot) {
+		if a := m.successOf[id]; a != nil && a.slot.place < u.slot.place && m.h.knew(u.start, m.h.index[id]) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// consumed are the facts that a start of a slot builds upon.
+func (m *Meaning) consumed(start int, sl *Slot) (out []choreo.FactID) {
+	listed := map[workflow.TaskName]bool{}
+	for _, c := range m.h.facts[start].Body.Start.Consumed {
+		listed[c.Slot] = true
+		out = append(out, c.Fact)
+	}
+	for _, from := range m.before(sl) {
+		known := slices.DeleteFunc(slices.Clone(from.Attempts), func(a *Attempt) bool { return !m.h.knew(start, a.assigned) })
+		if listed[from.Task.Name] || len(known) != 1 {
+			continue
+		}
+		for _, s := range known[0].successes {
+			if m.h.knew(start, s) {
+				out = append(out, m.h.facts[s].id)
+			}
+		}
+	}
+	return out
+}
+
+// before are the slots that a slot's rule speaks of.
+func (m *Meaning) before(sl *Slot) (out []*Slot) {
+	sl.Task.Rule.Terms(func(r *workflow.Rule) {
+		if r.Op != workflow.OpTask {
+			return
+		}
+		for _, from := range m.slotsOf(r.Task) {
+			if !slices.Contains(out, from) {
+				out = append(out, from)
+			}
+		}
+	})
+	return out
+}
+
+// slotsOf are the slots that a task may fill.
+func (m *Meaning) slotsOf(t workflow.TaskName) (out []*Slot) {
+	if sl := m.bySlot[t]; sl != nil {
+		return []*Slot{sl}
+	}
+	for _, sl := range m.slots {
+		for c := m.h.def.Task(sl.Task.Contingency); c != nil; c = m.h.def.Task(c.Contingency) {
+			if c.Name == t {
+				out = append(out, sl)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// prefer picks by the definition's choice, then the earlier.
+func (m *Meaning) prefer(sl *Slot, as []*Attempt) *Attempt {
+	return slices.MinFunc(as, func(a, b *Attempt) int {
+		n := 0
+		switch sl.Task.Reconcile {
+		case workflow.KeepOriginal:
+			n = cmp.Compare(a.replaced, b.replaced)
+		case workflow.KeepReplacement:
+			n = cmp.Compare(b.replaced, a.replaced)
+		}
+		return cmp.Or(n, cmp.Compare(a.success(), b.success()))
+	})
+}
+
+// write works out the data: of what stands the latest.
+func (m *Meaning) write() {
+	m.data, m.Data = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
+	for _, d := range m.h.def.Data {
+		if v, ok := m.genesis.Input[d.Name]; ok {
+			m.data[d.Name] = written{v, none}
+		} else if d.Default != nil {
+			m.data[d.Name] = written{d.Default, none}
+		}
+	}
+	for _, sl := range m.slots {
+		for _, a := range sl.Attempts {
+			if !a.Stands {
+				continue
+			}
+			for n, v := range m.h.facts[a.success()].Body.Success.Outputs {
+				if w, ok := m.data[n]; !ok || w.by < a.success() {
+					m.data[n] = written{v, a.success()}
+				}
+			}
+		}
+	}
+	for n, w := range m.data {
+		m.Data[n] = w.value
+	}
+}
+
+// env is what expressions are evaluated in.
+func (m *Meaning) env() workflow.Env {
+	return workflow.Env{Data: m.Data, Instance: choreo.InstanceOf(m.h.facts[0].id).String()}
+}
+
+// Lines say how an instance stands, one line for each thing, sorted.
+func (m *Meaning) Lines() []string {
+	short := func(i int) string { return m.h.facts[max(i, 0)].id.Short() }
+	out := []string{"instance " + string(m.State)}
+	for _, sl := range m.slots {
+		pick := "none"
+		if sl.Pick != nil {
+			pick = sl.Pick.ID.String()
+		}
+		line := "slot %s %s current=%s pick=%s held=%t"
+		out = append(out, fmt.Sprintf(line, sl.Task.Name, sl.State, sl.Current.ID, pick, sl.Held))
+		for _, a := range sl.Attempts {
+			line := "attempt %s of %s at %s stands=%t tries=%d"
+			out = append(out, fmt.Sprintf(line, a.ID, a.task.Name, a.Partner, a.Stands, a.tries))
+		}
+	}
+	for n, w := range m.data {
+		out = append(out, fmt.Sprintf("data %s by %s conflict=%t", n, short(w.by), m.conflict(n)))
+	}
+	for i, f := range m.h.facts {
+		if m.counts.has(i) {
+			out = append(out, "counts "+f.id.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// conflict reports whether somebody wrote a data item that stands and of which the
+// author of the current one did not know.
+func (m *Meaning) conflict(n workflow.DataName) bool {
+	for _, sl := range m.slots {
+		for _, a := range sl.Attempts {
+			if !a.Stands {
+				continue
+			}
+			_, wrote := m.h.facts[a.success()].Body.Success.Outputs[n]
+			if by := m.data[n].by; wrote && a.success() != by && (by == none || !m.h.knew(by, a.success())) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file holds what the nodes made of the facts against a second reading of the
+// rules (package meaning): how every instance stands at the end, and for every fact
+// whether its author was right to write it, by what it knew.
+
+// most is how many facts an instance may have for each of them to be looked at.
+const most = 400
+
+// meant checks one instance, as a machine shows it at the end.
+func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
+	facts := map[factID]*choreo.Fact{}
+	for fid := range m.disk.facts {
+		f := c.all[fid]
+		if f != nil && (f.Instance == id || (f.Body.Genesis != nil && choreo.InstanceOf(fid) == id)) && c.forged[fid] == "" {
+			facts[fid] = f
+		}
+	}
+	h, err := meaning.New(c.w.def, facts)
+	if err != nil {
+		c.w.violate("meaning: what n%d has of %s: %v", m.i, id.String()[:8], err)
+		return
+	}
+	all := h.Of(h.All())
+	want, got := all.Lines(), shownLines(print, c.forged)
+	if !slices.Equal(want, got) {
+		c.w.violate("meaning: %s is shown otherwise than its facts say:\n%s", id.String()[:8],
+			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
+	}
+	c.stands(all, id, got)
+	if h.Forked() || len(facts) > most {
+		return
+	}
+	for _, fid := range slices.SortedFunc(maps.Keys(facts), compareFacts(facts)) {
+		for _, wrong := range h.Faults(fid) {
+			f := facts[fid]
+			c.w.violate("meaning: %s's %s of %s: %s", c.w.label(f.Chain.Author), said(f), id.String()[:8], wrong)
+		}
+		c.inTime(h, fid, facts[fid])
+	}
+}
+
+// stands checks that what was built upon stands.
+func (c *checks) stands(all *meaning.Meaning, id workflow.InstanceID, shown []string) {
+	stand := func(a choreo.AttemptID) bool {
+		return slices.ContainsFunc(shown, func(l string) bool {
+			return strings.HasPrefix(l, "attempt "+a.String()+" of ") && strings.Contains(l, " stands=true")
+		})
+	}
+	all.BuiltUpon(func(a, upon choreo.AttemptID) {
+		if stand(a) && !stand(upon) {
+			c.w.violate("meaning: in %s %s stands, and %s, which it was built upon, does not", id.String()[:8], a, upon)
+		}
+	})
+}
+
+// What is read of a fingerprint.
+var (
+	shownInstance = regexp.MustCompile(`^instance \S+ (\S+) `)
+	shownSlot     = regexp.MustCompile(`^(slot \S+ \S+ current=\S+ pick=\S+ held=\S+) `)
+	shownAttempt  = regexp.MustCompile(`^  (attempt \S+ of \S+ at \S+) .*stands=(\d) .*(tries=\d+)`)
+	shownData     = regexp.MustCompile(`^(data \S+) = .* (by \S+ conflict=\S+)$`)
+	shownFact     = regexp.MustCompile(`^fact \d+ (\S+) .*counted=true`)
+)
+
+// shownLines are the lines of a fingerprint that the second reading has too.
+func shownLines(print []byte, forged map[factID]string) (out []string) {
+	lies := map[string]bool{}
+	for id := range forged {
+		lies[id.String()] = true
+	}
+	for line := range strings.Lines(string(print)) {
+		line = strings.TrimRight(line, "\n")
+		if x := shownInstance.FindStringSubmatch(line); x != nil {
+			out = append(out, "instance "+x[1])
+		} else if x := shownSlot.FindStringSubmatch(line); x != nil {
+			out = append(out, x[1])
+		} else if x := shownAttempt.FindStringSubmatch(line); x != nil {
+			out = append(out, fmt.Sprintf("%s stands=%t %s", x[1], x[2] == "2", x[3]))
+		} else if x := shownData.FindStringSubmatch(line); x != nil {
+			out = append(out, x[1]+" "+x[2])
+		} else if x := shownFact.FindStringSubmatch(line); x != nil && !lies[x[1]] {
+			out = append(out, "counts "+x[1])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// said names what a fact says, and of what.
+func said(f *choreo.Fact) string {
+	b := &f.Body
+	switch {
+	case b.Ready != nil:
+		return "ready " + b.Ready.Attempt.String()
+	case b.Start != nil:
+		return "start " + b.Start.Attempt.String()
+	case b.Success != nil:
+		return "success " + b.Success.Attempt.String()
+	case b.CalledOff != nil:
+		return "called-off " + b.CalledOff.Attempt.String()
+	}
+	return fmt.Sprintf("%s number %d", b.Kind(), f.Seq)
+}
+
+// compareFacts orders facts by name: runs are to be the same each time.
+func compareFacts(facts map[factID]*choreo.Fact) func(a, b factID) int {
+	return func(a, b factID) int {
+		return cmp.Or(cmp.Compare(facts[a].Seq, facts[b].Seq), slices.Compare(a[:], b[:]))
+	}
+}

@@ -129,6 +129,8 @@ func (n *Node) sift() (own bool, err error) {
 		{metaKey(metaLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},
 		{metaKey(metaSince), "since when the coordinator is known", false, decodes(decodeMoment)},
 		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
+		{metaKey(metaAge), "how old the store is: ended instances are kept for longer", false, cborDecodes[storedAge]},
+		{metaKey(metaClosed), "an account of the instances of which only summaries are kept", false, cborDecodes[storedClosed]},
 		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
 	}
 	var drop []kv.Write

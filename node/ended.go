@@ -41,15 +41,41 @@ func (x *index) shared(p workflow.PartnerID) []ended {
 	return out
 }
 
+// change changes what is known of an instance, and the digests with it. The caller
+// holds x.mu.
+func (x *index) change(id workflow.InstanceID, fn func()) {
+	x.digest(id)
+	fn()
+	x.digest(id)
+}
+
+// digest adds an instance to the digests, or takes it out of them again.
+func (x *index) digest(id workflow.InstanceID) {
+	sum := x.all[id]
+	if _, aside := x.aside[id]; aside || sum.State == "" || sum.State == workflow.InstanceRunning {
+		return
+	}
+	for _, p := range strings.Fields(sum.With) {
+		x.digests[workflow.PartnerID(p)] = xored(x.digests[workflow.PartnerID(p)], sum.Facts)
+	}
+}
+
+// gone adds the instances of which only summaries are kept: partners may have all of
+// them, and the digests are to be the same.
+func (x *index) gone(digests map[workflow.PartnerID][endedDigest]byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for p, d := range digests {
+		x.digests[p] = xored(x.digests[p], d)
+	}
+}
+
 // endedWith is the digest of the ended instances that are shared with a partner.
 func (x *index) endedWith(p workflow.PartnerID) []byte {
-	out := make([]byte, endedDigest)
-	for _, s := range x.shared(p) {
-		for i, b := range s.sum.Facts {
-			out[i] ^= b
-		}
-	}
-	return out
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.digests[p]
+	return d[:]
 }
 
 // takeEnded compares what a partner says of the ended instances that it shares

@@ -60,7 +60,10 @@ func (n *Node) pulse() time.Duration {
 		n.nextSweep = now + sweepEvery
 		n.sweep()
 	}
-	next := min(n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue())
+	if now >= n.nextRetain {
+		n.nextRetain = now + n.retain()
+	}
+	next := min(n.nextRetain-now, n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue())
 	n.officeChanged()
 	return max(next, 0)
 }

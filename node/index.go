@@ -22,10 +22,15 @@ type index struct {
 	all   map[workflow.InstanceID]summary
 	aside map[workflow.InstanceID]setAside // in quarantine; what is known of them is in all
 	tally tally
+	// digests are, by partner, of the ended instances that are shared with it (ended.go).
+	digests map[workflow.PartnerID][endedDigest]byte
 }
 
 func newIndex() *index {
-	return &index{all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, tally: newTally()}
+	return &index{
+		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, tally: newTally(),
+		digests: map[workflow.PartnerID][endedDigest]byte{},
+	}
 }
 
 // load reads the summaries of a store, calling each for every one.
@@ -47,7 +52,7 @@ func (x *index) put(id workflow.InstanceID, sum summary) {
 	x.tally.forget(id)
 	x.tally.count(x.all[id], -1)
 	x.tally.count(sum, 1)
-	x.all[id] = sum
+	x.change(id, func() { x.all[id] = sum })
 }
 
 // begin has an instance that is about to be stored take its room; an error says that
@@ -92,14 +97,14 @@ func (x *index) get(id workflow.InstanceID) (summary, bool) {
 func (x *index) setAside(id workflow.InstanceID, q setAside) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.aside[id] = q
+	x.change(id, func() { x.aside[id] = q })
 	x.all[id] = x.all[id] // listed, even if nothing else is known of it
 }
 
 func (x *index) takeBack(id workflow.InstanceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.aside, id)
+	x.change(id, func() { delete(x.aside, id) })
 }
 
 // quarantined counts the instances that are set aside.
@@ -207,6 +212,9 @@ func (n *Node) locate(ref string) (id workflow.InstanceID, there []account, err 
 		if there = n.overview.accounts(id); len(there) > 0 {
 			return id, there, nil
 		}
+	}
+	if err := n.findClosed(prefix); err != nil {
+		return id, nil, err
 	}
 	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).WithHint("list them: mutirao instances --all")
 }

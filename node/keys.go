@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -22,6 +23,7 @@ import (
 //	s name                    a data set (storedData)
 //	q instance(16)            why an instance is set aside (setAside)
 //	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
+//	x instance(16)            the summary of an ended instance whose facts were deleted (closing)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -36,6 +38,7 @@ const (
 	prefixMeta       = 'm'
 	prefixQuarantine = 'q'
 	prefixKept       = 'k'
+	prefixClosing    = 'x'
 )
 
 func factPrefix(id workflow.InstanceID) []byte {
@@ -94,4 +97,11 @@ type summary struct {
 	// by spaces (see ended.go).
 	Facts [endedDigest]byte
 	With  string
+	// Number is how many facts it has, and Age when it ended by this node's own time,
+	// in nanoseconds. Open: its facts are needed still (choreo.Machine.Unsettled).
+	// Closed: they are being deleted, its summary is in place (retention.go).
+	Number uint64
+	Age    time.Duration
+	Open   bool
+	Closed bool
 }

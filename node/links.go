@@ -191,7 +191,7 @@ func (n *Node) send(p workflow.PartnerID, m *wire.Message) error {
 
 // send has p brought up to date on an instance, as far as it is not under way.
 func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
-	if !s.n.up(p) || s.hasNoRoom(h, p) {
+	if !s.n.up(p) || s.wantsNoMore(h, p) {
 		return
 	}
 	b := h.m.Outgoing(p, wire.MaxFacts/2)
@@ -223,7 +223,7 @@ func (s *shard) retry() {
 		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
 			s.underWay = true
 			f := h.pending[p]
-			if now < f.due || !s.n.up(p) || s.hasNoRoom(h, p) {
+			if now < f.due || !s.n.up(p) || s.wantsNoMore(h, p) {
 				continue
 			}
 			f.pause = min(2*f.pause, maxPause)
@@ -246,7 +246,7 @@ func (s *shard) compareAll() {
 	out := s.n.newOutbox()
 	s.each(func(id workflow.InstanceID, h *held) {
 		for _, p := range h.m.Audience() {
-			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) {
+			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
 				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 			}
 		}
@@ -287,6 +287,11 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		h, err = s.readmit(from, f, facts)
 	} else if errors.Is(err, kv.ErrNotFound) {
 		h, err = s.adopt(from, f, facts)
+	}
+	var over *closedHere
+	if errors.As(err, &over) {
+		s.refuseClosed(from, over.closing)
+		return nil
 	}
 	var full *noRoom
 	if errors.As(err, &full) {
@@ -341,6 +346,9 @@ func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) b
 func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
+	}
+	if c, found, err := s.n.closing(f.Instance); err != nil || found {
+		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
@@ -400,10 +408,16 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	h, err := s.find(w.Instance)
 	_, aside := s.aside[w.Instance]
 	if aside || errors.Is(err, kv.ErrNotFound) {
-		if w.Mode == wire.Ask {
+		if w.Mode != wire.Ask {
+			return nil
+		}
+		c, closed, err := s.n.closing(w.Instance)
+		if closed {
+			s.refuseClosed(from, c)
+		} else if err == nil {
 			s.tell(from, w.Instance, wire.Answer) // nothing of it is here
 		}
-		return nil
+		return err
 	}
 	if err != nil {
 		return err

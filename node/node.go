@@ -53,6 +53,10 @@ type Node struct {
 	served      atomic.Pointer[chief] // the coordinator for whom instances were last worked out
 	overview    *overview
 	refusals    *refusals
+	lifetime    lifetime
+	aged        time.Duration // the age that was written last
+	nextRetain  time.Duration
+	closed      closed
 	nextSweep   time.Duration
 	office      *office
 	credentials credentials
@@ -84,6 +88,7 @@ type Node struct {
 	isUp     map[workflow.PartnerID]bool
 	greeted  map[workflow.PartnerID]time.Duration
 	trouble  map[string]string
+	late     map[workflow.InstanceID]string
 	counters map[string]*atomic.Uint64
 	askAt    time.Duration                    // Awake at which to ask why nobody is connected; 0: never
 	clocks   map[workflow.PartnerID]time.Time // born, by the partners' wall clocks, as heard on contact
@@ -104,7 +109,7 @@ func New(p Parts) (*Node, error) {
 		member: p.Member, config: p.Config, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
-		trouble: map[string]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
+		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, ledger: newLedger(), learned: newLearned(),
 		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), credentials: credentials{mesh: p.Member.Mesh},
 	}
@@ -145,6 +150,9 @@ func New(p Parts) (*Node, error) {
 	n.checkStanding()
 	for i := range max(p.Config.Shards, 1) {
 		n.shards = append(n.shards, newShard(n, i))
+	}
+	if err := errors.Join(n.loadAge(), n.loadClosed()); err != nil {
+		return nil, err
 	}
 	return n, n.loadInstances(reborn)
 }

@@ -144,6 +144,9 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	if h == nil || !h.m.Involved(from) {
 		return nil
 	}
+	if r.Why == wire.RefusedClosed {
+		return s.takeClosing(from, h, r)
+	}
 	if h.refused == nil {
 		h.refused = map[workflow.PartnerID]refusedAt{}
 	}
@@ -152,8 +155,12 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	return nil
 }
 
-// hasNoRoom tells whether a partner said lately that it has no room for an instance.
-func (s *shard) hasNoRoom(h *held, p workflow.PartnerID) bool {
+// wantsNoMore tells whether a partner said that it keeps only an instance's summary, or
+// lately that it has no room for it.
+func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
+	if _, closed := h.closedBy[p]; closed {
+		return true
+	}
 	return len(h.refused) > 0 && s.n.clock.Now().Awake < h.refused[p].until
 }
 

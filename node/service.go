@@ -37,6 +37,9 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	if t := n.definitions.trouble(); t != "" {
 		st.Trouble = append(st.Trouble, t)
 	}
+	for _, id := range slices.SortedFunc(maps.Keys(n.late), compareInstances) {
+		st.Trouble = append(st.Trouble, n.late[id])
+	}
 	for k, c := range n.counters {
 		st.Counters[k] = c.Load()
 	}
@@ -368,6 +371,17 @@ func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
 // and, at the coordinator, those of the whole mesh.
 func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
 	list := n.index.list(all)
+	if all {
+		closed, err := n.closings("")
+		if err != nil {
+			return nil, shown(err)
+		}
+		for _, c := range closed {
+			if c.Signer != "" {
+				list = append(list, c.listed())
+			}
+		}
+	}
 	n.addProgress(ctx, list)
 	list = n.elsewhere(list, all)
 	newestFirst(list)
@@ -420,6 +434,10 @@ func (n *Node) Show(ctx context.Context, ref string) (*api.Instance, error) {
 		out = n.showElsewhere(ctx, there)
 		return nil
 	})
+	var only *onlySummary
+	if errors.As(err, &only) {
+		return n.shownClosing(only.closing), nil
+	}
 	return out, err
 }
 

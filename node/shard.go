@@ -63,6 +63,8 @@ type held struct {
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
+	// closedBy are the partners who keep only its summary.
+	closedBy map[workflow.PartnerID]closing
 	// refused are the partners who have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	// Of an instance that comes out of quarantine: what was noted, until that is
@@ -517,15 +519,17 @@ func (s *shard) summarise(h *held) summary {
 	}
 	sum.State = h.m.Overall()
 	if sum.State == workflow.InstanceRunning {
-		sum.Ended, sum.Settled, sum.Facts, sum.With = 0, false, [endedDigest]byte{}, ""
+		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, [endedDigest]byte{}, "", 0, false
 		return sum
 	}
-	sum.Facts, sum.With = h.m.Digest(), strings.Join(texts(h.m.Audience()), " ")
+	sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(h.m.Audience()), " "), uint64(h.m.Len())
 	if sum.Ended == 0 {
-		sum.Ended = s.n.clock.Now().Wall.UnixMilli()
+		sum.Ended, sum.Age = s.n.clock.Now().Wall.UnixMilli(), s.n.age()
 	}
+	sum.Open = h.m.Unsettled(s.n.people.Evicted) != "" || h.late()
 	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(h.m.Audience(), func(p workflow.PartnerID) bool {
-		return p != s.n.member.ID() && h.m.Behind(p)
+		_, closed := h.closedBy[p]
+		return p != s.n.member.ID() && !closed && h.m.Behind(p) && !s.n.people.Evicted(p)
 	})
 	return sum
 }
@@ -543,7 +547,11 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.load(id, s.readSummary(id, b))
+	sum := s.readSummary(id, b)
+	if sum.Closed {
+		return nil, kv.ErrNotFound
+	}
+	h, err := s.load(id, sum)
 	var u *unreadable
 	if errors.As(err, &u) {
 		err = s.n.isolate(id, u)

@@ -22,7 +22,8 @@ func newInstancesCommand() *cobra.Command {
 		Long: `Lists what runs: the instances that this node takes part in and, while it holds the
 office of coordinator, those of all partners, as they report them. KNOWN-BY then says
 who reported an instance, and since when nothing was heard of it where that partner
-cannot be reached.`,
+cannot be reached. With --all also those that have ended; of some only a summary is
+kept (limits.keep in config.yaml).`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
 		Args: arguments(),
@@ -52,8 +53,12 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 		if in.Quarantine != nil {
 			state = "QUARANTINED"
 		}
+		done := progress(in.Done, in.Tasks)
+		if in.Closed != nil {
+			done = "summary"
+		}
 		row := []string{
-			u.id(in.ID), orDash(string(in.Workflow)), strconv.Itoa(in.Version), state, progress(in.Done, in.Tasks), orDash(strings.Join(in.At, ", ")),
+			u.id(in.ID), orDash(string(in.Workflow)), strconv.Itoa(in.Version), state, done, orDash(strings.Join(in.At, ", ")),
 			clock(in.Started), clockOf(in.Ended),
 		}
 		if mesh {

@@ -63,6 +63,10 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	if in.Told != nil {
 		u.writeTold(w, in.Told)
 	}
+	if in.Closed != nil {
+		u.writeClosing(w, in)
+		return
+	}
 	if in.Told != nil && in.Told.Summary {
 		fmt.Fprintf(w, "started %s, ended %s\n", clock(in.Started), clockOf(in.Ended))
 		return
@@ -86,6 +90,23 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	for _, i := range in.Incidents {
 		fmt.Fprintf(w, "%s %s %s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What))
 	}
+}
+
+// writeClosing shows what is kept of an instance whose facts were deleted.
+func (u *ui) writeClosing(w io.Writer, in *api.Instance) {
+	c := in.Closed
+	fmt.Fprintf(w, "a summary: it had ended, everybody had all of it, and its facts were deleted %s\n", clock(c.At))
+	if c.Signature == "" {
+		fmt.Fprintln(w, "that was so long ago that the summary is gone, too")
+		return
+	}
+	others := ""
+	if c.Others > 0 {
+		others = fmt.Sprintf(" and %d others", c.Others)
+	}
+	fmt.Fprintf(w, "started %s by %s, ended %s\n", clock(in.Started), oneLine(c.Initiator), clockOf(in.Ended))
+	fmt.Fprintf(w, "took part: %s%s\n", oneLine(strings.Join(c.Participants, ", ")), others)
+	fmt.Fprintf(w, "%d facts with digest %s, signed by %s\n", c.Facts, c.Digest, oneLine(c.By))
 }
 
 // writeTold says by whose account an instance of others is shown.

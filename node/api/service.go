@@ -169,6 +169,22 @@ type InstanceSummary struct {
 	// Quarantine says why an instance is set aside that cannot be read here; then
 	// the rest is what was last known of it, if anything.
 	Quarantine *Quarantine `json:"quarantine"`
+	// Closed is when the facts of an ended instance were deleted; nil: they are here.
+	Closed *time.Time `json:"closed"`
+}
+
+// Closing is the signed summary that is kept of an ended instance in the place of its
+// facts.
+type Closing struct {
+	At           time.Time `json:"at"` // when the facts were deleted
+	By           string    `json:"by"` // who signed
+	Initiator    string    `json:"initiator"`
+	Definition   string    `json:"definition"` // hash
+	Facts        uint64    `json:"facts"`      // how many there were
+	Digest       string    `json:"digest"`     // of their heads
+	Participants []string  `json:"participants"`
+	Others       int       `json:"others"` // participants beyond those named
+	Signature    string    `json:"signature"`
 }
 
 // Quarantine says since when and why an instance is set aside. It ends by itself once
@@ -218,6 +234,9 @@ type Instance struct {
 	Partitions  []Partition       `json:"partitions"`
 	Tasks       []Task            `json:"tasks"`
 	Data        map[string]any    `json:"data"`
+	// Closed is set for an ended instance of which only this summary is kept: its
+	// partitions, tasks and data are not known any more.
+	Closed *Closing `json:"closed,omitempty"`
 	// Told is set at the coordinator, for an instance of others.
 	Told *Told `json:"told,omitempty"`
 }

@@ -179,7 +179,13 @@ type Refusal struct {
 	_        struct{} `cbor:",toarray"`
 	Instance workflow.InstanceID
 	Why      RefusedWhy
+	// Closing is the signed summary of an instance that was RefusedClosed, if one is
+	// kept still.
+	Closing []byte
 }
+
+// maxClosing bounds a summary.
+const maxClosing = 8 << 10
 
 // RefusedWhy says why an instance was not taken in.
 type RefusedWhy uint8
@@ -192,8 +198,10 @@ const (
 	RefusedFull
 	// RefusedEnded: ended ones take the room, and may not be deleted yet.
 	RefusedEnded
+	// RefusedClosed: it ended, everybody had all of it, and its facts were deleted.
+	RefusedClosed
 
-	lastRefused = RefusedEnded
+	lastRefused = RefusedClosed
 )
 
 // Definition is a definition that the mesh shares, or the news that it was
@@ -315,6 +323,9 @@ func (m *Message) check() error {
 	for _, r := range m.Refusals {
 		if r.Why == 0 || r.Why > lastRefused {
 			return fmt.Errorf("an instance refused for reason %d, want 1 to %d", r.Why, lastRefused)
+		}
+		if len(r.Closing) > maxClosing {
+			return fmt.Errorf("a summary of %d bytes, at most %d", len(r.Closing), maxClosing)
 		}
 	}
 	for _, h := range m.Heads {

@@ -81,7 +81,7 @@ func message(t testing.TB) *wire.Message {
 		Ended:       bytes.Repeat([]byte{11}, wire.EndedDigest),
 		Ages:        []uint64{4000},
 		Wanted:      []workflow.PartnerID{"b"},
-		Refusals:    []wire.Refusal{{Instance: workflow.InstanceID{1}, Why: wire.RefusedShare}},
+		Refusals:    []wire.Refusal{{Instance: workflow.InstanceID{1}, Why: wire.RefusedClosed, Closing: []byte{12}}},
 	}
 }
 

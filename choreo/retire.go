@@ -1,0 +1,28 @@
+package choreo
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Unsettled reports why the facts of an instance that has ended must be kept, even if
+// everybody has them; empty: nothing is to be expected of it any more. gone tells who
+// is waited for no longer.
+func (m *Machine) Unsettled(gone func(workflow.PartnerID) bool) string {
+	out := func(a *Attempt) bool { return gone(a.Partner) || m.state.writtenOff[a.Partner] != nil }
+	for _, sl := range m.state.slots {
+		switch {
+		case sl.Duplicated:
+			return "two executions of a task were both built upon"
+		case slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return (a.lost() || a.undoing()) && !out(a) }):
+			return "a compensation is outstanding"
+		case slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.runs() && !out(a) }):
+			return "somebody may still be at work on it"
+		}
+	}
+	if len(m.state.conflicts) > 0 {
+		return "data were given different values at the same time"
+	}
+	return ""
+}

@@ -1,0 +1,552 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// An ended instance is kept with all its facts for a time (limits.keep), and no more
+// of them than limits.ended; after that a signed summary is kept in their place.
+// Nothing is given up that somebody may lack, that is disputed, or that awaits
+// compensation. An instance whose summary is here is never taken in again: who sends
+// facts of it is answered with the summary.
+
+// closing is the summary of an ended instance whose facts were deleted.
+type closing struct {
+	_          struct{} `cbor:",toarray"`
+	Instance   workflow.InstanceID
+	Definition workflow.Hash
+	Workflow   workflow.Name
+	Version    int
+	State      workflow.InstanceState
+	By         workflow.PartnerID // who began it
+	Started    int64              // ms, the initiator's clock
+	Ended      int64              // ms, the signer's
+	Closed     int64              // ms, the signer's: when the facts were deleted
+	// Number and Digest tell which facts there were: how many, and a digest of the
+	// heads of their chains.
+	Number uint64
+	Digest [endedDigest]byte
+	// With are those who took part, Others how many more did.
+	With   []workflow.PartnerID
+	Others int
+	Signer workflow.PartnerID
+	Sig    []byte
+}
+
+const (
+	closingDomain = "closing"
+	// maxClosedWith bounds whom a summary names.
+	maxClosedWith = 32
+	// earliest is how long after its end an instance is kept in any case: one member
+	// cannot make this node forget faster.
+	earliest = 10 * time.Minute
+	// closeBatch is how many instances one event gives up.
+	closeBatch = 64
+	// retainEvery is how often this node looks for what it need not keep.
+	retainEvery = time.Minute
+	// metaAge is the node's own time (see lifetime), metaClosed what was given up so far.
+	metaAge    = "age"
+	metaClosed = "closed"
+)
+
+func closingKey(id workflow.InstanceID) []byte { return append([]byte{prefixClosing}, id[:]...) }
+
+func (c closing) signed() []byte {
+	c.Sig = nil
+	return encode(c)
+}
+
+// verifyClosing reads a summary and checks that by signed it.
+func verifyClosing(b []byte, by workflow.PartnerID) (c closing, err error) {
+	if err := cbor.Unmarshal(b, &c); err != nil {
+		return c, err
+	}
+	if c.Signer != by || len(c.With) > maxClosedWith {
+		return c, fmt.Errorf("a summary by %s with %d names", c.Signer, len(c.With))
+	}
+	return c, membership.Verify(by, closingDomain, c.signed(), c.Sig)
+}
+
+// lifetime is this node's own time, by which it forgets: how long its store has been in
+// use. It goes on while the node runs, and for a time in which it did not run by what
+// the wall clock says, at most a day: a clock that jumped by years ages nothing.
+type lifetime struct {
+	base  time.Duration // when the process began
+	began time.Duration // Boot
+}
+
+// maxAsleep is how much the time in which a node did not run counts at most.
+const maxAsleep = 24 * time.Hour
+
+type storedAge struct {
+	_    struct{}      `cbor:",toarray"`
+	Age  time.Duration // so far
+	Wall int64         // ms, when it was written
+}
+
+func (n *Node) loadAge() error {
+	now := n.clock.Now()
+	was, err := stored(n.store, metaAge, func(b []byte) (s storedAge, err error) { return s, cbor.Unmarshal(b, &s) })
+	if err != nil {
+		return err
+	}
+	n.lifetime.began, n.lifetime.base = now.Boot, was.Age
+	if was.Wall != 0 {
+		n.lifetime.base += min(max(now.Wall.Sub(time.UnixMilli(was.Wall)), 0), maxAsleep)
+	}
+	return nil
+}
+
+// age is this node's own time.
+func (n *Node) age() time.Duration {
+	return n.lifetime.base + n.clock.Now().Boot - n.lifetime.began
+}
+
+func (n *Node) ageWrite() kv.Write {
+	return kv.Write{Key: metaKey(metaAge), Value: encode(storedAge{Age: n.age(), Wall: n.clock.Now().Wall.UnixMilli()})}
+}
+
+// closed is what this node has given up so far.
+type closed struct {
+	mu sync.Mutex // held while instances are given up
+	storedClosed
+}
+
+// storedClosed is how it is kept: the number of summaries and, for each partner, the
+// share of the instances that were given up in the digest of ended ones (ended.go).
+type storedClosed struct {
+	_       struct{} `cbor:",toarray"`
+	Number  int
+	Digests map[workflow.PartnerID][endedDigest]byte
+}
+
+func (n *Node) loadClosed() (err error) {
+	n.closed.storedClosed, err = stored(n.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, cbor.Unmarshal(b, &s) })
+	if err == nil {
+		n.index.gone(n.closed.Digests)
+	}
+	return err
+}
+
+// closing reads the summary of an instance whose facts were deleted. Found without a
+// summary: that was so long ago that only its ID is left.
+func (n *Node) closing(id workflow.InstanceID) (c closing, found bool, err error) {
+	b, err := n.store.Get(closingKey(id))
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return c, false, nil
+	case err != nil:
+		return c, false, err
+	}
+	return readClosing(id, b), true, nil
+}
+
+// readClosing reads a stored summary. Of one that was forgotten, or that cannot be
+// read, the ID is left.
+func readClosing(id workflow.InstanceID, b []byte) closing {
+	var c closing
+	if len(b) == 0 || cbor.Unmarshal(b, &c) != nil {
+		return closing{Instance: id}
+	}
+	return c
+}
+
+// retain gives up what need not be kept, and returns after what time to look again.
+func (n *Node) retain() time.Duration {
+	if n.age()-n.aged >= time.Hour {
+		n.aged = n.age()
+		n.store.Commit([]kv.Write{n.ageWrite()}, func(error) {}) // troubled hears of an error
+	}
+	due := n.index.closable(n.config.Limits, n.age())
+	more := len(due) > closeBatch*len(n.shards)
+	for _, s := range n.shards {
+		var ids []workflow.InstanceID
+		for _, id := range due {
+			if n.shardOf(id) == s && len(ids) < closeBatch {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) > 0 {
+			n.side(func() { n.post(s, event{apply: func(s *shard) error { return s.close(ids) }, after: n.logClosing}) })
+		}
+	}
+	n.forget()
+	if more {
+		return time.Second
+	}
+	return retainEvery
+}
+
+func (n *Node) logClosing(err error) {
+	if err != nil {
+		n.log.Error("ended instances could not be replaced by their summaries", "error", err)
+	}
+}
+
+// close replaces instances by their summaries. What belongs to one instance is one
+// unit, with the account of all that were given up.
+func (s *shard) close(ids []workflow.InstanceID) error {
+	n := s.n
+	n.closed.mu.Lock()
+	defer n.closed.mu.Unlock()
+	var writes []kv.Write
+	var done []workflow.InstanceID
+	next := n.closed.storedClosed.clone()
+	commit := func() error {
+		if len(done) == 0 {
+			return nil
+		}
+		if err := n.store.CommitWait(append(writes, kv.Write{Key: metaKey(metaClosed), Value: encode(next)})); err != nil {
+			return err
+		}
+		n.closed.storedClosed = next.clone()
+		for _, id := range done {
+			n.index.drop(id)
+		}
+		n.count("closed", uint64(len(done)))
+		writes, done = nil, nil
+		return nil
+	}
+	for _, id := range ids {
+		sum, known := n.index.get(id)
+		if _, aside := s.aside[id]; !known || aside || !sum.closable() || s.held[id] != nil {
+			continue // something came in between
+		}
+		w, err := s.closingWrites(id, sum)
+		if err == nil && !fits(w) {
+			w, err = s.closeLarge(id, sum, w)
+		}
+		if err == nil && !fits(slices.Concat(writes, w)) {
+			err = commit()
+		}
+		if err != nil {
+			return err
+		}
+		writes, done = append(writes, w...), append(done, id)
+		next.add(sum)
+	}
+	return commit()
+}
+
+// fits tells whether writes are one unit, with the account beside them.
+func fits(writes []kv.Write) bool { return len(writes) < unitWrites && unit(writes) == len(writes) }
+
+// closeLarge deletes what does not fit into one unit of an instance that is given up:
+// first it is marked, with its summary in place, so that whatever happens the next
+// start goes on. It returns what is left to be done.
+func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Write) ([]kv.Write, error) {
+	end := kv.Write{Key: instanceKey(id), Delete: true}
+	if sum.Closed = true; bytes.Equal(writes[0].Key, closingKey(id)) {
+		if err := s.n.store.CommitWait([]kv.Write{writes[0], {Key: instanceKey(id), Value: encode(sum)}}); err != nil {
+			return nil, err
+		}
+		s.n.index.put(id, sum)
+		writes = writes[1:]
+	}
+	for rest := writes[1:]; len(rest) > 0; { // without the end of the entry
+		u := unit(rest)
+		if err := s.n.store.CommitWait(rest[:u]); err != nil {
+			return nil, err
+		}
+		rest = rest[u:]
+	}
+	return []kv.Write{end}, nil
+}
+
+// closingWrites are what replaces an instance by its summary: the summary, unless it is
+// in place already, the end of the entry, and then of everything that lies beside it.
+func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, error) {
+	var out []kv.Write
+	if !sum.Closed {
+		out = append(out, kv.Write{Key: closingKey(id), Value: encode(s.n.closingOf(id, sum))})
+	}
+	out = append(out, kv.Write{Key: instanceKey(id), Delete: true})
+	for _, prefix := range [][]byte{factPrefix(id), waitsKey(id), keptPrefix(id)} {
+		err := s.n.store.Scan(prefix, func(key, _ []byte) error {
+			out = append(out, kv.Write{Key: bytes.Clone(key), Delete: true})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// closingOf makes the summary of an instance that is given up now.
+func (n *Node) closingOf(id workflow.InstanceID, sum summary) closing {
+	with := strings.Fields(sum.With)
+	c := closing{
+		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State, By: sum.By,
+		Started: sum.Started, Ended: sum.Ended, Closed: n.clock.Now().Wall.UnixMilli(), Number: sum.Number, Digest: sum.Facts,
+		Others: max(len(with)-maxClosedWith, 0), Signer: n.member.ID(),
+	}
+	for _, p := range with[:min(len(with), maxClosedWith)] {
+		c.With = append(c.With, workflow.PartnerID(p))
+	}
+	c.Sig = membership.Sign(n.member.Key, closingDomain, c.signed())
+	return c
+}
+
+func (c storedClosed) clone() storedClosed {
+	out := storedClosed{Number: c.Number, Digests: make(map[workflow.PartnerID][endedDigest]byte, len(c.Digests))}
+	for p, d := range c.Digests {
+		out.Digests[p] = d
+	}
+	return out
+}
+
+func (c *storedClosed) add(sum summary) {
+	c.Number++
+	for _, p := range strings.Fields(sum.With) {
+		id := workflow.PartnerID(p)
+		c.Digests[id] = xored(c.Digests[id], sum.Facts)
+	}
+}
+
+func xored(a, b [endedDigest]byte) [endedDigest]byte {
+	for i := range a {
+		a[i] ^= b[i]
+	}
+	return a
+}
+
+// forget leaves only the IDs of the summaries that were made longest ago, when there
+// are more than limits.ended.
+func (n *Node) forget() {
+	n.closed.mu.Lock()
+	defer n.closed.mu.Unlock()
+	limit := n.config.Limits.Ended
+	if n.closed.Number <= limit {
+		return
+	}
+	type made struct {
+		key []byte
+		at  int64
+	}
+	var all []made
+	err := n.store.Scan([]byte{prefixClosing}, func(key, value []byte) error {
+		if c := readClosing(workflow.InstanceID(key[1:]), value); c.Signer != "" {
+			all = append(all, made{bytes.Clone(key), c.Closed})
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b made) int { return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.key, b.key)) })
+	next := n.closed.storedClosed.clone()
+	var writes []kv.Write
+	for _, m := range all[:max(len(all)-limit+limit/10, 0)] { // some more, so as not to come again soon
+		writes = append(writes, kv.Write{Key: m.key})
+	}
+	next.Number = len(all) - len(writes)
+	for err == nil && len(writes) > 0 {
+		u := unit(writes)
+		err = n.store.CommitWait(writes[:u])
+		writes = writes[u:]
+	}
+	if err == nil {
+		err = n.store.CommitWait([]kv.Write{{Key: metaKey(metaClosed), Value: encode(next)}})
+	}
+	if err != nil {
+		n.logClosing(err)
+		return
+	}
+	n.closed.storedClosed = next
+}
+
+// closable tells whether all facts of an instance may be deleted.
+func (sum summary) closable() bool { return sum.Settled && !sum.Open || sum.Closed }
+
+// closable are the instances to be given up at that age of the node, the oldest first:
+// whose time is over and, where there are more than their limits, those that ended
+// longest ago, a while after their end.
+func (x *index) closable(l configs.Limits, age time.Duration) []workflow.InstanceID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	over := func(n, limit int) int { return max(n-limit+limit/8, 0) } // before the limit is reached
+	early, earlyOf := over(x.tally.all.ended, othersOf(l.Ended)), map[workflow.PartnerID]int{}
+	for p, of := range x.tally.of {
+		if n := over(of.ended, shareOf(l.Ended)); n > 0 {
+			earlyOf[p] = n
+		}
+	}
+	var due []workflow.InstanceID
+	for id, sum := range x.all {
+		_, aside := x.aside[id]
+		past, spare := age-sum.Age, early > 0 || earlyOf[sum.By] > 0
+		if !aside && sum.closable() && (sum.Closed || past >= l.Keep || spare && past >= earliest) {
+			due = append(due, id)
+		}
+	}
+	slices.SortFunc(due, func(a, b workflow.InstanceID) int {
+		return cmp.Or(cmp.Compare(x.all[a].Age, x.all[b].Age), compareInstances(a, b))
+	})
+	return slices.DeleteFunc(due, func(id workflow.InstanceID) bool {
+		sum := x.all[id]
+		keep := !sum.Closed && age-sum.Age < l.Keep && early <= 0 && earlyOf[sum.By] <= 0
+		if !keep {
+			early--
+			earlyOf[sum.By]--
+		}
+		return keep
+	})
+}
+
+// drop takes an instance off the list that was given up. It stays in the digests.
+func (x *index) drop(id workflow.InstanceID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tally.count(x.all[id], -1)
+	delete(x.all, id)
+}
+
+// refuseClosed answers who sends something of an instance that was given up.
+func (s *shard) refuseClosed(to workflow.PartnerID, c closing) {
+	if c.Signer != "" && c.Others == 0 && !slices.Contains(c.With, to) {
+		s.n.refuse("facts-from-no-participant", to)
+		return
+	}
+	r := wire.Refusal{Instance: c.Instance, Why: wire.RefusedClosed}
+	if c.Signer != "" {
+		r.Closing = encode(c)
+	}
+	s.batch.refusals = append(s.batch.refusals, refusalTo{to, r})
+}
+
+// closedHere is the error of an instance that is not taken in again.
+type closedHere struct{ closing }
+
+func (e *closedHere) Error() string { return "of this instance only the summary is kept" }
+
+// takeClosing takes in that a partner keeps only the summary of an instance. It has
+// had all that it needs, and is sent no more; if this node has other facts, they came
+// too late for it.
+func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) error {
+	c := closing{Instance: r.Instance}
+	if len(r.Closing) > 0 {
+		var err error
+		if c, err = verifyClosing(r.Closing, from); err != nil || c.Instance != r.Instance {
+			s.n.refuse("summary", from)
+			return nil
+		}
+	}
+	if h.closedBy == nil {
+		h.closedBy = map[workflow.PartnerID]closing{}
+	}
+	h.closedBy[from] = c
+	delete(h.pending, from)
+	s.touch(h)
+	if c.Signer != "" && c.Number < uint64(h.m.Len()) {
+		s.n.tooLate(h, from, c)
+	}
+	return nil
+}
+
+// tooLate tells people that facts of this node's reach a partner too late.
+func (n *Node) tooLate(h *held, by workflow.PartnerID, c closing) {
+	id, name := h.m.Instance(), n.people.name(by)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.late) < maxLate {
+		n.late[id] = fmt.Sprintf("instance %s of %s: %s had all of it when it deleted its facts, on %s, and takes no more: what came later is known here, and not there",
+			id, h.def.def.Name, name, time.UnixMilli(c.Closed).UTC().Format(time.DateOnly))
+	}
+}
+
+// late tells whether this node has facts that a partner takes no more.
+func (h *held) late() bool {
+	for _, c := range h.closedBy {
+		if c.Signer != "" && c.Number < uint64(h.m.Len()) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxLate bounds of how many instances status says that facts came too late.
+const maxLate = 64
+
+// closings lists the summaries whose IDs begin so, the newest first.
+func (n *Node) closings(prefix string) (out []closing, err error) {
+	b, _ := hex.DecodeString(prefix[:len(prefix)/2*2])
+	err = n.store.Scan(append([]byte{prefixClosing}, b...), func(key, value []byte) error {
+		if id := workflow.InstanceID(key[1:]); strings.HasPrefix(id.String(), prefix) {
+			out = append(out, readClosing(id, value))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// onlySummary is the error of what is asked of an instance whose facts were deleted.
+type onlySummary struct {
+	err     *api.Error
+	closing closing
+}
+
+func (e *onlySummary) Error() string { return e.err.Error() }
+func (e *onlySummary) Unwrap() error { return e.err }
+
+// findClosed finds the instance, of which only the summary is kept, whose ID begins so;
+// nil: there is none.
+func (n *Node) findClosed(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	found, err := n.closings(prefix)
+	switch {
+	case err != nil:
+		return shown(err)
+	case len(found) == 0:
+		return nil
+	case len(found) > 1:
+		return api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
+	}
+	c := found[0]
+	what := "ended so long ago that only its ID is known"
+	if c.Signer != "" {
+		what = fmt.Sprintf("ended (%s) on %s, and only its summary is kept", c.State, time.UnixMilli(c.Ended).UTC().Format(time.DateOnly))
+	}
+	return &onlySummary{api.Errorf(api.Refused, "instance %s %s", c.Instance, what).WithHint("mutirao show %s shows the summary; limits.keep in config.yaml says for how long the rest is kept", c.Instance.Short()), c}
+}
+
+// listed is a summary as lists show it.
+func (c closing) listed() api.InstanceSummary {
+	return api.InstanceSummary{
+		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State,
+		Started: time.UnixMilli(c.Started), Ended: instant(c.Ended), Closed: instant(c.Closed),
+	}
+}
+
+// shownClosing is an instance of which only the summary is left, for people.
+func (n *Node) shownClosing(c closing) *api.Instance {
+	in := &api.Instance{
+		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{}, Conflicts: []api.Conflict{},
+		Started: time.UnixMilli(c.Started), Ended: instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
+	}
+	in.Closed = n.closedFor(c)
+	return in
+}
+
+func (n *Node) closedFor(c closing) *api.Closing {
+	return &api.Closing{
+		At: time.UnixMilli(c.Closed), By: n.people.name(c.Signer), Initiator: n.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
+		Participants: n.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),
+	}
+}

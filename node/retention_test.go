@@ -1,0 +1,194 @@
+package node_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const day = 24 * time.Hour
+
+// keeping has partners keep ended instances for that long.
+func keeping(d time.Duration) func(*configs.Config) {
+	return func(c *configs.Config) { c.Limits.Keep = d }
+}
+
+// entries counts what a partner's store has under an instance's keys of one kind.
+func (p *partner) entries(kind byte, id string) (n int) {
+	p.t.Helper()
+	of := instance(p.t, id)
+	err := p.disk.Scan(append([]byte{kind}, of[:]...), func(_, _ []byte) error { n++; return nil })
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+// closed is the summary of an instance at a partner; nil: all of it is there.
+func (tm *team) closed(at, id string) *api.Closing {
+	tm.t.Helper()
+	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	if err != nil {
+		tm.t.Fatalf("%s cannot show %s: %v", at, id, err)
+	}
+	return in.Closed
+}
+
+// An instance that ended and that everybody has is kept for its time, then its signed
+// summary is, and it is never taken in again; whoever sends facts of it is told.
+func TestRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, keeping(6*time.Hour), "one", "two", "three")
+		tm.add("one", chain)
+		one, two := tm.p["one"], tm.p["two"]
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		tm.succeeds(id, time.Second, "one", "two")
+		facts := two.entries('f', id)
+		pass(5 * time.Hour)
+		if n := one.entries('f', id); n != facts || tm.closed("one", id) != nil {
+			t.Fatalf("before its time was over one has %d of %d facts", n, facts)
+		}
+		pass(2 * time.Hour)
+		for _, name := range []string{"one", "two"} {
+			for _, kind := range []byte("fiw") {
+				if n := tm.p[name].entries(kind, id); n != 0 {
+					t.Errorf("%s still has %d entries %c", name, n, kind)
+				}
+			}
+			c := tm.closed(name, id)
+			if c == nil || c.Facts != uint64(facts) || c.By != name || c.Initiator != "one" || !slices.Equal(c.Participants, []string{"one", "two"}) || len(c.Signature) != 128 {
+				t.Errorf("%s has the summary %+v", name, c)
+			}
+			list, err := tm.p[name].node.Instances(t.Context(), true)
+			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Closed == nil || list[0].State != workflow.InstanceSucceeded {
+				t.Errorf("%s lists %+v, %v", name, list, err)
+			}
+			if _, err := tm.p[name].node.Log(t.Context(), id[:8]); err == nil || !strings.Contains(err.Error(), "only its summary is kept") {
+				t.Errorf("%s shows the log: %v", name, err)
+			}
+		}
+		quiet := elapsed()
+		tm.disconnect("one", "two")
+		tm.connect("one", "two")
+		pass(time.Minute)
+		compared := tm.f.sent(func(c carried) bool { return c.sent >= quiet && len(c.m.Heads) > 0 })
+		if len(compared) > 0 {
+			t.Errorf("though both gave the instance up, they compared it %d times", len(compared))
+		}
+
+		again := tm.f.sent(func(c carried) bool {
+			return c.to == two.id() && len(c.m.Facts) > 0 && len(c.m.Facts[0].Definition) > 0
+		})
+		frame, err := wire.Encode(again[0].m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two.node.OnFrame(one.id(), frame)
+		pass(time.Second)
+		answer := tm.f.sent(func(c carried) bool { return c.from == two.id() && c.sent >= quiet && len(c.m.Refusals) > 0 })
+		if len(answer) != 1 || answer[0].m.Refusals[0].Why != wire.RefusedClosed || len(answer[0].m.Refusals[0].Closing) == 0 {
+			t.Errorf("two answers a replay with %v", answer)
+		}
+		two.crash()
+		two.start()
+		tm.connect("one", "two")
+		synctest.Wait()
+		if c := tm.closed("two", id); c == nil || two.entries('f', id) > 0 {
+			t.Error("two took the instance in again")
+		}
+	})
+}
+
+// What somebody may lack is kept; and so is everything, if the wall clock jumps while
+// the node does not run, or the store takes nothing.
+func TestWhatIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, keeping(3*day), "one", "two")
+		tm.add("one", chain)
+		one, two := tm.p["one"], tm.p["two"]
+		whole := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		pass(time.Minute)
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.p["one"].hand.hold("c")
+		lacking := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.succeeds(id, time.Second, "one", "two")
+		two.crash()
+		one.hand.letGo(t, "c")
+		tm.succeeds(lacking, time.Second, "one")
+
+		var jump time.Duration
+		one.crash()
+		one.fit = func(p *node.Parts) { p.Clock = setClock{by: &jump} }
+		one.start()
+		pass(2 * time.Hour)
+		one.crash()
+		jump = 2 * 365 * day
+		one.start()
+		pass(time.Hour)
+		if tm.closed("one", id) != nil {
+			t.Error("one gave an instance up because its clock jumped")
+		}
+		one.disk.failWith(kv.ErrFull)
+		pass(3 * day)
+		if tm.closed("one", id) != nil {
+			t.Error("one says that it gave up what its store still has")
+		}
+		one.disk.failWith(nil)
+		pass(2 * time.Minute)
+		for _, x := range []string{whole, id} {
+			if tm.closed("one", x) == nil {
+				t.Error("one still keeps what its time is over for")
+			}
+		}
+		pass(4 * day)
+		if tm.closed("one", lacking) != nil {
+			t.Error("one gave up what two does not have")
+		}
+	})
+}
+
+// Where there are more ended instances than may be kept, those that ended first are
+// given up before their time; of whom they were, and when what may not be given up
+// takes all room, no more are taken in.
+func TestEndedInstancesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Ended = 80 }, "one", "two") // 20 of each member
+		tm.add("one", chain)
+		begin := func() string {
+			id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "one", "pc": "two"})
+			tm.succeeds(id, 10*time.Second, "two")
+			return id
+		}
+		var ids []string
+		for range 60 {
+			ids = append(ids, begin())
+			pass(time.Minute)
+		}
+		kept := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return tm.closed("one", id) != nil })
+		if n := len(kept); n > 20 || n < 10 || !slices.Equal(kept, ids[60-n:]) {
+			t.Errorf("one keeps %d of two's instances, want the last, up to 20", n)
+		}
+		if l := tm.refused("one", "two"); len(l) > 0 {
+			t.Errorf("of two is refused: %+v", l)
+		}
+		// Now as fast as can be: nothing may be given up so soon.
+		for range 30 {
+			tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "one", "pc": "two"})
+		}
+		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "ended-over-limit" {
+			t.Errorf("of two is refused: %+v", l)
+		}
+		if id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "one", "pc": "one"}); tm.state("one", id) != workflow.InstanceSucceeded {
+			t.Error("one's own user cannot start anything")
+		}
+	})
+}

@@ -77,12 +77,21 @@ func (s *State) settled(sl *Slot) bool {
 // andLater is a slot with all that waits for it, directly or not.
 func (s *State) andLater(sl *Slot) []*Slot {
 	out := []*Slot{sl}
-	in := map[*Slot]bool{sl: true}
-	for i := 0; i < len(out); i++ {
-		for _, d := range slices.Concat(out[i].dependents, out[i].readers) {
+	in, read := map[*Slot]bool{sl: true}, map[*item]bool{}
+	add := func(ds []*Slot) {
+		for _, d := range ds {
 			if !in[d] {
 				in[d] = true
 				out = append(out, d)
+			}
+		}
+	}
+	for i := 0; i < len(out); i++ {
+		add(out[i].dependents)
+		for _, it := range out[i].writes {
+			if !read[it] {
+				read[it] = true
+				add(it.askers)
 			}
 		}
 	}

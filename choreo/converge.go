@@ -65,17 +65,43 @@ func (s *State) conclude() {
 		sl := heap.Pop(&q).(*Slot)
 		sl.awaits = false
 		if s.judge(sl) {
-			s.refresh(sl)
+			s.touch(sl)
 		}
-		if !sl.fresh {
-			continue
-		}
-		for _, a := range sl.Attempts {
-			for from := range s.builtOn(a, a.base) {
-				q.add(from.Slot)
-			}
+		for _, u := range sl.Attempts {
+			s.stake(u, &q)
 		}
 	}
+}
+
+// stake has what an attempt was built upon hear what the attempt claims by now.
+func (s *State) stake(u *Attempt, q *judging) {
+	claims := s.claim(u)
+	if claims == u.claims {
+		return
+	}
+	for from := range s.builtOn(u, u.base) {
+		s.log.steps++
+		best := from.claimed.best()
+		from.claimed[u.claims]--
+		from.claimed[claims]++
+		if from.claimed.best() != best || len(from.blame) > 0 {
+			q.add(from.Slot)
+		}
+	}
+	u.claims = claims
+}
+
+// claims counts the consumers of a success by what they claim.
+type claims [standing + 1]int
+
+// best is the best claim (rule 2).
+func (c *claims) best() stands {
+	for _, s := range []stands{standing, heldBack} {
+		if c[s] > 0 {
+			return s
+		}
+	}
+	return superseded
 }
 
 // judging are the slots that wait to be judged, the last in rule order first.
@@ -100,6 +126,7 @@ func (q *judging) Pop() any {
 
 // follow walks the chain of verdicts to the attempt in charge (rule 1).
 func (s *State) follow(sl *Slot) {
+	defer s.held(sl, sl.Current.Partner)
 	sl.Current, sl.Outcome, sl.Pending = sl.Attempts[0], nil, nil
 	for {
 		if next := s.takenOver(sl.Current); next != nil {
@@ -123,6 +150,21 @@ func (s *State) follow(sl *Slot) {
 			return
 		}
 		sl.Current = next
+	}
+}
+
+// held notes who holds a slot that asks for data, for whoever writes them.
+func (s *State) held(sl *Slot, was workflow.PartnerID) {
+	is := sl.Current.Partner
+	if is == was {
+		return
+	}
+	for _, it := range sl.asks {
+		s.log.steps++
+		it.holders[is]++
+		if it.holders[was]--; it.holders[was] == 0 {
+			delete(it.holders, was)
+		}
 	}
 }
 
@@ -196,6 +238,7 @@ func (o *Office) compare(p *Office) int {
 // judge applies rules 2 to 4 to one slot whose consumers have been judged. It
 // tells whether anything came out otherwise than before.
 func (s *State) judge(sl *Slot) (changed bool) {
+	s.judged = sl
 	was, before := judgement{sl.Pick, sl.Held}, sl.verdicts()
 	sl.Pick, sl.Held, sl.Duplicated = nil, false, false
 	var all, built, perhaps []*Attempt // all: without those that only what was built upon them holds up
@@ -256,10 +299,13 @@ func mark(as []*Attempt, how stands) {
 
 // builtUpon is the best claim among the consumers of one success (rule 2).
 func (s *State) builtUpon(a *Attempt) stands {
+	if len(a.blame) == 0 {
+		return a.claimed.best()
+	}
 	best := superseded
 	for _, u := range a.users {
-		if !s.props(u, a) {
-			best = max(best, s.claim(u))
+		if s.log.steps++; !s.props(u, a) {
+			best = max(best, u.claims)
 		}
 	}
 	return best

@@ -169,7 +169,7 @@ func (m *Machine) mayStart(a *Attempt) bool {
 }
 
 func (m *Machine) ruleHolds(sl *Slot) bool {
-	return sl.Task.Rule.Eval(m.state.viewFor(sl)).Truth == workflow.True
+	return sl.ruleComes().Truth == workflow.True
 }
 
 // waitsForData tells whether the attempt's rule, which is about data, holds

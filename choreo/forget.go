@@ -104,7 +104,7 @@ func (s *State) reopen(es []*entry) {
 
 func (s *State) reopenFor(e *entry) {
 	for _, sl := range s.doubts[e] {
-		s.refresh(sl)
+		s.touch(sl)
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *State) reopenAll(author workflow.PartnerID) {
 			return by(a.start) || slices.ContainsFunc(a.successes, by) ||
 				slices.ContainsFunc(a.rulings, func(r *ruling) bool { return by(r.at) })
 		}) {
-			s.refresh(sl)
+			s.touch(sl)
 		}
 	}
 }

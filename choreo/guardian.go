@@ -73,7 +73,7 @@ func (w *waiting) mayHold(sl *Slot, r *workflow.Rule) bool {
 
 // termMayHold is mayHold for a part of a rule; released: it counts no more.
 func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
-	v := w.m.state.viewFor(sl)
+	v := view{w.m.state, sl}
 	switch {
 	case r == nil:
 		return true, false

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -44,7 +45,7 @@ func (w Work) Rand() *rand.Rand {
 func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Moment) Work {
 	w := Work{
 		Instance: m.log.instance, Plan: m.state.plan, Mechanism: m.Mechanism(), Tasks: tasks, Not: not,
-		Data: m.state.values(), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: now.Chance,
+		Data: maps.Clone(m.state.values), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: now.Chance,
 	}
 	for _, sl := range m.state.slots {
 		a := sl.Current
@@ -221,11 +222,11 @@ func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
 		return "it passes something else on"
 	case b.Partner == a.Partner:
 		a.kept = earlier(a.kept, e)
-		s.refresh(a.Slot)
+		s.touch(a.Slot)
 		return ""
 	}
 	a.passed = append(a.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
-	s.refresh(a.Slot)
+	s.touch(a.Slot)
 	return ""
 }
 

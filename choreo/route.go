@@ -1,10 +1,6 @@
 package choreo
 
-import (
-	"slices"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
-)
+import "github.com/mutirao-mesh/mutirao/workflow"
 
 // This file says who is told what at once (spec/choreography.md, Partitions;
 // design.md, idea 4). Everything else that a peer lacks travels with the next
@@ -101,8 +97,17 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 	}
 	author := e.fact.Chain.Author
 	elsewhere := false
-	for _, d := range slices.Concat(a.Slot.dependents, a.Slot.readers) {
-		if p := d.Current.Partner; p != author {
+	next := map[workflow.PartnerID]bool{}
+	for _, d := range a.Slot.dependents {
+		next[d.Current.Partner] = true
+	}
+	for _, it := range a.Slot.writes {
+		for p := range it.holders {
+			next[p] = true
+		}
+	}
+	for p := range next {
+		if p != author {
 			elsewhere = true
 			m.tell(p, e)
 		}

@@ -524,7 +524,12 @@ func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, 
 			add(string(d.Task.Name) + " waits for " + string(a.Task.Name))
 		}
 	}
-	for _, d := range a.Slot.readers {
+	var readers []*Slot
+	for _, it := range a.Slot.writes {
+		readers = append(readers, it.askers...)
+	}
+	slices.SortFunc(readers, func(x, y *Slot) int { return x.place - y.place })
+	for _, d := range readers {
 		elsewhere = elsewhere || d.Current.Partner != m.self
 		if d.Current.Partner == to {
 			add(string(d.Task.Name) + " waits for data of " + string(a.Task.Name))

@@ -10,6 +10,7 @@ import (
 // settle brings slots, data and states up to date with what was applied. Only
 // what changed, and what mentions it, is looked at again.
 func (s *State) settle() {
+	s.end = ""
 	s.conclude()
 	if s.cyclic {
 		s.anew()
@@ -23,19 +24,30 @@ func (s *State) settle() {
 // before could hold itself up. What is undecided about data when nothing is
 // under way that may change it stays as it is, and counts as impossible.
 func (s *State) anew() {
-	s.idle = false
+	s.presume(false)
 	for _, sl := range s.slots {
-		sl.State = workflow.NotReady
+		s.stand(sl, workflow.NotReady)
+	}
+	for _, sl := range s.slots {
+		s.answer(sl)
 		s.touch(sl)
 	}
 	s.propagate()
-	if s.idle = s.quiescent(); !s.idle {
+	if s.quiescent() {
+		s.presume(true)
+		s.propagate()
+	}
+}
+
+// presume notes whether nothing is under way that could change the data.
+func (s *State) presume(idle bool) {
+	if s.idle == idle {
 		return
 	}
-	for _, sl := range s.slots {
-		s.touch(sl)
+	s.idle = idle
+	for _, c := range s.conditions {
+		s.reconsider(c)
 	}
-	s.propagate()
 }
 
 // quiescent tells whether nothing is under way that could change the data
@@ -43,11 +55,12 @@ func (s *State) anew() {
 func (s *State) quiescent() bool {
 	waits := false
 	for _, sl := range s.slots {
+		s.log.steps++
 		switch {
 		case sl.State == workflow.Ready || sl.State == workflow.Running || s.armed(sl):
 			return false
 		case sl.State == workflow.NotReady && sl.hasData:
-			if sl.Task.Rule.Eval(s.viewFor(sl)).Truth == workflow.True {
+			if sl.ruleComes().Truth == workflow.True {
 				return false // its holder is about to say so
 			}
 			waits = true
@@ -62,24 +75,49 @@ func (s *State) armed(sl *Slot) bool {
 }
 
 func (s *State) propagate() {
-	for len(s.dirty) > 0 {
-		sl := s.dirty[0]
-		s.dirty = s.dirty[1:]
+	for i := 0; i < len(s.dirty); i++ { // it grows meanwhile
+		sl := s.dirty[i]
+		s.log.steps++
 		sl.queued = false
 		s.writeData(sl)
-		was, fresh := sl.State, sl.fresh
-		sl.State, sl.fresh = s.stateOf(sl), false
-		if sl.State == was && !fresh {
-			continue
-		}
-		for _, d := range sl.dependents {
-			s.touch(d)
-		}
-		for _, d := range sl.readers {
-			s.touch(d)
+		s.stand(sl, s.stateOf(sl))
+		s.answer(sl)
+	}
+	s.dirty = s.dirty[:0]
+}
+
+// stand notes where a slot's task stands, and what of the instance depends on it.
+func (s *State) stand(sl *Slot, st workflow.State) {
+	sl.State = st
+	if open := !st.Done(); open != sl.open {
+		sl.open = open
+		for _, it := range sl.writes {
+			s.log.steps++
+			s.opens(it, open)
 		}
 	}
-	s.dirty = nil
+	is := weight{going: sl.open || (sl.Pending != nil && sl.Pick == nil), blocked: st == workflow.Blocked, failed: st == workflow.Failed}
+	if is == sl.weighs {
+		return
+	}
+	s.going += one(is.going) - one(sl.weighs.going)
+	s.blocked += one(is.blocked) - one(sl.weighs.blocked)
+	if is.failed {
+		s.failures[sl] = true
+	} else {
+		delete(s.failures, sl)
+	}
+	sl.weighs = is
+}
+
+// weight is what a slot counts for when people ask how the instance stands.
+type weight struct{ going, blocked, failed bool }
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // stateOf says where a slot's task stands.
@@ -100,7 +138,7 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	case sl.begun():
 		return workflow.Ready
 	}
-	switch f := sl.Task.Rule.Eval(s.viewFor(sl)); {
+	switch f := sl.ruleComes(); {
 	case sl.Dropped != nil && f.Truth == workflow.True:
 		sl.Spared = true
 		return workflow.Skipped
@@ -122,38 +160,24 @@ func (sl *Slot) begun() bool {
 	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.ready != nil || a.start != nil })
 }
 
-// view answers the leaves of one slot's rule.
+// view answers the terms of a slot's rule, as they stand.
 type view struct {
-	s         *State
-	of        *Slot // whose rule it is
-	emergency bool
+	s  *State
+	of *Slot // whose rule it is; nil: nobody's
 }
 
-func (s *State) viewFor(sl *Slot) view { return view{s, sl, sl.Task.TimeToWait > 0} }
-
-// TaskTerm says what a rule may hold of a task's slot. For a task with
-// time-to-wait only a success that its rule did not want makes a term
-// impossible: the wait goes on.
+// TaskTerm says what a rule may hold of a task's slot.
 func (v view) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
-	return contingency.Spared(v.s.term(tr, t), v.emergency)
+	return contingency.Spared(v.s.ask(tr, t).comes, v.of.waits())
 }
 
-func (s *State) term(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
-	if sl := s.bySlot[t]; sl != nil {
-		return sl.term(tr)
-	}
-	// A task that is only a contingency: what holds of it in any slot that it
-	// may fill; impossible where no slot is left that may need it.
-	out := workflow.Finding{Truth: workflow.Impossible}
-	for _, sl := range s.slotsOf(t) {
-		f := s.termOf(sl, tr, t)
-		if f.Truth > out.Truth {
-			out = f
-		}
-		out.ByFailure = out.ByFailure || (f.Truth == out.Truth && f.ByFailure)
-	}
-	return out
+// DataTerm says what a term about data comes to.
+func (v view) DataTerm(e *workflow.Expr) workflow.Finding {
+	return v.s.conditionFor(v.s.conditionOn(e), v.of)
 }
+
+// waits tells whether the slot's task has a time-to-wait.
+func (sl *Slot) waits() bool { return sl != nil && sl.Task.TimeToWait > 0 }
 
 func truth(held, possible, byFailure bool) workflow.Finding {
 	switch {
@@ -224,131 +248,25 @@ func (s *State) standIn(sl *Slot, t workflow.TaskName) *Attempt {
 	return s.lastOf(sl.Attempts[i])
 }
 
-// DataTerm evaluates a term about data: false or null is undecided while a
-// task that may write one of its names can still run, else impossible; for a
-// task with time-to-wait it is undecided always.
-func (v view) DataTerm(e *workflow.Expr) workflow.Finding {
-	val, err := e.Eval(workflow.Env{Data: v.s.values(), Instance: v.s.log.instance.String()})
-	if yes, ok := val.(bool); ok && yes && err == nil {
-		return workflow.Finding{Truth: workflow.True}
-	}
-	if v.emergency || (!v.s.idle && v.s.mayChange(e.Names(), v.of)) {
-		return workflow.Finding{Truth: workflow.Undecided}
-	}
-	return workflow.Finding{Truth: workflow.Impossible}
-}
-
-// mayChange tells whether somebody may still write one of the data, before of
-// itself runs.
-func (s *State) mayChange(names []workflow.DataName, of *Slot) bool {
-	for _, n := range names {
-		for _, w := range s.def.Writers(n) {
-			for _, sl := range s.slotsOf(w) {
-				if sl != of && !sl.State.Done() {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// values are the current data.
-func (s *State) values() map[workflow.DataName]workflow.Value {
-	out := make(map[workflow.DataName]workflow.Value, len(s.data))
-	for n, w := range s.data {
-		out[n] = w.value
-	}
-	return out
-}
-
-// writeData brings up to date what the slot's successes may have written
-// (converge.go, rule 6).
-func (s *State) writeData(sl *Slot) {
-	for _, a := range sl.Attempts {
-		was, is := a.wrote, a.success()
-		if a.stands != standing {
-			is = nil
-		}
-		if was == is {
-			continue
-		}
-		a.wrote = is
-		for _, e := range []*entry{was, is} {
-			if e != nil {
-				for n := range e.fact.Body.Success.Outputs {
-					s.rewrite(n)
-				}
-			}
-		}
-	}
-}
-
-// rewrite finds the current value of one data item among the standing writes.
-func (s *State) rewrite(n workflow.DataName) {
-	delete(s.data, n)
-	delete(s.conflicts, n)
-	if v, ok := s.genesis.Input[n]; ok {
-		s.data[n] = written{v, s.log.genesis}
-	} else if d := s.decls[n]; d != nil && d.Default != nil {
-		s.data[n] = written{d.Default, s.log.genesis}
-	}
-	var writes []*entry
-	for _, w := range s.def.Writers(n) {
-		for _, sl := range s.slotsOf(w) {
-			for _, a := range sl.Attempts {
-				if v, ok := a.output(n); ok && !slices.Contains(writes, a.success()) {
-					writes = append(writes, a.success())
-					if cur, has := s.data[n]; !has || byTime(a.success(), cur.by) > 0 {
-						s.data[n] = written{v, a.success()}
-					}
-				}
-			}
-		}
-	}
-	cur := s.data[n]
-	for _, w := range writes {
-		if w != cur.by && !s.log.knew(cur.by, w) {
-			s.conflicts[n] = true
-		}
-	}
-	for _, sl := range s.asking[n] {
-		s.touch(sl)
-	}
-}
-
-// output is what a standing success wrote to a data item.
-func (a *Attempt) output(n workflow.DataName) (workflow.Value, bool) {
-	if a.wrote == nil {
-		return nil, false
-	}
-	v, ok := a.wrote.fact.Body.Success.Outputs[n]
-	return v, ok
-}
-
 // overall says how the instance stands (language.md, final).
 func (s *State) overall() workflow.InstanceState {
-	if s.cancel != nil {
+	switch {
+	case s.cancel != nil:
 		return workflow.InstanceCancelled
+	case s.going > 0:
+		return workflow.InstanceRunning
+	case s.blocked > 0:
+		return workflow.InstanceBlocked
 	}
-	blocked, failed := false, false
-	for _, sl := range s.slots {
-		switch {
-		case !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil):
-			return workflow.InstanceRunning
-		case sl.State == workflow.Blocked:
-			blocked = true
-		case sl.State == workflow.Failed:
-			failed = failed || !s.handled(sl)
+	if s.end == "" {
+		s.end = workflow.InstanceSucceeded
+		for sl := range s.failures {
+			if !s.handled(sl) {
+				s.end = workflow.InstanceFailed
+			}
 		}
 	}
-	switch {
-	case blocked:
-		return workflow.InstanceBlocked
-	case failed:
-		return workflow.InstanceFailed
-	}
-	return workflow.InstanceSucceeded
+	return s.end
 }
 
 // handled tells whether a failure was released, or taken up by a task that
@@ -357,11 +275,6 @@ func (s *State) handled(sl *Slot) bool {
 	if sl.Outcome.action.Kind == workflow.FailRelease {
 		return true
 	}
-	return slices.ContainsFunc(sl.dependents, func(d *Slot) bool {
-		asks := false
-		d.Task.Rule.Terms(func(r *workflow.Rule) {
-			asks = asks || (r.Op == workflow.OpTask && r.Transition == workflow.BecameFailed && r.Task == sl.Task.Name)
-		})
-		return asks && d.Current.start != nil
-	})
+	q := s.questions[asked{workflow.BecameFailed, sl.Task.Name}]
+	return q != nil && slices.ContainsFunc(q.terms, func(n *clause) bool { return n.of.Current.start != nil })
 }

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ type IncidentView struct {
 // Snapshot shows the instance as this replica knows it.
 func (m *Machine) Snapshot() Snapshot {
 	s := m.state
-	out := Snapshot{State: s.overall(), Started: m.log.genesis.fact.At, Data: s.values(), Conflicts: map[workflow.DataName][]workflow.Value{}}
+	out := Snapshot{State: s.overall(), Started: m.log.genesis.fact.At, Data: maps.Clone(s.values), Conflicts: map[workflow.DataName][]workflow.Value{}}
 	for _, g := range s.genesis.Assign {
 		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition), Why: s.log.genesis.fact.Body.Annex.of(g.Partition, "")})
 	}

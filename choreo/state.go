@@ -30,10 +30,20 @@ type State struct {
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
 
-	decls     map[workflow.DataName]*workflow.DataDecl
-	data      map[workflow.DataName]written
-	conflicts map[workflow.DataName]bool
-	asking    map[workflow.DataName][]*Slot // whose rules have terms about it
+	decls      map[workflow.DataName]*workflow.DataDecl
+	items      map[workflow.DataName]*item
+	data       map[workflow.DataName]written
+	values     map[workflow.DataName]workflow.Value // of data; nobody else changes it
+	conflicts  map[workflow.DataName]bool
+	questions  map[asked]*question
+	conditions map[string]*condition // by their one spelling
+	fills      map[workflow.TaskName][]*Slot
+
+	// going counts the slots of which more is expected, blocked those that are;
+	// failures are those that failed. end is how it all ended, as far as known.
+	going, blocked int
+	failures       map[*Slot]bool
+	end            workflow.InstanceState
 
 	// cuts is how many of the log's had been made, frontier what the facts that
 	// were applied knew. Of a log without forks frontier is not kept.
@@ -79,12 +89,14 @@ type Slot struct {
 	place      int     // in rule order
 	mentions   []*Slot // that its rule mentions, by name
 	dependents []*Slot // whose rules mention it
+	rule       *clause // nil: it has none
+	answers    []answer
 	hasData    bool    // its rule has data terms
-	readers    []*Slot // whose rules have data terms about what it may write
+	asks       []*item // that they are about
+	writes     []*item // that it may write
+	open       bool    // it is not done
+	weighs     weight
 	queued     bool
-	// fresh: there are facts about it, or it was judged otherwise, since its
-	// dependents were last looked at.
-	fresh bool
 	// awaits: it waits to be judged (converge.go).
 	awaits bool
 }
@@ -116,6 +128,8 @@ type Attempt struct {
 	passed    []*Attempt // likewise, by which its holder passed it on
 	kept      *entry     // its holder was chosen to perform it
 	users     []*Attempt // of later slots, whose start built upon a success of this one
+	claims    stands     // what it stands up for of what it was built upon, as its users know
+	claimed   claims     // by users
 
 	undo   *Attempt // its compensation; nil: none is defined, or no success is known
 	undoes *Attempt // of a compensation: what it undoes
@@ -147,11 +161,6 @@ type ruling struct {
 	next   *Attempt // the attempt that the verdict itself assigned
 }
 
-type written struct {
-	value workflow.Value
-	by    *entry
-}
-
 // newState is the state of a log that holds only its genesis.
 func newState(def *workflow.Definition, plan *partition.Plan, l *Log) *State {
 	s := &State{def: def, plan: plan, log: l}
@@ -169,10 +178,13 @@ func (s *State) reset() {
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
 	s.writtenOff = map[workflow.PartnerID]*entry{}
-	s.data = map[workflow.DataName]written{}
+	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}
-	s.asking = map[workflow.DataName][]*Slot{}
 	s.doubts = map[*entry][]*Slot{}
+	s.items = map[workflow.DataName]*item{}
+	s.questions, s.conditions = map[asked]*question{}, map[string]*condition{}
+	s.fills = map[workflow.TaskName][]*Slot{}
+	s.going, s.blocked, s.failures = 0, 0, map[*Slot]bool{}
 	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
@@ -212,12 +224,15 @@ func (s *State) layOut() {
 		if t.ContingencyOnly {
 			continue
 		}
-		sl := &Slot{Task: t, State: workflow.NotReady, place: len(s.slots)}
+		sl := &Slot{Task: t, State: workflow.NotReady, place: len(s.slots), open: true, weighs: weight{going: true}}
 		a := &Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a
 		s.slots = append(s.slots, sl)
 		s.bySlot[name] = sl
+		for _, c := range s.plan.Chain(name)[1:] {
+			s.fills[c] = append(s.fills[c], sl)
+		}
 	}
 	s.drop()
 	for _, sl := range s.slots {
@@ -225,56 +240,106 @@ func (s *State) layOut() {
 		for _, from := range sl.mentions {
 			from.dependents = append(from.dependents, sl)
 		}
+		s.touch(sl)
+	}
+	s.going = len(s.slots)
+	s.layData()
+	for _, sl := range s.slots {
+		sl.rule = s.compile(sl)
+	}
+	s.cyclic = s.hasCycle()
+}
+
+// layData finds the data, and who may write and who asks for which.
+func (s *State) layData() {
+	s.decls = map[workflow.DataName]*workflow.DataDecl{}
+	for i := range s.def.Data {
+		s.decls[s.def.Data[i].Name] = &s.def.Data[i]
+	}
+	for n := range s.genesis.Input {
+		s.unwritten(n, nil)
+	}
+	for n, d := range s.decls {
+		s.unwritten(n, d)
+	}
+	for _, sl := range s.slots {
+		for _, t := range s.plan.Chain(sl.Task.Name) {
+			for _, n := range s.def.Task(t).Out {
+				if it := s.item(n); !it.writers[sl] {
+					it.writers[sl] = true
+					it.open++
+					sl.writes = append(sl.writes, it)
+				}
+			}
+		}
 		sl.Task.Rule.Terms(func(r *workflow.Rule) {
 			if r.Op != workflow.OpData {
 				return
 			}
-			sl.hasData = true
 			for _, n := range r.Data.Names() {
-				if !slices.Contains(s.asking[n], sl) {
-					s.asking[n] = append(s.asking[n], sl)
-				}
-				for _, w := range s.def.Writers(n) {
-					for _, from := range s.slotsOf(w) {
-						if from != sl && !slices.Contains(from.readers, sl) {
-							from.readers = append(from.readers, sl)
-						}
-					}
+				if it := s.item(n); len(it.askers) == 0 || it.askers[len(it.askers)-1] != sl {
+					it.askers = append(it.askers, sl)
+					sl.asks = append(sl.asks, it)
+					it.holders[sl.Current.Partner]++
 				}
 			}
 		})
-		s.refresh(sl)
-	}
-	s.cyclic = s.hasCycle()
-	for n, v := range s.genesis.Input {
-		s.data[n] = written{v, s.log.genesis}
-	}
-	s.decls = map[workflow.DataName]*workflow.DataDecl{}
-	for i := range s.def.Data {
-		d := &s.def.Data[i]
-		s.decls[d.Name] = d
-		if _, given := s.data[d.Name]; !given && d.Default != nil {
-			s.data[d.Name] = written{d.Default, s.log.genesis}
-		}
 	}
 }
 
 // hasCycle tells whether slots wait for each other in a circle, which only data
 // terms can make: whether any are left when, again and again, those that wait
-// for nothing that is left are taken away.
+// for nothing that is left are taken away. A slot does not wait for what only it
+// may write.
 func (s *State) hasCycle() bool {
-	waits := map[*Slot]int{}
+	waits, left := map[*Slot]int{}, map[*item]int{}
+	for _, it := range s.items {
+		left[it] = len(it.writers)
+	}
 	for _, sl := range s.slots {
-		for _, d := range slices.Concat(sl.dependents, sl.readers) {
+		waits[sl] += len(sl.asks)
+		for _, d := range sl.dependents {
 			waits[d]++
 		}
 	}
-	free := slices.DeleteFunc(slices.Clone(s.slots), func(sl *Slot) bool { return waits[sl] > 0 })
-	for i := 0; i < len(free); i++ {
-		for _, d := range slices.Concat(free[i].dependents, free[i].readers) {
-			if waits[d]--; waits[d] == 0 {
-				free = append(free, d)
+	var free []*Slot
+	gone := map[*Slot]bool{}
+	met := func(sl *Slot, n int) {
+		if waits[sl] -= n; waits[sl] == 0 && !gone[sl] {
+			gone[sl] = true
+			free = append(free, sl)
+		}
+	}
+	// done tells those who ask for an item that nobody else is left to write it.
+	done := func(it *item) {
+		switch left[it] {
+		case 0:
+			for _, d := range it.askers {
+				if !it.writers[d] {
+					met(d, 1)
+				}
 			}
+		case 1:
+			for w := range it.writers {
+				if !gone[w] && slices.Contains(w.asks, it) {
+					met(w, 1)
+				}
+			}
+		}
+	}
+	for _, sl := range s.slots {
+		met(sl, 0)
+	}
+	for _, it := range s.items {
+		done(it)
+	}
+	for i := 0; i < len(free); i++ {
+		for _, d := range free[i].dependents {
+			met(d, 1)
+		}
+		for _, it := range free[i].writes {
+			left[it]--
+			done(it)
 		}
 	}
 	return len(free) < len(s.slots)
@@ -286,30 +351,16 @@ func (s *State) slotsOf(t workflow.TaskName) []*Slot {
 	if sl := s.bySlot[t]; sl != nil {
 		return []*Slot{sl}
 	}
-	var out []*Slot
-	for _, sl := range s.slots {
-		for c, n := sl.Task, 0; c != nil && n < len(s.def.Tasks); c, n = s.def.Task(c.Contingency), n+1 {
-			if c.Name == t {
-				out = append(out, sl)
-				break
-			}
-		}
-	}
-	return out
+	return s.fills[t]
 }
 
-// touch has the slot's state worked out again.
+// touch has the slot's state worked out again, and before settle also who is in
+// charge of it and what of it counts.
 func (s *State) touch(sl *Slot) {
 	if !sl.queued {
 		sl.queued = true
 		s.dirty = append(s.dirty, sl)
 	}
-}
-
-// refresh has the slot judged again, and what depends on it looked at.
-func (s *State) refresh(sl *Slot) {
-	sl.fresh = true
-	s.touch(sl)
 }
 
 // fold adds entries that were just inserted, in a causal order, and settles.
@@ -426,10 +477,12 @@ func (s *State) apply(e *entry) {
 			s.writtenOff[p] = earlier(s.writtenOff[p], e)
 		}
 	case b.Cancel != nil:
-		s.cancel = earlier(s.cancel, e)
-		for _, sl := range s.slots {
-			s.refresh(sl)
+		if s.cancel == nil {
+			for _, sl := range s.slots {
+				s.touch(sl)
+			}
 		}
+		s.cancel = earlier(s.cancel, e)
 	case b.Seen != nil:
 	}
 	if why != "" {
@@ -470,7 +523,7 @@ func (s *State) applyOwn(e *entry, id AttemptID, set func(*Attempt)) (why string
 		return "its author does not hold the attempt"
 	}
 	set(a)
-	s.refresh(a.Slot)
+	s.touch(a.Slot)
 	return ""
 }
 
@@ -508,11 +561,16 @@ func (s *State) rebase(a *Attempt) {
 	}
 	for from := range s.builtOn(a, was) {
 		from.users = slices.DeleteFunc(from.users, func(u *Attempt) bool { return u == a })
-		s.refresh(from.Slot)
+		from.claimed[a.claims]--
+		s.touch(from.Slot)
 	}
 	for from := range s.builtOn(a, a.base) {
+		s.log.steps++
 		from.users = append(from.users, a)
-		s.refresh(from.Slot)
+		from.claimed[a.claims]++
+		if a.claims != superseded {
+			s.touch(from.Slot)
+		}
 	}
 }
 
@@ -579,7 +637,7 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 		}
 		a.rulings = append(a.rulings, r)
 		judged[a.Slot] = true
-		s.refresh(a.Slot)
+		s.touch(a.Slot)
 		why = ""
 	}
 	return why
@@ -612,7 +670,7 @@ func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 		return "no verdict asked for it"
 	}
 	a.assigns = append(a.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
-	s.refresh(a.Slot)
+	s.touch(a.Slot)
 	return ""
 }
 

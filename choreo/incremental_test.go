@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -60,6 +61,96 @@ func (n naive) counting() map[*entry]bool {
 	return counts
 }
 
+// naiveRules reads the rule of one slot as it is written (workflow.View).
+type naiveRules struct {
+	s  *State
+	of *Slot
+}
+
+func (v naiveRules) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
+	emergency := v.of.Task.TimeToWait > 0
+	if sl := v.s.bySlot[t]; sl != nil {
+		return contingency.Spared(sl.term(tr), emergency)
+	}
+	out := workflow.Finding{Truth: workflow.Impossible}
+	for _, sl := range v.s.slots {
+		if !slices.Contains(v.s.plan.Chain(sl.Task.Name), t) {
+			continue
+		}
+		f := v.s.termOf(sl, tr, t)
+		if f.Truth > out.Truth {
+			out = f
+		}
+		out.ByFailure = out.ByFailure || (f.Truth == out.Truth && f.ByFailure)
+	}
+	return contingency.Spared(out, emergency)
+}
+
+func (v naiveRules) DataTerm(e *workflow.Expr) workflow.Finding {
+	values := map[workflow.DataName]workflow.Value{}
+	for n, w := range v.s.data {
+		values[n] = w.value
+	}
+	val, err := e.Eval(workflow.Env{Data: values, Instance: v.s.log.instance.String()})
+	if yes, ok := val.(bool); ok && yes && err == nil {
+		return workflow.Finding{Truth: workflow.True}
+	}
+	open := v.of.Task.TimeToWait > 0
+	for _, sl := range v.s.slots {
+		for _, t := range v.s.plan.Chain(sl.Task.Name) {
+			for _, n := range e.Names() {
+				open = open || (!v.s.idle && sl != v.of && !sl.State.Done() && slices.Contains(v.s.def.Task(t).Out, n))
+			}
+		}
+	}
+	if open {
+		return workflow.Finding{Truth: workflow.Undecided}
+	}
+	return workflow.Finding{Truth: workflow.Impossible}
+}
+
+// state compares what is kept of rules, data and claims.
+func (naive) state(s *State) error {
+	for _, sl := range s.slots {
+		got, want := sl.ruleComes(), sl.Task.Rule.Eval(naiveRules{s, sl})
+		if got.Truth != want.Truth || got.ByFailure != want.ByFailure {
+			return fmt.Errorf("the rule of %s comes to %v, want %v", sl.Task.Name, got, want)
+		}
+		for _, a := range sl.Attempts {
+			best := superseded
+			for _, u := range a.users {
+				best = max(best, s.claim(u))
+			}
+			if got := a.claimed.best(); got != best {
+				return fmt.Errorf("upon %s is built %d, want %d", a.ID, got, best)
+			}
+		}
+	}
+	for _, d := range s.def.Data {
+		var all []*entry
+		for _, sl := range s.slots {
+			for _, a := range sl.Attempts {
+				if _, ok := a.output(d.Name); ok {
+					all = append(all, a.wrote)
+				}
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		cur := slices.MaxFunc(all, byTime)
+		conflict := slices.ContainsFunc(all, func(e *entry) bool { return e != cur && !s.log.knew(cur, e) })
+		if s.data[d.Name].by != cur || s.conflicts[d.Name] != conflict {
+			return fmt.Errorf("%s is by %s (conflict %t), want by %s (%t)", d.Name, s.data[d.Name].by.id.Short(), s.conflicts[d.Name], cur.id.Short(), conflict)
+		}
+	}
+	going := slices.ContainsFunc(s.slots, func(sl *Slot) bool { return !sl.State.Done() || (sl.Pending != nil && sl.Pick == nil) })
+	if s.cancel == nil && going != (s.overall() == workflow.InstanceRunning) {
+		return fmt.Errorf("the instance is %s, going on: %t", s.overall(), going)
+	}
+	return nil
+}
+
 // check compares a machine's log and state with a naive reading of the same facts.
 func (n naive) check(m *Machine, r *rand.Rand) error {
 	l := m.log
@@ -74,6 +165,9 @@ func (n naive) check(m *Machine, r *rand.Rand) error {
 		if got := l.forks == 0 || e.fact.Seq <= e.strand.good; got != counts[e] {
 			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.id.Short(), got, counts[e])
 		}
+	}
+	if err := n.state(m.state); err != nil {
+		return err
 	}
 	kept := m.Fingerprint()
 	m.state.reset()
@@ -91,6 +185,13 @@ func anyFact(r *rand.Rand, m *Machine, forks bool) Received {
 	author := []workflow.PartnerID{"ann", "bob", "cy", "dan", "stranger"}[r.IntN(5)]
 	if a := m.state.attempts[aboutOf(&body)]; a != nil && r.IntN(5) > 0 {
 		author = a.Partner
+		if r.IntN(3) == 0 { // a result that counts
+			out := map[workflow.DataName]workflow.Value{}
+			for _, n := range a.Task.Out {
+				out[n] = int64(r.IntN(4))
+			}
+			body = Body{Success: &Success{Attempt: a.ID, Try: 1, Outputs: out}}
+		}
 	}
 	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: author, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1, Body: body}
 	if c := l.index[f.Chain]; c != nil && (!forks || r.IntN(40) > 0) {

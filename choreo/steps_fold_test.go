@@ -1,0 +1,163 @@
+package choreo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// course is a large instance that one partner runs from end to end, as its facts.
+type course struct {
+	name string
+	// task writes the definition's task i of n.
+	task func(b *strings.Builder, i, n int)
+	// out is what task i writes; nil: nothing.
+	out func(i int) map[workflow.DataName]workflow.Value
+	// contested: each task fails first, a contingency takes it, and both succeed.
+	contested bool
+	// runs is how many of n tasks run; nil: all.
+	runs func(n int) int
+}
+
+func writesX(i int) map[workflow.DataName]workflow.Value {
+	return map[workflow.DataName]workflow.Value{"x": int64(i)}
+}
+
+func half(n int) int { return n / 2 }
+
+func chainTask(b *strings.Builder, i, _ int) {
+	if i > 0 {
+		fmt.Fprintf(b, "after: t%05d", i-1)
+	}
+}
+
+// fanTask is a task of a fan-out from the first with one join at the last.
+func fanTask(b *strings.Builder, i, n int) {
+	switch {
+	case i == n-1:
+		b.WriteString("after: [")
+		for j := 1; j < n-1; j++ {
+			fmt.Fprintf(b, "t%05d, ", j)
+		}
+		b.WriteString("t00000]")
+	case i > 0:
+		b.WriteString("after: t00000")
+	}
+}
+
+var courses = []course{
+	{name: "chain", task: chainTask},
+	{name: "fan-out and join", task: fanTask},
+	{name: "chain, contested", task: chainTask, contested: true},
+	{name: "fan-out and join, contested", task: fanTask, contested: true},
+	{name: "all write one item", task: func(b *strings.Builder, _, _ int) { b.WriteString("out: [x]") }, out: writesX},
+	{name: "half write, half wait for it", task: func(b *strings.Builder, i, n int) {
+		if i < n/2 {
+			b.WriteString("out: [x]")
+		} else {
+			fmt.Fprintf(b, "when: x > %d", n)
+		}
+	}, out: writesX, runs: half},
+	{name: "chain with data", task: func(b *strings.Builder, i, n int) {
+		fmt.Fprintf(b, "out: [x]")
+		if i > 0 {
+			fmt.Fprintf(b, ", when: succeeded(\"t%05d\") and y >= 0", i-1)
+		}
+	}, out: writesX},
+}
+
+// definition is the course's with n tasks.
+func (c course) definition(t testing.TB, n int) *workflow.Definition {
+	var b strings.Builder
+	b.WriteString("workflow: course\ndata: {x: {type: integer}, y: {type: integer, default: 1}}\ntasks:\n  spare: {}\n")
+	if !c.contested {
+		b.WriteString("  zz: {on-failure: {contingency: spare}}\n")
+	}
+	for i := range n {
+		fmt.Fprintf(&b, "  t%05d: {", i)
+		if c.contested {
+			b.WriteString("on-failure: {contingency: spare}, ")
+		}
+		c.task(&b, i, n)
+		b.WriteString("}\n")
+	}
+	return parse(t, b.String())
+}
+
+// facts are the course of n tasks, written by who holds all of them: start and
+// success of each, and where data decide that it is ready. Of a contested one each
+// has a verdict, too, and the contingency's start and success.
+func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
+	w := newMesh(t, c.definition(t, n))
+	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan, w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := m.log.genesis
+	p := &pen{t: t, instance: m.log.instance, chain: m.chain, seq: 1, prev: g.id}
+	out := []Received{{Fact: g.fact, ID: g.id, Raw: g.raw}}
+	add := func(b Body) FactID {
+		out = append(out, p.write(b))
+		return p.prev
+	}
+	runs := n
+	if c.runs != nil {
+		runs = c.runs(n)
+	}
+	last := map[workflow.TaskName]FactID{}
+	for i := range runs {
+		name := workflow.TaskName(fmt.Sprintf("t%05d", i))
+		a, task := AttemptID{Slot: name}, w.def.Task(name)
+		var values map[workflow.DataName]workflow.Value
+		if c.out != nil {
+			values = c.out(i)
+		}
+		task.Rule.Terms(func(r *workflow.Rule) {
+			if r.Op == workflow.OpData {
+				add(Body{Ready: &ReadyBody{Attempt: a}})
+			}
+		})
+		var built []Consumption
+		if c.contested {
+			for _, before := range w.def.Predecessors(name) {
+				built = append(built, Consumption{Slot: before, Fact: last[before]})
+			}
+			add(Body{Start: &Start{Attempt: a, Try: 1, Consumed: built}})
+			v := add(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: workflow.FailContingency, Task: "spare", Partner: "one"}}}})
+			b := AttemptID{Fact: v, Slot: name}
+			add(Body{Start: &Start{Attempt: b, Try: 1, Consumed: built}})
+			last[name] = add(Body{Success: &Success{Attempt: b, Try: 1}})
+			add(Body{Success: &Success{Attempt: a, Try: 1}})
+			continue
+		}
+		add(Body{Start: &Start{Attempt: a, Try: 1}})
+		add(Body{Success: &Success{Attempt: a, Try: 1, Outputs: values}})
+	}
+	return w, out
+}
+
+// What a fact costs that arrives by itself does not grow with the instance.
+func TestStepsOfFolding(t *testing.T) {
+	for _, c := range courses {
+		t.Run(c.name, func(t *testing.T) {
+			growth(t, 20, func(n int) (int, int) {
+				w, all := c.facts(t, n)
+				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := m.log.steps
+				for i := range all[1:] {
+					m.mustTake(t, all[i+1])
+				}
+				done, of, _ := m.Progress()
+				if want := len(all) / 2; c.runs == nil && done < of-1 {
+					t.Errorf("%d of %d tasks are done after %d facts", done, of, want)
+				}
+				return m.log.steps - before, len(all)
+			})
+		})
+	}
+}

@@ -116,12 +116,15 @@ func (naive) state(s *State) error {
 		if got.Truth != want.Truth || got.ByFailure != want.ByFailure {
 			return fmt.Errorf("the rule of %s comes to %v, want %v", sl.Task.Name, got, want)
 		}
+		s.judged = sl
 		for _, a := range sl.Attempts {
 			best := superseded
 			for _, u := range a.users {
-				best = max(best, s.claim(u))
+				if !s.props(u, a) {
+					best = max(best, s.claim(u))
+				}
 			}
-			if got := a.claimed.best(); got != best {
+			if got := s.builtUpon(a); got != best {
 				return fmt.Errorf("upon %s is built %d, want %d", a.ID, got, best)
 			}
 		}

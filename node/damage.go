@@ -32,10 +32,13 @@ type Vouching interface {
 // counts its entries by range: the facts of an instance and what else is kept of it, or
 // the kind of entry.
 func StoreRange(key []byte) []byte {
-	if len(key) > 0 && bytes.IndexByte(ofInstances, key[0]) >= 0 {
-		return key[:min(len(key), instanceRange)]
+	switch {
+	case len(key) == 0 || bytes.IndexByte(ofInstances, key[0]) < 0:
+		return key[:min(len(key), 1)]
+	case len(key) < instanceRange:
+		return nil // several ranges begin so
 	}
-	return key[:min(len(key), 1)]
+	return key[:instanceRange]
 }
 
 // ofInstances are the kinds of entries of which a key begins with an instance.

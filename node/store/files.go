@@ -278,7 +278,8 @@ func inspect(dir string) (in inspection, err error) {
 			in.wrong = append(in.wrong, "MANIFEST is missing")
 		}
 	case err != nil:
-		in.wrong = append(in.wrong, fmt.Sprintf("MANIFEST is damaged (%v)", err))
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		in.wrong = append(in.wrong, fmt.Sprintf("MANIFEST is damaged (%s)", why))
 	}
 	for _, n := range named {
 		if tables[n] == "" {

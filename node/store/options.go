@@ -43,8 +43,9 @@ type Options struct {
 	// MaxQueued is how many bytes may wait to be committed; 0 means 64 MiB
 	// (16 MiB with Small). Beyond it units fail with ErrQueueFull.
 	MaxQueued int64
-	// Range names what a key belongs to, as a prefix of it or otherwise: entries are
-	// counted by range, and what is lost is named so. Nil: its first byte.
+	// Range names what a key belongs to, as a prefix of it: entries are counted by
+	// range, and what is lost is named so. It returns nil for what several ranges begin
+	// with. No function: the first byte.
 	Range func(key []byte) []byte
 	// Logger gets what Badger says; nil means nobody.
 	Logger *slog.Logger

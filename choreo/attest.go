@@ -20,6 +20,9 @@ type Attestation struct {
 	Sig   []byte
 }
 
+// Size is about how many bytes the attestation takes.
+func (a *Attestation) Size() int { return 16 + len(a.Sig) + 34*len(a.Path) }
+
 // attestDomain separates these signatures from all others of a key.
 const attestDomain = "heads"
 

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,18 +164,18 @@ func (o *Outgoing) Attestation() *Attestation { return o.e.att }
 // Attest sets the attestation of a fact of our own.
 func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
 
-// Outgoing is what p lacks and is not under way to it, at most limit bytes of
-// facts (one fact at least), causes first. In every chain the last fact is
-// attested, or ours to attest. Nil: nothing.
+// Outgoing is what p lacks and is not under way to it, causes first, in about limit
+// bytes: more only where a single fact is greater, or facts that nothing but one
+// later attestation covers, and never more than one bundle in which they came here.
+// In every chain the last fact is attested, or ours to attest. Nil: nothing.
 func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 	pr := m.peer(p)
-	es := m.log.since(pr.acked.join(pr.sent, &m.log.steps))
-	all := len(es)
-	es = m.cut(es, limit)
+	lacks := m.log.since(pr.acked.join(pr.sent, &m.log.steps))
+	es := m.cut(lacks, limit)
 	if len(es) == 0 {
 		return nil
 	}
-	b := &Bundle{Instance: m.log.instance, First: pr.acked.at(0) == 0, More: len(es) < all}
+	b := &Bundle{Instance: m.log.instance, First: pr.acked.at(0) == 0, More: len(es) < len(lacks)}
 	last := map[FactID]*Outgoing{}
 	for _, e := range es {
 		o := &Outgoing{e: e}
@@ -184,29 +185,85 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 		pr.sent = upTo(pr.sent, e, m.log)
 	}
 	for _, o := range last {
-		o.Mine = o.e.fact.Chain.Author == m.self && o.e.att == nil
+		o.Mine = m.mine(o.e) && o.e.att == nil
 	}
 	return b
 }
 
-// cut takes as many facts as fit in limit such that each chain ends in one
-// that is attested or ours.
-func (m *Machine) cut(es []*entry, limit int) []*entry {
-	size, good := 0, 0
-	open := map[FactID]bool{} // unattested, and not followed by another
-	for i, e := range es {
-		if size += len(e.raw); size > limit && good > 0 {
+func (m *Machine) mine(e *entry) bool { return e.fact.Chain.Author == m.self }
+
+// cut takes facts, in the order in which they came here, until they have limit bytes:
+// each with those of its causal past, and those up to the one that attests it. What
+// came in one bundle was whole in this sense, so no more than a bundle is ever taken
+// at once, however sparsely the chains of others are attested and however they were
+// written side by side.
+func (m *Machine) cut(lacks []*entry, limit int) []*entry {
+	left := make(map[*entry]bool, len(lacks))
+	for _, e := range lacks {
+		left[e] = true
+	}
+	came := slices.Clone(lacks)
+	slices.SortFunc(came, func(a, b *entry) int { return cmp.Compare(a.index, b.index) })
+	var out []*entry
+	size := 0
+	for _, e := range came {
+		if !left[e] {
+			continue
+		}
+		whole, ok := m.whole(e, left)
+		if !ok {
+			continue
+		}
+		more := 0
+		for _, x := range whole {
+			more += x.weight()
+		}
+		if len(out) > 0 && size+more > limit {
+			for _, x := range whole {
+				left[x] = true
+			}
 			break
 		}
-		delete(open, e.fact.Prev)
-		if e.att == nil && e.fact.Chain.Author != m.self {
-			open[e.id] = true
-		}
-		if len(open) == 0 {
-			good = i + 1
+		out = append(out, whole...)
+		size += more
+	}
+	slices.SortFunc(out, byTime)
+	return out
+}
+
+// whole takes out of left a fact with all that must go with it: its past, and what
+// follows in its chain up to an attestation. It is not ok where there is none.
+func (m *Machine) whole(e *entry, left map[*entry]bool) (whole []*entry, ok bool) {
+	take := func(x *entry) {
+		if left[x] {
+			delete(left, x)
+			whole = append(whole, x)
 		}
 	}
-	return es[:good]
+	take(e)
+	for i := 0; i < len(whole); i++ {
+		m.log.steps++
+		x := whole[i]
+		for _, p := range x.parents {
+			take(p)
+		}
+		if x.att == nil && !m.mine(x) {
+			if x == x.strand.last() {
+				return whole, false
+			}
+			take(x.strand.number(x.fact.Seq + 1))
+		}
+	}
+	return whole, true
+}
+
+// weight is about how many bytes a fact takes in a bundle.
+func (e *entry) weight() int {
+	n := len(e.raw) + 16
+	if e.att != nil {
+		n += e.att.Size()
+	}
+	return n
 }
 
 // Describe says in short what a bundle brings, for debugging.

@@ -1,0 +1,166 @@
+package choreo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// weightOf is about how many bytes the facts of a bundle take in a frame, without
+// their attestations.
+func weightOf(b *Bundle) (n int) {
+	for _, o := range b.Facts {
+		n += len(o.e.raw) + 16
+	}
+	return n
+}
+
+// offline has ann and bob work each for itself, out of each other's reach, and then
+// meet cy one after the other. Each chain is attested where a letter of its author
+// ended, nowhere else.
+func offline(t *testing.T, def string, work func(w *mesh)) *mesh {
+	w := newMesh(t, parse(t, def))
+	w.limit = 192 << 10
+	at := map[workflow.PartitionName]workflow.PartnerID{"pa": "ann", "pb": "bob", "pz": "cy"}
+	if err := w.start("ann", w.genesis(at, "ann", "bob", "cy", "dan")); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range w.mail {
+		w.deliver(l)
+	}
+	w.mail = nil
+	work(w)
+	w.mail = nil
+	for _, x := range []workflow.PartnerID{"ann", "bob"} {
+		w.meet(x, "cy")
+		for len(w.mail) > 0 {
+			l := w.mail[0]
+			w.mail = w.mail[1:]
+			if l.to == x || l.to == "cy" {
+				w.deliver(l)
+			}
+		}
+	}
+	return w
+}
+
+// TestRelayOfTwoWhoWorkedOffline: whoever relays what two others did side by side sends
+// it in bundles of the usual size, although hardly ever both chains are attested at once.
+func TestRelayOfTwoWhoWorkedOffline(t *testing.T) {
+	small := func(n int) string {
+		var tasks strings.Builder
+		var p [2][]string
+		for i := range n {
+			name := fmt.Sprintf("t%d%s", i, []string{"", "-of-bob"}[i%2])
+			fmt.Fprintf(&tasks, "  %s: {}\n", name)
+			p[i%2] = append(p[i%2], name)
+		}
+		return fmt.Sprintf("workflow: small\ntasks:\n%s  z: {type: manual}\npartitions:\n  pa: [%s]\n  pb: [%s]\n  pz: [z]\n", tasks.String(), strings.Join(p[0], ", "), strings.Join(p[1], ", "))
+	}
+	large := func(n int) string {
+		var tasks strings.Builder
+		var p [2][]string
+		for i := range n {
+			for k := range 2 {
+				name, after := fmt.Sprintf("t%d%c", i, 'a'+k), ""
+				if i > 0 {
+					after = fmt.Sprintf("after: t%d%c, ", i-1, 'a'+k)
+				}
+				fmt.Fprintf(&tasks, "  %s: {%stype: manual, out: [%c]}\n", name, after, 'x'+k)
+				p[k] = append(p[k], name)
+			}
+		}
+		return fmt.Sprintf("workflow: large\ndata: {x: {type: string}, y: {type: string}}\ntasks:\n%s  z: {type: manual}\npartitions:\n  pa: [%s]\n  pb: [%s]\n  pz: [z]\n",
+			tasks.String(), strings.Join(p[0], ", "), strings.Join(p[1], ", "))
+	}
+	for _, c := range []struct {
+		what, def string
+		work      func(w *mesh)
+	}{
+		{"4,000 small tasks each", small(8000), func(w *mesh) {
+			for _, id := range []workflow.PartnerID{"ann", "bob"} {
+				n, done := w.nodes[id], []Body(nil)
+				for _, a := range n.running() {
+					done = append(done, Body{Success: &Success{Attempt: a, Try: 1}})
+				}
+				n.m.insertBodies(t, done)
+				w.step(n)
+			}
+		}},
+		{"40 results of 23 to 30 KB each", large(40), func(w *mesh) {
+			for i := range 40 {
+				for k, id := range []workflow.PartnerID{"ann", "bob"} {
+					data := map[workflow.DataName]workflow.Value{workflow.DataName(rune('x' + k)): strings.Repeat("x", []int{30_000, 23_000}[k])}
+					if err := w.nodes[id].m.Finish(workflow.TaskName(fmt.Sprintf("t%d%c", i, 'a'+k)), Result{Outputs: data}, w.moment(), w); err != nil {
+						w.t.Fatal(err)
+					}
+					w.step(w.nodes[id])
+					w.mail = nil
+				}
+			}
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			w := offline(t, c.def, c.work)
+			cy, dan := w.nodes["cy"], w.nodes["dan"]
+			if cy.m.Len() < 160 {
+				t.Fatalf("cy has %d facts only", cy.m.Len())
+			}
+			w.sent = func(l letter, b *Bundle) {
+				if n := weightOf(b); l.from == "cy" && n > 2*w.limit {
+					t.Errorf("a bundle of %d facts takes %d bytes, the limit is %d", len(b.Facts), n, w.limit)
+				}
+			}
+			cy.m.Restate("dan", dan.inc, dan.m.Heads())
+			w.mail = nil
+			w.send(cy, "dan")
+			for len(w.mail) > 0 {
+				l := w.mail[0]
+				w.mail = w.mail[1:]
+				if l.to == "dan" {
+					w.deliver(l)
+				}
+			}
+			if len(dan.errs) > 0 || dan.m.Len() != cy.m.Len() {
+				t.Errorf("dan has %d of %d facts; errors %v", dan.m.Len(), cy.m.Len(), dan.errs)
+			}
+		})
+	}
+}
+
+// TestBundlesAreNoLargerThanTheyCame: in random histories a bundle is within the limit, or
+// a single fact, or no larger than some bundle that its sender had received; and in each
+// of its chains the last fact is attested.
+func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := diceOf(rt)
+		w := randomMesh(t, d)
+		came := map[workflow.PartnerID]int{}
+		w.sent = func(l letter, b *Bundle) {
+			n, single := weightOf(b), 0
+			covered := map[FactID]bool{}
+			for _, o := range b.Facts {
+				covered[o.e.fact.Prev] = true
+				if m := w.nodes[l.from].m; m.mine(o.e) {
+					single = max(single, len(o.e.raw)+16)
+				}
+			}
+			if n > max(w.limit, single, came[l.from]) {
+				rt.Fatalf("%s sends %d facts of %d bytes; the limit is %d, the largest bundle that it had %d", l.from, len(b.Facts), n, w.limit, came[l.from])
+			}
+			for _, o := range b.Facts {
+				if o.e.att == nil && !covered[o.e.id] {
+					rt.Fatalf("%s sends a fact that nothing attests", l.from)
+				}
+			}
+			came[l.to] = max(came[l.to], n)
+		}
+		for range 40 + d(60) {
+			w.randomStep(d)
+		}
+	})
+}

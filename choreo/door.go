@@ -29,6 +29,9 @@ import (
 // Shares are how much of one author is taken in for itself, in an instance; 0: all.
 type Shares struct {
 	Facts, Bytes int
+	// Left is how many bytes of an author have room beside this instance, where it
+	// may fill a part of the node only; nil: any number.
+	Left func(workflow.PartnerID) int
 }
 
 // Limit sets the shares of the authors.
@@ -38,6 +41,7 @@ func (m *Machine) Limit(s Shares) { m.door.shares = s }
 const (
 	TooManyChains  = "chains"
 	TooManyFacts   = "facts"
+	TooManyBytes   = "bytes" // in all instances together
 	TooManyAuthors = "authors" // more authors who take no part than are heard
 )
 
@@ -151,12 +155,30 @@ func (v *visit) beyond(f Received) string {
 	if s := v.m.door.shares; why == "" && (s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
 		why = TooManyFacts
 	}
+	if s := v.m.door.shares; why == "" && s.Left != nil && v.new(author)+len(f.Raw) > s.Left(author) {
+		why = TooManyBytes
+	}
 	if why == "" {
 		of.facts++
 		of.bytes += len(f.Raw)
 	}
 	v.of[author] = of
 	return why
+}
+
+// new is how many bytes of an author the batch brought so far.
+func (v *visit) new(p workflow.PartnerID) int {
+	return max(v.of[p].bytes-v.m.log.authored[p].bytes, 0)
+}
+
+// Has tells whether a fact is here.
+func (m *Machine) Has(id FactID) bool { return m.log.Has(id) }
+
+// Authored calls each with how many facts of an author are here, and their bytes.
+func (m *Machine) Authored(each func(author workflow.PartnerID, facts, bytes int)) {
+	for p, of := range m.log.authored {
+		each(p, of.facts, of.bytes)
+	}
 }
 
 // outsiders are the authors here and in the batch who take no part.

@@ -80,6 +80,14 @@ func (x *index) room(id workflow.InstanceID, l configs.Limits, by, self workflow
 	return x.tally.room(l, by, self)
 }
 
+// stored is how many bytes of facts of instances that are not in memory are a member's,
+// and how many are of all but this node.
+func (x *index) stored(p, self workflow.PartnerID) (its, others int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tally.stored[p], x.tally.storedAll - x.tally.stored[self]
+}
+
 func (x *index) forget(id workflow.InstanceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

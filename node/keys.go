@@ -101,6 +101,8 @@ type summary struct {
 	// in nanoseconds. Open: its facts are needed still (choreo.Machine.Unsettled).
 	// Closed: they are being deleted, its summary is in place (retention.go).
 	Number uint64
+	// Sizes are the bytes of the facts of each of With, in that order.
+	Sizes  string
 	Age    time.Duration
 	Open   bool
 	Closed bool

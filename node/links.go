@@ -308,7 +308,13 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	if err != nil {
 		return err
 	}
+	if large := s.tooLarge(h, from, facts); large != nil {
+		s.refuseInstance(from, f.Instance, large)
+		return nil
+	}
+	s.limit(h.m)
 	added, err := h.m.Receive(from, facts)
+	s.weigh(h)
 	for _, d := range h.m.Declined() {
 		for range d.Facts {
 			s.n.refuse("facts-beyond-"+d.Why, d.Author)
@@ -353,6 +359,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
 		return nil, err
+	}
+	if by != self && s.n.left(by) < instanceWeight+len(facts[0].Raw) {
+		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
 	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
 	unknown := errors.Is(err, kv.ErrNotFound)

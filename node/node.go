@@ -53,6 +53,7 @@ type Node struct {
 	served      atomic.Pointer[chief] // the coordinator for whom instances were last worked out
 	overview    *overview
 	refusals    *refusals
+	usage       *usage
 	lifetime    lifetime
 	aged        time.Duration // the age that was written last
 	nextRetain  time.Duration
@@ -111,7 +112,7 @@ func New(p Parts) (*Node, error) {
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, ledger: newLedger(), learned: newLearned(),
-		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), credentials: credentials{mesh: p.Member.Mesh},
+		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), usage: newUsage(), credentials: credentials{mesh: p.Member.Mesh},
 	}
 	n.turn = int(n.chance() * math.MaxUint16) // not everybody the same
 	n.served.Store(&chief{})

@@ -3,6 +3,8 @@ package node
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
@@ -29,13 +31,16 @@ type tally struct {
 	all   tallied
 	of    map[workflow.PartnerID]tallied
 	begun map[workflow.InstanceID]workflow.PartnerID // not durable yet
+	// stored are the bytes of the facts of instances that are not in memory, by author.
+	stored    map[workflow.PartnerID]int64
+	storedAll int64
 }
 
 // tallied are numbers of instances.
 type tallied struct{ running, ended int }
 
 func newTally() tally {
-	return tally{of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]workflow.PartnerID{}}
+	return tally{of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]workflow.PartnerID{}, stored: map[workflow.PartnerID]int64{}}
 }
 
 // begin counts an instance that is not durable yet; forget, that it will not be.
@@ -61,6 +66,22 @@ func (t *tally) count(sum summary, by int) {
 		t.add(sum.By, by, 0)
 	default:
 		t.add(sum.By, 0, by)
+	}
+	if !sum.Settled {
+		return // it is in memory, and weighed there
+	}
+	sizes := strings.Fields(sum.Sizes)
+	for i, p := range strings.Fields(sum.With) {
+		if i < len(sizes) {
+			size, _ := strconv.ParseInt(sizes[i], 10, 64) // our own; damaged, it counts for nothing
+			size *= int64(by)
+			t.storedAll += size
+			if id := workflow.PartnerID(p); t.stored[id]+size == 0 {
+				delete(t.stored, id)
+			} else {
+				t.stored[id] += size
+			}
+		}
 	}
 }
 
@@ -110,6 +131,8 @@ func (e *noRoom) Error() string { return "no room for this instance: " + refused
 var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
 	wire.RefusedFull:  {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
+	wire.RefusedHeavy: {"what its initiator wrote, or what all others wrote, fills the room that it may on that node", "the facts of its initiator, or those of all others, fill the room that they may", "bytes-over-share"},
+	wire.RefusedLarge: {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
 	wire.RefusedEnded: {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
 }
 

@@ -87,3 +87,52 @@ func TestPlacesForInstances(t *testing.T) {
 		}
 	})
 }
+
+const parcel = `
+workflow: parcel
+version: 1
+data:
+  content: {type: string}
+tasks:
+  pack: {type: automatic, application: anything}
+  send: {type: automatic, application: anything, after: pack}
+partitions: {pa: [pack], pb: [send]}
+`
+
+// What one member writes fills no more than its share of the memory, in however many
+// instances; as they end and everybody has them, there is room again.
+func TestBytesOfOneMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 1 << 20 }, "one", "two") // a share is 256 KiB
+		tm.add("one", parcel)
+		one := tm.p["one"]
+		one.hand.work(time.Hour)
+		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
+		var ids []string
+		for range 6 {
+			st, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, st.ID)
+		}
+		if n := tm.running("one"); n != 3 {
+			t.Errorf("one took in %d instances of 60 KiB, want as many as fill two's share of its memory, 3", n)
+		}
+		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "bytes-over-share" {
+			t.Errorf("of two is refused: %+v", l)
+		}
+		if !tm.incident("two", ids[5], "fill the room that it may on that node") {
+			t.Error("two is not told why")
+		}
+		for range 6 {
+			if _, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}}); err != nil {
+				t.Errorf("one's own user cannot start: %v", err)
+			}
+		}
+		pass(15 * time.Hour)
+		for _, id := range ids {
+			tm.succeeds(id, 0, "one", "two")
+		}
+	})
+}

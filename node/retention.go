@@ -386,6 +386,14 @@ func (x *index) closable(l configs.Limits, age time.Duration) []workflow.Instanc
 			earlyOf[p] = n
 		}
 	}
+	for p, size := range x.tally.stored { // the disk likewise: an eighth of the instances
+		if size > shareOf(l.Disk)/8*7 {
+			earlyOf[p] = max(earlyOf[p], 1+x.tally.of[p].ended/8)
+		}
+	}
+	if x.tally.storedAll > othersOf(l.Disk)/8*7 {
+		early = max(early, 1+x.tally.all.ended/8)
+	}
 	var due []workflow.InstanceID
 	for id, sum := range x.all {
 		_, aside := x.aside[id]

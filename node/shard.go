@@ -36,7 +36,9 @@ type shard struct {
 	batch  batch
 	wakeAt time.Duration // Boot time; 0: never
 
-	nextTick, nextCompare time.Duration // Awake
+	nextTick, nextCompare time.Duration                                        // Awake
+	nextWeigh             time.Duration                                        // Awake
+	weighed               map[workflow.InstanceID]map[workflow.PartnerID]int64 // as counted in usage
 	delayed               []delayed
 	underWay              bool // something may be unacknowledged
 	lost                  int  // how many rounds in a row could not be made durable
@@ -138,7 +140,7 @@ const (
 
 func newShard(n *Node, i int) *shard {
 	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{},
-		aside: map[workflow.InstanceID]setAside{}}
+		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]int64{}}
 }
 
 // run owns the shard until stop closes.
@@ -191,6 +193,10 @@ func (s *shard) turn() {
 	}
 	if s.nextCompare == 0 {
 		s.nextCompare = now + s.n.spread(antiEntropy)
+	}
+	if now >= s.nextWeigh {
+		s.nextWeigh = now + weighEvery
+		s.weighAgain()
 	}
 	if now >= s.nextCompare {
 		s.nextCompare = now + antiEntropy
@@ -520,9 +526,11 @@ func (s *shard) summarise(h *held) summary {
 	sum.State = h.m.Overall()
 	if sum.State == workflow.InstanceRunning {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, [endedDigest]byte{}, "", 0, false
+		sum.Sizes = ""
 		return sum
 	}
 	sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(h.m.Audience()), " "), uint64(h.m.Len())
+	sum.Sizes = h.sizes()
 	if sum.Ended == 0 {
 		sum.Ended, sum.Age = s.n.clock.Now().Wall.UnixMilli(), s.n.age()
 	}

@@ -200,8 +200,13 @@ const (
 	RefusedEnded
 	// RefusedClosed: it ended, everybody had all of it, and its facts were deleted.
 	RefusedClosed
+	// RefusedHeavy: what its initiator has written fills the part of that node that one
+	// member may, or all others' the part that others may.
+	RefusedHeavy
+	// RefusedLarge: it has more facts, or bytes of them, than that node takes.
+	RefusedLarge
 
-	lastRefused = RefusedClosed
+	lastRefused = RefusedLarge
 )
 
 // Definition is a definition that the mesh shares, or the news that it was

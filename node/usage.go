@@ -1,0 +1,131 @@
+package node
+
+import (
+	"maps"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What instances in memory weigh, by the authors of their facts, in bytes. It is an
+// estimate: a fact weighs its bytes and what is kept beside them, an instance what its
+// tasks need, which counts for who began it.
+const (
+	factWeight     = 512
+	taskWeight     = 1 << 10
+	instanceWeight = 8 << 10
+)
+
+// usage is what the instances in memory weigh.
+type usage struct {
+	mu  sync.Mutex // guards what follows
+	of  map[workflow.PartnerID]int64
+	all int64
+}
+
+func newUsage() *usage { return &usage{of: map[workflow.PartnerID]int64{}} }
+
+// change takes away what something weighed and adds what it weighs now.
+func (u *usage) change(was, is map[workflow.PartnerID]int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for p, w := range was {
+		u.add(p, -w)
+	}
+	for p, w := range is {
+		u.add(p, w)
+	}
+}
+
+// add adds to what an author's facts weigh. The caller holds u.mu.
+func (u *usage) add(p workflow.PartnerID, w int64) {
+	u.all += w
+	if u.of[p] += w; u.of[p] == 0 {
+		delete(u.of, p)
+	}
+}
+
+// weights are what an instance in memory weighs.
+func (h *held) weights() map[workflow.PartnerID]int64 {
+	out := map[workflow.PartnerID]int64{h.sum.By: instanceWeight + int64(len(h.def.def.Tasks))*taskWeight}
+	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) { out[p] += int64(facts)*factWeight + int64(bytes) })
+	return out
+}
+
+// sizes are the bytes of each of the audience, as a summary has them.
+func (h *held) sizes() string {
+	of := map[workflow.PartnerID]int{}
+	h.m.Authored(func(p workflow.PartnerID, _, bytes int) { of[p] = bytes })
+	var b []byte
+	for _, p := range h.m.Audience() {
+		b = strconv.AppendInt(append(b, ' '), int64(of[p]), 10)
+	}
+	return string(b)
+}
+
+// weigh counts what an instance weighs now.
+func (s *shard) weigh(h *held) {
+	is := h.weights()
+	was := s.weighed[h.m.Instance()]
+	if !maps.Equal(was, is) {
+		s.n.usage.change(was, is)
+		s.weighed[h.m.Instance()] = is
+	}
+}
+
+// weighAgain counts the instances that are no more in memory, and what this node
+// wrote itself since.
+func (s *shard) weighAgain() {
+	for id, was := range s.weighed {
+		if s.held[id] == nil {
+			s.n.usage.change(was, nil)
+			delete(s.weighed, id)
+		}
+	}
+	for _, h := range s.held {
+		s.weigh(h)
+	}
+}
+
+// weighEvery is how often all instances in memory are weighed.
+const weighEvery = time.Second
+
+// left is how many bytes more of a member there is room for: within its own share of
+// memory and disk, and what all others together may fill.
+func (n *Node) left(p workflow.PartnerID) int {
+	l, self := n.config.Limits, n.member.ID()
+	stored, storedOthers := n.index.stored(p, self)
+	n.usage.mu.Lock()
+	defer n.usage.mu.Unlock()
+	mine, others := n.usage.of[p], n.usage.all-n.usage.of[self]
+	return int(max(min(
+		shareOf(l.Memory)-mine, othersOf(l.Memory)-others,
+		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
+}
+
+// tooLarge refuses what would make an instance larger than this node takes: beyond
+// that nobody's facts are taken in, since two members that lie can name each other's.
+func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Received) *noRoom {
+	l, all, bytes := s.n.config.Limits, h.m.Len(), 0
+	h.m.Authored(func(_ workflow.PartnerID, _, of int) { bytes += of })
+	for _, f := range facts {
+		if !h.m.Has(f.ID) {
+			all, bytes = all+1, bytes+len(f.Raw)
+		}
+	}
+	if all <= l.Facts && int64(bytes) <= l.Bytes {
+		return nil
+	}
+	return &noRoom{wire.RefusedLarge, from}
+}
+
+// limit sets what an instance takes in of its authors now.
+func (s *shard) limit(m *choreo.Machine) {
+	l := s.n.config.Limits
+	m.Limit(choreo.Shares{Facts: shareOf(l.Facts), Bytes: int(shareOf(l.Bytes)), Left: s.n.left})
+}

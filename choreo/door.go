@@ -41,7 +41,7 @@ func (m *Machine) Limit(s Shares) { m.door.shares = s }
 const (
 	TooManyChains  = "chains"
 	TooManyFacts   = "facts"
-	TooManyBytes   = "bytes" // in all instances together
+	TooManyBytes   = "bytes"   // in all instances together
 	TooManyAuthors = "authors" // more authors who take no part than are heard
 )
 

@@ -94,8 +94,8 @@ version: 1
 data:
   content: {type: string}
 tasks:
-  pack: {type: automatic, application: anything}
-  send: {type: automatic, application: anything, after: pack}
+  pack: {}
+  send: {after: pack}
 partitions: {pa: [pack], pb: [send]}
 `
 
@@ -122,7 +122,7 @@ func TestBytesOfOneMember(t *testing.T) {
 		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "bytes-over-share" {
 			t.Errorf("of two is refused: %+v", l)
 		}
-		if !tm.incident("two", ids[5], "fill the room that it may on that node") {
+		if !tm.incident("two", ids[5], "fills the room that it may on that node") {
 			t.Error("two is not told why")
 		}
 		for range 6 {

@@ -28,7 +28,7 @@ const (
 )
 
 // PrivateFiles are the files of a node's folder that are its user's alone.
-func PrivateFiles() []string { return []string{keyFile, memberFile, api.AccessFile} }
+func PrivateFiles() []string { return []string{keyFile, memberFile, api.AccessFile, api.TokensFile} }
 
 // Lifetime is how long a membership certificate is valid: longer than any
 // mission, since a team that is offline cannot renew.

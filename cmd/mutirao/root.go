@@ -21,7 +21,7 @@ func commands() map[string][]*cobra.Command {
 		meshGroup: {
 			newInitCommand(), newInviteCommand(), newJoinCommand(), newUpCommand(),
 			newStatusCommand(), newPartnersCommand(), newEvictCommand(), newCoordinatorCommand(),
-			newProfileCommand(), newResourcesCommand(), newWebCommand(), newDoctorCommand(),
+			newProfileCommand(), newResourcesCommand(), newWebCommand(), newTokenCommand(), newDoctorCommand(),
 		},
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +32,8 @@ func TestMain(m *testing.M) {
 // node of a folder answers, made up or real; "certify DIR NAME" puts a certificate
 // of its own making for that name into a folder, as cert.pem and key.pem; "browse
 // FILE LANGUAGE PATH..." opens the link in a file as a browser does, and prints the
-// node's pages.
+// node's pages; "request FILE METHOD PATH" asks the made-up node in the folder node
+// with the token in a file.
 func TestScripts(t *testing.T) {
 	nodes := map[string]*api.Server{}
 	testscript.Run(t, testscript.Params{
@@ -73,11 +76,33 @@ func TestScripts(t *testing.T) {
 				ts.Check(err)
 				fmt.Fprint(ts.Stdout(), pages)
 			},
+			"request": func(ts *testscript.TestScript, _ bool, args []string) {
+				answer, err := request(nodes[ts.MkAbs("node")], strings.TrimSpace(ts.ReadFile(args[0])), args[1], args[2])
+				ts.Check(err)
+				fmt.Fprint(ts.Stdout(), answer)
+			},
 			"unserve": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(nodes[ts.MkAbs(args[0])].Close(context.Background()))
 			},
 		},
 	})
+}
+
+// request asks a made-up node for something, and gives the status and the body.
+func request(s *api.Server, token, method, path string) (string, error) {
+	req, err := http.NewRequest(method, s.Access().URL+path, strings.NewReader("{}"))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return fmt.Sprintf("%d %s", resp.StatusCode, b), err
 }
 
 // answers waits until the node of a folder answers.

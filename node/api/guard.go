@@ -1,8 +1,7 @@
 package api
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
+	"context"
 	"net"
 	"net/http"
 	"slices"
@@ -39,15 +38,24 @@ func (h *handler) isUs(hostport string) bool {
 	return h.o.certificate != nil && h.o.certificate.VerifyHostname(host) == nil
 }
 
-// checkToken compares in constant time, lengths included.
-func (h *handler) checkToken(r *http.Request) error {
+// admit lets a request in whose token opens the route. Within the context it may
+// be answered: that ends when the token is removed, or with done.
+func (h *handler) admit(rt *route, r *http.Request) (within context.Context, done func(), err error) {
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(h.token))
-	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
-		return nil
+	has, added := h.tokens.find(given)
+	switch {
+	case has == "":
+		return nil, nil, withStatus(http.StatusUnauthorized, Errorf(NotAllowed, "the token is missing or wrong").
+			WithHint("send \"Authorization: Bearer TOKEN\" with a token of \"mutirao token add\", or the one in %s, which is new whenever the node starts", AccessFile))
+	case !has.allows(rt.scope):
+		return nil, nil, Errorf(NotAllowed, "%s %s needs a token with the scope %s; %s has %s", rt.method, rt.path, rt.scope, added.Name, has).
+			WithHint("mutirao token add NAME --scope %s", rt.scope)
+	case added == nil:
+		return r.Context(), func() {}, nil
 	}
-	return withStatus(http.StatusUnauthorized, Errorf(NotAllowed, "the token is missing or wrong").
-		WithHint("send \"Authorization: Bearer TOKEN\" with the token in %s, which is new whenever the node starts", AccessFile))
+	within, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(added.life, cancel)
+	return within, func() { stop(); cancel() }, nil
 }
 
 // checkQuery refuses parameters that the route does not have.

@@ -19,7 +19,7 @@ const expositionKind = "text/plain; version=0.0.4; charset=utf-8"
 
 // metricsRoute is open to this machine's programs: it tells numbers, and no names.
 var metricsRoute = &route{
-	name: "metrics", method: http.MethodGet, path: "/metrics", local: true,
+	name: "metrics", method: http.MethodGet, path: "/metrics", scope: mayRead, local: true,
 	summary: "Numbers for Prometheus; from this machine without a token", reply: exposition(""), raw: (*handler).metrics,
 }
 

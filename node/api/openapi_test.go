@@ -117,7 +117,9 @@ func (d *document) build() object {
 		"info": object{
 			"title": "Mutirão: a node's local interface", "version": "1",
 			"description": "Everything that the command line can do. The address and the token are in " + AccessFile +
-				" in the node's folder. An id may be any unique prefix of an instance's ID.",
+				" in the node's folder; that token may do everything. Others are added with a scope (mutirao token add): read looks at everything, work also " +
+				"starts and cancels instances, finishes and rejects tasks and registers data, admin does all. The security of each operation names the scope that it needs. " +
+				"An id may be any unique prefix of an instance's ID.",
 		},
 		"paths":      paths,
 		"security":   []any{object{"token": []any{}}},
@@ -129,7 +131,8 @@ var braces = regexp.MustCompile(`\{(\w+)\}`)
 
 func (d *document) operation(rt *route) object {
 	op := object{"operationId": rt.name, "summary": rt.summary}
-	if rt.open || rt.local {
+	op["security"] = []any{object{"token": []any{rt.scope}}}
+	if rt.scope == everybody || rt.local {
 		op["security"] = []any{}
 	}
 	var params []any
@@ -290,6 +293,12 @@ func TestRoutes(t *testing.T) {
 	for _, rt := range routes {
 		if (rt.handle == nil) == (rt.raw == nil) {
 			t.Errorf("%s: want either handle or raw", rt.name)
+		}
+		if rt.scope != everybody && !slices.Contains(scopes, rt.scope) {
+			t.Errorf("%s: say which scope it needs: scope is %q", rt.name, rt.scope)
+		}
+		if rt.method != http.MethodGet && rt.scope == mayRead {
+			t.Errorf("%s: %s changes something, and read is enough for it", rt.name, rt.method)
 		}
 		if rt.summary == "" || seen[rt.name] || seen[rt.method+rt.path] {
 			t.Errorf("%s: no summary, or twice in the table", rt.name)

@@ -16,8 +16,8 @@ type route struct {
 	summary string
 	body    any // a zero value of the JSON body; source: the definition as it is; nil: none
 	reply   any // a zero value of the JSON reply; picture; nil: none
-	open    bool
-	local   bool // open to this machine only
+	scope   scope
+	local   bool // this machine's programs need no token
 	// Either handle answers with JSON, or raw writes the answer itself.
 	handle func(svc Service, r *http.Request) (any, error)
 	raw    func(h *handler, w http.ResponseWriter, r *http.Request) error
@@ -63,6 +63,7 @@ func init() {
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
 		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, finishRoute,
 		rejectRoute, addDataRoute, removeDataRoute, signInRoute,
+		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}
 }
@@ -70,17 +71,17 @@ func init() {
 // The node and its mesh.
 var (
 	statusRoute = &route{
-		name: "status", method: http.MethodGet, path: "/v1/status",
+		name: "status", method: http.MethodGet, path: "/v1/status", scope: mayRead,
 		summary: "Who this node is and how it fares", reply: Status{},
 		handle: func(svc Service, r *http.Request) (any, error) { return svc.Status(r.Context()) },
 	}
 	partnersRoute = &route{
-		name: "partners", method: http.MethodGet, path: "/v1/partners",
+		name: "partners", method: http.MethodGet, path: "/v1/partners", scope: mayRead,
 		summary: "The partner list", reply: []Partner{},
 		handle: func(svc Service, r *http.Request) (any, error) { return svc.Partners(r.Context()) },
 	}
 	inviteRoute = &route{
-		name: "invite", method: http.MethodPost, path: "/v1/invitations",
+		name: "invite", method: http.MethodPost, path: "/v1/invitations", scope: mayAll,
 		summary: "Make an invitation to join the mesh", body: InviteRequest{}, reply: Invitation{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return withBody(r, func(in InviteRequest) (any, error) { return svc.Invite(r.Context(), in) })
@@ -91,7 +92,7 @@ var (
 // Definitions.
 var (
 	addWorkflowRoute = &route{
-		name: "addWorkflow", method: http.MethodPost, path: "/v1/workflows",
+		name: "addWorkflow", method: http.MethodPost, path: "/v1/workflows", scope: mayAll,
 		query:   []parameter{{name: "file", doc: "The file's name, for error messages"}},
 		summary: "Check a definition and spread it to the mesh", body: source{}, reply: Workflow{},
 		handle: func(svc Service, r *http.Request) (any, error) {
@@ -103,19 +104,19 @@ var (
 		},
 	}
 	workflowsRoute = &route{
-		name: "workflows", method: http.MethodGet, path: "/v1/workflows",
+		name: "workflows", method: http.MethodGet, path: "/v1/workflows", scope: mayRead,
 		summary: "The definitions that the node holds", reply: []Workflow{},
 		handle: func(svc Service, r *http.Request) (any, error) { return svc.Workflows(r.Context()) },
 	}
 	workflowRoute = &route{
-		name: "workflow", method: http.MethodGet, path: "/v1/workflows/{ref}",
+		name: "workflow", method: http.MethodGet, path: "/v1/workflows/{ref}", scope: mayRead,
 		summary: "A definition: NAME, NAME@VERSION or NAME@HASH", reply: Workflow{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return svc.Workflow(r.Context(), r.PathValue("ref"))
 		},
 	}
 	removeWorkflowRoute = &route{
-		name: "removeWorkflow", method: http.MethodDelete, path: "/v1/workflows/{ref}",
+		name: "removeWorkflow", method: http.MethodDelete, path: "/v1/workflows/{ref}", scope: mayAll,
 		summary: "Remove a definition",
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return nil, svc.RemoveWorkflow(r.Context(), r.PathValue("ref"))
@@ -126,14 +127,14 @@ var (
 // Instances.
 var (
 	startRoute = &route{
-		name: "start", method: http.MethodPost, path: "/v1/instances",
+		name: "start", method: http.MethodPost, path: "/v1/instances", scope: mayWork,
 		summary: "Start an instance", body: StartRequest{}, reply: Started{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return withBody(r, func(in StartRequest) (any, error) { return svc.Start(r.Context(), in) })
 		},
 	}
 	instancesRoute = &route{
-		name: "instances", method: http.MethodGet, path: "/v1/instances",
+		name: "instances", method: http.MethodGet, path: "/v1/instances", scope: mayRead,
 		query:   []parameter{{name: "all", doc: "Finished instances too", values: []string{"true", "false"}}},
 		summary: "The running instances, or all: those that the node takes part in and, at the coordinator, the whole mesh's", reply: []InstanceSummary{},
 		handle: func(svc Service, r *http.Request) (any, error) {
@@ -141,21 +142,21 @@ var (
 		},
 	}
 	showRoute = &route{
-		name: "show", method: http.MethodGet, path: "/v1/instances/{id}",
+		name: "show", method: http.MethodGet, path: "/v1/instances/{id}", scope: mayRead,
 		summary: "One instance as this node knows it", reply: Instance{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return svc.Show(r.Context(), r.PathValue("id"))
 		},
 	}
 	logRoute = &route{
-		name: "log", method: http.MethodGet, path: "/v1/instances/{id}/log",
+		name: "log", method: http.MethodGet, path: "/v1/instances/{id}/log", scope: mayRead,
 		summary: "The facts of an instance, readable", reply: []LogEntry{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return svc.Log(r.Context(), r.PathValue("id"))
 		},
 	}
 	diagramRoute = &route{
-		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram",
+		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram", scope: mayRead,
 		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "mermaid", "dot"}}},
 		summary: "A drawing of an instance", reply: picture{},
 		handle: func(svc Service, r *http.Request) (any, error) {
@@ -168,7 +169,7 @@ var (
 		},
 	}
 	cancelRoute = &route{
-		name: "cancel", method: http.MethodPost, path: "/v1/instances/{id}/cancel",
+		name: "cancel", method: http.MethodPost, path: "/v1/instances/{id}/cancel", scope: mayWork,
 		summary: "Cancel an instance", body: cancelRequest{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return withBody(r, func(in cancelRequest) (any, error) {
@@ -177,7 +178,7 @@ var (
 		},
 	}
 	writeOffRoute = &route{
-		name: "writeOff", method: http.MethodPost, path: "/v1/instances/{id}/write-off",
+		name: "writeOff", method: http.MethodPost, path: "/v1/instances/{id}/write-off", scope: mayAll,
 		summary: "Wait no longer for a partner before superseded work is undone", body: writeOffRequest{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return withBody(r, func(in writeOffRequest) (any, error) {
@@ -186,7 +187,7 @@ var (
 		},
 	}
 	finishRoute = &route{
-		name: "finishTask", method: http.MethodPost, path: "/v1/tasks/finish",
+		name: "finishTask", method: http.MethodPost, path: "/v1/tasks/finish", scope: mayWork,
 		summary: "Complete or fail a person's task that this node holds", body: FinishRequest{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return withBody(r, func(in FinishRequest) (any, error) { return nil, svc.FinishTask(r.Context(), in) })
@@ -197,19 +198,19 @@ var (
 // What programs need besides.
 var (
 	eventsRoute = &route{
-		name: "events", method: http.MethodGet, path: "/v1/events",
+		name: "events", method: http.MethodGet, path: "/v1/events", scope: mayRead,
 		summary: "Server-sent events: something changed", reply: Event{}, raw: (*handler).events,
 	}
 	openAPIRoute = &route{
-		name: "openAPI", method: http.MethodGet, path: "/v1/openapi.json", open: true,
+		name: "openAPI", method: http.MethodGet, path: "/v1/openapi.json", scope: everybody,
 		summary: "This document", reply: map[string]any{}, raw: (*handler).openAPI,
 	}
 	healthRoute = &route{
-		name: "health", method: http.MethodGet, path: "/healthz", open: true,
+		name: "health", method: http.MethodGet, path: "/healthz", scope: everybody,
 		summary: "The node is alive", raw: (*handler).health,
 	}
 	readyRoute = &route{
-		name: "ready", method: http.MethodGet, path: "/readyz", open: true,
+		name: "ready", method: http.MethodGet, path: "/readyz", scope: everybody,
 		summary: "The node has loaded its instances and takes part in its mesh", raw: (*handler).ready,
 	}
 )

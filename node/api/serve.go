@@ -38,7 +38,7 @@ func Serve(dir, address string, svc Service, o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{dir: dir, stopping: make(chan struct{}), served: make(chan error, 1)}
-	o.stopping = s.stopping
+	o.stopping, o.dir = s.stopping, dir
 	listener, err := s.listen(address, &o)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type Options struct {
 	// Certificate and Key are the PEM files with which Serve serves TLS.
 	Certificate, Key string
 
+	dir         string            // the node's folder, where added tokens are kept; empty: they end with the node
 	certificate *x509.Certificate // whose names are accepted as Host
 	stopping    <-chan struct{}   // closed when event streams must end
 }
@@ -28,7 +29,7 @@ type Options struct {
 // handler is the server side of the interface.
 type handler struct {
 	svc     Service
-	token   string
+	tokens  *tokens
 	o       Options
 	mux     *http.ServeMux
 	streams chan struct{} // one element per event stream
@@ -37,7 +38,8 @@ type handler struct {
 }
 
 // NewServer returns the handler of svc's interface. Whoever knows the token may
-// do everything; without one nothing would be safe, so an empty token panics.
+// do everything, tokens for others included; without one nothing would be safe,
+// so an empty token panics.
 func NewServer(svc Service, token string, o Options) http.Handler {
 	if token == "" {
 		panic("api: NewServer needs a token")
@@ -46,8 +48,11 @@ func NewServer(svc Service, token string, o Options) http.Handler {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &handler{
-		svc: svc, token: token, o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams),
+		svc: svc, tokens: newTokens(token), o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams),
 		links: newSecrets(linkLife, maxLinks), sessions: newSecrets(sessionLife, maxSessions),
+	}
+	if o.dir != "" {
+		h.tokens.load(tokensFile(o.dir), o.Logger)
 	}
 	for _, rt := range routes {
 		h.mux.Handle(rt.method+" "+rt.path, h.serve(rt))
@@ -80,10 +85,13 @@ func (h *handler) serve(rt *route) http.Handler {
 }
 
 func (h *handler) answer(rt *route, w http.ResponseWriter, r *http.Request) error {
-	if !rt.open && !(rt.local && fromHere(r)) {
-		if err := h.checkToken(r); err != nil {
+	if rt.scope != everybody && !(rt.local && fromHere(r)) {
+		within, done, err := h.admit(rt, r)
+		if err != nil {
 			return err
 		}
+		defer done()
+		r = r.WithContext(within)
 	}
 	if err := checkQuery(rt, r); err != nil {
 		return err

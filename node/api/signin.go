@@ -28,7 +28,7 @@ type SignIn struct {
 }
 
 var signInRoute = &route{
-	name: "signIn", method: http.MethodPost, path: "/v1/sign-in",
+	name: "signIn", method: http.MethodPost, path: "/v1/sign-in", scope: mayAll,
 	summary: "Make a link that opens the web page in one browser, once", reply: SignIn{}, raw: (*handler).signIn,
 }
 

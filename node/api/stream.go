@@ -59,6 +59,11 @@ func (b *backlog) take() []Event {
 // events streams what changes until the reader goes away or the node stops.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	select {
+	case <-h.o.stopping: // a reader that comes back at once shall look for the next run of the node
+		return Errorf(NoNode, "the node is stopping")
+	default:
+	}
+	select {
 	case h.streams <- struct{}{}:
 		defer func() { <-h.streams }()
 	default:
@@ -105,6 +110,11 @@ func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan err
 			return nil
 		case <-gone:
 			return nil
+		}
+		select {
+		case <-gone: // the token may have been removed meanwhile
+			return nil
+		default:
 		}
 		if err := send(w, text); err != nil {
 			return err

@@ -44,7 +44,7 @@ type Passed struct {
 
 var (
 	addDataRoute = &route{
-		name: "addData", method: http.MethodPost, path: "/v1/data/{name}",
+		name: "addData", method: http.MethodPost, path: "/v1/data/{name}", scope: mayWork,
 		summary: "Register materialised data", body: source{}, reply: DataSet{},
 		handle: func(svc Service, r *http.Request) (any, error) {
 			content, err := readBody(r)
@@ -55,7 +55,7 @@ var (
 		},
 	}
 	removeDataRoute = &route{
-		name: "removeData", method: http.MethodDelete, path: "/v1/data/{name}",
+		name: "removeData", method: http.MethodDelete, path: "/v1/data/{name}", scope: mayWork,
 		summary: "Take data off the catalogue",
 		handle: func(svc Service, r *http.Request) (any, error) {
 			return nil, svc.RemoveData(r.Context(), r.PathValue("name"))
@@ -64,7 +64,7 @@ var (
 )
 
 var rejectRoute = &route{
-	name: "rejectTask", method: http.MethodPost, path: "/v1/tasks/reject",
+	name: "rejectTask", method: http.MethodPost, path: "/v1/tasks/reject", scope: mayWork,
 	summary: "Pass a task that this node holds and has not started on to another partner", body: RejectRequest{}, reply: Passed{},
 	handle: func(svc Service, r *http.Request) (any, error) {
 		return withBody(r, func(in RejectRequest) (any, error) { return svc.RejectTask(r.Context(), in) })

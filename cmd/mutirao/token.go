@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newTokenCommand() *cobra.Command {
+	return newGroup("token", "Tokens with which programs may use this node", newTokenAddCommand(), newTokenListCommand(), newTokenRemoveCommand())
+}
+
+func newTokenAddCommand() *cobra.Command {
+	var scope string
+	cmd := &cobra.Command{
+		Use:   "add NAME --scope read|work|admin",
+		Short: "Make a token for a program",
+		Long: `Makes a token for a program that uses the local API, and prints it, once: the node
+keeps only its hash. The program sends it as "Authorization: Bearer TOKEN".
+
+read looks at everything and changes nothing; work also starts and cancels instances,
+finishes and rejects tasks, and registers data; admin does all that this command line
+does. worker:APPLICATION is refused: it comes with workers, which this version does
+not have yet.
+
+This command line needs no token: it takes the one in the node's folder.`,
+		Example: `  mutirao token add dashboard --scope read
+  mutirao token add dispatch --scope work > dispatch.token
+  mutirao token add backup --scope admin -o json`,
+		Args: arguments("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if scope == "" {
+				return usagef("--scope is missing: want read, work or admin")
+			}
+			node, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			made, err := node.AddToken(cmd.Context(), api.TokenRequest{Name: args[0], Scope: scope})
+			if err != nil {
+				return err
+			}
+			u := uiOf(cmd)
+			u.note("keep it now: it is not shown again")
+			return u.result(made, func(w io.Writer) { fmt.Fprintln(w, made.Token) })
+		},
+	}
+	cmd.Flags().StringVar(&scope, "scope", "", "what the token lets a program do: read, `work` or admin")
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"read", "work", "admin"}, cobra.ShellCompDirectiveNoFileComp)) // fails for an unknown flag only
+	return cmd
+}
+
+func newTokenListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "The tokens that were added",
+		Example: `  mutirao token list
+  mutirao token list -o json`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			node, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			list, err := node.Tokens(cmd.Context())
+			if err != nil {
+				return err
+			}
+			u := uiOf(cmd)
+			if len(list) == 0 {
+				u.note("there are none; make one: mutirao token add NAME --scope read")
+			}
+			return u.result(list, func(w io.Writer) {
+				t := table{head: []string{"NAME", "SCOPE", "ADDED"}}
+				for _, k := range list {
+					t.add(k.Name, k.Scope, clock(k.Added))
+				}
+				t.write(u, w, "")
+			})
+		},
+	}
+}
+
+// removedToken is what token remove prints for programs.
+type removedToken struct {
+	Removed string `json:"removed"`
+}
+
+func newTokenRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Take a token back, at once",
+		Long: `Removes a token. Nobody is let in with it from then on, and what is under way with
+it, event streams too, ends.`,
+		Example: `  mutirao token remove dashboard`,
+		Args:    arguments("NAME"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			node, err := connect(cmd)
+			if err != nil || len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			list, _ := node.Tokens(cmd.Context()) // none, when it fails
+			var names []string
+			for _, k := range list {
+				names = append(names, k.Name)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			node, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			if err := node.RemoveToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return uiOf(cmd).done(removedToken{args[0]}, "token %s was removed", args[0])
+		},
+	}
+}

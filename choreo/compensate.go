@@ -162,12 +162,15 @@ func (m *Machine) writeOffEvicted(partners Partners, now Moment) (added bool) {
 // cleansUp tells whether this node still has something to do about successes
 // that lost.
 func (m *Machine) cleansUp() bool {
-	return m.undoes && slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
-		return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+	for sl := range m.look().undoing {
+		if slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
 			mine := a.Partner == m.self && (a.lost() || a.undoing())
 			return mine || (a.lost() && !m.haveSaid(sl))
-		})
-	})
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // watchUndoing clocks the compensations that run here.
@@ -175,7 +178,7 @@ func (m *Machine) watchUndoing(now Moment, partners Partners, r *Ready) (added b
 	if !m.undoes {
 		return false
 	}
-	for _, sl := range m.state.slots {
+	for _, sl := range inOrder(m.look().undoing) {
 		for _, a := range sl.Attempts {
 			if a.Partner == m.self && a.undoing() {
 				added = m.overdue(a.undo, now, partners, r) || added
@@ -194,7 +197,7 @@ func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) b
 
 // personsUndo finds a compensation of that name that waits here for a person.
 func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
-	for _, sl := range m.state.slots {
+	for _, sl := range inOrder(m.look().undoing) {
 		for _, a := range sl.Attempts {
 			if u := a.undo; u != nil && u.Task.Name == t && u.Task.Type != workflow.Automatic && a.Partner == m.self && a.undoing() {
 				return u

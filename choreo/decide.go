@@ -58,10 +58,14 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		again = false
 		r.Wake = 0
 		clear(m.nobody)
-		for i := range m.state.slots { // by number: a fact of ours may make all slots anew
-			again = m.decideSlot(m.state.slots[i], partners, now, &r) || again
-			again = m.undoes && m.undo(m.state.slots[i], partners, now, &r) || again
-		}
+		m.pass(func(sl *Slot) {
+			made := m.state.made
+			again = m.decideSlot(sl, partners, now, &r) || again
+			if m.state.made != made { // a fact of ours had all slots made anew
+				sl = m.state.slots[sl.place]
+			}
+			again = m.undoes && m.undo(sl, partners, now, &r) || again
+		})
 		again = m.watch(now, partners, &r) || again
 		again = m.nameAll(now) || again
 	}
@@ -152,7 +156,7 @@ func (m *Machine) GoesOn() bool {
 	return m.heeded() && (m.cleansUp() || m.goesOn())
 }
 
-func (m *Machine) goesOn() bool { return slices.ContainsFunc(m.state.slots, m.atWork) }
+func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
 
 // atWork tells whether this node may still do a slot's task, whatever others presume.
 func (m *Machine) atWork(sl *Slot) bool {
@@ -273,6 +277,7 @@ func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partn
 		return
 	}
 	delete(m.running, id)
+	m.attend(a.Slot)
 	m.record(a, try, res, now, partners)
 }
 

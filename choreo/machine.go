@@ -38,6 +38,7 @@ type Machine struct {
 	keeps  map[AttemptID]bool
 	door   door
 	clocks clocks
+	desk   desk
 	timed  bool // the definition has time-outs or emergency triggers
 	undoes bool // it has compensations
 }
@@ -318,5 +319,5 @@ func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
 // Waiting tells whether a contingency waits for somebody who can take it, or a
 // person's task here for somebody to perform it.
 func (m *Machine) Waiting() bool {
-	return len(m.nobody) > 0 || slices.ContainsFunc(m.state.slots, func(sl *Slot) bool { return sl.Pending != nil && sl.Pick == nil })
+	return len(m.nobody) > 0 || m.state.pending > 0
 }

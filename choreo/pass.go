@@ -47,6 +47,9 @@ func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Mo
 		Instance: m.log.instance, Plan: m.state.plan, Mechanism: m.Mechanism(), Tasks: tasks, Not: not,
 		Data: maps.Clone(m.state.values), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: now.Chance,
 	}
+	if len(m.state.def.Constraints) == 0 {
+		return w // nobody asks
+	}
 	for _, sl := range m.state.slots {
 		a := sl.Current
 		if sl.Pick != nil {
@@ -127,24 +130,20 @@ func (m *Machine) Holdings() []Holding {
 		return nil
 	}
 	var out []Holding
-	parts := map[workflow.PartitionName]int{}
-	for _, sl := range m.state.slots {
+	d := m.look()
+	for _, g := range m.state.genesis.Assign {
+		if p := d.part(g.Partition); p.holding > 0 {
+			out = append(out, Holding{
+				Partner: g.Partner, Work: partition.WorkOf(m.state.def.Name, g.Partition), Time: p.expected,
+				Share: m.log.genesis.fact.Body.Annex.of(g.Partition, "").share(),
+			})
+		}
+	}
+	for _, sl := range inOrder(d.apart) {
 		a := sl.Current
-		if sl.State.Done() || sl.Pending != nil || sl.Dropped != nil {
-			continue
-		}
-		h := Holding{Partner: a.Partner, Time: partition.Expected(a.Task)}
-		home := m.state.plan.Home(sl.Task.Name)
-		if a.byItself() {
-			h.Work, h.Share = partition.WorkOfTasks(m.state.def.Name, a.Task.Name), a.why().share()
-		} else if i, seen := parts[home]; seen {
-			out[i].Time += h.Time
-			continue
-		} else {
-			parts[home] = len(out)
-			h.Work, h.Share = partition.WorkOf(m.state.def.Name, home), m.log.genesis.fact.Body.Annex.of(home, "").share()
-		}
-		out = append(out, h)
+		out = append(out, Holding{
+			Partner: a.Partner, Work: partition.WorkOfTasks(m.state.def.Name, a.Task.Name), Time: partition.Expected(a.Task), Share: a.why().share(),
+		})
 	}
 	return out
 }
@@ -158,13 +157,7 @@ func (w *Why) share() PerMille {
 
 // InHand is the expected time of the unfinished work that this node holds.
 func (m *Machine) InHand() time.Duration {
-	var d time.Duration
-	for _, sl := range m.state.slots {
-		if a := sl.Current; a.Partner == m.self && !sl.State.Done() && sl.Pending == nil && sl.Dropped == nil {
-			d += partition.Expected(a.Task)
-		}
-	}
-	return d
+	return m.look().inHand
 }
 
 // Reject passes a task that this node holds, and has not started, on to another

@@ -99,6 +99,7 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 	elsewhere := false
 	next := map[workflow.PartnerID]bool{}
 	for _, d := range a.Slot.dependents {
+		m.log.steps++
 		next[d.Current.Partner] = true
 	}
 	for _, it := range a.Slot.writes {
@@ -119,8 +120,8 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 	}
 	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
 		m.tell(m.holder(part), e)
-		for _, sl := range m.state.slots {
-			if sl.Task.TimeToWait > 0 && sl.Current.Depth > 1 && m.state.plan.Home(sl.Task.Name) == part {
+		for _, sl := range m.state.patient {
+			if sl.Current.Depth > 1 && m.state.plan.Home(sl.Task.Name) == part {
 				m.tell(sl.Current.Partner, e)
 			}
 		}
@@ -130,13 +131,16 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 // oweWhoAsks owes the holders of tasks whose rules ask for this transition.
 // Readiness is asked for by starting tasks too: started means ready.
 func (m *Machine) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
-	for _, d := range a.Slot.dependents {
-		d.Task.Rule.Terms(func(r *workflow.Rule) {
-			asks := r.Transition == tr || (tr == workflow.BecameRunning && r.Transition == workflow.BecameReady)
-			if r.Op == workflow.OpTask && r.Task == a.Slot.Task.Name && asks {
-				m.tell(d.Current.Partner, e)
+	asks := func(tr workflow.Transition) {
+		if q := m.state.questions[asked{tr, a.Slot.Task.Name}]; q != nil {
+			for _, n := range q.terms {
+				m.log.steps++
+				m.tell(n.of.Current.Partner, e)
 			}
-		})
+		}
+	}
+	if asks(tr); tr == workflow.BecameRunning {
+		asks(workflow.BecameReady)
 	}
 }
 
@@ -157,21 +161,11 @@ func (m *Machine) guardians(partners Partners) []workflow.PartnerID {
 }
 
 func (m *Machine) holder(p workflow.PartitionName) workflow.PartnerID {
-	for _, g := range m.state.genesis.Assign {
-		if g.Partition == p {
-			return g.Partner
-		}
-	}
-	return ""
+	return m.state.holder[p]
 }
 
 // partitionDone tells whether a partition has ended, also for this node if it holds
 // what others only presume to have failed.
 func (m *Machine) partitionDone(p workflow.PartitionName) bool {
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		if sl := m.state.bySlot[t]; sl != nil && (!sl.State.Done() || m.atWork(sl)) {
-			return false
-		}
-	}
-	return true
+	return m.look().part(p).left == 0
 }

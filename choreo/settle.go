@@ -79,11 +79,20 @@ func (s *State) propagate() {
 		sl := s.dirty[i]
 		s.log.steps++
 		sl.queued = false
+		s.move(sl)
 		s.writeData(sl)
 		s.stand(sl, s.stateOf(sl))
 		s.answer(sl)
 	}
 	s.dirty = s.dirty[:0]
+}
+
+// move has the machine look at the slot.
+func (s *State) move(sl *Slot) {
+	if !sl.moved {
+		sl.moved = true
+		s.moved = append(s.moved, sl)
+	}
 }
 
 // stand notes where a slot's task stands, and what of the instance depends on it.
@@ -96,10 +105,12 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 			s.opens(it, open)
 		}
 	}
-	is := weight{going: sl.open || (sl.Pending != nil && sl.Pick == nil), blocked: st == workflow.Blocked, failed: st == workflow.Failed}
+	pending := sl.Pending != nil && sl.Pick == nil
+	is := weight{going: sl.open || pending, pending: pending, blocked: st == workflow.Blocked, failed: st == workflow.Failed}
 	if is == sl.weighs {
 		return
 	}
+	s.pending += one(is.pending) - one(sl.weighs.pending)
 	s.going += one(is.going) - one(sl.weighs.going)
 	s.blocked += one(is.blocked) - one(sl.weighs.blocked)
 	if is.failed {
@@ -111,7 +122,7 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 }
 
 // weight is what a slot counts for when people ask how the instance stands.
-type weight struct{ going, blocked, failed bool }
+type weight struct{ going, pending, blocked, failed bool }
 
 func one(yes bool) int {
 	if yes {

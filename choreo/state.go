@@ -19,6 +19,8 @@ type State struct {
 	rank     map[workflow.PartnerID]int // place in the succession
 	slots    []*Slot                    // in rule order
 	bySlot   map[workflow.TaskName]*Slot
+	patient  []*Slot // with a time-to-wait
+	holder   map[workflow.PartitionName]workflow.PartnerID
 	attempts map[AttemptID]*Attempt
 	bySucc   map[FactID]*Attempt
 	joined   map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
@@ -39,17 +41,22 @@ type State struct {
 	conditions map[string]*condition // by their one spelling
 	fills      map[workflow.TaskName][]*Slot
 
-	// going counts the slots of which more is expected, blocked those that are;
-	// failures are those that failed. end is how it all ended, as far as known.
-	going, blocked int
-	failures       map[*Slot]bool
-	end            workflow.InstanceState
+	// going counts the slots of which more is expected, pending those that wait for
+	// who takes a contingency, blocked those that are; failures are those that failed.
+	// end is how it all ended, as far as known.
+	going, pending, blocked int
+	failures                map[*Slot]bool
+	end                     workflow.InstanceState
 
 	// cuts is how many of the log's had been made, frontier what the facts that
 	// were applied knew. Of a log without forks frontier is not kept.
 	cuts     int
 	frontier vector
 
+	// moved are the slots of which something changed since the machine last looked
+	// (desk.go), made counts how often all slots were made anew.
+	moved []*Slot
+	made  int
 	dirty []*Slot
 	// doubts are the slots by the facts on which it depends, who knew of them, how
 	// they are judged; judged is the one that is judged now (forget.go).
@@ -97,6 +104,9 @@ type Slot struct {
 	open       bool    // it is not done
 	weighs     weight
 	queued     bool
+	moved      bool // since its machine last looked
+	due        bool // it waits for its machine to look at it (desk.go)
+	shown      shown
 	// awaits: it waits to be judged (converge.go).
 	awaits bool
 }
@@ -184,7 +194,9 @@ func (s *State) reset() {
 	s.items = map[workflow.DataName]*item{}
 	s.questions, s.conditions = map[asked]*question{}, map[string]*condition{}
 	s.fills = map[workflow.TaskName][]*Slot{}
-	s.going, s.blocked, s.failures = 0, 0, map[*Slot]bool{}
+	s.going, s.pending, s.blocked, s.failures = 0, 0, 0, map[*Slot]bool{}
+	s.made++
+	s.moved, s.patient = nil, nil
 	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
@@ -215,9 +227,9 @@ const forkedAway = "its author forked its chain"
 
 // layOut makes the slots with their first attempts.
 func (s *State) layOut() {
-	holder := map[workflow.PartitionName]workflow.PartnerID{}
+	s.holder = map[workflow.PartitionName]workflow.PartnerID{}
 	for _, a := range s.genesis.Assign {
-		holder[a.Partition] = a.Partner
+		s.holder[a.Partition] = a.Partner
 	}
 	for _, name := range s.def.TopoOrder() {
 		t := s.def.Task(name)
@@ -225,11 +237,14 @@ func (s *State) layOut() {
 			continue
 		}
 		sl := &Slot{Task: t, State: workflow.NotReady, place: len(s.slots), open: true, weighs: weight{going: true}}
-		a := &Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
+		a := &Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a
 		s.slots = append(s.slots, sl)
 		s.bySlot[name] = sl
+		if t.TimeToWait > 0 {
+			s.patient = append(s.patient, sl)
+		}
 		for _, c := range s.plan.Chain(name)[1:] {
 			s.fills[c] = append(s.fills[c], sl)
 		}

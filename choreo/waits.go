@@ -347,11 +347,11 @@ func (m *Machine) carefree(partners Partners) bool {
 
 // watchOwn clocks the tasks and partitions that this node holds.
 func (m *Machine) watchOwn(now Moment, age time.Duration, partners Partners, r *Ready) bool {
-	for _, sl := range m.state.slots {
+	if !m.timed {
+		return false
+	}
+	for _, sl := range inOrder(m.look().clocked) {
 		a := sl.Current
-		if a.Partner != m.self || !m.wanted(a) {
-			continue
-		}
 		if m.armed(sl) {
 			if m.triggers(sl, now, age, r) {
 				return true
@@ -396,6 +396,7 @@ func (m *Machine) overdue(a *Attempt, now Moment, partners Partners, r *Ready) b
 	}
 	r.Stop = append(r.Stop, a.ID)
 	delete(m.running, a.ID)
+	m.attend(m.state.bySlot[a.ID.Slot])
 	return true
 }
 
@@ -445,14 +446,9 @@ func (m *Machine) predecessorReady(sl *Slot) bool {
 
 // watchPartition clocks a partition of our own with a time-out of its own.
 func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duration, now Moment, partners Partners, r *Ready) bool {
-	active, open := false, false
-	for _, t := range m.state.plan.Partition(name).Tasks {
-		if sl := m.state.bySlot[t]; sl != nil && (sl.Current.Partner == m.self || m.state.lastOf(sl.Attempts[0]) == sl.Current) {
-			active = active || sl.State == workflow.Ready || sl.State == workflow.Running
-			open = open || !sl.State.Done()
-		}
-	}
-	if !open {
+	part := m.look().part(name)
+	active := part.active > 0
+	if part.open == 0 {
 		return false
 	}
 	t := m.clocks.run(WaitKey{Kind: WaitPartition, Name: string(name)}, active, now.Boot)
@@ -478,7 +474,7 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 			return true
 		}
 	}
-	for _, sl := range m.state.slots {
+	for _, sl := range inOrder(m.look().others) {
 		if m.watchContingency(sl, later, now, partners, r) {
 			return true
 		}
@@ -508,14 +504,14 @@ func (m *Machine) judges(partners Partners) []workflow.PartnerID {
 
 // watchGone judges the unfinished work of a partner who is out of the process.
 func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Moment, partners Partners, r *Ready) bool {
-	left := m.unfinishedOf(p)
-	if len(left) == 0 {
+	if m.look().unjudged[p] == 0 {
 		return false
 	}
 	t := m.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, now.Boot)
 	if !m.over(t, later, true, now, r) {
 		return false
 	}
+	left := m.unfinishedOf(p)
 	if partners.Evicted(p) {
 		return m.judge(left, CauseEvicted, "its holder was evicted", now, partners)
 	}
@@ -526,6 +522,9 @@ func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Momen
 func (m *Machine) watchAnswer(
 	g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
 ) bool {
+	if m.state.plan.Timeout(g.Partition) == 0 {
+		return false // it may take for ever
+	}
 	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
 	c := m.clocks.all[key]
 	if c == nil && !m.mayBegin(g.Partition, now, age, r) {

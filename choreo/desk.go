@@ -1,0 +1,208 @@
+package choreo
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// desk is what a node has before it of an instance: the slots about which it may
+// have something to do, and what the rest adds up to. It follows the state slot by
+// slot: what a decision costs depends on what changed and what is at hand, not on
+// how large the instance is.
+type desk struct {
+	made int // of which state, see State.made
+	// todo are the slots that Decide has to look at, clocked those of our own whose
+	// time may run, others those of others that this node clocks one by one, undoing
+	// those with successes that lost.
+	todo, clocked, others, undoing map[*Slot]bool
+	atWork                         int // slots at which this node may still work
+	unjudged                       map[workflow.PartnerID]int
+	parts                          map[workflow.PartitionName]*partDesk
+	apart                          map[*Slot]bool // with unfinished work that came to its holder by itself
+	inHand                         time.Duration
+
+	queue byPlace // the slots that this pass of Decide has still to look at
+	at    int     // the place that it has reached; -1: no pass is under way
+}
+
+// partDesk is what a partition's slots add up to.
+type partDesk struct {
+	left         int           // not done, also for this node
+	open, active int           // for its time-out: not done, and ready or running
+	holding      int           // unfinished, at the partition's holder
+	expected     time.Duration // for those
+}
+
+// shown is what one slot counts for at the desk.
+type shown struct {
+	todo, clocked, others, undoing bool
+	atWork, left, open, active     bool
+	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
+	holding, apart, own            bool
+	expected                       time.Duration
+}
+
+func newDesk(made int) desk {
+	return desk{
+		made: made, at: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
+		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
+	}
+}
+
+// look brings the desk up to date with the state.
+func (m *Machine) look() *desk {
+	s, d := m.state, &m.desk
+	if d.made != s.made {
+		at, first := d.at, d.made == 0
+		if *d = newDesk(s.made); !first {
+			d.at = at
+		}
+	}
+	for _, sl := range s.moved {
+		m.log.steps++
+		sl.moved = false
+		m.lookAt(sl)
+	}
+	s.moved = s.moved[:0]
+	return d
+}
+
+func (m *Machine) lookAt(sl *Slot) {
+	d, was, is := &m.desk, sl.shown, m.show(sl)
+	if is.todo && d.at >= 0 && sl.place > d.at && !sl.due {
+		sl.due = true
+		heap.Push(&d.queue, sl)
+	}
+	if was == is {
+		return
+	}
+	sl.shown = is
+	put(d.todo, sl, is.todo)
+	put(d.clocked, sl, is.clocked)
+	put(d.others, sl, is.others)
+	put(d.undoing, sl, is.undoing)
+	put(d.apart, sl, is.apart)
+	d.atWork += one(is.atWork) - one(was.atWork)
+	if was.unjudged != is.unjudged {
+		d.unjudged[was.unjudged]--
+		d.unjudged[is.unjudged]++
+	}
+	p := d.part(m.state.plan.Home(sl.Task.Name))
+	p.left += one(is.left) - one(was.left)
+	p.open += one(is.open) - one(was.open)
+	p.active += one(is.active) - one(was.active)
+	p.count(was, -1)
+	p.count(is, +1)
+	if was.own {
+		d.inHand -= was.expected
+	}
+	if is.own {
+		d.inHand += is.expected
+	}
+}
+
+func (d *desk) part(name workflow.PartitionName) *partDesk {
+	p := d.parts[name]
+	if p == nil {
+		p = &partDesk{}
+		d.parts[name] = p
+	}
+	return p
+}
+
+func (p *partDesk) count(x shown, by int) {
+	if x.holding {
+		p.holding += by
+		p.expected += time.Duration(by) * x.expected
+	}
+}
+
+func put(set map[*Slot]bool, sl *Slot, in bool) {
+	if in {
+		set[sl] = true
+	} else {
+		delete(set, sl)
+	}
+}
+
+// show works out what a slot counts for.
+func (m *Machine) show(sl *Slot) (x shown) {
+	a := sl.Current
+	mine, wanted, done := a.Partner == m.self, m.wanted(a), sl.State.Done()
+	x.undoing = m.undoes && slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.lost() || a.undoing() })
+	x.todo = x.undoing || slices.ContainsFunc(sl.Attempts, m.mayAct)
+	x.clocked = mine && wanted && (m.armed(sl) || a.start != nil || m.mayStart(a))
+	x.atWork = m.atWork(sl)
+	x.others = (sl.Pending != nil && sl.Pick == nil) || (a.Depth > 1 && !mine && sl.unjudged() && wanted && a.Task.Timeout > 0)
+	x.left = !done || x.atWork
+	if mine || m.state.lastOf(sl.Attempts[0]) == a {
+		x.open, x.active = !done, sl.State == workflow.Ready || sl.State == workflow.Running
+	}
+	if sl.Dropped == nil && sl.unjudged() {
+		x.unjudged = a.Partner
+	}
+	if !done && sl.Pending == nil && sl.Dropped == nil {
+		x.expected, x.own, x.apart, x.holding = partition.Expected(a.Task), mine, a.byItself(), !a.byItself()
+	}
+	return x
+}
+
+// mayAct tells whether decideSlot may have something to do about an attempt.
+func (m *Machine) mayAct(a *Attempt) bool {
+	if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
+		return false
+	}
+	switch wanted := m.wanted(a); {
+	case a.start != nil && wanted:
+		return a.Task.Type == workflow.Automatic && !m.running[a.ID]
+	case a.start != nil || !wanted:
+		return a.start != nil
+	}
+	return m.waitsForData(a) || (m.mayStart(a) && (a.Task.Type == workflow.Automatic || a.Task.ByRole()))
+}
+
+// attend has a slot looked at again, about which something changed at this node only.
+func (m *Machine) attend(sl *Slot) { m.state.move(sl) }
+
+// pass calls fn for all slots at hand in rule order, and for those behind that come
+// to hand meanwhile.
+func (m *Machine) pass(fn func(*Slot)) {
+	d := m.look()
+	d.queue, d.at = nil, 0
+	for sl := range d.todo {
+		sl.due = true
+		d.queue = append(d.queue, sl)
+	}
+	heap.Init(&d.queue)
+	for made := d.made; len(d.queue) > 0; d = m.look() {
+		if d.made != made { // a fact of ours had all slots made anew: look has filled the queue
+			made = d.made
+			continue
+		}
+		sl := heap.Pop(&d.queue).(*Slot)
+		sl.due = false
+		d.at = sl.place
+		m.log.steps++
+		fn(sl)
+	}
+	d.at = -1
+}
+
+// byPlace is a heap of slots, the first in rule order first.
+type byPlace []*Slot
+
+func (q byPlace) Len() int           { return len(q) }
+func (q byPlace) Less(i, j int) bool { return q[i].place < q[j].place }
+func (q byPlace) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *byPlace) Push(sl any)       { *q = append(*q, sl.(*Slot)) }
+func (q *byPlace) Pop() any          { return (*judging)(q).Pop() }
+
+// inOrder are the slots of a set in rule order.
+func inOrder(set map[*Slot]bool) []*Slot {
+	return slices.SortedFunc(maps.Keys(set), func(a, b *Slot) int { return a.place - b.place })
+}

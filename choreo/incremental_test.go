@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/contingency"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -154,6 +155,41 @@ func (naive) state(s *State) error {
 	return nil
 }
 
+// desk compares what a machine has at hand with what all its slots say.
+func (naive) desk(m *Machine) error {
+	d := m.look()
+	atWork, inHand := 0, time.Duration(0)
+	left, unjudged := map[workflow.PartitionName]int{}, map[workflow.PartnerID]int{}
+	for _, sl := range m.state.slots {
+		x := m.show(sl)
+		if x.todo && !d.todo[sl] || x.clocked != d.clocked[sl] || x.others != d.others[sl] || x.undoing != d.undoing[sl] || x.apart != d.apart[sl] {
+			return fmt.Errorf("%s is not on the desk as it should be: %+v", sl.Task.Name, x)
+		}
+		atWork += one(x.atWork)
+		left[m.state.plan.Home(sl.Task.Name)] += one(x.left)
+		if x.own {
+			inHand += x.expected
+		}
+		if x.unjudged != "" {
+			unjudged[x.unjudged]++
+		}
+	}
+	for p, n := range left {
+		if d.part(p).left != n {
+			return fmt.Errorf("%d slots of %s are left, want %d", d.part(p).left, p, n)
+		}
+	}
+	for p, n := range unjudged {
+		if d.unjudged[p] != n {
+			return fmt.Errorf("%d slots of %s are not judged, want %d", d.unjudged[p], p, n)
+		}
+	}
+	if atWork != d.atWork || inHand != d.inHand {
+		return fmt.Errorf("at work at %d for %s, want %d for %s", d.atWork, d.inHand, atWork, inHand)
+	}
+	return nil
+}
+
 // check compares a machine's log and state with a naive reading of the same facts.
 func (n naive) check(m *Machine, r *rand.Rand) error {
 	l := m.log
@@ -169,7 +205,7 @@ func (n naive) check(m *Machine, r *rand.Rand) error {
 			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.id.Short(), got, counts[e])
 		}
 	}
-	if err := n.state(m.state); err != nil {
+	if err := errors.Join(n.state(m.state), n.desk(m)); err != nil {
 		return err
 	}
 	kept := m.Fingerprint()

@@ -264,6 +264,9 @@ func TestRandomHistories(t *testing.T) {
 func (w *mesh) incremental(rt *rapid.T) {
 	for _, id := range w.names() {
 		if n := w.nodes[id]; n.m != nil {
+			if err := errors.Join((naive{}).state(n.m.state), (naive{}).desk(n.m)); err != nil {
+				rt.Fatalf("%s: %v\n%s", id, err, w.def.Canonical())
+			}
 			if diff := firstDifference(n.m.Fingerprint(), w.scratch(n.m).Fingerprint()); diff != "" {
 				rt.Fatalf("%s: folded as they came, and all at once: %s\n%s", id, diff, w.def.Canonical())
 			}

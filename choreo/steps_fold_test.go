@@ -2,8 +2,10 @@ package choreo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -160,4 +162,117 @@ func TestStepsOfFolding(t *testing.T) {
 			})
 		})
 	}
+}
+
+// runner carries out what one machine decides, without a disk or peers.
+type runner struct {
+	w    *mesh
+	m    *Machine
+	jobs []Job
+}
+
+// begin has a partner start the course with n tasks, all of them its own.
+func (c course) begin(t testing.TB, n int) *runner {
+	w := newMesh(t, c.definition(t, n))
+	w.takers["spare"] = "one"
+	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan, w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &runner{w: w, m: m}
+	x.decide()
+	return x
+}
+
+func (x *runner) decide() { x.jobs = append(x.jobs, x.m.Decide(x.w.moment(), x.w).Start...) }
+
+// run ends one job after the other until there are none: of a contested course
+// each fails at first, and what took its place succeeds.
+func (x *runner) run(c course) {
+	for len(x.jobs) > 0 {
+		x.step(c)
+	}
+}
+
+// step ends one job.
+func (x *runner) step(c course) {
+	j := x.jobs[0]
+	x.jobs = x.jobs[1:]
+	res := Result{Failed: c.contested && j.Task.Name != "spare"}
+	if !res.Failed && c.out != nil && len(j.Task.Out) > 0 {
+		res.Outputs = c.out(1)
+	}
+	x.m.TaskEnded(j.Attempt, j.Try, res, x.w.moment(), x.w)
+	x.decide()
+	x.m.Overall()
+	x.m.InHand()
+	x.m.Holdings()
+}
+
+// What a fact costs the node that writes it, to decide and to fold, does not grow
+// with the instance.
+func TestStepsOfRunning(t *testing.T) {
+	for _, c := range courses {
+		t.Run(c.name, func(t *testing.T) {
+			growth(t, 10, func(n int) (int, int) {
+				x := c.begin(t, n)
+				x.run(c)
+				if done, of, _ := x.m.Progress(); c.runs == nil && done < of {
+					t.Errorf("%d of %d tasks are done", done, of)
+				}
+				return x.m.log.steps, x.m.Len()
+			})
+		})
+	}
+}
+
+// BenchmarkInstance is what a fact of an instance of 10,000 tasks costs: folded as
+// it arrives by itself, and at the node that writes it, which decides after each.
+func BenchmarkInstance(b *testing.B) {
+	const tasks = 10_000
+	for _, c := range courses {
+		b.Run(c.name+"/fold", func(b *testing.B) {
+			w, all := c.facts(b, tasks)
+			each := make([]time.Duration, 0, b.N*len(all))
+			for range b.N {
+				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+				if err != nil {
+					b.Fatal(err)
+				}
+				m.Decide(w.moment(), w)
+				for i := range all[1:] {
+					start := time.Now()
+					m.mustTake(b, all[i+1])
+					m.Decide(w.moment(), w)
+					each = append(each, time.Since(start))
+				}
+			}
+			report(b, each)
+		})
+		b.Run(c.name+"/run", func(b *testing.B) {
+			var each []time.Duration
+			for range b.N {
+				x := c.begin(b, tasks)
+				for len(x.jobs) > 0 {
+					before, start := x.m.Len(), time.Now()
+					x.step(c)
+					if added := x.m.Len() - before; added > 0 {
+						each = append(each, time.Since(start)/time.Duration(added))
+					}
+				}
+			}
+			report(b, each)
+		})
+	}
+}
+
+// report reports the median and the mean of what facts took.
+func report(b *testing.B, each []time.Duration) {
+	slices.Sort(each)
+	sum := time.Duration(0)
+	for _, d := range each {
+		sum += d
+	}
+	b.ReportMetric(float64(each[len(each)/2].Nanoseconds())/1000, "µs/fact-median")
+	b.ReportMetric(float64(sum.Nanoseconds())/1000/float64(len(each)), "µs/fact-mean")
 }

@@ -1,7 +1,10 @@
 package configs
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -39,7 +42,7 @@ type Application struct {
 	MaxOutput int64 `yaml:"max-output,omitempty"`
 
 	// Allow names the workflows that may use it; empty: all.
-	Allow []workflow.Name `yaml:"allow,omitempty"`
+	Allow []Permit `yaml:"allow,omitempty"`
 }
 
 // The defaults of an application.
@@ -64,7 +67,65 @@ func (a Application) OutputLimit() int64 {
 	return a.MaxOutput
 }
 
-// Allows tells whether tasks of that workflow may use the application.
-func (a Application) Allows(w workflow.Name) bool {
-	return len(a.Allow) == 0 || slices.Contains(a.Allow, w)
+// Permit names the workflows that may use an application. A name alone says too
+// little, since any member may list a workflow under any name that is free:
+//
+//	NAME            listed by this node, the founder or a delegate
+//	NAME by AUTHOR  listed by that partner, given by name or ID
+//	NAME@HASH       that definition, whoever lists it: 16 digits of its hash, or more
+type Permit string
+
+// minHash is how many digits of a hash tell definitions apart also from those that
+// somebody makes in order to deceive.
+const minHash = 16
+
+var hashRE = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
+
+// parts are what a permit consists of; author and hash may be empty.
+func (p Permit) parts() (name, author, hash string) {
+	if name, author, found := strings.Cut(string(p), " by "); found {
+		return name, strings.TrimSpace(author), ""
+	}
+	name, hash, _ = strings.Cut(string(p), "@")
+	return name, "", hash
+}
+
+// validate says what is wrong with a permit; empty: nothing.
+func (p Permit) validate() string {
+	name, author, hash := p.parts()
+	switch {
+	case !workflow.ValidName(name):
+		return "want a workflow: NAME, NAME by AUTHOR, or NAME@HASH"
+	case strings.Contains(string(p), " by ") && (author == "" || strings.ContainsAny(author, " @")):
+		return "want the name or ID of a partner after by"
+	case strings.Contains(string(p), "@") && !hashRE.MatchString(hash):
+		return fmt.Sprintf("want at least %d hexadecimal digits of the definition's hash after @: mutirao workflow list -v shows it", minHash)
+	}
+	return ""
+}
+
+// Origin is where a definition comes from.
+type Origin struct {
+	Workflow workflow.Name
+	Hash     string
+	// Authors are the names and IDs of the partners who listed it.
+	Authors []string
+	// Trusted: this node, the founder or a delegate is among them.
+	Trusted bool
+}
+
+// Allows tells whether tasks of a definition may use the application.
+func (a Application) Allows(o Origin) bool {
+	return len(a.Allow) == 0 || slices.ContainsFunc(a.Allow, func(p Permit) bool {
+		name, author, hash := p.parts()
+		switch {
+		case name != string(o.Workflow):
+			return false
+		case author != "":
+			return slices.Contains(o.Authors, author)
+		case hash != "":
+			return strings.HasPrefix(o.Hash, hash)
+		}
+		return o.Trusted
+	})
 }

@@ -136,7 +136,7 @@ func TestMistakes(t *testing.T) {
 		{"environment of ours", "applications: {a: {command: [x], env: ['MUTIRAO_TRY=9']}}", "are set by the node"},
 		{"time limit", "applications: {a: {command: [x], timeout: 1000d}}", "applications.a.timeout: 24000h0m0s: want 1ms to 720h0m0s"},
 		{"output limit", "applications: {a: {command: [x], max-output: -1}}", "applications.a.max-output: -1: want 1 to 67108864"},
-		{"who may use it", "applications: {a: {command: [x], allow: ['?']}}", `applications.a.allow[0]: "?": want the name of a workflow`},
+		{"who may use it", "applications: {a: {command: [x], allow: ['?']}}", `applications.a.allow[0]: "?": want a workflow: NAME, NAME by AUTHOR, or NAME@HASH`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (c Config) Validate() error {
 	within(&m, "limits.bytes", c.Limits.Bytes, 1<<20, 1<<30)
 	within(&m, "limits.memory", c.Limits.Memory, 1<<20, 64<<30)
 	within(&m, "limits.disk", c.Limits.Disk, 1<<20, 1<<40)
-	within(&m, "limits.workflows", c.Limits.Workflows, 1, 5_000) // listed, removed and turned away fit into one greeting
+	within(&m, "limits.workflows", c.Limits.Workflows, 1, 4_000) // those of others and of this node, removed and turned away ones fit into one greeting
 	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
 	c.validateListen(&m)
 	c.validateRelays(&m)
@@ -166,8 +166,8 @@ func (a Application) validate(m *mistakes, name workflow.ApplicationName) {
 		within(m, key(".max-output"), a.MaxOutput, 1, 64<<20)
 	}
 	for i, w := range a.Allow {
-		if !workflow.ValidName(string(w)) {
-			m.add(key(fmt.Sprintf(".allow[%d]", i)), fmt.Sprintf("%q", w), "want the name of a workflow")
+		if wrong := w.validate(); wrong != "" {
+			m.add(key(fmt.Sprintf(".allow[%d]", i)), fmt.Sprintf("%q", w), "%s", wrong)
 		}
 	}
 }

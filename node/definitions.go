@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -24,33 +27,72 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// definitions are the workflows that the mesh shares, as this node knows them.
-// Additions and removals spread as stamped entries of which the newer wins. In
-// memory is what a list needs of each; a definition itself is read when it is
-// used, and kept for as long as it is.
+// definitions are the workflows that the mesh shares, as this node knows them. An
+// author's notices say that it lists a definition, or took it off the list. They
+// spread, and of the notices of one author about one definition the longer list wins.
+// In memory, and read at a start, is what a list needs of each; a definition itself
+// is read when it is used, and kept for as long as it is.
+//
+// A name belongs to the founder and the delegates, once one of them has listed
+// something under it, else to the author with the earliest notice. What others list
+// under it is not shown, not passed on and not started by its name.
 type definitions struct {
-	store Store
-	limit int // listed ones, and as many removed ones
+	store  Store
+	limit  int // listed ones of others, of this node's user, and as many removed ones
+	mesh   membership.Mesh
+	self   workflow.PartnerID
+	rights rights
 
 	// changing is held while an entry changes, so that each change sees the last.
 	changing sync.Mutex
 
 	mu      sync.Mutex // guards what follows
 	entries map[workflow.Hash]*listing
-	recent  [16]*definition // those read last, kept for those who come for them again
-	next    int             // of recent
-	// away are those that others list and that there was no room for here: they
-	// are not asked for again.
-	away map[workflow.Hash]wire.DefinitionStamp
+	named   map[workflow.Name][]*listing
+	listed  map[workflow.PartnerID]load // by author
+	recent  [16]*definition             // those read last, kept for those who come for them again
+	next    int                         // of recent
+	// away are claims that are not taken in: they are not asked for again. True: there
+	// was no room for it; false: its name is another's.
+	away map[wire.DefinitionStamp]bool
 }
 
-// listing is what is always in memory of a definition. That of a removed one
-// stays: instances of it go on.
+// rights is what definitions ask about members.
+type rights interface {
+	// signer is this node as one who signs.
+	signer() membership.Issuer
+	// good tells whether a certificate chain was not evicted since.
+	good(membership.Chain) bool
+}
+
+// listing is what is always in memory of a definition. It stays when nobody lists it
+// any more: instances of it go on.
 type listing struct {
-	stamp  wire.DefinitionStamp
-	edited time.Time
+	hash   workflow.Hash
+	size   int          // of the canonical form
 	about  api.Workflow // without the definition
+	claims map[workflow.PartnerID]*claim
 	parsed weak.Pointer[definition]
+}
+
+// load is how many definitions are listed, and how many bytes that are.
+type load struct{ n, bytes int }
+
+// maxAuthorBytes bounds what one member, unless it administers, lists.
+const maxAuthorBytes = 16 << 20
+
+// claim is what one author says of a definition.
+type claim struct {
+	author  workflow.PartnerID
+	first   membership.Notice
+	notices [][]byte
+	edited  time.Time // when the last came
+}
+
+func (c *claim) listed() bool { return c != nil && len(c.notices)%2 == 1 }
+
+func (c *claim) stamp(h workflow.Hash) wire.DefinitionStamp {
+	return wire.DefinitionStamp{Claim: wire.ClaimOf(h, c.author), Number: uint64(len(c.notices))}
 }
 
 // definition is one that is in use.
@@ -60,49 +102,99 @@ type definition struct {
 	plan *partition.Plan
 }
 
-// storedDefinition is how an entry is kept.
-type storedDefinition struct {
-	_         struct{} `cbor:",toarray"`
-	Stamp     wire.DefinitionStamp
-	Edited    int64
-	Canonical []byte
-	// Listed is false for definitions that came only with an instance.
-	Listed bool
+// storedListing is how a listing is kept, beside the canonical form.
+type storedListing struct {
+	_          struct{} `cbor:",toarray"`
+	Name       workflow.Name
+	Version    int
+	Doc        string
+	Tasks      int
+	Partitions []string
+	Added      int64 // ms
+	Size       int
+	Claims     []storedClaim
 }
 
-// loadDefinitions reads what is stored; unknown is told of each that cannot be read,
-// which partners tell again.
-func loadDefinitions(s Store, limit int, unknown func(error)) (*definitions, error) {
-	d := &definitions{store: s, limit: limit, entries: map[workflow.Hash]*listing{}, away: map[workflow.Hash]wire.DefinitionStamp{}}
-	return d, s.Scan([]byte{prefixDefinition}, func(_, value []byte) error {
-		sd, e, err := readDefinition(value)
+type storedClaim struct {
+	_       struct{} `cbor:",toarray"`
+	Notices [][]byte
+	Edited  int64 // ms
+}
+
+// newDefinitions knows none.
+func newDefinitions(s Store, limit int, r rights) *definitions {
+	return &definitions{
+		store: s, limit: limit, mesh: r.signer().Mesh, self: r.signer().ID(), rights: r, entries: map[workflow.Hash]*listing{}, named: map[workflow.Name][]*listing{},
+		listed: map[workflow.PartnerID]load{}, away: map[wire.DefinitionStamp]bool{},
+	}
+}
+
+// load reads the listings, and none of the definitions; unknown is told of each that
+// cannot be read, which partners tell again.
+func (d *definitions) load(unknown func(error)) error {
+	return d.store.Scan([]byte{prefixListing}, func(key, value []byte) error {
+		l, err := readListing(key, value)
 		if err != nil {
-			unknown(err)
+			unknown(fmt.Errorf("a stored listing cannot be read: %w", err))
 			return nil
 		}
-		d.entries[e.hash] = newListing(e, sd.Stamp, time.UnixMilli(sd.Edited))
+		d.enter(l)
 		return nil
 	})
 }
 
-// readDefinition reads what put wrote.
-func readDefinition(value []byte) (sd storedDefinition, e *definition, err error) {
-	if err := cbor.Unmarshal(value, &sd); err != nil {
-		return sd, nil, fmt.Errorf("a stored definition cannot be read: %w", err)
+func readListing(key, value []byte) (*listing, error) {
+	var s storedListing
+	if err := cbor.Unmarshal(value, &s); err != nil {
+		return nil, err
 	}
-	if e, err = decodeDefinition(sd.Canonical); err != nil {
-		return sd, nil, fmt.Errorf("a stored definition is wrong: %w", err)
+	l := &listing{size: s.Size, claims: map[workflow.PartnerID]*claim{}}
+	if copy(l.hash[:], key[1:]) != len(l.hash) {
+		return nil, fmt.Errorf("its key has %d bytes", len(key))
 	}
-	return sd, e, nil
+	l.about = api.Workflow{
+		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions, Added: time.UnixMilli(s.Added),
+	}
+	for _, sc := range s.Claims {
+		if len(sc.Notices) == 0 {
+			return nil, errors.New("a claim without notices")
+		}
+		first, err := membership.DecodeNotice(sc.Notices[0])
+		if err != nil {
+			return nil, err
+		}
+		l.claims[first.Author] = &claim{first.Author, first, sc.Notices, time.UnixMilli(sc.Edited)}
+	}
+	return l, nil
 }
 
-func newListing(e *definition, stamp wire.DefinitionStamp, edited time.Time) *listing {
-	w := api.Workflow{Name: e.def.Name, Version: e.def.Version, Hash: e.hash.String(), Doc: brief(e.def.Doc), Tasks: len(e.def.Tasks), Added: edited}
+// enter puts a listing among those in memory. The caller holds d.mu, or is the only
+// one who knows d.
+func (d *definitions) enter(l *listing) {
+	d.entries[l.hash] = l
+	d.named[l.about.Name] = append(d.named[l.about.Name], l)
+	for _, c := range l.claims {
+		if c.listed() {
+			was := d.listed[c.author]
+			d.listed[c.author] = load{was.n + 1, was.bytes + l.size}
+		}
+	}
+}
+
+func newListing(e *definition) *listing {
+	w := api.Workflow{Name: e.def.Name, Version: e.def.Version, Hash: e.hash.String(), Doc: brief(e.def.Doc), Tasks: len(e.def.Tasks)}
 	for _, p := range e.plan.Partitions() {
+		if len(w.Partitions) == shownPartitions {
+			w.Partitions = append(w.Partitions, "…")
+			break
+		}
 		w.Partitions = append(w.Partitions, string(p.Name))
 	}
-	return &listing{stamp: stamp, edited: edited, about: w, parsed: weak.Make(e)}
+	return &listing{hash: e.hash, size: len(e.def.Canonical()), about: w, claims: map[workflow.PartnerID]*claim{}, parsed: weak.Make(e)}
 }
+
+// shownPartitions is how many partitions a list names.
+const shownPartitions = 64
 
 // brief is as much of a text as a list shows.
 func brief(text string) string {
@@ -144,14 +236,14 @@ func CheckDefinition(def *workflow.Definition) error {
 	return err
 }
 
-// listing returns the entry of a definition, removed or not; nil: it is not known.
+// listing returns the entry of a definition, listed or not; nil: it is not known.
 func (d *definitions) listing(h workflow.Hash) *listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.entries[h]
 }
 
-// get returns a definition by hash, removed or not. The error wraps
+// get returns a definition by hash, listed or not. The error wraps
 // kv.ErrNotFound if it is not known.
 func (d *definitions) get(h workflow.Hash) (*definition, error) {
 	l := d.listing(h)
@@ -162,11 +254,14 @@ func (d *definitions) get(h workflow.Hash) (*definition, error) {
 	e := l.parsed.Value()
 	d.mu.Unlock()
 	if e == nil {
-		value, err := d.store.Get(definitionKey(h))
-		if err != nil {
-			return nil, fmt.Errorf("read definition %s: %w", h, err)
+		canonical, err := d.canonical(h)
+		if err == nil {
+			e, err = decodeDefinition(canonical)
 		}
-		if _, e, err = readDefinition(value); err != nil {
+		if err != nil {
+			d.mu.Lock()
+			d.leave(d.entries[h]) // partners tell it again
+			d.mu.Unlock()
 			return nil, err
 		}
 	}
@@ -174,15 +269,41 @@ func (d *definitions) get(h workflow.Hash) (*definition, error) {
 	return e, nil
 }
 
+// canonical is the stored form of a definition, as it is sent.
+func (d *definitions) canonical(h workflow.Hash) ([]byte, error) {
+	b, err := d.store.Get(definitionKey(h))
+	if err == nil && sha256.Sum256(b) != h {
+		err = errors.New("its bytes are not those that were stored")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read definition %s: %w", h, err)
+	}
+	return b, nil
+}
+
 // used keeps a definition in memory for a while.
 func (d *definitions) used(l *listing, e *definition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l.parsed = weak.Make(e)
+	if l != nil {
+		l.parsed = weak.Make(e)
+	}
 	if !slices.Contains(d.recent[:], e) {
 		d.recent[d.next] = e
 		d.next = (d.next + 1) % len(d.recent)
 	}
+}
+
+// fresh is a definition that was read lately, listed or not.
+func (d *definitions) fresh(h workflow.Hash) *definition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.recent {
+		if e != nil && e.hash == h {
+			return e
+		}
+	}
+	return nil
 }
 
 // keep makes a definition that came with an instance durable, without listing it.
@@ -192,180 +313,417 @@ func (d *definitions) keep(e *definition) error {
 	if d.listing(e.hash) != nil {
 		return nil
 	}
-	_, err := d.put(e, wire.DefinitionStamp{Hash: e.hash}, time.Now())
-	return err
+	return d.put(newListing(e), e, nil)
 }
 
-// add lists a definition; again, if it was removed.
+// add lists a definition in the name of this node; again, if it was taken off.
 // It is kept as its canonical form says, so that every node has the tasks in
-// the same order.
-func (d *definitions) add(def *workflow.Definition) (*listing, error) {
+// the same order. What is to be spread is in say, unless it is listed already.
+func (d *definitions) add(def *workflow.Definition, now time.Time) (l *listing, say []wire.Definition, err error) {
 	e, err := decodeDefinition(def.Canonical())
 	if err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
+		return nil, nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	stamp := wire.DefinitionStamp{Hash: e.hash, Edit: 1}
-	if old := d.listing(e.hash); old != nil {
-		if old.listed() {
-			return old, nil
-		}
-		stamp.Edit = old.stamp.Edit + 1
+	l = d.listing(e.hash)
+	if l == nil {
+		l = newListing(e)
 	}
-	if stamp.Edit > maxEdit {
-		return nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", def.Name).WithHint("give it another version")
+	if d.shown(l) != nil {
+		return l, nil, nil
 	}
-	if !d.room() {
-		return nil, api.Errorf(api.Refused, "this node lists %d workflows, as many as it may", d.limit).
+	c := l.claims[d.self]
+	notices := c.all()
+	if len(notices)+1 > membership.MaxNotices {
+		return nil, nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", def.Name).WithHint("give it another version")
+	}
+	if n := d.count(d.self); n >= d.limit {
+		return nil, nil, api.Errorf(api.Refused, "this node lists %d workflows of its own, as many as it may", n).
 			WithHint("remove some that are not used any more: mutirao workflow remove NAME; or raise limits.workflows")
 	}
-	return d.put(e, stamp, time.Now())
+	n, err := d.announce(l, d.self, len(notices)+1, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c == nil {
+		c = &claim{author: d.self, first: n}
+	}
+	if o := d.owner(def.Name, c); !d.entitled(o, c) {
+		return nil, nil, api.Errorf(api.NotAllowed, "the name %s belongs to another: %s listed a workflow under it", def.Name, o.author).
+			WithHint("choose another name, or have the founder or a delegate add it")
+	}
+	next := &claim{d.self, c.first, append(slices.Clip(notices), membership.EncodeNotice(n)), now}
+	if err := d.put(l, e, next); err != nil {
+		return nil, nil, err
+	}
+	return d.listing(e.hash), []wire.Definition{{Notices: next.notices, Canonical: e.def.Canonical()}}, nil
 }
 
-// room tells whether another definition can be listed.
-func (d *definitions) room() bool {
+func (c *claim) all() [][]byte {
+	if c == nil {
+		return nil
+	}
+	return c.notices
+}
+
+// announce signs the next notice about a definition.
+func (d *definitions) announce(l *listing, author workflow.PartnerID, number int, now time.Time) (membership.Notice, error) {
+	return d.rights.signer().Announce(membership.Notice{
+		Definition: l.hash, Name: l.about.Name, Author: author, Number: uint64(number), Removed: number%2 == 0, At: membership.WallOf(now),
+	})
+}
+
+// count is how many definitions an author lists.
+func (d *definitions) count(author workflow.PartnerID) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := 0
-	for _, l := range d.entries {
-		if l.listed() {
-			n++
-		}
-	}
-	return n < d.limit
+	return d.listed[author].n
 }
 
-func (l *listing) listed() bool { return l.stamp.Edit > 0 && !l.stamp.Removed }
+// administers tells whether a notice is by the founder or a delegate who was not
+// evicted since.
+func (d *definitions) administers(n membership.Notice) bool {
+	return n.Administers(d.mesh) && (len(n.Chain) == 0 || d.rights.good(n.Chain))
+}
 
-// remove takes a definition off the list. Of two with the same number the removal
-// is the newer one, so there is always a number for it.
-func (d *definitions) remove(l *listing) (wire.Definition, error) {
+// owner says whose a name is: the founder's and delegates', or one author's.
+type owner struct {
+	administrators bool
+	author         workflow.PartnerID
+	first          membership.Notice // the author's
+}
+
+// owner finds whose a name is, with a claim that may be new.
+func (d *definitions) owner(name workflow.Name, newcomer *claim) (o owner) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ownerLocked(name, newcomer)
+}
+
+func (d *definitions) ownerLocked(name workflow.Name, newcomer *claim) (o owner) {
+	look := func(c *claim) {
+		admin := d.administers(c.first)
+		earlier := cmp.Or(cmp.Compare(c.first.At, o.first.At), cmp.Compare(c.author, o.author)) < 0
+		if o.author == "" || admin && !o.administrators || admin == o.administrators && earlier {
+			o = owner{admin, c.author, c.first}
+		}
+	}
+	if newcomer != nil {
+		look(newcomer)
+	}
+	for _, l := range d.named[name] {
+		for _, c := range l.claims {
+			look(c)
+		}
+	}
+	return o
+}
+
+// entitled tells whether a claim is by whom the name belongs to.
+func (d *definitions) entitled(o owner, c *claim) bool {
+	return c.author == o.author || o.administrators && d.administers(c.first)
+}
+
+// shown is the claim by which a definition is listed; nil: it is not.
+func (d *definitions) shown(l *listing) *claim {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shownLocked(l, d.ownerLocked(l.about.Name, nil))
+}
+
+func (d *definitions) shownLocked(l *listing, o owner) *claim {
+	var best *claim
+	for _, c := range l.claims {
+		if c.listed() && d.entitled(o, c) && (best == nil || c.author < best.author) {
+			best = c
+		}
+	}
+	return best
+}
+
+// remove takes a definition off the list, and returns what is to be spread.
+func (d *definitions) remove(l *listing, now time.Time) (say []wire.Definition, err error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	l = d.listing(l.stamp.Hash)
-	if !l.listed() {
-		return wire.Definition{Stamp: l.stamp}, nil // by somebody else, just now
+	l = d.listing(l.hash)
+	me := d.rights.signer()
+	mayAll := me.IsFounder() || me.Chain.Leaf().Delegate && d.rights.good(me.Chain)
+	for _, author := range slices.Sorted(maps.Keys(l.claims)) {
+		c := l.claims[author]
+		if !c.listed() || author != d.self && !mayAll {
+			continue
+		}
+		n, err := d.announce(l, author, len(c.notices)+1, now)
+		if err != nil {
+			return say, err
+		}
+		next := &claim{author, c.first, append(slices.Clip(c.notices), membership.EncodeNotice(n)), now}
+		if err := d.put(l, nil, next); err != nil {
+			return say, err
+		}
+		say = append(say, wire.Definition{Notices: next.notices})
+		l = d.listing(l.hash)
 	}
-	stamp := wire.DefinitionStamp{Hash: l.stamp.Hash, Edit: min(l.stamp.Edit+1, maxEdit), Removed: true}
-	e, err := d.get(stamp.Hash)
-	if err == nil {
-		_, err = d.put(e, stamp, time.Now())
+	if c := d.shown(l); c != nil {
+		return say, api.Errorf(api.NotAllowed, "workflow %s is listed by another, %s: only its author, the founder and delegates take it off the list", l.about.Name, c.author).
+			WithHint("ask one of them")
 	}
-	if err == nil {
-		err = d.forget()
-	}
-	return wire.Definition{Stamp: stamp}, err
+	return say, d.forget()
 }
 
 // forget unlearns the oldest removals if there are more than are worth
 // remembering: whoever was away for all that time may bring one back.
 func (d *definitions) forget() error {
+	type old struct {
+		l *listing
+		c *claim
+	}
+	var removed []old
 	d.mu.Lock()
 	clear(d.away) // there may be room for them now
-	var removed []*listing
 	for _, l := range d.entries {
-		if l.stamp.Removed {
-			removed = append(removed, l)
+		for _, c := range l.claims {
+			if !c.listed() {
+				removed = append(removed, old{l, c})
+			}
 		}
 	}
 	d.mu.Unlock()
-	slices.SortFunc(removed, func(a, b *listing) int { return a.edited.Compare(b.edited) })
-	for _, l := range removed[:max(len(removed)-d.limit, 0)] {
-		e, err := d.get(l.stamp.Hash)
-		if err == nil {
-			_, err = d.put(e, wire.DefinitionStamp{Hash: l.stamp.Hash}, l.edited)
-		}
-		if err != nil {
+	slices.SortFunc(removed, func(a, b old) int { return a.c.edited.Compare(b.c.edited) })
+	for _, x := range removed[:max(len(removed)-d.limit, 0)] {
+		if err := d.put(d.listing(x.l.hash), nil, &claim{author: x.c.author}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxEdit bounds how often a definition can have been added and removed.
-const maxEdit = 1 << 32
+// Why what a partner lists is not taken in.
+var (
+	errNoRoom   = errors.New("a partner lists more workflows than this node may: remove some, or raise limits.workflows")
+	errNoShare  = errors.New("one member lists more workflows than one may: it removes some, or raise limits.workflows")
+	errNotTheir = errors.New("a workflow was listed under a name that belongs to another")
+	errTooFast  = errors.New("definitions of a partner come faster than they are read; it is asked again")
+)
 
-// errNoRoom is returned for a definition that a partner lists, and that there is
-// no room for here.
-var errNoRoom = errors.New("a partner lists more workflows than this node may: remove some, or raise limits.workflows")
-
-// merge takes in an entry from a peer and tells whether it was news.
-func (d *definitions) merge(w wire.Definition) (bool, error) {
-	d.changing.Lock()
-	defer d.changing.Unlock()
-	old := d.listing(w.Stamp.Hash)
-	switch {
-	case w.Stamp.Edit > maxEdit:
-		return false, fmt.Errorf("definition %s was edited %d times, at most %d can be", w.Stamp.Hash, w.Stamp.Edit, maxEdit)
-	case old != nil && !w.Stamp.Newer(old.stamp):
-		return false, nil
-	case w.Stamp.Removed && (old == nil || old.stamp.Edit == 0):
-		d.notAway(w.Stamp)
-		return false, nil // the removal of what was never listed here, or is forgotten
-	}
-	var e *definition
-	var err error
-	if w.Stamp.Removed {
-		e, err = d.get(w.Stamp.Hash)
-	} else {
-		e, err = decodeDefinition(w.Canonical)
-	}
-	switch {
-	case err != nil:
-		return false, err
-	case e.hash != w.Stamp.Hash:
-		return false, fmt.Errorf("definition %s came under the name of another", e.def.Name)
-	case !w.Stamp.Removed && (old == nil || !old.listed()) && !d.room():
-		return false, d.turnAway(w.Stamp)
-	}
-	if _, err = d.put(e, w.Stamp, time.Now()); err == nil && w.Stamp.Removed {
-		err = d.forget()
-	}
-	return err == nil, err
+// offer is what somebody says of a definition, read and proved.
+type offer struct {
+	claim
+	hash      workflow.Hash
+	name      workflow.Name
+	canonical []byte
 }
 
-// turnAway notes a definition that there is no room for.
-func (d *definitions) turnAway(s wire.DefinitionStamp) error {
+// read reads an offer. Signatures are proved as far as they are not known here.
+func (d *definitions) read(w wire.Definition) (*offer, error) {
+	o := &offer{canonical: w.Canonical, claim: claim{notices: w.Notices}}
+	var known [][]byte
+	for i, b := range w.Notices {
+		n, err := membership.DecodeNotice(b)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			o.first, o.author, o.hash, o.name = n, n.Author, n.Definition, n.Name
+			if l := d.listing(o.hash); l != nil {
+				known = l.claims[o.author].all()
+			}
+		}
+		if n.Definition != o.hash || n.Author != o.author || n.Name != o.name || n.Number != uint64(i+1) {
+			return nil, fmt.Errorf("notice %d of workflow %s by %s does not follow those before it", n.Number, n.Name, n.Author)
+		}
+		if i < len(known) && bytes.Equal(known[i], b) {
+			continue
+		}
+		if err := n.Verify(d.mesh); err != nil {
+			return nil, err
+		}
+		if n.Issuer != n.Author && !d.administers(n) {
+			return nil, fmt.Errorf("notice of workflow %s by %s, who administers no more: %w", n.Name, n.Issuer, membership.ErrNotAllowed)
+		}
+	}
+	return o, nil
+}
+
+// merge takes in what a peer says of a definition and tells whether it was news.
+// spend is asked before a definition is taken apart: false puts that off.
+func (d *definitions) merge(w wire.Definition, now time.Time, spend func(author workflow.PartnerID, bytes int) bool) (news bool, author workflow.PartnerID, err error) {
+	if len(w.Notices) == 0 {
+		return false, "", errors.New("a definition of nobody's")
+	}
+	first, err := membership.DecodeNotice(w.Notices[0])
+	if err != nil {
+		return false, "", err
+	}
+	l := d.listing(first.Definition)
+	if l != nil && len(l.claims[first.Author].all()) >= len(w.Notices) {
+		return false, "", nil
+	}
+	o, err := d.read(w)
+	if err != nil {
+		return false, "", err
+	}
+	listed := o.listed()
+	if !listed && (l == nil || l.claims[o.author] == nil) {
+		d.notAway(o.stamp(o.hash))
+		return false, "", nil // the removal of what was never listed here, or is forgotten
+	}
+	var e *definition
+	if listed && l == nil {
+		if e = d.fresh(o.hash); e == nil {
+			if !spend(o.author, len(o.canonical)) {
+				return false, o.author, errTooFast
+			}
+			if e, err = decodeDefinition(o.canonical); err != nil {
+				return false, "", err
+			}
+		}
+		if e.hash != o.hash || e.def.Name != o.name {
+			return false, "", fmt.Errorf("definition %s came under the name of another", e.def.Name)
+		}
+	} else if l.about.Name != o.name {
+		return false, "", fmt.Errorf("definition %s came under the name of another", l.about.Name)
+	}
+	return d.take(o, e, now)
+}
+
+// take takes in an offer that is in order, if there is room for it.
+func (d *definitions) take(o *offer, e *definition, now time.Time) (news bool, author workflow.PartnerID, err error) {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	l := d.listing(o.hash)
+	if l == nil {
+		l = newListing(e)
+	}
+	old := l.claims[o.author]
+	if len(old.all()) >= len(o.notices) {
+		return false, "", nil // it came by another way meanwhile
+	}
+	if o.listed() && !old.listed() {
+		if own := d.owner(o.name, &o.claim); !d.entitled(own, &o.claim) {
+			return false, o.author, d.turnAway(o, errNotTheir)
+		}
+		if err := d.room(&o.claim, l.size); err != nil {
+			return false, o.author, d.turnAway(o, err)
+		}
+	}
+	c := o.claim
+	c.edited = now
+	if old != nil {
+		c.first = old.first
+	}
+	if err = d.put(l, e, &c); err == nil && !c.listed() {
+		err = d.forget()
+	}
+	return err == nil, o.author, err
+}
+
+// room tells, by an error, why there is no room for another that an author lists.
+// All others fill as much as the node's limit, and one member, unless it
+// administers, a share of it. The node's own user has as much room besides.
+func (d *definitions) room(c *claim, size int) error {
+	if c.author == d.self {
+		return nil // of a time that this node's store has forgotten
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := 0
+	for author, n := range d.listed {
+		if author != d.self {
+			all += n.n
+		}
+	}
+	switch {
+	case all >= d.limit:
+		return errNoRoom
+	case d.administers(c.first):
+	case d.listed[c.author].n >= shareOf(d.limit) || d.listed[c.author].bytes+size > maxAuthorBytes:
+		return errNoShare
+	}
+	return nil
+}
+
+// turnAway notes an offer that is not taken in.
+func (d *definitions) turnAway(o *offer, why error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.away) < d.limit {
-		d.away[s.Hash] = s
+		d.away[o.stamp(o.hash)] = why != errNotTheir
 	}
-	return errNoRoom
+	return why
 }
 
-// notAway notes that a definition that there was no room for was removed.
+// notAway notes that a definition that was not taken in was removed.
 func (d *definitions) notAway(s wire.DefinitionStamp) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if old, ok := d.away[s.Hash]; ok && s.Newer(old) {
-		delete(d.away, s.Hash)
-	}
+	maps.DeleteFunc(d.away, func(old wire.DefinitionStamp, _ bool) bool { return old.Claim == s.Claim && old.Number < s.Number })
 }
 
 // trouble says what is wrong; empty: nothing.
 func (d *definitions) trouble() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.away) == 0 {
-		return ""
+	for _, room := range d.away {
+		if room {
+			return errNoRoom.Error()
+		}
 	}
-	return errNoRoom.Error()
+	return ""
 }
 
-func (d *definitions) put(e *definition, stamp wire.DefinitionStamp, edited time.Time) (*listing, error) {
-	sd := storedDefinition{Stamp: stamp, Edited: edited.UnixMilli(), Canonical: e.def.Canonical(), Listed: stamp.Edit > 0}
-	if err := d.store.CommitWait([]kv.Write{{Key: definitionKey(e.hash), Value: encode(sd)}}); err != nil {
-		return nil, err
+// put makes a listing durable with a changed claim, if there is one; a claim without
+// notices is forgotten. The definition itself is written when it is new.
+func (d *definitions) put(l *listing, e *definition, changed *claim) error {
+	next := &listing{hash: l.hash, size: l.size, about: l.about, claims: maps.Clone(l.claims), parsed: l.parsed}
+	if changed != nil {
+		next.claims[changed.author] = changed
+		if len(changed.notices) == 0 {
+			delete(next.claims, changed.author)
+		}
+		next.about.Added = changed.edited
 	}
-	l := newListing(e, stamp, edited)
+	s := storedListing{
+		Name: l.about.Name, Version: l.about.Version, Doc: l.about.Doc, Tasks: l.about.Tasks, Partitions: l.about.Partitions, Added: next.about.Added.UnixMilli(), Size: l.size,
+	}
+	for _, author := range slices.Sorted(maps.Keys(next.claims)) {
+		c := next.claims[author]
+		s.Claims = append(s.Claims, storedClaim{Notices: c.notices, Edited: c.edited.UnixMilli()})
+	}
+	writes := []kv.Write{{Key: listingKey(l.hash), Value: encode(s)}}
+	if e != nil && d.listing(l.hash) == nil {
+		writes = append(writes, kv.Write{Key: definitionKey(l.hash), Value: e.def.Canonical()})
+	}
+	if err := d.store.CommitWait(writes); err != nil {
+		return err
+	}
 	d.mu.Lock()
-	d.entries[e.hash] = l
-	delete(d.away, e.hash)
+	d.leave(d.entries[l.hash])
+	d.enter(next)
+	if changed != nil {
+		maps.DeleteFunc(d.away, func(s wire.DefinitionStamp, _ bool) bool { return s.Claim == wire.ClaimOf(l.hash, changed.author) })
+	}
 	d.mu.Unlock()
-	d.used(l, e)
-	return l, nil
+	if e != nil {
+		d.used(next, e)
+	}
+	return nil
+}
+
+// leave takes a listing out of memory. The caller holds d.mu.
+func (d *definitions) leave(l *listing) {
+	if l == nil {
+		return
+	}
+	delete(d.entries, l.hash)
+	d.named[l.about.Name] = slices.DeleteFunc(d.named[l.about.Name], func(x *listing) bool { return x == l })
+	for _, c := range l.claims {
+		if c.listed() {
+			was := d.listed[c.author]
+			d.listed[c.author] = load{was.n - 1, was.bytes - l.size}
+		}
+	}
 }
 
 // stamps says what this node knows, for peers to compare, and what they need not
@@ -373,31 +731,66 @@ func (d *definitions) put(e *definition, stamp wire.DefinitionStamp, edited time
 func (d *definitions) stamps() []wire.DefinitionStamp {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := slices.Collect(maps.Values(d.away))
+	out := slices.Collect(maps.Keys(d.away))
 	for _, l := range d.entries {
-		if l.stamp.Edit > 0 {
-			out = append(out, l.stamp)
+		for _, c := range l.claims {
+			out = append(out, c.stamp(l.hash))
 		}
 	}
-	slices.SortFunc(out, func(a, b wire.DefinitionStamp) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	slices.SortFunc(out, func(a, b wire.DefinitionStamp) int { return bytes.Compare(a.Claim[:], b.Claim[:]) })
+	return out
+}
+
+// lacking are those of the stamps that say more than is known here.
+func (d *definitions) lacking(theirs []wire.DefinitionStamp) map[wire.Claim]uint64 {
+	known := numbers(d.stamps())
+	out := map[wire.Claim]uint64{}
+	for _, s := range theirs {
+		if s.Number > known[s.Claim] {
+			out[s.Claim] = s.Number
+		}
+	}
+	return out
+}
+
+func numbers(stamps []wire.DefinitionStamp) map[wire.Claim]uint64 {
+	out := make(map[wire.Claim]uint64, len(stamps))
+	for _, s := range stamps {
+		out[s.Claim] = max(s.Number, out[s.Claim])
+	}
 	return out
 }
 
 // newer are the entries that somebody with these stamps lacks, one after the
-// other; an error is about one of them.
+// other, as they are stored; an error is about one of them.
 func (d *definitions) newer(have []wire.DefinitionStamp) iter.Seq2[wire.Definition, error] {
-	known := make(map[workflow.Hash]wire.DefinitionStamp, len(have))
-	for _, h := range have {
-		known[h.Hash] = h
+	known := numbers(have)
+	type lack struct {
+		hash    workflow.Hash
+		notices [][]byte
 	}
-	return func(yield func(wire.Definition, error) bool) {
-		for _, s := range d.stamps() {
-			h, ok := known[s.Hash]
-			l := d.listing(s.Hash)
-			if l == nil || (ok && !s.Newer(h)) {
-				continue
+	var list []lack
+	owners := map[workflow.Name]owner{}
+	d.mu.Lock()
+	for name := range d.named {
+		owners[name] = d.ownerLocked(name, nil)
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(d.entries), func(a, b workflow.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		l := d.entries[h]
+		for _, c := range l.claims {
+			if s := c.stamp(h); s.Number > known[s.Claim] && d.entitled(owners[l.about.Name], c) {
+				list = append(list, lack{h, c.notices})
 			}
-			w, err := d.wire(l)
+		}
+	}
+	d.mu.Unlock()
+	return func(yield func(wire.Definition, error) bool) {
+		for _, x := range list {
+			w := wire.Definition{Notices: x.notices}
+			var err error
+			if len(x.notices)%2 == 1 {
+				w.Canonical, err = d.canonical(x.hash)
+			}
 			if !yield(w, err) {
 				return
 			}
@@ -405,32 +798,22 @@ func (d *definitions) newer(have []wire.DefinitionStamp) iter.Seq2[wire.Definiti
 	}
 }
 
-// wire is an entry as it is sent.
-func (d *definitions) wire(l *listing) (wire.Definition, error) {
-	w := wire.Definition{Stamp: l.stamp}
-	if l.stamp.Removed {
-		return w, nil
-	}
-	e, err := d.get(l.stamp.Hash)
-	if err == nil {
-		w.Canonical = e.def.Canonical()
-	}
-	return w, err
-}
-
-// list are the listed definitions, by name, newest version first.
+// list are the listed definitions, by name, newest version first, each with its author.
 func (d *definitions) list() []*listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []*listing
-	for _, l := range d.entries {
-		if l.listed() {
-			out = append(out, l)
+	for name, all := range d.named {
+		o := d.ownerLocked(name, nil)
+		for _, l := range all {
+			if d.shownLocked(l, o) != nil {
+				out = append(out, l)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b *listing) int {
 		return cmp.Or(cmp.Compare(a.about.Name, b.about.Name), cmp.Compare(b.about.Version, a.about.Version),
-			b.edited.Compare(a.edited), bytes.Compare(a.stamp.Hash[:], b.stamp.Hash[:]))
+			b.about.Added.Compare(a.about.Added), bytes.Compare(a.hash[:], b.hash[:]))
 	})
 	return out
 }
@@ -455,13 +838,36 @@ func (d *definitions) find(ref string) (*listing, error) {
 	return nil, err.WithHint("there are: %s", strings.Join(slices.Compact(names), ", "))
 }
 
+// author is who listed a definition that is shown; empty: nobody.
+func (d *definitions) author(l *listing) workflow.PartnerID {
+	if c := d.shown(l); c != nil {
+		return c.author
+	}
+	return ""
+}
+
 // whole is an entry with its definition.
 func (d *definitions) whole(l *listing) (*api.Workflow, error) {
-	e, err := d.get(l.stamp.Hash)
+	e, err := d.get(l.hash)
 	if err != nil {
 		return nil, err
 	}
 	w := l.about
 	w.Doc, w.Definition = e.def.Doc, e.def.Canonical()
 	return &w, nil
+}
+
+// origin says where a definition comes from, for the allow list of an application:
+// who ever listed it, and whether that is this node, the founder or a delegate.
+func (d *definitions) origin(e *definition) configs.Origin {
+	o := configs.Origin{Workflow: e.def.Name, Hash: e.hash.String()}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.entries[e.hash]; l != nil {
+		for _, c := range l.claims {
+			o.Authors = append(o.Authors, string(c.author))
+			o.Trusted = o.Trusted || c.author == d.self || d.administers(c.first)
+		}
+	}
+	return o
 }

@@ -1,14 +1,21 @@
 package node
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 	"weak"
 
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -17,6 +24,7 @@ import (
 // shelf is a store in memory that can be slow, and of which parts can be unreadable.
 type shelf struct {
 	mu    sync.Mutex
+	reads int // of single values, and values that were scanned
 	data  map[string][]byte
 	takes func() time.Duration
 	blind map[string]error
@@ -49,6 +57,7 @@ func (s *shelf) CommitWait(writes []kv.Write) error {
 func (s *shelf) Get(key []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reads++
 	if err := s.blind[string(key)]; err != nil {
 		return nil, err
 	}
@@ -65,6 +74,7 @@ func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 	defer s.mu.Unlock()
 	for k, v := range s.data {
 		if strings.HasPrefix(k, string(prefix)) {
+			s.reads++
 			if err := fn([]byte(k), v); err != nil {
 				return err
 			}
@@ -73,24 +83,73 @@ func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 	return nil
 }
 
+// noon is the moment at which all of this takes place.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// signing is a member, and what it thinks of the others' certificates.
+type signing struct {
+	membership.Issuer
+	evicted func(membership.Chain) bool
+}
+
+func (s signing) signer() membership.Issuer        { return s.Issuer }
+func (s signing) good(chain membership.Chain) bool { return s.evicted == nil || !s.evicted(chain) }
+
+// mesh is a founder, a delegate and members, by name.
+func mesh(t *testing.T) map[string]signing {
+	t.Helper()
+	key := func(seed byte) ed25519.PrivateKey {
+		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
+	}
+	m := membership.Mesh{Name: "test", Founder: membership.IDOf(key(1).Public().(ed25519.PublicKey))}
+	founder := membership.Issuer{Mesh: m, Key: key(1)}
+	out := map[string]signing{}
+	for i, name := range []string{"ana", "dina", "bea", "mal"} {
+		is := membership.Issuer{Mesh: m, Key: key(byte(i + 1))}
+		chain, err := founder.Issue(membership.Certificate{
+			Partner: is.ID(), Name: name, Delegate: i < 2, Serial: membership.Serial{byte(i + 1)},
+			NotBefore: membership.WallOf(noon.Add(-time.Hour * time.Duration(24*i+24))), NotAfter: membership.WallOf(noon.Add(1000 * time.Hour)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		is.Chain = chain
+		out[name] = signing{Issuer: is}
+	}
+	return out
+}
+
+// shelved are the definitions of a founder's node.
 func shelved(t *testing.T, limit int) (*definitions, *shelf) {
 	t.Helper()
 	s := newShelf()
-	d, err := loadDefinitions(s, limit, func(err error) { t.Error(err) })
+	return known(t, s, limit, mesh(t)["ana"]), s
+}
+
+// known are the definitions that somebody's store holds.
+func known(t *testing.T, s *shelf, limit int, by signing) *definitions {
+	t.Helper()
+	d := newDefinitions(s, limit, by)
+	if err := d.load(func(err error) { t.Error(err) }); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// of is a definition by its name and version.
+func of(t *testing.T, name string, version int) *workflow.Definition {
+	t.Helper()
+	def, err := workflow.Parse("test.yaml", fmt.Appendf(nil, "workflow: %s\nversion: %d\ntasks: {a: {}}\n", name, version))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, s
+	return decoded(t, def).def
 }
 
 // tiny is the n-th of many definitions.
 func tiny(t *testing.T, n int) *workflow.Definition {
 	t.Helper()
-	def, err := workflow.Parse("test.yaml", fmt.Appendf(nil, "workflow: tiny-%d\ntasks: {a: {}}\n", n))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decoded(t, def).def
+	return of(t, fmt.Sprintf("tiny-%d", n), 0)
 }
 
 // decoded is a definition as it comes from elsewhere.
@@ -103,35 +162,63 @@ func decoded(t *testing.T, def *workflow.Definition) *definition {
 	return e
 }
 
-func entryOf(def *workflow.Definition, edit uint64, removed bool) wire.Definition {
-	return wire.Definition{Stamp: wire.DefinitionStamp{Hash: def.Hash(), Edit: edit, Removed: removed}, Canonical: def.Canonical()}
+// says is what a member's node sends of a definition that it lists and takes off
+// again, number notices in all, from a moment on.
+func (s signing) says(t *testing.T, def *workflow.Definition, number int, at time.Time) wire.Definition {
+	t.Helper()
+	w := wire.Definition{Canonical: def.Canonical()}
+	for i := range number {
+		n, err := s.Announce(membership.Notice{
+			Definition: def.Hash(), Name: def.Name, Author: s.ID(), Number: uint64(i + 1), Removed: i%2 == 1, At: membership.WallOf(at),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Notices = append(w.Notices, membership.EncodeNotice(n))
+	}
+	if number%2 == 0 {
+		w.Canonical = nil
+	}
+	return w
+}
+
+func always(workflow.PartnerID, int) bool { return true }
+
+// hears has definitions take in what somebody says.
+func (d *definitions) hears(w wire.Definition) (news bool, err error) {
+	news, _, err = d.merge(w, noon, always)
+	return news, err
 }
 
 // A removal of what is not listed here says nothing new: it is not kept, however
 // often it comes, whatever comes with it.
 func TestRemovalOfWhatIsNotListed(t *testing.T) {
 	d, s := shelved(t, 2)
+	bea := mesh(t)["bea"]
 	for i := range 10 {
-		if news, err := d.merge(entryOf(tiny(t, i), 2, true)); news || err != nil {
+		w := bea.says(t, tiny(t, i), 2, noon)
+		w.Canonical = tiny(t, i).Canonical()
+		if news, err := d.hears(w); news || err != nil {
 			t.Errorf("the removal of what was never here is news: %t, %v", news, err)
 		}
 	}
 	if len(s.data) > 0 {
 		t.Errorf("%d removals of what was never here are kept", len(s.data))
 	}
+	var removals []wire.Definition
 	for i := range 5 {
-		l, err := d.add(tiny(t, i))
-		if err == nil {
-			_, err = d.remove(l)
-		}
+		l, _, err := d.add(tiny(t, i), noon)
 		if err != nil {
 			t.Fatal(err)
 		}
+		say, err := d.remove(l, noon.Add(time.Duration(i)*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		removals = append(removals, say...)
 	}
-	for i := range 3 {
-		w := entryOf(tiny(t, i), 2, true)
-		w.Canonical = nil
-		if news, err := d.merge(w); news || err != nil {
+	for i, w := range removals[:3] {
+		if news, err := d.hears(w); news || err != nil {
 			t.Errorf("the removal %d that was forgotten is news when a partner repeats it: %t, %v", i, news, err)
 		}
 	}
@@ -141,15 +228,17 @@ func TestRemovalOfWhatIsNotListed(t *testing.T) {
 // removes it.
 func TestNoRoomForWhatIsRemoved(t *testing.T) {
 	d, _ := shelved(t, 1)
-	if _, err := d.add(tiny(t, 0)); err != nil {
+	dina := mesh(t)["dina"]
+	if _, err := d.hears(dina.says(t, tiny(t, 0), 1, noon)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.merge(entryOf(tiny(t, 1), 1, false)); !errors.Is(err, errNoRoom) || d.trouble() == "" {
+	if _, err := d.hears(dina.says(t, tiny(t, 1), 1, noon)); !errors.Is(err, errNoRoom) || d.trouble() == "" {
 		t.Fatalf("a second workflow: %v, trouble %q", err, d.trouble())
 	}
-	w := entryOf(tiny(t, 1), 2, true)
-	w.Canonical = nil
-	if _, err := d.merge(w); err != nil || d.trouble() != "" {
+	if _, _, err := d.add(tiny(t, 2), noon); err != nil {
+		t.Errorf("the node's own user has no room: %v", err)
+	}
+	if _, err := d.hears(dina.says(t, tiny(t, 1), 2, noon)); err != nil || d.trouble() != "" {
 		t.Errorf("after its removal: %v, trouble %q", err, d.trouble())
 	}
 }
@@ -170,7 +259,7 @@ func TestDefinitionsChangeOneAfterTheOther(t *testing.T) {
 	kept, came := make(chan error, 1), decoded(t, def)
 	go func() { kept <- d.keep(came) }()
 	<-first
-	if news, err := d.merge(entryOf(def, 1, false)); !news || err != nil {
+	if news, err := d.hears(mesh(t)["bea"].says(t, def, 1, noon)); !news || err != nil {
 		t.Errorf("what a partner lists is news: %t, %v", news, err)
 	}
 	if err := <-kept; err != nil {
@@ -181,25 +270,252 @@ func TestDefinitionsChangeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Nobody can make a definition's removal or addition impossible by numbering it
-// as highly as is allowed.
-func TestEditsDoNotRunOut(t *testing.T) {
+// Only its author, the founder and delegates take a definition off the list, and
+// nobody makes that, or listing it, impossible by a great number.
+func TestNoticesAreProved(t *testing.T) {
+	all, def := mesh(t), tiny(t, 0)
+	bea, mal, dina := all["bea"], all["mal"], all["dina"]
 	d, _ := shelved(t, 10)
-	other, _ := shelved(t, 10)
-	for _, x := range []*definitions{d, other} {
-		if _, err := x.merge(entryOf(tiny(t, 0), maxEdit, false)); err != nil {
+	listed := bea.says(t, def, 1, noon)
+	if news, err := d.hears(listed); !news || err != nil {
+		t.Fatal(news, err)
+	}
+	sign := func(by signing, number uint64, removed bool) wire.Definition {
+		n := membership.Notice{
+			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number, Removed: removed, At: membership.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
+		}
+		n, _ = by.Announce(n) // not all that is signed here is in order
+		return wire.Definition{Notices: [][]byte{listed.Notices[0], membership.EncodeNotice(n)}}
+	}
+	cut := bea.says(t, def, 4, noon)
+	cut.Notices = slices.Delete(cut.Notices, 1, 3)
+	for what, w := range map[string]wire.Definition{
+		"a stranger to it takes it off": sign(mal, 2, true),
+		"with a gap in the numbers":     cut,
+		"with a great number":           sign(bea, 1<<32, true),
+		"that lists it twice":           sign(bea, 2, false),
+	} {
+		if news, err := d.hears(w); news || err == nil || len(d.list()) != 1 {
+			t.Errorf("%s: news %t, %v; %d are listed", what, news, err, len(d.list()))
+		}
+	}
+	e, _ := shelved(t, 10)
+	e.rights = signing{all["ana"].Issuer, func(c membership.Chain) bool { return c.Leaf().Name == "dina" }}
+	for _, x := range []struct {
+		d    *definitions
+		good bool
+	}{{d, true}, {e, false}} {
+		_, _ = x.d.hears(listed)
+		if news, err := x.d.hears(sign(dina, 2, true)); news != x.good || (err == nil) != x.good {
+			t.Errorf("a delegate, evicted or not (%t), takes it off: news %t, %v", !x.good, news, err)
+		}
+	}
+	own := known(t, newShelf(), 10, bea)
+	for range membership.MaxNotices / 2 {
+		l, _, err := own.add(def, noon)
+		if err == nil {
+			_, err = own.remove(l, noon)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	w, err := d.remove(d.list()[0])
+	if _, _, err := own.add(def, noon); err == nil || !strings.Contains(err.Error(), "as often as it can be") {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+// A name is the founder's and delegates' once one of them lists something under it,
+// else whoever was first; and all who know the same list the same, in whatever order
+// they came to know it.
+func TestNamesHaveOwners(t *testing.T) {
+	all := mesh(t)
+	for _, c := range []struct {
+		name string
+		said []wire.Definition
+		want string
+	}{
+		{"a member squats on the founder's name", []wire.Definition{
+			all["ana"].says(t, of(t, "w", 1), 1, noon), all["mal"].says(t, of(t, "w", 2), 1, noon.Add(-time.Hour))}, "[w@1]"},
+		{"and on another member's", []wire.Definition{
+			all["bea"].says(t, of(t, "w", 1), 1, noon), all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))}, "[w@1]"},
+		{"and lists another's definition as its own", []wire.Definition{
+			all["bea"].says(t, of(t, "w", 1), 1, noon), all["mal"].says(t, of(t, "w", 1), 1, noon.Add(time.Second))}, "[w@1]"},
+		{"a delegate takes a name over", []wire.Definition{
+			all["bea"].says(t, of(t, "w", 1), 1, noon), all["dina"].says(t, of(t, "w", 2), 1, noon.Add(time.Hour))}, "[w@2]"},
+		{"founder and delegate share one", []wire.Definition{
+			all["ana"].says(t, of(t, "w", 1), 1, noon), all["dina"].says(t, of(t, "w", 2), 1, noon)}, "[w@2 w@1]"},
+		{"a name stays with its owner when nothing is listed under it", []wire.Definition{
+			all["bea"].says(t, of(t, "w", 1), 1, noon), all["bea"].says(t, of(t, "w", 1), 2, noon), all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))}, "[]"},
+	} {
+		for seed := range uint64(8) {
+			d := known(t, newShelf(), 10, all["ana"])
+			order := rand.New(rand.NewPCG(seed, 0)).Perm(len(c.said))
+			for range 2 { // as on a second contact
+				for _, i := range order {
+					_, _ = d.hears(c.said[i])
+				}
+			}
+			var have []string
+			for _, l := range d.list() {
+				have = append(have, fmt.Sprintf("%s@%d", l.about.Name, l.about.Version))
+			}
+			if fmt.Sprint(have) != c.want {
+				t.Errorf("%s, in the order %v: %v, want %s", c.name, order, have, c.want)
+			}
+		}
+	}
+	d := known(t, newShelf(), 10, all["mal"])
+	if _, err := d.hears(all["bea"].says(t, of(t, "w", 1), 1, noon.Add(-time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := d.add(of(t, "w", 2), noon)
+	if no := (*api.Error)(nil); !errors.As(err, &no) || no.Code != api.NotAllowed {
+		t.Errorf("a name that is another's: %v", err)
+	}
+	if _, err = d.remove(d.list()[0], noon); err == nil {
+		t.Error("a member takes off what is another's")
+	}
+}
+
+// One member lists a share of what the node takes from all, and all bytes of it are
+// counted; the founder and delegates list as many as there is room for.
+func TestShareOfDefinitions(t *testing.T) {
+	all := mesh(t)
+	d := known(t, newShelf(), 40, all["bea"])
+	for i := range 30 {
+		_, err := d.hears(all["mal"].says(t, of(t, fmt.Sprint("m", i), 0), 1, noon))
+		if i < 10 && err != nil || i >= 10 && !errors.Is(err, errNoShare) {
+			t.Errorf("definition %d of a member's: %v", i, err)
+		}
+	}
+	for i := range 31 {
+		_, err := d.hears(all["dina"].says(t, of(t, fmt.Sprint("d", i), 0), 1, noon))
+		if i < 30 && err != nil || i == 30 && !errors.Is(err, errNoRoom) {
+			t.Errorf("definition %d of a delegate's: %v", i, err)
+		}
+	}
+	for i := range 40 {
+		if _, _, err := d.add(of(t, fmt.Sprint("own", i), 0), noon); err != nil {
+			t.Errorf("definition %d of this node's: %v", i, err)
+		}
+	}
+	if _, _, err := d.add(of(t, "own40", 0), noon); err == nil {
+		t.Error("one more than there may be")
+	}
+}
+
+// What is refused of others is refused of one's own user, in the same words.
+func TestOneCheckForAllDefinitions(t *testing.T) {
+	all := mesh(t)
+	var b strings.Builder
+	b.WriteString("workflow: long\ntasks:\n")
+	for i := range 4000 {
+		fmt.Fprintf(&b, "  t%d: {doc: %s}\n", i, strings.Repeat("x", 100))
+	}
+	def, err := workflow.Parse("test.yaml", []byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if news, err := other.merge(w); !news || err != nil || len(other.list()) > 0 {
-		t.Errorf("its removal is news to a partner: %t, %v; listed there: %d", news, err, len(other.list()))
+	d, _ := shelved(t, 10)
+	_, theirs := d.hears(all["bea"].says(t, def, 1, noon))
+	_, _, ours := d.add(def, noon)
+	if theirs == nil || ours == nil || theirs.Error() != ours.Error() || CheckDefinition(def).Error() != ours.Error() ||
+		!strings.Contains(ours.Error(), "at most 393216 can be spread") {
+		t.Errorf("of others: %v\nour own: %v", theirs, ours)
 	}
-	if _, err := d.add(tiny(t, 0)); err == nil {
-		t.Error("what nobody else would list can be added again")
+}
+
+// A start reads what is listed, and none of the definitions; what was taken apart
+// once is not taken apart again while it is in use; and greetings are answered with
+// what is stored.
+func TestStartReadsNoDefinition(t *testing.T) {
+	d, s := shelved(t, 2000)
+	for i := range 300 {
+		if _, _, err := d.add(tiny(t, i), noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.reads = 0
+	d = known(t, s, 2000, mesh(t)["ana"])
+	if n := len(d.list()); n != 300 || s.reads != 300 {
+		t.Errorf("%d are listed after %d reads", n, s.reads)
+	}
+	sent := 0
+	for w, err := range d.newer(nil) {
+		if err != nil || len(w.Canonical) == 0 {
+			t.Error(err)
+		}
+		sent++
+	}
+	if sent != 300 || d.recent[0] != nil {
+		t.Errorf("%d were sent; taken apart for that: %v", sent, d.recent[0] != nil)
+	}
+	spent := 0
+	d, _ = shelved(t, 10)
+	count := func(_ workflow.PartnerID, bytes int) bool { spent += bytes; return true }
+	w := mesh(t)["bea"].says(t, tiny(t, 0), 1, noon)
+	for range 5 {
+		if _, _, err := d.merge(w, noon, count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if spent != len(w.Canonical) {
+		t.Errorf("%d bytes were taken apart, of %d", spent, len(w.Canonical))
+	}
+	if _, _, err := d.merge(mesh(t)["bea"].says(t, tiny(t, 1), 1, noon), noon, func(workflow.PartnerID, int) bool { return false }); !errors.Is(err, errTooFast) {
+		t.Errorf("beyond the ration: %v", err)
+	}
+}
+
+// A ration is spent at once, and comes back with time.
+func TestRation(t *testing.T) {
+	b := newBudgets(ration{10, time.Second})
+	now := time.Hour
+	for i, c := range []struct {
+		wait time.Duration
+		much int
+		want bool
+	}{{0, 6, true}, {0, 5, false}, {0, 4, true}, {time.Second / 2, 1, false}, {time.Second / 2, 1, true}, {0, 1, false}, {time.Hour, 10, true}, {0, 1, false}} {
+		now += c.wait
+		if got := b.spend("p", c.much, now); got != c.want {
+			t.Errorf("%d: %t", i, got)
+		}
+	}
+	if !b.spend("q", 10, now) {
+		t.Error("another member pays for it")
+	}
+}
+
+// Whoever lists a definition of another's name has it run nothing.
+func TestOriginOfDefinitions(t *testing.T) {
+	all := mesh(t)
+	d := known(t, newShelf(), 10, all["ana"])
+	fire := of(t, "fire-call", 1)
+	app := configs.Application{Allow: []configs.Permit{"fire-call"}}
+	if app.Allows(d.origin(decoded(t, fire))) {
+		t.Error("what nobody lists may use it")
+	}
+	if _, err := d.hears(all["mal"].says(t, fire, 1, noon)); err != nil {
+		t.Fatal(err)
+	}
+	o := d.origin(decoded(t, fire))
+	if app.Allows(o) {
+		t.Error("what any member lists may use it")
+	}
+	for permit, want := range map[configs.Permit]bool{
+		configs.Permit("fire-call by " + string(all["mal"].ID())): true, configs.Permit("fire-call by " + string(all["bea"].ID())): false,
+		configs.Permit("fire-call@" + fire.Hash().String()[:16]): true, "fire-call@0123456789abcdef": false, "other": false,
+	} {
+		if app := (configs.Application{Allow: []configs.Permit{permit}}); app.Allows(o) != want {
+			t.Errorf("%s: %t", permit, !want)
+		}
+	}
+	if _, err := d.hears(all["dina"].says(t, fire, 1, noon)); err != nil {
+		t.Fatal(err)
+	}
+	if !app.Allows(d.origin(decoded(t, fire))) {
+		t.Error("what a delegate lists may not use it")
 	}
 }
 
@@ -207,18 +523,15 @@ func TestEditsDoNotRunOut(t *testing.T) {
 func TestUnreadableDefinition(t *testing.T) {
 	d, s := shelved(t, 10)
 	for i := range 5 {
-		if _, err := d.add(tiny(t, i)); err != nil {
+		if _, _, err := d.add(tiny(t, i), noon); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d, err := loadDefinitions(s, 10, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	d = known(t, s, 10, mesh(t)["ana"])
 	for _, l := range d.entries {
 		l.parsed = weak.Pointer[definition]{}
 	}
-	s.blind[string(definitionKey(d.stamps()[0].Hash))] = errors.New("bad block")
+	s.blind[string(definitionKey(tiny(t, 0).Hash()))] = errors.New("bad block")
 	sent, failed := 0, 0
 	for _, err := range d.newer(nil) {
 		if sent++; err != nil {
@@ -227,5 +540,8 @@ func TestUnreadableDefinition(t *testing.T) {
 	}
 	if sent != 4 || failed != 1 {
 		t.Errorf("%d were sent, %d could not be read", sent, failed)
+	}
+	if _, err := d.get(tiny(t, 0).Hash()); err == nil || d.listing(tiny(t, 0).Hash()) != nil {
+		t.Errorf("what cannot be read is still here, so that no partner sends it again: %v", err)
 	}
 }

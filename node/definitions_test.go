@@ -47,7 +47,7 @@ func TestDefinitionsSpread(t *testing.T) {
 		tm.disconnect("two", "three")
 		synctest.Wait()
 		tm.add("one", eleven)
-		if err := tm.p["two"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
+		if err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -75,7 +75,7 @@ func TestRemovedDefinition(t *testing.T) {
 		tm.add("one", chain)
 		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
-		if err := tm.p["two"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
+		if err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -130,7 +130,7 @@ func TestRoomForDefinitions(t *testing.T) {
 		}
 		tm.wantListed("two", 3)
 		for _, name := range tm.listed("two")[:2] {
-			if err := tm.p["two"].node.RemoveWorkflow(t.Context(), string(name)); err != nil {
+			if err := tm.p["one"].node.RemoveWorkflow(t.Context(), string(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,7 +151,7 @@ func TestRemovalsAreForgotten(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows = 2 }, "one", "two")
 		for i := range 5 {
 			tm.add("one", small(i))
-			if err := tm.p["two"].node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
+			if err := tm.p["one"].node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
 				t.Fatal(err)
 			}
 			pass(1e9)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -59,6 +60,7 @@ func (n *Node) pulse() time.Duration {
 	if now >= n.nextSweep {
 		n.nextSweep = now + sweepEvery
 		n.sweep()
+		n.askForDefinitions()
 	}
 	if now >= n.nextRetain {
 		n.nextRetain = now + n.retain()
@@ -218,27 +220,97 @@ func (n *Node) answerDigest(from workflow.PartnerID, m *wire.Message) {
 // takeDefinitions takes in definitions, and sends those that a greeting peer lacks.
 func (n *Node) takeDefinitions(from workflow.PartnerID, m *wire.Message) {
 	for _, d := range m.Definitions {
-		news, err := n.definitions.merge(d)
-		if errors.Is(err, errNoRoom) {
-			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "trouble", Text: err.Error()})
-		}
+		n.takeDefinition(from, d)
+	}
+	if !m.Greeting {
+		return
+	}
+	n.noteLacking(from, m.Have)
+	if !n.greetings.spend(from, 1, n.clock.Now().Awake) {
+		n.refuse("greetings-too-fast", from)
+		return
+	}
+	size := 0
+	for d, err := range n.definitions.newer(m.Have) {
 		if err != nil {
-			n.refuse("definition", from)
-			n.log.Warn("definition refused", "from", from, "error", err)
+			n.log.Error("a definition that a partner lacks cannot be read", "to", from, "error", err)
 			continue
 		}
-		if news {
-			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: "changed"})
-			n.shareDefinitions([]wire.Definition{d}, from)
+		n.transmit(from, &wire.Message{Definitions: []wire.Definition{d}})
+		if size += len(d.Canonical); size > maxAnswer {
+			return // it asks for the rest
 		}
 	}
-	if m.Greeting {
-		for d, err := range n.definitions.newer(m.Have) {
-			if err != nil {
-				n.log.Error("a definition that a partner lacks cannot be read", "to", from, "error", err)
-				continue
-			}
-			n.transmit(from, &wire.Message{Definitions: []wire.Definition{d}})
+}
+
+// maxAnswer is how many bytes of definitions answer one greeting, about.
+const maxAnswer = 4 << 20
+
+// takeDefinition takes in what a partner says of one definition, and passes it on if
+// it is news.
+func (n *Node) takeDefinition(from workflow.PartnerID, d wire.Definition) {
+	now := n.clock.Now()
+	news, author, err := n.definitions.merge(d, now.Wall, func(author workflow.PartnerID, bytes int) bool {
+		if !n.people.known(author) { // who signed pays, and else who tells
+			author = from
+		}
+		return n.reading.spend(author, bytes, now.Awake)
+	})
+	if errors.Is(err, errNoRoom) {
+		n.events.publish(api.Event{At: now.Wall, Kind: "trouble", Text: err.Error()})
+	}
+	if err != nil {
+		reason, whose := "definition", from
+		switch {
+		case errors.Is(err, errNotTheir):
+			reason, whose = "definition-of-anothers-name", author
+		case errors.Is(err, errNoShare):
+			reason, whose = "definitions-over-share", author
+		case errors.Is(err, errTooFast):
+			reason, whose = "definitions-too-fast", author
+		}
+		n.refuse(reason, whose)
+		n.log.Warn("definition refused", "from", from, "author", author, "error", err)
+		return
+	}
+	if news {
+		n.events.publish(api.Event{At: now.Wall, Kind: "workflow", Text: "changed"})
+		n.shareDefinitions([]wire.Definition{d}, from)
+	}
+}
+
+// noteLacking notes whether a partner has definitions that this node lacks.
+func (n *Node) noteLacking(p workflow.PartnerID, theirs []wire.DefinitionStamp) {
+	lacking := n.definitions.lacking(theirs)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l := n.links[p]; l != nil {
+		l.lacking = lacking
+	}
+}
+
+// askForDefinitions asks the partners again who have definitions that this node still
+// lacks: they came too fast, or they did not all fit into one answer.
+func (n *Node) askForDefinitions() {
+	var have []wire.DefinitionStamp
+	for _, p := range n.upPeers() {
+		n.mu.Lock()
+		l := n.links[p]
+		some := l != nil && len(l.lacking) > 0
+		n.mu.Unlock()
+		if !some {
+			continue
+		}
+		if have == nil {
+			have = n.definitions.stamps()
+		}
+		known := numbers(have)
+		n.mu.Lock()
+		maps.DeleteFunc(l.lacking, func(c wire.Claim, number uint64) bool { return known[c] >= number })
+		some = len(l.lacking) > 0
+		n.mu.Unlock()
+		if some {
+			n.transmit(p, &wire.Message{Have: have, Greeting: true})
 		}
 	}
 }

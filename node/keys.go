@@ -15,7 +15,8 @@ import (
 //	f instance(16) place(4)   a fact (storedFact)
 //	i instance(16)            summary of an instance
 //	w instance(16)            its waits (storedWaits)
-//	d hash(32)                a definition
+//	d hash(32)                a definition in its canonical form
+//	t hash(32)                what is listed of it, by whom (storedListing)
 //	p partner                 a partner's record (membership.Stored)
 //	e eviction                an eviction
 //	v invitation(…)           an open invitation
@@ -30,6 +31,7 @@ const (
 	prefixInstance   = 'i'
 	prefixWaits      = 'w'
 	prefixDefinition = 'd'
+	prefixListing    = 't'
 	prefixPartner    = 'p'
 	prefixEviction   = 'e'
 	prefixInvitation = 'v'
@@ -59,6 +61,10 @@ func waitsKey(id workflow.InstanceID) []byte {
 
 func definitionKey(h workflow.Hash) []byte {
 	return append([]byte{prefixDefinition}, h[:]...)
+}
+
+func listingKey(h workflow.Hash) []byte {
+	return append([]byte{prefixListing}, h[:]...)
 }
 
 func partnerKey(p workflow.PartnerID) []byte {

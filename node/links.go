@@ -25,6 +25,9 @@ type link struct {
 	// when (Awake).
 	asked   []byte
 	askedAt time.Duration
+	// lacking are claims that the partner has and this node has not, with the number
+	// of the partner's last notice. The node's lock guards it.
+	lacking map[wire.Claim]uint64
 }
 
 // pullAgain is how long a partner is not asked the same once more: what it
@@ -366,7 +369,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
 	unknown := errors.Is(err, kv.ErrNotFound)
 	if unknown {
-		def, err = decodeDefinition(f.Definition)
+		if def = s.n.definitions.fresh(facts[0].Fact.Body.Genesis.Definition); def != nil { // see readAhead
+			err = nil
+		}
 	}
 	if err != nil {
 		return nil, err

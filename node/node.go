@@ -39,6 +39,8 @@ type Node struct {
 	gossip      Gossip
 	people      *people
 	definitions *definitions
+	reading     *budgets // of definitions, in bytes
+	greetings   *budgets
 	index       *index
 	events      *feed
 	shards      []*shard
@@ -113,6 +115,7 @@ func New(p Parts) (*Node, error) {
 		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, ledger: newLedger(), learned: newLearned(),
 		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), usage: newUsage(), credentials: credentials{mesh: p.Member.Mesh},
+		reading: newBudgets(readingRation), greetings: newBudgets(greetingRation),
 	}
 	n.turn = int(n.chance() * math.MaxUint16) // not everybody the same
 	n.served.Store(&chief{})
@@ -132,11 +135,12 @@ func New(p Parts) (*Node, error) {
 	if err := n.countBoot(reborn); err != nil {
 		return nil, err
 	}
-	unknown := func(err error) { n.lost("a definition; partners tell it again (%v)", err) }
-	if n.definitions, err = loadDefinitions(n.store, p.Config.Limits.Workflows, unknown); err != nil {
+	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
 		return nil, err
 	}
-	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
+	n.definitions = newDefinitions(n.store, p.Config.Limits.Workflows, n.people)
+	unknown := func(err error) { n.lost("a definition; partners tell it again (%v)", err) }
+	if err := n.definitions.load(unknown); err != nil {
 		return nil, err
 	}
 	n.people.changed, n.people.ledger, n.people.learned = n.partnerChanged, n.ledger, n.learned
@@ -505,6 +509,7 @@ func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 		n.log.Warn("facts refused", "from", p, "instance", f.Instance, "error", err)
 		return
 	}
+	n.readAhead(p, f)
 	n.post(n.shardOf(f.Instance), event{apply: func(s *shard) error { return s.takeFacts(p, f, facts) }, after: n.logRefusal(p)})
 }
 

@@ -295,6 +295,17 @@ func (p *people) named(text string) string {
 	return text
 }
 
+// inWords has an error for people speak of partners by their names.
+func (p *people) inWords(err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	named.Message = p.named(e.Message)
+	return &named
+}
+
 // admit judges the credentials that a peer showed.
 func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
 	chain, err := membership.DecodeChain(hello)

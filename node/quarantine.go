@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -125,7 +126,7 @@ func (s *shard) reopen(id workflow.InstanceID, q setAside, f *wire.Facts) (*held
 	if q.Lost {
 		return nil, errUnknownInstance
 	}
-	if def, err := decodeDefinition(f.Definition); err == nil {
+	if def := s.n.definitions.fresh(workflow.Hash(sha256.Sum256(f.Definition))); def != nil { // see readAhead
 		if err := s.n.definitions.keep(def); err != nil {
 			return nil, err
 		}

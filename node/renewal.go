@@ -73,6 +73,20 @@ func (p *people) issuer() membership.Issuer {
 	return membership.Issuer{Mesh: p.member.Mesh, Key: p.member.Key, Chain: p.member.Chain}
 }
 
+// signer is this node as one who signs what it says.
+func (p *people) signer() membership.Issuer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.issuer()
+}
+
+// good tells whether a certificate chain was not evicted since.
+func (p *people) good(ch membership.Chain) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.evicted.Check(ch) == nil
+}
+
 // nearEnd tells whether a certificate is to be renewed.
 func nearEnd(c membership.Certificate, at time.Time) bool {
 	return c.NotAfter-membership.WallOf(at) < (c.NotAfter-c.NotBefore)/renewalPart

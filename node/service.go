@@ -11,7 +11,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -86,25 +85,27 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 	if err != nil {
 		return nil, api.Errorf(api.Failed, "%v", err)
 	}
-	l, err := n.definitions.add(def)
+	l, say, err := n.definitions.add(def, n.clock.Now().Wall)
 	if err != nil {
-		return nil, shown(err)
+		return nil, n.people.inWords(shown(err))
 	}
-	w, err := n.definitions.wire(l)
-	if err != nil {
-		return nil, shown(err)
-	}
-	n.shareDefinitions([]wire.Definition{w}, "")
+	n.shareDefinitions(say, "")
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
 	added, err := n.definitions.whole(l)
-	return added, shown(err)
+	if err != nil {
+		return nil, shown(err)
+	}
+	added.Author = n.people.name(n.definitions.author(l))
+	return added, nil
 }
 
 // Workflows lists the definitions.
 func (n *Node) Workflows(context.Context) ([]api.Workflow, error) {
 	out := []api.Workflow{}
 	for _, l := range n.definitions.list() {
-		out = append(out, l.about)
+		w := l.about
+		w.Author = n.people.name(n.definitions.author(l))
+		out = append(out, w)
 	}
 	return out, nil
 }
@@ -116,7 +117,11 @@ func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
 		return nil, err
 	}
 	w, err := n.definitions.whole(l)
-	return w, shown(err)
+	if err != nil {
+		return nil, shown(err)
+	}
+	w.Author = n.people.name(n.definitions.author(l))
+	return w, nil
 }
 
 // RemoveWorkflow takes a definition off the list, here and in the mesh.
@@ -126,12 +131,9 @@ func (n *Node) RemoveWorkflow(_ context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	w, err := n.definitions.remove(l)
-	if err != nil {
-		return shown(err)
-	}
-	n.shareDefinitions([]wire.Definition{w}, "")
-	return nil
+	say, err := n.definitions.remove(l, n.clock.Now().Wall)
+	n.shareDefinitions(say, "")
+	return n.people.inWords(shown(err))
 }
 
 // startWait is how long Start waits for a second participant to hold the
@@ -144,7 +146,7 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, err
 	}
-	e, err := n.definitions.get(l.stamp.Hash)
+	e, err := n.definitions.get(l.hash)
 	if err != nil {
 		return nil, shown(err)
 	}

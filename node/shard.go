@@ -486,7 +486,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 		s.n.postFromRunner(s, e)
 	}
 	s.n.runner.Start(runner.Job{
-		Key: jobKey(id, j.Attempt), Instance: id.String(), Workflow: h.def.def.Name, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
+		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: s.n.originOf(h.def), Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
 		Dispatching: h.def.def.Distribution.Dispatching, Rank: h.rank(j.Task),
 		AgeOfInstance: max(s.n.clock.Now().Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing

@@ -33,9 +33,9 @@ func newWorkflowListCommand() *cobra.Command {
 }
 
 func (u *ui) writeWorkflows(w io.Writer, list []api.Workflow) {
-	t := table{head: []string{"NAME", "VERSION", "TASKS", "PARTITIONS", "ADDED", "HASH"}}
+	t := table{head: []string{"NAME", "VERSION", "TASKS", "PARTITIONS", "ADDED", "BY", "HASH"}}
 	for _, wf := range list {
-		t.add(string(wf.Name), strconv.Itoa(wf.Version), strconv.Itoa(wf.Tasks), orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), u.id(wf.Hash))
+		t.add(string(wf.Name), strconv.Itoa(wf.Version), strconv.Itoa(wf.Tasks), orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), orDash(wf.Author), u.id(wf.Hash))
 	}
 	t.write(u, w, "")
 }

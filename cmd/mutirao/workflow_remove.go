@@ -14,7 +14,8 @@ func newWorkflowRemoveCommand() *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Take a definition off the list",
 		Long: `Takes a definition off the list, so that it is no longer started by its name.
-Instances that run keep theirs. NAME@3 takes off one version.`,
+Instances that run keep theirs. NAME@3 takes off one version. Only the partner who
+listed it may, the founder and delegates.`,
 		Example: `  mutirao workflow remove fire-call
   mutirao workflow remove fire-call@2`,
 		Args:              arguments("NAME"),

@@ -123,6 +123,7 @@ type Workflow struct {
 	Tasks      int           `json:"tasks"`
 	Partitions []string      `json:"partitions"`
 	Added      time.Time     `json:"added"`
+	Author     string        `json:"author,omitempty"` // who lists it
 	// Definition is the canonical form; lists leave it out.
 	Definition json.RawMessage `json:"definition,omitempty"`
 }

@@ -28,7 +28,7 @@ func newCall(c configs.Application) *call {
 	}}
 }
 
-func (c *call) allows(w workflow.Name) bool { return c.Allows(w) }
+func (c *call) allows(o configs.Origin) bool { return c.Allows(o) }
 
 func (c *call) run(ctx context.Context, j Job) (map[workflow.DataName]workflow.Value, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(), fmt.Errorf("no answer within its time limit of %v", c.Limit()))

@@ -36,7 +36,7 @@ func newCommand(c configs.Application, nodeDir string) *command {
 	return &command{Application: c, dir: dir}
 }
 
-func (c *command) allows(w workflow.Name) bool { return c.Allows(w) }
+func (c *command) allows(o configs.Origin) bool { return c.Allows(o) }
 
 func (c *command) run(ctx context.Context, j Job) (map[workflow.DataName]workflow.Value, error) {
 	stdin, err := j.encode()
@@ -98,7 +98,7 @@ func (c *command) environment(j Job) []string {
 	}
 	return append(env,
 		"MUTIRAO_INSTANCE="+j.Instance,
-		"MUTIRAO_WORKFLOW="+string(j.Workflow),
+		"MUTIRAO_WORKFLOW="+string(j.Origin.Workflow),
 		"MUTIRAO_TASK="+string(j.Task),
 		"MUTIRAO_APPLICATION="+string(j.Application),
 		"MUTIRAO_ATTEMPT="+j.Attempt,

@@ -38,7 +38,7 @@ func (j Job) idempotencyKey() string {
 
 func (j Job) encode() ([]byte, error) {
 	o := order{
-		Instance: j.Instance, Workflow: j.Workflow, Task: j.Task, Application: j.Application,
+		Instance: j.Instance, Workflow: j.Origin.Workflow, Task: j.Task, Application: j.Application,
 		Attempt: j.Attempt, Try: j.Try, Key: j.idempotencyKey(), Age: j.AgeOfInstance.String(),
 		Args: j.With.Args, Input: j.Input,
 	}

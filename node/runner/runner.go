@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ type Job struct {
 	// attempt has it after a restart too. The idempotency key is made of it.
 	Key           string
 	Instance      string
-	Workflow      workflow.Name
+	Origin        configs.Origin // of the definition
 	Task          workflow.TaskName
 	Attempt       string
 	Try           int
@@ -92,7 +93,7 @@ type work struct {
 // ends, and everything that it started has ended by then.
 type application interface {
 	run(ctx context.Context, j Job) (map[workflow.DataName]workflow.Value, error)
-	allows(w workflow.Name) bool
+	allows(configs.Origin) bool
 }
 
 var errCancelled = errors.New("cancelled")
@@ -176,10 +177,18 @@ func (r *Runner) instant(j Job) (Result, bool) {
 	switch {
 	case !ok:
 		return failure("this node has no application %q: add it under applications in %s", j.Application, configs.File), true
-	case !app.allows(j.Workflow):
-		return failure("this node does not let workflow %q use application %q: see its allow list in %s", j.Workflow, j.Application, configs.File), true
+	case !app.allows(j.Origin):
+		return failure("this node does not let workflow %q, listed by %s, use application %q: see its allow list in %s",
+			j.Origin.Workflow, orNobody(j.Origin.Authors), j.Application, configs.File), true
 	}
 	return Result{}, false
+}
+
+func orNobody(names []string) string {
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return strings.Join(names, ", ")
 }
 
 // fill gives free slots to the jobs whose turn it is. The caller holds r.mu.

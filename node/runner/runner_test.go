@@ -93,7 +93,7 @@ func act(name string, more ...string) configs.Application {
 
 func job(app workflow.ApplicationName) runner.Job {
 	return runner.Job{
-		Key: "k", Instance: "i1", Workflow: "fire-call", Task: "close", Attempt: "a7", Try: 2, Application: app,
+		Key: "k", Instance: "i1", Origin: configs.Origin{Workflow: "fire-call"}, Task: "close", Attempt: "a7", Try: 2, Application: app,
 		With:          workflow.With{Args: map[string]workflow.Value{"copies": int64(2)}},
 		Input:         map[workflow.DataName]workflow.Value{"address": "Rua 1"},
 		AgeOfInstance: 90 * time.Second,
@@ -170,7 +170,7 @@ func TestAnswersOfCommands(t *testing.T) {
 	slow := act("stubborn", "GIVEN="+os.DevNull)
 	slow.Timeout = 300 * time.Millisecond
 	private := act("silent")
-	private.Allow = []workflow.Name{"other-workflow"}
+	private.Allow = []configs.Permit{"other-workflow", "fire-call"} // fire-call by whom it may concern
 	lost := act("silent")
 	lost.Folder = "no-such-folder"
 	r := runner.New(map[workflow.ApplicationName]configs.Application{
@@ -197,7 +197,7 @@ func TestAnswersOfCommands(t *testing.T) {
 		"broken":  "line 1998\nline 1999",
 		"flood":   "wrote more than its output limit of 5000 bytes",
 		"slow":    "not done within its time limit of 300ms",
-		"private": `does not let workflow "fire-call" use application "private"`,
+		"private": `does not let workflow "fire-call", listed by nobody, use application "private"`,
 		"lost":    "its working folder cannot be used",
 		"absent":  "no-such-program",
 		"unknown": `this node has no application "unknown"`,

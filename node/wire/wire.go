@@ -13,6 +13,7 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
@@ -209,30 +210,30 @@ const (
 	lastRefused = RefusedLarge
 )
 
-// Definition is a definition that the mesh shares, or the news that it was
-// removed.
+// Definition is what an author says of a definition that the mesh shares.
 type Definition struct {
-	_     struct{} `cbor:",toarray"`
-	Stamp DefinitionStamp
-	// Canonical is nil where it was removed.
+	_ struct{} `cbor:",toarray"`
+	// Notices are all encoded membership.Notice of the author about it, from the first.
+	Notices [][]byte
+	// Canonical is nil where it was taken off the list.
 	Canonical []byte
 }
 
-// DefinitionStamp says how new somebody's knowledge of a definition is: of two
-// the higher edit wins, then removal.
+// DefinitionStamp says how new somebody's knowledge is of what one author says of one
+// definition.
 type DefinitionStamp struct {
-	_       struct{} `cbor:",toarray"`
-	Hash    workflow.Hash
-	Edit    uint64
-	Removed bool
+	_      struct{} `cbor:",toarray"`
+	Claim  Claim
+	Number uint64 // of the last notice
 }
 
-// Newer tells whether s overrides o.
-func (s DefinitionStamp) Newer(o DefinitionStamp) bool {
-	if s.Edit != o.Edit {
-		return s.Edit > o.Edit
-	}
-	return s.Removed && !o.Removed
+// Claim names what one author says of one definition.
+type Claim [16]byte
+
+// ClaimOf names what an author says of a definition.
+func ClaimOf(h workflow.Hash, author workflow.PartnerID) Claim {
+	sum := sha256.Sum256(append(h[:], author...))
+	return Claim(sum[:len(Claim{})])
 }
 
 // Errors of Decode.
@@ -347,6 +348,9 @@ func (m *Message) check() error {
 		}
 	}
 	for _, d := range m.Definitions {
+		if n := len(d.Notices); n == 0 || n > membership.MaxNotices {
+			return fmt.Errorf("a definition with %d notices, want 1 to %d", n, membership.MaxNotices)
+		}
 		if len(d.Canonical) > MaxDefinition {
 			return fmt.Errorf("a definition of %d bytes, at most %d", len(d.Canonical), MaxDefinition)
 		}

@@ -62,13 +62,13 @@ func report() wire.Report {
 func message(t testing.TB) *wire.Message {
 	facts, ids := chain(t, newAuthor(1), 3)
 	facts[2].Att = newAuthor(1).attest(ids[2], ids[0])[0]
-	stamp := wire.DefinitionStamp{Hash: workflow.Hash{3}, Edit: 2}
+	stamp := wire.DefinitionStamp{Claim: wire.ClaimOf(workflow.Hash{3}, "p"), Number: 2}
 	return &wire.Message{
 		Facts:       []wire.Facts{{Instance: workflow.InstanceID{1}, Definition: []byte("{}"), Facts: facts}},
 		Heads:       []wire.Heads{{Instance: workflow.InstanceID{1}, Incarnation: choreo.Incarnation{4}, Heads: []choreo.Head{{Chain: choreo.Chain{Author: "a"}, Seq: 7, ID: ids[1]}}, Mode: wire.Answer}},
 		Records:     [][]byte{{1, 2}},
 		Beats:       [][]byte{{3}},
-		Definitions: []wire.Definition{{Stamp: stamp, Canonical: []byte("{}")}},
+		Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: []byte("{}")}},
 		Have:        []wire.DefinitionStamp{stamp},
 		Greeting:    true,
 		Digest:      []byte{5},
@@ -171,7 +171,9 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"more ages than records", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{1, 2}}), wire.ErrMalformed},
 		{"an age beyond all bounds", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.MaxAge + 1}}), wire.ErrMalformed},
 		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}), wire.ErrMalformed},
-		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
+		{"a definition of nobody's", many(&wire.Message{Definitions: []wire.Definition{{Canonical: []byte("{}")}}}), wire.ErrMalformed},
+		{"too many notices", many(&wire.Message{Definitions: []wire.Definition{{Notices: make([][]byte, membership.MaxNotices+1)}}}), wire.ErrMalformed},
+		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
 		{"a digest that is too short", many(&wire.Message{Ended: []byte{1}}), wire.ErrMalformed},
 		{"too many reports", many(&wire.Message{Reports: make([]wire.Report, wire.MaxReports+1)}), wire.ErrMalformed},
 		{"a report that names too many partners", many(&wire.Message{Reports: []wire.Report{{At: make([]workflow.PartnerID, wire.MaxReported+1)}}}), wire.ErrMalformed},
@@ -197,22 +199,6 @@ func TestMessageTooLargeForAFrame(t *testing.T) {
 	}
 	if _, err := wire.Decode(frame); err != nil {
 		t.Errorf("what may be sent is refused: %v", err)
-	}
-}
-
-func TestNewerStamps(t *testing.T) {
-	s := func(edit uint64, removed bool) wire.DefinitionStamp {
-		return wire.DefinitionStamp{Edit: edit, Removed: removed}
-	}
-	for _, c := range []struct {
-		a, b wire.DefinitionStamp
-		want bool
-	}{
-		{s(2, false), s(1, true), true}, {s(1, true), s(2, false), false}, {s(1, true), s(1, false), true}, {s(1, false), s(1, true), false}, {s(1, true), s(1, true), false},
-	} {
-		if got := c.a.Newer(c.b); got != c.want {
-			t.Errorf("%+v newer than %+v: %t", c.a, c.b, got)
-		}
 	}
 }
 

@@ -183,7 +183,7 @@ partitions: {pa: [a], pb: [b]}
 		}, "refused.heads-from-no-participant", false},
 		{"a record that is none", func() { v.say(victim, &wire.Message{Records: [][]byte{[]byte("record")}}) }, "refused.record", false},
 		{"a definition that is none", func() {
-			v.say(victim, &wire.Message{Definitions: []wire.Definition{{Stamp: wire.DefinitionStamp{Edit: 1}, Canonical: []byte("{}")}}})
+			v.say(victim, &wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: []byte("{}")}}})
 		}, "refused.definition", false},
 	} {
 		before := two.refused(c.counts)

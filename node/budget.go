@@ -1,0 +1,97 @@
+package node
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What a member can have this node do at will is rationed by member: reading
+// definitions, and answering greetings. What exceeds the ration is not done; it is
+// counted, and this node asks for it again later.
+
+// ration is what may be spent: at most burst at once, and each again after a while.
+type ration struct {
+	burst int
+	each  time.Duration // for one more
+}
+
+var (
+	// readingRation is in bytes of definitions: 4 MiB at once, and one every minute.
+	readingRation = ration{4 << 20, time.Minute / (1 << 20)}
+	// greetingRation is in greetings that are answered.
+	greetingRation = ration{8, 10 * time.Second}
+)
+
+// budgets are what members have spent.
+type budgets struct {
+	ration ration
+	mu     sync.Mutex // guards of
+	of     map[workflow.PartnerID]spent
+}
+
+// spent is how much was spent at a moment (Awake).
+type spent struct {
+	much int
+	at   time.Duration
+}
+
+func newBudgets(r ration) *budgets { return &budgets{ration: r, of: map[workflow.PartnerID]spent{}} }
+
+// spend tells whether a member may have so much done now, and notes it.
+func (b *budgets) spend(p workflow.PartnerID, much int, now time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.of[p]
+	if back := int((now - s.at) / b.ration.each); back > 0 {
+		s = spent{max(s.much-back, 0), now}
+	}
+	if s.much+much > b.ration.burst {
+		return false
+	}
+	if len(b.of) >= maxRefused {
+		for other, o := range b.of { // whoever has spent nothing lately
+			if int((now-o.at)/b.ration.each) >= o.much {
+				delete(b.of, other)
+			}
+		}
+	}
+	b.of[p] = spent{s.much + much, s.at}
+	return true
+}
+
+// originOf is where a definition comes from, its authors by their names too.
+func (n *Node) originOf(e *definition) configs.Origin {
+	o := n.definitions.origin(e)
+	for _, id := range o.Authors {
+		o.Authors = append(o.Authors, n.people.name(workflow.PartnerID(id)))
+	}
+	return o
+}
+
+// readAhead reads the definition that came with facts, on the goroutine of the peer who
+// sent it: an instance that is new here finds it among those read lately.
+func (n *Node) readAhead(p workflow.PartnerID, f *wire.Facts) {
+	if len(f.Definition) == 0 {
+		return
+	}
+	h := workflow.Hash(sha256.Sum256(f.Definition))
+	if n.definitions.listing(h) != nil || n.definitions.fresh(h) != nil {
+		return
+	}
+	if !n.reading.spend(p, len(f.Definition), n.clock.Now().Awake) {
+		n.refuse("definitions-too-fast", p)
+		return
+	}
+	e, err := decodeDefinition(f.Definition)
+	if err != nil {
+		n.refuse("definition", p)
+		n.log.Warn("definition refused", "from", p, "instance", f.Instance, "error", err)
+		return
+	}
+	n.definitions.used(nil, e)
+}

@@ -228,7 +228,7 @@ func loadKey(dir string) (ed25519.PrivateKey, error) {
 	}
 	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(b)))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s holds no key: restore it from a backup, or join again from an empty folder", filepath.Join(dir, keyFile))
+		return nil, fmt.Errorf("%s holds no key", filepath.Join(dir, keyFile))
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
 }
@@ -262,31 +262,47 @@ func LoadMember(dir string) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	var doc memberDoc
-	if err := cbor.Unmarshal(b, &doc); err != nil || doc.Format != 1 {
-		return Member{}, fmt.Errorf("%s is not a member file of format 1 (format %d): %w", filepath.Join(dir, memberFile), doc.Format, errors.Join(err))
+	m, err := decodeMember(dir, b)
+	if err != nil {
+		return Member{}, fmt.Errorf("%s or %s is damaged: %w: restore both from a backup, or join again from an empty folder",
+			filepath.Join(dir, memberFile), keyFile, err)
 	}
-	var m Member
+	return m, nil
+}
+
+// decodeMember reads the member file, and checks that all in it that matters is signed
+// and that the key is the one that was certified. What the welcome brought is for
+// beginners: of it, what cannot be read is passed over.
+func decodeMember(dir string, b []byte) (m Member, err error) {
+	var doc memberDoc
+	if err := cbor.Unmarshal(b, &doc); err != nil {
+		return m, err
+	}
+	if doc.Format != 1 {
+		return m, fmt.Errorf("format %d, want 1", doc.Format)
+	}
 	if m.Key, err = loadKey(dir); err != nil {
-		return Member{}, err
+		return m, err
 	}
 	m.Mesh = doc.Mesh
 	if m.Chain, err = membership.DecodeChain(doc.Chain); err != nil {
-		return Member{}, err
+		return m, err
+	}
+	if err := m.Chain.Authentic(m.Mesh); err != nil {
+		return m, err
+	}
+	if who := m.Chain.Leaf().Partner; who != m.ID() {
+		return m, fmt.Errorf("the certificate is of %s, the key of %s", who, m.ID())
 	}
 	for _, raw := range doc.Welcome {
-		r, err := membership.DecodeRecord(raw)
-		if err != nil {
-			return Member{}, err
+		if r, err := membership.DecodeRecord(raw); err == nil {
+			m.welcome.Records = append(m.welcome.Records, r)
 		}
-		m.welcome.Records = append(m.welcome.Records, r)
 	}
 	for _, raw := range doc.Evicted {
-		e, err := membership.DecodeEviction(raw)
-		if err != nil {
-			return Member{}, err
+		if e, err := membership.DecodeEviction(raw); err == nil {
+			m.welcome.Evictions = append(m.welcome.Evictions, e)
 		}
-		m.welcome.Evictions = append(m.welcome.Evictions, e)
 	}
 	return m, nil
 }

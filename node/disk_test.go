@@ -73,6 +73,9 @@ func (d *disk) put(writes []kv.Write) error {
 		return fmt.Errorf("%w: %d writes of %d bytes in one unit", kv.ErrTooBig, len(writes), size)
 	}
 	for _, w := range writes {
+		if _, there := d.data[string(w.Key)]; there && w.New {
+			panic(fmt.Sprintf("%q is not new", w.Key))
+		}
 		if w.Delete {
 			delete(d.data, string(w.Key))
 		} else {

@@ -353,7 +353,7 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, f := range r.Persist {
-		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(storedFact{Raw: f.Raw, Att: f.Att})})
+		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(storedFact{Raw: f.Raw, Att: f.Att}), New: true})
 	}
 	if sum := s.summarise(h); sum != h.sum {
 		if h.sum.Ended == 0 && sum.Ended != 0 {

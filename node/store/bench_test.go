@@ -77,3 +77,30 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkOpen opens a store of so many MiB in entries of 700 bytes, which reads and
+// checks all of it.
+func BenchmarkOpen(b *testing.B) {
+	for _, mib := range []int{10, 100} {
+		b.Run(fmt.Sprintf("%d-MiB", mib), func(b *testing.B) {
+			dir, value := b.TempDir(), make([]byte, 700)
+			o := Options{Preset: Small, Range: func(key []byte) []byte { return key[:min(len(key), 9)] }}
+			s := open(b, dir, o)
+			for n := range mib << 20 / 720 {
+				value[n%700]++
+				s.Commit([]Write{{Key: fmt.Appendf(nil, "f%08d/%04d", n/50, n%50), Value: value}}, func(error) {})
+				if n%1000 == 999 {
+					if err := s.CommitWait(nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				open(b, dir, o).Close()
+			}
+		})
+	}
+}

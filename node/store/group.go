@@ -116,23 +116,39 @@ func (s *Store) commitUnits(db *badger.DB, units []unit) (err error) {
 
 // put makes a write part of a transaction, and notes what it changes.
 func (s *Store) put(txn *badger.Txn, c *change, w Write) error {
-	var was tally
-	switch item, err := txn.Get(w.Key); {
-	case err == nil:
-		err = item.Value(func(value []byte) error {
-			was = one(w.Key, value)
-			return nil
-		})
-		if err != nil {
+	name := s.ledger.rangeOf(w.Key)
+	is, was := tally{}, tally{}
+	switch {
+	case w.New:
+	case len(name) == len(w.Key): // a range of one entry
+		was = c.of(&s.ledger, name)
+	default:
+		var err error
+		if was, err = stored(txn, w.Key); err != nil {
 			return err
 		}
-	case !errors.Is(err, badger.ErrKeyNotFound):
-		return err
 	}
+	if !w.Delete {
+		is = one(w.Key, w.Value)
+	}
+	c.replace(&s.ledger, name, was, is)
 	if w.Delete {
-		c.replace(&s.ledger, w.Key, was, tally{})
 		return txn.Delete(w.Key)
 	}
-	c.replace(&s.ledger, w.Key, was, one(w.Key, w.Value))
 	return txn.Set(w.Key, w.Value)
+}
+
+// stored is the tally of what a key holds, as a transaction sees it.
+func stored(txn *badger.Txn, key []byte) (t tally, err error) {
+	item, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	return t, item.Value(func(value []byte) error {
+		t = one(key, value)
+		return nil
+	})
 }

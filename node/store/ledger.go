@@ -90,14 +90,18 @@ type change struct {
 	ranges map[string]tally
 }
 
-// replace notes that a key holds another value; was or is 0: none.
-func (c *change) replace(l *ledger, key []byte, was, is tally) {
-	name := string(l.rangeOf(key))
-	t, touched := c.ranges[name]
-	if !touched {
-		t = l.is.ranges[name]
+// of is the tally of a range, with what the unit has changed so far.
+func (c *change) of(l *ledger, name []byte) tally {
+	if t, touched := c.ranges[string(name)]; touched {
+		return t
 	}
-	c.ranges[name] = t.minus(was).plus(is)
+	return l.is.ranges[string(name)]
+}
+
+// replace notes that an entry of a range takes the place of another; the tally of none
+// is 0.
+func (c *change) replace(l *ledger, name []byte, was, is tally) {
+	c.ranges[string(name)] = c.of(l, name).minus(was).plus(is)
 	c.all = c.all.minus(was).plus(is)
 }
 

@@ -44,8 +44,9 @@ type Options struct {
 	// (16 MiB with Small). Beyond it units fail with ErrQueueFull.
 	MaxQueued int64
 	// Range names what a key belongs to, as a prefix of it: entries are counted by
-	// range, and what is lost is named so. It returns nil for what several ranges begin
-	// with. No function: the first byte.
+	// range, and what is lost is named so. Where it returns the whole key nothing else is
+	// in that range; for what several ranges begin with it returns nil. No function: all
+	// entries are of one range.
 	Range func(key []byte) []byte
 	// Logger gets what Badger says; nil means nobody.
 	Logger *slog.Logger
@@ -81,7 +82,7 @@ func (o Options) complete() (Options, sizes, error) {
 		return o, sz, fmt.Errorf("store: unknown preset %q: want %q or %q", o.Preset, Default, Small)
 	}
 	if o.Range == nil {
-		o.Range = func(key []byte) []byte { return key[:min(len(key), 1)] }
+		o.Range = func([]byte) []byte { return nil }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

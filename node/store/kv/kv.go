@@ -15,6 +15,9 @@ type Write struct {
 	Key    []byte
 	Value  []byte
 	Delete bool
+	// New: the writer knows that nothing is stored under the key, so that a store
+	// which counts its entries need not look.
+	New bool
 }
 
 // Errors that a store returns, wrapped with what and why.

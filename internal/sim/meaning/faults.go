@@ -111,36 +111,33 @@ func (c *check) start(b *choreo.Start) {
 	}
 }
 
-// consumes checks what a start says that it builds upon.
+// consumes checks what a start says that it builds upon: of each slot with several
+// attempts the success that counts, or the verdict that ended it, or nothing.
 func (c *check) consumes(a *Attempt, b *choreo.Start) {
-	said := map[workflow.TaskName]choreo.FactID{}
+	named := map[workflow.TaskName]choreo.FactID{}
 	for _, x := range b.Consumed {
-		_, twice := said[x.Slot]
+		_, twice := named[x.Slot]
 		c.wants(!twice, "the start names what it built upon of %s twice", x.Slot)
-		said[x.Slot] = x.Fact
+		named[x.Slot] = x.Fact
 	}
 	for _, from := range c.m.before(a.slot) {
-		want, ended := none, true
+		var want choreo.FactID
 		switch {
 		case from.Pick != nil:
-			want = from.Pick.success()
+			want = c.m.h.facts[from.Pick.success()].id
 		case from.outcome != nil:
-			want = from.outcome.at
-		default:
-			ended = false
+			want = c.m.h.facts[from.outcome.at].id
 		}
-		got, named := said[from.Task.Name]
-		delete(said, from.Task.Name)
-		switch {
-		case named && !ended:
-			c.wants(false, "the start names a result of %s, which has none", from.Task.Name)
-		case named:
-			c.wants(got == c.m.h.facts[want].id, "the start built upon another result of %s than counts", from.Task.Name)
-		case ended:
-			c.wants(len(from.Attempts) == 1, "the start does not say upon which result of %s it builds", from.Task.Name)
+		got, is := named[from.Task.Name]
+		delete(named, from.Task.Name)
+		if several := len(from.Attempts) > 1; several {
+			c.wants(is, "the start does not say upon which result of %s it builds", from.Task.Name)
+			c.wants(!is || got == want, "the start built upon another result of %s than counts", from.Task.Name)
+		} else {
+			c.wants(!is, "the start names the one result of %s", from.Task.Name)
 		}
 	}
-	c.wants(len(said) == 0, "the start names results of what it does not wait for: %v", said)
+	c.wants(len(named) == 0, "the start names results of what it does not wait for: %v", named)
 }
 
 // undo checks that a compensation may begin.

@@ -13,6 +13,8 @@ import (
 // Meaning is how an instance stands by a set of facts.
 type Meaning struct {
 	h          *History
+	in         Set
+	forks      map[choreo.Chain]uint64
 	counts     Set
 	genesis    *choreo.Genesis
 	joined     map[workflow.PartnerID][]int // by which facts
@@ -56,16 +58,22 @@ type Attempt struct {
 	replaced  int // by how many verdicts
 	assigned  int
 	ready     int // fact; none
-	start     int
+	start     int // the first
+	starts    []int
+	base      int // the start that says what it was built upon
 	off       int
 	kept      int
 	tries     int
 	failed    map[int]bool // tries
 	successes []int
 	rulings   []*ruling
-	next      []*Attempt // assigned later, for a verdict
+	found     []*Attempt // assigned later, for a verdict
 	passed    []*Attempt // by its holder
 	held      bool       // it may yet stand
+	after     *Attempt   // the one before it
+	by        *ruling    // because of which; nil: it was passed on
+	overruled bool       // its holder had given it up
+	blame     []workflow.PartnerID
 	undo      *Attempt
 	undoes    *Attempt
 }
@@ -77,6 +85,7 @@ type ruling struct {
 	at     int
 	action choreo.Action
 	final  bool
+	void   bool // its author knew of the success
 	next   *Attempt
 }
 
@@ -91,7 +100,7 @@ func (h *History) Of(in Set) *Meaning { return h.with(in, nil) }
 // with is Of, as if more had been ruled.
 func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	m := &Meaning{
-		h: h, counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis, joined: map[workflow.PartnerID][]int{},
+		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis, joined: map[workflow.PartnerID][]int{},
 		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
 		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
 	}
@@ -106,6 +115,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 		more(m)
 	}
 	for _, sl := range m.slots {
+		m.weigh(sl)
 		m.follow(sl)
 	}
 	for _, sl := range slices.Backward(m.slots) {
@@ -146,18 +156,19 @@ func (m *Meaning) layOut() {
 func (m *Meaning) attempt(sl *Slot, id choreo.AttemptID, t *workflow.Task, p workflow.PartnerID, by int) *Attempt {
 	a := &Attempt{
 		ID: id, Partner: p, slot: sl, task: t, assigned: by,
-		ready: none, start: none, off: none, kept: none, failed: map[int]bool{},
+		ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
 	}
 	m.attempts[id] = a
 	sl.Attempts = append(sl.Attempts, a)
 	return a
 }
 
-// follows makes the attempt that comes after another.
-func (m *Meaning) follows(a *Attempt, by int, t workflow.TaskName, p workflow.PartnerID, replaces bool) *Attempt {
+// follows makes the attempt that comes after another: because of a verdict, or as its
+// holder passed it on.
+func (m *Meaning) follows(a *Attempt, by int, r *ruling, t workflow.TaskName, p workflow.PartnerID) *Attempt {
 	n := m.attempt(a.slot, choreo.AttemptID{Fact: m.h.facts[by].id, Slot: a.slot.Task.Name}, m.h.def.Task(t), p, by)
-	n.depth, n.replaced = a.depth+1, a.replaced
-	if replaces {
+	n.depth, n.replaced, n.after, n.by = a.depth+1, a.replaced, a, r
+	if r != nil {
 		n.replaced++
 	}
 	m.joined[p] = append(m.joined[p], by)
@@ -194,6 +205,7 @@ func (m *Meaning) enter(i int) bool {
 	case b.Start != nil:
 		return m.said(m.own(b.Start.Attempt, i), func(a *Attempt) {
 			first(&a.start, i)
+			a.starts = append(a.starts, i)
 			a.tries = max(a.tries, b.Start.Try)
 		})
 	case b.Success != nil:
@@ -231,7 +243,7 @@ func first(at *int, i int) {
 
 func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
 	a := m.own(b.Attempt, i)
-	if a == nil {
+	if a == nil || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && m.h.knew(i, r.at) }) {
 		return false
 	}
 	for n, v := range b.Outputs {
@@ -253,7 +265,7 @@ func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
 		if a.undo == nil {
 			a.undo = &Attempt{
 				ID: choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}, Partner: a.Partner, slot: a.slot, task: t, undoes: a,
-				assigned: i, ready: none, start: none, off: none, kept: none, failed: map[int]bool{},
+				assigned: i, ready: none, start: none, base: none, off: none, kept: none, failed: map[int]bool{},
 			}
 		}
 		m.attempts[choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}] = a.undo
@@ -283,7 +295,7 @@ func (m *Meaning) rule(a *Attempt, i int, x choreo.Action) {
 	r := &ruling{at: i, action: x, final: a.Partner == m.h.facts[i].Chain.Author}
 	a.rulings = append(a.rulings, r)
 	if x.Kind == workflow.FailContingency && x.Partner != "" {
-		r.next = m.follows(a, i, x.Task, x.Partner, true)
+		r.next = m.follows(a, i, r, x.Task, x.Partner)
 	}
 }
 
@@ -308,14 +320,14 @@ func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
 		case b.Partner == a.Partner:
 			first(&a.kept, i)
 		default:
-			a.passed = append(a.passed, m.follows(a, i, b.Task, b.Partner, false))
+			a.passed = append(a.passed, m.follows(a, i, nil, b.Task, b.Partner))
 		}
 		return true
 	}
 	for _, r := range a.rulings {
 		if m.h.facts[r.at].id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency &&
 			m.h.knew(i, r.at) && b.Task == a.task.Contingency {
-			a.next = append(a.next, m.follows(a, i, b.Task, b.Partner, true))
+			a.found = append(a.found, m.follows(a, i, r, b.Task, b.Partner))
 			return true
 		}
 	}
@@ -354,20 +366,21 @@ func compareOffices(a, b *choreo.Verdict) int {
 func (m *Meaning) follow(sl *Slot) {
 	for a := sl.Attempts[0]; a != nil; {
 		sl.Current = a
-		a = m.after(a)
+		a = m.next(a)
 	}
 }
 
-// after is the attempt that follows one; nil: it is in charge, or nobody is.
-func (m *Meaning) after(a *Attempt) *Attempt {
+// next is the attempt that follows one; nil: it is in charge, or nobody is.
+func (m *Meaning) next(a *Attempt) *Attempt {
 	byAuthority := func(x, y *Attempt) int { return m.authority(x.assigned, y.assigned) }
 	if len(a.passed) > 0 {
 		return slices.MinFunc(a.passed, byAuthority)
 	}
-	if len(a.rulings) == 0 {
+	rulings := slices.DeleteFunc(slices.Clone(a.rulings), func(r *ruling) bool { return r.void })
+	if len(rulings) == 0 {
 		return nil
 	}
-	r := slices.MinFunc(a.rulings, func(x, y *ruling) int { return m.authority(x.at, y.at) })
+	r := slices.MinFunc(rulings, func(x, y *ruling) int { return m.authority(x.at, y.at) })
 	if r.action.Kind != workflow.FailContingency {
 		a.slot.outcome = r
 		return nil
@@ -376,7 +389,7 @@ func (m *Meaning) after(a *Attempt) *Attempt {
 		return r.next
 	}
 	var answers []*Attempt
-	for _, n := range a.next {
+	for _, n := range a.found {
 		if m.h.facts[n.assigned].Body.Assign.Verdict == m.h.facts[r.at].id {
 			answers = append(answers, n)
 		}
@@ -393,12 +406,12 @@ func (a *Attempt) success() int {
 	if len(a.successes) == 0 {
 		return none
 	}
-	return slices.Min(a.successes)
+	return a.successes[0]
 }
 
 // givenUp reports whether the attempt's own holder said that it failed.
 func (a *Attempt) givenUp() bool {
-	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final })
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && !r.void })
 }
 
 // judge says which success a slot has. Slots are judged from the last to the first.
@@ -413,7 +426,9 @@ func (m *Meaning) judge(sl *Slot) {
 		if a.success() == none {
 			continue
 		}
-		all = append(all, a)
+		if !a.overruled {
+			all = append(all, a)
+		}
 		switch stands, held := m.claimed(a); {
 		case stands:
 			built = append(built, a)
@@ -428,7 +443,7 @@ func (m *Meaning) judge(sl *Slot) {
 	case len(built) > 0:
 		sl.Pick = m.prefer(sl, built)
 	case len(all) > 0 && sl.Task.Reconcile == workflow.KeepReplacement && works && later:
-		sl.Held, perhaps = true, all
+		sl.Held, perhaps = true, append(perhaps, all...)
 	case len(perhaps) > 0:
 		sl.Pick = m.prefer(sl, perhaps)
 	case len(all) > 0:
@@ -448,10 +463,10 @@ func (m *Meaning) judge(sl *Slot) {
 func (m *Meaning) claimed(a *Attempt) (stands, held bool) {
 	for _, sl := range m.slots[a.slot.place+1:] {
 		for _, u := range sl.Attempts {
-			if !slices.Contains(m.builtUpon(u), a) {
+			if !slices.Contains(m.builtUpon(u), a) || m.props(u, a) {
 				continue
 			}
-			succeeded := slices.ContainsFunc(sl.Attempts, func(x *Attempt) bool { return x.success() != none })
+			succeeded := slices.ContainsFunc(sl.Attempts, func(x *Attempt) bool { return x.success() != none && !x.overruled })
 			over := sl.Current.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)
 			switch {
 			case u.success() != none:
@@ -467,36 +482,27 @@ func (m *Meaning) claimed(a *Attempt) (stands, held bool) {
 	return stands, held
 }
 
-// builtUpon are the attempts whose successes the first start of an attempt consumed:
-// those that it names, and of a slot with one attempt only that one's.
+// builtUpon are the attempts whose successes an attempt consumed: those that its start
+// names, and of a slot of which it names nothing the first's, if it knew that.
 func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
-	if u.start == none {
+	if u.base == none || u.undoes != nil {
 		return nil
 	}
-	for _, id := range m.consumed(u.start, u.slot) {
-		if a := m.successOf[id]; a != nil && a.slot.place < u.slot.place && m.h.knew(u.start, m.h.index[id]) {
-			out = append(out, a)
-		}
+	named := map[workflow.TaskName]choreo.FactID{}
+	for _, c := range m.h.facts[u.base].Body.Start.Consumed {
+		named[c.Slot] = c.Fact
 	}
-	return out
-}
-
-// consumed are the facts that a start of a slot builds upon.
-func (m *Meaning) consumed(start int, sl *Slot) (out []choreo.FactID) {
-	listed := map[workflow.TaskName]bool{}
-	for _, c := range m.h.facts[start].Body.Start.Consumed {
-		listed[c.Slot] = true
-		out = append(out, c.Fact)
-	}
-	for _, from := range m.before(sl) {
-		known := slices.DeleteFunc(slices.Clone(from.Attempts), func(a *Attempt) bool { return !m.h.knew(start, a.assigned) })
-		if listed[from.Task.Name] || len(known) != 1 {
+	for _, from := range m.before(u.slot) {
+		a := from.Attempts[0]
+		if id, is := named[from.Task.Name]; is {
+			if a = m.successOf[id]; a == nil || a.slot != from || !m.h.knew(u.base, m.h.index[id]) {
+				continue
+			}
+		} else if !slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(u.base, s) }) {
 			continue
 		}
-		for _, s := range known[0].successes {
-			if m.h.knew(start, s) {
-				out = append(out, m.h.facts[s].id)
-			}
+		if from.place < u.slot.place {
+			out = append(out, a)
 		}
 	}
 	return out
@@ -543,7 +549,8 @@ func (m *Meaning) prefer(sl *Slot, as []*Attempt) *Attempt {
 		case workflow.KeepReplacement:
 			n = cmp.Compare(b.replaced, a.replaced)
 		}
-		return cmp.Or(n, cmp.Compare(a.success(), b.success()))
+		blame := cmp.Compare(min(len(a.blame), 1), min(len(b.blame), 1))
+		return cmp.Or(blame, n, cmp.Compare(a.success(), b.success()))
 	})
 }
 

@@ -249,7 +249,7 @@ func (m *Meaning) standIn(sl *Slot, t workflow.TaskName, tr workflow.Transition)
 		return whether(false, open, false)
 	}
 	for len(a.passed) > 0 {
-		a = m.after(a)
+		a = m.next(a)
 	}
 	done := a.success() != none
 	switch tr {

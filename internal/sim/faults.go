@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
@@ -73,6 +74,15 @@ func (w *world) strike(f Fault) {
 		m.lies++
 		m.lied = true
 		later(func() { m.lies-- })
+	case Flood, Forks, Betray:
+		m.lied, m.forgot = true, true // what it says it has not done
+		w.checks.excuse(m)
+		m.does = append(m.does, f.Kind)
+		later(func() { m.does = slices.DeleteFunc(m.does, func(k FaultKind) bool { return k == f.Kind }) })
+	case LostEntry:
+		w.down(m)
+		w.loseEntry(m)
+		later(func() { w.revive(m) })
 	case Cancel:
 		w.cancel(m)
 	}

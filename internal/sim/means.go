@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -20,8 +21,36 @@ import (
 // most is how many facts an instance may have for each of them to be looked at.
 const most = 400
 
-// meant checks one instance, as a machine shows it at the end.
-func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
+// meanwhile has a machine's idea of an instance checked as soon as its step is over, if
+// several have succeeded in one slot: that is when it is easily wrong for a while.
+func (c *checks) meanwhile(m *machine, f *choreo.Fact) {
+	if s := f.Body.Success; s != nil {
+		k := slot{f.Instance, s.Attempt.Slot}
+		if m.several[k] == nil {
+			m.several[k] = map[choreo.AttemptID]bool{}
+		}
+		m.several[k][s.Attempt] = true
+		m.contested[f.Instance] = m.contested[f.Instance] || len(m.several[k]) > 1
+	}
+	if !m.contested[f.Instance] || m.looking[f.Instance] {
+		return
+	}
+	m.looking[f.Instance] = true
+	c.w.at(c.w.now, func() {
+		m.looking[f.Instance] = false
+		if m.node == nil || m.paused > 0 || m.disk.full || m.lied || m.forgot {
+			return
+		}
+		c.w.guard(m, func() {
+			if print, err := m.node.Fingerprint(context.Background(), f.Instance.String()); err == nil {
+				c.reads(m, f.Instance, print)
+			}
+		})
+	})
+}
+
+// reads checks how a machine shows an instance against what its disk says.
+func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meaning.History, map[factID]*choreo.Fact) {
 	facts := map[factID]*choreo.Fact{}
 	for fid := range m.disk.facts {
 		f := c.all[fid]
@@ -32,20 +61,26 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 	h, err := meaning.New(c.w.def, facts)
 	if err != nil {
 		c.w.violate("meaning: what n%d has of %s: %v", m.i, id.String()[:8], err)
-		return
+		return nil, nil
 	}
 	all := h.Of(h.All())
 	want, got := all.Lines(), shownLines(print)
 	if !slices.Equal(want, got) {
-		c.w.violate("meaning: %s is shown otherwise than its facts say:\n%s", id.String()[:8],
+		c.w.violate("meaning: n%d shows %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
 			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
 	}
 	c.stands(all, id, got)
-	if h.Forked() || len(facts) > most {
+	return h, facts
+}
+
+// meant checks one instance, as a machine shows it at the end.
+func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
+	h, facts := c.reads(m, id, print)
+	if h == nil || h.Forked() || len(facts) > most {
 		return
 	}
 	for _, fid := range slices.SortedFunc(maps.Keys(facts), compareFacts(facts)) {
-		if c.forged[fid] != "" {
+		if c.forged[fid] != "" || c.lies[fid] {
 			continue
 		}
 		for _, wrong := range h.Faults(fid) {

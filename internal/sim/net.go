@@ -42,6 +42,9 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 	}
 	w.out.Frames++
 	w.checks.sent(c.m, frame)
+	if len(c.m.does) > 0 {
+		frame = c.m.w.abuse(c.m, frame)
+	}
 	if c.m.lies > 0 {
 		frame = w.lie(c.m, p, frame)
 	}

@@ -145,7 +145,7 @@ func (c *checks) lifted(id workflow.InstanceID) {
 	}
 	for fid, f := range c.all {
 		b := f.Body.CalledOff
-		if b == nil || f.Instance != id || c.forged[fid] != "" {
+		if b == nil || f.Instance != id || c.forged[fid] != "" || c.lies[fid] {
 			continue
 		}
 		if k := (slot{id, b.Attempt.Slot}); presumed[b.Attempt] && !ended[k] && !others[k] {

@@ -64,6 +64,11 @@ const (
 	Lossy    FaultKind = "lossy"     // a third of all frames is lost or doubled
 	Lie      FaultKind = "lie"       // the node's frames are garbled, altered and forged
 	Cancel   FaultKind = "cancel"    // not a fault: somebody cancels an instance
+	// Of hostile plans.
+	Flood     FaultKind = "flood"      // the node's frames bring chains and facts without end
+	Forks     FaultKind = "forks"      // they bring fork after fork of its own chain
+	Betray    FaultKind = "betray"     // they say of its own work what is not so
+	LostEntry FaultKind = "lost-entry" // its store lacks one entry after the crash
 )
 
 // Fault is something that goes wrong at a moment, for a while.
@@ -175,6 +180,9 @@ func NewPlan(seed uint64) Plan {
 	}
 	if seed >= Rough {
 		roughen(rand.New(rand.NewPCG(seed, 4)), &p)
+	}
+	if seed >= Hostile {
+		harden(rand.New(rand.NewPCG(seed, 6)), &p)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p

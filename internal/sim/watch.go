@@ -22,6 +22,7 @@ type checks struct {
 	promised []map[factID]string
 	done     []doneWork
 	forged   map[factID]string
+	lies     map[factID]bool // by hostile members: whether they count the rules say
 	// settled is what every instance had come to once all was known everywhere.
 	settled map[string][]byte
 	all     map[factID]*choreo.Fact
@@ -42,7 +43,7 @@ type doneWork struct {
 }
 
 func newChecks(w *world) checks {
-	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, settled: map[string][]byte{},
+	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, lies: map[factID]bool{}, settled: map[string][]byte{},
 		all: map[factID]*choreo.Fact{}, judges: map[job]judge{},
 		parties: map[workflow.InstanceID][]workflow.PartnerID{}}
 }
@@ -95,6 +96,7 @@ func (c *checks) reported(m *machine, id string, t workflow.TaskName) {
 func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	c.w.event()
 	c.w.newest = c.w.now
+	c.meanwhile(m, f)
 	c.all[id] = f
 	if _, here := m.arrived[id]; !here {
 		m.arrived[id] = c.w.now
@@ -104,11 +106,11 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 		c.learned(m, choreo.InstanceOf(id))
 		return
 	}
-	_, lie := c.forged[id]
+	lie := c.forged[id] != "" || c.lies[id]
 	if s := f.Body.Success; s != nil && !lie {
 		m.succeeded[job{f.Instance, s.Attempt}] = true
 	}
-	if !lie {
+	if c.forged[id] == "" {
 		m.learnEnds(f)
 	}
 	if lie || f.Chain.Author != m.member.ID() {

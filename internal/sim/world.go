@@ -76,6 +76,7 @@ type machine struct {
 	steps     int
 	lies      int // how many faults have it lie now
 	lied      bool
+	does      []FaultKind // what it does as a hostile member
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted
@@ -83,6 +84,9 @@ type machine struct {
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
 	arrived        map[factID]time.Duration // when its disk had a fact first
+	several        map[slot]map[choreo.AttemptID]bool
+	contested      map[workflow.InstanceID]bool
+	looking        map[workflow.InstanceID]bool
 	succeeded      map[job]bool
 	judged         map[job]bool  // by it
 	ends           map[slot]bool // which have a success or a verdict, as far as its disk says
@@ -224,7 +228,8 @@ func (w *world) found() {
 		}
 		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
-		m.arrived = map[factID]time.Duration{}
+		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[choreo.AttemptID]bool{}
+		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
 		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, read: w.read, lazy: w.variant == NoSync}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }

@@ -100,6 +100,41 @@ var mutants = []mutant{
 		"choreo/waits.go", `		m.clocks.all[w.Key] = c
 `, `		_ = c
 `}}},
+	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
+		"choreo/settle.go", `sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {`, `sl.Outcome != nil && sl.Outcome.action.Kind == "" {`}}},
+	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
+		"choreo/waits.go", `		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {`, `		if a.Task.Timeout > 0 {
+			m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
+		}
+		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {`}}},
+	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
+		"choreo/waits.go", `		if age < start && !m.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
+	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
+		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
+	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
+		"choreo/consumed.go", `		if len(from.Attempts) == 1 {
+			continue
+		}
+		c := Consumption`, `		if len(from.Attempts) > 0 {
+			continue
+		}
+		c := Consumption`}}},
+	{name: "reconcile-swapped", what: "keep-original and keep-replacement are swapped", patches: []patch{{
+		"choreo/converge.go", `			n = cmp.Compare(a.replaced, b.replaced)
+		case workflow.KeepReplacement:
+			n = cmp.Compare(b.replaced, a.replaced)`, `			n = cmp.Compare(b.replaced, a.replaced)
+		case workflow.KeepReplacement:
+			n = cmp.Compare(a.replaced, b.replaced)`}}},
+	{name: "running-claims-nothing", what: "what a running attempt was built upon need not stand", patches: []patch{{
+		"choreo/converge.go", `		return superseded
+	}
+	return standing
+}`, `		return superseded
+	}
+	return superseded
+}`}}},
+	{name: "one-try-less", what: "a task is tried once less than it says", patches: []patch{{
+		"choreo/decide.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
 		"choreo/decide.go", `	m.running[a.ID] = true
 	r.Start = append(r.Start, m.job(a, a.try()))

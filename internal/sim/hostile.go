@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+)
+
+// This file is what a member that lies can do with all its rights: flood an instance,
+// fork its own chain, and say of its own work what is not so.
+
+// Hostile is the first seed with members of that kind, with disks that lose single
+// entries, and, once in a while, with workflows that are large.
+const Hostile = 1_000_000
+
+// harden adds what hostile plans have.
+func harden(r *rand.Rand, p *Plan) {
+	for _, kind := range []FaultKind{Flood, Forks, Betray, LostEntry} {
+		if r.IntN(3) > 0 {
+			continue
+		}
+		p.Faults = append(p.Faults, Fault{
+			At: p.Starts[r.IntN(len(p.Starts))].At + time.Duration(r.Int64N(int64(10*time.Minute*p.Scale))), Kind: kind,
+			Node: r.IntN(p.Nodes), For: time.Duration(1+r.IntN(10)) * time.Minute * p.Scale,
+		})
+	}
+}
+
+// sign makes a fact of a member's own.
+func (w *world) sign(m *machine, f *choreo.Fact) (wire.Fact, factID, bool) {
+	f.Format = choreo.FormatFact
+	raw, id, err := f.Encode()
+	if err != nil {
+		return wire.Fact{}, id, false
+	}
+	att := choreo.Attest([]factID{id}, func(domain string, b []byte) []byte { return membership.Sign(m.member.Key, domain, b) })
+	w.out.Lies++
+	return wire.Fact{Raw: raw, Att: att[0]}, id, true
+}
+
+// fresh is the first fact of a new chain of a member, which knows of another fact.
+func (w *world) fresh(m *machine, f *wire.Facts, of *choreo.Fact, id factID, b choreo.Body) *choreo.Fact {
+	return &choreo.Fact{
+		Instance: f.Instance, Seq: 1, Body: b,
+		Chain: choreo.Chain{Author: m.member.ID(), Incarnation: choreo.Incarnation(w.random(8))},
+		Seen:  []choreo.Head{{Chain: of.Chain, Seq: of.Seq, ID: id}},
+	}
+}
+
+// flood adds many chains of one fact, and one chain of many: others for each receiver.
+// Half of what they say anybody may say.
+func (w *world) flood(m *machine, f *wire.Facts) {
+	id, known, err := w.read.raw(f.Facts[len(f.Facts)-1].Raw)
+	if err != nil {
+		return
+	}
+	add := func(lie *choreo.Fact, forged bool) (factID, bool) {
+		x, id, ok := w.sign(m, lie)
+		if !ok {
+			return id, false
+		}
+		f.Facts = append(f.Facts, x)
+		w.checks.lies[id] = true
+		if forged {
+			w.checks.forged[id] = lie.Body.Kind()
+		}
+		return id, true
+	}
+	for range 12 {
+		body, forged := choreo.Body{Seen: &choreo.Seen{}}, false
+		if w.r.IntN(2) == 0 {
+			if claim, ok := w.claim(m); ok {
+				body, forged = claim, true
+			}
+		}
+		add(w.fresh(m, f, known, id, body), forged)
+	}
+	lie := w.fresh(m, f, known, id, choreo.Body{Seen: &choreo.Seen{}})
+	for range 20 {
+		prev, ok := add(lie, false)
+		if !ok {
+			return
+		}
+		lie = &choreo.Fact{Instance: f.Instance, Chain: lie.Chain, Seq: lie.Seq + 1, Prev: prev, Body: lie.Body}
+	}
+}
+
+// forkAgain adds other facts of the number of the member's last: for each receiver
+// others, so that there are more and more.
+func (w *world) forkAgain(m *machine, f *wire.Facts) {
+	for i := len(f.Facts) - 1; i >= 0; i-- {
+		_, own, err := w.read.raw(f.Facts[i].Raw)
+		if err != nil || own.Chain.Author != m.member.ID() || own.Seq == 1 {
+			continue
+		}
+		for range 4 {
+			lie := &choreo.Fact{
+				Instance: f.Instance, Chain: own.Chain, Seq: own.Seq, Prev: own.Prev, Seen: own.Seen,
+				At: int64(w.r.Uint32()), Body: choreo.Body{Seen: &choreo.Seen{}},
+			}
+			if x, id, ok := w.sign(m, lie); ok {
+				f.Facts = append(f.Facts, x)
+				w.checks.lies[id] = true
+			}
+		}
+		return
+	}
+}
+
+// betray adds a fact about what the member holds that its node does not say: that it
+// succeeded, failed or was called off, from a chain that forgot the rest.
+func (w *world) betray(m *machine, f *wire.Facts) {
+	id, known, err := w.read.raw(f.Facts[w.r.IntN(len(f.Facts))].Raw)
+	if err != nil {
+		return
+	}
+	var mine []choreo.AttemptID
+	for _, t := range w.def.Tasks {
+		if at, ok := w.home[t.Name]; ok && at == m.i && !t.ContingencyOnly {
+			mine = append(mine, choreo.AttemptID{Slot: t.Name})
+		}
+	}
+	if len(mine) == 0 {
+		return
+	}
+	a := mine[w.r.IntN(len(mine))]
+	t := w.def.Task(a.Slot)
+	kind := t.OnFailure
+	if kind == "" {
+		kind = "block"
+	}
+	verdict := &choreo.Verdict{Cause: choreo.CauseReported, Reason: "a lie", Actions: []choreo.Action{{Attempt: a, Kind: kind, Task: t.Contingency}}}
+	if t.Contingency != "" {
+		verdict.Actions[0].Partner = m.member.ID()
+	}
+	body := []choreo.Body{
+		{Success: &choreo.Success{Attempt: a, Try: 1}},
+		{Start: &choreo.Start{Attempt: a, Try: 1}},
+		{Verdict: verdict},
+		{CalledOff: &choreo.CalledOff{Attempt: a}},
+	}[w.r.IntN(4)]
+	if x, id, ok := w.sign(m, w.fresh(m, f, known, id, body)); ok {
+		f.Facts = append(f.Facts, x)
+		w.checks.lies[id] = true
+	}
+}
+
+// loseEntry takes one entry off a machine's disk.
+func (w *world) loseEntry(m *machine) {
+	keys := slices.Sorted(maps.Keys(m.disk.data))
+	if len(keys) == 0 {
+		return
+	}
+	key := keys[w.r.IntN(len(keys))]
+	img := m.disk.backup()
+	if key[0] == factKeys {
+		if id, _, err := w.read.stored(img.data[key]); err == nil {
+			delete(img.facts, id)
+		}
+	}
+	delete(img.data, key)
+	w.note("n%d's disk loses %q", m.i, key)
+	w.restored(m, img)
+}
+
+// abuse is what becomes of a frame of a hostile member.
+func (w *world) abuse(m *machine, frame []byte) []byte {
+	msg, err := wire.Decode(frame)
+	if err != nil || len(msg.Facts) == 0 {
+		return frame
+	}
+	for i := range msg.Facts {
+		for _, k := range m.does {
+			switch k {
+			case Flood:
+				w.flood(m, &msg.Facts[i])
+			case Forks:
+				w.forkAgain(m, &msg.Facts[i])
+			case Betray:
+				w.betray(m, &msg.Facts[i])
+			}
+		}
+	}
+	out, err := wire.Encode(msg)
+	if err != nil {
+		return frame
+	}
+	return out
+}

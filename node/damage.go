@@ -247,14 +247,18 @@ func (n *Node) loadInstances(reborn bool) error {
 			return err
 		}
 	}
-	if !lost || reborn {
-		return nil
-	}
-	if err := n.beginIncarnation(); err != nil {
-		return err
+	if lost && !reborn {
+		if err := n.beginIncarnation(); err != nil {
+			return err
+		}
+		for _, s := range n.shards {
+			if err := s.reload(); err != nil {
+				return err
+			}
+		}
 	}
 	for _, s := range n.shards {
-		if err := s.reload(); err != nil {
+		if err := s.reopenAlone(); err != nil {
 			return err
 		}
 	}

@@ -106,9 +106,7 @@ func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 	id, q := f.Instance, s.aside[f.Instance]
 	h, err := s.reopen(id, q, f)
 	if err != nil {
-		var old []kv.Write
-		old, h, err = s.rebuild(from, f, facts)
-		s.batch.writes = append(s.batch.writes, old...)
+		h, err = s.rebuild(from, f, facts)
 	}
 	if err != nil {
 		s.aside[id] = q
@@ -117,6 +115,45 @@ func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 	s.batch.writes = append(s.batch.writes, kv.Write{Key: quarantineKey(id), Delete: true})
 	h.was = &q
 	return h, nil
+}
+
+// reopenAlone takes up the damaged instances in which nobody else takes part, as far as
+// can be read, with what is left of them: there is nobody to ask.
+func (s *shard) reopenAlone() error {
+	self := s.n.member.ID()
+	for _, id := range slices.SortedFunc(maps.Keys(s.aside), compareInstances) {
+		kept, _, err := s.salvage(id)
+		if err != nil {
+			return err
+		}
+		if !s.aside[id].Lost || !s.n.isOwnAffair(id, kept) {
+			continue
+		}
+		h, err := s.readmit(self, &wire.Facts{Instance: id}, kept[:1])
+		if err != nil {
+			s.log.Error("an instance cannot be opened with what is left of it", "instance", id, "error", err)
+			continue
+		}
+		s.putBack(h)
+		s.touch(h)
+		s.n.lost("some facts of instance %s, in which nobody else takes part: it goes on with what is left", id)
+	}
+	return nil
+}
+
+// isOwnAffair reports whether facts begin an instance, and name nobody but this node.
+func (n *Node) isOwnAffair(id workflow.InstanceID, facts []choreo.Received) bool {
+	self := n.member.ID()
+	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != id {
+		return false
+	}
+	def, err := n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
+	if err != nil {
+		return false
+	}
+	m, err := choreo.Open(n.self(), def.def, def.plan, facts[0])
+	return err == nil && !slices.ContainsFunc(m.Audience(), func(p workflow.PartnerID) bool { return p != self }) &&
+		!slices.ContainsFunc(facts, func(f choreo.Received) bool { return f.Fact.Chain.Author != self })
 }
 
 // reopen loads an instance of which nothing is lost, with the definition that a
@@ -134,25 +171,26 @@ func (s *shard) reopen(id workflow.InstanceID, q setAside, f *wire.Facts) (*held
 	return s.find(id)
 }
 
-// rebuild adopts an instance as if it were new, and returns what becomes of what
-// is stored of it.
-func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (old []kv.Write, h *held, err error) {
+// rebuild adopts an instance as if it were new. What is stored of it is kept beside it,
+// as far as it can be read.
+func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
 	delete(s.aside, f.Instance)
 	kept, keys, err := s.salvage(f.Instance)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if h, err = s.adopt(from, f, facts); err != nil {
-		return nil, nil, err
+	h, err := s.adopt(from, f, facts)
+	if err != nil {
+		return nil, err
 	}
 	for _, key := range keys {
-		old = append(old, kv.Write{Key: key, Delete: true})
+		s.batch.writes = append(s.batch.writes, kv.Write{Key: key, Delete: true})
 	}
 	for i, k := range kept {
-		old = append(old, kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
+		s.batch.writes = append(s.batch.writes, kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
 	}
 	h.kept = kept
-	return old, h, s.restoreWaits(h.m)
+	return h, s.restoreWaits(h.m)
 }
 
 // salvage reads what can be read of an instance's facts, and says where they lie.

@@ -162,3 +162,28 @@ func TestOwnFactsOutliveADamagedInstance(t *testing.T) {
 		tm.once(id, []string{"a", "b", "c"}, "one", "two")
 	})
 }
+
+// An instance in which nobody else takes part goes on with what is left of it.
+func TestDamagedInstanceOfOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("two", chain)
+		two := tm.p["two"]
+		two.hand.hold("c")
+		id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "two"})
+		before := tm.incarnation("two")
+		two.crash()
+		keys := two.disk.entries("f")
+		two.disk.garble(keys[len(keys)-1])
+		two.start()
+		synctest.Wait()
+		two.hand.letAllGo()
+		tm.succeeds(id, time.Minute, "two")
+		if tm.incarnation("two") == before {
+			t.Error("it goes on in the incarnation of which facts may be lost")
+		}
+		if f := tm.finding("two", "losses"); !strings.Contains(f.What, "nobody else takes part") {
+			t.Errorf("doctor says of the losses: %+v", f)
+		}
+	})
+}

@@ -24,6 +24,36 @@
 // (which makes durable whatever of the log was readable), so that what Get says
 // from then on is what a crash would leave.
 //
+// # Damaged disks
+//
+// Nothing that the store's files lose is lost in silence, whatever happens to one of
+// them. (Whoever puts the whole folder back as it was a while ago deceives the store;
+// partners who hold facts of that time notice it.)
+//
+//   - Every file is read and checked before Badger sees it, and every entry afterwards,
+//     at each opening and by Verify: Badger itself passes over damaged tables, ends its
+//     iterators at damaged blocks, cuts a log at the first record that it cannot read,
+//     deletes what a damaged MANIFEST forgot, and panics.
+//   - Units are numbered. Each transaction stores its number, and count and digest of
+//     all entries with it: a hole in the middle shows. The ledger, a file beside the
+//     database, has the same after each unit, and count and digest of each range of
+//     entries: a missing end shows, and what is lost is named.
+//   - The ledger is written with every unit and synced every five seconds, not with
+//     every unit. A killed process loses nothing of it. After a power loss it may lack
+//     its last seconds; then the transactions vouch for themselves, and an end of the
+//     log that was never synced is trimmed without alarm. Undetected is only a disk
+//     that, with a power loss, also loses what it had synced in those seconds.
+//   - A damaged database is made anew of all versions of all entries that can still be
+//     read, also of those behind a damaged record of a log and of tables that MANIFEST
+//     does not name. The damaged files are kept in data.damaged until the next damage.
+//   - Damage says what was found until Settle. Reading a range that has another number
+//     of entries than it should gives ErrDamaged; so do Badger's panics while it reads.
+//
+// What it costs: for each transaction one more entry of about 70 bytes, a record of
+// about 40 bytes and 30 for each range in the ledger, and a look at what a written key
+// held, except for new keys (kv.Write) and ranges of one entry; in memory about 100
+// bytes a range. An opening reads everything twice.
+//
 // # Full disks
 //
 // Badger writes through memory maps of sparse files. When the disk fills up

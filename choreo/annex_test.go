@@ -116,7 +116,7 @@ tasks:
 	annex := &Annex{Dropped: []Dropped{
 		{Task: "spare", DataSet: "x-set", Holder: "one"}, {Task: "needed", DataSet: "y-set", Holder: "one"}, {Task: "reader", DataSet: "", Holder: "one"}, {Task: "nobody", DataSet: "x-set"},
 	}}
-	if n.m, err = Create(Self{Partner: "one", Incarnation: n.inc}, w.def, w.plan, g, annex, w.moment()); err != nil {
+	if n.m, err = Create(Self{Partner: "one", Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, g, annex, w.moment()); err != nil {
 		t.Fatal(err)
 	}
 	w.step(n)

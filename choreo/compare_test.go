@@ -27,7 +27,7 @@ func (w *mesh) scratch(m *Machine) *Machine {
 	for _, e := range m.log.order {
 		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
 	}
-	n, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}}, w.def, w.plan, facts[0])
+	n, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {
 		err = n.Load(facts[1:], false)
 	}

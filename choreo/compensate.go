@@ -151,8 +151,12 @@ func (m *Machine) haveSaid(sl *Slot) bool {
 // evicted.
 func (m *Machine) writeOffEvicted(partners Partners, now Moment) (added bool) {
 	for _, p := range m.state.Participants() {
-		if p != m.self && m.state.writtenOff[p] == nil && partners.Evicted(p) {
-			_, err := m.append(now, Body{WriteOff: &WriteOff{Partner: p}})
+		if p == m.self || m.state.writtenOff[p] != nil || !partners.Evicted(p) {
+			continue
+		}
+		proof := partners.Eviction(p)
+		if m.answers() || (proof != nil && m.state.trust != nil && m.state.trust.Evicted(p, proof) == nil) {
+			_, err := m.append(now, Body{WriteOff: &WriteOff{Partner: p, Eviction: proof}})
 			added = err == nil || added
 		}
 	}
@@ -207,6 +211,9 @@ func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
 	return nil
 }
 
+// answers reports whether this node answers for the instance: it began it.
+func (m *Machine) answers() bool { return m.self == m.log.genesis.fact.Chain.Author }
+
 // WriteOff records that nobody is to wait any more for what a partner may have
 // done unheard: its part in the instance is given up by who answers for it.
 func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
@@ -217,6 +224,9 @@ func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
 		return fmt.Errorf("%w: this node cannot write itself off", ErrNotNow)
 	case m.state.writtenOff[p] != nil:
 		return fmt.Errorf("%w: it is written off already", ErrNotNow)
+	case !m.answers():
+		by := m.log.genesis.fact.Chain.Author
+		return fmt.Errorf("%w: only %s, who began the instance, may write somebody off", ErrNotNow, by)
 	case !m.heeded():
 		return errUnheeded
 	}

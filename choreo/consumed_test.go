@@ -92,7 +92,7 @@ func before(t testing.TB, m *Machine, e *entry) *Machine {
 			facts = append(facts, Received{Fact: x.fact, ID: x.id, Raw: x.raw, Att: x.att})
 		}
 	}
-	then, err := Open(Self{Partner: e.fact.Chain.Author}, m.state.def, m.state.plan, facts[0])
+	then, err := Open(Self{Partner: e.fact.Chain.Author, Trust: testTrust{}}, m.state.def, m.state.plan, facts[0])
 	if err == nil {
 		err = then.Load(slices.Clone(facts[1:]), false)
 	}

@@ -185,6 +185,9 @@ func (m *Machine) waitsForData(a *Attempt) bool {
 // start records a try and has it run. A start that is beyond a limit fails the
 // attempt. It reports whether facts were added.
 func (m *Machine) start(a *Attempt, try int, now Moment, partners Partners, r *Ready) (added bool) {
+	if m.state.evidenceOf(nil).mayStart(a) != "" {
+		return false // it would not count
+	}
 	if _, err := m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a)}}); err != nil {
 		return m.fail(a, CauseReported, "it could not be started: "+err.Error(), now, partners)
 	}
@@ -382,14 +385,37 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 			return fmt.Errorf("%w: %w", ErrOutput, err)
 		}
 	}
-	if a.start == nil {
-		if _, err := m.append(now, Body{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a)}}); err != nil {
-			return err
-		}
+	if err := m.begin(a, now, partners); err != nil {
+		return err
 	}
 	a = m.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made anew
 	m.record(a, a.try(), res, now, partners)
 	return nil
+}
+
+// begin records that a person starts a task, unless that is recorded, and shows
+// that this node has the role for it.
+func (m *Machine) begin(a *Attempt, now Moment, partners Partners) error {
+	var credentials []byte
+	if a.Task.ByRole() && !m.state.evidenceOf(nil).hasRole(m.self, a.Task.Role) {
+		credentials = partners.Credentials()
+		if err := m.state.proves(credentials, m.self, a.Task.Role); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotNow, err)
+		}
+	}
+	id := a.ID
+	if m.waitsForData(a) {
+		if _, err := m.append(now, Body{Ready: &ReadyBody{Attempt: id}}); err != nil {
+			return err
+		}
+		a = m.state.attempts[id]
+	}
+	if a.start != nil && credentials == nil {
+		return nil
+	}
+	body := Body{Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: m.consumed(a)}, Credentials: credentials}
+	_, err := m.append(now, body)
+	return err
 }
 
 // attemptOf finds the attempt of ours at task t that is ready or running.

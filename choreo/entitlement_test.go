@@ -41,7 +41,7 @@ func guardedMesh(t testing.TB) *mesh {
 func (w *mesh) as(p workflow.PartnerID, of *Machine) *Machine {
 	w.t.Helper()
 	facts := received(of)
-	m, err := Open(Self{Partner: p, Incarnation: Incarnation{7}}, w.def, w.plan, facts[0])
+	m, err := Open(Self{Partner: p, Incarnation: Incarnation{7}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], false)
 	}

@@ -105,6 +105,11 @@ type Body struct {
 
 	// Annex may go with a genesis, a verdict or an assignment.
 	Annex *Annex `cbor:"20,keyasint,omitempty"`
+	// Credentials are the certificate chain of the author's key, which proves its
+	// roles (membership.EncodeChain). They go with the first fact of a chain for
+	// which they matter: a genesis of a workflow with a creator role, and the start
+	// of a task with a role.
+	Credentials []byte `cbor:"21,keyasint,omitempty"`
 }
 
 // Kind names the field of a body that is set, for people and for counters;
@@ -288,6 +293,9 @@ type Seen struct {
 type WriteOff struct {
 	_       struct{} `cbor:",toarray"`
 	Partner workflow.PartnerID
+	// Eviction proves that the partner was evicted (membership.EncodeEviction);
+	// empty: by order of who began the instance.
+	Eviction []byte
 }
 
 // ErrFactInvalid is wrapped by the error of a fact that no correct node writes.

@@ -27,7 +27,7 @@ func forgetting(t *testing.T, reconcile string) *mesh {
 		t.Fatal(err)
 	}
 	w.stabilize(false)
-	w.takers["a2"] = "two"
+	w.takers["a2"], w.lies = "two", true
 	return w
 }
 

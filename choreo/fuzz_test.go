@@ -67,7 +67,7 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, bend []byte) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newMesh(t, w.def)
-		m, err := Open(Self{Partner: "three", Incarnation: Incarnation{3}}, w.def, w.plan, facts[0])
+		m, err := Open(Self{Partner: "three", Incarnation: Incarnation{3}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 		if err != nil {
 			t.Fatal(err)
 		}

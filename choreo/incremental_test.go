@@ -289,6 +289,7 @@ func TestKeptUpToDate(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 10))
 		w := randomMesh(t, r.IntN)
+		w.lies = true
 		m := w.nodes["ann"].m
 		for step := range 30 {
 			var batch []Received

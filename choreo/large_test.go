@@ -69,7 +69,8 @@ func TestJoinOfThousands(t *testing.T) {
 	w, one := alone(t, fanIn(n))
 	var done []Body
 	for i := range n {
-		done = append(done, Body{Success: &Success{Attempt: AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}, Try: 1}})
+		a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}
+		done = append(done, Body{Start: &Start{Attempt: a, Try: 1}}, Body{Success: &Success{Attempt: a, Try: 1}})
 	}
 	one.m.insertBodies(t, done)
 	w.step(one)
@@ -109,7 +110,8 @@ func TestJoinOfSharedContingencies(t *testing.T) {
 	w, one := alone(t, b.String())
 	var done []Body
 	for i := range n {
-		done = append(done, Body{Success: &Success{Attempt: AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}, Try: 1}})
+		a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%d", i))}
+		done = append(done, Body{Start: &Start{Attempt: a, Try: 1}}, Body{Success: &Success{Attempt: a, Try: 1}})
 	}
 	one.m.insertBodies(t, done)
 	w.step(one)
@@ -221,7 +223,8 @@ func TestStartBeyondTheLimit(t *testing.T) {
 	}
 	var done []Body
 	for _, x := range names {
-		done = append(done, Body{Success: &Success{Attempt: one.m.state.bySlot[workflow.TaskName(x)].Current.ID, Try: 1}})
+		a := one.m.state.bySlot[workflow.TaskName(x)].Current.ID
+		done = append(done, Body{Start: &Start{Attempt: a, Try: 1}}, Body{Success: &Success{Attempt: a, Try: 1}})
 	}
 	one.m.insertBodies(t, done)
 	r := one.m.Decide(now, w)

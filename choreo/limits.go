@@ -80,6 +80,9 @@ func (f *Fact) validate() error {
 	if err := f.validateBody(); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
+	if n := len(f.Body.Credentials); n > membership.MaxChain*membership.MaxCertificate {
+		return fmt.Errorf("credentials of %d bytes, at most %d", n, membership.MaxChain*membership.MaxCertificate)
+	}
 	return f.validateAnnex()
 }
 
@@ -138,6 +141,9 @@ func (f *Fact) validateBody() error {
 	case b.Cancel != nil:
 		return reason(b.Cancel.Reason)
 	case b.WriteOff != nil:
+		if n := len(b.WriteOff.Eviction); n > membership.MaxEviction {
+			return fmt.Errorf("an eviction of %d bytes, at most %d", n, membership.MaxEviction)
+		}
 		return names(b.WriteOff.Partner)
 	}
 	return nil

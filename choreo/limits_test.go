@@ -219,7 +219,7 @@ func TestClocksBeyondTheYearsOfFacts(t *testing.T) {
 		w := newMesh(t, parse(t, relay))
 		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
 		now := Moment{Wall: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}
-		m, err := Create(Self{Partner: "one"}, w.def, w.plan, w.genesis(at, "one", "two"), nil, now)
+		m, err := Create(Self{Partner: "one", Trust: testTrust{}}, w.def, w.plan, w.genesis(at, "one", "two"), nil, now)
 		if err != nil {
 			t.Fatalf("in the year %d: %v", year, err)
 		}

@@ -44,6 +44,12 @@ type entry struct {
 	others  vector // of its past, what is in other strands than its own
 	parents []*entry
 	counted bool // see State; facts without entitlement do not count
+
+	// checked: what the fact shows was checked by somebody who trusts; then roles are
+	// what it proves, or untrue says why it proves nothing (rights.go).
+	checked bool
+	roles   []workflow.RoleName
+	untrue  error
 }
 
 // chain is the facts of one author in one incarnation.

@@ -56,6 +56,10 @@ type Moment struct {
 type Self struct {
 	Partner     workflow.PartnerID
 	Incarnation Incarnation
+	// Trust checks what authors show; nil: nobody's credentials prove anything.
+	Trust Trust
+	// Credentials prove what roles this node has, when it creates an instance.
+	Credentials []byte
 }
 
 // Received is a fact as it came from elsewhere, its attestation verified.
@@ -72,6 +76,10 @@ type Partners interface {
 	// whether it was evicted.
 	Gone(workflow.PartnerID) bool
 	Evicted(workflow.PartnerID) bool
+	// Eviction proves that a partner was evicted, and Credentials what roles this
+	// node has, to whoever trusts (Trust); nil: nothing does.
+	Eviction(workflow.PartnerID) []byte
+	Credentials() []byte
 	// ConnectionTime is within what time a partner that nobody met expires.
 	ConnectionTime(workflow.PartnerID) time.Duration
 	// HasRole tells whether a partner has a role, as far as is known.
@@ -85,9 +93,13 @@ type Partners interface {
 	Choose(Work) (partition.Choice, error)
 }
 
-// Create makes a new instance and the machine of its initiator.
+// Create makes a new instance and the machine of its initiator, whose credentials go
+// with the genesis where the definition wants a role of its creator.
 func Create(self Self, def *workflow.Definition, plan *partition.Plan, g *Genesis, annex *Annex, now Moment) (*Machine, error) {
 	f := &Fact{Format: FormatFact, Chain: Chain{Author: self.Partner, Incarnation: self.Incarnation}, Seq: 1, At: wall(now.Wall), Body: Body{Genesis: g, Annex: annex}}
+	if def.CreatorRole != "" {
+		f.Body.Credentials = self.Credentials
+	}
 	raw, id, err := f.Encode()
 	if err != nil {
 		return nil, err
@@ -114,9 +126,12 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	if err := placed(plan, g); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
 	}
+	if err := mayCreate(self.Trust, def, genesis.Fact); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	}
 	m := &Machine{
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
-		log: l, state: newState(def, plan, l),
+		log: l, state: newState(def, plan, l, self.Trust),
 		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
 		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: clocks{all: map[WaitKey]*clock{}},
 	}

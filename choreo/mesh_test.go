@@ -34,6 +34,7 @@ type mesh struct {
 	// sent sees every letter with facts.
 	sent   func(l letter, b *Bundle)
 	paused map[workflow.PartnerID]bool // dead: see die
+	lies   bool                        // the test has nodes say what does not count
 }
 
 // node is one partner's device.
@@ -167,7 +168,7 @@ func (w *mesh) genesis(at map[workflow.PartitionName]workflow.PartnerID, success
 // start creates the instance at a partner.
 func (w *mesh) start(at workflow.PartnerID, g *Genesis) error {
 	n := w.node(at)
-	m, err := Create(Self{Partner: at, Incarnation: n.inc}, w.def, w.plan, g, w.annex, w.moment())
+	m, err := Create(Self{Partner: at, Incarnation: n.inc, Trust: testTrust{}, Credentials: w.Credentials()}, w.def, w.plan, g, w.annex, w.moment())
 	if err != nil {
 		return err
 	}
@@ -185,6 +186,12 @@ func (w *mesh) step(n *node) {
 		return
 	}
 	r := n.m.Decide(w.moment(), w)
+	for _, s := range r.Persist {
+		e := n.m.log.order[s.Place]
+		if e.fact.Chain == n.m.chain && !e.counted && n.m.log.forks == 0 && !w.lies {
+			w.t.Errorf("%s wrote a %s that does not count: %v", n.id, e.fact.Body.Kind(), n.m.state.refused)
+		}
+	}
 	n.persist(w.t, r)
 	for _, p := range r.Tell {
 		w.send(n, p)
@@ -327,7 +334,7 @@ func (w *mesh) adopt(n *node, facts []Received) bool {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil {
 		return false
 	}
-	m, err := Open(Self{Partner: n.id, Incarnation: n.inc}, w.def, w.plan, facts[0])
+	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err != nil {
 		w.t.Fatalf("%s cannot open the instance: %v", n.id, err)
 	}
@@ -350,7 +357,7 @@ func (w *mesh) reload(n *node) {
 		return
 	}
 	facts := w.decode(n.disk)
-	m, err := Open(Self{Partner: n.id, Incarnation: n.inc}, w.def, w.plan, facts[0])
+	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], true)
 	}

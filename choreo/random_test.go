@@ -315,7 +315,7 @@ func (w *mesh) shuffled(m *Machine, d dice) *Machine {
 	for _, e := range m.log.order {
 		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: &Attestation{}})
 	}
-	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}}, w.def, w.plan, facts[0])
+	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -106,7 +106,8 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 		}
 	}
 	pending := sl.Pending != nil && sl.Pick == nil
-	is := weight{going: sl.open || pending, pending: pending, blocked: st == workflow.Blocked, failed: st == workflow.Failed}
+	failed := st == workflow.Failed || st == workflow.Aborted
+	is := weight{going: sl.open || pending, pending: pending, blocked: st == workflow.Blocked, failed: failed}
 	if is == sl.weighs {
 		return
 	}
@@ -210,14 +211,16 @@ func (sl *Slot) term(tr workflow.Transition) workflow.Finding {
 	}
 	open := !sl.State.Done()
 	started := slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.start != nil })
-	byFailure := sl.State == workflow.Blocked || sl.State == workflow.Failed
+	// Called off although nothing took its place: that is a failure, too.
+	failed := sl.State == workflow.Failed || sl.State == workflow.Aborted
+	byFailure := sl.State == workflow.Blocked || failed
 	switch tr {
 	case workflow.BecameReady:
 		return truth(sl.State == workflow.Ready || started || sl.Pick != nil, open, byFailure)
 	case workflow.BecameRunning:
 		return truth(started || sl.Pick != nil, open, byFailure)
 	case workflow.BecameFailed:
-		f := truth(sl.State == workflow.Failed, open, sl.State == workflow.Blocked)
+		f := truth(failed, open, sl.State == workflow.Blocked)
 		f.BySuccess = f.Truth == workflow.Impossible && sl.Pick != nil
 		return f
 	}
@@ -283,7 +286,7 @@ func (s *State) overall() workflow.InstanceState {
 // handled tells whether a failure was released, or taken up by a task that
 // started and whose rule asks for it.
 func (s *State) handled(sl *Slot) bool {
-	if sl.Outcome.action.Kind == workflow.FailRelease {
+	if sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {
 		return true
 	}
 	q := s.questions[asked{workflow.BecameFailed, sl.Task.Name}]

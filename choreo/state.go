@@ -15,6 +15,7 @@ type State struct {
 	plan *partition.Plan
 	log  *Log
 
+	trust    Trust // nil: nobody's credentials prove anything
 	genesis  *Genesis
 	rank     map[workflow.PartnerID]int // place in the succession
 	slots    []*Slot                    // in rule order
@@ -29,6 +30,8 @@ type State struct {
 	writtenOff map[workflow.PartnerID]*entry
 	// contested: some slot has several attempts, or waits for somebody to take the next.
 	contested bool
+	// credentials are the facts by which partners showed theirs.
+	credentials map[workflow.PartnerID][]*entry
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
 
@@ -172,8 +175,8 @@ type ruling struct {
 }
 
 // newState is the state of a log that holds only its genesis.
-func newState(def *workflow.Definition, plan *partition.Plan, l *Log) *State {
-	s := &State{def: def, plan: plan, log: l}
+func newState(def *workflow.Definition, plan *partition.Plan, l *Log, trust Trust) *State {
+	s := &State{def: def, plan: plan, log: l, trust: trust}
 	s.reset()
 	return s
 }
@@ -187,6 +190,7 @@ func (s *State) reset() {
 	s.bySucc = map[FactID]*Attempt{}
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
+	s.credentials = map[workflow.PartnerID][]*entry{}
 	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}
@@ -468,27 +472,29 @@ func (s *State) apply(e *entry) {
 		s.refuse(e, "its author takes no part in the instance")
 		return
 	}
-	why := ""
+	why := s.shown(e)
 	switch {
+	case why != "":
 	case b.Genesis != nil:
 	case b.Ready != nil:
-		why = s.applyOwn(e, b.Ready.Attempt, func(a *Attempt) { a.ready = earlier(a.ready, e) })
+		trigger := b.Ready.Trigger
+		may := func(v *evidence, a *Attempt) string { return v.mayReady(a, trigger) }
+		why = s.applyOwn(e, b.Ready.Attempt, may, func(a *Attempt) { a.ready = earlier(a.ready, e) })
 	case b.Start != nil:
-		why = s.applyOwn(e, b.Start.Attempt, func(a *Attempt) { s.applyStart(e, a) })
+		why = s.applyOwn(e, b.Start.Attempt, (*evidence).mayStart, func(a *Attempt) { s.applyStart(e, a) })
 	case b.Success != nil:
 		why = s.applySuccess(e, b.Success)
 	case b.TryFailed != nil:
-		why = s.applyOwn(e, b.TryFailed.Attempt, func(a *Attempt) { a.failed = newer(a.failed, e) })
+		why = s.applyOwn(e, b.TryFailed.Attempt, (*evidence).mayFail, func(a *Attempt) { a.failed = newer(a.failed, e) })
 	case b.CalledOff != nil:
-		why = s.applyOwn(e, b.CalledOff.Attempt, func(a *Attempt) { a.off = earlier(a.off, e) })
+		why = s.applyOwn(e, b.CalledOff.Attempt, (*evidence).mayCallOff, func(a *Attempt) { a.off = earlier(a.off, e) })
 	case b.Verdict != nil:
 		why = s.applyVerdict(e, b.Verdict)
 	case b.Assign != nil:
 		why = s.applyAssign(e, b.Assign)
 	case b.WriteOff != nil:
-		if p := b.WriteOff.Partner; !s.tookPart(p, e) {
-			why = "it writes off somebody who takes no part"
-		} else {
+		if why = s.mayWriteOff(e, b.WriteOff); why == "" {
+			p := b.WriteOff.Partner
 			s.writtenOff[p] = earlier(s.writtenOff[p], e)
 		}
 	case b.Cancel != nil:
@@ -528,14 +534,18 @@ func newer(a, b *entry) *entry {
 	return a
 }
 
-// applyOwn enters what only an attempt's holder may say.
-func (s *State) applyOwn(e *entry, id AttemptID, set func(*Attempt)) (why string) {
+// applyOwn enters what only an attempt's holder may say, and only if by what it knew
+// it may.
+func (s *State) applyOwn(e *entry, id AttemptID, may func(*evidence, *Attempt) string, set func(*Attempt)) (why string) {
 	a := s.attempts[id]
 	switch {
 	case a == nil || !s.knewOf(e, id):
 		return "it is about an attempt that it does not know"
 	case a.Partner != e.fact.Chain.Author:
 		return "its author does not hold the attempt"
+	}
+	if why := may(s.evidenceOf(e), a); why != "" {
+		return why
 	}
 	set(a)
 	s.touch(a.Slot)
@@ -590,13 +600,13 @@ func (s *State) rebase(a *Attempt) {
 }
 
 func (s *State) applySuccess(e *entry, b *Success) (why string) {
-	// What the author cannot have known of must not show in why it is refused.
-	if a := s.attempts[b.Attempt]; a != nil && s.knewOf(e, b.Attempt) && !s.mayWrite(a.Task, b.Outputs) {
-		return "its task may not have such a result"
-	} else if a != nil && s.knewOf(e, b.Attempt) && slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && s.log.knew(e, r.at) }) {
-		return "its author had given the attempt up"
+	may := func(v *evidence, a *Attempt) string {
+		if !s.mayWrite(a.Task, b.Outputs) {
+			return "its task may not have such a result"
+		}
+		return v.maySucceed(a)
 	}
-	return s.applyOwn(e, b.Attempt, func(a *Attempt) {
+	return s.applyOwn(e, b.Attempt, may, func(a *Attempt) {
 		a.successes = append(a.successes, e)
 		slices.SortFunc(a.successes, byTime)
 		if a.undoes == nil {

@@ -10,9 +10,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// A verdict that a coordinator writes names its office and carries the proof of
-// its election, so that all nodes order such verdicts alike (choreo/converge.go,
-// rule 1). The core believes what it is told: here is where the proof is checked.
+// Rights are proved in the facts. A verdict that a coordinator writes names its
+// office and carries the proof of its election, so that all nodes order such
+// verdicts alike (choreo/converge.go, rule 1): the core believes what it is told of
+// offices, here is where that is checked. Whoever needs a role shows its
+// certificates (choreo/rights.go): the core asks Roles whether they are true, and
+// here facts are refused whose author shows what ran out or was evicted.
+//
+// That last refusal holds for what an author itself sends. What another partner
+// has taken in it may have built upon, so it is taken in from there.
 
 // holds is the office that this node holds at this moment, as a fact carries it;
 // nil: none, or none that it could prove in a fact.
@@ -50,9 +56,10 @@ type credentials struct {
 	mesh    membership.Mesh
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]membership.Office
+	chains  map[[sha256.Size]byte]membership.Chain
 }
 
-// maxChecked bounds the proofs that are remembered.
+// maxChecked bounds the proofs, and the chains, that are remembered.
 const maxChecked = 256
 
 // check refuses facts that name an office to which their author was not elected.
@@ -95,4 +102,59 @@ func (c *credentials) office(holder workflow.PartnerID, proof []byte) (membershi
 	}
 	c.checked[key] = o
 	return o, nil
+}
+
+// Roles are the roles that a partner's credentials prove (choreo.Trust).
+func (c *credentials) Roles(p workflow.PartnerID, proof []byte) ([]workflow.RoleName, error) {
+	ch, err := c.chain(p, proof)
+	return ch.Leaf().Roles, err
+}
+
+// Evicted returns an error unless proof shows an eviction (choreo.Trust).
+func (c *credentials) Evicted(p workflow.PartnerID, proof []byte) error {
+	return membership.Rights{Mesh: c.mesh}.Evicted(p, proof)
+}
+
+// chain is the chain of certificates that a partner shows.
+func (c *credentials) chain(p workflow.PartnerID, proof []byte) (membership.Chain, error) {
+	key := sha256.Sum256(append([]byte(p+"\x00"), proof...))
+	c.mu.Lock()
+	ch, known := c.chains[key]
+	c.mu.Unlock()
+	if known {
+		return ch, nil
+	}
+	ch, err := membership.Rights{Mesh: c.mesh}.Chain(p, proof)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.chains == nil || len(c.chains) >= maxChecked {
+		c.chains = map[[sha256.Size]byte]membership.Chain{}
+	}
+	c.chains[key] = ch
+	return ch, nil
+}
+
+// checkRights refuses facts that show what is not true and, of what their author
+// sends itself, what is not valid any more. The error wraps choreo.ErrForged.
+func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) error {
+	if err := n.credentials.check(facts); err != nil {
+		return err
+	}
+	for _, f := range facts {
+		author, proof := f.Fact.Chain.Author, f.Fact.Body.Credentials
+		if len(proof) == 0 {
+			continue
+		}
+		ch, err := n.credentials.chain(author, proof)
+		if err == nil && author == from {
+			err = n.people.current(ch)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: the credentials of %s in fact %s: %w", choreo.ErrForged, author, f.ID.Short(), err)
+		}
+	}
+	return nil
 }

@@ -301,7 +301,7 @@ func (n *Node) talks() bool {
 
 // self says who machines act for.
 func (n *Node) self() choreo.Self {
-	return choreo.Self{Partner: n.member.ID(), Incarnation: n.incarnation()}
+	return choreo.Self{Partner: n.member.ID(), Incarnation: n.incarnation(), Trust: &n.credentials}
 }
 
 func (n *Node) incarnation() choreo.Incarnation {
@@ -498,7 +498,7 @@ func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	facts, err := wire.DecodeFacts(f, &l.verifier)
 	l.mu.Unlock()
 	if err == nil {
-		err = n.credentials.check(facts)
+		err = n.checkRights(p, facts)
 	}
 	if err != nil {
 		why := "facts-malformed"

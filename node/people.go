@@ -352,6 +352,32 @@ func (p *people) Evicted(id workflow.PartnerID) bool {
 	return ok && partner.State == membership.Evicted
 }
 
+// Eviction proves that a partner was evicted (choreo.Partners).
+func (p *people) Eviction(id workflow.PartnerID) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.evicted.Against(id) {
+		return membership.EncodeEviction(e)
+	}
+	return nil
+}
+
+// Credentials prove this node's roles (choreo.Partners).
+func (p *people) Credentials() []byte { return membership.EncodeChain(p.chain()) }
+
+// current returns an error where an authentic chain has run out, or was evicted as
+// far as is known here. A renewed certificate with the same roles stands in for it.
+func (p *people) current(ch membership.Chain) error {
+	p.mu.Lock()
+	err := ch.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted)
+	p.mu.Unlock()
+	lost := func(r workflow.RoleName) bool { return !p.HasRole(ch.Leaf().Partner, r) }
+	if errors.Is(err, membership.ErrExpired) && !slices.ContainsFunc(ch.Leaf().Roles, lost) {
+		return nil
+	}
+	return err
+}
+
 // ConnectionTime is within what time a partner expires (choreo.Partners); of one
 // that the list does not have, at once.
 func (p *people) ConnectionTime(id workflow.PartnerID) time.Duration {

@@ -184,7 +184,9 @@ func (n *Node) prepare(e *definition, r api.StartRequest, found []materialised) 
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := choreo.Create(n.self(), e.def, e.plan, g, annex, choreo.Moment{Wall: n.clock.Now().Wall})
+	self := n.self()
+	self.Credentials = n.people.Credentials()
+	m, err := choreo.Create(self, e.def, e.plan, g, annex, choreo.Moment{Wall: n.clock.Now().Wall})
 	if err != nil {
 		return nil, nil, api.Errorf(api.Invalid, "%v", err)
 	}

@@ -219,14 +219,15 @@ func whether(is, open, byFailure bool) finding {
 func (sl *Slot) transition(tr workflow.Transition) finding {
 	open := !sl.State.Done()
 	started := slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.start != none })
-	broken := sl.State == workflow.Blocked || sl.State == workflow.Failed
+	failed := sl.State == workflow.Failed || sl.State == workflow.Aborted // called off, and nothing took its place
+	broken := sl.State == workflow.Blocked || failed
 	switch tr {
 	case workflow.BecameReady:
 		return whether(sl.State == workflow.Ready || started || sl.Pick != nil, open, broken)
 	case workflow.BecameRunning:
 		return whether(started || sl.Pick != nil, open, broken)
 	case workflow.BecameFailed:
-		f := whether(sl.State == workflow.Failed, open, sl.State == workflow.Blocked)
+		f := whether(failed, open, sl.State == workflow.Blocked)
 		f.bySuccess = f.truth == workflow.Impossible && sl.Pick != nil
 		return f
 	}
@@ -290,7 +291,7 @@ func (m *Meaning) overall() workflow.InstanceState {
 			return workflow.InstanceRunning
 		case sl.State == workflow.Blocked:
 			out = workflow.InstanceBlocked
-		case sl.State == workflow.Failed && out == workflow.InstanceSucceeded && !m.handled(sl):
+		case (sl.State == workflow.Failed || sl.State == workflow.Aborted) && out == workflow.InstanceSucceeded && !m.handled(sl):
 			out = workflow.InstanceFailed
 		}
 	}
@@ -300,7 +301,7 @@ func (m *Meaning) overall() workflow.InstanceState {
 // handled reports whether a failure was released, or a task took it up that asked
 // for it and started.
 func (m *Meaning) handled(sl *Slot) bool {
-	if sl.outcome.action.Kind == workflow.FailRelease {
+	if sl.outcome != nil && sl.outcome.action.Kind == workflow.FailRelease {
 		return true
 	}
 	for _, d := range m.slots {

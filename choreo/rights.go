@@ -1,0 +1,373 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file says what an author may say of an attempt, by what it knew when it
+// said it: what it knew is in the facts, and does not change any more.
+//
+//	ready       its task has a rule about data, or a trigger
+//	start       it holds the attempt, has the role, and the rule may have held:
+//	            for each term it knew a fact from which that can follow
+//	success     it had started, and told of no other end
+//	called off  it knew why the attempt was not needed
+//	write-off   it began the instance, or shows the eviction
+//
+// Whether a trigger's wait was over, whether data were what the rule asks for,
+// and when a partner is to be given up rest on local clocks and on what was seen
+// here. That cannot be proved, and is its author's word.
+
+// evidence is what may have been true as far as a fact's author knew.
+type evidence struct {
+	s     *State
+	of    *entry // nil: of all that counts here
+	rules map[ruleWas]bool
+}
+
+// ruleWas is something of a slot's rule that may have been so: that it held, or that
+// it could not hold any more.
+type ruleWas struct {
+	of   *Slot
+	held bool
+}
+
+func (s *State) evidenceOf(e *entry) *evidence { return &evidence{s: s, of: e} }
+
+func (v *evidence) knew(e *entry) bool { return e != nil && (v.of == nil || v.s.log.knew(v.of, e)) }
+
+func (v *evidence) any(es []*entry) bool { return slices.ContainsFunc(es, v.knew) }
+
+// held reports whether the rule of a slot's task can have held, and ended whether it
+// can have become impossible.
+func (v *evidence) held(sl *Slot) bool  { return v.rule(ruleWas{sl, true}) }
+func (v *evidence) ended(sl *Slot) bool { return v.rule(ruleWas{sl, false}) }
+
+func (v *evidence) rule(c ruleWas) bool {
+	r := c.of.Task.Rule
+	if r == nil {
+		return c.held
+	}
+	is, known := v.rules[c]
+	if !known {
+		if v.rules == nil {
+			v.rules = map[ruleWas]bool{}
+		}
+		v.rules[c] = false
+		is = v.came(r, c.held) || (c.held && v.dropped(r))
+		v.rules[c] = is
+	}
+	return is
+}
+
+// came reports whether a rule, or a part of one, can have come to hold or, if not
+// held, to be impossible.
+func (v *evidence) came(r *workflow.Rule, held bool) bool {
+	switch r.Op {
+	case workflow.OpData:
+		return true
+	case workflow.OpTask:
+		return v.term(r.Transition, r.Task, held != r.Negated)
+	}
+	if (r.Op == workflow.OpOr) == held { // one is enough
+		return slices.ContainsFunc(r.Args, func(a *workflow.Rule) bool { return v.came(a, held) })
+	}
+	return !slices.ContainsFunc(r.Args, func(a *workflow.Rule) bool { return !v.came(a, held) && !v.dropped(a) })
+}
+
+// dropped reports whether nothing may have been left of a part of a rule: all that it
+// asks for was released.
+func (v *evidence) dropped(r *workflow.Rule) bool {
+	switch r.Op {
+	case workflow.OpData:
+		return false
+	case workflow.OpTask:
+		sl := v.s.bySlot[r.Task]
+		return sl != nil && r.Transition == workflow.BecameSucceeded && v.ruled(sl, workflow.FailRelease)
+	}
+	return !slices.ContainsFunc(r.Args, func(a *workflow.Rule) bool { return !v.dropped(a) })
+}
+
+// term reports whether a task can have made a transition or, if not held, cannot make
+// it any more: of a task that is only a contingency, in a slot that it may fill.
+func (v *evidence) term(tr workflow.Transition, t workflow.TaskName, held bool) bool {
+	if sl := v.s.bySlot[t]; sl != nil {
+		return v.slot(tr, sl, held)
+	}
+	slots := v.s.slotsOf(t)
+	if held {
+		return slices.ContainsFunc(slots, func(sl *Slot) bool { return v.standIn(tr, sl, t) })
+	}
+	return !slices.ContainsFunc(slots, func(sl *Slot) bool {
+		over := v.succeeded(sl) || v.failed(sl) || v.ended(sl)
+		tried := func(a *Attempt) bool {
+			return a.Task.Name == t && v.knew(a.assigned) && slices.ContainsFunc(a.rulings, func(r *ruling) bool { return v.knew(r.at) })
+		}
+		return !over && !slices.ContainsFunc(sl.Attempts, tried)
+	})
+}
+
+func (v *evidence) slot(tr workflow.Transition, sl *Slot, held bool) bool {
+	switch {
+	case tr == workflow.BecameFailed && held:
+		return v.failed(sl)
+	case tr == workflow.BecameFailed:
+		return v.succeeded(sl) || v.ended(sl)
+	case !held:
+		return v.failed(sl) || v.ended(sl)
+	case tr == workflow.BecameSucceeded:
+		return v.succeeded(sl)
+	case tr == workflow.BecameRunning:
+		return v.started(sl) || v.succeeded(sl)
+	}
+	return v.begun(sl) || v.succeeded(sl) || (!sl.hasData && v.held(sl))
+}
+
+// standIn reports whether a task that is only a contingency can have made a
+// transition in a slot.
+func (v *evidence) standIn(tr workflow.Transition, sl *Slot, t workflow.TaskName) bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+		if a.Task.Name != t || !v.knew(a.assigned) {
+			return false
+		}
+		switch tr {
+		case workflow.BecameReady:
+			return true
+		case workflow.BecameRunning:
+			return v.any(a.starts) || v.any(a.successes)
+		case workflow.BecameFailed:
+			return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return v.knew(r.at) })
+		}
+		return v.any(a.successes)
+	})
+}
+
+func (v *evidence) succeeded(sl *Slot) bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.any(a.successes) }) ||
+		(sl.Dropped != nil && v.held(sl))
+}
+
+func (v *evidence) started(sl *Slot) bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.any(a.starts) })
+}
+
+func (v *evidence) failed(sl *Slot) bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.knew(a.off) }) ||
+		v.ruled(sl, workflow.FailBlock) || v.ruled(sl, workflow.FailRelease)
+}
+
+// ruled reports whether a verdict with such an action on the slot was known.
+func (v *evidence) ruled(sl *Slot, kind workflow.FailureAction) bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+		return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.action.Kind == kind && v.knew(r.at) })
+	})
+}
+
+// begun reports whether the slot was known to be ready, or started, in one of its
+// attempts.
+func (v *evidence) begun(sl *Slot) bool {
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.knew(a.ready) || v.any(a.starts) })
+}
+
+// givenUp reports whether an attempt's holder was known to have given it up.
+func (v *evidence) givenUp(a *Attempt) bool {
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && v.knew(r.at) })
+}
+
+// mayReady says why an attempt cannot have become ready by its holder's word; "":
+// it can.
+func (v *evidence) mayReady(a *Attempt, trigger bool) string {
+	switch {
+	case a.undoes != nil:
+		return "a compensation waits for no rule"
+	case trigger && a.Slot.Task.TimeToWait == 0:
+		return "its task has no trigger"
+	case !trigger && !a.Slot.hasData:
+		return "its rule is not about data"
+	case !trigger && !v.held(a.Slot):
+		return "its rule did not hold, as far as its author knew"
+	}
+	return ""
+}
+
+// mayStart says why an attempt's holder may not have started it; "": it may.
+func (v *evidence) mayStart(a *Attempt) string {
+	sl := a.Slot
+	done := func(o *Attempt) bool { return v.any(o.successes) && !v.givenUp(o) }
+	switch {
+	case a.undoes != nil || v.any(a.starts):
+		return ""
+	case v.mayPerform(a) != "":
+		return v.mayPerform(a)
+	case sl.Dropped != nil:
+		return "its task is not needed"
+	case v.knew(v.s.cancel):
+		return "it was started after the instance was cancelled"
+	case v.givenUp(a):
+		return "its author had given the attempt up"
+	case slices.ContainsFunc(a.passed, func(n *Attempt) bool { return v.knew(n.assigned) }):
+		return "its author had passed the attempt on"
+	case slices.ContainsFunc(sl.Attempts, done):
+		return "its task had been done, as its author knew"
+	case v.begun(sl):
+		return ""
+	case sl.hasData || !v.held(sl):
+		return "its rule did not hold, as far as its author knew"
+	}
+	return ""
+}
+
+// mayFail says why an attempt's holder may not tell that a try of it failed; "": it
+// may.
+func (v *evidence) mayFail(a *Attempt) string {
+	if !v.any(a.starts) {
+		return "it was not started"
+	}
+	return ""
+}
+
+// maySucceed says why an attempt's holder may not tell that it succeeded; "": it may.
+func (v *evidence) maySucceed(a *Attempt) string {
+	switch {
+	case !v.any(a.starts):
+		return "it was not started"
+	case v.givenUp(a):
+		return "its author had given the attempt up"
+	case v.any(a.successes):
+		return "it had succeeded already"
+	case a.undoes != nil:
+		return v.mayPerform(a)
+	}
+	return ""
+}
+
+// mayCallOff says why an attempt's holder may not call it off; "": it may.
+func (v *evidence) mayCallOff(a *Attempt) string {
+	if a.undoes == nil && v.knew(v.s.cancel) {
+		return ""
+	}
+	before := map[*Attempt]bool{}
+	because := map[*ruling]bool{}
+	for b := a; b != nil; b = b.after {
+		before[b], because[b.by] = true, true
+	}
+	replaced := func(o *Attempt) bool {
+		return v.any(o.successes) || (!before[o] && v.knew(o.assigned)) ||
+			slices.ContainsFunc(o.rulings, func(r *ruling) bool { return !because[r] && v.knew(r.at) })
+	}
+	if a.undoes != nil || !slices.ContainsFunc(a.Slot.Attempts, replaced) {
+		return "it was still needed, as far as its author knew"
+	}
+	return ""
+}
+
+// Trust checks what authors show to prove their rights, which are in the facts:
+// its answers depend on its arguments alone, not on time or place.
+type Trust interface {
+	// Roles are the roles that credentials prove a partner to have.
+	Roles(p workflow.PartnerID, credentials []byte) ([]workflow.RoleName, error)
+	// Evicted returns an error unless proof shows that a partner was evicted.
+	Evicted(p workflow.PartnerID, proof []byte) error
+}
+
+// shown notes what a fact shows its author to have. It says why the fact does not
+// count; "": it does, as far as that goes.
+func (s *State) shown(e *entry) string {
+	if len(e.fact.Body.Credentials) == 0 {
+		return ""
+	}
+	if !e.checked {
+		e.checked = true
+		if s.trust != nil {
+			e.roles, e.untrue = s.trust.Roles(e.fact.Chain.Author, e.fact.Body.Credentials)
+		} else {
+			e.untrue = errNoTrust
+		}
+	}
+	if e.untrue != nil {
+		return "its author's credentials are not true"
+	}
+	s.credentials[e.fact.Chain.Author] = append(s.credentials[e.fact.Chain.Author], e)
+	return ""
+}
+
+var errNoTrust = errors.New("this node trusts nobody's credentials")
+
+// mayCreate returns an error unless the author of a genesis shows that it has the
+// role which the definition wants of whoever starts an instance, and shows nothing
+// that is untrue.
+func mayCreate(trust Trust, def *workflow.Definition, genesis *Fact) error {
+	credentials := genesis.Body.Credentials
+	if def.CreatorRole == "" && len(credentials) == 0 {
+		return nil
+	}
+	if def.CreatorRole == "" {
+		return proves(trust, credentials, genesis.Chain.Author, "")
+	}
+	if err := proves(trust, credentials, genesis.Chain.Author, def.CreatorRole); err != nil {
+		return fmt.Errorf("workflow %s: %w", def.Name, err)
+	}
+	return nil
+}
+
+// proves returns an error unless credentials prove that a partner has a role.
+func (s *State) proves(credentials []byte, p workflow.PartnerID, role workflow.RoleName) error {
+	return proves(s.trust, credentials, p, role)
+}
+
+func proves(trust Trust, credentials []byte, p workflow.PartnerID, role workflow.RoleName) error {
+	err, roles := errNoTrust, []workflow.RoleName(nil)
+	if trust != nil {
+		roles, err = trust.Roles(p, credentials)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s does not show that it has role %s: %w", p, role, err)
+	case role != "" && !slices.Contains(roles, role):
+		return fmt.Errorf("%s does not have role %s, its certificate gives it %v", p, role, roles)
+	}
+	return nil
+}
+
+// hasRole reports whether the author of what is judged had shown that it has a role.
+func (v *evidence) hasRole(p workflow.PartnerID, role workflow.RoleName) bool {
+	return slices.ContainsFunc(v.s.credentials[p], func(e *entry) bool {
+		return slices.Contains(e.roles, role) && v.knew(e)
+	})
+}
+
+// mayPerform says why an attempt's holder may not perform it; "": it may. What
+// undoes something is performed when it succeeds, everything else when it starts.
+func (v *evidence) mayPerform(a *Attempt) string {
+	if a.Task.ByRole() && !v.hasRole(a.Partner, a.Task.Role) {
+		return "its author has not shown that it has the role of the task"
+	}
+	return ""
+}
+
+// mayWriteOff says why a partner may not be written off by a fact; "": it may, by
+// who began the instance, and so answers for it, or because it was evicted.
+func (s *State) mayWriteOff(e *entry, b *WriteOff) string {
+	switch {
+	case !s.tookPart(b.Partner, e):
+		return "it writes off somebody who takes no part"
+	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
+		return ""
+	case len(b.Eviction) == 0:
+		return "its author does not answer for the instance"
+	}
+	if !e.checked {
+		e.checked = true
+		if e.untrue = errNoTrust; s.trust != nil {
+			e.untrue = s.trust.Evicted(b.Partner, b.Eviction)
+		}
+	}
+	if e.untrue != nil {
+		return "it does not prove the eviction"
+	}
+	return ""
+}

@@ -21,6 +21,10 @@ import (
 type link struct {
 	mu       sync.Mutex // guards what follows: frames may come over two connections
 	verifier choreo.Verifier
+	// waiting is how many bytes of the partner's facts wait for their shards, freed is
+	// closed when that becomes less; nil: nobody waits for it.
+	waiting int
+	freed   chan struct{}
 	// asked is the digest by which the partner was asked for records last, and
 	// when (Awake).
 	asked   []byte
@@ -28,6 +32,44 @@ type link struct {
 	// lacking are claims that the partner has and this node has not, with the number
 	// of the partner's last notice. The node's lock guards it.
 	lacking map[wire.Claim]uint64
+}
+
+// maxWaiting bounds how many bytes of one partner's facts wait for their shards; what
+// comes beyond that waits on the connection.
+const maxWaiting = 2 << 20
+
+// queue waits until there is room for so many bytes of a partner's facts, and takes it.
+// False: the node stops.
+func (n *Node) queue(l *link, size int) bool {
+	for {
+		l.mu.Lock()
+		if n.stepped || l.waiting == 0 || l.waiting+size <= maxWaiting {
+			l.waiting += size
+			l.mu.Unlock()
+			return true
+		}
+		if l.freed == nil {
+			l.freed = make(chan struct{})
+		}
+		freed := l.freed
+		l.mu.Unlock()
+		select {
+		case <-freed:
+		case <-n.stopped:
+			return false
+		}
+	}
+}
+
+// done gives the room back.
+func (l *link) done(size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting -= size
+	if l.freed != nil {
+		close(l.freed)
+		l.freed = nil
+	}
 }
 
 // pullAgain is how long a partner is not asked the same once more: what it

@@ -510,7 +510,20 @@ func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 		return
 	}
 	n.readAhead(p, f)
-	n.post(n.shardOf(f.Instance), event{apply: func(s *shard) error { return s.takeFacts(p, f, facts) }, after: n.logRefusal(p)})
+	size := 0
+	for _, w := range f.Facts {
+		size += len(w.Raw)
+	}
+	if !n.queue(l, size) {
+		return
+	}
+	posted := n.post(n.shardOf(f.Instance), event{apply: func(s *shard) error {
+		l.done(size)
+		return s.takeFacts(p, f, facts)
+	}, after: n.logRefusal(p)})
+	if !posted {
+		l.done(size)
+	}
 }
 
 func (n *Node) logRefusal(p workflow.PartnerID) func(error) {

@@ -73,6 +73,7 @@ func up(ctx context.Context, u *ui, dir string, o upOptions) error {
 	if err != nil {
 		return err
 	}
+	assemble.Economise(cfg)
 	host, err := assemble.Open(dir, cfg, thisBuild().Version, u.logger())
 	switch {
 	case errors.Is(err, node.ErrNoMember):

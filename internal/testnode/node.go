@@ -75,6 +75,7 @@ func run(dir string, beside []func(context.Context, string)) error {
 	if os.Getenv(logVar) != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", filepath.Base(dir))
 	}
+	assemble.Economise(cfg)
 	h, err := assemble.Open(dir, cfg, "test", log)
 	if err != nil {
 		return err

@@ -42,6 +42,7 @@ type entry struct {
 	strand  *strand
 	time    uint64 // logical: 1 + the greatest in its past
 	others  vector // of its past, what is in other strands than its own
+	whole   vector // once asked for: its past, itself included
 	parents []*entry
 	counted bool // see State; facts without entitlement do not count
 
@@ -174,7 +175,7 @@ func (l *Log) add(e *entry) {
 		e.time = max(e.time, p.time+1)
 	}
 	e.strand.facts = append(e.strand.facts, e)
-	l.all = l.all.with(e.strand.place, e.fact.Seq)
+	l.all.set(e.strand.place, e.fact.Seq)
 	author := e.fact.Chain.Author
 	of := l.authored[author]
 	l.authored[author] = authored{chains: len(l.byAuthor[author]), facts: of.facts + 1, bytes: of.bytes + len(e.raw)}
@@ -220,7 +221,12 @@ func (l *Log) othersOf(e *entry) (v vector) {
 }
 
 // past is all that a fact's author knew, the fact included.
-func (e *entry) past() vector { return e.others.with(e.strand.place, e.fact.Seq) }
+func (e *entry) past() vector {
+	if e.whole.root == nil {
+		e.whole = e.others.with(e.strand.place, e.fact.Seq)
+	}
+	return e.whole
+}
 
 func (l *Log) chainOf(id Chain) *chain {
 	c := l.index[id]
@@ -241,6 +247,16 @@ func (l *Log) knew(f, g *entry) bool {
 		return f.fact.Seq >= g.fact.Seq
 	}
 	return f.others.at(g.strand.place) >= g.fact.Seq
+}
+
+// heed notes that a fact counts. Where there are few strands its own vector serves:
+// it mostly knows all that counts.
+func (l *Log) heed(e *entry) {
+	if l.heeded.levels == 1 {
+		l.heeded = l.heeded.join(e.past(), &l.steps)
+		return
+	}
+	l.heeded = l.heeded.with(e.strand.place, e.fact.Seq)
 }
 
 // heeded are a chain's last facts that count, of each of its branches.

@@ -512,7 +512,7 @@ func (s *State) apply(e *entry) {
 	}
 	e.counted = true
 	e.strand.counted = e
-	s.log.heeded = s.log.heeded.with(e.strand.place, e.fact.Seq)
+	s.log.heed(e)
 }
 
 // tookPart tells whether p was a participant as far as e's author knew.

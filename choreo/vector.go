@@ -63,6 +63,27 @@ func (s *span) with(levels, k int, n uint64) *span {
 	return out
 }
 
+// set is with for a vector that nobody else has, which it changes.
+func (c *vector) set(k int, n uint64) {
+	for k>>(spanBits*c.levels) > 0 || c.levels == 0 {
+		*c = c.grown()
+	}
+	at := &c.root
+	for level := c.levels - 1; ; level-- {
+		if *at == nil {
+			*at = &span{}
+		}
+		if level == 0 {
+			(*at).numbers[k&(1<<spanBits-1)] = uint32(n)
+			return
+		}
+		if (*at).parts == nil {
+			(*at).parts = &[1 << spanBits]*span{}
+		}
+		at = &(*at).parts[k>>(spanBits*level)&(1<<spanBits-1)]
+	}
+}
+
 // grown is the vector with one more level.
 func (c vector) grown() vector {
 	if c.levels == 0 || c.root == nil {
@@ -98,18 +119,17 @@ func (s *span) join(o *span, steps *int) *span {
 	case s == nil:
 		return o
 	}
-	out, first, second := span{}, true, true // it is the one or the other
 	if s.parts == nil {
-		for i, n := range s.numbers {
-			out.numbers[i] = max(n, o.numbers[i])
-			first, second = first && out.numbers[i] == n, second && out.numbers[i] == o.numbers[i]
-		}
-	} else {
-		out.parts = &[1 << spanBits]*span{}
-		for i, p := range s.parts {
-			out.parts[i] = p.join(o.parts[i], steps)
-			first, second = first && out.parts[i] == p, second && out.parts[i] == o.parts[i]
-		}
+		return s.joinNumbers(o)
+	}
+	return s.joinParts(o, steps)
+}
+
+// joinNumbers is the one or the other where that says all, which makes nothing new.
+func (s *span) joinNumbers(o *span) *span {
+	first, second := true, true
+	for i, n := range s.numbers {
+		first, second = first && n >= o.numbers[i], second && n <= o.numbers[i]
 	}
 	switch {
 	case second: // also if they are equal: then they have it together from now on
@@ -117,7 +137,28 @@ func (s *span) join(o *span, steps *int) *span {
 	case first:
 		return s
 	}
+	out := *s
+	for i, n := range o.numbers {
+		out.numbers[i] = max(out.numbers[i], n)
+	}
 	return &out
+}
+
+func (s *span) joinParts(o *span, steps *int) *span {
+	var parts [1 << spanBits]*span
+	first, second := true, true
+	for i, p := range s.parts {
+		parts[i] = p.join(o.parts[i], steps)
+		first, second = first && parts[i] == p, second && parts[i] == o.parts[i]
+	}
+	switch {
+	case second:
+		return o
+	case first:
+		return s
+	}
+	kept := parts // parts itself stays where it costs nothing
+	return &span{parts: &kept}
 }
 
 // beyond calls fn for each strand of which c knows more than o. It looks only at

@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"iter"
+	"slices"
 )
 
 // batch are facts that arrived together, in any order, with what of their past
@@ -16,6 +17,26 @@ type batch struct {
 	// by such a parent, the facts that do.
 	lacks   []int
 	waiting map[FactID][]int
+}
+
+// fewFacts is up to how many facts it is looked for one among the others one by one.
+const fewFacts = 16
+
+// inOrder reports whether these are few facts, each after all of its past, as they
+// mostly come: then nothing else has to be known of them.
+func (l *Log) inOrder(facts []Received) bool {
+	if len(facts) > fewFacts {
+		return false
+	}
+	for i, f := range facts {
+		for p := range f.Fact.parents() {
+			l.steps++
+			if !l.Has(p) && !slices.ContainsFunc(facts[:i], func(b Received) bool { return b.ID == p }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func newBatch(l *Log, facts []Received) *batch {
@@ -69,6 +90,18 @@ func (b *batch) each(fn func(i int) error) error {
 // insertAll adds facts whose pasts are here or among them, whatever their order.
 // Of an error those before it stay.
 func (l *Log) insertAll(facts []Received) (added []*entry, err error) {
+	if l.inOrder(facts) {
+		for _, f := range facts {
+			e, err := l.insert(f.Fact, f.Raw, f.ID, f.Att)
+			if e != nil {
+				added = append(added, e)
+			}
+			if err != nil {
+				return added, err
+			}
+		}
+		return added, nil
+	}
 	b := newBatch(l, facts)
 	err = b.each(func(i int) error {
 		e, err := l.insert(facts[i].Fact, facts[i].Raw, facts[i].ID, facts[i].Att)
@@ -104,6 +137,9 @@ func (f *Fact) parents() iter.Seq[FactID] {
 // them does not fit yet: no peer would take them from us, nor what we would then
 // build upon them.
 func (l *Log) vouched(facts []Received) []Received {
+	if l.inOrder(facts) {
+		return facts
+	}
 	fits := make([]bool, len(facts))
 	b, n := newBatch(l, facts), 0
 	_ = b.each(func(i int) error { // fn returns none

@@ -148,7 +148,9 @@ func (s *span) joinParts(o *span, steps *int) *span {
 	var parts [1 << spanBits]*span
 	first, second := true, true
 	for i, p := range s.parts {
-		parts[i] = p.join(o.parts[i], steps)
+		if parts[i] = p; p != o.parts[i] {
+			parts[i] = p.join(o.parts[i], steps)
+		}
 		first, second = first && parts[i] == p, second && parts[i] == o.parts[i]
 	}
 	switch {

@@ -99,6 +99,7 @@ type Node struct {
 
 // New loads a node from its store. It talks to nobody before Begin.
 func New(p Parts) (*Node, error) {
+	p.Member.id = p.Member.ID()
 	if p.Logger == nil {
 		p.Logger = slog.New(slog.DiscardHandler)
 	}

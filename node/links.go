@@ -125,14 +125,20 @@ func (o *outbox) message(p workflow.PartnerID) *wire.Message {
 	return m
 }
 
-// heads adds what is known of one instance.
-func (o *outbox) heads(p workflow.PartnerID, h wire.Heads) {
-	m := o.message(p)
-	if len(m.Heads) == wire.MaxInstances {
-		o.post(p)
-		m = o.message(p)
+// heads adds what is known of one instance, in parts if there is much of it.
+func (o *outbox) heads(p workflow.PartnerID, all wire.Heads) {
+	for _, h := range all.Parts() {
+		size := 64
+		for _, x := range h.Heads {
+			size += len(x.Chain.Author) + 64
+		}
+		if len(o.message(p).Heads) == wire.MaxInstances || o.sizes[p]+size > wire.MaxFacts {
+			o.post(p)
+		}
+		m := o.message(p)
+		m.Heads = append(m.Heads, h)
+		o.sizes[p] += size
 	}
-	m.Heads = append(m.Heads, h)
 }
 
 // refusal adds that an instance was not taken in.
@@ -192,7 +198,10 @@ func (o *outbox) pack(a addressed) {
 	}
 	for _, f := range a.b.Facts {
 		w.Facts = append(w.Facts, wire.Fact{Raw: f.Raw(), Att: f.Attestation()})
-		size += len(f.Raw()) + 1024
+		size += len(f.Raw()) + 16
+		if att := f.Attestation(); att != nil {
+			size += att.Size()
+		}
 	}
 	if m := o.message(a.to); len(m.Facts) == wire.MaxInstances || o.sizes[a.to]+size > wire.MaxFacts {
 		o.post(a.to)
@@ -253,6 +262,7 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 		h.pending[p] = f
 	}
 	s.underWay = true
+	f.more = b.More
 	f.due = s.n.clock.Now().Awake + f.pause + s.n.spread(f.pause/4)
 }
 
@@ -459,8 +469,41 @@ func (s *shard) tell(p workflow.PartnerID, id workflow.InstanceID, mode wire.Hea
 	}
 }
 
+// telling are heads of one instance of which not all parts have come yet.
+type telling struct {
+	so   wire.Heads
+	next uint8
+}
+
+// whole puts together what a peer tells of an instance in parts; nil: more parts
+// follow, or some were lost. Of each peer one statement is put together at a time: it
+// will tell again what was lost.
+func (s *shard) whole(from workflow.PartnerID, w *wire.Heads) *wire.Heads {
+	t := s.tellings[from]
+	switch {
+	case w.Part == 0 && !w.More:
+		return w
+	case w.Part == 0:
+		t = &telling{so: *w}
+	case t == nil || t.next != w.Part || t.so.Instance != w.Instance || t.so.Incarnation != w.Incarnation || t.so.Mode != w.Mode:
+		return nil
+	default:
+		t.so.Heads = append(t.so.Heads, w.Heads...)
+	}
+	t.next = w.Part + 1
+	if w.More {
+		s.tellings[from] = t
+		return nil
+	}
+	delete(s.tellings, from)
+	return &t.so
+}
+
 // takeHeads takes in what a peer says that it has of one instance.
 func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
+	if w = s.whole(from, w); w == nil {
+		return nil
+	}
 	h, err := s.find(w.Instance)
 	_, aside := s.aside[w.Instance]
 	if aside || errors.Is(err, kv.ErrNotFound) {
@@ -504,6 +547,10 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		delete(h.refused, from)
 	}
 	h.m.Heard(s.moment())
+	if f := h.pending[from]; f != nil && f.more && w.Mode == wire.Acknowledge {
+		f.more = false
+		s.supply(h, from) // what did not fit into the bundle that arrived
+	}
 	if !h.m.Owes(from) {
 		delete(h.pending, from)
 	}

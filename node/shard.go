@@ -32,9 +32,11 @@ type shard struct {
 	log    *slog.Logger
 	events chan event
 	held   map[workflow.InstanceID]*held
-	local  []event // of our own making, before anything from outside
-	batch  batch
-	wakeAt time.Duration // Boot time; 0: never
+	// tellings are, by peer, heads of which not all parts have come yet.
+	tellings map[workflow.PartnerID]*telling
+	local    []event // of our own making, before anything from outside
+	batch    batch
+	wakeAt   time.Duration // Boot time; 0: never
 
 	nextTick, nextCompare time.Duration                                        // Awake
 	nextWeigh             time.Duration                                        // Awake
@@ -78,6 +80,7 @@ type held struct {
 // inflight is what was sent to a peer and not acknowledged.
 type inflight struct {
 	due   time.Duration // Awake at which to send again
+	more  bool          // not all fitted that it lacks
 	pause time.Duration
 }
 
@@ -139,7 +142,7 @@ const (
 )
 
 func newShard(n *Node, i int) *shard {
-	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, again: map[workflow.InstanceID]bool{},
+	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{}, again: map[workflow.InstanceID]bool{},
 		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]int64{}}
 }
 

@@ -41,8 +41,13 @@ const (
 	MaxDefinition = 384 << 10
 	// MaxInstances bounds how many instances one message is about.
 	MaxInstances = 512
-	// MaxHeads bounds the heads that are told of one instance.
+	// MaxBundle bounds the facts of one instance in one frame, in bytes: what came in
+	// one bundle may have to be passed on as one, beside the definition.
+	MaxBundle = 512 << 10
+	// MaxHeads bounds the heads of one instance that are told at once; more are told in
+	// up to MaxParts parts, one after the other.
 	MaxHeads = 1024
+	MaxParts = 16
 	// MaxRecords bounds the partner records in one message.
 	MaxRecords = 512
 	// MaxEvictions bounds the evictions that one message names.
@@ -160,6 +165,10 @@ type Heads struct {
 	Incarnation choreo.Incarnation
 	Heads       []choreo.Head
 	Mode        HeadsMode
+	// Part counts from 0 where there are more heads than one part takes, and More says
+	// that another part follows. All parts together are one statement.
+	Part uint8
+	More bool
 }
 
 // HeadsMode says why heads are told.
@@ -341,6 +350,9 @@ func (m *Message) check() error {
 		if len(h.Heads) > MaxHeads {
 			return fmt.Errorf("%d heads of one instance, at most %d", len(h.Heads), MaxHeads)
 		}
+		if h.Part >= MaxParts {
+			return fmt.Errorf("part %d of heads, at most %d", h.Part, MaxParts-1)
+		}
 	}
 	for i := range m.Reports {
 		if err := m.Reports[i].check(); err != nil {
@@ -366,11 +378,38 @@ func (e *Evictions) size() int {
 	return len(e.IDs) + len(e.List)
 }
 
+// size is how many bytes the facts have, without their attestations.
+func (f *Facts) size() (n int) {
+	for _, w := range f.Facts {
+		n += len(w.Raw)
+	}
+	return n
+}
+
+// Parts splits heads into as many parts as they take. Of more than MaxParts parts the
+// rest is not told.
+func (h Heads) Parts() []Heads {
+	if len(h.Heads) <= MaxHeads {
+		return []Heads{h}
+	}
+	var out []Heads
+	for some := range slices.Chunk(h.Heads[:min(len(h.Heads), MaxHeads*MaxParts)], MaxHeads) {
+		part := h
+		part.Heads, part.Part, part.More = some, uint8(len(out)), true
+		out = append(out, part)
+	}
+	out[len(out)-1].More = false
+	return out
+}
+
 // DecodeFacts reads and checks the facts of one instance: each is well formed
 // and either attested by its author or named as previous by one that is, so
 // that all are their author's. Errors wrap choreo.ErrFactInvalid or
 // choreo.ErrForged.
 func DecodeFacts(f *Facts, v *choreo.Verifier) ([]choreo.Received, error) {
+	if n := f.size(); n > MaxBundle {
+		return nil, fmt.Errorf("%w: a bundle of %d bytes, at most %d", choreo.ErrFactInvalid, n, MaxBundle)
+	}
 	out := make([]choreo.Received, len(f.Facts))
 	for i, w := range f.Facts {
 		fact, id, err := choreo.DecodeFact(w.Raw)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +168,7 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"a string that promises too much", []byte{wire.Version, 0xa1, 0x08, 0x5a, 0xff, 0xff, 0xff, 0xff}, wire.ErrMalformed},
 		{"too many instances", many(&wire.Message{Heads: make([]wire.Heads, wire.MaxInstances+1)}), wire.ErrMalformed},
 		{"facts of too many instances", many(&wire.Message{Facts: make([]wire.Facts, wire.MaxInstances+1)}), wire.ErrMalformed},
+		{"a part of heads too many", many(&wire.Message{Heads: []wire.Heads{{Part: wire.MaxParts}}}), wire.ErrMalformed},
 		{"too many heads", many(&wire.Message{Heads: []wire.Heads{{Heads: make([]choreo.Head, wire.MaxHeads+1)}}}), wire.ErrMalformed},
 		{"more ages than records", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{1, 2}}), wire.ErrMalformed},
 		{"an age beyond all bounds", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.MaxAge + 1}}), wire.ErrMalformed},
@@ -334,3 +336,48 @@ func FuzzDecodeFacts(f *testing.F) {
 }
 
 func bytes32(in [][32]byte) [][32]byte { return append([][32]byte(nil), in...) }
+
+// TestPartsOfHeads: any number of heads is told in parts that a receiver takes, and
+// that make up the whole.
+func TestPartsOfHeads(t *testing.T) {
+	for _, n := range []int{0, 1, wire.MaxHeads, wire.MaxHeads + 1, 3*wire.MaxHeads + 7, wire.MaxHeads * wire.MaxParts} {
+		all := wire.Heads{Instance: workflow.InstanceID{1}, Mode: wire.Ask}
+		for i := range n {
+			all.Heads = append(all.Heads, choreo.Head{Chain: choreo.Chain{Author: workflow.PartnerID(strings.Repeat("a", 52)), Incarnation: choreo.Incarnation{byte(i >> 8), byte(i)}}, Seq: 1})
+		}
+		var got []choreo.Head
+		parts := all.Parts()
+		for i, p := range parts {
+			frame, err := wire.Encode(&wire.Message{Heads: []wire.Heads{p}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := wire.Decode(frame)
+			if err != nil {
+				t.Fatalf("%d heads: part %d is refused: %v", n, i, err)
+			}
+			h := m.Heads[0]
+			if int(h.Part) != i || h.More != (i < len(parts)-1) || h.Mode != wire.Ask || h.Instance != all.Instance {
+				t.Errorf("%d heads: part %d is %d, more %t", n, i, h.Part, h.More)
+			}
+			got = append(got, h.Heads...)
+		}
+		if !slices.Equal(got, all.Heads) {
+			t.Errorf("%d heads: %d came out of their parts", n, len(got))
+		}
+	}
+	if n := len((wire.Heads{Heads: make([]choreo.Head, wire.MaxHeads*wire.MaxParts+1)}).Parts()); n != wire.MaxParts {
+		t.Errorf("too many heads are told in %d parts, want %d", n, wire.MaxParts)
+	}
+}
+
+// A bundle that nobody could pass on as one is not taken in.
+func TestBundleTooLarge(t *testing.T) {
+	f := &wire.Facts{}
+	for range 3 {
+		f.Facts = append(f.Facts, wire.Fact{Raw: make([]byte, wire.MaxBundle/3+1)})
+	}
+	if _, err := wire.DecodeFacts(f, &choreo.Verifier{}); !errors.Is(err, choreo.ErrFactInvalid) || !strings.Contains(err.Error(), "at most 524288") {
+		t.Errorf("decoding gives %v", err)
+	}
+}

@@ -10,31 +10,27 @@ import (
 
 // This file is about what a start built upon. Most of it follows from the start's
 // own past, so that a start is no larger for a wide fan-in: of a slot that its rule
-// mentions, the success of the attempt that the genesis assigned, if the start knew
-// one. A start names a slot only where that may be wrong, because its author knew
-// of several attempts there: then what it names counts for that slot and nothing
-// else. Being about the start's past alone, none of it changes with what comes later.
+// mentions and of which it knew one attempt, that one's success, if it knew it. Of a
+// slot of which its author knew of several attempts the start names what it built
+// upon; where it names nothing, it built upon nothing there. Being about the start's
+// past alone, none of it changes with what becomes known later.
 
-// consumed is what a start of the attempt has to name, sorted by slot: of every
-// slot with several attempts that its rule mentions its success, or the verdict that
-// ended it, or nothing (a zero Fact). A compensation builds upon nothing.
+// consumed is what a start of the attempt has to name, sorted by slot: of every slot
+// with several attempts that its rule mentions its success, or the verdict that ended
+// it. A compensation builds upon nothing.
 func (m *Machine) consumed(a *Attempt) []Consumption {
 	if a.undoes != nil {
 		return nil
 	}
 	var out []Consumption
 	for _, from := range a.Slot.mentions {
-		if len(from.Attempts) == 1 {
-			continue
-		}
-		c := Consumption{Slot: from.Task.Name}
 		switch {
+		case len(from.Attempts) == 1:
 		case from.Pick != nil:
-			c.Fact = from.Pick.success().id
+			out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Pick.success().id})
 		case from.Outcome != nil:
-			c.Fact = from.Outcome.at.id
+			out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Outcome.at.id})
 		}
-		out = append(out, c)
 	}
 	return out
 }
@@ -54,14 +50,22 @@ func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
 			var used *Attempt
 			if len(named) > 0 && named[0].Slot == from.Task.Name {
 				used = s.named(start, from, named[0].Fact)
-			} else if first := from.Attempts[0]; slices.ContainsFunc(first.successes, func(ok *entry) bool { return s.log.knew(start, ok) }) {
-				used = first
+			} else if only := s.only(start, from); only != nil && slices.ContainsFunc(only.successes, func(ok *entry) bool { return s.log.knew(start, ok) }) {
+				used = only
 			}
 			if used != nil && from.place < a.Slot.place && !yield(used) {
 				return
 			}
 		}
 	}
+}
+
+// only is the slot's first attempt if the start knew of no other; nil: it did.
+func (s *State) only(start *entry, from *Slot) *Attempt {
+	if slices.ContainsFunc(from.Attempts[1:], func(a *Attempt) bool { return s.log.knew(start, a.assigned) }) {
+		return nil
+	}
+	return from.Attempts[0]
 }
 
 // named is the slot's attempt that succeeded by a fact that the start knew; nil: none.

@@ -25,10 +25,9 @@ import (
 //     success. Of several on one attempt, the higher office, then the author
 //     earlier in the succession, then the lower hash, says what follows; the
 //     attempts that the others assigned remain attempts.
-//  2. A start consumed, of each slot that its rule mentions, what it names of it;
-//     where it names nothing, the success of the slot's first attempt if it is in
-//     the start's past. Only slots in which the author of the start knew of
-//     several attempts are named (consumed.go).
+//  2. A start consumed, of each slot that its rule mentions, the success of the
+//     attempt that it knew of, if that success is in its past; where it knew of
+//     several attempts, what it names (consumed.go).
 //     Slots are judged against rule order, consumers before what they
 //     consumed. A success that a standing success consumed stands; so does one
 //     that the running current attempt of a slot without success consumed. A

@@ -70,12 +70,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		again = m.nameAll(now) || again
 	}
 	m.route(partners)
-	if ws, ok := m.clocks.toSave(now.Boot); ok {
-		r.Waits = &ws
-	}
-	if at, ok := m.clocks.nextSave(); ok {
-		r.wake(at)
-	}
+	m.saveWaits(now, &r)
 	r.Beyond, m.beyond = m.beyond, nil
 	for _, e := range m.unsaved {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
@@ -87,6 +82,24 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		}
 	}
 	return r
+}
+
+// saveWaits hands out the waits where they are due to be stored. Who takes no part
+// any more waits for nothing; who must take a new incarnation goes on from what is
+// stored.
+func (m *Machine) saveWaits(now Moment, r *Ready) {
+	if !m.Participates(m.self) {
+		m.clocks.forget()
+	}
+	if m.rolledBack() {
+		return
+	}
+	if ws, ok := m.clocks.toSave(now.Boot); ok {
+		r.Waits = &ws
+	}
+	if at, ok := m.clocks.nextSave(); ok {
+		r.wake(at)
+	}
 }
 
 // heeded tells whether facts of ours would count: we take part, as far as is

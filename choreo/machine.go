@@ -133,7 +133,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l, self.Trust),
 		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: clocks{all: map[WaitKey]*clock{}},
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: clocks{all: map[WaitKey]*clock{}, every: saveEvery},
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })

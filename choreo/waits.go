@@ -193,6 +193,12 @@ func (cs *clocks) sweep() {
 	}
 }
 
+// forget forgets all waits.
+func (cs *clocks) forget() {
+	cs.changed = cs.changed || len(cs.all) > 0
+	clear(cs.all)
+}
+
 // saveEvery is how often at least running waits are stored although none began
 // or ended; short waits are stored more often, so that a reboot with a wrong
 // clock costs no more than a twentieth of a wait (design.md, idea 8).

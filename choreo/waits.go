@@ -193,6 +193,13 @@ func (cs *clocks) sweep() {
 	}
 }
 
+// unsee begins a pass over what is waited for: only what it finds wanted stays.
+func (cs *clocks) unsee() {
+	for _, c := range cs.all {
+		c.seen = false
+	}
+}
+
 // forget forgets all waits.
 func (cs *clocks) forget() {
 	cs.changed = cs.changed || len(cs.all) > 0
@@ -306,6 +313,7 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 // tells whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	m.clocks.every = saveEvery
+	m.clocks.unsee()
 	if m.watchUndoing(now, partners, r) {
 		return true
 	}

@@ -32,7 +32,7 @@ func (s *Store) writeGroup(units []unit) (int, error) {
 	n := fit(units, db.MaxBatchSize(), db.MaxBatchCount())
 	s.next = nil
 	s.ledger.setUnderway(true)
-	defer s.ledger.setUnderway(false)
+	defer func() { s.ledger.setUnderway(s.doubt != nil) }()
 	err = s.commit(db, units[:n])
 	s.db.release()
 	if err != nil {

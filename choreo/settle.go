@@ -180,6 +180,9 @@ type view struct {
 
 // TaskTerm says what a rule may hold of a task's slot.
 func (v view) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
+	if sl := v.s.bySlot[t]; sl != nil {
+		return contingency.Spared(sl.term(tr), v.of.waits())
+	}
 	return contingency.Spared(v.s.ask(tr, t).comes, v.of.waits())
 }
 

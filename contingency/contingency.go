@@ -44,6 +44,9 @@ type Response struct {
 // by themselves and are not spared. view tells how the instance stood before;
 // failures may come in any order.
 func Respond(def *workflow.Definition, failures []Failure, view workflow.View) []Response {
+	if len(failures) == 1 && failures[0].Begun {
+		return []Response{respond(def, failures[0])} // nothing else can have a part in it
+	}
 	failed := make(map[workflow.TaskName]Failure, len(failures))
 	for _, f := range failures {
 		failed[f.Slot] = f

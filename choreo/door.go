@@ -18,6 +18,10 @@ import (
 //   - A node that has all that it may have of an author names that in a `seen` fact of
 //     its own, once.
 //
+// Of a forked chain so many branches are taken in that nothing of it counts by itself
+// any more (fork.go). What is beyond would count only where others built upon it, and
+// then it is named.
+//
 // So what one honest partner has all get, and none ends with other facts for good;
 // what a liar sends beyond that, nobody takes. Two members that lie can name each
 // other's facts; that is bounded by the share of the one that names.
@@ -41,6 +45,7 @@ func (m *Machine) Limit(s Shares) { m.door.shares = s }
 const (
 	TooManyChains  = "chains"
 	TooManyFacts   = "facts"
+	TooManyForks   = "forks"   // more branches of one chain than are needed to know what it is worth
 	TooManyBytes   = "bytes"   // in all instances together
 	TooManyAuthors = "authors" // more authors who take no part than are heard
 )
@@ -93,7 +98,10 @@ func (m *Machine) Declined() []Declined {
 // admit are the facts without those that are beyond what is taken in of their
 // author, and without what follows from those. It reports whether that is all.
 func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
-	v := visit{m: m, of: map[workflow.PartnerID]authored{}, chains: map[Chain]string{}}
+	v := visit{
+		m: m, of: map[workflow.PartnerID]authored{}, chains: map[Chain]string{},
+		branches: map[Chain]int{}, follows: map[place]FactID{},
+	}
 	why := make([]string, len(facts))
 	within := len(m.door.declined) == 0
 	for i, f := range facts {
@@ -124,6 +132,41 @@ type visit struct {
 	m      *Machine
 	of     map[workflow.PartnerID]authored
 	chains map[Chain]string // that the batch opens, and why they are too many; "": they are not
+	// branches are how many of a chain the batch opens, follows what was first of its
+	// facts at a place.
+	branches map[Chain]int
+	follows  map[place]FactID
+}
+
+// place is where a chain goes on: after that fact.
+type place struct {
+	chain Chain
+	prev  FactID
+}
+
+// tooMany reports whether a fact forks its chain where that has as many branches
+// already as it takes for nothing of it to count by itself (fork.go).
+func (v *visit) tooMany(f Received) bool {
+	l, at := v.m.log, place{f.Fact.Chain, f.Fact.Prev}
+	c := l.index[at.chain]
+	if first, ok := v.follows[at]; ok && first == f.ID {
+		return false
+	} else if !ok {
+		v.follows[at] = f.ID
+		prev := l.byID[at.prev]
+		if c == nil || prev != nil && prev.strand.last() == prev || prev == nil && f.Fact.Seq > 1 {
+			return false // the chain goes on, here or in the batch
+		}
+	}
+	strands := 1
+	if c != nil {
+		strands = len(c.strands)
+	}
+	if strands+v.branches[at.chain] > maxBranches {
+		return true
+	}
+	v.branches[at.chain]++
+	return false
 }
 
 // authored is how much there is of an author.
@@ -152,6 +195,9 @@ func (v *visit) beyond(f Received) string {
 		v.chains[f.Fact.Chain] = why
 	}
 	why := v.chains[f.Fact.Chain]
+	if why == "" && v.tooMany(f) {
+		why = TooManyForks
+	}
 	if s := v.m.door.shares; why == "" && (s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
 		why = TooManyFacts
 	}

@@ -196,7 +196,10 @@ func TestStepsOfManyForks(t *testing.T) {
 		liar := penOf(t, m, "three", 7)
 		before := m.log.steps
 		for i := range n / 4 {
-			m.mustTake(t, liar.fork(m.log, uint64(n-1-i)).write(Body{Seen: &Seen{}}))
+			m.mustTake(t, liar.fork(m.log, uint64(n-1-i)).write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+		}
+		if m.log.forks != 1 {
+			t.Error("no fork")
 		}
 		for range n {
 			m.mustAppend(Moment{}, Body{Seen: &Seen{}})

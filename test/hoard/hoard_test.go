@@ -33,7 +33,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-var full = flag.Bool("full", false, "pile up as much as the figures in docs/security.md say, not a tenth")
+var full = flag.Bool("full", false, "pile up ten times as much")
 
 func TestMain(m *testing.M) { testnode.Main(m) }
 

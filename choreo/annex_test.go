@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -131,5 +132,37 @@ tasks:
 	}
 	if len(n.m.Facts()) != 5 { // genesis, start and success of two tasks
 		t.Errorf("%d facts, want 5", len(n.m.Facts()))
+	}
+}
+
+// A genesis gives data only what their declarations allow; who writes it is told so,
+// as is who opens what another wrote.
+func TestGenesisGivesWhatIsDeclared(t *testing.T) {
+	def, err := workflow.Parse("w.yaml", []byte("workflow: w\ndata: {n: {type: integer, max: 9}, f: {type: number}, at: {type: time}, l: {type: list}}\ntasks: {a: {}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newMesh(t, def)
+	n := w.node("one")
+	for _, c := range []struct {
+		input map[workflow.DataName]workflow.Value
+		want  string
+	}{
+		{nil, ""},
+		{map[workflow.DataName]workflow.Value{"n": int64(9), "f": 0.5, "at": "2026-11-22T10:00:00Z", "l": []any{"x"}}, ""},
+		{map[workflow.DataName]workflow.Value{"f": 3.0, "n": nil}, ""},
+		{map[workflow.DataName]workflow.Value{"n": int64(10)}, "not in the range"},
+		{map[workflow.DataName]workflow.Value{"n": "nine"}, "n: want an integer, have a string"},
+		{map[workflow.DataName]workflow.Value{"at": "soon"}, "at: "},
+		{map[workflow.DataName]workflow.Value{"other": int64(1)}, "gives other, which the definition does not declare"},
+		{map[workflow.DataName]workflow.Value{"f": math.NaN()}, "not a number that can be counted with"},
+		{map[workflow.DataName]workflow.Value{"l": []any{math.Inf(1)}}, "not a number that can be counted with"},
+	} {
+		g := w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one")
+		g.Input = c.input
+		_, err := Create(Self{Partner: "one", Incarnation: n.inc}, w.def, w.plan, g, nil, w.moment())
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: %v, want %q", c.input, err, c.want)
+		}
 	}
 }

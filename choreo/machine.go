@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -129,6 +130,9 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	if err := mayCreate(self.Trust, def, genesis.Fact); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
 	}
+	if err := given(def, g); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	}
 	m := &Machine{
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l, self.Trust),
@@ -143,6 +147,23 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	}
 	m.state.settle()
 	return m, nil
+}
+
+// given checks that a genesis gives data only what their declarations allow.
+func given(def *workflow.Definition, g *Genesis) error {
+	decls := make(map[workflow.DataName]*workflow.DataDecl, len(def.Data))
+	for i := range def.Data {
+		decls[def.Data[i].Name] = &def.Data[i]
+	}
+	for _, n := range slices.Sorted(maps.Keys(g.Input)) {
+		if decls[n] == nil {
+			return fmt.Errorf("the genesis gives %s, which the definition does not declare", n)
+		}
+		if _, err := workflow.CheckValue(decls[n], g.Input[n]); err != nil {
+			return fmt.Errorf("the genesis gives what the definition does not allow: %w", err)
+		}
+	}
+	return nil
 }
 
 // placed checks that a genesis gives every partition one holder.

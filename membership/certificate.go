@@ -103,6 +103,9 @@ func (c Certificate) validate() error {
 	if c.Serial == (Serial{}) {
 		return fmt.Errorf("certificate of %s has no serial", c.Name)
 	}
+	if c.NotAfter > maxWall {
+		return fmt.Errorf("certificate of %s ends after the year 9999", c.Name)
+	}
 	if c.NotBefore < 0 || c.NotAfter <= c.NotBefore {
 		return fmt.Errorf("certificate of %s is valid from %s to %s: it must end after it begins", c.Name, c.NotBefore, c.NotAfter)
 	}

@@ -86,6 +86,9 @@ func (e Eviction) vet(m Mesh) error {
 	if e.Partner == m.Founder {
 		return fmt.Errorf("eviction of the founder %s: %w: whoever wants another founder founds another mesh", e.Partner, ErrNotAllowed)
 	}
+	if e.At < 0 || e.At > maxWall {
+		return fmt.Errorf("eviction at second %d: want the years 1970 to 9999", int64(e.At))
+	}
 	if len(e.Reason) > MaxReason {
 		return fmt.Errorf("eviction with a reason of %d bytes: at most %d", len(e.Reason), MaxReason)
 	}

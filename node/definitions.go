@@ -153,7 +153,7 @@ func readListing(key, value []byte) (*listing, error) {
 		return nil, fmt.Errorf("its key has %d bytes", len(key))
 	}
 	l.about = api.Workflow{
-		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions, Added: time.UnixMilli(s.Added),
+		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions, Added: atMilli(s.Added),
 	}
 	for _, sc := range s.Claims {
 		if len(sc.Notices) == 0 {

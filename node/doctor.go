@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -120,7 +122,14 @@ func (n *Node) checkFiles(d *diagnosis) {
 func (n *Node) checkCertificate(d *diagnosis) (member bool) {
 	leaf := n.people.chain().Leaf()
 	if err := n.people.standing(); err != nil {
-		d.wrong("certificate", n.people.named(err.Error()), "no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder")
+		mend := "no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder"
+		switch now := n.clock.Now().Wall.UTC(); {
+		case errors.Is(err, membership.ErrNotYet):
+			mend = fmt.Sprintf("this clock says %s: set it, and nothing else is needed", now.Format(time.RFC3339))
+		case errors.Is(err, membership.ErrExpired):
+			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ", now.Format(time.RFC3339)) + mend
+		}
+		d.wrong("certificate", n.people.named(err.Error()), mend)
 		return false
 	}
 	if nearEnd(leaf, n.clock.Now().Wall) {

@@ -2,10 +2,13 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -22,48 +25,87 @@ func born(wall time.Time, now membership.Now) time.Time { return wall.Add(-now.B
 
 // takeClock notes a partner's wall clock.
 func (n *Node) takeClock(from workflow.PartnerID, ms int64) {
-	if ms == 0 {
-		return
+	if ms <= 0 || ms > wire.MaxWall {
+		return // it has none, or none that anybody can show
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.clocks[from] = born(time.UnixMilli(ms), n.clock.Now())
 }
 
-// skew is how far this clock is ahead of the partners': the median.
-func (n *Node) skew() (ahead time.Duration, partners int) {
+// ahead is how far this clock is ahead of each partner's who told its own.
+func (n *Node) ahead() map[workflow.PartnerID]time.Duration {
 	now := n.clock.Now()
 	ours := born(now.Wall, now)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var all []time.Duration
-	for _, theirs := range n.clocks {
-		all = append(all, ours.Sub(theirs).Round(time.Second))
+	out := map[workflow.PartnerID]time.Duration{}
+	for p, theirs := range n.clocks {
+		out[p] = ours.Sub(theirs).Round(time.Second)
 	}
-	if len(all) == 0 {
-		return 0, 0
-	}
-	slices.Sort(all)
-	return all[len(all)/2], len(all)
+	return out
 }
 
+// agreed finds how far this clock is ahead as most partners have it: ok is false if
+// no more than half of them say about the same, or there is only one to ask.
+func agreed(ahead map[workflow.PartnerID]time.Duration) (off time.Duration, ok bool) {
+	all := slices.Sorted(maps.Values(ahead))
+	if len(all) < 2 {
+		return 0, false
+	}
+	need := len(all)/2 + 1
+	for i := 0; i+need <= len(all); i++ {
+		if some := all[i : i+need]; some[need-1]-some[0] < clockOff {
+			return some[need/2], true
+		}
+	}
+	return 0, false
+}
+
+// checkClock compares this clock with the partners'. One of them, or a few, prove
+// nothing against it: only what most say.
 func (n *Node) checkClock(d *diagnosis) {
 	now := n.clock.Now()
 	set := born(now.Wall, now).Sub(n.born).Round(time.Second)
-	off, partners := n.skew()
+	ahead := n.ahead()
+	off, most := agreed(ahead)
 	what := fmt.Sprintf("this clock is %s %s the partners'", off.Abs(), aheadOrBehind(off))
+	odd := n.odd(ahead, off)
 	switch {
-	case off.Abs() >= clockWrong:
-		d.wrong("clock", what, "set it: at a day's difference certificates count as expired")
-	case off.Abs() >= clockOff:
+	case most && off.Abs() >= clockWrong:
+		d.wrong("clock", what, setClock)
+	case now.Wall.Unix() < int64(n.people.chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
+		d.wrong("clock", fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)), setClock)
+	case most && off.Abs() >= clockOff:
 		d.warn("clock", what, "set it: times shown to people would mislead them")
 	case set.Abs() >= clockOff:
 		d.warn("clock", fmt.Sprintf("this clock was set %s %s while the node ran", set.Abs(), forwardOrBack(set)), "times that it wrote before are off by that; waits do not depend on it. If it jumps by itself, see to the machine's time service")
-	case partners == 0:
+	case len(ahead) == 0:
 		d.ok("clock", "no partner to compare it with yet")
+	case len(odd) > 0 && most:
+		d.warn("clock", "differs from this one and most others: the clock of "+strings.Join(odd, ", "), "have it set there")
+	case len(odd) > 0:
+		d.warn("clock", "differs from this one: the clock of "+strings.Join(odd, ", "), "too few partners agree to say whose is wrong: compare this one with another source, and set whichever is off")
 	default:
-		d.ok("clock", "agrees with %d partners", partners)
+		d.ok("clock", "agrees with %d partners", len(ahead))
 	}
+}
+
+const setClock = "set it: at a day's difference certificates count as expired, or as not valid yet"
+
+// odd names the partners whose clocks differ from this one, as most have it, and says
+// by how much; at most three.
+func (n *Node) odd(ahead map[workflow.PartnerID]time.Duration, off time.Duration) []string {
+	var out []string
+	for _, p := range slices.Sorted(maps.Keys(ahead)) {
+		if by := ahead[p] - off; by.Abs() >= clockOff {
+			out = append(out, fmt.Sprintf("%s (%s %s this one)", n.people.name(p), by.Abs(), aheadOrBehind(-by)))
+		}
+	}
+	if len(out) > 3 {
+		out = append(out[:3], fmt.Sprintf("%d more", len(out)-3))
+	}
+	return out
 }
 
 func aheadOrBehind(d time.Duration) string {

@@ -91,6 +91,12 @@ func TestDoctor(t *testing.T) {
 		{"nothing is wrong with the clock", func(*team) {}, "clock", api.FindingOK, "agrees with 2 partners", ""},
 		{"a clock that is ahead", clockOf(9 * minute), "clock", api.FindingWarning, "this clock is 9m0s ahead of the partners'", "set it"},
 		{"a clock that is a day behind", clockOf(-day), "clock", api.FindingWrong, "this clock is 24h0m0s behind the partners'", "certificates count as expired"},
+		{"a clock from before its certificate", clockOf(-400 * day), "clock", api.FindingWrong, "before this node's certificate was made", "set it"},
+		{"and what that does to the certificate", clockOf(-400 * day), "certificate", api.FindingWrong, "not valid yet", "set it, and nothing else is needed"},
+		{"one of two partners whose clock is off", func(tm *team) {
+			by := 3 * time.Hour
+			tm.again("three", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} }, "two")
+		}, "clock", api.FindingWarning, "the clock of three (3h0m0s ahead of this one)", "too few partners agree to say whose is wrong"},
 		{"a clock that was wrong at the start and was set", clockSetTo(-3*time.Hour, 0), "clock", api.FindingWarning, "this clock was set 3h0m0s forward while the node ran", "waits do not depend on it"},
 		{"a clock that went wrong after it was compared", clockSetTo(0, -3*time.Hour), "clock", api.FindingWarning, "this clock is 3h0m0s behind the partners'", "set it"},
 
@@ -107,7 +113,7 @@ func TestDoctor(t *testing.T) {
 			"store", api.FindingWrong, "the store cannot be read: input/output error", "join again from a fresh folder"},
 
 		{"a certificate that ends soon", func(tm *team) { clockOf(300 * day)(tm) }, "certificate", api.FindingWarning, "ends at ", "it is renewed as soon as one or the founder is in contact"},
-		{"a certificate that has ended", func(tm *team) { clockOf(400 * day)(tm) }, "certificate", api.FindingWrong, "expired", "join again with a fresh folder"},
+		{"a certificate that has ended", func(tm *team) { clockOf(400 * day)(tm) }, "certificate", api.FindingWrong, "expired", "If that is wrong, set it, and nothing else is needed; else no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder"},
 		{"an evicted node", func(tm *team) { tm.expel("one", "two"); synctest.Wait() }, "certificate", api.FindingWrong, "two is evicted by one at", "ask whoever may invite"},
 
 		{"a partner that cannot be reached", func(tm *team) { tm.disconnect("two", "three"); synctest.Wait() }, "links", api.FindingWarning, "three cannot be reached at at three", "is it running"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -155,10 +156,10 @@ func (x *index) list(all bool) []api.InstanceSummary {
 		if all || aside || s.State == workflow.InstanceRunning {
 			row := api.InstanceSummary{
 				ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
-				Started: time.UnixMilli(s.Started), Ended: instant(s.Ended),
+				Started: atMilli(s.Started), Ended: instant(s.Ended),
 			}
 			if aside {
-				row.Quarantine = &api.Quarantine{Since: time.UnixMilli(q.Since), Why: q.Why}
+				row.Quarantine = &api.Quarantine{Since: atMilli(q.Since), Why: q.Why}
 			}
 			out = append(out, row)
 		}
@@ -181,9 +182,14 @@ func instant(ms int64) *time.Time {
 	if ms == 0 {
 		return nil
 	}
-	t := time.UnixMilli(ms)
+	t := atMilli(ms)
 	return &t
 }
+
+// atMilli is a moment in milliseconds for people, in the years that JSON can say.
+// What comes from elsewhere is held against them at the door; this is for what a
+// clock or a damaged disk may have said here.
+func atMilli(ms int64) time.Time { return time.UnixMilli(min(max(ms, 0), wire.MaxWall)) }
 
 // find lists the instances whose IDs begin so.
 func (x *index) find(prefix string) []workflow.InstanceID {

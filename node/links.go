@@ -237,6 +237,7 @@ func (n *Node) send(p workflow.PartnerID, m *wire.Message) error {
 	n.count("sent.frames", 1)
 	n.count("sent.bundles", uint64(len(m.Facts)))
 	n.count("sent.heads", uint64(len(m.Heads)))
+	n.count("sent.definitions", uint64(len(m.Definitions)))
 	if err = n.carrier.Send(p, frame); err != nil {
 		n.count("unsent", 1)
 	}

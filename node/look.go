@@ -138,7 +138,7 @@ func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Insta
 	}
 	a = accounts[0]
 	return &api.Instance{
-		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: time.UnixMilli(a.Started), Ended: instant(a.Ended),
+		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: atMilli(a.Started), Ended: instant(a.Ended),
 		Told: &api.Told{
 			By: n.witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
 			Current: n.names(a.At), Participants: n.names(a.Participants),

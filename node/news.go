@@ -61,6 +61,8 @@ func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
 	m, err := wire.Decode(news)
 	if err != nil {
 		n.refuse("news-malformed", author)
+		n.log.Warn("news refused", "author", author, "error", err)
+		n.distrust(author) // it signed them, whoever passed them on
 		return
 	}
 	n.learn(author, m, false)

@@ -193,7 +193,7 @@ func (n *Node) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSum
 		}
 		sum := api.InstanceSummary{
 			ID: best.Instance.String(), Workflow: best.Workflow, Version: best.Version, State: best.State,
-			Started: time.UnixMilli(best.Started), Ended: instant(best.Ended),
+			Started: atMilli(best.Started), Ended: instant(best.Ended),
 			Done: int(best.Done), Tasks: int(best.Tasks), At: n.names(best.At),
 		}
 		for _, a := range accounts {

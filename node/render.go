@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -25,14 +24,14 @@ func (n *Node) render(h *held) *api.Instance {
 	out := &api.Instance{
 		ID: h.m.Instance().String(), Workflow: h.def.def.Name, Version: h.def.def.Version, State: snap.State, Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: g.Responsible,
-		Started: time.UnixMilli(snap.Started), Ended: instant(h.sum.Ended), Data: map[string]any{},
+		Started: atMilli(snap.Started), Ended: instant(h.sum.Ended), Data: map[string]any{},
 	}
 	for _, i := range snap.Incidents {
 		what := i.What
 		if i.Who != "" {
 			what = n.people.name(i.Who) + ": " + what
 		}
-		out.Incidents = append(out.Incidents, api.Incident{At: time.UnixMilli(i.At), What: what, Task: i.Task})
+		out.Incidents = append(out.Incidents, api.Incident{At: atMilli(i.At), What: what, Task: i.Task})
 	}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
 		out.Incidents = append(out.Incidents, api.Incident{At: h.refused[p].at, What: n.refusedBy(p, h.refused[p])})
@@ -93,7 +92,7 @@ func (n *Node) renderTask(t choreo.TaskView) api.Task {
 		v.Outputs[string(k)] = val
 	}
 	for _, s := range t.Superseded {
-		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: n.people.name(s.Partner), Attempt: s.Attempt, Ended: time.UnixMilli(s.Ended),
+		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: n.people.name(s.Partner), Attempt: s.Attempt, Ended: atMilli(s.Ended),
 			Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
 	}
 	return v
@@ -123,7 +122,7 @@ func (n *Node) renderLog(h *held) []api.LogEntry {
 	var out []api.LogEntry
 	for _, f := range h.m.Facts() {
 		e := api.LogEntry{
-			At: time.UnixMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: n.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
+			At: atMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: n.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
 		e.Task, e.Text = n.tell(h, &f)

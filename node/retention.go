@@ -538,7 +538,7 @@ func (n *Node) findClosed(prefix string) error {
 func (c closing) listed() api.InstanceSummary {
 	return api.InstanceSummary{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State,
-		Started: time.UnixMilli(c.Started), Ended: instant(c.Ended), Closed: instant(c.Closed),
+		Started: atMilli(c.Started), Ended: instant(c.Ended), Closed: instant(c.Closed),
 	}
 }
 
@@ -546,7 +546,7 @@ func (c closing) listed() api.InstanceSummary {
 func (n *Node) shownClosing(c closing) *api.Instance {
 	in := &api.Instance{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{}, Conflicts: []api.Conflict{},
-		Started: time.UnixMilli(c.Started), Ended: instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
+		Started: atMilli(c.Started), Ended: instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
 	}
 	in.Closed = n.closedFor(c)
 	return in
@@ -554,7 +554,7 @@ func (n *Node) shownClosing(c closing) *api.Instance {
 
 func (n *Node) closedFor(c closing) *api.Closing {
 	return &api.Closing{
-		At: time.UnixMilli(c.Closed), By: n.people.name(c.Signer), Initiator: n.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
+		At: atMilli(c.Closed), By: n.people.name(c.Signer), Initiator: n.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
 		Participants: n.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),
 	}
 }

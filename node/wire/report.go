@@ -40,6 +40,8 @@ func (r *Report) check() error {
 		return fmt.Errorf("a report with a workflow's name of %d bytes and a state of %d, at most %d", len(r.Workflow), len(r.State), maxName)
 	case len(r.At) > MaxReported || len(r.Participants) > MaxReported:
 		return fmt.Errorf("a report that names %d and %d partners, at most %d", len(r.At), len(r.Participants), MaxReported)
+	case r.Started < 0 || r.Started > MaxWall || r.Ended < 0 || r.Ended > MaxWall:
+		return fmt.Errorf("a report of an instance from %d to %d ms since 1970: want the years 1970 to 9999", r.Started, r.Ended)
 	case r.Done > r.Tasks:
 		return fmt.Errorf("a report of %d tasks that ended, of %d", r.Done, r.Tasks)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -83,4 +84,22 @@ func FuzzDecodeLook(f *testing.F) {
 			t.Fatalf("came out as %+v, %v; went in as %+v", m, err, l)
 		}
 	})
+}
+
+// A report whose times JSON cannot say is refused, by who would send it too.
+func TestTimesOfReports(t *testing.T) {
+	for _, c := range []struct {
+		started, ended int64
+		good           bool
+	}{{0, 0, true}, {1, wire.MaxWall, true}, {math.MaxInt64, 0, false}, {-1, 0, false}, {1, wire.MaxWall + 1, false}, {1, math.MinInt64, false}} {
+		r := report()
+		r.Started, r.Ended = c.started, c.ended
+		frame, err := wire.Encode(&wire.Message{Reports: []wire.Report{r}})
+		if err == nil {
+			_, err = wire.Decode(frame)
+		}
+		if (err == nil) != c.good {
+			t.Errorf("from %d to %d: %v", c.started, c.ended, err)
+		}
+	}
 }

@@ -61,7 +61,10 @@ const (
 	// EndedDigest is the size of a digest of ended instances, in bytes.
 	EndedDigest = 16
 	// MaxAge bounds the ages of records and beats, in milliseconds: ten years.
-	MaxAge      = 10 * 365 * 24 * 3600 * 1000
+	MaxAge = 10 * 365 * 24 * 3600 * 1000
+	// MaxWall bounds what is said of moments by wall clocks, in ms since 1970: the
+	// end of the year 9999. Later ones cannot be said in JSON.
+	MaxWall     = 253402300799999
 	maxElements = 16 << 10
 )
 

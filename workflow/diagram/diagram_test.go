@@ -245,3 +245,35 @@ func TestLargest(t *testing.T) {
 	}
 	elements(t, out)
 }
+
+// A picture of many arrows is bounded: laying it out takes steps in proportion to its
+// arrows, up to a limit from which on the longest are left out, which the picture says.
+func TestManyArrows(t *testing.T) {
+	dense := func(tasks, each int) *scene {
+		var b strings.Builder
+		b.WriteString("workflow: dense\ntasks:\n")
+		for i := range tasks {
+			fmt.Fprintf(&b, "  t%d: {after: [", i)
+			for j := max(i-each, 0); j < i; j++ {
+				fmt.Fprintf(&b, "t%d, ", j)
+			}
+			b.WriteString("]}\n")
+		}
+		return newScene(parse(t, strings.ReplaceAll(b.String(), "after: []", "")), Options{})
+	}
+	for _, c := range []struct{ tasks, each int }{{4, 3}, {40, 10}, {400, 60}} {
+		s := dense(c.tasks, c.each)
+		all := len(s.edges)
+		picture, err := svg(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.steps > maxArrows+maxPassages || len(picture) > 2<<20 {
+			t.Errorf("%d arrows took %d steps and %d bytes", all, s.steps, len(picture))
+		}
+		says := strings.Contains(string(picture), "arrows are left out, the longest ones: the format dot has them all")
+		if says != (c.tasks == 400) || s.leftOut+len(s.edges) != all {
+			t.Errorf("of %d arrows %d are drawn and %d left out; the picture says so: %t", all, len(s.edges), s.leftOut, says)
+		}
+	}
+}

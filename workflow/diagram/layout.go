@@ -33,6 +33,7 @@ func arrange(s *scene) (*grid, error) {
 		return nil, fmt.Errorf("%d tasks are too many to draw: at most %d; use the format dot, and Graphviz", len(s.boxes), maxDrawn)
 	}
 	layers := layered(s)
+	s.simplify(layers)
 	order, err := ordered(s, layers)
 	if err != nil {
 		return nil, err
@@ -45,10 +46,15 @@ func arrange(s *scene) (*grid, error) {
 	slices.SortStableFunc(boxes, func(a, b int) int {
 		return cmp.Or(cmp.Compare(layers[a], layers[b]), cmp.Compare(order[a], order[b]))
 	})
+	before := make([][]int, len(s.boxes)) // of each box, the boxes that it waits for
+	for _, e := range s.edges {
+		before[e.to] = append(before[e.to], e.from)
+		s.steps++
+	}
 	taken := map[[3]int]bool{} // lane, column, row
 	for _, i := range boxes {
 		lane, column := s.boxes[i].lane, layers[i]
-		row := nearestFree(g.wishedRow(s, i, layers), func(r int) bool { return taken[[3]int{lane, column, r}] })
+		row := nearestFree(g.wishedRow(s, i, before[i], layers), func(r int) bool { return taken[[3]int{lane, column, r}] })
 		taken[[3]int{lane, column, row}] = true
 		g.cells[i] = cell{column, row}
 		g.columns = max(g.columns, column+1)
@@ -59,11 +65,11 @@ func arrange(s *scene) (*grid, error) {
 
 // wishedRow is the mean row of the boxes of the same lane that come before, so
 // that arrows are straight.
-func (g *grid) wishedRow(s *scene, i int, layers []int) int {
+func (g *grid) wishedRow(s *scene, i int, before []int, layers []int) int {
 	sum, n := 0, 0
-	for _, e := range s.edges {
-		if e.to == i && s.boxes[e.from].lane == s.boxes[i].lane && layers[e.from] < layers[i] {
-			sum += g.cells[e.from].row
+	for _, from := range before {
+		if s.boxes[from].lane == s.boxes[i].lane && layers[from] < layers[i] {
+			sum += g.cells[from].row
 			n++
 		}
 	}
@@ -82,6 +88,30 @@ func nearestFree(row int, taken func(int) bool) int {
 			return row - d
 		}
 	}
+}
+
+// What is drawn of arrows is bounded too: where there are more, those over the least
+// columns are drawn. The others would cover one another.
+const (
+	maxArrows   = 2_000
+	maxPassages = 10_000 // columns that arrows cross, together
+)
+
+// simplify leaves out arrows that are too many to draw, and counts them.
+func (s *scene) simplify(layers []int) {
+	length := func(e edge) int { return max(layers[e.to]-layers[e.from], 1) }
+	byLength := slices.Clone(s.edges)
+	slices.SortStableFunc(byLength, func(a, b edge) int { return length(a) - length(b) })
+	passages, drawn := 0, map[edge]bool{}
+	for _, e := range byLength {
+		if passages += length(e); passages > maxPassages || len(drawn) == maxArrows {
+			break
+		}
+		drawn[e] = true
+	}
+	all := len(s.edges)
+	s.edges = slices.DeleteFunc(s.edges, func(e edge) bool { return !drawn[e] })
+	s.leftOut = all - len(s.edges)
 }
 
 // layered puts each box into the layer after the last of those it waits for.

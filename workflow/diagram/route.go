@@ -51,42 +51,86 @@ func (p *picture) route(e edge) []point {
 	return append(path, to)
 }
 
-// arrival spreads the arrows that come to one box over its left side, those
-// that come from above over those from below.
-func (p *picture) arrival(e edge, top int) int {
-	var all []edge
-	for _, f := range p.scene.edges {
-		if f.to == e.to {
-			all = append(all, f)
+// arrival is the how-many-th of the arrows at one box an arrow is.
+type arrival struct{ nth, of int }
+
+// interval is where a column is not free, without its ends.
+type interval struct{ from, to int }
+
+// survey finds out once where arrows arrive, and where boxes stand in their way.
+func (p *picture) survey() {
+	s := p.scene
+	into := make([][]edge, len(s.boxes))
+	for _, e := range s.edges {
+		into[e.to] = append(into[e.to], e)
+	}
+	p.arrivals = make(map[edge]arrival, len(s.edges))
+	for _, all := range into {
+		slices.SortStableFunc(all, func(a, b edge) int { // those from above over those from below
+			_, ya := p.corner(a.from)
+			_, yb := p.corner(b.from)
+			return ya - yb
+		})
+		for i, e := range all {
+			p.arrivals[e] = arrival{i, len(all)}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b edge) int {
-		_, ya := p.corner(a.from)
-		_, yb := p.corner(b.from)
-		return ya - yb
-	})
-	return top + p.height*(2*slices.Index(all, e)+1)/(2*len(all))
+	p.blocked = make([][]interval, p.grid.columns)
+	clear := p.height/2 + rowGap/2
+	for i, c := range p.grid.cells {
+		_, top := p.corner(i)
+		middle := top + p.height/2
+		p.blocked[c.column] = append(p.blocked[c.column], interval{middle - clear + 2, middle + clear - 2})
+	}
+	for c, all := range p.blocked {
+		slices.SortFunc(all, func(a, b interval) int { return a.from - b.from })
+		var merged []interval
+		for _, x := range all {
+			if last := len(merged) - 1; last >= 0 && x.from < merged[last].to {
+				merged[last].to = max(merged[last].to, x.to)
+				continue
+			}
+			merged = append(merged, x)
+		}
+		p.blocked[c] = merged
+	}
+}
+
+// arrival spreads the arrows that come to one box over its left side.
+func (p *picture) arrival(e edge, top int) int {
+	a := p.arrivals[e]
+	return top + p.height*(2*a.nth+1)/(2*a.of)
 }
 
 // passage is the height nearest to y at which column c is free.
 func (p *picture) passage(c, y int) int {
-	clear := p.height/2 + rowGap/2
-	for d := 0; ; d++ {
-		for _, try := range []int{y + d, y - d} {
-			free := try > margin
-			for i := range p.scene.boxes {
-				if p.grid.cells[i].column != c {
-					continue
-				}
-				_, top := p.corner(i)
-				middle := top + p.height/2
-				free = free && (try <= middle-clear+2 || try >= middle+clear-2)
-			}
-			if free {
-				return try
-			}
-		}
+	p.scene.steps++
+	below, above := max(y, margin+1), y
+	if x := p.blocking(c, below); x != nil {
+		below = x.to
 	}
+	if x := p.blocking(c, above); x != nil {
+		above = x.from
+	}
+	if above > margin && y-above < below-y {
+		return above
+	}
+	return below
+}
+
+// blocking is what stands at a height of a column, or nil.
+func (p *picture) blocking(c, y int) *interval {
+	all := p.blocked[c]
+	i, _ := slices.BinarySearchFunc(all, y, func(x interval, y int) int {
+		if x.to <= y {
+			return -1
+		}
+		return 1
+	})
+	if i < len(all) && all[i].from < y {
+		return &all[i]
+	}
+	return nil
 }
 
 // smooth draws a curve that is level at every point.

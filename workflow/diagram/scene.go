@@ -16,6 +16,9 @@ type scene struct {
 	index map[workflow.TaskName]int
 	edges []edge
 	place []int // of each box in the order of the definition
+
+	leftOut int // arrows that are not drawn
+	steps   int // what laying it out took
 }
 
 // lane is a partition, or the contingencies that are in none.

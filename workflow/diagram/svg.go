@@ -33,6 +33,8 @@ type picture struct {
 	height   int // of a box
 	laneTops []int
 	bottom   int
+	arrivals map[edge]arrival
+	blocked  [][]interval // of each column, where boxes stand, downwards
 }
 
 func svg(s *scene) ([]byte, error) {
@@ -52,6 +54,7 @@ func svg(s *scene) ([]byte, error) {
 		y += p.laneHeight(rows) + laneGap
 	}
 	p.bottom = y
+	p.survey()
 	p.open()
 	p.lanes()
 	for _, e := range s.edges {
@@ -150,6 +153,11 @@ func (p *picture) open() {
 	p.put(`<text class="title" x="%d" y="%d">%s</text>`, margin, margin+20, escape(p.scene.title))
 }
 
+// omission says what is not drawn.
+func (p *picture) omission() string {
+	return fmt.Sprintf("%d of %d arrows are left out, the longest ones: the format dot has them all", p.scene.leftOut, p.scene.leftOut+len(p.scene.edges))
+}
+
 // summary is the picture in words.
 func (p *picture) summary() string {
 	var b strings.Builder
@@ -157,6 +165,9 @@ func (p *picture) summary() string {
 		b.WriteString(oneLine(p.scene.doc) + " ")
 	}
 	fmt.Fprintf(&b, "%d tasks in %d partitions.", len(p.scene.boxes), len(p.scene.lanes))
+	if p.scene.leftOut > 0 {
+		b.WriteString(" " + p.omission() + ".")
+	}
 	for _, l := range p.scene.lanes {
 		var tasks []workflow.TaskName
 		for _, i := range l.boxes {
@@ -229,6 +240,9 @@ func (p *picture) legend() {
 	}
 	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/><text class="detail" x="%d" y="%d">starts by itself</text>`,
 		x+28, y, x+28, y, x+28, y, x+44, y+4)
+	if p.scene.leftOut > 0 {
+		p.put(`<text class="label" x="%d" y="%d">%s</text>`, margin, y-24, p.omission())
+	}
 }
 
 // shorten cuts a text to n characters.

@@ -123,6 +123,9 @@ func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) 
 		}
 		switch wanted := m.wanted(a); {
 		case a.start != nil && !wanted:
+			if m.state.evidenceOf(nil).mayCallOff(a) != "" {
+				continue // it would not count
+			}
 			if _, err := m.append(now, Body{CalledOff: &CalledOff{Attempt: a.ID}}); err != nil {
 				continue
 			}
@@ -134,6 +137,9 @@ func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) 
 		case a.start != nil:
 			added = m.resume(a, now, partners, r) || added
 		case m.waitsForData(a):
+			if m.state.evidenceOf(nil).mayReady(a, false) != "" {
+				continue
+			}
 			if _, err := m.append(now, Body{Ready: &ReadyBody{Attempt: a.ID}}); err == nil {
 				return true
 			}

@@ -177,7 +177,9 @@ func (s *State) weighSuccesses(a *Attempt) {
 			return byTime(x, y)
 		})
 	}
-	a.overruled = slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && !r.void && s.forgot(a.success(), r.at) })
+	a.overruled = slices.ContainsFunc(a.rulings, func(r *ruling) bool {
+		return r.final && !r.void && s.forgot(a.success(), r.at)
+	})
 	s.rebase(a)
 }
 

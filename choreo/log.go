@@ -44,7 +44,8 @@ type entry struct {
 	others  vector // of its past, what is in other strands than its own
 	whole   vector // once asked for: its past, itself included
 	parents []*entry
-	counted bool // see State; facts without entitlement do not count
+	counted bool   // see State; facts without entitlement do not count
+	why     string // it does not count
 
 	// checked: what the fact shows was checked by somebody who trusts; then roles are
 	// what it proves, or untrue says why it proves nothing (rights.go).

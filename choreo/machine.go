@@ -330,11 +330,26 @@ func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participa
 // Participates tells whether p takes part.
 func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joined[p] != nil }
 
-// Involved tells whether p takes part, or must believe so: facts of its own are
-// here, though they may not count, as when a forked chain had brought it in. It
-// has the instance, and is to hear why it is out of it.
+// Involved reports whether p takes part, or must believe so: a participant's chain
+// that proved to be forked had brought it in, and it wrote facts. It has the
+// instance, and is to hear why it is out of it. Whoever brought itself in is not.
 func (m *Machine) Involved(p workflow.PartnerID) bool {
-	return m.Participates(p) || len(m.log.byAuthor[p]) > 0
+	return m.Participates(p) || (len(m.log.byAuthor[p]) > 0 && m.state.former[p])
+}
+
+// BringsIn reports whether facts that came from elsewhere, causes first, bring a
+// partner into the instance: participants, or others whom these facts bring in,
+// give it work.
+func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
+	in := map[workflow.PartnerID]bool{}
+	for _, f := range facts {
+		if by := f.Fact.Chain.Author; m.Participates(by) || in[by] {
+			for who := range f.Fact.Body.appoints() {
+				in[who] = true
+			}
+		}
+	}
+	return in[p]
 }
 
 // Audience is who is to have all facts in the end: the participants, and after
@@ -342,7 +357,7 @@ func (m *Machine) Involved(p workflow.PartnerID) bool {
 func (m *Machine) Audience() []workflow.PartnerID {
 	ps := m.state.Participants()
 	for _, c := range m.log.chains {
-		if p := c.id.Author; !m.Participates(p) && m.log.byAuthor[p][0] == c {
+		if p := c.id.Author; !m.Participates(p) && m.Involved(p) && m.log.byAuthor[p][0] == c {
 			ps = append(ps, p)
 		}
 	}

@@ -3,6 +3,7 @@ package choreo
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -105,7 +106,8 @@ func (v *evidence) term(tr workflow.Transition, t workflow.TaskName, held bool) 
 	return !slices.ContainsFunc(slots, func(sl *Slot) bool {
 		over := v.succeeded(sl) || v.failed(sl) || v.ended(sl)
 		tried := func(a *Attempt) bool {
-			return a.Task.Name == t && v.knew(a.assigned) && slices.ContainsFunc(a.rulings, func(r *ruling) bool { return v.knew(r.at) })
+			ruled := func(r *ruling) bool { return v.knew(r.at) }
+			return a.Task.Name == t && v.knew(a.assigned) && slices.ContainsFunc(a.rulings, ruled)
 		}
 		return !over && !slices.ContainsFunc(sl.Attempts, tried)
 	})
@@ -296,6 +298,34 @@ func (s *State) shown(e *entry) string {
 }
 
 var errNoTrust = errors.New("this node trusts nobody's credentials")
+
+// appoints are the partners to whom a fact gives work.
+func (b *Body) appoints() iter.Seq[workflow.PartnerID] {
+	return func(yield func(workflow.PartnerID) bool) {
+		if b.Assign != nil && !yield(b.Assign.Partner) {
+			return
+		}
+		if b.Verdict == nil {
+			return
+		}
+		for _, a := range b.Verdict.Actions {
+			if a.Partner != "" && !yield(a.Partner) {
+				return
+			}
+		}
+	}
+}
+
+// cutOff refuses a fact of a forked chain. Whomever it gave work to, as somebody who
+// took part from the start, took part as far as it knew.
+func (s *State) cutOff(e *entry) {
+	s.refuse(e, forkedAway)
+	if s.log.original[e.fact.Chain.Author] {
+		for p := range e.fact.Body.appoints() {
+			s.former[p] = true
+		}
+	}
+}
 
 // mayCreate returns an error unless the author of a genesis shows that it has the
 // role which the definition wants of whoever starts an instance, and shows nothing

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,10 @@ import (
 //	                          a person's task; none: nobody
 //	advance D                 time passes
 //	gap P D                   P did not run for a while: it judges nothing for D, or until it has heard
+//	lie P KIND SLOT [first]   P says something of the attempt in charge of a slot, or of its
+//	     [to=P] [shows=ROLE]  first, that it may not say: whether it counts. Kinds are start,
+//	                          success, ready, trigger, called-off, verdict, assign, pass;
+//	                          write-off names a partner, and shows=P its eviction
 //	show P                    tasks as P knows them
 //	jobs P                    what runs at P
 //	facts P, owed P, heads P
@@ -112,6 +117,7 @@ func (s *story) commands() map[string]func() string {
 		"has":       func() string { return s.roles(false) },
 		"advance":   s.advance,
 		"gap":       s.gap,
+		"lie":       s.lie,
 		"show":      s.show,
 		"jobs":      s.jobs,
 		"facts":     s.facts,
@@ -210,6 +216,64 @@ func (s *story) finish(res Result) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// lie has a node say what a correct one does not.
+func (s *story) lie() string {
+	n, kind, of := s.node(0), s.d.CmdArgs[1].Key, s.d.CmdArgs[2].Key
+	to := workflow.PartnerID(s.arg("to"))
+	var b Body
+	if kind == "write-off" {
+		b.WriteOff = &WriteOff{Partner: workflow.PartnerID(of)}
+		if p := s.arg("shows"); p != "" {
+			b.WriteOff.Eviction = []byte("evicted " + p)
+		}
+	} else {
+		sl := n.m.state.bySlot[workflow.TaskName(of)]
+		a := sl.Current
+		if s.d.HasArg("first") {
+			a = sl.Attempts[0]
+		}
+		b = s.lieAbout(kind, a, to)
+		b.Credentials = []byte(s.arg("shows"))
+	}
+	s.w.lies = true
+	e, err := n.m.append(s.w.moment(), b)
+	if err != nil {
+		return err.Error()
+	}
+	s.w.step(n)
+	if e = n.m.log.byID[e.id]; !e.counted {
+		return "does not count: " + e.why
+	}
+	return "counts"
+}
+
+func (s *story) lieAbout(kind string, a *Attempt, to workflow.PartnerID) (b Body) {
+	t := a.Task
+	switch kind {
+	case "start":
+		b.Start = &Start{Attempt: a.ID, Try: 1}
+	case "success":
+		b.Success = &Success{Attempt: a.ID, Try: 1}
+	case "ready", "trigger":
+		b.Ready = &ReadyBody{Attempt: a.ID, Trigger: kind == "trigger"}
+	case "called-off":
+		b.CalledOff = &CalledOff{Attempt: a.ID}
+	case "verdict":
+		act := Action{Attempt: a.ID, Kind: cmp.Or(t.OnFailure, workflow.FailBlock), Task: t.Contingency, Partner: to}
+		b.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{act}}
+	case "assign":
+		b.Assign = &Assign{After: a.ID, Task: t.Contingency, Partner: to}
+		for _, r := range a.rulings {
+			b.Assign.Verdict = r.at.id
+		}
+	case "pass":
+		b.Assign = &Assign{After: a.ID, Task: t.Name, Partner: to}
+	default:
+		s.d.Fatalf(s.t, "nobody can lie by a %s", kind)
+	}
+	return b
 }
 
 func (s *story) reject() string {

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -113,8 +114,13 @@ func (m *Machine) Snapshot() Snapshot {
 		}
 		for _, a := range sl.Attempts {
 			out.Incidents = append(out.Incidents, s.undoIncidents(a)...)
+			if a.tookItself() {
+				what := "it presumed that another had failed " + string(a.after.Task.Name) + ", and gave the contingency to itself"
+				out.Incidents = append(out.Incidents, IncidentView{At: a.assigned.fact.At, Task: a.Task.Name, Who: a.Partner, What: what})
+			}
 		}
 	}
+	out.Incidents = append(out.Incidents, s.uncounted()...)
 	for _, h := range m.log.Forks() {
 		out.Incidents = append(out.Incidents, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
 	}
@@ -150,6 +156,45 @@ func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
 	slices.Sort(at)
 	return done, tasks, slices.Compact(at)
 }
+
+// tookItself reports whether an attempt is its holder's by its own word: it judged
+// what another had, or chose who follows. That may be right, and is not proved.
+func (a *Attempt) tookItself() bool {
+	return a.by != nil && !a.by.final && a.assigned.fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
+}
+
+// uncounted are the facts that do not count, but for those of forked chains.
+func (s *State) uncounted() (out []IncidentView) {
+	type refusal struct {
+		by  workflow.PartnerID
+		why string
+	}
+	if len(s.refused) == 0 {
+		return nil
+	}
+	times, order := map[refusal]int{}, []refusal(nil)
+	at := map[refusal]int64{}
+	for _, e := range slices.SortedFunc(slices.Values(s.log.order), byTime) {
+		r := refusal{e.fact.Chain.Author, e.why}
+		if e.counted || e.why == "" || e.why == forkedAway {
+			continue
+		}
+		if times[r]++; times[r] == 1 {
+			order, at[r] = append(order, r), e.fact.At
+		}
+	}
+	for _, r := range order[:min(len(order), maxUncounted)] {
+		what := fmt.Sprintf("%d of its facts do not count: %s", times[r], r.why)
+		if times[r] == 1 {
+			what = "one of its facts does not count: " + r.why
+		}
+		out = append(out, IncidentView{At: at[r], Who: r.by, What: what})
+	}
+	return out
+}
+
+// maxUncounted bounds the kinds of facts that do not count that people are shown.
+const maxUncounted = 32
 
 // undoIncidents are what people should know of an attempt's compensation.
 func (s *State) undoIncidents(a *Attempt) (out []IncidentView) {

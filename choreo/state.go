@@ -32,6 +32,8 @@ type State struct {
 	contested bool
 	// credentials are the facts by which partners showed theirs.
 	credentials map[workflow.PartnerID][]*entry
+	// former are those who took part until a chain proved to be forked.
+	former map[workflow.PartnerID]bool
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
 
@@ -191,6 +193,7 @@ func (s *State) reset() {
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
 	s.credentials = map[workflow.PartnerID][]*entry{}
+	s.former = map[workflow.PartnerID]bool{}
 	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}
@@ -220,7 +223,7 @@ func (s *State) reset() {
 		if e.counted = false; l.forks == 0 || e.fact.Seq <= e.strand.good {
 			s.apply(e)
 		} else {
-			s.refuse(e, forkedAway)
+			s.cutOff(e)
 		}
 	}
 	s.front()
@@ -420,7 +423,7 @@ func (s *State) enter(es []*entry) bool {
 	}
 	for _, e := range es {
 		if e.fact.Seq > e.strand.good {
-			s.refuse(e, forkedAway)
+			s.cutOff(e)
 		}
 	}
 	slices.SortFunc(apply, func(a, b *entry) int { return a.index - b.index })
@@ -457,7 +460,7 @@ func (s *State) admit(why string) {
 }
 
 func (s *State) refuse(e *entry, why string) {
-	e.counted = false
+	e.counted, e.why = false, why
 	s.refused[why]++
 }
 

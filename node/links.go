@@ -394,14 +394,10 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	return nil
 }
 
-// mayTell tells whether p takes part in an instance, if need be by these facts:
-// whom a verdict chose may be the first to tell of it.
+// mayTell reports whether p takes part in an instance, if need be by these facts:
+// whom a participant's verdict chose may be the first to tell of it.
 func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) bool {
-	return m.Involved(p) || slices.ContainsFunc(facts, func(f choreo.Received) bool {
-		b := &f.Fact.Body
-		return b.Assign != nil && b.Assign.Partner == p ||
-			b.Verdict != nil && slices.ContainsFunc(b.Verdict.Actions, func(a choreo.Action) bool { return a.Partner == p })
-	})
+	return m.Involved(p) || m.BringsIn(p, facts)
 }
 
 // adopt opens an instance that is new here. Its first fact must be its genesis.

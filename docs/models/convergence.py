@@ -511,3 +511,21 @@ def main():
 
 if __name__ == "__main__":
     main()
+
+
+# What it found, in 10,000 histories of each kind and choice but `all of it` (1,500), run when `forgot` did not leave out
+# yet what the author of x knew itself.
+#
+# * Splits, and splits with restored backups: nothing amiss. In less than 1 % a slot is duplicated, as it has to be.
+# * Splits and a liar: nothing is undone that stands, nothing changes after all was known. In 3 of 40,000 histories (none
+#   where all slots keep the original, or the replacement) a lie wins over work that its author had shown to know: seed
+#   6430 of keep-first. There the liar holds both the attempt that wins and, in a later slot, the one that was built upon
+#   it, and tells of both twice, once in the chain that knows of the other's success.
+# * With `plain` a lie wins in 22 of 1,000 histories (keep-replacement), 12 (keep-first), 1 (keep-original).
+# * With `always` work is undone that then stands, and lies win more often: what an author shows late in an old chain
+#   overturns what the others had agreed on.
+# * With `propped` or `earliest` a liar has results undone and built upon again, in about 1 of 1,000 histories.
+# * Tried and not taken: to let a compensation that has begun weigh against what it undoes. It changes nothing.
+#
+# Two things the model taught: of two successes of one attempt that one goes first of which more of the others heard first,
+# and an attempt that runs counts as a claim upon what it consumed also where its slot's only success was given up.

@@ -1,0 +1,225 @@
+package node_test
+
+import (
+	"encoding/hex"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// forger is a member that signs what it likes, in a chain of its own, beside its
+// node. It knows what knows has of an instance.
+type forger struct {
+	tm    *team
+	p     *partner
+	key   node.Member
+	id    workflow.InstanceID
+	chain choreo.Chain
+	seq   uint64
+	last  choreo.FactID
+}
+
+func (tm *team) forger(name, id string) *forger {
+	tm.t.Helper()
+	m, err := node.LoadMember(tm.p[name].dir)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	raw, err := hex.DecodeString(id)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	chain := choreo.Chain{Author: m.ID(), Incarnation: choreo.Incarnation{0xee}}
+	return &forger{tm: tm, p: tm.p[name], key: m, id: workflow.InstanceID(raw), chain: chain}
+}
+
+// says sends a fact that has seen a head to a partner, attested.
+func (l *forger) says(to string, seen choreo.Head, b choreo.Body) choreo.FactID {
+	l.tm.t.Helper()
+	l.seq++
+	f := &choreo.Fact{
+		Format: choreo.FormatFact, Instance: l.id, Chain: l.chain, Seq: l.seq, Prev: l.last, Body: b,
+		Seen: []choreo.Head{seen},
+	}
+	raw, id, err := f.Encode()
+	if err != nil {
+		l.tm.t.Fatal(err)
+	}
+	att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return membership.Sign(l.key.Key, domain, b) })
+	frame, err := wire.Encode(&wire.Message{Facts: []wire.Facts{{Instance: l.id, Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}})
+	if err != nil {
+		l.tm.t.Fatal(err)
+	}
+	l.tm.p[to].node.OnFrame(l.p.id(), frame)
+	synctest.Wait()
+	l.last = id
+	return id
+}
+
+// headSent is the genesis of an instance, or else what was sent of it first.
+func (tm *team) headSent(id workflow.InstanceID) (h choreo.Head) {
+	tm.t.Helper()
+	tm.f.sent(func(c carried) bool {
+		for _, fs := range c.m.Facts {
+			for _, w := range fs.Facts {
+				f, fid, err := choreo.DecodeFact(w.Raw)
+				genesis := err == nil && f.Body.Genesis != nil
+				if err == nil && (fs.Instance == id) && (genesis || h.Seq == 0) {
+					h = choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: fid}
+				}
+			}
+		}
+		return false
+	})
+	if h.Seq == 0 {
+		tm.t.Fatal("nothing of the instance was sent")
+	}
+	return h
+}
+
+// A participant without the role cannot take a task with a role, by whatever it
+// judges: its start does not count, and everybody sees who judged.
+func TestAParticipantWithoutTheRoleCannotTakeATask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana:medic", "bea", "mal")
+		tm.add("ana", `
+workflow: aid
+data: {dose: {type: integer}}
+tasks:
+  reach:  {type: manual}
+  treat:  {after: reach, type: manual, role: medic, out: [dose], on-failure: {contingency: treat2}}
+  treat2: {type: manual, role: medic, out: [dose]}
+  carry:  {after: treat, type: manual}
+partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
+`)
+		id := tm.begin("ana", "aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
+		l := tm.forger("mal", id)
+		genesis := tm.headSent(l.id)
+		takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id()}
+		verdict := l.says("ana", genesis, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+		mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
+		own := membership.EncodeChain(l.key.Chain)
+		l.says("ana", genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
+		outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
+		l.says("ana", genesis, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
+		in, err := tm.p["ana"].node.Show(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tm.task("ana", id, "treat2"); got == workflow.Succeeded || in.Data["dose"] != nil {
+			t.Errorf("mal treated, it is %s, dose %v", got, in.Data["dose"])
+		}
+		for _, want := range []string{"gave the contingency to itself", "has not shown that it has the role"} {
+			if !tm.incident("ana", id, want) {
+				t.Errorf("no incident says %q: %+v", want, in.Incidents)
+			}
+		}
+		// Another's certificate is refused before it is looked at.
+		before := tm.counter("ana", "refused.facts-forged")
+		ana := tm.forger("ana", id)
+		l.says("ana", genesis, choreo.Body{
+			Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: membership.EncodeChain(ana.key.Chain),
+		})
+		if got := tm.counter("ana", "refused.facts-forged"); got != before+1 {
+			t.Errorf("another's certificate was refused %d times", got-before)
+		}
+	})
+}
+
+// Whoever lacks the creator role cannot start the workflow, by whatever it sends.
+func TestAnInstanceOfWhoLacksTheCreatorRoleIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana:commander", "mal")
+		tm.add("ana", `
+workflow: order
+creator-role: commander
+tasks: {go: {type: manual, role: commander}}
+`)
+		good := tm.begin("ana", "order", nil)
+		if got := tm.state("ana", good); got != workflow.InstanceRunning {
+			t.Fatalf("an instance of the commander's is %s", got)
+		}
+		l := tm.forger("mal", good)
+		var genesis choreo.Fact
+		list, err := tm.p["ana"].node.Instances(t.Context(), false)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("ana lists %v, %v", list, err)
+		}
+		def, err := tm.p["ana"].node.Workflow(t.Context(), "order")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash, err := hex.DecodeString(def.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ana := tm.p["ana"].id()
+		for _, shows := range [][]byte{nil, membership.EncodeChain(l.key.Chain)} {
+			genesis = choreo.Fact{Format: choreo.FormatFact, Chain: l.chain, Seq: 1, Body: choreo.Body{
+				Credentials: shows, Genesis: &choreo.Genesis{
+					Definition: workflow.Hash(hash), Nonce: [16]byte{byte(len(shows))}, Coordination: workflow.Choreography,
+					Succession: []workflow.PartnerID{l.p.id(), ana}, Assign: []choreo.Placement{{Partition: "main", Partner: ana}},
+				},
+			}}
+			raw, id, err := genesis.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return membership.Sign(l.key.Key, domain, b) })
+			facts := []wire.Facts{{Instance: choreo.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
+			frame, err := wire.Encode(&wire.Message{Facts: facts})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tm.p["ana"].node.OnFrame(l.p.id(), frame)
+			synctest.Wait()
+		}
+		if n := tm.running("ana"); n != 1 {
+			t.Errorf("ana has %d instances, want her own alone", n)
+		}
+	})
+}
+
+// Whoever takes no part does not come to take part by assigning itself, and is told
+// nothing.
+func TestWhoTakesNoPartCannotBringItselfIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana", "bea", "mal")
+		tm.add("ana", `
+workflow: secret
+data: {x: {type: string}}
+tasks:
+  a: {type: manual, out: [x]}
+  b: {after: a, type: manual}
+partitions: {pa: [a], pb: [b]}
+`)
+		id := tm.begin("ana", "secret", map[string]string{"pa": "ana", "pb": "bea"})
+		l := tm.forger("mal", id)
+		genesis := tm.headSent(l.id)
+		slot := choreo.AttemptID{Slot: "b"}
+		l.says("ana", genesis, choreo.Body{Assign: &choreo.Assign{After: slot, Task: "b", Partner: l.p.id()}})
+		l.tm.p["mal"].say(tm.p["ana"], &wire.Message{Heads: []wire.Heads{{Instance: l.id, Mode: wire.Ask}}})
+		done := api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "the secret"}}
+		if err := tm.p["ana"].node.FinishTask(t.Context(), done); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Second)
+		told := tm.f.sent(func(c carried) bool {
+			return c.to == l.p.id() && slices.ContainsFunc(c.m.Facts, func(f wire.Facts) bool { return f.Instance == l.id })
+		})
+		if len(told) > 0 {
+			t.Errorf("mal was told of the instance in %d messages", len(told))
+		}
+		if n := tm.counter("ana", "refused.facts-from-no-participant"); n == 0 {
+			t.Error("nothing was counted as refused")
+		}
+	})
+}

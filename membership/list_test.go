@@ -395,4 +395,11 @@ func TestNames(t *testing.T) {
 	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {
 		t.Errorf("Resolve(bia) = %s, %v, although the other bia left", got, err)
 	}
+	l.partners[idOf("bia")].State = Expired
+	_, err = l.Resolve("bia")
+	refused(t, err, ErrAmbiguous, short) // both are gone, and both are members
+	l.partners[idOf("eve")].State = Evicted
+	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {
+		t.Errorf("Resolve(bia) = %s, %v, although the other bia was evicted", got, err)
+	}
 }

@@ -45,10 +45,11 @@ func (l *List) Label(id workflow.PartnerID) string {
 // Resolve finds the partner that a person means: by name, by ID, or by a
 // unique beginning of the ID, with or without what all IDs begin with. Names
 // are unique only by good habit: two delegates that cannot see each other may
-// give one twice. Then the one that is not gone is meant; if both are here,
-// the ID decides.
+// give one twice, and who was evicted may join again under the same. Then the
+// one that is not gone is meant, else the one that was not evicted; if that
+// leaves several, the ID decides.
 func (l *List) Resolve(text string) (workflow.PartnerID, error) {
-	var named, namedHere, byID []workflow.PartnerID
+	var named, namedMembers, namedHere, byID []workflow.PartnerID
 	for _, id := range l.ids() {
 		it := l.partners[id]
 		if string(id) == text {
@@ -56,6 +57,9 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 		}
 		if it.Record.Name() == text {
 			named = append(named, id)
+			if it.State != Evicted {
+				namedMembers = append(namedMembers, id)
+			}
 			if !it.State.Gone() {
 				namedHere = append(namedHere, id)
 			}
@@ -64,7 +68,7 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 			byID = append(byID, id)
 		}
 	}
-	for _, found := range [][]workflow.PartnerID{namedHere, named, byID} {
+	for _, found := range [][]workflow.PartnerID{namedHere, namedMembers, named, byID} {
 		switch {
 		case len(found) == 1:
 			return found[0], nil
@@ -72,7 +76,7 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 			return "", fmt.Errorf("%w: %q may be %s: use the ID", ErrAmbiguous, clip(text), l.describe(found))
 		}
 	}
-	return "", fmt.Errorf("%w: %q; `mutirao partners` lists them", ErrNoPartner, clip(text))
+	return "", fmt.Errorf("%w: %q", ErrNoPartner, clip(text))
 }
 
 // describe lists candidates for an error, not too many.

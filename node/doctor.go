@@ -174,7 +174,11 @@ func (n *Node) checkElectorate(ctx context.Context, d *diagnosis) error {
 		return err
 	}
 	can := 0
+	var evicted []string
 	for _, v := range e.Voters {
+		if v.State == string(membership.Evicted) {
+			evicted = append(evicted, v.Name)
+		}
 		if v.ID == n.member.ID() && !v.Current {
 			d.warn("electorate", "this node has no vote: its store was lost or restored since it was named",
 				"have the electorate set again, with this node in it: mutirao coordinator electorate --set …")
@@ -182,6 +186,10 @@ func (n *Node) checkElectorate(ctx context.Context, d *diagnosis) error {
 		if v.Current && v.State == string(membership.Active) {
 			can++
 		}
+	}
+	if len(evicted) > 0 {
+		d.warn("electorate", fmt.Sprintf("evicted, and still counted among those who may vote: %s", strings.Join(evicted, ", ")),
+			"have the electorate set again, without them: mutirao coordinator electorate --set …")
 	}
 	switch {
 	case e.Number == 0:

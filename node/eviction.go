@@ -17,7 +17,7 @@ import (
 // Evict removes a member for good: the eviction is made durable, sent to
 // everybody who is connected, and cuts the connections to whom it concerns.
 func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
-	id, err := n.people.resolve(r.Partner)
+	id, err := n.people.resolveWhole(r.Partner)
 	if err != nil {
 		return nil, err
 	}

@@ -397,34 +397,28 @@ func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 // Coordinator is who holds the office of coordinator (choreo.Partners).
 func (p *people) Coordinator() workflow.PartnerID { return p.coordinator() }
 
-// resolve finds a partner by name, ID or unique prefix of the ID.
+// resolve finds the partner that a user names.
 func (p *people) resolve(ref string) (workflow.PartnerID, error) {
-	var byName, byID []workflow.PartnerID
-	var names []string
-	for _, x := range p.all() {
-		id := x.Record.Partner
-		names = append(names, x.Record.Name())
-		switch {
-		case string(id) == ref:
-			return id, nil
-		case x.Record.Name() == ref:
-			byName = append(byName, id)
-		case len(ref) >= 4 && strings.HasPrefix(string(id), ref):
-			byID = append(byID, id)
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id, err := p.list.Resolve(ref)
+	switch {
+	case errors.Is(err, membership.ErrAmbiguous):
+		return "", api.Errorf(api.Invalid, "%v", err).WithHint("mutirao partners shows the IDs")
+	case err != nil:
+		return "", api.Errorf(api.NotFound, "%v", err).WithHint("mutirao partners lists them")
 	}
-	found := byName
-	if len(found) == 0 {
-		found = byID
+	return id, nil
+}
+
+// resolveWhole is resolve for what cannot be taken back: a beginning of an ID is
+// too easily somebody else's.
+func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
+	id, err := p.resolve(ref)
+	if err == nil && ref != string(id) && ref != p.name(id) {
+		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).WithHint("if you mean %s, type %s", p.name(id), id)
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		slices.Sort(names)
-		return "", api.Errorf(api.NotFound, "no partner %q", ref).WithHint("partners: %s", strings.Join(names, ", "))
-	}
-	return "", api.Errorf(api.Invalid, "%q may mean %d partners", ref, len(found)).WithHint("use the ID: %v", found)
+	return id, err
 }
 
 // invite opens an invitation.

@@ -40,6 +40,19 @@ func completeInstances(cmd *cobra.Command, args []string, _ string) ([]string, c
 	})
 }
 
+// completePartners completes the name of a partner that is a member.
+func completePartners(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
+		list, _ := node.Partners(ctx) // none, when it fails
+		for _, p := range list {
+			if p.State != "evicted" {
+				out = append(out, p.Name+"\t"+p.State)
+			}
+		}
+		return out
+	})
+}
+
 // completeWorkflows completes a definition's name.
 func completeWorkflows(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {

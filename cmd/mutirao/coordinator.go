@@ -95,6 +95,7 @@ coordinator, it has to resign first.`,
 		}),
 	}
 	cmd.Flags().StringVar(&candidate, "candidate", "", "the `partner` that is to stand")
+	_ = cmd.RegisterFlagCompletionFunc("candidate", completePartners) // fails for an unknown flag only
 	return cmd
 }
 
@@ -115,10 +116,10 @@ func newCoordinatorResignCommand() *cobra.Command {
 
 func newCoordinatorElectorateCommand() *cobra.Command {
 	var set []string
-	var override bool
+	var override, yes bool
 	var lease string
 	cmd := &cobra.Command{
-		Use:   "electorate [--set PARTNER,... [--lease 15s] [--override]]",
+		Use:   "electorate [--set PARTNER,... [--lease 15s] [--override [--yes]]]",
 		Short: "Who may vote; --set changes it",
 		Long: `The electorate is a numbered list of partners. Joining, expiring or being evicted
 never changes it, so that the two sides of a split cannot both elect. A mesh begins
@@ -130,7 +131,7 @@ may ask for it.
 
 --override sets the list on the founder's word alone, for when a majority of the
 voters is lost. If that majority is only out of sight, it may have a coordinator of
-its own until it hears of the override.`,
+its own until it hears of the override. On a terminal the command asks first.`,
 		Example: `  mutirao coordinator electorate
   mutirao coordinator electorate --set station,engine-7,reserve
   mutirao coordinator electorate --set station,reserve --override`,
@@ -150,6 +151,11 @@ its own until it hears of the override.`,
 					return usagef("--lease %s: want a duration of a second or more, such as 15s", lease)
 				}
 			}
+			if override {
+				if err := u.confirm(yes, "From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(set, ", ")); err != nil {
+					return err
+				}
+			}
 			e, err := node.SetElectorate(ctx, r)
 			return u.writeElectorate(e, err)
 		}),
@@ -159,6 +165,8 @@ its own until it hears of the override.`,
 	f.StringSliceVar(&set, "set", nil, "the `partners` that are to vote")
 	f.StringVar(&lease, "lease", "", "how `long` a vote lasts unless it is prolonged; as before when left out")
 	f.BoolVar(&override, "override", false, "without the consent of the present voters; the founder only")
+	addYesFlag(cmd, &yes)
+	_ = cmd.RegisterFlagCompletionFunc("set", completePartners) // fails for an unknown flag only
 	return cmd
 }
 
@@ -171,7 +179,10 @@ func (u *ui) writeElectorate(e *api.Electorate, err error) error {
 		t := table{head: []string{"VOTER", "STATE", "VOTE", "ID"}, states: 2}
 		for _, v := range e.Voters {
 			vote := "yes"
-			if !v.Current {
+			switch {
+			case v.State == "evicted":
+				vote = "none: it was evicted"
+			case !v.Current:
 				vote = "none: its store was lost or restored"
 			}
 			t.add(v.Name, v.State, vote, string(v.ID))

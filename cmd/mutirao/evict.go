@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,20 +13,26 @@ import (
 
 func newEvictCommand() *cobra.Command {
 	var reason string
+	var yes bool
 	cmd := &cobra.Command{
-		Use:   "evict PARTNER [--reason TEXT]",
+		Use:   "evict PARTNER [--reason TEXT] [--yes]",
 		Short: "Remove a member from the mesh for good",
 		Long: `Removes a member: its connections are cut, every node refuses it from the moment
 it hears of the eviction, and its unfinished work counts as failed. It cannot be
 taken back; the same person joins again with a fresh folder and an invitation.
+PARTNER is a name or a whole ID. On a terminal the command asks first.
 
 Only the founder and delegates evict, and only the founder evicts a delegate. The
 certificates that an evicted delegate issued stay good if the founder's node lists
 their owners; all others become void.`,
 		Example: `  mutirao evict engine-7
   mutirao evict engine-7 --reason "stolen on Tuesday"`,
-		Args: arguments("PARTNER"),
+		Args:              arguments("PARTNER"),
+		ValidArgsFunction: completePartners,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if err := u.confirm(yes, "%s is removed from the mesh for good: its unfinished work fails, and nobody can take that back.", describePartner(ctx, node, args[0])); err != nil {
+				return err
+			}
 			e, err := node.Evict(ctx, api.EvictRequest{Partner: args[0], Reason: reason})
 			if err != nil {
 				return err
@@ -47,5 +54,22 @@ their owners; all others become void.`,
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that everybody sees")
+	addYesFlag(cmd, &yes)
 	return cmd
+}
+
+// describePartner is a partner with what tells it from others of its name.
+func describePartner(ctx context.Context, node api.Service, ref string) string {
+	list, _ := node.Partners(ctx) // without it, what was typed has to do
+	var found []api.Partner
+	for _, p := range list {
+		if string(p.ID) == ref || p.Name == ref && p.State != "evicted" {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		return ref
+	}
+	p := found[0]
+	return fmt.Sprintf("%s (%s, roles %s, %s)", p.Name, p.ID, orDash(strings.Join(p.Roles, ", ")), p.State)
 }

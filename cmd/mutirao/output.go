@@ -19,6 +19,7 @@ import (
 // the columns; colour and short IDs on a terminal only; nothing is ever cut
 // off.
 type ui struct {
+	in       io.Reader
 	out, err io.Writer
 	format   string // text, json or yaml
 	color    bool   // on stdout
@@ -47,7 +48,7 @@ func formatOf(cmd *cobra.Command) string { return cmd.Flags().ShorthandLookup("o
 func uiOf(cmd *cobra.Command) *ui {
 	flag := func(name string) bool { return cmd.Flag(name).Value.String() == "true" }
 	u := &ui{
-		out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), format: formatOf(cmd),
+		in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), format: formatOf(cmd),
 		quiet: flag("quiet"), verbose: flag("verbose"),
 	}
 	u.terminal = isTerminal(u.out)

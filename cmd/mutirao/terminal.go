@@ -45,9 +45,5 @@ func isTerminal(w io.Writer) bool {
 		w = t.w
 	}
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && isTTY(f)
 }

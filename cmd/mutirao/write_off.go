@@ -9,8 +9,9 @@ import (
 )
 
 func newWriteOffCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "write-off ID PARTNER",
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "write-off ID PARTNER [--yes]",
 		Short: "Wait no longer for a partner before superseded work is undone",
 		Long: `A finished execution that does not count is undone only when every participant is
 known to know that. A partner that does not come back holds this up. Writing it
@@ -18,16 +19,22 @@ off says that nobody waits for it any more, in this one instance. If it comes
 back and turns out to have built upon what was undone, that is shown as an
 incident.
 
-A partner that was evicted from the mesh is written off by itself.`,
+A partner that was evicted from the mesh is written off by itself. It cannot be taken
+back: on a terminal the command asks first.`,
 		Example: `  mutirao write-off 3f9a engine-7`,
 		Args:    arguments("ID", "PARTNER"),
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if err := u.confirm(yes, "%s waits no longer for %s, and nobody can take that back.", describeInstance(ctx, node, args[0]), describePartner(ctx, node, args[1])); err != nil {
+				return err
+			}
 			if err := node.WriteOff(ctx, args[0], args[1]); err != nil {
 				return err
 			}
 			return u.done(map[string]string{"id": args[0], "written_off": args[1]}, "%s waits no longer for %s", args[0], args[1])
 		}),
 	}
+	addYesFlag(cmd, &yes)
+	return cmd
 }

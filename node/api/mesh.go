@@ -79,8 +79,8 @@ type Voter struct {
 	Name  string             `json:"name"`
 	ID    workflow.PartnerID `json:"id"`
 	State string             `json:"state"`
-	// Current is false when the partner's store was lost or restored since: it
-	// has no vote until another list names it.
+	// Current is false when the partner was evicted, or its store was lost or
+	// restored since: it has no vote, the restored one until another list names it.
 	Current bool `json:"current"`
 }
 

@@ -27,6 +27,8 @@ type attack struct {
 	do func(l *liar, v *victims, size int)
 	// anon is how much anonymous memory the victim may have had at most, in MiB.
 	anon int64
+	// checks says that do looks at the victim, too: it is for TestAttacks alone.
+	checks bool
 }
 
 // share is that part of n, at least 1.
@@ -38,7 +40,7 @@ var attacks = []attack{
 	{name: "many-chains", says: "20,000 chains of one author", anon: 100, do: chains(20_000)},
 	{name: "facts", says: "200,000 facts of one author in one instance", anon: 100, do: longChain(200_000)},
 	{name: "forks", says: "500 branches of a chain, and 5,000 facts after them", anon: 100, do: forks},
-	{name: "reversed", says: "frames of 2,500 facts, effects before causes, of which the first is missing, 20 times", anon: 100, do: reversed},
+	{name: "reversed", says: "frames of 1,000 facts, effects before causes, of which the first is missing, 20 times", anon: 100, do: reversed},
 	{name: "instances", says: "12,000 running instances", anon: 100, do: instances(12_000, false)},
 	{name: "ended-instances", says: "30,000 instances that have ended", anon: 100, do: instances(30_000, true)},
 	{name: "definitions", says: "3 definitions of 6,000 tasks that ask for data that all of them write", anon: 100, do: definitions},
@@ -46,7 +48,7 @@ var attacks = []attack{
 	{name: "greetings", says: "400 greetings", anon: 100, do: greetings},
 	{name: "times", says: "an instance that began in the year 292 million", anon: 100, do: times},
 	{name: "values", says: "an instance whose input is no number, or of the wrong type", anon: 100, do: values},
-	{name: "rollback", says: "heads of the victim's own chains that it has not written", anon: 100, do: rollback},
+	{name: "rollback", says: "heads of the victim's own chains that it has not written", anon: 100, do: rollback, checks: true},
 	{name: "reports", says: "reports of instances that began in the year 292 million", anon: 100, do: reports},
 }
 
@@ -66,6 +68,12 @@ func TestAttacks(t *testing.T) {
 			begun := time.Now()
 			a.do(l, v, size)
 			v.idles()
+			if _, err := v.ana.API.Show(t.Context(), id); err != nil {
+				t.Errorf("ana cannot show her instance: %v", err)
+			}
+			if _, err := v.ana.API.Instances(t.Context(), true); err != nil {
+				t.Errorf("ana cannot list instances: %v", err)
+			}
 			u := m.ends()
 			t.Logf("%s: %d frames in %s; ana used %s", a.says, l.sent, time.Since(begun).Round(time.Second), u)
 			if u.anon > a.anon {
@@ -136,7 +144,7 @@ func forks(l *liar, v *victims, size int) {
 
 func reversed(l *liar, v *victims, size int) {
 	id, genesis := l.taking(v)
-	ls := l.chain(id, 9, genesis, 2501)[1:]
+	ls := l.chain(id, 9, genesis, 1001)[1:]
 	for i, j := 0, len(ls)-1; i < j; i, j = i+1, j-1 {
 		ls[i], ls[j] = ls[j], ls[i]
 	}
@@ -189,7 +197,7 @@ func (l *liar) fact2(id workflow.InstanceID, g lie, b choreo.Body) lie {
 func definitions(l *liar, v *victims, size int) {
 	for i := range 3 {
 		var b strings.Builder
-		fmt.Fprintf(&b, "workflow: big-%d\ndata: {x: {type: int}}\ntasks:\n", i)
+		fmt.Fprintf(&b, "workflow: big-%d\ndata: {x: {type: integer}}\ntasks:\n", i)
 		for k := range share(6000, size) {
 			fmt.Fprintf(&b, "  t%d: {when: x > %d, out: [x]}\n", k, k)
 		}

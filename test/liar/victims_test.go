@@ -29,11 +29,15 @@ type victims struct {
 // small is what a small device has: the figures are for it.
 var small = []string{"preset: mobile", "connection-time: 1m", "hole-punching: false", "listen: [/ip4/127.0.0.1/udp/0/quic-v1]"}
 
-func newVictims(t *testing.T) *victims {
+func newVictims(t *testing.T) *victims { return newVictimsBy(t, nil) }
+
+// newVictimsBy has a command run the victims' processes; nil: they run as they are.
+func newVictimsBy(t *testing.T, command []string) *victims {
 	t.Helper()
 	v := &victims{t: t, ana: testnode.New(t, "ana"), bea: testnode.New(t, "bea")}
 	mal := testnode.New(t, "mal")
 	for _, n := range []*testnode.Node{v.ana, v.bea, mal} {
+		n.Command = command
 		n.Configure(small...)
 	}
 	v.ana.Found(v.bea, mal)
@@ -119,11 +123,11 @@ func (v *victims) holds() {
 	if _, err := v.work(); err != nil {
 		v.t.Error(err)
 	}
-	if _, err := v.ana.API.Instances(v.t.Context(), true); err != nil {
-		v.t.Errorf("ana cannot list instances: %v", err)
-	}
 	v.ana.End()
+	begun := time.Now()
 	v.ana.Start()
+	v.t.Logf("ana answers %s after kill -9, and has then used %.1f s of processor time", time.Since(begun).Round(10*time.Millisecond),
+		cpuOf(v.ana.Process.Pid).Seconds())
 	testnode.Within(v.t, time.Minute, "ana and bea see each other again", func() bool {
 		return v.ana.Sees("active", "bea") && v.bea.Sees("active", "ana")
 	})
@@ -146,7 +150,8 @@ func (u usage) String() string {
 
 // meter watches a process.
 type meter struct {
-	n    *testnode.Node
+	pid  int
+	dir  string
 	from time.Duration
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -155,8 +160,9 @@ type meter struct {
 }
 
 func measure(n *testnode.Node) *meter {
-	ctx, stop := context.WithCancel(context.Background())
-	m := &meter{n: n, from: cpuOf(n.Process.Pid), stop: stop}
+	n.T.Helper()
+	ctx, stop := context.WithCancel(n.T.Context())
+	m := &meter{pid: n.Process.Pid, dir: n.Dir, from: cpuOf(n.Process.Pid), stop: stop}
 	m.work.Go(func() {
 		for ctx.Err() == nil {
 			m.look()
@@ -170,7 +176,7 @@ func measure(n *testnode.Node) *meter {
 }
 
 func (m *meter) look() {
-	anon, rss := memoryOf(m.n.Process.Pid)
+	anon, rss := memoryOf(m.pid)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.most.anon, m.most.rss = max(m.most.anon, anon), max(m.most.rss, rss)
@@ -181,8 +187,8 @@ func (m *meter) ends() usage {
 	m.look()
 	m.stop()
 	m.work.Wait()
-	m.most.cpu = cpuOf(m.n.Process.Pid) - m.from
-	m.most.disk = diskOf(m.n.Dir)
+	m.most.cpu = cpuOf(m.pid) - m.from
+	m.most.disk = diskOf(m.dir)
 	return m.most
 }
 

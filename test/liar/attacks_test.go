@@ -39,7 +39,7 @@ var attacks = []attack{
 	{name: "chains", says: "1,100 chains of one author, each a fact that says nothing", anon: 100, do: chains(1100)},
 	{name: "many-chains", says: "20,000 chains of one author", anon: 100, do: chains(20_000)},
 	{name: "facts", says: "200,000 facts of one author in one instance", anon: 100, do: longChain(200_000)},
-	{name: "forks", says: "500 branches of a chain, and 5,000 facts after them", anon: 100, do: forks},
+	{name: "forks", says: "5,000 successes of one attempt, and 500 branches of the chain after them", anon: 100, do: forks},
 	{name: "reversed", says: "frames of 1,000 facts, effects before causes, of which the first is missing, 20 times", anon: 100, do: reversed},
 	{name: "instances", says: "12,000 running instances", anon: 100, do: instances(12_000, false)},
 	{name: "ended-instances", says: "30,000 instances that have ended", anon: 100, do: instances(30_000, true)},
@@ -127,17 +127,21 @@ func longChain(n int) func(*liar, *victims, int) {
 	}
 }
 
+// forks are of the chain that says how the liar's own task went: it succeeded many
+// times, and failed on as many branches.
 func forks(l *liar, v *victims, size int) {
 	id, genesis := l.taking(v)
-	first := l.chain(id, 8, genesis, 1)
-	ls := first
-	for i := range share(500, size) {
-		ls = append(ls, l.fact(id, 8, 2, first[0].id, nil, choreo.Body{Cancel: &choreo.Cancel{Reason: fmt.Sprint("branch ", i)}}))
+	mine := choreo.AttemptID{Slot: "c"}
+	ls := []lie{l.fact(id, 8, 1, choreo.FactID{}, genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}})}
+	for i := range share(5000, size) {
+		last := ls[len(ls)-1]
+		ls = append(ls, l.fact(id, 8, uint64(i+2), last.id, nil, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1}}))
 	}
 	last := ls[len(ls)-1]
-	for i := range share(5000, size) {
-		next := l.fact(id, 8, uint64(i+3), last.id, nil, choreo.Body{Seen: &choreo.Seen{}})
-		ls, last = append(ls, next), next
+	for i := range share(500, size) {
+		ls = append(ls, l.fact(id, 8, last.f.Seq+1, last.id, nil, choreo.Body{Verdict: &choreo.Verdict{
+			Cause: choreo.CauseReported, Reason: fmt.Sprint("branch ", i), Actions: []choreo.Action{{Attempt: mine, Kind: workflow.FailBlock}},
+		}}))
 	}
 	l.tell(id, ls)
 }

@@ -39,7 +39,7 @@ var attacks = []attack{
 	{name: "chains", says: "1,100 chains of one author, each a fact that says nothing", anon: 100, do: chains(1100)},
 	{name: "many-chains", says: "20,000 chains of one author", anon: 100, do: chains(20_000)},
 	{name: "facts", says: "200,000 facts of one author in one instance", anon: 100, do: longChain(200_000)},
-	{name: "forks", says: "5,000 successes of one attempt, and 500 branches of the chain after them", anon: 100, do: forks},
+	{name: "forks", says: "a chain of 5,000 successes of one attempt that ends in 500 branches, another of 500 failures", anon: 100, do: forks},
 	{name: "reversed", says: "frames of 1,000 facts, effects before causes, of which the first is missing, 20 times", anon: 100, do: reversed},
 	{name: "instances", says: "12,000 running instances", anon: 100, do: instances(12_000, false)},
 	{name: "ended-instances", says: "30,000 instances that have ended", anon: 100, do: instances(30_000, true)},
@@ -127,8 +127,8 @@ func longChain(n int) func(*liar, *victims, int) {
 	}
 }
 
-// forks are of the chain that says how the liar's own task went: it succeeded many
-// times, and failed on as many branches.
+// forks are of a chain that says how the liar's own task went: it succeeded many
+// times. In another chain it failed as often as it likes, and knew of no success.
 func forks(l *liar, v *victims, size int) {
 	id, genesis := l.taking(v)
 	mine := choreo.AttemptID{Slot: "c"}
@@ -139,11 +139,18 @@ func forks(l *liar, v *victims, size int) {
 	}
 	last := ls[len(ls)-1]
 	for i := range share(500, size) {
-		ls = append(ls, l.fact(id, 8, last.f.Seq+1, last.id, nil, choreo.Body{Verdict: &choreo.Verdict{
-			Cause: choreo.CauseReported, Reason: fmt.Sprint("branch ", i), Actions: []choreo.Action{{Attempt: mine, Kind: workflow.FailBlock}},
-		}}))
+		ls = append(ls, l.fact(id, 8, last.f.Seq+1, last.id, nil, choreo.Body{Cancel: &choreo.Cancel{Reason: fmt.Sprint("branch ", i)}}))
 	}
 	l.tell(id, ls)
+	var prev choreo.FactID
+	var failed []lie
+	for i := range share(500, size) {
+		failed = append(failed, l.fact(id, 9, uint64(i+1), prev, genesis, choreo.Body{Verdict: &choreo.Verdict{
+			Cause: choreo.CauseReported, Actions: []choreo.Action{{Attempt: mine, Kind: workflow.FailBlock}},
+		}}))
+		prev, genesis = failed[i].id, nil
+	}
+	l.tell(id, failed)
 }
 
 func reversed(l *liar, v *victims, size int) {

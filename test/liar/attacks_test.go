@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -49,7 +50,7 @@ var attacks = []attack{
 	{name: "times", says: "an instance that began in the year 292 million", anon: 100, do: times},
 	{name: "values", says: "an instance whose input is no number, or of the wrong type", anon: 100, do: values},
 	{name: "rollback", says: "heads of the victim's own chains that it has not written", anon: 100, do: rollback, checks: true},
-	{name: "reports", says: "reports of instances that began in the year 292 million", anon: 100, do: reports},
+	{name: "reports", says: "reports of instances that began in the year 292 million", anon: 100, do: reports, checks: true},
 }
 
 // Whatever a lying member sends, the victim keeps within its means, and works.
@@ -71,8 +72,14 @@ func TestAttacks(t *testing.T) {
 			if _, err := v.ana.API.Show(t.Context(), id); err != nil {
 				t.Errorf("ana cannot show her instance: %v", err)
 			}
-			if _, err := v.ana.API.Instances(t.Context(), true); err != nil {
+			list, err := v.ana.API.Instances(t.Context(), true)
+			if err != nil {
 				t.Errorf("ana cannot list instances: %v", err)
+			}
+			for _, in := range list[:min(len(list), 20)] {
+				if _, err := v.ana.API.Show(t.Context(), in.ID); err != nil {
+					t.Errorf("ana cannot show instance %s of those that she lists: %v", in.ID, err)
+				}
 			}
 			u := m.ends()
 			t.Logf("%s: %d frames in %s; ana used %s", a.says, l.sent, time.Since(begun).Round(time.Second), u)
@@ -281,6 +288,9 @@ func rollback(l *liar, v *victims, size int) {
 }
 
 func reports(l *liar, v *victims, size int) {
+	if _, err := v.ana.API.Elect(l.t.Context(), api.ElectRequest{}); err != nil { // only a coordinator is told
+		l.t.Fatal(err)
+	}
 	def := l.parsed("workflow: mine\ntasks:\n  a: {type: manual}\npartitions:\n  mine: [a]\n")
 	for i := range share(100, size) {
 		l.say(&wire.Message{Reports: []wire.Report{{

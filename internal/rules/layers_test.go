@@ -54,6 +54,7 @@ var layers = []layer{
 	{"internal/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/testnode", words("configs node node/api node/assemble"), "it runs whole nodes and asks them what any program may"},
+	{"internal/testliar", words("choreo membership node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

@@ -23,6 +23,8 @@ var house = []permission{
 	{"panic", "internal/sim.disk.Commit", "a simulated kill -9: the world recovers it and takes the node down"},
 	{"panic", "internal/sim.world.found", "the simulator makes its own certificates"},
 	{"panic", "internal/sim.world.guard", "it passes on what was no simulated crash: a bug that the simulation found"},
+	{"panic", "internal/testliar.Liar.say", "an attack that does not fit a frame is a bug of the test"},
+	{"panic", "internal/testliar.Liar.encoded", ownTypes},
 	{"panic", "membership.must", constantOptions},
 	{"panic", "membership.encode", ownTypes},
 	{"panic", "membership.IDOf", "keys are decoded with a check of their length, so another length was made by us"},

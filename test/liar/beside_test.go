@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/internal/testliar"
 )
 
 var (
@@ -46,16 +48,15 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	t.Logf("the liar idle: %s", idle)
 
 	ctx, stop := context.WithCancel(t.Context())
-	l := newLiar(ctx, t, v)
-	l.knows(shared)
+	l := v.liar(shared)
 	var work sync.WaitGroup
 	m := measure(v.ana)
 	turns := 0
 	work.Go(func() {
 		for ctx.Err() == nil {
-			for _, a := range attacks {
-				if ctx.Err() == nil && !a.checks {
-					a.do(l, v, 50)
+			for _, a := range testliar.Attacks {
+				if ctx.Err() == nil {
+					a.Do(ctx, l, testliar.Whole/20)
 					turns++
 				}
 			}
@@ -65,7 +66,7 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	stop()
 	work.Wait()
 	u := m.ends()
-	t.Logf("the liar busy: %s; %d attacks, %d frames; ana used %s", beside, turns, l.sent, u)
+	t.Logf("the liar busy: %s; %d attacks, %d frames; ana used %s", beside, turns, l.Sent, u)
 	if beside.failed > 0 {
 		t.Errorf("%d instances did not end as they do beside an idle liar: %s", beside.failed, beside.why)
 	}

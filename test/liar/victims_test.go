@@ -66,9 +66,9 @@ partitions:
 const shared = `
 workflow: shared
 tasks:
-  a: {type: manual}
-  b: {after: a}
-  c: {after: b, type: manual}
+  c: {type: manual}
+  b: {after: c}
+  a: {after: b, type: manual}
 partitions:
   pa: [a]
   pb: [b]
@@ -85,7 +85,7 @@ func (v *victims) add(source string) {
 // begins starts an instance of shared, in which the liar takes part.
 func (v *victims) begins() (id string) {
 	v.t.Helper()
-	s, err := v.ana.API.Start(v.t.Context(), api.StartRequest{Workflow: "shared", Assign: map[string]string{"pa": "ana", "pb": "bea", "pc": "mal"}})
+	s, err := v.ana.API.Start(v.t.Context(), api.StartRequest{Workflow: "shared", Assign: map[string]string{"pa": "mal", "pb": "bea", "pc": "ana"}})
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -1,0 +1,253 @@
+// Package testliar is a member who lies: it has a valid certificate and key, speaks
+// the protocols by the project's own packages, and sends what no correct node sends.
+//
+// Promises: a Liar holds to no limit of ours but that of a frame, without which
+// nothing of it would be read; each Attack ends by itself, also where the victim
+// takes nothing of it. It never decides what is right: the tests do.
+//
+// Tests import it; product code does not.
+package testliar
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/mesh"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Liar is a member that answers nothing and remembers what facts it was sent.
+type Liar struct {
+	who    node.Member
+	mesh   *mesh.Mesh
+	victim workflow.PartnerID
+	def    *workflow.Definition // of the instances that it makes
+	// Patience is how long it tries to get a frame to a victim that does not let it in.
+	Patience time.Duration
+	// Sent counts frames. It may be read when no attack is under way.
+	Sent int
+
+	mu    sync.Mutex // guards what follows
+	told  map[workflow.InstanceID][]choreo.Head
+	about workflow.InstanceID
+}
+
+// New has the member of a folder connect to others; its own node must not run.
+func New(dir string) (*Liar, error) {
+	who, err := node.LoadMember(dir)
+	if err != nil {
+		return nil, err
+	}
+	def, err := workflow.Parse("lie.yaml", []byte(ownWorkflow))
+	if err != nil {
+		return nil, err
+	}
+	l := &Liar{who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]choreo.Head{}}
+	l.mesh, err = mesh.New(mesh.Config{
+		Key: who.Key, Boot: 1 << 40, Listen: []string{"/ip4/0.0.0.0/udp/0/quic-v1"}, Handler: l,
+		Hello: func() []byte { return membership.EncodeChain(who.Chain) },
+		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil },
+	})
+	return l, err
+}
+
+const ownWorkflow = `
+workflow: mine
+data: {n: {type: number}, s: {type: string}}
+tasks:
+  a: {type: manual, in: [n, s]}
+  b: {type: manual}
+partitions:
+  mine: [a]
+  yours: [b]
+`
+
+// Close ends its connections.
+func (l *Liar) Close() error { return l.mesh.Close() }
+
+// Aim connects to a node, which is the victim from now on.
+func (l *Liar) Aim(id workflow.PartnerID, addrs []string) error {
+	l.victim = id
+	l.mu.Lock()
+	l.about = workflow.InstanceID{}
+	l.mu.Unlock()
+	return errors.Join(l.mesh.SetAddrs(id, addrs), l.mesh.Want(id, true))
+}
+
+// OnFrame notes what facts there are.
+func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
+	m, err := wire.Decode(frame)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, fs := range m.Facts {
+		for _, w := range fs.Facts {
+			if f, id, err := choreo.DecodeFact(w.Raw); err == nil {
+				h := choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
+				if !slices.Contains(l.told[fs.Instance], h) && len(l.told) < 1000 {
+					l.told[fs.Instance] = append(l.told[fs.Instance], h)
+				}
+			}
+		}
+	}
+}
+
+// OnUp and OnDown are of no interest.
+func (l *Liar) OnUp(workflow.PartnerID)   {}
+func (l *Liar) OnDown(workflow.PartnerID) {}
+
+// Knows says which facts of an instance were sent to the liar, the genesis first.
+func (l *Liar) Knows(id workflow.InstanceID) []choreo.Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.told[id])
+}
+
+// About has attacks be about an instance in which the liar takes part, and which it
+// was told. Else it makes one with each victim.
+func (l *Liar) About(id workflow.InstanceID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.about = id
+}
+
+// instance is what an attack is about, with its genesis.
+func (l *Liar) instance(ctx context.Context) (workflow.InstanceID, []choreo.Head) {
+	l.mu.Lock()
+	id, told := l.about, l.told[l.about]
+	l.mu.Unlock()
+	if len(told) > 0 {
+		return id, told[:1]
+	}
+	id, g := l.creates(l.def, nil)
+	l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, l.def.Canonical(), g)}})
+	h := choreo.Head{Chain: g.f.Chain, Seq: 1, ID: g.id}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.about, l.told[id] = id, []choreo.Head{h}
+	return id, []choreo.Head{h}
+}
+
+// say sends a message to the victim as soon as it is taken. It reports whether it was.
+func (l *Liar) say(ctx context.Context, m *wire.Message) bool {
+	b, err := wire.Encode(m)
+	if err != nil {
+		panic(err) // an attack is too large for a frame: our bug
+	}
+	for end := time.Now().Add(l.Patience); time.Now().Before(end) && ctx.Err() == nil; {
+		if l.mesh.Send(l.victim, b) == nil {
+			l.Sent++
+			return true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// lie is a fact of the liar's, not attested yet.
+type lie struct {
+	raw []byte
+	id  choreo.FactID
+	f   *choreo.Fact
+}
+
+func (l *Liar) fact(id workflow.InstanceID, incarnation uint64, seq uint64, prev choreo.FactID, seen []choreo.Head, b choreo.Body) lie {
+	return l.encoded(&choreo.Fact{
+		Format: choreo.FormatFact, Instance: id, Seq: seq, Prev: prev, Seen: seen, Body: b, At: time.Now().UnixMilli(),
+		Chain: choreo.Chain{Author: l.who.ID(), Incarnation: choreo.Incarnation(binary.BigEndian.AppendUint64(nil, incarnation))},
+	})
+}
+
+// encMode encodes as facts are encoded: a liar is held back by no check of ours.
+var encMode, _ = cbor.CoreDetEncOptions().EncMode() // constants of the library
+
+func (l *Liar) encoded(f *choreo.Fact) lie {
+	raw, err := encMode.Marshal(f)
+	if err != nil {
+		panic(err) // every fact can be encoded
+	}
+	return lie{raw, choreo.FactID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...))), f}
+}
+
+func (l *Liar) sign(domain string, msg []byte) []byte { return membership.Sign(l.who.Key, domain, msg) }
+
+// chain is n facts that say nothing, one after the other.
+func (l *Liar) chain(id workflow.InstanceID, incarnation uint64, seen []choreo.Head, n int) []lie {
+	out := make([]lie, n)
+	var prev choreo.FactID
+	for i := range out {
+		out[i] = l.fact(id, incarnation, uint64(i+1), prev, seen, choreo.Body{Seen: &choreo.Seen{}})
+		prev, seen = out[i].id, nil
+	}
+	return out
+}
+
+// bundle attests facts, each for itself, and puts them into a message's part.
+func (l *Liar) bundle(id workflow.InstanceID, definition []byte, ls ...lie) wire.Facts {
+	ids := make([]choreo.FactID, len(ls))
+	for i, x := range ls {
+		ids[i] = x.id
+	}
+	atts := choreo.Attest(ids, l.sign)
+	out := wire.Facts{Instance: id, Definition: definition}
+	for i, x := range ls {
+		out.Facts = append(out.Facts, wire.Fact{Raw: x.raw, Att: atts[i]})
+	}
+	return out
+}
+
+// tell sends facts of one instance, as many in a frame as fit.
+func (l *Liar) tell(ctx context.Context, id workflow.InstanceID, ls []lie) {
+	for part := range slices.Chunk(ls, 700) {
+		if !l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, nil, part...)}}) {
+			return // it is cut off
+		}
+	}
+}
+
+// creates makes the genesis of an instance, all of it at the victim but for a
+// partition called mine.
+func (l *Liar) creates(def *workflow.Definition, change func(*choreo.Fact)) (workflow.InstanceID, lie) {
+	g := &choreo.Genesis{
+		Definition: def.Hash(), Succession: []workflow.PartnerID{l.who.ID(), l.victim}, Coordination: workflow.Choreography,
+	}
+	_, _ = rand.Read(g.Nonce[:]) // it never fails
+	for _, p := range def.Partitions {
+		who := l.victim
+		if p.Name == "mine" {
+			who = l.who.ID()
+		}
+		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})
+	}
+	f := &choreo.Fact{Format: choreo.FormatFact, Seq: 1, At: time.Now().UnixMilli(), Body: choreo.Body{Genesis: g},
+		Chain: choreo.Chain{Author: l.who.ID(), Incarnation: choreo.Incarnation{1}}}
+	if change != nil {
+		change(f)
+	}
+	x := l.encoded(f)
+	return choreo.InstanceOf(x.id), x
+}
+
+// after follows a genesis in its chain.
+func (l *Liar) after(id workflow.InstanceID, g lie, b choreo.Body) lie {
+	return l.encoded(&choreo.Fact{
+		Format: choreo.FormatFact, Instance: id, Chain: g.f.Chain, Seq: 2, Prev: g.id, At: time.Now().UnixMilli(), Body: b,
+	})
+}

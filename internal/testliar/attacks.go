@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -39,6 +40,7 @@ var Attacks = []Attack{
 	{"ended-instances", "30,000 instances that have ended", instances(30_000, true)},
 	{"definitions", "3 definitions of 6,000 tasks that ask for data that all of them write", definitions},
 	{"many-definitions", "2,100 small definitions", manyDefinitions},
+	{"names", "definitions that have the names of others' workflows", names},
 	{"greetings", "400 greetings", greetings},
 	{"times", "instances that began in the year 292 million, or before 1970", times},
 	{"values", "instances whose input is no number, or of the wrong type", values},
@@ -130,12 +132,19 @@ func (l *Liar) offers(ctx context.Context, source string) bool {
 	if err != nil {
 		return true // it is refused here already
 	}
-	return l.say(ctx, &wire.Message{Definitions: []wire.Definition{l.definition(def, 1)}})
+	return l.say(ctx, &wire.Message{Definitions: []wire.Definition{l.definition(def)}})
 }
 
-// definition is one that the liar adds to what the mesh shares.
-func (l *Liar) definition(def *workflow.Definition, edit uint64) wire.Definition {
-	return wire.Definition{Stamp: wire.DefinitionStamp{Hash: def.Hash(), Edit: edit}, Canonical: def.Canonical()}
+// definition is one that the liar adds to what the mesh shares, with a proper notice.
+func (l *Liar) definition(def *workflow.Definition) wire.Definition {
+	by := membership.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
+	n, err := by.Announce(membership.Notice{
+		Definition: def.Hash(), Name: def.Name, Author: l.who.ID(), Number: 1, At: membership.WallOf(time.Now()),
+	})
+	if err != nil {
+		panic(err) // it is what any member may say
+	}
+	return wire.Definition{Notices: [][]byte{membership.EncodeNotice(n)}, Canonical: def.Canonical()}
 }
 
 func definitions(ctx context.Context, l *Liar, size int) {
@@ -154,6 +163,13 @@ func manyDefinitions(ctx context.Context, l *Liar, size int) {
 		if !l.offers(ctx, fmt.Sprintf("workflow: small-%d\ntasks:\n  a: {}\n", i)) {
 			return
 		}
+	}
+}
+
+// names are those of the workflows that the victims work by.
+func names(ctx context.Context, l *Liar, _ int) {
+	for _, name := range []string{"honest", "shared"} {
+		l.offers(ctx, "workflow: "+name+"\nversion: 99\ntasks:\n  a: {type: manual}\n")
 	}
 }
 

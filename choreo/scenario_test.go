@@ -48,7 +48,10 @@ import (
 //	                          write-off names a partner, and shows=P its eviction
 //	show P                    tasks as P knows them
 //	jobs P                    what runs at P
-//	facts P, owed P, heads P
+//	facts P, owed P
+//	built P                   what every start built upon, as P knows
+//	flood P from=P chains=N   somebody who takes part tells P of N chains of its own that nobody else has
+//	declined P                what P did not take in since the last time
 //	messages                  who told whom what since the last time, with the reason
 //	same                      whether all have the same state
 //
@@ -71,6 +74,7 @@ type story struct {
 	w       *mesh
 	told    []string
 	backups map[workflow.PartnerID][]Stored
+	floods  int // chains that liars opened
 }
 
 func (s *story) run() string {
@@ -124,7 +128,59 @@ func (s *story) commands() map[string]func() string {
 		"owed":      s.owed,
 		"messages":  s.messages,
 		"same":      s.same,
+		"built":     s.built,
+		"flood":     s.flood,
+		"declined":  s.declined,
 	}
+}
+
+// built lists the starts that count with what they built upon; what a start names
+// itself, as it knew of several attempts, is marked.
+func (s *story) built() string {
+	var b strings.Builder
+	m := s.node(0).m
+	for _, e := range m.log.order {
+		start := e.fact.Body.Start
+		if start == nil || !e.counted {
+			continue
+		}
+		var on []string
+		a := m.state.attempts[start.Attempt]
+		for from := range m.state.builtOn(a, e) {
+			text := fmt.Sprintf("%s.%d", from.Task.Name, from.Depth)
+			if slices.ContainsFunc(start.Consumed, func(c Consumption) bool { return c.Slot == from.Slot.Task.Name }) {
+				text += " (named)"
+			}
+			on = append(on, text)
+		}
+		if len(on) == 0 {
+			on = []string{"nothing"}
+		}
+		fmt.Fprintf(&b, "%s.%d upon %s\n", a.Task.Name, a.Depth, strings.Join(on, ", "))
+	}
+	return b.String()
+}
+
+func (s *story) flood() string {
+	m, n := s.node(0).m, 0
+	if _, err := fmt.Sscan(s.arg("chains"), &n); err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	liar := workflow.PartnerID(s.arg("from"))
+	s.floods += n
+	if _, err := m.Receive(liar, flood(s.t, m, liar, s.floods-n, n)); err != nil {
+		return err.Error()
+	}
+	s.w.step(s.node(0))
+	return fmt.Sprintf("%d chains of %s are here", len(m.log.byAuthor[liar]), liar)
+}
+
+func (s *story) declined() string {
+	var out []string
+	for _, d := range s.node(0).m.Declined() {
+		out = append(out, fmt.Sprintf("%d facts of %s: %s", d.Facts, d.Author, d.Why))
+	}
+	return strings.Join(out, "\n")
 }
 
 // who is the partner that the i-th argument names.

@@ -17,20 +17,24 @@ import (
 
 // consumed is what a start of the attempt has to name, sorted by slot: of every slot
 // with several attempts that its rule mentions its success, or the verdict that ended
-// it. A compensation builds upon nothing.
+// it, or nothing (a zero Fact). A compensation builds upon nothing.
 func (m *Machine) consumed(a *Attempt) []Consumption {
 	if a.undoes != nil {
 		return nil
 	}
 	var out []Consumption
 	for _, from := range a.Slot.mentions {
-		switch {
-		case len(from.Attempts) == 1:
-		case from.Pick != nil:
-			out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Pick.success().id})
-		case from.Outcome != nil:
-			out = append(out, Consumption{Slot: from.Task.Name, Fact: from.Outcome.at.id})
+		if len(from.Attempts) == 1 {
+			continue
 		}
+		c := Consumption{Slot: from.Task.Name}
+		switch {
+		case from.Pick != nil:
+			c.Fact = from.Pick.success().id
+		case from.Outcome != nil:
+			c.Fact = from.Outcome.at.id
+		}
+		out = append(out, c)
 	}
 	return out
 }

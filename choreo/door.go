@@ -295,7 +295,7 @@ func (m *Machine) full(p workflow.PartnerID) bool {
 	return of.chains >= MaxChains || s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes >= s.Bytes
 }
 
-// nameAll names, once, all that counts of an author of whom no more is taken in for
+// nameAll names, once, all that is here of an author of whom no more is taken in for
 // itself: others may have other facts of it. It reports whether a fact was added.
 func (m *Machine) nameAll(now Moment) (added bool) {
 	for ; m.door.looked < m.log.Len(); m.door.looked++ {
@@ -304,13 +304,37 @@ func (m *Machine) nameAll(now Moment) (added bool) {
 			continue
 		}
 		m.door.stood[p] = true
-		if slices.ContainsFunc(m.log.byAuthor[p], func(c *chain) bool { return slices.ContainsFunc(c.heeded(), m.unnamed) }) {
-			if _, err := m.append(now, Body{Seen: &Seen{}}); err == nil {
+		unnamed := m.unnamedOf(p)
+		if len(unnamed) == 0 {
+			continue
+		}
+		unnamed = append(unnamed, m.log.unseen(m.own)...) // what else is new goes with it
+		slices.SortFunc(unnamed, Head.compare)
+		for heads := range slices.Chunk(slices.Compact(unnamed), MaxHeadsSeen) {
+			if _, err := m.say(now, Body{Seen: &Seen{}}, heads); err == nil {
 				added = true
 			}
 		}
 	}
 	return added
+}
+
+// unnamedOf are the last facts of an author's chains that none of ours has in its
+// past. What its author was not entitled to is among them: named or not it does not
+// count, and others are to have it too. Of a forked chain it is only what counts.
+func (m *Machine) unnamedOf(p workflow.PartnerID) (hs []Head) {
+	for _, c := range m.log.byAuthor[p] {
+		last := c.heeded()
+		if c.forkedAt == 0 {
+			last = []*entry{c.strands[0].last()}
+		}
+		for _, e := range last {
+			if m.unnamed(e) {
+				hs = append(hs, e.head())
+			}
+		}
+	}
+	return hs
 }
 
 // unnamed tells whether none of our facts has e in its past.

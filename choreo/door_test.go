@@ -12,10 +12,16 @@ import (
 // flood are first facts of chains of one author, numbered from a start.
 func flood(t testing.TB, m *Machine, author workflow.PartnerID, from, n int) []Received {
 	t.Helper()
+	return floodOf(t, m, author, from, n, Body{Seen: &Seen{}})
+}
+
+// floodOf is flood with what the facts say.
+func floodOf(t testing.TB, m *Machine, author workflow.PartnerID, from, n int, b Body) []Received {
+	t.Helper()
 	var out []Received
 	for i := from; i < from+n; i++ {
 		f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: Chain{Author: author, Incarnation: Incarnation{0xee, byte(i >> 8), byte(i)}},
-			Seq: 1, Seen: []Head{m.log.genesis.head()}, Body: Body{Seen: &Seen{}}}
+			Seq: 1, Seen: []Head{m.log.genesis.head()}, Body: b}
 		r := encoded(t, f)
 		r.Att = &Attestation{Sig: make([]byte, 64)}
 		out = append(out, r)
@@ -61,8 +67,9 @@ func TestChainFlood(t *testing.T) {
 }
 
 // TestFloodsThatDifferConverge: a participant tells each partner of other chains, so
-// many that no partner takes in all. What one has built upon all take in, and they end
-// with the same facts; the liar's further chains nobody takes.
+// many that no partner takes in all, be it that it may say what they say or not. What
+// one has named all take in, and they end with the same facts; the liar's further
+// chains nobody takes.
 func TestFloodsThatDifferConverge(t *testing.T) {
 	for _, batch := range []int{1, 3, 100} {
 		for seed := range uint64(20) {
@@ -70,10 +77,13 @@ func TestFloodsThatDifferConverge(t *testing.T) {
 			w := relayMesh(t)
 			w.limit = []int{600, MaxFact}[r.IntN(2)]
 			liar := workflow.PartnerID("three")
-			from := 0
+			from, says := 0, Body{Seen: &Seen{}}
+			if seed%2 == 1 {
+				says = Body{CalledOff: &CalledOff{Attempt: AttemptID{Slot: "b"}}}
+			}
 			for _, id := range []workflow.PartnerID{"one", "two"} {
 				n := 1 + r.IntN(3*MaxChains)
-				facts := flood(t, w.nodes["one"].m, liar, from, n)
+				facts := floodOf(t, w.nodes["one"].m, liar, from, n, says)
 				from += n
 				for part := range slices.Chunk(facts, batch) {
 					if _, err := w.nodes[id].m.Receive(liar, part); err != nil {

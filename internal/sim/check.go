@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -29,6 +30,7 @@ func (c *checks) atEnd() {
 		if size := m.disk.size(); size > diskRoom+diskPerFact*len(m.disk.facts) {
 			c.w.violate("bounded: n%d's disk holds %d bytes for %d facts", m.i, size, len(m.disk.facts))
 		}
+		c.fewChains(m)
 		if m.node == nil && !m.gone {
 			c.w.violate("live: n%d is down although everything healed", m.i)
 		}
@@ -40,6 +42,33 @@ func (c *checks) atEnd() {
 	hours := c.w.now.Hours() * float64(len(c.w.nodes))
 	if limit := 5000 + int(hours*3000); c.w.out.Frames > limit {
 		c.w.violate("bounded: %d frames in %.0f node-hours, at most %d are expected", c.w.out.Frames, hours, limit)
+	}
+}
+
+// fewChains checks that a machine took in no more chains of anybody than each partner
+// takes in for itself.
+func (c *checks) fewChains(m *machine) {
+	type author struct {
+		instance workflow.InstanceID
+		partner  workflow.PartnerID
+	}
+	chains := map[author]map[choreo.Chain]bool{}
+	for id := range m.disk.facts {
+		f := c.all[id]
+		if f == nil || m.lied {
+			continue
+		}
+		a := author{f.Instance, f.Chain.Author}
+		if chains[a] == nil {
+			chains[a] = map[choreo.Chain]bool{}
+		}
+		chains[a][f.Chain] = true
+	}
+	for a, cs := range chains {
+		if limit := choreo.MaxChains * (len(c.w.nodes) + 1); len(cs) > limit {
+			c.w.violate("bounded: n%d has %d chains of %s in %s, at most %d are expected",
+				m.i, len(cs), c.w.label(a.partner), a.instance.String()[:8], limit)
+		}
 	}
 }
 

@@ -63,6 +63,11 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 		c.w.violate("meaning: what n%d has of %s: %v", m.i, id.String()[:8], err)
 		return nil, nil
 	}
+	for line := range strings.Lines(string(print)) {
+		if x := refusedFact.FindStringSubmatch(line); x != nil {
+			c.refuse(h, facts, x[1])
+		}
+	}
 	all := h.Of(h.All())
 	want, got := all.Lines(), shownLines(print)
 	if !slices.Equal(want, got) {
@@ -91,6 +96,16 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 	}
 }
 
+// refuse takes a node's word for it that a fact does not count, if its author is one
+// that lies. That what it may not say does not count is checked besides (authorised).
+func (c *checks) refuse(h *meaning.History, facts map[factID]*choreo.Fact, name string) {
+	for id, f := range facts {
+		if i, ok := c.w.who(f.Chain.Author); ok && c.w.nodes[i].lied && id.String() == name {
+			h.Refuse(id)
+		}
+	}
+}
+
 // stands checks that what was built upon stands.
 func (c *checks) stands(all *meaning.Meaning, id workflow.InstanceID, shown []string) {
 	stand := func(a choreo.AttemptID) bool {
@@ -112,6 +127,7 @@ var (
 	shownAttempt  = regexp.MustCompile(`^  (attempt \S+ of \S+ at \S+) .*stands=(\d) .*(tries=\d+)`)
 	shownData     = regexp.MustCompile(`^(data \S+) = .* (by \S+ conflict=\S+)$`)
 	shownFact     = regexp.MustCompile(`^fact \d+ (\S+) .*counted=true`)
+	refusedFact   = regexp.MustCompile(`^fact \d+ (\S+) .*counted=false`)
 )
 
 // shownLines are the lines of a fingerprint that the second reading has too.

@@ -24,6 +24,8 @@ type History struct {
 	def   *workflow.Definition
 	facts []fact
 	index map[choreo.FactID]int
+	// refused are facts that do not count whatever they say.
+	refused map[int]bool
 }
 
 type fact struct {
@@ -48,7 +50,7 @@ func (s Set) join(o Set) {
 
 // New orders facts. It is an error if what one names as its past is not among them.
 func New(def *workflow.Definition, facts map[choreo.FactID]*choreo.Fact) (*History, error) {
-	h := &History{def: def, index: map[choreo.FactID]int{}}
+	h := &History{def: def, index: map[choreo.FactID]int{}, refused: map[int]bool{}}
 	times := map[choreo.FactID]uint64{}
 	for id := range facts {
 		if err := timeOf(id, facts, times); err != nil {
@@ -108,6 +110,10 @@ func timeOf(id choreo.FactID, facts map[choreo.FactID]*choreo.Fact, times map[ch
 }
 
 func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
+
+// Refuse has a fact not count. What of the words of those who lie counts is not worked
+// out here a second time.
+func (h *History) Refuse(id choreo.FactID) { h.refused[h.index[id]] = true }
 
 // All is the whole history.
 func (h *History) All() Set {

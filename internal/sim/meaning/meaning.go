@@ -107,7 +107,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 	m.layOut()
 	good := h.good(in)
 	for i := range h.facts {
-		if good.has(i) && m.takesPart(h.facts[i].Chain.Author, i) && m.enter(i) {
+		if good.has(i) && !h.refused[i] && m.takesPart(h.facts[i].Chain.Author, i) && m.enter(i) {
 			m.counts.add(i)
 		}
 	}

@@ -135,6 +135,36 @@ var mutants = []mutant{
 }`}}},
 	{name: "one-try-less", what: "a task is tried once less than it says", patches: []patch{{
 		"choreo/decide.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
+	{name: "names-everything", what: "a start names what it builds upon although that follows from its past", patches: []patch{{
+		"choreo/consumed.go", `		if len(from.Attempts) == 1 {
+			continue
+		}
+		c := Consumption`, `		if len(from.Attempts) == 0 {
+			continue
+		}
+		c := Consumption`}}},
+	{name: "no-hand-over", what: "who was not reached yet is clocked all the same", patches: []patch{{
+		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
+	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
+		"choreo/waits.go", `c == nil || !subset(of, c.of) {`, `c == nil || !subset(of, of) {`}}},
+	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
+		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
+	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same", patches: []patch{{
+		"contingency/contingency.go", `		if !f.Begun && o.impossible(slot) {`, `		if f.Begun && !f.Begun {`}}},
+	{name: "fork-counts", what: "what follows a fork counts", patches: []patch{{
+		"choreo/fork.go", `		n = max(min(n, s.chain.cut()-1), s.base())`, `		n = max(n, s.base())`}}},
+	{name: "fresh-chain-forgets", what: "an author in a fresh chain may deny what it knew", patches: []patch{{
+		"choreo/forget.go", `	if len(chains) < 2 || s.log.knew(x, y) {`, `	if len(chains) < 99 || s.log.knew(x, y) {`}}},
+	{name: "no-share", what: "all chains of an author are taken in", patches: []patch{{
+		"choreo/door.go", `		case of.chains >= MaxChains:
+`, `		case of.chains >= 1000*MaxChains:
+`}}},
+	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
+		"choreo/door.go", `	named := f.Fact.Seq <= m.door.named[f.Fact.Chain]
+`, `	named := f.Fact.Seq == 0
+`}}},
+	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
+		"choreo/attest.go", `author, attestDomain, key.root[:], a.Sig); err != nil {`, `author, attestDomain, key.root[:], a.Sig); err != nil && author == "" {`}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
 		"choreo/decide.go", `	m.running[a.ID] = true
 	r.Start = append(r.Start, m.job(a, a.try()))

@@ -91,6 +91,7 @@ type Node struct {
 	T       T
 	Name    string
 	Dir     string
+	Roles   []string    // that it is given when it founds a mesh or joins one
 	Command []string    // what runs this binary in another network; nil: it runs in ours
 	Process *os.Process // nil: it does not run
 	API     *api.Client
@@ -120,7 +121,7 @@ func (n *Node) Configure(lines ...string) {
 // Found has the node found a mesh, and admit others.
 func (n *Node) Found(others ...*Node) {
 	n.T.Helper()
-	if _, err := node.Init(n.Dir, node.InitOptions{Mesh: "test", Name: n.Name}); err != nil {
+	if _, err := node.Init(n.Dir, node.InitOptions{Mesh: "test", Name: n.Name, Roles: n.Roles}); err != nil {
 		n.T.Fatal(err)
 	}
 	n.Start()
@@ -131,7 +132,7 @@ func (n *Node) Found(others ...*Node) {
 func (n *Node) Admit(others ...*Node) {
 	n.T.Helper()
 	for _, o := range others {
-		inv, err := n.API.Invite(n.T.Context(), api.InviteRequest{})
+		inv, err := n.API.Invite(n.T.Context(), api.InviteRequest{Roles: o.Roles})
 		if err != nil {
 			n.T.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,16 +30,21 @@ type victims struct {
 // small is what a small device has: the figures are for it.
 var small = []string{"preset: mobile", "connection-time: 1m", "hole-punching: false", "listen: [/ip4/127.0.0.1/udp/0/quic-v1]"}
 
+// applications has a node write a file when a workflow uses its siren, which only its
+// own user's fire-call may.
+const applications = "applications: {siren: {command: [touch, %s/howls], allow: [fire-call]}}"
+
 func newVictims(t *testing.T) *victims { return newVictimsBy(t, nil) }
 
 // newVictimsBy has a command run the victims' processes; nil: they run as they are.
 func newVictimsBy(t *testing.T, command []string) *victims {
 	t.Helper()
 	v := &victims{t: t, ana: testnode.New(t, "ana"), bea: testnode.New(t, "bea")}
+	v.ana.Roles = []string{"commander", "medic"}
 	mal := testnode.New(t, "mal")
 	for _, n := range []*testnode.Node{v.ana, v.bea, mal} {
 		n.Command = command
-		n.Configure(small...)
+		n.Configure(append(slices.Clone(small), fmt.Sprintf(applications, n.Dir))...)
 	}
 	v.ana.Found(v.bea, mal)
 	testnode.Within(t, time.Minute, "ana and bea see each other and mal", func() bool {

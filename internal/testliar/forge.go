@@ -1,0 +1,71 @@
+package testliar
+
+import (
+	"context"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Forger writes what it likes about one instance, in a chain of its own.
+type Forger struct {
+	l           *Liar
+	instance    workflow.InstanceID
+	incarnation uint64
+	last        lie
+}
+
+// Forger writes about an instance under an incarnation of the liar's choice.
+func (l *Liar) Forger(id workflow.InstanceID, incarnation uint64) *Forger {
+	return &Forger{l: l, instance: id, incarnation: incarnation}
+}
+
+// Says writes the next fact, that has seen those heads, and sends it to the victim.
+func (f *Forger) Says(ctx context.Context, b choreo.Body, seen ...choreo.Head) choreo.FactID {
+	seq := uint64(1)
+	if f.last.f != nil {
+		seq += f.last.f.Seq
+	}
+	f.last = f.l.fact(f.instance, f.incarnation, seq, f.last.id, seen, b)
+	f.l.say(ctx, &wire.Message{Facts: []wire.Facts{f.l.bundle(f.instance, nil, f.last)}})
+	return f.last.id
+}
+
+// Who is the member that lies.
+func (l *Liar) Who() node.Member { return l.who }
+
+// Victim is whom it aims at.
+func (l *Liar) Victim() workflow.PartnerID { return l.victim }
+
+// Says sends a message to the victim. It reports whether that was taken.
+func (l *Liar) Says(ctx context.Context, m *wire.Message) bool { return l.say(ctx, m) }
+
+// Begins begins an instance of a definition, all of it at the victim but for a
+// partition called mine. Change alters the genesis; nil: it stays as it is.
+func (l *Liar) Begins(ctx context.Context, def *workflow.Definition, change func(*choreo.Fact)) workflow.InstanceID {
+	id, g := l.creates(def, change)
+	l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, def.Canonical(), g)}})
+	return id
+}
+
+// Lists adds a definition to what the mesh shares, with a proper notice.
+func (l *Liar) Lists(ctx context.Context, def *workflow.Definition) {
+	l.say(ctx, &wire.Message{Definitions: []wire.Definition{l.definition(def)}})
+}
+
+// Evicts has the victim told that a partner is evicted, by the liar's word.
+func (l *Liar) Evicts(ctx context.Context, p workflow.PartnerID) {
+	by := membership.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
+	e, _ := by.Evict(membership.Eviction{Partner: p, Reason: "a lie", At: membership.WallOf(time.Now())},
+		membership.NewRevocations(l.who.Mesh), nil) // it is refused here already
+	l.say(ctx, &wire.Message{Evictions: &wire.Evictions{List: [][]byte{membership.EncodeEviction(e)}}})
+}
+
+// Request asks the victim by a protocol of the mesh's.
+func (l *Liar) Request(ctx context.Context, addrs []string, protocol string, req []byte) ([]byte, error) {
+	return l.mesh.Request(ctx, l.victim, addrs, protocol, req)
+}

@@ -1,0 +1,309 @@
+//go:build linux
+
+package liar_test
+
+import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A member who has no right says all the same what only who has it may say: it does
+// not count, and the victims work on.
+func TestRights(t *testing.T) {
+	v := newVictims(t)
+	l := v.liar(v.begins())
+	for name, attack := range map[string]func(*testing.T, *victims, *testliar.Liar){
+		"takes work of a role by its own verdict":    usurps,
+		"begins what only a role may begin":          creates,
+		"brings itself into an instance":             injects,
+		"uses another's application under its name":  squats,
+		"reads data sets, which strangers do not":    readsData,
+		"evicts, and gives the victim a certificate": evicts,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := *v
+			w.t = t
+			attack(t, &w, l)
+		})
+	}
+	v.holds()
+}
+
+// usurps judges work of ana's, gives it to itself, and does it without the role.
+func usurps(t *testing.T, v *victims, l *testliar.Liar) {
+	v.add(`
+workflow: aid
+data: {dose: {type: integer}}
+tasks:
+  reach:  {type: manual}
+  treat:  {after: reach, type: manual, role: medic, out: [dose], on-failure: {contingency: treat2}}
+  treat2: {type: manual, role: medic, out: [dose]}
+  carry:  {after: treat, type: manual}
+partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
+`)
+	id, about := v.start("aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
+	testnode.Within(t, time.Minute, "the liar is told of the instance", func() bool { return len(l.Knows(about)) > 0 })
+	genesis := l.Knows(about)[:1]
+	takes := choreo.Action{
+		Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.Who().ID(),
+	}
+	f := l.Forger(about, 1)
+	verdict := f.Says(t.Context(), choreo.Body{
+		Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}},
+	}, genesis...)
+	mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
+	own := membership.EncodeChain(l.Who().Chain)
+	f.Says(t.Context(), choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
+	outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
+	f.Says(t.Context(), choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
+	for _, n := range []*testnode.Node{v.ana, v.bea} {
+		testnode.Within(t, time.Minute, n.Name+" shows that the liar has not shown the role", func() bool {
+			in, err := n.API.Show(t.Context(), id)
+			return err == nil && slices.ContainsFunc(in.Incidents, func(i api.Incident) bool {
+				return strings.Contains(i.What, "has not shown that it has the role")
+			})
+		})
+		in, err := n.API.Show(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.Data["dose"] != nil {
+			t.Errorf("%s takes over the liar's dose, %v", n.Name, in.Data["dose"])
+		}
+		for _, x := range in.Tasks {
+			if (x.Name == "treat" || x.Name == "treat2") && x.State == workflow.Succeeded {
+				t.Errorf("at %s, %s has succeeded", n.Name, x.Name)
+			}
+		}
+	}
+}
+
+// creates begins a workflow of the commander's, and does its work.
+func creates(t *testing.T, v *victims, l *testliar.Liar) {
+	def := parse(t, `
+workflow: order
+creator-role: commander
+tasks:
+  go: {type: manual, role: commander}
+  on: {after: go, type: manual}
+partitions: {mine: [go], yours: [on]}
+`)
+	before := v.refused()
+	for i, shows := range [][]byte{nil, membership.EncodeChain(l.Who().Chain), []byte("no certificate")} {
+		id := l.Begins(t.Context(), def, func(f *choreo.Fact) { f.Body.Credentials = shows })
+		f := l.Forger(id, 1)
+		seen := choreo.Head{Chain: choreo.Chain{Author: l.Who().ID(), Incarnation: choreo.Incarnation{1}}, Seq: 1}
+		f.Says(t.Context(), choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows}, seen)
+		testnode.Within(t, time.Minute, "what the liar began is refused", func() bool { return v.refused() > before })
+		before = v.refused()
+		if _, err := v.ana.API.Show(t.Context(), id.String()); err == nil {
+			t.Errorf("ana has the liar's order, with credentials %d", i)
+		}
+	}
+}
+
+// injects assigns itself work of an instance of which it knows a fact's name.
+func injects(t *testing.T, v *victims, l *testliar.Liar) {
+	v.add(`
+workflow: secret
+data: {x: {type: string}}
+tasks:
+  a: {type: manual, out: [x]}
+  b: {after: a, type: manual}
+partitions: {pa: [a], pb: [b]}
+`)
+	id, about := v.start("secret", map[string]string{"pa": "ana", "pb": "bea"})
+	log, err := v.ana.API.Log(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := v.ana.API.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	genesis := choreo.Head{Chain: choreo.Chain{Author: st.ID}, Seq: 1}
+	copy(genesis.ID[:], unhex(t, log[0].Fact))
+	copy(genesis.Chain.Incarnation[:], unhex(t, st.Incarnation))
+	before := v.refused()
+	f := l.Forger(about, 1)
+	self := l.Who().ID()
+	f.Says(t.Context(), choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "b"}, Task: "b", Partner: self}}, genesis)
+	takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "b"}, Kind: workflow.FailBlock, Partner: self}
+	f.Says(t.Context(), choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+	ask := &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}}
+	l.Says(t.Context(), ask)
+	if err := v.ana.API.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "hush"}}); err != nil {
+		t.Fatal(err)
+	}
+	l.Says(t.Context(), ask)
+	testnode.Within(t, time.Minute, "bea knows the secret", func() bool {
+		in, err := v.bea.API.Show(t.Context(), id)
+		return err == nil && in.Data["x"] == "hush"
+	})
+	testnode.Within(t, time.Minute, "ana counts what the liar sent", func() bool { return v.refused() >= before+3 })
+	if told := l.Knows(about); len(told) > 0 {
+		t.Errorf("the liar was told %d facts of the secret", len(told))
+	}
+}
+
+// squats has a workflow of the name that ana's siren is for.
+func squats(t *testing.T, v *victims, l *testliar.Liar) {
+	const call = `
+workflow: fire-call
+doc: %s
+tasks:
+  howl: {application: siren}
+`
+	howls := func(n *testnode.Node) bool {
+		_, err := os.Stat(filepath.Join(n.Dir, "howls"))
+		return err == nil
+	}
+	def := parse(t, strings.Replace(call, "%s", "the liar's", 1))
+	l.Lists(t.Context(), def)
+	id := l.Begins(t.Context(), def, nil).String()
+	testnode.Within(t, time.Minute, "the liar's task fails at ana", func() bool {
+		in, err := v.ana.API.Show(t.Context(), id)
+		return err == nil && in.Tasks[0].State == workflow.Failed
+	})
+	if howls(v.ana) {
+		t.Error("ana's siren howls for the liar")
+	}
+	v.add(strings.Replace(call, "%s", "ana's", 1))
+	again := l.Begins(t.Context(), def, nil).String()
+	testnode.Within(t, time.Minute, "the liar's task fails at ana again", func() bool {
+		in, err := v.ana.API.Show(t.Context(), again)
+		return err == nil && in.Tasks[0].State == workflow.Failed
+	})
+	if howls(v.ana) {
+		t.Error("ana's siren howls for the liar, by the name of ana's workflow")
+	}
+	if _, err := v.ana.API.Start(t.Context(), api.StartRequest{Workflow: "fire-call", Assign: map[string]string{"main": "ana"}}); err != nil {
+		t.Fatal(err)
+	}
+	testnode.Within(t, time.Minute, "ana's own call has her siren howl", func() bool { return howls(v.ana) })
+}
+
+// readsData asks for a data set by its name: members may, others may not.
+func readsData(t *testing.T, v *victims, l *testliar.Liar) {
+	const protocol, plan = "/mutirao/data/1.0.0", `{"route": "north"}`
+	if _, err := v.ana.API.AddData(t.Context(), "plan", []byte(plan)); err != nil {
+		t.Fatal(err)
+	}
+	st, err := v.ana.API.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Request(t.Context(), st.Addresses, protocol, []byte("plan")); err != nil || string(got) != plan {
+		t.Errorf("a member gets %q, %v", got, err)
+	}
+	for _, name := range []string{"", "pla", "plan\x00", "../key"} {
+		if got, err := l.Request(t.Context(), st.Addresses, protocol, []byte(name)); err == nil {
+			t.Errorf("for %q there is %q", name, got)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.MkdirAll(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Init(other, node.InitOptions{Mesh: "test", Name: "ana", Roles: []string{"medic"}}); err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := testliar.New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stranger.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := stranger.Aim(st.ID, st.Addresses); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := stranger.Request(t.Context(), st.Addresses, protocol, []byte("plan")); err == nil {
+		t.Errorf("the founder of another mesh of the same name gets %q", got)
+	}
+}
+
+// evicts says that bea is evicted, and sends ana certificates that are not for her.
+func evicts(t *testing.T, v *victims, l *testliar.Liar) {
+	bea, err := v.bea.API.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := slices.Clone(l.Who().Chain)
+	forged[0].Partner, forged[0].NotBefore = l.Victim(), membership.WallOf(time.Now())+1
+	before := v.refused()
+	l.Evicts(t.Context(), bea.ID)
+	l.Evicts(t.Context(), l.Victim())
+	for _, c := range []membership.Chain{l.Who().Chain, forged} {
+		l.Says(t.Context(), &wire.Message{Renewal: membership.EncodeChain(c)})
+	}
+	testnode.Within(t, time.Minute, "ana counts four lies", func() bool { return v.refused() >= before+4 })
+	if !v.ana.Sees("active", "bea") || !v.bea.Sees("active", "ana") {
+		t.Errorf("ana sees %v, bea sees %v", v.ana.States(), v.bea.States())
+	}
+}
+
+// start begins an instance at ana.
+func (v *victims) start(name string, assign map[string]string) (string, workflow.InstanceID) {
+	v.t.Helper()
+	s, err := v.ana.API.Start(v.t.Context(), api.StartRequest{Workflow: name, Assign: assign})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	id, err := workflow.ParseInstanceID(s.ID)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return s.ID, id
+}
+
+// refused is how much ana has refused of mal.
+func (v *victims) refused() (n uint64) {
+	v.t.Helper()
+	all, err := v.ana.API.Partners(v.t.Context())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, p := range all {
+		for _, r := range p.Refused {
+			if p.Name == "mal" {
+				n += r.Times
+			}
+		}
+	}
+	return n
+}
+
+func parse(t *testing.T, source string) *workflow.Definition {
+	t.Helper()
+	def, err := workflow.Parse("w.yaml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def
+}
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -87,10 +87,10 @@ var mutants = []mutant{
 `, `		s.nextCompare = now + antiEntropy
 `}}},
 	{name: "no-greeting", what: "a new connection does not forget what was under way on the old one, and nothing is compared", patches: []patch{{
-		"node/links.go", `		delete(h.pending, p)
+		"node/links.go", `		delete(h.refused, p)
 		h.m.Forget(p)
 		s.tell(p, id, wire.Ask)
-`, `		delete(h.pending, p)
+`, `		delete(h.refused, p)
 `}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
@@ -101,7 +101,7 @@ var mutants = []mutant{
 `, `		_ = c
 `}}},
 	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
-		"choreo/settle.go", `sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {`, `sl.Outcome != nil && sl.Outcome.action.Kind == "" {`}}},
+		"choreo/settle.go", `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {`, `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
 		"choreo/waits.go", `		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {`, `		if a.Task.Timeout > 0 {
 			m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)

@@ -179,7 +179,7 @@ func (p *people) update(who workflow.PartnerID, fn func(membership.Now) ([]membe
 	events, err := fn(p.clock.Now())
 	after, ok := p.list.Stored(who)
 	p.mu.Unlock()
-	if ok && before.Record.Version != after.Record.Version {
+	if ok && (before.Record.Version != after.Record.Version || before.Expired != after.Expired) {
 		key, val := partnerKey(who), membership.EncodeStored(after)
 		if serr := p.store.CommitWait([]kv.Write{{Key: key, Value: val}}); serr != nil {
 			err = errors.Join(err, serr)
@@ -209,6 +209,11 @@ func (p *people) tick() time.Duration {
 	p.mu.Lock()
 	now := p.clock.Now()
 	events, next, ok := p.list.Tick(now)
+	for _, e := range events { // else whoever is gone for good would be given work after each restart
+		if st, listed := p.list.Stored(e.Partner); listed {
+			p.store.Commit([]kv.Write{{Key: partnerKey(e.Partner), Value: membership.EncodeStored(st)}}, func(error) {})
+		}
+	}
 	for _, id := range p.invites.Expire(now.Wall) {
 		p.store.Commit([]kv.Write{{Key: invitationKey(id), Delete: true}}, func(error) {})
 	}

@@ -37,8 +37,8 @@ sim-mutants: ## after how many seeds each deliberately broken variant is caught
 sim-vanish: ## every partner vanishes at every event of the eleven tasks
 	go test ./internal/sim -run TestVanish -every 1 -timeout 0
 
-chaos: ## five real processes among all that can go wrong, for FOR (default 10m); needs root
-	go test ./test/chaos -run TestChaos -for $(or $(FOR),10m) -seed $(or $(SEED),0) -timeout 0 -v
+chaos: ## five real processes among all that can go wrong, for FOR (default 10m); LIAR=1: and a sixth that lies; needs root
+	go test ./test/chaos -run TestChaos -for $(or $(FOR),10m) -seed $(or $(SEED),0) $(if $(LIAR),-liar) -timeout 0 -v
 
 demo: ## the fire call, over three processes
 	go run ./cmd/mutirao demo --headless

@@ -36,6 +36,9 @@ type Liar struct {
 	def    *workflow.Definition // of the instances that it makes
 	// Patience is how long it tries to get a frame to a victim that does not let it in.
 	Patience time.Duration
+	// Third takes part in the instances that the liar makes from now on, beside its
+	// victim; "": nobody does.
+	Third workflow.PartnerID
 	// Sent counts frames. It may be read when no attack is under way.
 	Sent int
 
@@ -69,8 +72,10 @@ data: {n: {type: number}, s: {type: string}}
 tasks:
   a: {type: manual, in: [n, s]}
   b: {type: manual}
+  c: {type: manual}
 partitions:
   mine: [a]
+  theirs: [c]
   yours: [b]
 `
 
@@ -85,6 +90,9 @@ func (l *Liar) Aim(id workflow.PartnerID, addrs []string) error {
 	l.mu.Unlock()
 	return errors.Join(l.mesh.SetAddrs(id, addrs), l.mesh.Want(id, true))
 }
+
+// Moved tells where a node is now that may be the victim.
+func (l *Liar) Moved(id workflow.PartnerID, addrs []string) error { return l.mesh.SetAddrs(id, addrs) }
 
 // OnFrame notes what facts there are.
 func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
@@ -222,17 +230,23 @@ func (l *Liar) tell(ctx context.Context, id workflow.InstanceID, ls []lie) {
 	}
 }
 
-// creates makes the genesis of an instance, all of it at the victim but for a
-// partition called mine.
+// creates makes the genesis of an instance, all of it at the victim but for
+// partitions called mine, and theirs.
 func (l *Liar) creates(def *workflow.Definition, change func(*choreo.Fact)) (workflow.InstanceID, lie) {
 	g := &choreo.Genesis{
 		Definition: def.Hash(), Succession: []workflow.PartnerID{l.who.ID(), l.victim}, Coordination: workflow.Choreography,
 	}
 	_, _ = rand.Read(g.Nonce[:]) // it never fails
+	if l.Third != "" {
+		g.Succession = append(g.Succession, l.Third)
+	}
 	for _, p := range def.Partitions {
 		who := l.victim
-		if p.Name == "mine" {
+		switch {
+		case p.Name == "mine":
 			who = l.who.ID()
+		case p.Name == "theirs" && l.Third != "":
+			who = l.Third
 		}
 		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})
 	}

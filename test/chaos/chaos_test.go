@@ -23,6 +23,7 @@ const shortSpan = 15 * time.Second
 // is one short round.
 //
 //	go test ./test/chaos -for 1h -seed 7 -timeout 0 -v
+//	go test ./test/chaos -for 1h -seed 7 -timeout 0 -v -liar
 func TestChaos(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64() | 1
@@ -38,10 +39,10 @@ func TestChaos(t *testing.T) {
 	}
 	for time.Since(tm.begun) < min(*lasts, jump/2) && len(tm.violated()) == 0 {
 		tm.round(r, between(r, 10*time.Second, 80*time.Second), anyPace(r))
-		t.Logf("%s: %s", time.Since(tm.begun).Round(time.Second), &tm.sum)
+		tm.tell()
 	}
 	tm.again()
-	t.Logf("%s; %s", time.Since(tm.begun).Round(time.Second), &tm.sum)
+	tm.tell()
 	for _, v := range tm.violated() {
 		t.Error(v)
 	}
@@ -58,4 +59,18 @@ func anyPace(r *rand.Rand) pace {
 	}
 	p.minutes = p.minutes[:1+r.IntN(len(p.minutes))]
 	return p
+}
+
+// tell logs what has happened until now.
+func (tm *team) tell() {
+	tm.t.Logf("%s: %s", time.Since(tm.begun).Round(time.Second), &tm.sum)
+	if tm.liar == nil {
+		return
+	}
+	tm.mu.Lock()
+	l := tm.sum.lies
+	tm.mu.Unlock()
+	tm.t.Logf("the liar: %s\nmost anonymous memory of a node: %d MiB; of at most %d instances of the liar's at a time, "+
+		"those that two nodes have were looked at: %d times the same facts and state, %d times not the same facts\n"+
+		"most refusals that one run of a node counted: %s", tm.liar, l.anon, l.known, l.same, l.differ, counts(l.refused))
 }

@@ -28,6 +28,7 @@ func (tm *team) quiet(dismiss func(), persons *sync.WaitGroup) {
 			return
 		}
 	}
+	tm.takesUp(ctx)
 	bound := tm.bound()
 	if !within(bound, func() bool { return tm.running(ctx) == "" }) {
 		tm.violate("live: %s after everything healed, within which all must have ended:\n%s", bound, tm.running(ctx))
@@ -54,6 +55,9 @@ func (tm *team) running(ctx context.Context) string {
 			out = append(out, fmt.Sprintf("%s: %v", p.name, err))
 		}
 		for _, x := range list {
+			if tm.liars(x) {
+				continue
+			}
 			out = append(out, fmt.Sprintf("%s of %s is %s at %s: %s", x.ID[:8], x.Workflow, x.State, p.name, waiting(ctx, p, x.ID)))
 		}
 	}
@@ -108,6 +112,9 @@ func (tm *team) held(ctx context.Context) (map[string][]*proc, map[string]workfl
 			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		for _, x := range list {
+			if tm.liars(x) {
+				continue
+			}
 			who[x.ID] = append(who[x.ID], p)
 			of[x.ID] = x.Workflow
 		}
@@ -165,6 +172,7 @@ func (tm *team) read(ctx context.Context) {
 			tm.violate("%s in %s (%s):\n%s", complaint, id, h.def.Name, h)
 		}
 	}
+	tm.compareLies(ctx)
 	tm.kept(who)
 	tm.bounded(ctx)
 }
@@ -216,10 +224,14 @@ func (tm *team) bounded(ctx context.Context) {
 			tm.violate("live: %s: %v", p.name, err)
 			continue
 		}
-		for _, what := range []string{"refused.frame", "refused.facts-forged", "refused.facts-malformed"} {
-			if n := st.Counters[what]; n > 0 {
+		for _, what := range []string{"refused.frame-malformed", "refused.facts-forged", "refused.facts-malformed"} {
+			if n := st.Counters[what]; n > 0 && tm.liar == nil {
 				tm.violate("authorised: %s counts %d %s, and nobody lied", p.name, n, what)
 			}
+		}
+		tm.sum.lies.refusals(st.Counters)
+		if n := st.Counters["rolled-back"]; n > 0 && tm.liar != nil {
+			tm.violate("authorised: %s takes itself for rolled back, which it was not", p.name)
 		}
 		if len(st.Trouble) > 0 {
 			tm.violate("live: %s has trouble although all is well: %s", p.name, strings.Join(st.Trouble, "; "))

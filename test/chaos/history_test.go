@@ -62,7 +62,7 @@ func (tm *team) history(ctx context.Context, p *proc, id string, of workflow.Nam
 
 // complaints says what of an instance's history must not be.
 func (h *history) complaints(tm *team) []string {
-	return slices.Concat(h.single(), h.judgedOnce(), h.early(), h.entitled())
+	return slices.Concat(h.single(), h.judgedOnce(), h.early(), h.entitled(), h.untouched())
 }
 
 // single: where no verdict was given nothing starts or succeeds twice, and no

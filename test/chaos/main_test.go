@@ -8,6 +8,9 @@
 // hold is read from the nodes' own logs of facts: the invariants that
 // internal/sim checks, over real sockets, disks, clocks and processes.
 //
+// With -liar a sixth member, whose certificate is valid, lies to the five all the
+// time (internal/testliar); all of that must hold nevertheless.
+//
 // Every process is this test binary, started again with folderVar naming the
 // node's folder. It leaves no process behind: a child ends when its standard
 // input does, and is killed with its parent. Nothing is imported from here.
@@ -51,6 +54,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if dir := os.Getenv(liarVar); dir != "" {
+		fmt.Fprintln(os.Stderr, "liar:", lie(dir))
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func (tm *team) start(ctx context.Context, r *rand.Rand, pace pace) {
 		if r.IntN(4) == 0 {
 			req.Coordination = string(workflow.Orchestration)
 		}
-		tm.any(r).start(ctx, w.text, req)
+		_ = tm.any(r).start(ctx, w.text, req) // it may be down, or not hear those who are needed
 	}
 }
 
@@ -86,19 +87,20 @@ func (tm *team) speed(r *rand.Rand, pace pace) sim.Pace {
 }
 
 // start starts an instance here; whether that succeeded may stay open.
-func (p *proc) start(ctx context.Context, text string, req api.StartRequest) {
+func (p *proc) start(ctx context.Context, text string, req api.StartRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
 	if _, err := p.client.AddWorkflow(ctx, "random.yaml", []byte(text)); err != nil {
-		return
+		return err
 	}
 	st, err := p.client.Start(ctx, req)
 	if err != nil {
-		return
+		return err
 	}
 	p.tm.mu.Lock()
 	defer p.tm.mu.Unlock()
 	p.tm.started[st.ID] = &started{at: p.name}
+	return nil
 }
 
 // person does now and then what is ready at a node, until ctx ends.
@@ -113,6 +115,7 @@ func (p *proc) work(ctx context.Context, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
 	running, err := p.client.Instances(ctx, false)
+	running = slices.DeleteFunc(running, p.tm.liars)
 	if err != nil || len(running) == 0 {
 		return
 	}

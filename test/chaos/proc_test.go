@@ -19,11 +19,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/sim"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // proc is a node in a process of its own, on a host of its own.
 type proc struct {
 	tm     *team
+	id     workflow.PartnerID // known where somebody lies
 	host   int
 	name   string
 	dir    string
@@ -214,7 +216,13 @@ func (p *proc) readdress() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.second = !p.second
-	return p.tm.lan.Readdress(p.host, p.second)
+	if err := p.tm.lan.Readdress(p.host, p.second); err != nil {
+		return err
+	}
+	if p.tm.liar != nil {
+		p.tm.liar.tell(p)
+	}
+	return nil
 }
 
 // print asks for the fingerprint of an instance; "" where there is none.
@@ -245,6 +253,12 @@ func (p *proc) print(id string) (string, error) {
 func (p *proc) resident() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.memory("VmRSS:")
+}
+
+// memory is what the kernel says of the process's memory, in MiB, 0 where it does not
+// run. The caller holds the lock.
+func (p *proc) memory(what string) int {
 	if p.run == nil {
 		return 0
 	}
@@ -254,7 +268,7 @@ func (p *proc) resident() int {
 	}
 	for l := range strings.Lines(string(b)) {
 		var kib int
-		if _, err := fmt.Sscanf(l, "VmRSS: %d kB", &kib); err == nil {
+		if _, err := fmt.Sscanf(l, what+" %d kB", &kib); err == nil {
 			return kib >> 10
 		}
 	}
@@ -280,7 +294,11 @@ func (p *proc) sees(ctx context.Context) int {
 func (p *proc) meet(ctx context.Context, first *proc) error {
 	var env []string
 	if p != first {
-		inv, err := first.client.Invite(ctx, api.InviteRequest{Roles: sim.RolesOf(p.host)})
+		var roles []string
+		if p.name != liarName {
+			roles = sim.RolesOf(p.host)
+		}
+		inv, err := first.client.Invite(ctx, api.InviteRequest{Roles: roles})
 		if err != nil {
 			return err
 		}

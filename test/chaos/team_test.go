@@ -30,6 +30,7 @@ type team struct {
 	dir   string
 	lan   *testlan.LAN
 	ps    []*proc
+	liar  *liar // nil: nobody lies
 	begun time.Time
 
 	mu         sync.Mutex // guards what follows
@@ -58,7 +59,11 @@ type doneWork struct {
 
 // newTeam makes the network and the mesh; nil where that is not permitted.
 func newTeam(t *testing.T) *team {
-	lan := testlan.New(t, fmt.Sprintf("muc%d", os.Getpid()), nodes, "chaos among real processes")
+	hosts := nodes
+	if *withLiar {
+		hosts++
+	}
+	lan := testlan.New(t, fmt.Sprintf("muc%d", os.Getpid()), hosts, "chaos among real processes")
 	if lan == nil {
 		return nil
 	}
@@ -76,10 +81,16 @@ func newTeam(t *testing.T) *team {
 		tm.ps = append(tm.ps, &proc{tm: tm, host: i, name: name, dir: filepath.Join(dir, name)})
 	}
 	tm.gather()
+	if *withLiar {
+		tm.lieFrom(nodes, *seed)
+	}
 	return tm
 }
 
 func (tm *team) close() {
+	if tm.liar != nil {
+		tm.liar.stop()
+	}
 	for _, p := range tm.ps {
 		p.crash()
 	}

@@ -16,12 +16,13 @@ type total struct {
 	instances map[string]int // by how they ended
 	kinds     map[string]int // facts by kind
 	memory    int            // the most that a node held, in MiB
+	lies      lies
 	prints    map[string]string
 	factsOf   map[string]int
 }
 
 func newTotal() total {
-	return total{faults: map[string]int{}, instances: map[string]int{}, kinds: map[string]int{}, prints: map[string]string{}, factsOf: map[string]int{}}
+	return total{faults: map[string]int{}, instances: map[string]int{}, kinds: map[string]int{}, prints: map[string]string{}, factsOf: map[string]int{}, lies: lies{refused: map[string]int{}}}
 }
 
 func (s *total) add(h *history) {

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/testlan"
 	"github.com/mutirao-mesh/mutirao/internal/testliar"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -33,8 +34,9 @@ const (
 	seedVar  = "MUTIRAO_CHAOS_LIAR_SEED" // of its attacks
 	liarName = "mal"
 
-	sayAddress = "address" // tells the liar where a node is: its ID and address
-	sayLied    = "lied"    // told by the liar: an attack, and how many frames were taken
+	sayAddress = "address"  // tells the liar where a node is: its ID and address
+	sayStarted = "instance" // tells the liar of an instance in which it takes no part
+	sayLied    = "lied"     // told by the liar: an attack, and how many frames were taken
 )
 
 // liar is the member who lies: a process of its own, on a host of its own, with the
@@ -154,6 +156,13 @@ func (l *liar) tell(p *proc) {
 	_, _ = fmt.Fprintf(l.stdin, "%s %s /ip4/%s/udp/4001/quic-v1\n", sayAddress, p.id, testlan.Address(p.host, p.second))
 }
 
+// betray tells the liar of an instance of others'.
+func (l *liar) betray(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = fmt.Fprintln(l.stdin, sayStarted, id) // if it has ended, launch says so
+}
+
 func (l *liar) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +179,7 @@ func lie(dir string) error {
 	if err != nil {
 		return err
 	}
-	l.Patience = 2 * time.Second
+	l.Patience = time.Second
 	b := &book{addrs: map[workflow.PartnerID]string{}}
 	go b.read(l)
 	if !within(patience, func() bool { return len(b.all()) == nodes }) {
@@ -189,26 +198,71 @@ func lie(dir string) error {
 			times, most = 2+r.IntN(8), 20
 		}
 		for range times {
-			a := testliar.Attacks[r.IntN(len(testliar.Attacks))]
+			a := b.attack(r)
 			before := l.Sent
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			a.Do(ctx, l, 1+r.IntN(most))
 			cancel()
 			fmt.Println(sayLied, a.Name, l.Sent-before)
+			if l.Sent == before {
+				break // the victim is down, or does not let it in for a while
+			}
 		}
-		<-time.After(between(r, 0, time.Second))
+		<-time.After(between(r, 0, 500*time.Millisecond))
 	}
 }
 
-// book is where the nodes are.
-type book struct {
-	mu    sync.Mutex // guards addrs
-	addrs map[workflow.PartnerID]string
+// attack draws one: more seldom what is cut off at once and kept out for a while.
+func (b *book) attack(r *rand.Rand) testliar.Attack {
+	i := r.IntN(len(testliar.Attacks) + 2)
+	if i >= len(testliar.Attacks) {
+		return testliar.Attack{Name: "others-instances", Do: b.meddle(r)}
+	}
+	a := testliar.Attacks[i]
+	if (a.Name == "garbage" || a.Name == "reports") && r.IntN(8) > 0 {
+		return b.attack(r)
+	}
+	return a
 }
+
+// meddle writes into instances in which the liar takes no part: that they are
+// cancelled, and that it did a task of theirs.
+func (b *book) meddle(r *rand.Rand) func(context.Context, *testliar.Liar, int) {
+	return func(ctx context.Context, l *testliar.Liar, size int) {
+		b.mu.Lock()
+		ids := slices.Clone(b.instances)
+		b.mu.Unlock()
+		for range min(size, len(ids)) {
+			f := l.Forger(ids[r.IntN(len(ids))], r.Uint64())
+			mine := choreo.AttemptID{Slot: "t1"}
+			f.Says(ctx, choreo.Body{Cancel: &choreo.Cancel{Reason: "a lie"}})
+			f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}})
+			f.Says(ctx, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1}})
+		}
+	}
+}
+
+// book is what the liar knows: where the nodes are, and the latest instances.
+type book struct {
+	mu        sync.Mutex // guards what follows
+	addrs     map[workflow.PartnerID]string
+	instances []workflow.InstanceID // at most maxBetrayed
+}
+
+const maxBetrayed = 20
 
 // read follows what the parent says, and ends the process with its parent.
 func (b *book) read(l *testliar.Liar) {
 	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
+		if rest, ok := strings.CutPrefix(s.Text(), sayStarted+" "); ok {
+			if id, err := workflow.ParseInstanceID(rest); err == nil {
+				b.mu.Lock()
+				b.instances = append(b.instances, id)
+				b.instances = b.instances[max(0, len(b.instances)-maxBetrayed):]
+				b.mu.Unlock()
+			}
+			continue
+		}
 		var id workflow.PartnerID
 		var addr string
 		if _, err := fmt.Sscanf(s.Text(), sayAddress+" %s %s", &id, &addr); err != nil {

@@ -100,6 +100,9 @@ func (p *proc) start(ctx context.Context, text string, req api.StartRequest) err
 	p.tm.mu.Lock()
 	defer p.tm.mu.Unlock()
 	p.tm.started[st.ID] = &started{at: p.name}
+	if p.tm.liar != nil {
+		p.tm.liar.betray(st.ID)
+	}
 	return nil
 }
 

@@ -13,27 +13,68 @@ import (
 // root is the module's folder, from here.
 const root = "../.."
 
-// shownBy are the names in the last column of docs/failures.md.
+// shownBy are the names in the last column of the tables.
 var shownBy = regexp.MustCompile("`([^`]+)`")
+
+// unshown is what a row of docs/security.md says that names nothing.
+const unshown = "not shown by a test"
 
 // Every row of docs/failures.md names what shows it, and all that it names
 // exists.
 func TestFailuresAreShown(t *testing.T) {
-	doc := text(t, "docs/failures.md")
-	rows := 0
-	for line := range strings.Lines(doc) {
+	rows, without := shown(t, "docs/failures.md")
+	for _, line := range without {
+		t.Errorf("nothing shows: %s", line)
+	}
+	if rows < 30 {
+		t.Errorf("%d rows were read of docs/failures.md: want its tables, each with a last column \"shown by\"", rows)
+	}
+}
+
+// Every row of docs/security.md about what an attacker can do names what shows
+// it, or says that nothing does.
+func TestSecurityIsShown(t *testing.T) {
+	rows, without := shown(t, "docs/security.md")
+	for _, line := range without {
+		if !strings.Contains(line, unshown) {
+			t.Errorf("nothing shows, and it does not say %q: %s", unshown, line)
+		}
+	}
+	if rows < 60 {
+		t.Errorf("%d rows were read of docs/security.md: want its tables, each with a last column \"shown by\"", rows)
+	}
+	attacked := strings.SplitAfter(text(t, "internal/testliar/attacks.go"), "var Attacks = ")[1]
+	list, _, _ := strings.Cut(attacked, "\n}\n")
+	for _, a := range regexp.MustCompile(`\t\{"([a-z-]+)", "`).FindAllStringSubmatch(list, -1) {
+		if err := contains(t, "docs/security.md", "\n| `"+a[1]+"`: "); err != nil {
+			t.Errorf("the figures lack an attack: %v", err)
+		}
+	}
+}
+
+// shown reads the tables of a document whose last column is headed "shown by", and
+// checks that what their rows name exists. It returns how many rows there are, and
+// those that name nothing.
+func shown(t *testing.T, file string) (rows int, without []string) {
+	in := false
+	for line := range strings.Lines(text(t, file)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) < 3 {
+			in = false
 			continue
 		}
 		last := strings.TrimSpace(cells[len(cells)-2])
-		if last == "shown by" || strings.Trim(last, "-") == "" {
+		if last == "shown by" {
+			in = true
+			continue
+		}
+		if !in || strings.Trim(last, "-") == "" {
 			continue
 		}
 		rows++
 		names := shownBy.FindAllStringSubmatch(last, -1)
 		if len(names) == 0 {
-			t.Errorf("nothing shows: %s", line)
+			without = append(without, line)
 		}
 		for _, n := range names {
 			if err := exists(t, n[1]); err != nil {
@@ -41,12 +82,10 @@ func TestFailuresAreShown(t *testing.T) {
 			}
 		}
 	}
-	if rows < 30 {
-		t.Errorf("%d rows were read of docs/failures.md: want its tables, each with a last column \"shown by\"", rows)
-	}
+	return rows, without
 }
 
-// exists looks up one name, as docs/failures.md explains them.
+// exists looks up one name, as docs/failures.md and docs/security.md explain them.
 func exists(t *testing.T, name string) error {
 	kind, rest, ok := strings.Cut(name, ":")
 	if !ok {
@@ -64,6 +103,11 @@ func exists(t *testing.T, name string) error {
 	case "figures":
 		_, err := os.Stat(filepath.Join(root, "test/figures/testdata", rest+".txtar"))
 		return err
+	case "cmd":
+		_, err := os.Stat(filepath.Join(root, "cmd/mutirao/testdata", rest+".txtar"))
+		return err
+	case "liar":
+		return contains(t, "internal/testliar/attacks.go", fmt.Sprintf("\t{%q, ", rest))
 	case "list":
 		_, err := os.Stat(filepath.Join(root, "membership/testdata/list", rest+".txt"))
 		return err

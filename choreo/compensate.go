@@ -214,6 +214,16 @@ func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
 // answers reports whether this node answers for the instance: it began it.
 func (m *Machine) answers() bool { return m.self == m.log.genesis.fact.Chain.Author }
 
+// Unanswerable is the error of an order that only who began the instance may give.
+// It is an ErrNotNow.
+type Unanswerable struct{ By workflow.PartnerID }
+
+func (e *Unanswerable) Error() string {
+	return fmt.Sprintf("%v: only %s, who began the instance, may write somebody off", ErrNotNow, e.By)
+}
+
+func (e *Unanswerable) Unwrap() error { return ErrNotNow }
+
 // WriteOff records that nobody is to wait any more for what a partner may have
 // done unheard: its part in the instance is given up by who answers for it.
 func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
@@ -225,8 +235,7 @@ func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
 	case m.state.writtenOff[p] != nil:
 		return fmt.Errorf("%w: it is written off already", ErrNotNow)
 	case !m.answers():
-		by := m.log.genesis.fact.Chain.Author
-		return fmt.Errorf("%w: only %s, who began the instance, may write somebody off", ErrNotNow, by)
+		return &Unanswerable{By: m.log.genesis.fact.Chain.Author}
 	case !m.heeded():
 		return errUnheeded
 	}

@@ -29,8 +29,16 @@ func (m *mistakes) add(key string, value any, want string, args ...any) {
 
 func within[T int | int64 | time.Duration](m *mistakes, key string, v, low, high T) {
 	if v < low || v > high {
-		m.add(key, v, "want %v to %v", low, high)
+		m.add(key, shown(v), "want %v to %v", shown(low), shown(high))
 	}
+}
+
+// shown is a value as it is written in the file.
+func shown(v any) any {
+	if d, ok := v.(time.Duration); ok {
+		return workflow.FormatDuration(d)
+	}
+	return v
 }
 
 func oneOf[T ~string](m *mistakes, key string, v T, allowed ...T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrBadInvitation tells that a text is no invitation, or a damaged one.
-var ErrBadInvitation = errors.New("not a complete invitation: copy it anew, whole")
+var ErrBadInvitation = errors.New("not a complete invitation: copy it again, all of it")
 
 // Secret is the one-time secret of an invitation. Its holder may join.
 type Secret [16]byte

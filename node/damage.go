@@ -299,7 +299,7 @@ func (n *Node) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, e
 // checkLosses says what was lost, and which promises this node cannot keep for it.
 func (n *Node) checkLosses(d *diagnosis) {
 	if aside := n.index.quarantined(); aside > 0 {
-		d.wrong("quarantine", fmt.Sprintf("%d instances cannot be read and are set aside: nothing is done here about this node's part in them", aside),
+		d.wrong("quarantine", asideInWords(aside)+": nothing is done here meanwhile about this node's part",
 			"mutirao instances --all says which and why. Partners who have them are asked on contact; if none has one, only a backup of the folder can bring it back")
 	}
 	reborn, lost := n.recent()
@@ -311,11 +311,18 @@ func (n *Node) checkLosses(d *diagnosis) {
 	}
 }
 
+func asideInWords(instances int) string {
+	if instances == 1 {
+		return "1 instance cannot be read and is set aside"
+	}
+	return fmt.Sprintf("%d instances cannot be read and are set aside", instances)
+}
+
 // troubles are the quarantine and the losses, for status.
 func (n *Node) troubles() []string {
 	var out []string
 	if aside := n.index.quarantined(); aside > 0 {
-		out = append(out, fmt.Sprintf("%d instances cannot be read and are set aside: mutirao instances --all", aside))
+		out = append(out, asideInWords(aside)+": mutirao instances --all")
 	}
 	if _, lost := n.recent(); len(lost) > 0 {
 		out = append(out, "the disk lost something: mutirao doctor")

@@ -77,9 +77,9 @@ func (n *Node) checkStore(d *diagnosis) {
 	}
 }
 
-// The least free space of the store's disk.
+// The least free space of the store's disk: below ScarceSpace it is time to make room.
 const (
-	scarceSpace = 512 << 20 // bytes: time to make room
+	ScarceSpace = 512 << 20 // bytes
 	noSpace     = 32 << 20  // bytes: the next batch of facts may not fit
 )
 
@@ -94,7 +94,7 @@ func (n *Node) checkDisk(d *diagnosis) {
 		d.warn("disk", "its free space cannot be told: "+err.Error(), "look at the disk of the node's folder")
 	case free < noSpace:
 		d.wrong("disk", what, "delete something from the disk of the node's folder: without space nothing is acknowledged")
-	case free < scarceSpace:
+	case free < ScarceSpace:
 		d.warn("disk", what, "make room on the disk of the node's folder soon")
 	default:
 		d.ok("disk", "%s", what)

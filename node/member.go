@@ -263,6 +263,9 @@ func LoadMember(dir string) (Member, error) {
 		return Member{}, err
 	}
 	m, err := decodeMember(dir, b)
+	if errors.Is(err, os.ErrNotExist) {
+		return Member{}, fmt.Errorf("%s is missing: restore it from a backup, or join again from an empty folder", filepath.Join(dir, keyFile))
+	}
 	if err != nil {
 		return Member{}, fmt.Errorf("%s or %s is damaged: %w: restore both from a backup, or join again from an empty folder",
 			filepath.Join(dir, memberFile), keyFile, err)

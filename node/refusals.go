@@ -106,6 +106,7 @@ type reasonWhy struct{ what, mend string }
 const (
 	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
 	mendFull     = "raise the limit in config.yaml if this device has the means; else ask whoever runs it to finish or cancel some. If it floods this node: mutirao evict %s"
+	mendGone     = "nothing: it learns that from the partners"
 	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask whoever runs it; if that does not help: mutirao evict %s"
 )
 
@@ -142,7 +143,15 @@ var reasons = map[string]reasonWhy{
 	"eviction":                    {"evictions by who may not evict, or that are not signed", mendLiar},
 	"renewal":                     {"certificates that are not this node's", mendLiar},
 	"news-malformed":              {"news that cannot be read", mendLiar},
-	"connection-of-former-member": {"connections, since it is no member any more", "nothing: it learns that from the partners"},
+	"connection-of-former-member": {"connections, since it is no member any more", mendGone},
+	"stranger.evicted":            {"connections, since it is evicted", mendGone},
+	"stranger.expired":            {"connections, since its certificate ran out", "it joins again from a fresh folder, if its clock is right and so is this one"},
+	"stranger.not-yet-valid":      {"connections, since its certificate is not valid yet", "one of the two clocks is wrong: set it"},
+	"stranger.wrong-mesh":         {"connections with a certificate of another mesh", mendOutdated},
+	"stranger.forged":             {"connections with a certificate that is not signed as it should be", mendLiar},
+	"stranger.not-allowed":        {"connections with a certificate by somebody who may not give any", mendLiar},
+	"stranger.malformed":          {"connections with a certificate that cannot be read", mendLiar},
+	"summary":                     {"summaries of ended instances that it did not sign", mendLiar},
 }
 
 func refused(reason string) reasonWhy {

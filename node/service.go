@@ -326,10 +326,18 @@ func inputs(def *workflow.Definition, given map[string]string) (map[workflow.Dat
 	}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(names, k) {
-			return nil, api.Errorf(api.Invalid, "workflow %s has no data %q", def.Name, k).WithHint("it has: %s", strings.Join(names, ", "))
+			return nil, api.Errorf(api.Invalid, "workflow %s has no data %q", def.Name, k).WithHint("%s", declares(names))
 		}
 	}
 	return input, nil
+}
+
+// declares says which data a workflow has.
+func declares(names []string) string {
+	if len(names) == 0 {
+		return "it declares no data"
+	}
+	return "it has: " + strings.Join(names, ", ")
 }
 
 // alive are the parts of the language that need behaviour and have it here.
@@ -567,12 +575,16 @@ func (n *Node) look(ctx context.Context, ref string, here func(*held), there fun
 // explain turns the core's refusals into errors for users.
 func (n *Node) explain(err error) error {
 	var elsewhere *choreo.Elsewhere
+	var answers *choreo.Unanswerable
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &elsewhere):
 		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, n.people.name(elsewhere.Partner)).
 			WithHint("do that on the node of %s", n.people.name(elsewhere.Partner))
+	case errors.As(err, &answers):
+		by := n.people.name(answers.By)
+		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
 	case errors.Is(err, choreo.ErrNoTask):
 		return api.Errorf(api.NotFound, "%v", err)
 	case errors.Is(err, choreo.ErrOutput):

@@ -26,11 +26,11 @@ func (p *problems) at(line, col int, message, hint string) {
 
 // cut shortens what names too much to be read.
 func cut(text string) string {
-	const enough = 2000
-	if len(text) <= enough {
+	const begin, end = 1500, 500 // bytes: the reason is often at the end
+	if len(text) <= begin+end {
 		return text
 	}
-	return strings.ToValidUTF8(text[:enough], "") + "…"
+	return strings.ToValidUTF8(text[:begin], "") + " … " + strings.ToValidUTF8(text[len(text)-end:], "")
 }
 
 // on notes a mistake where a node begins.

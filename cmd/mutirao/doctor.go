@@ -1,13 +1,15 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/assemble"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -16,12 +18,16 @@ func newDoctorCommand() *cobra.Command {
 		Short: "What is wrong with this node and its links, and how to mend it",
 		Long: `Checks the store and its disk, the certificate, addresses, links, the clock against
 the partners', partners that are gone, the profile, the electorate, and what was
-refused of whom. Exit status 1 if something is wrong; warnings are no failure.`,
+refused of whom. Of a node that does not run: its configuration, key, certificate
+and disk, whatever would keep it from starting; its store is read when it starts.
+Exit status 1 if something is wrong (that it does not run, too); warnings are no
+failure.`,
 		Example: `  mutirao doctor
   mutirao doctor -o json`,
 		Args: arguments(),
-		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
-			d, err := node.Doctor(ctx)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			u := uiOf(cmd)
+			d, err := diagnose(cmd)
 			if err != nil {
 				return err
 			}
@@ -32,8 +38,27 @@ refused of whom. Exit status 1 if something is wrong; warnings are no failure.`,
 				return &exitError{status: exitFailed} // the findings have said it
 			}
 			return nil
-		}),
+		},
 	}
+}
+
+// diagnose asks the running node; where none runs, it looks at the folder itself.
+func diagnose(cmd *cobra.Command) (*api.Diagnosis, error) {
+	running, err := connect(cmd)
+	if err == nil {
+		var d *api.Diagnosis
+		if d, err = running.Doctor(cmd.Context()); err == nil {
+			return d, nil
+		}
+	}
+	if !isAway(err) {
+		return nil, err
+	}
+	d, none := assemble.Examine(nodeDir(cmd))
+	if errors.Is(none, node.ErrNoMember) {
+		return nil, err // it says what to do
+	}
+	return d, none
 }
 
 func (u *ui) writeDiagnosis(w io.Writer, d *api.Diagnosis) {

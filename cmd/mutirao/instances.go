@@ -69,7 +69,7 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	t.write(u, w, "")
 	for _, in := range list {
 		if in.Quarantine != nil {
-			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since), in.Quarantine.Why)
+			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since), oneLine(in.Quarantine.Why))
 		}
 	}
 }

@@ -19,8 +19,9 @@ func newPartnersCommand() *cobra.Command {
 		Short: "Who is in the mesh, and who can be reached",
 		Long: `The partner list as this node sees it. A partner is active, unreachable (no
 answer for seconds), expired (not validated within its connection time: its
-unfinished work counts as failed), left, or evicted. This node is marked *. With -v also how often this node refused
-what a partner sent, by reason; doctor says what to do about it.`,
+unfinished work counts as failed), left, or evicted. This node is marked *. With -v
+also how often this node refused what a partner sent, by reason; doctor says what to
+do about it.`,
 		Example: `  mutirao partners
   mutirao partners --watch
   mutirao partners -o json`,

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newWorkflowAddCommand() *cobra.Command {
@@ -36,6 +37,10 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 		src, err := readSource(cmd.InOrStdin(), file)
 		if err != nil {
 			return err
+		}
+		if len(src) > workflow.MaxSource { // no node would read on: the reason is the same as that of check
+			_, err := workflow.Parse(file, src)
+			return api.Errorf(api.Failed, "%v", err)
 		}
 		wf, err := node.AddWorkflow(cmd.Context(), filepath.ToSlash(file), src)
 		if err != nil {

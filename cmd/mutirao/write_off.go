@@ -17,7 +17,7 @@ func newWriteOffCommand() *cobra.Command {
 known to know that. A partner that does not come back holds this up. Writing it
 off says that nobody waits for it any more, in this one instance. If it comes
 back and turns out to have built upon what was undone, that is shown as an
-incident.
+incident. Only the partner who began the instance may do it, on its own node.
 
 A partner that was evicted from the mesh is written off by itself. It cannot be taken
 back: on a terminal the command asks first.`,

@@ -92,6 +92,9 @@ func (n *Node) checkDisk(d *diagnosis) {
 	switch {
 	case err != nil:
 		d.warn("disk", "its free space cannot be told: "+err.Error(), "look at the disk of the node's folder")
+	case free < n.reserve:
+		d.wrong("disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what, n.reserve>>20),
+			"delete something from the disk of the node's folder: until then nothing is acknowledged")
 	case free < noSpace:
 		d.wrong("disk", what, "delete something from the disk of the node's folder: without space nothing is acknowledged")
 	case free < ScarceSpace:

@@ -75,6 +75,7 @@ type Node struct {
 	stopped     chan struct{}
 	running     sync.WaitGroup
 
+	reserve  uint64   // bytes that must be free for the store to write; 0: it did not say
 	vouching Vouching // nil: the store knows nothing of what it should hold
 	losses   losses
 	// Instances of which the store does not hold what it should, as was found when it
@@ -124,6 +125,9 @@ func New(p Parts) (*Node, error) {
 	n.born = born(now.Wall, now)
 	n.store = watchedStore{p.Store, n.troubled}
 	n.vouching, _ = p.Store.(Vouching)
+	if s, ok := p.Store.(interface{ Reserve() int64 }); ok {
+		n.reserve = uint64(s.Reserve())
+	}
 	if err := n.recall(); err != nil {
 		return nil, err
 	}

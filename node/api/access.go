@@ -56,7 +56,7 @@ func readAccess(dir string) (Access, error) {
 	}
 	var a Access
 	if err := json.Unmarshal(b, &a); err != nil || a.Address == "" {
-		return Access{}, Errorf(Failed, "%s is damaged", filepath.Join(dir, AccessFile)).WithHint("restart the node: it writes the file anew")
+		return Access{}, Errorf(Failed, "%s is damaged", filepath.Join(dir, AccessFile)).WithHint("restart the node: it writes the file again")
 	}
 	return a, nil
 }

@@ -116,6 +116,9 @@ func noSpace(err error) error {
 	return err
 }
 
+// Reserve is how many bytes must be free on the disk for anything to be written.
+func (s *Store) Reserve() int64 { return s.opts.Reserve }
+
 // Get returns a copy of the value under key, or ErrNotFound. It sees every unit
 // whose done was called, and perhaps later ones. An error that wraps ErrDamaged says
 // that reading again will not help.

@@ -46,6 +46,10 @@ var Attacks = []Attack{
 	{"values", "instances whose input is no number, or of the wrong type", values},
 	{"rollback", "heads of the victim's own chains that it has not written", rollback},
 	{"reports", "reports of instances that began in the year 292 million", reports},
+	{"asks", "an instance of 5,000 facts that has ended, asked for 50,000 times", asks},
+	{"heads", "1,000,000 heads that nobody has, of an instance of 5,000 facts", heads},
+	{"compared", "1,000 digests of ended instances that differ, where 500 are shared", compared},
+	{"verdicts", "600 verdicts that each give 128 tasks to partners who do not exist", verdicts},
 	{"garbage", "frames that are none, and partner records of noise", garbage},
 }
 
@@ -219,5 +223,85 @@ func garbage(ctx context.Context, l *Liar, size int) {
 	for i := range share(100, size) {
 		l.say(ctx, &wire.Message{Records: [][]byte{{byte(i)}}, Beats: [][]byte{{byte(i)}}, Election: [][]byte{{byte(i)}}})
 		_ = l.mesh.Send(l.victim, []byte{wire.Version, 0xff, byte(i)}) // it may be cut off
+	}
+}
+
+// long begins an instance of many facts, most of them of the liar's.
+func (l *Liar) long(ctx context.Context, n int, end bool) workflow.InstanceID {
+	id, g := l.creates(l.def, nil)
+	ls := append([]lie{g}, l.chain(id, 7, []choreo.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, n)...)
+	if end {
+		ls = append(ls, l.after(id, g, choreo.Body{Cancel: &choreo.Cancel{Reason: "no more"}}))
+	}
+	for i, part := 0, slices.Collect(slices.Chunk(ls, 700)); i < len(part); i++ {
+		var definition []byte
+		if i == 0 {
+			definition = l.def.Canonical()
+		}
+		l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, definition, part[i]...)}})
+	}
+	return id
+}
+
+func asks(ctx context.Context, l *Liar, size int) {
+	id := l.long(ctx, share(5000, size), true)
+	for range share(100, size) {
+		l.say(ctx, &wire.Message{Heads: slices.Repeat([]wire.Heads{{Instance: id, Mode: wire.Ask}}, 500)})
+	}
+}
+
+func heads(ctx context.Context, l *Liar, size int) {
+	id := l.long(ctx, share(5000, size), false)
+	all := make([]choreo.Head, wire.MaxHeads)
+	for i := range all {
+		all[i] = choreo.Head{Chain: choreo.Chain{Author: l.who.ID(), Incarnation: choreo.Incarnation{byte(i), byte(i >> 8)}}, Seq: 9, ID: choreo.FactID{byte(i)}}
+	}
+	for range share(200, size) {
+		l.say(ctx, &wire.Message{Heads: slices.Repeat([]wire.Heads{{Instance: id, Heads: all, Mode: wire.Ask}}, 5)})
+	}
+}
+
+func compared(ctx context.Context, l *Liar, size int) {
+	instances(500, true)(ctx, l, size)
+	for i := range share(1000, size) {
+		l.say(ctx, &wire.Message{Ended: []byte{byte(i), byte(i >> 8), 15: 1}})
+	}
+}
+
+// verdicts give all work of some instances away, again and again: each is small for
+// what follows from it.
+func verdicts(ctx context.Context, l *Liar, size int) {
+	const tasks = choreo.MaxActions
+	var b strings.Builder
+	b.WriteString("workflow: given\ntasks:\n  b: {type: manual}\n")
+	for i := range tasks {
+		fmt.Fprintf(&b, "  a%d: {type: manual, on-failure: {contingency: b}}\n", i)
+	}
+	def, err := workflow.Parse("given.yaml", []byte(b.String()))
+	if err != nil {
+		panic(err) // it is ours
+	}
+	for k := range 6 {
+		id, g := l.creates(def, nil)
+		ls := []lie{g}
+		seen, prev := []choreo.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, choreo.FactID{}
+		for i := range share(100, size) {
+			v := &choreo.Verdict{Cause: choreo.CauseTimeout}
+			for t := range tasks {
+				v.Actions = append(v.Actions, choreo.Action{
+					Attempt: choreo.AttemptID{Slot: workflow.TaskName(fmt.Sprint("a", t))}, Kind: workflow.FailContingency, Task: "b",
+					Partner: workflow.PartnerID(fmt.Sprint(k, "-", i, "-", t)),
+				})
+			}
+			ls = append(ls, l.fact(id, 7, uint64(i+1), prev, seen, choreo.Body{Verdict: v}))
+			seen, prev = nil, ls[len(ls)-1].id
+		}
+		definition := def.Canonical()
+		for part := range slices.Chunk(ls, 40) {
+			if !l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, definition, part...)}}) {
+				return
+			}
+			definition = nil
+		}
 	}
 }

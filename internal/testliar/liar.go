@@ -106,8 +106,9 @@ func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
 		for _, w := range fs.Facts {
 			if f, id, err := choreo.DecodeFact(w.Raw); err == nil {
 				h := choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
-				if !slices.Contains(l.told[fs.Instance], h) && len(l.told) < 1000 {
-					l.told[fs.Instance] = append(l.told[fs.Instance], h)
+				of := l.told[fs.Instance]
+				if len(of) < maxTold && len(l.told) < 1000 && !slices.Contains(of, h) {
+					l.told[fs.Instance] = append(of, h)
 				}
 			}
 		}
@@ -117,6 +118,9 @@ func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
 // OnUp and OnDown are of no interest.
 func (l *Liar) OnUp(workflow.PartnerID)   {}
 func (l *Liar) OnDown(workflow.PartnerID) {}
+
+// maxTold is how many facts of an instance it remembers.
+const maxTold = 64
 
 // Knows says which facts of an instance were sent to the liar, the genesis first.
 func (l *Liar) Knows(id workflow.InstanceID) []choreo.Head {

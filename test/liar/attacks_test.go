@@ -52,6 +52,7 @@ func TestAttacks(t *testing.T) {
 				}
 			}
 			u := m.ends()
+			t.Logf("ana refused of mal: %v", v.refusals())
 			t.Logf("%s: %d frames in %s; ana used %s", a.Says, l.Sent, time.Since(begun).Round(time.Second), u)
 			if u.anon > maxAnon {
 				t.Errorf("%d MiB anonymous memory, at most %d", u.anon, maxAnon)

@@ -276,18 +276,28 @@ func (v *victims) start(name string, assign map[string]string) (string, workflow
 // refused is how much ana has refused of mal.
 func (v *victims) refused() (n uint64) {
 	v.t.Helper()
+	for _, times := range v.refusals() {
+		n += times
+	}
+	return n
+}
+
+// refusals are what ana has refused of mal, by reason.
+func (v *victims) refusals() map[string]uint64 {
+	v.t.Helper()
 	all, err := v.ana.API.Partners(v.t.Context())
 	if err != nil {
 		v.t.Fatal(err)
 	}
+	out := map[string]uint64{}
 	for _, p := range all {
 		for _, r := range p.Refused {
 			if p.Name == "mal" {
-				n += r.Times
+				out[r.Reason] += r.Times
 			}
 		}
 	}
-	return n
+	return out
 }
 
 func parse(t *testing.T, source string) *workflow.Definition {

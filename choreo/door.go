@@ -24,7 +24,7 @@ import (
 //
 // So what one honest partner has all get, and none ends with other facts for good;
 // what a liar sends beyond that, nobody takes. Two members that lie can name each
-// other's facts; that is bounded by the share of the one that names.
+// other's facts: of what is named only so much is taken in that others have room left.
 //
 // A fact that is not taken in is no error: its sender may be honest, and hears what is
 // here as always. What it was and what others named are remembered for a while, as
@@ -36,6 +36,9 @@ type Shares struct {
 	// Left is how many bytes of an author have room beside this instance, where it
 	// may fill a part of the node only; nil: any number.
 	Left func(workflow.PartnerID) int
+	// Spare is how many bytes have room of what others named as seen, where Left leaves
+	// less; nil: any number.
+	Spare func() int
 }
 
 // Limit sets the shares of the authors.
@@ -117,7 +120,11 @@ func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
 		}
 	}
 	for i, f := range facts {
-		if d := m.declines(f, why[i]); d.Why != "" {
+		d := m.declines(f, why[i])
+		if d.Why == "" && why[i] != "" && !v.takesNamed(f) {
+			d = Declined{Author: f.Fact.Chain.Author, Why: TooManyBytes}
+		}
+		if d.Why != "" {
 			m.decline(f.ID, d)
 			continue
 		}
@@ -136,6 +143,7 @@ type visit struct {
 	// facts at a place.
 	branches map[Chain]int
 	follows  map[place]FactID
+	named    int // bytes of what is taken in only as others named it
 }
 
 // place is where a chain goes on: after that fact.
@@ -210,6 +218,26 @@ func (v *visit) beyond(f Received) string {
 	}
 	v.of[author] = of
 	return why
+}
+
+// takesNamed reports whether there is room for a fact that is beyond what is taken in of
+// its author for itself, and that another named: who names it may lie as well.
+func (v *visit) takesNamed(f Received) bool {
+	s, author := v.m.door.shares, f.Fact.Chain.Author
+	if author == v.m.self || v.m.log.Has(f.ID) {
+		return true
+	}
+	v.named += len(f.Raw)
+	own := s.Left == nil || v.new(author)+v.named <= s.Left(author)
+	return own || s.Spare == nil || v.added()+v.named <= s.Spare()
+}
+
+// added is how many bytes the batch brought so far of all authors.
+func (v *visit) added() (n int) {
+	for p := range v.of {
+		n += v.new(p)
+	}
+	return n
 }
 
 // new is how many bytes of an author the batch brought so far.

@@ -167,3 +167,48 @@ func TestShareOfFacts(t *testing.T) {
 		t.Errorf("%d facts of two are here, three has built upon %d", got, want)
 	}
 }
+
+// TestSpareRoomForWhatOthersNamed: of what is beyond an author's bytes, and named by
+// another, only so much is taken in as there is room to spare; when there is more room,
+// the rest comes.
+func TestSpareRoomForWhatOthersNamed(t *testing.T) {
+	w := relayMesh(t)
+	one, two := w.nodes["one"].m, w.nodes["two"].m
+	for range 30 {
+		two.mustAppend(w.moment(), Body{Seen: &Seen{}})
+	}
+	two.own.att = &Attestation{}
+	all := received(two)
+	for i := range all { // each came by itself
+		all[i].Att = &Attestation{}
+	}
+	size := len(all[len(all)-1].Raw)
+	room := 5 * size
+	limit := func(spare int) {
+		one.Limit(Shares{
+			Left:  func(p workflow.PartnerID) int { return max(room-one.log.authored[p].bytes, 0) },
+			Spare: func() int { return spare },
+		})
+	}
+	limit(3 * size)
+	three := w.as("three", two)
+	said := encoded(t, three.mustAppend(w.moment(), Body{Seen: &Seen{}}).fact)
+	said.Att = &Attestation{}
+	for _, fs := range [][]Received{all, {said}, all} {
+		if _, err := one.Receive("three", fs); err != nil {
+			t.Logf("something is missing still: %v", err)
+		}
+	}
+	if got := one.log.authored["two"].bytes; got > room+3*size {
+		t.Errorf("%d bytes of two were taken in, %d for themselves and %d to spare", got, room, 3*size)
+	}
+	limit(100 * size)
+	for _, fs := range [][]Received{all, {said}, all} {
+		if _, err := one.Receive("three", fs); err != nil {
+			t.Logf("something is missing still: %v", err)
+		}
+	}
+	if !one.Has(said.ID) {
+		t.Errorf("%d of %d facts of two are here although there is room", one.log.authored["two"].facts, len(all))
+	}
+}

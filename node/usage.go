@@ -108,6 +108,18 @@ func (n *Node) left(p workflow.PartnerID) int {
 		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
 }
 
+// spare is how many bytes more there is room for of what is beyond its author's share,
+// and named by others: while all others fill less than half. So two members that lie
+// and name each other's facts leave room for a third.
+func (n *Node) spare() int {
+	l, self := n.config.Limits, n.member.ID()
+	_, storedOthers := n.index.stored(self, self)
+	n.usage.mu.Lock()
+	defer n.usage.mu.Unlock()
+	others := n.usage.all - n.usage.of[self]
+	return int(max(min(l.Memory/2-others, l.Disk/2-others-storedOthers, math.MaxInt32), 0))
+}
+
 // tooLarge refuses what would make an instance larger than this node takes: beyond
 // that nobody's facts are taken in, since two members that lie can name each other's.
 func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Received) *noRoom {
@@ -127,5 +139,5 @@ func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Receiv
 // limit sets what an instance takes in of its authors now.
 func (s *shard) limit(m *choreo.Machine) {
 	l := s.n.config.Limits
-	m.Limit(choreo.Shares{Facts: shareOf(l.Facts), Bytes: int(shareOf(l.Bytes)), Left: s.n.left})
+	m.Limit(choreo.Shares{Facts: shareOf(l.Facts), Bytes: int(shareOf(l.Bytes)), Left: s.n.left, Spare: s.n.spare})
 }

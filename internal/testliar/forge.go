@@ -2,6 +2,8 @@ package testliar
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -68,4 +70,44 @@ func (l *Liar) Evicts(ctx context.Context, p workflow.PartnerID) {
 // Request asks the victim by a protocol of the mesh's.
 func (l *Liar) Request(ctx context.Context, addrs []string, protocol string, req []byte) ([]byte, error) {
 	return l.mesh.Request(ctx, l.victim, addrs, protocol, req)
+}
+
+// Pair has one liar begin instances in which another takes part, who writes 3 MiB into
+// each. What the victim does not take of that, the first names as seen.
+func Pair(ctx context.Context, one, other *Liar, instances int) {
+	type begun struct {
+		id workflow.InstanceID
+		ls []lie
+	}
+	var all []begun
+	for range instances {
+		id, g := one.creates(one.def, func(f *choreo.Fact) {
+			f.Body.Genesis.Succession = append(f.Body.Genesis.Succession, other.who.ID())
+		})
+		one.say(ctx, &wire.Message{Facts: []wire.Facts{one.bundle(id, one.def.Canonical(), g)}})
+		seen, prev := []choreo.Head{{Chain: g.f.Chain, Seq: 1, ID: g.id}}, choreo.FactID{}
+		var ls []lie
+		for i := range 15 {
+			ls = append(ls, other.fact(id, 7, uint64(i+1), prev, seen, choreo.Body{Success: &choreo.Success{
+				Attempt: choreo.AttemptID{Slot: "a"}, Try: 1,
+				Outputs: map[workflow.DataName]workflow.Value{"s": strings.Repeat("x", 200<<10)},
+			}}))
+			seen, prev = nil, ls[i].id
+		}
+		all = append(all, begun{id, ls})
+	}
+	writes := func() {
+		for _, b := range all {
+			for part := range slices.Chunk(b.ls, 2) {
+				other.say(ctx, &wire.Message{Facts: []wire.Facts{other.bundle(b.id, nil, part...)}})
+			}
+		}
+	}
+	writes() // over two connections: what comes early comes again
+	for _, b := range all {
+		one.Forger(b.id, 9).Says(ctx, choreo.Body{Seen: &choreo.Seen{}},
+			choreo.Head{Chain: b.ls[0].f.Chain, Seq: 1 << 40, ID: choreo.FactID{1}})
+	}
+	writes()
+	writes()
 }

@@ -52,7 +52,7 @@ func TestAttacks(t *testing.T) {
 				}
 			}
 			u := m.ends()
-			t.Logf("ana refused of mal: %v", v.refusals())
+			t.Logf("ana refused of mal: %v", v.refusals("mal"))
 			t.Logf("%s: %d frames in %s; ana used %s", a.Says, l.Sent, time.Since(begun).Round(time.Second), u)
 			if u.anon > maxAnon {
 				t.Errorf("%d MiB anonymous memory, at most %d", u.anon, maxAnon)
@@ -69,7 +69,20 @@ func TestAttacks(t *testing.T) {
 // liar is mal, who takes part in an instance and was told so.
 func (v *victims) liar(instance string) *testliar.Liar {
 	v.t.Helper()
-	l, err := testliar.New(v.malFolder)
+	l := v.liarOf(v.malFolder)
+	id, err := workflow.ParseInstanceID(instance)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	testnode.Within(v.t, time.Minute, "the liar is told of its instance", func() bool { return len(l.Knows(id)) > 0 })
+	l.About(id)
+	return l
+}
+
+// liarOf is the member of a folder, with ana as its victim.
+func (v *victims) liarOf(folder string) *testliar.Liar {
+	v.t.Helper()
+	l, err := testliar.New(folder)
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -85,12 +98,6 @@ func (v *victims) liar(instance string) *testliar.Liar {
 	if err := l.Aim(st.ID, st.Addresses); err != nil {
 		v.t.Fatal(err)
 	}
-	id, err := workflow.ParseInstanceID(instance)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	testnode.Within(v.t, time.Minute, "the liar is told of its instance", func() bool { return len(l.Knows(id)) > 0 })
-	l.About(id)
 	return l
 }
 

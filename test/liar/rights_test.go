@@ -276,14 +276,14 @@ func (v *victims) start(name string, assign map[string]string) (string, workflow
 // refused is how much ana has refused of mal.
 func (v *victims) refused() (n uint64) {
 	v.t.Helper()
-	for _, times := range v.refusals() {
+	for _, times := range v.refusals("mal") {
 		n += times
 	}
 	return n
 }
 
-// refusals are what ana has refused of mal, by reason.
-func (v *victims) refusals() map[string]uint64 {
+// refusals are what ana has refused of a partner, by reason.
+func (v *victims) refusals(of string) map[string]uint64 {
 	v.t.Helper()
 	all, err := v.ana.API.Partners(v.t.Context())
 	if err != nil {
@@ -292,7 +292,7 @@ func (v *victims) refusals() map[string]uint64 {
 	out := map[string]uint64{}
 	for _, p := range all {
 		for _, r := range p.Refused {
-			if p.Name == "mal" {
+			if p.Name == of {
 				out[r.Reason] += r.Times
 			}
 		}

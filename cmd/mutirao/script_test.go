@@ -153,7 +153,8 @@ func (w *world) service() *apitest.Fake {
 		OnPartners: func() ([]api.Partner, error) {
 			return []api.Partner{
 				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", Self: true, ConnectionTime: "15s"},
-				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s"},
+				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s",
+					Refused: []api.Refusal{{Reason: "facts-forged", Times: 3, Last: noon}, {Reason: "look", Times: 1, Last: noon}}},
 			}, nil
 		},
 		OnInvite: func(r api.InviteRequest) (*api.Invitation, error) {
@@ -223,7 +224,9 @@ func (w *world) start(r api.StartRequest) (*api.Started, error) {
 func (w *world) instances(all bool) []api.InstanceSummary {
 	list := []api.InstanceSummary{{ID: instanceID, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: noon, Done: 1, Tasks: 3, At: []string{"engine-7"}}}
 	if all {
-		list = append(list, api.InstanceSummary{ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later})
+		list = append(list, api.InstanceSummary{ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later},
+			api.InstanceSummary{ID: "88" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later, Closed: &later},
+			api.InstanceSummary{ID: "99" + instanceID[2:], Version: 1, Started: noon, Quarantine: &api.Quarantine{Since: later, Why: "unreadable\x1b[2J\u202e\nall is well"}})
 	}
 	return list
 }
@@ -234,6 +237,7 @@ func (w *world) show(id string) (*api.Instance, error) {
 	states := map[string]workflow.InstanceState{
 		"good": workflow.InstanceSucceeded, "bad": workflow.InstanceFailed, "stuck": workflow.InstanceBlocked,
 		"halted": workflow.InstanceInterrupted, "stopped": workflow.InstanceCancelled, "endless": workflow.InstanceRunning,
+		"pruned": workflow.InstanceSucceeded,
 	}
 	name, _, _ := strings.Cut(id, "-")
 	state, ok := states[name]
@@ -241,6 +245,11 @@ func (w *world) show(id string) (*api.Instance, error) {
 		return nil, api.Errorf(api.NotFound, "there is no instance %s", id).WithHint("mutirao instances --all")
 	}
 	in := fireCall(id)
+	if name == "pruned" {
+		in = &api.Instance{ID: in.ID, Workflow: in.Workflow, Version: in.Version, State: state, Started: noon, Ended: &later}
+		in.Closed = &api.Closing{At: later, By: "station", Initiator: "engine-7", Facts: 12, Digest: "0a0b", Participants: []string{"engine-7", "station"}, Others: 1, Signature: "0c0d"}
+		return in, nil
+	}
 	if ok && w.shows > 1 {
 		in.State = state
 		if state != workflow.InstanceRunning {

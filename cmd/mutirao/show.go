@@ -102,7 +102,7 @@ func (u *ui) writeClosing(w io.Writer, in *api.Instance) {
 	}
 	others := ""
 	if c.Others > 0 {
-		others = fmt.Sprintf(" and %d others", c.Others)
+		others = " and " + plural(c.Others, "other")
 	}
 	fmt.Fprintf(w, "started %s by %s, ended %s\n", clock(in.Started), oneLine(c.Initiator), clockOf(in.Ended))
 	fmt.Fprintf(w, "took part: %s%s\n", oneLine(strings.Join(c.Participants, ", ")), others)

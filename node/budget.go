@@ -11,7 +11,8 @@ import (
 )
 
 // What a member can have this node do at will is rationed by member: reading
-// definitions, and answering greetings. What exceeds the ration is not done; it is
+// definitions, answering greetings, and reading ended instances that are not in memory
+// any more. What exceeds the ration is not done; it is
 // counted, and this node asks for it again later.
 
 // ration is what may be spent: at most burst at once, and each again after a while.
@@ -25,6 +26,8 @@ var (
 	readingRation = ration{4 << 20, time.Minute / (1 << 20)}
 	// greetingRation is in greetings that are answered.
 	greetingRation = ration{8, 10 * time.Second}
+	// comparingRation is in ended instances, and in facts of them by comparingFacts.
+	comparingRation = ration{4 * maxCompared, 100 * time.Millisecond}
 )
 
 // budgets are what members have spent.
@@ -62,6 +65,19 @@ func (b *budgets) spend(p workflow.PartnerID, much int, now time.Duration) bool 
 	}
 	b.of[p] = spent{s.much + much, s.at}
 	return true
+}
+
+// comparingFacts is how many facts of an ended instance are one more to be paid.
+const comparingFacts = 64
+
+// mayCompare tells whether a partner may have an ended instance read now.
+func (n *Node) mayCompare(p workflow.PartnerID, sum summary) bool {
+	much := min(1+int(sum.Number/comparingFacts), maxCompared)
+	if n.comparing.spend(p, much, n.clock.Now().Awake) {
+		return true
+	}
+	n.refuse("comparisons-too-fast", p)
+	return false
 }
 
 // originOf is where a definition comes from, its authors by their names too.

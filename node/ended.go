@@ -89,6 +89,9 @@ func (n *Node) takeEnded(p workflow.PartnerID, digest []byte) {
 		return cmp.Or(cmp.Compare(b.sum.Ended, a.sum.Ended), compareInstances(a.id, b.id))
 	})
 	for _, x := range all[:min(len(all), maxCompared)] {
+		if !n.mayCompare(p, x.sum) {
+			return // the digests differ still when it tells its own again
+		}
 		n.post(n.shardOf(x.id), event{apply: func(s *shard) error {
 			h, err := s.find(x.id)
 			if err != nil {

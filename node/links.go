@@ -501,6 +501,9 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if w = s.whole(from, w); w == nil {
 		return nil
 	}
+	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.mayCompare(from, sum) {
+		return nil
+	}
 	h, err := s.find(w.Instance)
 	_, aside := s.aside[w.Instance]
 	if aside || errors.Is(err, kv.ErrNotFound) {

@@ -41,6 +41,7 @@ type Node struct {
 	definitions *definitions
 	reading     *budgets // of definitions, in bytes
 	greetings   *budgets
+	comparing   *budgets
 	index       *index
 	events      *feed
 	shards      []*shard
@@ -117,7 +118,7 @@ func New(p Parts) (*Node, error) {
 		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, ledger: newLedger(), learned: newLearned(),
 		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), usage: newUsage(), credentials: credentials{mesh: p.Member.Mesh},
-		reading: newBudgets(readingRation), greetings: newBudgets(greetingRation),
+		reading: newBudgets(readingRation), greetings: newBudgets(greetingRation), comparing: newBudgets(comparingRation),
 	}
 	n.turn = int(n.chance() * math.MaxUint16) // not everybody the same
 	n.served.Store(&chief{})

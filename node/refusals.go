@@ -139,6 +139,7 @@ var reasons = map[string]reasonWhy{
 	"definitions-over-share":      {"workflows, since one member may list no more of limits.workflows", mendFull},
 	"definitions-too-fast":        {"workflows that came faster than this node reads them; it asks for them again", mendOutdated},
 	"greetings-too-fast":          {"greetings, which came too often to be answered", mendOutdated},
+	"comparisons-too-fast":        {"comparisons of ended instances, which came too often to be made", mendOutdated},
 	"election":                    {"messages about the coordinator", mendOutdated},
 	"eviction":                    {"evictions by who may not evict, or that are not signed", mendLiar},
 	"renewal":                     {"certificates that are not this node's", mendLiar},

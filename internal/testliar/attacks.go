@@ -48,7 +48,7 @@ var Attacks = []Attack{
 	{"reports", "reports of instances that began in the year 292 million", reports},
 	{"asks", "an instance of 5,000 facts that has ended, asked for 50,000 times", asks},
 	{"heads", "1,000,000 heads that nobody has, of an instance of 5,000 facts", heads},
-	{"compared", "1,000 digests of ended instances that differ, where 500 are shared", compared},
+	{"compared", "1,000 digests of ended instances that differ, where 250 are shared", compared},
 	{"verdicts", "600 verdicts that each give 128 tasks to partners who do not exist", verdicts},
 	{"garbage", "frames that are none, and partner records of noise", garbage},
 }
@@ -261,8 +261,16 @@ func heads(ctx context.Context, l *Liar, size int) {
 	}
 }
 
+// compared are instances that the victim need not keep in memory, as the liar says
+// that it has all of them.
 func compared(ctx context.Context, l *Liar, size int) {
-	instances(500, true)(ctx, l, size)
+	for range share(250, size) {
+		id, g := l.creates(l.def, nil)
+		end := l.after(id, g, choreo.Body{Cancel: &choreo.Cancel{Reason: strings.Repeat("x", 2000)}})
+		head := choreo.Head{Chain: g.f.Chain, Seq: 2, ID: end.id}
+		l.say(ctx, &wire.Message{Facts: []wire.Facts{l.bundle(id, l.def.Canonical(), g, end)}})
+		l.say(ctx, &wire.Message{Heads: []wire.Heads{{Instance: id, Heads: []choreo.Head{head}}}})
+	}
 	for i := range share(1000, size) {
 		l.say(ctx, &wire.Message{Ended: []byte{byte(i), byte(i >> 8), 15: 1}})
 	}

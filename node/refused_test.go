@@ -82,3 +82,28 @@ func TestReadingIsRationed(t *testing.T) {
 		tm.wantListed("two", 20)
 	})
 }
+
+// Digests of ended instances that differ again and again have those read at a limited
+// rate only; what goes on is not kept waiting.
+func TestComparisonsAreRationed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", chain)
+		work := map[string]string{"pa": "one", "pb": "two", "pc": "two"}
+		id := tm.begin("one", "chain", work)
+		tm.succeeds(id, time.Second, "one", "two")
+		pass(time.Minute)
+		const digests, paid = 1500, 1024
+		asked := tm.counter("one", "sent.heads")
+		for i := range digests {
+			tm.p["two"].say(tm.p["one"], &wire.Message{Ended: []byte{byte(i), byte(i >> 8), 15: 1}})
+		}
+		if n := tm.counter("one", "sent.heads") - asked; n > 2*paid {
+			t.Errorf("%d digests had it tell %d times what it has", digests, n)
+		}
+		if n := tm.counter("one", "refused.comparisons-too-fast"); n < digests-paid-1 {
+			t.Errorf("%d comparisons were refused", n)
+		}
+		tm.succeeds(tm.begin("one", "chain", work), time.Second, "one", "two")
+	})
+}

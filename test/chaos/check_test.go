@@ -207,6 +207,9 @@ func (tm *team) kept(who map[string][]*proc) {
 	}
 }
 
+// onlyLiars are the reasons to refuse what no correct node sends.
+var onlyLiars = []string{"frame-malformed", "facts-forged", "facts-malformed"}
+
 // mostMemory is what a node may hold, in MiB, whatever happened to it.
 const mostMemory = 400
 
@@ -224,11 +227,12 @@ func (tm *team) bounded(ctx context.Context) {
 			tm.violate("live: %s: %v", p.name, err)
 			continue
 		}
-		for _, what := range []string{"refused.frame-malformed", "refused.facts-forged", "refused.facts-malformed"} {
-			if n := st.Counters[what]; n > 0 && tm.liar == nil {
-				tm.violate("authorised: %s counts %d %s, and nobody lied", p.name, n, what)
+		for _, reason := range onlyLiars {
+			if n := st.Counters["refused."+reason]; n > 0 && tm.liar == nil {
+				tm.violate("authorised: %s counts %d refused.%s, and nobody lied", p.name, n, reason)
 			}
 		}
+		tm.trusted(ctx, p)
 		tm.sum.lies.refusals(st.Counters)
 		if n := st.Counters["rolled-back"]; n > 0 && tm.liar != nil {
 			tm.violate("authorised: %s takes itself for rolled back, which it was not", p.name)

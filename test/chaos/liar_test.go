@@ -318,6 +318,27 @@ func (p *proc) stateOf(ctx context.Context, name string) string {
 // those that the test made.
 func (tm *team) liars(x api.InstanceSummary) bool { return tm.liar != nil && tm.def(x.Workflow) == nil }
 
+// trusted checks that a node refused the liar only what no correct node sends: nobody
+// is taken for a liar for what the liar told it.
+func (tm *team) trusted(ctx context.Context, p *proc) {
+	if tm.liar == nil {
+		return
+	}
+	all, err := p.client.Partners(ctx)
+	if err != nil {
+		tm.violate("live: %s: %v", p.name, err)
+	}
+	for _, x := range all {
+		for _, r := range x.Refused {
+			if x.Name != liarName && slices.Contains(onlyLiars, r.Reason) {
+				tm.violate("authorised: %s refused %s %d times, and it did not lie: %s", p.name, x.Name, r.Times, r.What)
+			} else if x.Name != liarName {
+				tm.sum.lies.refused[r.Reason+" of others than the liar"]++
+			}
+		}
+	}
+}
+
 // takesUp checks that every node still starts instances: a liar who has used up what
 // a node has for all would have the other checks look at nothing.
 func (tm *team) takesUp(ctx context.Context) {
@@ -464,6 +485,9 @@ func (tm *team) watchMemory(ctx context.Context) {
 		for _, p := range tm.ps {
 			p.mu.Lock()
 			x, m := p.run, p.memory("RssAnon:")
+			if m > mostMemory && !told[x] {
+				p.say(sayHeap, filepath.Join(p.dir, "heap.pprof"))
+			}
 			p.mu.Unlock()
 			tm.mu.Lock()
 			tm.sum.lies.anon = max(tm.sum.lies.anon, m)

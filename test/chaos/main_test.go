@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,6 +46,7 @@ const (
 const (
 	sayClock = "clock" // by how much the wall clock is wrong from now on
 	sayPrint = "print" // asks for the fingerprint of an instance
+	sayHeap  = "heap"  // has a file written of what holds the memory
 )
 
 func TestMain(m *testing.M) {
@@ -109,6 +111,11 @@ func obey(c *clock, p printer) {
 		case sayClock:
 			if d, err := time.ParseDuration(what); err == nil {
 				c.wrong.Store(int64(d))
+			}
+		case sayHeap:
+			if f, err := os.Create(what); err == nil {
+				_ = pprof.WriteHeapProfile(f) // for people only
+				_ = f.Close()
 			}
 		case sayPrint:
 			b, err := p.Fingerprint(context.Background(), what)

@@ -469,7 +469,9 @@ func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duratio
 	if !active || !m.over(t, total, true, now, r) {
 		return false
 	}
-	return m.judge(m.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
+	// What is at work may be a contingency of ours that the holder did not pass on.
+	left := m.unfinishedIn(name)
+	return len(left) > 0 && m.judge(left, CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
 }
 
 // watchOthers clocks what others hold, as the guardian or in its place.

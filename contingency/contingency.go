@@ -114,6 +114,8 @@ func (o overlay) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.
 		return d.succeeded
 	case tr == workflow.BecameFailed && d.failed:
 		return workflow.Finding{Truth: workflow.True}
+	case tr == workflow.BecameReady:
+		tr = workflow.BecameRunning // a task that failed without a start is ready no more
 	}
 	if f := o.View.TaskTerm(tr, t); f.Truth != workflow.Undecided {
 		return f

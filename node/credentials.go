@@ -158,3 +158,21 @@ func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) err
 	}
 	return nil
 }
+
+// stranger is an author of facts whom this node does not know to be a member: a key
+// can be made up as often as one likes, and each would have the share of a member.
+// Of one who has just joined the record is on its way, and so are its facts once
+// more. Empty: there is none.
+func (n *Node) stranger(facts []choreo.Received) workflow.PartnerID {
+	last := workflow.PartnerID("")
+	for _, f := range facts {
+		author := f.Fact.Chain.Author
+		if author == last {
+			continue
+		}
+		if last = author; author != n.member.ID() && !n.people.known(author) {
+			return author
+		}
+	}
+	return ""
+}

@@ -119,6 +119,7 @@ var reasons = map[string]reasonWhy{
 	"facts-beyond-chains":         {"facts under more lives of its store than are taken in", mendLiar},
 	"facts-beyond-facts":          {"facts beyond its share of an instance", mendLiar},
 	"facts-beyond-authors":        {"facts of instances in which it takes no part", mendOutdated},
+	"facts-of-strangers":          {"facts of somebody who is not on the partner list", mendLiar},
 	"facts-not-taken":             {"facts that could not be taken in", mendOutdated},
 	"facts-from-no-participant":   {"facts of instances in which it takes no part", mendOutdated},
 	"heads-from-no-participant":   {"questions about instances in which it takes no part", mendOutdated},

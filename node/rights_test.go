@@ -1,7 +1,9 @@
 package node_test
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -220,6 +222,34 @@ partitions: {pa: [a], pb: [b]}
 		}
 		if n := tm.counter("ana", "refused.facts-from-no-participant"); n == 0 {
 			t.Error("nothing was counted as refused")
+		}
+	})
+}
+
+// A key that is no member's has no share of anything: neither its instances nor its
+// facts are taken in, whoever brings them, and the one that does is counted.
+func TestFactsOfMadeUpKeysAreNotTakenIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana", "bea", "mal")
+		tm.add("ana", chain)
+		tm.p["ana"].hand.hold("a")
+		id := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "bea", "pc": "mal"})
+		l := tm.forger("mal", id)
+		genesis := tm.headSent(l.id)
+		facts := len(tm.log("ana", id))
+		_, key, err := ed25519.GenerateKey(rand.NewChaCha8([32]byte{7}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nobody := node.Member{Key: key}
+		l.key, l.chain.Author = nobody, nobody.ID()
+		before := tm.counter("ana", "refused.facts-of-strangers")
+		l.says("ana", genesis, choreo.Body{Seen: &choreo.Seen{}})
+		if got := tm.counter("ana", "refused.facts-of-strangers") - before; got != 1 {
+			t.Errorf("a fact of nobody's was refused %d times, want once", got)
+		}
+		if got := len(tm.log("ana", id)); got != facts {
+			t.Errorf("ana has %d facts of the instance, want %d", got, facts)
 		}
 	})
 }

@@ -71,6 +71,9 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 		t.Errorf("%d instances did not end as they do beside an idle liar: %s", beside.failed, beside.why)
 	}
 	for _, p := range []int{50, 99} {
+		if *lasts < time.Minute {
+			break // what else the machine does decides over so short a time: it is told, not judged
+		}
 		if got, most := beside.percentile(p), 5*max(idle.percentile(p), 20*time.Millisecond); got > most {
 			t.Errorf("p%d is %s, with the liar idle %s: at most five times as high", p, got, idle.percentile(p))
 		}

@@ -107,7 +107,9 @@ func (x *index) setAside(id workflow.InstanceID, q setAside) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.change(id, func() { x.aside[id] = q })
-	x.all[id] = x.all[id] // listed, even if nothing else is known of it
+	if _, listed := x.all[id]; !listed {
+		x.all[id] = summary{} // nothing else is known of it
+	}
 }
 
 func (x *index) takeBack(id workflow.InstanceID) {

@@ -203,15 +203,6 @@ func (g *graph) edges() []Edge {
 	return edges
 }
 
-// asked lists the slots whose result a rule asks for when it mentions task i:
-// its own, or those it stands in when it has none.
-func (g *graph) asked(i int) []int {
-	if g.isSlot(i) {
-		return []int{i}
-	}
-	return g.slots[i]
-}
-
 // linkSlots fills waits. A slot does not wait for itself: where its rule mentions a
 // contingency that may stand in it, the other slots of that contingency are meant.
 // If two slots do so they wait for each other; one alone is linked slot by slot.

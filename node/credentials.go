@@ -162,15 +162,15 @@ func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) err
 // stranger is an author of facts whom this node does not know to be a member: a key
 // can be made up as often as one likes, and each would have the share of a member.
 // Of one who has just joined the record is on its way, and so are its facts once
-// more. Empty: there is none.
-func (n *Node) stranger(facts []choreo.Received) workflow.PartnerID {
+// more; the sender itself has shown its certificate. Empty: there is none.
+func (n *Node) stranger(from workflow.PartnerID, facts []choreo.Received) workflow.PartnerID {
 	last := workflow.PartnerID("")
 	for _, f := range facts {
 		author := f.Fact.Chain.Author
 		if author == last {
 			continue
 		}
-		if last = author; author != n.member.ID() && !n.people.known(author) {
+		if last = author; author != from && author != n.member.ID() && !n.people.known(author) {
 			return author
 		}
 	}

@@ -515,7 +515,7 @@ func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 		n.log.Warn("facts refused", "from", p, "instance", f.Instance, "error", err)
 		return
 	}
-	if author := n.stranger(facts); author != "" {
+	if author := n.stranger(p, facts); author != "" {
 		n.refuse("facts-of-strangers", p)
 		n.log.Info("facts put off", "from", p, "instance", f.Instance, "of", author, "because", "it is not on the partner list")
 		return

@@ -168,7 +168,7 @@ func (s *State) conditionOn(e *workflow.Expr) *condition {
 	return c
 }
 
-// holds tells whether a boolean expression is true of the current data: neither
+// holds reports whether a boolean expression is true of the current data: neither
 // false nor unknown.
 func (s *State) holds(e *workflow.Expr) bool {
 	s.log.steps++
@@ -206,7 +206,7 @@ func (s *State) conditionFor(c *condition, of *Slot) workflow.Finding {
 	return workflow.Finding{Truth: workflow.Impossible}
 }
 
-// mayChange tells whether somebody may still write the item, before of itself runs.
+// mayChange reports whether somebody may still write the item, before of itself runs.
 func (it *item) mayChange(of *Slot) bool {
 	if of != nil && of.open && it.writers[of] {
 		return it.open > 1

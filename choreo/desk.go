@@ -152,7 +152,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	return x
 }
 
-// mayAct tells whether decideSlot may have something to do about an attempt.
+// mayAct reports whether decideSlot may have something to do about an attempt.
 func (m *Machine) mayAct(a *Attempt) bool {
 	if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
 		return false

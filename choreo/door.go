@@ -245,7 +245,7 @@ func (v *visit) new(p workflow.PartnerID) int {
 	return max(v.of[p].bytes-v.m.log.authored[p].bytes, 0)
 }
 
-// Has tells whether a fact is here.
+// Has reports whether a fact is here.
 func (m *Machine) Has(id FactID) bool { return m.log.Has(id) }
 
 // Authored calls each with how many facts of an author are here, and their bytes.
@@ -317,7 +317,7 @@ func (m *Machine) decline(id FactID, d Declined) {
 	m.door.declined[id] = d
 }
 
-// full tells whether no more of an author is taken in for itself.
+// full reports whether no more of an author is taken in for itself.
 func (m *Machine) full(p workflow.PartnerID) bool {
 	of, s := m.log.authored[p], m.door.shares
 	return of.chains >= MaxChains || s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes >= s.Bytes
@@ -365,5 +365,5 @@ func (m *Machine) unnamedOf(p workflow.PartnerID) (hs []Head) {
 	return hs
 }
 
-// unnamed tells whether none of our facts has e in its past.
+// unnamed reports whether none of our facts has e in its past.
 func (m *Machine) unnamed(e *entry) bool { return m.own == nil || !m.log.knew(m.own, e) }

@@ -240,7 +240,7 @@ func (l *Log) chainOf(id Chain) *chain {
 	return c
 }
 
-// knew tells whether f's author knew of g when it wrote f: g is in f's past,
+// knew reports whether f's author knew of g when it wrote f: g is in f's past,
 // or is f.
 func (l *Log) knew(f, g *entry) bool {
 	l.steps++

@@ -191,7 +191,7 @@ func (v view) DataTerm(e *workflow.Expr) workflow.Finding {
 	return v.s.conditionFor(v.s.conditionOn(e), v.of)
 }
 
-// waits tells whether the slot's task has a time-to-wait.
+// waits reports whether the slot's task has a time-to-wait.
 func (sl *Slot) waits() bool { return sl != nil && sl.Task.TimeToWait > 0 }
 
 func truth(held, possible, byFailure bool) workflow.Finding {

@@ -400,7 +400,7 @@ func (s *State) fold(es []*entry) {
 }
 
 // enter is fold's for a log with forks, where new facts can make older ones
-// count. It tells whether it could: not where one that was applied does not count
+// count. It reports whether it could: not where one that was applied does not count
 // any more, or where one that comes to count only now should have been applied
 // before others.
 func (s *State) enter(es []*entry) bool {

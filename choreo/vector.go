@@ -190,7 +190,7 @@ func (s *span) beyond(o *span, k int, fn func(k int, n uint64)) {
 	}
 }
 
-// covers tells whether c knows all that o does.
+// covers reports whether c knows all that o does.
 func (c vector) covers(o vector) bool {
 	all := true
 	o.beyond(c, func(int, uint64) { all = false })

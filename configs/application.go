@@ -114,7 +114,7 @@ type Origin struct {
 	Trusted bool
 }
 
-// Allows tells whether tasks of a definition may use the application.
+// Allows reports whether tasks of a definition may use the application.
 func (a Application) Allows(o Origin) bool {
 	return len(a.Allow) == 0 || slices.ContainsFunc(a.Allow, func(p Permit) bool {
 		name, author, hash := p.parts()

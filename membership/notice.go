@@ -55,7 +55,7 @@ func DecodeNotice(b []byte) (Notice, error) {
 	return n, nil
 }
 
-// Administers tells whether the issuer shows that it is the founder or a delegate of
+// Administers reports whether the issuer shows that it is the founder or a delegate of
 // mesh m. Whether a delegate was evicted since is for the caller to find out.
 func (n Notice) Administers(m Mesh) bool {
 	return n.Issuer == m.Founder || n.Chain.Leaf().Delegate

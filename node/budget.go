@@ -45,7 +45,7 @@ type spent struct {
 
 func newBudgets(r ration) *budgets { return &budgets{ration: r, of: map[workflow.PartnerID]spent{}} }
 
-// spend tells whether a member may have so much done now, and notes it.
+// spend reports whether a member may have so much done now, and notes it.
 func (b *budgets) spend(p workflow.PartnerID, much int, now time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *budgets) spend(p workflow.PartnerID, much int, now time.Duration) bool 
 // comparingFacts is how many facts of an ended instance are one more to be paid.
 const comparingFacts = 64
 
-// mayCompare tells whether a partner may have an ended instance read now.
+// mayCompare reports whether a partner may have an ended instance read now.
 func (n *Node) mayCompare(p workflow.PartnerID, sum summary) bool {
 	much := min(1+int(sum.Number/comparingFacts), maxCompared)
 	if n.comparing.spend(p, much, n.clock.Now().Awake) {

@@ -61,7 +61,7 @@ type definitions struct {
 type rights interface {
 	// signer is this node as one who signs.
 	signer() membership.Issuer
-	// good tells whether a certificate chain was not evicted since.
+	// good reports whether a certificate chain was not evicted since.
 	good(membership.Chain) bool
 }
 
@@ -381,7 +381,7 @@ func (d *definitions) count(author workflow.PartnerID) int {
 	return d.listed[author].n
 }
 
-// administers tells whether a notice is by the founder or a delegate who was not
+// administers reports whether a notice is by the founder or a delegate who was not
 // evicted since.
 func (d *definitions) administers(n membership.Notice) bool {
 	return n.Administers(d.mesh) && (len(n.Chain) == 0 || d.rights.good(n.Chain))
@@ -420,7 +420,7 @@ func (d *definitions) ownerLocked(name workflow.Name, newcomer *claim) (o owner)
 	return o
 }
 
-// entitled tells whether a claim is by whom the name belongs to.
+// entitled reports whether a claim is by whom the name belongs to.
 func (d *definitions) entitled(o owner, c *claim) bool {
 	return c.author == o.author || o.administrators && d.administers(c.first)
 }
@@ -546,7 +546,7 @@ func (d *definitions) read(w wire.Definition) (*offer, error) {
 	return o, nil
 }
 
-// merge takes in what a peer says of a definition and tells whether it was news.
+// merge takes in what a peer says of a definition and reports whether it was news.
 // spend is asked before a definition is taken apart: false puts that off.
 func (d *definitions) merge(w wire.Definition, now time.Time, spend func(author workflow.PartnerID, bytes int) bool) (news bool, author workflow.PartnerID, err error) {
 	if len(w.Notices) == 0 {

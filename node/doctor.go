@@ -104,7 +104,7 @@ func (n *Node) checkDisk(d *diagnosis) {
 	}
 }
 
-// checkFiles tells whether others could read or replace what is this node's.
+// checkFiles reports whether others could read or replace what is this node's.
 func (n *Node) checkFiles(d *diagnosis) {
 	if n.loose == nil {
 		return

@@ -237,7 +237,7 @@ func (p *people) get(id workflow.PartnerID) (membership.Partner, bool) {
 	return x, ok
 }
 
-// known tells whether somebody is on the partner list.
+// known reports whether somebody is on the partner list.
 func (p *people) known(id workflow.PartnerID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -98,7 +98,7 @@ func (t *tally) add(by workflow.PartnerID, running, ended int) {
 	t.of[by] = of
 }
 
-// room tells whether one more instance of a member's has room, as an error why not.
+// room reports whether one more instance of a member's has room, as an error why not.
 func (t *tally) room(l configs.Limits, by, self workflow.PartnerID) error {
 	of := t.of[by]
 	switch {
@@ -178,7 +178,7 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	return nil
 }
 
-// wantsNoMore tells whether a partner said that it keeps only an instance's summary, or
+// wantsNoMore reports whether a partner said that it keeps only an instance's summary, or
 // lately that it has no room for it.
 func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 	if _, closed := h.closedBy[p]; closed {

@@ -10,7 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// incident tells whether one of an instance's incidents at a partner says so.
+// incident reports whether one of an instance's incidents at a partner says so.
 func (tm *team) incident(at, id, text string) bool {
 	tm.t.Helper()
 	in, err := tm.p[at].node.Show(tm.t.Context(), id)

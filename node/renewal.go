@@ -80,7 +80,7 @@ func (p *people) signer() membership.Issuer {
 	return p.issuer()
 }
 
-// good tells whether a certificate chain was not evicted since.
+// good reports whether a certificate chain was not evicted since.
 func (p *people) good(ch membership.Chain) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -245,7 +245,7 @@ func (s *shard) close(ids []workflow.InstanceID) error {
 	return commit()
 }
 
-// fits tells whether writes are one unit, with the account beside them.
+// fits reports whether writes are one unit, with the account beside them.
 func fits(writes []kv.Write) bool { return len(writes) < unitWrites && unit(writes) == len(writes) }
 
 // closeLarge deletes what does not fit into one unit of an instance that is given up:
@@ -370,7 +370,7 @@ func (n *Node) forget() {
 	n.closed.storedClosed = next
 }
 
-// closable tells whether all facts of an instance may be deleted.
+// closable reports whether all facts of an instance may be deleted.
 func (sum summary) closable() bool { return sum.Settled && !sum.Open || sum.Closed }
 
 // closable are the instances to be given up at that age of the node, the oldest first:
@@ -477,7 +477,7 @@ func (n *Node) tooLate(h *held, by workflow.PartnerID, c closing) {
 	}
 }
 
-// late tells whether this node has facts that a partner takes no more.
+// late reports whether this node has facts that a partner takes no more.
 func (h *held) late() bool {
 	for _, c := range h.closedBy {
 		if c.Signer != "" && c.Number < uint64(h.m.Len()) {

@@ -74,7 +74,7 @@ func (s *scope) dataNames() []string {
 	return s.memory.dataNames
 }
 
-// allows tells whether an enum has a value.
+// allows reports whether an enum has a value.
 func (s *scope) allows(d *DataDecl, v Value) bool {
 	values, known := s.memory.enums[d]
 	if !known {

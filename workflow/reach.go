@@ -182,7 +182,7 @@ func bit(tr Transition, negated bool) uint8 {
 	return 1 << place
 }
 
-// contradictory tells whether a way asks of a task what excludes each other: a
+// contradictory reports whether a way asks of a task what excludes each other: a
 // transition and its negation, or success and failure.
 func contradictory(c clause) bool {
 	both := bit(BecameSucceeded, false) | bit(BecameFailed, false)

@@ -24,7 +24,7 @@ var house = []permission{
 	{"panic", "internal/sim.world.found", "the simulator makes its own certificates"},
 	{"panic", "internal/sim.world.guard", "it passes on what was no simulated crash: a bug that the simulation found"},
 	{"panic", "internal/testliar.Liar.say", "an attack that does not fit a frame is a bug of the test"},
-	{"panic", "internal/testliar.Liar.encoded", ownTypes},
+	{"panic", "internal/testliar.Encode", ownTypes},
 	{"panic", "internal/testliar.Liar.definition", "a liar's notice of its own definition is one that any member may give"},
 	{"panic", "internal/testliar.verdicts", "its definition is a constant of ours"},
 	{"panic", "membership.must", constantOptions},

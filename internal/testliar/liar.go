@@ -190,12 +190,18 @@ func (l *Liar) fact(id workflow.InstanceID, incarnation uint64, seq uint64, prev
 // encMode encodes as facts are encoded: a liar is held back by no check of ours.
 var encMode, _ = cbor.CoreDetEncOptions().EncMode() // constants of the library
 
-func (l *Liar) encoded(f *choreo.Fact) lie {
+// Encode gives a fact's bytes and name as choreo does, and checks nothing.
+func Encode(f *choreo.Fact) ([]byte, choreo.FactID) {
 	raw, err := encMode.Marshal(f)
 	if err != nil {
 		panic(err) // every fact can be encoded
 	}
-	return lie{raw, choreo.FactID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...))), f}
+	return raw, choreo.FactID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...)))
+}
+
+func (l *Liar) encoded(f *choreo.Fact) lie {
+	raw, id := Encode(f)
+	return lie{raw, id, f}
 }
 
 func (l *Liar) sign(domain string, msg []byte) []byte { return membership.Sign(l.who.Key, domain, msg) }

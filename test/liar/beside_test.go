@@ -70,16 +70,15 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	if beside.failed > 0 {
 		t.Errorf("%d instances did not end as they do beside an idle liar: %s", beside.failed, beside.why)
 	}
-	for _, p := range []int{50, 99} {
-		if *lasts < time.Minute {
-			break // what else the machine does decides over so short a time: it is told, not judged
-		}
-		if got, most := beside.percentile(p), 5*max(idle.percentile(p), 20*time.Millisecond); got > most {
-			t.Errorf("p%d is %s, with the liar idle %s: at most five times as high", p, got, idle.percentile(p))
+	if *lasts >= time.Minute { // for less, what else the machine does would be judged
+		for _, p := range []int{50, 99} {
+			if got, most := beside.percentile(p), 5*max(idle.percentile(p), 20*time.Millisecond); got > most {
+				t.Errorf("p%d is %s, with the liar idle %s: at most five times as high", p, got, idle.percentile(p))
+			}
 		}
 	}
-	if u.anon > 100 {
-		t.Errorf("%d MiB anonymous memory, at most 100", u.anon)
+	if u.anon > maxAnon {
+		t.Errorf("%d MiB anonymous memory, at most %d", u.anon, maxAnon)
 	}
 	v.holds()
 }

@@ -3,15 +3,13 @@ package realproc_test
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/testliar"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
@@ -99,16 +97,9 @@ func (v *villain) say(to workflow.PartnerID, m *wire.Message) {
 // sign attests a fact with the villain's own key, and packs it.
 func (v *villain) sign(f *choreo.Fact) (wire.Fact, choreo.FactID) {
 	v.t.Helper()
-	raw, err := unchecked.Marshal(f)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	id := choreo.FactID(sha256.Sum256(append([]byte("mutirao/fact/1\x00"), raw...)))
+	raw, id := testliar.Encode(f)
 	return wire.Fact{Raw: raw, Att: attest(v.member.Key, id)}, id
 }
-
-// unchecked encodes facts as they are encoded, also those that no node would write.
-var unchecked, _ = cbor.CoreDetEncOptions().EncMode() // constants of the library
 
 func attest(key ed25519.PrivateKey, id choreo.FactID) *choreo.Attestation {
 	return choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return membership.Sign(key, domain, msg) })[0]

@@ -149,11 +149,12 @@ func (ch Chain) Verify(m Mesh, at time.Time, r *Revocations) error {
 	if err := ch.Authentic(m); err != nil {
 		return err
 	}
-	return ch.current(at, r)
+	return ch.Current(at, r)
 }
 
-// current is the part of Verify that changes with time and evictions.
-func (ch Chain) current(at time.Time, r *Revocations) error {
+// Current is the part of [Chain.Verify] that changes with time and evictions. It
+// suffices for a chain that was found authentic before: signatures do not change.
+func (ch Chain) Current(at time.Time, r *Revocations) error {
 	for _, c := range ch {
 		if err := c.validAt(at); err != nil {
 			return err

@@ -151,7 +151,7 @@ func (l *List) verify(r Record, old *item, wall time.Time) error {
 		return err
 	}
 	if old != nil && old.Record.Chain.Equal(r.Chain) {
-		return r.Chain.current(wall, l.evicted)
+		return r.Chain.Current(wall, l.evicted)
 	}
 	return r.Chain.Verify(l.mesh, wall, l.evicted)
 }
@@ -227,7 +227,7 @@ func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 	if err := b.Verify(); err != nil {
 		return nil, err
 	}
-	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
+	if err := it.Record.Chain.Current(now.Wall, l.evicted); err != nil {
 		return nil, err
 	}
 	it.beat, it.signed = b, l.now-age
@@ -252,7 +252,7 @@ func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now N
 	case it == nil || it.Record.Version != record:
 		return nil, fmt.Errorf("pulse of %s confirms record %s: %w", id, record, ErrLacking)
 	}
-	if err := it.Record.Chain.current(now.Wall, l.evicted); err != nil {
+	if err := it.Record.Chain.Current(now.Wall, l.evicted); err != nil {
 		return nil, err
 	}
 	return l.alive(it, load, 0, now), nil

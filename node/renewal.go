@@ -55,6 +55,9 @@ func (p *people) loadCertificate() error {
 	if err != nil {
 		return fmt.Errorf("the stored certificate cannot be read: %w", err)
 	}
+	if err := chain.Authentic(p.member.Mesh); err != nil {
+		return fmt.Errorf("the stored certificate is damaged: %w", err)
+	}
 	if chain.Leaf().Supersedes(p.member.Chain.Leaf()) {
 		p.member.Chain = chain
 	}

@@ -32,7 +32,7 @@ func (n *Node) checkStanding() error {
 func (p *people) standing() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.member.Chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted)
+	return p.member.Chain.Current(p.clock.Now().Wall, p.evicted)
 }
 
 // protocolStanding is a request that is open to strangers: somebody whom

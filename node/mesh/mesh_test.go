@@ -64,7 +64,7 @@ func (r *recorder) count(kind string, p workflow.PartnerID) int {
 }
 
 // patience is how long tests wait for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // until waits for a condition that events may bring about.
 func (r *recorder) until(t testing.TB, what string, cond func() bool) {

@@ -3,7 +3,7 @@ package mesh
 import (
 	"bufio"
 	"errors"
-	"os"
+	"net"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -67,13 +67,20 @@ func (l *link) nextFrame(s network.Stream, r *bufio.Reader) ([]byte, error) {
 		return nil, err
 	}
 	frame, err := readFrame(r, l.mesh.limits.Frame)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if timedOut(err) {
 		l.violation(ReasonSlow)
 	}
 	if err == nil {
 		err = s.SetReadDeadline(time.Time{})
 	}
 	return frame, err
+}
+
+// timedOut reports whether a deadline passed. QUIC's streams return an
+// os.ErrDeadlineExceeded, those over TCP only what a net.Error is.
+func timedOut(err error) bool {
+	var e net.Error
+	return errors.As(err, &e) && e.Timeout()
 }
 
 func (l *link) setIncoming(s network.Stream) (former network.Stream) {

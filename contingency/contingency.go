@@ -12,6 +12,8 @@ package contingency
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -47,25 +49,29 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 	if len(failures) == 1 && failures[0].Begun {
 		return []Response{respond(def, failures[0])} // nothing else can have a part in it
 	}
-	failed := make(map[workflow.TaskName]Failure, len(failures))
+	o := newOverlay(def, view)
 	for _, f := range failures {
-		failed[f.Slot] = f
+		o.failed[f.Slot] = f
 	}
-	o := overlay{View: view, def: def, decided: map[workflow.TaskName]decision{}}
+	for _, knot := range o.knots() {
+		for _, slot := range knot {
+			if f, ok := o.failed[slot]; ok && f.Begun {
+				o.answer(f)
+			}
+		}
+		for o.block(knot); ; o.block(knot) {
+			i := slices.IndexFunc(knot, func(slot workflow.TaskName) bool { return o.failed[slot].Slot == slot && !o.has(slot) })
+			if i < 0 {
+				break
+			}
+			o.answer(o.failed[knot[i]])
+		}
+	}
 	var out []Response
-	for _, slot := range def.TopoOrder() {
-		f, ok := failed[slot]
-		if !ok {
-			o.pass(slot)
-			continue
+	for _, slot := range o.slots {
+		if r, ok := o.answers[slot]; ok {
+			out = append(out, r)
 		}
-		if !f.Begun && o.impossible(slot) {
-			o.decided[slot] = decision{succeeded: blocked}
-			continue
-		}
-		r := respond(def, f)
-		out = append(out, r)
-		o.decided[slot] = decision{succeeded: r.effect(), failed: r.Kind != workflow.FailContingency}
 	}
 	return out
 }
@@ -93,7 +99,86 @@ func (r Response) effect() workflow.Finding {
 type overlay struct {
 	workflow.View
 	def     *workflow.Definition
-	decided map[workflow.TaskName]decision
+	slots   []workflow.TaskName                       // in rule order
+	fills   map[workflow.TaskName][]workflow.TaskName // the slots that a task may fill
+	writers map[workflow.DataName][]workflow.TaskName // the slots whose tasks may write a data item
+	hopes   map[workflow.TaskName][]node              // by slot, what may yet come of it
+	open    map[node]int                              // of how many open slots that may yet come
+	failed  map[workflow.TaskName]Failure             // by slot
+	answers map[workflow.TaskName]Response            // by slot
+	ended   map[workflow.TaskName]bool                // tasks whose failure was answered
+	decided map[workflow.TaskName]decision            // by slot
+}
+
+func newOverlay(def *workflow.Definition, view workflow.View) *overlay {
+	o := &overlay{
+		View: view, def: def, fills: map[workflow.TaskName][]workflow.TaskName{}, writers: map[workflow.DataName][]workflow.TaskName{},
+		hopes: map[workflow.TaskName][]node{}, open: map[node]int{}, failed: map[workflow.TaskName]Failure{},
+		answers: map[workflow.TaskName]Response{}, ended: map[workflow.TaskName]bool{}, decided: map[workflow.TaskName]decision{},
+	}
+	for _, slot := range def.TopoOrder() {
+		if def.Task(slot).ContingencyOnly {
+			continue
+		}
+		o.slots = append(o.slots, slot)
+		may := map[node]bool{}
+		for t := def.Task(slot); t != nil && !may[node{task: t.Name}]; t = def.Task(t.Contingency) {
+			may[node{task: t.Name}] = true
+			o.fills[t.Name] = append(o.fills[t.Name], slot)
+			for _, n := range t.Out {
+				if !may[node{data: n}] {
+					may[node{data: n}] = true
+					o.writers[n] = append(o.writers[n], slot)
+				}
+			}
+		}
+		o.hopes[slot] = slices.Collect(maps.Keys(may))
+		o.count(slot, +1)
+	}
+	return o
+}
+
+// count counts what may yet come of a slot, if it is open.
+func (o *overlay) count(slot workflow.TaskName, by int) {
+	if o.TaskTerm(workflow.BecameSucceeded, slot).Truth == workflow.Undecided {
+		for _, n := range o.hopes[slot] {
+			o.open[n] += by
+		}
+	}
+}
+
+func (o *overlay) decide(slot workflow.TaskName, d decision) {
+	o.count(slot, -1)
+	o.decided[slot] = d
+	o.count(slot, +1)
+}
+
+// answer has a failure do to its slot what its author chose.
+func (o *overlay) answer(f Failure) {
+	r := respond(o.def, f)
+	o.answers[f.Slot], o.ended[f.Task] = r, true
+	o.decide(f.Slot, decision{succeeded: r.effect(), failed: r.Kind != workflow.FailContingency})
+}
+
+// block blocks those of the slots, be they failed or not, that can never begin any
+// more after what was decided so far.
+func (o *overlay) block(slots []workflow.TaskName) {
+	for more := true; more; {
+		more = false
+		for _, slot := range slots {
+			_, failed := o.failed[slot]
+			waits := failed || o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.Undecided
+			if !o.has(slot) && waits && o.impossible(slot) {
+				o.decide(slot, decision{succeeded: blocked})
+				more = len(slots) > 1
+			}
+		}
+	}
+}
+
+func (o *overlay) has(slot workflow.TaskName) bool {
+	_, ok := o.decided[slot]
+	return ok
 }
 
 // decision is what the responses did to a slot: what they leave of succeeded(slot),
@@ -105,9 +190,11 @@ type decision struct {
 
 // TaskTerm answers for decided slots: failed(t) holds where a block or release
 // ended the slot, and nothing else will that has not held before.
-func (o overlay) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
+func (o *overlay) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
 	d, ok := o.decided[t]
 	switch {
+	case o.def.Task(t).ContingencyOnly:
+		return o.standIn(tr, t)
 	case !ok:
 		return o.View.TaskTerm(tr, t)
 	case tr == workflow.BecameSucceeded || d.succeeded.Truth == workflow.Undecided:
@@ -123,35 +210,56 @@ func (o overlay) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.
 	return blocked
 }
 
-func (o overlay) impossible(slot workflow.TaskName) bool {
-	return o.rule(slot).Truth == workflow.Impossible
-}
-
-func (o overlay) rule(slot workflow.TaskName) workflow.Finding {
-	return o.def.Task(slot).Rule.Eval(emergency{o, o.def.Task(slot).TimeToWait > 0})
-}
-
-// pass lets a block go through a task that did not fail itself: it will be
-// blocked, and so will what waits for it.
-func (o overlay) pass(slot workflow.TaskName) {
-	if o.def.Task(slot).ContingencyOnly {
-		return
+// standIn is TaskTerm for a task that is only a contingency: what has not held yet
+// may, while a slot is open that it may fill.
+func (o *overlay) standIn(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
+	f := o.View.TaskTerm(tr, t)
+	switch {
+	case f.Truth != workflow.Undecided:
+		return f
+	case tr == workflow.BecameFailed && o.ended[t]:
+		return workflow.Finding{Truth: workflow.True}
+	case o.open[node{task: t}] > 0:
+		return f
 	}
-	if f := o.View.TaskTerm(workflow.BecameReady, slot); f.Truth == workflow.Undecided && o.impossible(slot) {
-		o.decided[slot] = decision{succeeded: blocked}
-	}
+	return blocked
 }
 
-// emergency keeps from a task with time-to-wait what must not disarm it: its
-// rule stays undecided until the wait ends.
-type emergency struct {
-	workflow.View
+// impossible reports whether the slot's rule can never hold any more.
+func (o *overlay) impossible(slot workflow.TaskName) bool {
+	t := o.def.Task(slot)
+	return t.Rule.Eval(asked{o, slot, t.TimeToWait > 0}).Truth == workflow.Impossible
+}
+
+// asked is the view of a slot whose rule asks. From a task with time-to-wait it keeps
+// what must not disarm it: its rule stays undecided until the wait ends.
+type asked struct {
+	*overlay
+	slot  workflow.TaskName
 	waits bool
 }
 
 // TaskTerm hides from a task that waits what must not disarm it.
-func (e emergency) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
-	return Spared(e.View.TaskTerm(tr, t), e.waits)
+func (a asked) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Finding {
+	return Spared(a.overlay.TaskTerm(tr, t), a.waits)
+}
+
+// DataTerm leaves what is not true undecided for a task that waits, and else while
+// another slot may still write one of the data.
+func (a asked) DataTerm(x *workflow.Expr) workflow.Finding {
+	f := a.View.DataTerm(x)
+	if f.Truth == workflow.Undecided && !slices.ContainsFunc(x.Names(), a.mayChange) {
+		f = workflow.Finding{}
+	}
+	return Spared(f, a.waits)
+}
+
+func (a asked) mayChange(n workflow.DataName) bool {
+	others := a.open[node{data: n}]
+	if slices.Contains(a.hopes[a.slot], node{data: n}) {
+		others-- // it is open, or nobody would ask
+	}
+	return others > 0
 }
 
 // Spared is what a term comes to for a task with time-to-wait (waits): nothing
@@ -163,9 +271,4 @@ func Spared(f workflow.Finding, waits bool) workflow.Finding {
 		return workflow.Finding{Truth: workflow.Undecided}
 	}
 	return f
-}
-
-// DataTerm leaves what is not true undecided for a task that waits.
-func (e emergency) DataTerm(x *workflow.Expr) workflow.Finding {
-	return Spared(e.View.DataTerm(x), e.waits)
 }

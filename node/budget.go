@@ -96,7 +96,7 @@ func (n *Node) readAhead(p workflow.PartnerID, f *wire.Facts) {
 		return
 	}
 	h := workflow.Hash(sha256.Sum256(f.Definition))
-	if n.definitions.listing(h) != nil || n.definitions.fresh(h) != nil {
+	if n.definitions.has(h) || n.definitions.fresh(h) != nil {
 		return
 	}
 	if !n.reading.spend(p, len(f.Definition), n.clock.Now().Awake) {

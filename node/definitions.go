@@ -31,7 +31,12 @@ import (
 // author's notices say that it lists a definition, or took it off the list. They
 // spread, and of the notices of one author about one definition the longer list wins.
 // In memory, and read at a start, is what a list needs of each; a definition itself
-// is read when it is used, and kept for as long as it is.
+// is read when it is used.
+//
+// A definition is kept while somebody lists it, or an instance that is here uses it
+// (sweep). Those that nobody lists take the room of whoever began the instances; what
+// is left of one that was taken off the list are its notices, of which the oldest are
+// forgotten (forget).
 //
 // A name belongs to the founder and the delegates, once one of them has listed
 // something under it, else to the author with the earliest notice. What others list
@@ -66,9 +71,11 @@ type rights interface {
 }
 
 // listing is what is always in memory of a definition. It stays when nobody lists it
-// any more: instances of it go on.
+// any more while instances of it go on, and after that without the definition (bare)
+// while the notices that took it off the list are remembered.
 type listing struct {
 	hash   workflow.Hash
+	bare   bool
 	size   int          // of the canonical form
 	about  api.Workflow // without the definition
 	claims map[workflow.PartnerID]*claim
@@ -78,8 +85,14 @@ type listing struct {
 // load is how many definitions are listed, and how many bytes that are.
 type load struct{ n, bytes int }
 
-// maxAuthorBytes bounds what one member, unless it administers, lists.
-const maxAuthorBytes = 16 << 20
+const (
+	// maxAuthorBytes bounds the definitions that one member, unless it administers,
+	// lists, and as much again those that nobody lists and its instances use.
+	maxAuthorBytes = 16 << 20
+	// maxRemovedBytes bounds the notices of one member, unless it administers, about
+	// what is not on the list any more.
+	maxRemovedBytes = 1 << 20
+)
 
 // claim is what one author says of a definition.
 type claim struct {
@@ -112,6 +125,7 @@ type storedListing struct {
 	Partitions []string
 	Added      int64 // ms
 	Size       int
+	Bare       bool
 	Claims     []storedClaim
 }
 
@@ -148,7 +162,7 @@ func readListing(key, value []byte) (*listing, error) {
 	if err := cbor.Unmarshal(value, &s); err != nil {
 		return nil, err
 	}
-	l := &listing{size: s.Size, claims: map[workflow.PartnerID]*claim{}}
+	l := &listing{size: s.Size, bare: s.Bare, claims: map[workflow.PartnerID]*claim{}}
 	if copy(l.hash[:], key[1:]) != len(l.hash) {
 		return nil, fmt.Errorf("its key has %d bytes", len(key))
 	}
@@ -243,11 +257,17 @@ func (d *definitions) listing(h workflow.Hash) *listing {
 	return d.entries[h]
 }
 
+// has reports whether a definition is kept here, listed or not.
+func (d *definitions) has(h workflow.Hash) bool {
+	l := d.listing(h)
+	return l != nil && !l.bare
+}
+
 // get returns a definition by hash, listed or not. The error wraps
 // kv.ErrNotFound if it is not known.
 func (d *definitions) get(h workflow.Hash) (*definition, error) {
 	l := d.listing(h)
-	if l == nil {
+	if l == nil || l.bare {
 		return nil, fmt.Errorf("definition %s: %w", h, kv.ErrNotFound)
 	}
 	d.mu.Lock()
@@ -306,14 +326,127 @@ func (d *definitions) fresh(h workflow.Hash) *definition {
 	return nil
 }
 
-// keep makes a definition that came with an instance durable, without listing it.
+// keep makes the definition of an instance durable, without listing it. The instance
+// is in the index already, so that what is kept for it is not swept away.
 func (d *definitions) keep(e *definition) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	if d.listing(e.hash) != nil {
+	l := d.listing(e.hash)
+	switch {
+	case l == nil:
+		l = newListing(e)
+	case !l.bare:
 		return nil
 	}
-	return d.put(newListing(e), e, nil)
+	return d.put(l, e, nil)
+}
+
+// roomBeside reports whether there is room for a definition that nobody may list,
+// beside those of the instances that its bringer began, and of those that all others
+// did (tally.brings): as many as may be listed, and as many bytes as four members'. One
+// that administers may fill all of it. What somebody lists takes the room of whoever
+// does.
+func (d *definitions) roomBeside(e *definition, by workflow.PartnerID, administers bool, brings map[workflow.PartnerID]map[workflow.Hash]int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.entries[e.hash]; by == d.self || l != nil && l.isListed() {
+		return true
+	}
+	size := len(e.def.Canonical())
+	all, its := load{1, size}, load{1, size}
+	add := func(to *load, of map[workflow.Hash]int) {
+		for h := range of {
+			if l := d.entries[h]; h != e.hash && l != nil && !l.isListed() {
+				to.n, to.bytes = to.n+1, to.bytes+l.size
+			}
+		}
+	}
+	if add(&its, brings[by]); !administers && (its.n > shareOf(d.limit) || its.bytes > maxAuthorBytes) {
+		return false
+	}
+	for p, of := range brings {
+		if p != d.self {
+			add(&all, of)
+		}
+	}
+	return all.n <= d.limit && all.bytes <= memberShare*maxAuthorBytes
+}
+
+// isListed reports whether anybody lists a definition.
+func (l *listing) isListed() bool {
+	for _, c := range l.claims {
+		if c.listed() {
+			return true
+		}
+	}
+	return false
+}
+
+// sweep deletes the definitions that nobody lists and no instance uses. The uses are
+// asked for when no other can be kept; nil: it is not known what is used.
+func (d *definitions) sweep(uses func() map[workflow.Hash]bool) error {
+	for {
+		d.changing.Lock()
+		more, err := d.sweepSome(uses)
+		d.changing.Unlock()
+		if !more || err != nil {
+			return err
+		}
+	}
+}
+
+// sweepSome deletes as many definitions as one commit takes, and reports whether there
+// are more. The caller holds d.changing.
+func (d *definitions) sweepSome(uses func() map[workflow.Hash]bool) (more bool, err error) {
+	var idle, swept []*listing
+	d.mu.Lock()
+	for _, l := range d.entries {
+		if !l.isListed() && (!l.bare || len(l.claims) == 0) {
+			idle = append(idle, l)
+		}
+	}
+	d.mu.Unlock()
+	if len(idle) == 0 {
+		return false, nil
+	}
+	used := uses()
+	if used == nil {
+		return false, nil
+	}
+	var writes []kv.Write
+	for _, l := range idle {
+		if used[l.hash] {
+			continue
+		}
+		end := kv.Write{Key: listingKey(l.hash), Delete: true}
+		if len(l.claims) > 0 {
+			end = l.asBare().write()
+		}
+		next := append(writes, end, kv.Write{Key: definitionKey(l.hash), Delete: true})
+		if more = !fits(next); more {
+			break
+		}
+		writes, swept = next, append(swept, l)
+	}
+	if len(writes) == 0 {
+		return false, nil
+	}
+	if err := d.store.CommitWait(writes); err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range swept {
+		if d.leave(l); len(l.claims) > 0 {
+			d.enter(l.asBare())
+		}
+	}
+	return more, nil
+}
+
+// asBare is a listing of which only the notices are kept.
+func (l *listing) asBare() *listing {
+	return &listing{hash: l.hash, bare: true, size: l.size, about: l.about, claims: l.claims}
 }
 
 // add lists a definition in the name of this node; again, if it was taken off.
@@ -472,8 +605,10 @@ func (d *definitions) remove(l *listing, now time.Time) (say []wire.Definition, 
 	return say, d.forget()
 }
 
-// forget unlearns the oldest removals if there are more than are worth
-// remembering: whoever was away for all that time may bring one back.
+// forget unlearns the oldest removals if there are more than are worth remembering:
+// whoever was away for all that time may bring one back. All others fill as much as
+// the node's limit, one member, unless it administers, a share of it, and this node's
+// user as much besides.
 func (d *definitions) forget() error {
 	type old struct {
 		l *listing
@@ -489,9 +624,28 @@ func (d *definitions) forget() error {
 			}
 		}
 	}
+	slices.SortFunc(removed, func(a, b old) int { return b.c.edited.Compare(a.c.edited) }) // the newest first
+	var others int
+	of := map[workflow.PartnerID]load{}
+	removed = slices.DeleteFunc(removed, func(x old) bool { // those that are remembered
+		its, bytes := of[x.c.author], 0
+		for _, n := range x.c.notices {
+			bytes += len(n)
+		}
+		its = load{its.n + 1, its.bytes + bytes}
+		switch {
+		case x.c.author == d.self && its.n > d.limit, x.c.author != d.self && others == d.limit:
+			return false
+		case x.c.author != d.self && !d.administers(x.c.first) && (its.n > shareOf(d.limit) || its.bytes > maxRemovedBytes):
+			return false
+		case x.c.author != d.self:
+			others++
+		}
+		of[x.c.author] = its
+		return true
+	})
 	d.mu.Unlock()
-	slices.SortFunc(removed, func(a, b old) int { return a.c.edited.Compare(b.c.edited) })
-	for _, x := range removed[:max(len(removed)-d.limit, 0)] {
+	for _, x := range removed {
 		if err := d.put(d.listing(x.l.hash), nil, &claim{author: x.c.author}); err != nil {
 			return err
 		}
@@ -570,7 +724,7 @@ func (d *definitions) merge(w wire.Definition, now time.Time, spend func(author 
 		return false, "", nil // the removal of what was never listed here, or is forgotten
 	}
 	var e *definition
-	if listed && l == nil {
+	if listed && (l == nil || l.bare) {
 		if e = d.fresh(o.hash); e == nil {
 			if !spend(o.author, len(o.canonical)) {
 				return false, o.author, errTooFast
@@ -593,7 +747,10 @@ func (d *definitions) take(o *offer, e *definition, now time.Time) (news bool, a
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	l := d.listing(o.hash)
-	if l == nil {
+	switch {
+	case l == nil && e == nil, l != nil && l.bare && e == nil && o.listed():
+		return false, "", nil // it was swept away meanwhile: its sender is asked again
+	case l == nil:
 		l = newListing(e)
 	}
 	old := l.claims[o.author]
@@ -676,7 +833,7 @@ func (d *definitions) trouble() string {
 // put makes a listing durable with a changed claim, if there is one; a claim without
 // notices is forgotten. The definition itself is written when it is new.
 func (d *definitions) put(l *listing, e *definition, changed *claim) error {
-	next := &listing{hash: l.hash, size: l.size, about: l.about, claims: maps.Clone(l.claims), parsed: l.parsed}
+	next := &listing{hash: l.hash, bare: l.bare && e == nil, size: l.size, about: l.about, claims: maps.Clone(l.claims), parsed: l.parsed}
 	if changed != nil {
 		next.claims[changed.author] = changed
 		if len(changed.notices) == 0 {
@@ -684,15 +841,8 @@ func (d *definitions) put(l *listing, e *definition, changed *claim) error {
 		}
 		next.about.Added = changed.edited
 	}
-	s := storedListing{
-		Name: l.about.Name, Version: l.about.Version, Doc: l.about.Doc, Tasks: l.about.Tasks, Partitions: l.about.Partitions, Added: next.about.Added.UnixMilli(), Size: l.size,
-	}
-	for _, author := range slices.Sorted(maps.Keys(next.claims)) {
-		c := next.claims[author]
-		s.Claims = append(s.Claims, storedClaim{Notices: c.notices, Edited: c.edited.UnixMilli()})
-	}
-	writes := []kv.Write{{Key: listingKey(l.hash), Value: encode(s)}}
-	if e != nil && d.listing(l.hash) == nil {
+	writes := []kv.Write{next.write()}
+	if was := d.listing(l.hash); e != nil && (was == nil || was.bare) {
 		writes = append(writes, kv.Write{Key: definitionKey(l.hash), Value: e.def.Canonical()})
 	}
 	if err := d.store.CommitWait(writes); err != nil {
@@ -709,6 +859,19 @@ func (d *definitions) put(l *listing, e *definition, changed *claim) error {
 		d.used(next, e)
 	}
 	return nil
+}
+
+// write is how a listing is stored.
+func (l *listing) write() kv.Write {
+	s := storedListing{
+		Name: l.about.Name, Version: l.about.Version, Doc: l.about.Doc, Tasks: l.about.Tasks, Partitions: l.about.Partitions,
+		Added: l.about.Added.UnixMilli(), Size: l.size, Bare: l.bare,
+	}
+	for _, author := range slices.Sorted(maps.Keys(l.claims)) {
+		c := l.claims[author]
+		s.Claims = append(s.Claims, storedClaim{Notices: c.notices, Edited: c.edited.UnixMilli()})
+	}
+	return kv.Write{Key: listingKey(l.hash), Value: encode(s)}
 }
 
 // leave takes a listing out of memory. The caller holds d.mu.

@@ -545,3 +545,61 @@ func TestUnreadableDefinition(t *testing.T) {
 		t.Errorf("what cannot be read is still here, so that no partner sends it again: %v", err)
 	}
 }
+
+// Of what one member took off the list so many notices are remembered, of others' as
+// before; what nobody lists or uses is deleted, and whatever happens meanwhile what is
+// used or listed again is here whole.
+func TestSweepOfDefinitions(t *testing.T) {
+	all := mesh(t)
+	d, s := shelved(t, 16)
+	none := func() map[workflow.Hash]bool { return map[workflow.Hash]bool{} }
+	hear := func(by string, n, notices int) {
+		t.Helper()
+		if _, err := d.hears(all[by].says(t, tiny(t, n), notices, noon)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear("bea", 0, 1)
+	hear("bea", 0, 2)
+	for i := 1; i <= 40; i++ {
+		hear("mal", i, 1)
+		hear("mal", i, 2)
+	}
+	used := tiny(t, 40).Hash()
+	if err := d.sweep(func() map[workflow.Hash]bool { return nil }); err != nil || !d.has(tiny(t, 1).Hash()) {
+		t.Fatalf("though it was not known what is used, some were deleted: %v", err)
+	}
+	if err := d.sweep(func() map[workflow.Hash]bool { return map[workflow.Hash]bool{used: true} }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // also after a start
+		bodies, removals := 0, map[workflow.PartnerID]int{}
+		for _, l := range d.entries {
+			if _, err := s.Get(definitionKey(l.hash)); err == nil {
+				bodies++
+			}
+			for p := range l.claims {
+				removals[p]++
+			}
+		}
+		if bodies != 1 || !d.has(used) || removals[all["mal"].ID()] != 4 || removals[all["bea"].ID()] != 1 {
+			t.Errorf("there are %d definitions, and the removals %v", bodies, removals)
+		}
+		d = known(t, s, 16, all["ana"])
+	}
+	if _, err := d.get(tiny(t, 0).Hash()); !errors.Is(err, kv.ErrNotFound) {
+		t.Errorf("what was deleted is read: %v", err)
+	}
+	hear("bea", 0, 3)
+	if _, err := d.get(tiny(t, 0).Hash()); err != nil || len(d.list()) != 1 {
+		t.Errorf("what is listed again cannot be read: %v", err)
+	}
+	hear("bea", 0, 4)
+	if err := errors.Join(d.sweep(none), d.keep(decoded(t, tiny(t, 0)))); err != nil {
+		t.Fatal(err)
+	}
+	d = known(t, s, 16, all["ana"])
+	if _, err := d.get(tiny(t, 0).Hash()); err != nil {
+		t.Errorf("what came with an instance after that cannot be read: %v", err)
+	}
+}

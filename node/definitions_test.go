@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -179,6 +180,98 @@ func TestDefinitionIsReadWhenItIsUsed(t *testing.T) {
 		runtime.GC()
 		for i := range 40 {
 			tm.succeeds(tm.begin("one", fmt.Sprintf("small-%d", i), nil), 0, "one")
+		}
+	})
+}
+
+// What nobody lists any more is deleted when no instance uses it, and so is what came
+// with an instance of which only the summary is left; one member brings no more such
+// than its share, the node's own user always has room, and who is refused is counted.
+func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 8
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows, c.Limits.Keep = limit, 6*time.Hour }, "ana", "mal", "vic")
+		vic, mal := tm.p["vic"], tm.p["mal"]
+		kept := func() (bodies, listings int) {
+			for kind, n := range map[byte]*int{'d': &bodies, 't': &listings} {
+				if err := vic.disk.Scan([]byte{kind}, func(_, _ []byte) error { *n++; return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return bodies, listings
+		}
+		gone := func(n int) {
+			tm.add("mal", small(n))
+			if err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+		}
+		for i := range 3 * limit {
+			gone(i)
+		}
+		pass(2 * time.Minute)
+		if b, l := kept(); b > 0 || l > limit/4 {
+			t.Errorf("after mal listed %d workflows and took them off again vic keeps %d definitions and %d listings", 3*limit, b, l)
+		}
+		// What was swept away can be listed again, and used.
+		last := 3*limit - 1
+		tm.add("mal", small(last))
+		tm.wantListed("vic", 1)
+		tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", last), map[string]string{"main": "vic"}), time.Second, "vic")
+		if err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", last)); err != nil {
+			t.Fatal(err)
+		}
+
+		// Instances of workflows that vic does not list: as many as mal's share.
+		tm.disconnect("mal", "vic")
+		tm.disconnect("ana", "mal")
+		tm.disconnect("ana", "vic")
+		synctest.Wait()
+		var ids []string
+		for i := range limit {
+			n := 100 + i
+			tm.add("mal", small(n))
+			ids = append(ids, tm.begin("mal", fmt.Sprintf("small-%d", n), map[string]string{"main": "vic"}))
+			if err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.connect("mal", "vic")
+		pass(time.Minute)
+		var taken []string
+		for _, id := range ids {
+			if _, err := vic.node.Show(t.Context(), id); err == nil {
+				taken = append(taken, id)
+				tm.succeeds(id, time.Second, "vic")
+			}
+		}
+		if b, _ := kept(); len(taken) != limit/4 || b > limit/4+1 {
+			t.Errorf("vic took in %d of mal's instances, and keeps %d definitions; want %d", len(taken), b, limit/4)
+		}
+		if l := tm.refused("vic", "mal"); len(l) == 0 || l[0].Reason != "definitions-beside-over-share" {
+			t.Errorf("of mal is refused: %+v", l)
+		}
+		for i := range limit {
+			tm.add("vic", small(200+i))
+			tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", 200+i), map[string]string{"main": "vic"}), time.Second, "vic")
+			if err := vic.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", 200+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		vic.crash()
+		vic.start()
+		if b, _ := kept(); b < limit {
+			t.Errorf("of the definitions that its own instances use vic keeps %d, want %d and more", b, limit)
+		}
+		for _, id := range taken {
+			if _, err := vic.node.Diagram(t.Context(), id, "dot"); err != nil {
+				t.Errorf("an instance that vic keeps cannot be drawn: %v", err)
+			}
+		}
+		pass(8 * time.Hour)
+		if b, _ := kept(); b > limit/4 {
+			t.Errorf("when all instances are given up vic keeps %d definitions", b)
 		}
 	})
 }

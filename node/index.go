@@ -58,24 +58,57 @@ func (x *index) put(id workflow.InstanceID, sum summary) {
 
 // begin has an instance that is about to be stored take its room; an error says that
 // there is none. forget gives it back.
-func (x *index) begin(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID) error {
+func (x *index) begin(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID, of workflow.Hash) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if _, counted := x.all[id]; counted {
+	if x.counts(id) {
 		return nil // it is taken up again
 	}
 	if err := x.tally.room(l, by, self); err != nil {
 		return err
 	}
-	x.tally.begin(id, by)
+	x.tally.begin(id, by, of)
 	return nil
+}
+
+// counts reports whether an instance has taken its room. The caller holds x.mu.
+func (x *index) counts(id workflow.InstanceID) bool {
+	_, listed := x.all[id]
+	_, begun := x.tally.begun[id]
+	return listed || begun
+}
+
+// roomBeside reports whether there is room for the definition of an instance that has
+// begun, if nobody lists it (definitions.roomBeside).
+func (x *index) roomBeside(d *definitions, e *definition, by workflow.PartnerID, administers bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return d.roomBeside(e, by, administers, x.tally.brings)
+}
+
+// uses are the definitions of the instances here; nil: of some it is not known.
+func (x *index) uses() map[workflow.Hash]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, sum := range x.all {
+		if sum.Definition == (workflow.Hash{}) {
+			return nil
+		}
+	}
+	out := map[workflow.Hash]bool{}
+	for _, of := range x.tally.brings {
+		for h := range of {
+			out[h] = true
+		}
+	}
+	return out
 }
 
 // room tells, by an error, why there is no room for an instance that somebody begins.
 func (x *index) room(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if _, counted := x.all[id]; counted {
+	if x.counts(id) {
 		return nil
 	}
 	return x.tally.room(l, by, self)

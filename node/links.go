@@ -416,8 +416,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
 	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
-	unknown := errors.Is(err, kv.ErrNotFound)
-	if unknown {
+	if errors.Is(err, kv.ErrNotFound) {
 		if def = s.n.definitions.fresh(facts[0].Fact.Body.Genesis.Definition); def != nil { // see readAhead
 			err = nil
 		}
@@ -432,14 +431,18 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !mayTell(m, from, facts) {
 		return nil, errNoParticipant
 	}
-	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self); err != nil {
+	_, again := s.n.index.get(f.Instance)
+	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.hash); err != nil {
 		return nil, err
 	}
-	if unknown {
-		if err := s.n.definitions.keep(def); err != nil {
-			s.n.index.forget(f.Instance)
-			return nil, err
-		}
+	if !again && !s.n.index.roomBeside(s.n.definitions, def, by, s.n.people.administers(by)) {
+		err = &noRoom{wire.RefusedWorkflows, by}
+	} else {
+		err = s.n.definitions.keep(def)
+	}
+	if err != nil {
+		s.n.index.forget(f.Instance)
+		return nil, err
 	}
 	if m.Genesis().Chain == (choreo.Chain{Author: self, Incarnation: s.n.incarnation()}) {
 		s.n.rolledBack(from) // this node began it, and its store knows nothing of that

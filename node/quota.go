@@ -30,7 +30,9 @@ func othersOf[T int | int64](limit T) T { return limit - (limit+ownReserve-1)/ow
 type tally struct {
 	all   tallied
 	of    map[workflow.PartnerID]tallied
-	begun map[workflow.InstanceID]workflow.PartnerID // not durable yet
+	begun map[workflow.InstanceID]summary // not durable yet
+	// brings are, by who began them, how many instances there are of each definition.
+	brings map[workflow.PartnerID]map[workflow.Hash]int
 	// stored are the bytes of the facts of instances that are not in memory, by author.
 	stored    map[workflow.PartnerID]int64
 	storedAll int64
@@ -40,21 +42,24 @@ type tally struct {
 type tallied struct{ running, ended int }
 
 func newTally() tally {
-	return tally{of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]workflow.PartnerID{}, stored: map[workflow.PartnerID]int64{}}
+	return tally{
+		of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]summary{},
+		brings: map[workflow.PartnerID]map[workflow.Hash]int{}, stored: map[workflow.PartnerID]int64{},
+	}
 }
 
 // begin counts an instance that is not durable yet; forget, that it will not be.
-func (t *tally) begin(id workflow.InstanceID, by workflow.PartnerID) {
+func (t *tally) begin(id workflow.InstanceID, by workflow.PartnerID, of workflow.Hash) {
 	if _, counted := t.begun[id]; !counted {
-		t.begun[id] = by
-		t.add(by, 1, 0)
+		t.begun[id] = summary{State: workflow.InstanceRunning, By: by, Definition: of}
+		t.count(t.begun[id], 1)
 	}
 }
 
 func (t *tally) forget(id workflow.InstanceID) {
-	if by, counted := t.begun[id]; counted {
+	if sum, counted := t.begun[id]; counted {
 		delete(t.begun, id)
-		t.add(by, -1, 0)
+		t.count(sum, -1)
 	}
 }
 
@@ -66,6 +71,9 @@ func (t *tally) count(sum summary, by int) {
 		t.add(sum.By, by, 0)
 	default:
 		t.add(sum.By, 0, by)
+	}
+	if sum.Definition != (workflow.Hash{}) {
+		t.bring(sum.By, sum.Definition, by)
 	}
 	if !sum.Settled {
 		return // it is in memory, and weighed there
@@ -82,6 +90,20 @@ func (t *tally) count(sum summary, by int) {
 				t.stored[id] += size
 			}
 		}
+	}
+}
+
+func (t *tally) bring(p workflow.PartnerID, h workflow.Hash, by int) {
+	of := t.brings[p]
+	if of == nil {
+		of = map[workflow.Hash]int{}
+		t.brings[p] = of
+	}
+	if of[h] += by; of[h] == 0 {
+		delete(of, h)
+	}
+	if len(of) == 0 {
+		delete(t.brings, p)
 	}
 }
 
@@ -129,11 +151,12 @@ func (e *noRoom) Error() string { return "no room for this instance: " + refused
 // refusedWhy says why an instance is not taken in: to whom it was refused, and to the
 // people of the node that refused it.
 var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
-	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
-	wire.RefusedFull:  {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
-	wire.RefusedHeavy: {"what its initiator wrote, or what all others wrote, fills the room that it may on that node", "the facts of its initiator, or those of all others, fill the room that they may", "bytes-over-share"},
-	wire.RefusedLarge: {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
-	wire.RefusedEnded: {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
+	wire.RefusedShare:     {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
+	wire.RefusedFull:      {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
+	wire.RefusedHeavy:     {"what its initiator wrote, or what all others wrote, fills the room that it may on that node", "the facts of its initiator, or those of all others, fill the room that they may", "bytes-over-share"},
+	wire.RefusedLarge:     {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
+	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
+	wire.RefusedEnded:     {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
 }
 
 // refusedAt is that a partner did not take an instance in: when it said so, and until

@@ -188,6 +188,11 @@ func (n *Node) retain() time.Duration {
 		}
 	}
 	n.forget()
+	n.side(func() {
+		if err := n.definitions.sweep(n.index.uses); err != nil {
+			n.log.Error("workflows that nobody uses could not be deleted", "error", err)
+		}
+	})
 	if more {
 		return time.Second
 	}

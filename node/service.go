@@ -161,8 +161,12 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	notes = append(notes, missed...)
 	id := m.Instance()
 	err = n.do(ctx, id, func(s *shard) error {
-		if err := n.index.begin(id, n.config.Limits, n.member.ID(), n.member.ID()); err != nil {
+		if err := n.index.begin(id, n.config.Limits, n.member.ID(), n.member.ID(), e.hash); err != nil {
 			return api.Errorf(api.Refused, "%v", err)
+		}
+		if err := n.definitions.keep(e); err != nil { // it may have been taken off the list meanwhile
+			n.index.forget(id)
+			return err
 		}
 		s.touch(s.create(m, e))
 		return nil

@@ -384,8 +384,8 @@ func (s *shard) lose(b batch, err error) {
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)
-		s.n.index.forget(id)
 		if h.was != nil {
+			s.n.index.forget(id)
 			s.aside[id] = *h.was // it was to come back, and partners will be asked again
 			continue
 		}
@@ -415,7 +415,10 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 				}
 			}
 		case errors.As(err, new(*api.Error)): // set aside
-		case !errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
+			s.n.index.forget(id)
+		case errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
+			s.n.index.forget(id)
+		default:
 			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
 			s.loadAgain(id)
 		}

@@ -216,6 +216,9 @@ const (
 	// RefusedHeavy: what its initiator has written fills the part of that node that one
 	// member may, or all others' the part that others may.
 	RefusedHeavy
+	// RefusedWorkflows: nobody lists its workflow there, and as many such are kept as
+	// its initiator, or all, may bring.
+	RefusedWorkflows
 	// RefusedLarge: it has more facts, or bytes of them, than that node takes.
 	RefusedLarge
 

@@ -25,8 +25,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 1m) each
 	bash .ci/fuzz $(or $(FUZZTIME),1m)
 
 cross: ## builds without cgo for every system that it is meant for
-	for t in linux/amd64 linux/arm64 linux/arm windows/amd64 darwin/arm64 android/arm64; do \
-		echo $$t; CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/mutirao || exit 1; done
+	bash .ci/cross
 
 sim: ## fresh seeds of the simulator, for FOR (default 10m)
 	go run ./internal/sim/mutants -for $(or $(FOR),10m) -first $(or $(FIRST),$$(date +%s))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -44,8 +45,8 @@ all three agree. Without --headless the nodes stay up until Ctrl-C, to look at.`
 //go:embed demo.yaml
 var demoWorkflow []byte
 
-// demoLimit bounds the whole story; it takes about a quarter of that.
-const demoLimit = 55 * time.Second
+// demoLimit bounds the whole story, also on a slow and busy machine.
+const demoLimit = 3 * time.Minute
 
 // demoConfig is the configuration of the demo's nodes: on this machine only,
 // quick to notice who is away.
@@ -69,7 +70,7 @@ type actor struct {
 }
 
 func demo(ctx context.Context, u *ui, headless bool) error {
-	dir, err := os.MkdirTemp("", "mutirao-demo-")
+	dir, err := os.MkdirTemp("", "mutirao-") // short: the closing hints name it
 	if err != nil {
 		return err
 	}
@@ -83,9 +84,63 @@ func demo(ctx context.Context, u *ui, headless bool) error {
 	if headless {
 		return nil
 	}
-	s.say("The nodes stay up until Ctrl-C. Look around in another terminal, for instance:\n\n  mutirao --dir %s partners\n  mutirao --dir %s instances --all\n  mutirao --dir %s web\n", s.nodes["station"].dir, s.nodes["engine"].dir, s.nodes["station"].dir)
+	if err := s.invite(ctx, programName()); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
+}
+
+// invite says how to look around, in lines that run as they are printed.
+func (s *stage) invite(ctx context.Context, program string) error {
+	page, _, err := s.nodes["station"].api.SignIn(ctx)
+	if err != nil {
+		return err
+	}
+	s.say("")
+	s.say("The nodes stay up until Ctrl-C. In another terminal%s:", hereToo(program))
+	s.say("")
+	s.say("%s --dir %s partners", program, s.nodes["station"].dir)
+	s.say("%s --dir %s instances --all", program, s.nodes["engine"].dir)
+	s.say("")
+	s.say("Or in a browser: the station's page, by a link that opens it once:")
+	s.say("%s", page)
+	return nil
+}
+
+// runFromSource is how the program is run that `go run` built.
+const runFromSource = "go run ./cmd/mutirao"
+
+// hereToo says where a command can be typed that names a folder of the source.
+func hereToo(program string) string {
+	if program == runFromSource {
+		return ", in this folder"
+	}
+	return ""
+}
+
+// programName is how a person in this folder runs this program again.
+func programName() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "mutirao"
+	}
+	if found, err := exec.LookPath("mutirao"); err == nil && sameFile(found, self) {
+		return "mutirao"
+	}
+	if _, err := os.Stat("cmd/mutirao"); err == nil && strings.Contains(self, string(filepath.Separator)+"go-build") {
+		return runFromSource
+	}
+	if strings.ContainsRune(os.Args[0], filepath.Separator) && sameFile(os.Args[0], self) {
+		return os.Args[0]
+	}
+	return self
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // play tells the story, act by act; each act waits for what it tells.
@@ -125,14 +180,13 @@ func (s *stage) gather(ctx context.Context) error {
 		}
 		return here == len(s.nodes), err
 	})
-	s.say("Three nodes are up, in three processes with a store each: station, engine, reserve.")
-	s.say("The station invited the others; every connection is encrypted and both ends are known.")
 	if err != nil {
 		return err
 	}
-	page, _, err := s.nodes["station"].api.SignIn(ctx)
-	s.say("The station's page, in your browser (the link opens it once): %s", page)
-	return err
+	s.say("Three nodes are up, three processes with a store each: station, engine,")
+	s.say("reserve. The station invited the others; every connection is encrypted,")
+	s.say("and both ends are known.")
+	return nil
 }
 
 // enlist makes a folder a member of the mesh and starts its node.
@@ -205,13 +259,15 @@ func (s *stage) alarm(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	s.title("The alarm")
-	s.say("A fire is reported in Harbour Street 12. The station starts the workflow fire-call:")
-	s.say("procedure 1 (the engine crew) first; procedure 2 (the reserve) is costly and starts only if")
-	s.say("procedure 1 fails, or if nobody has heard of it in time: an hour, in this demo six seconds.")
+	s.say("A fire is reported in Harbour Street 12. The station starts the workflow")
+	s.say("fire-call: procedure 1 (the engine crew) first; procedure 2 (the reserve) is")
+	s.say("costly, and starts only if procedure 1 fails, or if nobody has heard of it in")
+	s.say("time: an hour, in this demo six seconds.")
 	if err := c.FinishTask(ctx, api.FinishRequest{ID: st.ID, Task: "dispatch", Outputs: map[string]string{"report": "smoke on the second floor"}}); err != nil {
 		return "", err
 	}
-	s.say("The commander has dispatched the engine. That completion went straight to those who wait for it.")
+	s.say("The commander has dispatched the engine. That completion went straight to")
+	s.say("those who wait for it.")
 	return st.ID, s.waitTask(ctx, "engine", st.ID, "procedure-1", workflow.Ready)
 }
 
@@ -224,26 +280,51 @@ func (s *stage) silence(ctx context.Context, id string) error {
 	if err := s.nodes["engine"].kill(); err != nil {
 		return err
 	}
-	s.say("The engine's node is killed (kill -9): no goodbye, no answer. Nobody knows how procedure 1 goes.")
-	s.say("The reserve waits. Its clock is its own: it needs no message and no permission to act.")
+	s.say("The engine's node is killed (kill -9): no goodbye, no answer. Nobody knows")
+	s.say("how procedure 1 goes. The reserve waits. Its clock is its own: it needs no")
+	s.say("message and no permission to act.")
 	return nil
 }
 
 // reserves lets the emergency trigger fire and the case be closed.
 func (s *stage) reserves(ctx context.Context, id string) error {
-	if err := s.waitTask(ctx, "reserve", id, "procedure-2", workflow.Ready); err != nil {
+	if err := s.countDown(ctx, id); err != nil {
 		return err
 	}
 	s.title("The reserve acts")
-	s.say("The wait is over and nobody has heard of procedure 1: the reserve's emergency trigger fires.")
+	s.say("The wait is over and nobody has heard of procedure 1: the reserve's emergency")
+	s.say("trigger fires.")
 	if err := s.nodes["reserve"].api.FinishTask(ctx, api.FinishRequest{ID: id, Task: "procedure-2"}); err != nil {
 		return err
 	}
 	if err := s.waitTask(ctx, "station", id, "close", workflow.Succeeded); err != nil {
 		return err
 	}
-	s.say("The reserve has put the fire out. The station heard it directly and closed the case.")
+	s.say("The reserve has put the fire out. The station heard it directly and closed")
+	s.say("the case.")
 	return nil
+}
+
+// triggerWait is the time-to-wait of procedure 2 in demo.yaml.
+const triggerWait = 6 * time.Second
+
+// countDown tells the seconds until the reserve's trigger, and waits for it.
+func (s *stage) countDown(ctx context.Context, id string) error {
+	in, err := s.nodes["reserve"].api.Show(ctx, id)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(s.out, "  Seconds left:")
+	defer fmt.Fprintln(s.out)
+	told := int(triggerWait/time.Second) + 1
+	return s.wait(ctx, "reserve", func(c *api.Client) (bool, error) {
+		left := int(time.Until(in.Started.Add(triggerWait)).Seconds()) + 1
+		if left > 0 && left < told {
+			told = left
+			fmt.Fprintf(s.out, " %d", left)
+		}
+		return taskIs(ctx, c, id, "procedure-2", workflow.Ready)
+	})
 }
 
 // comeBack starts the crew's node again, from what its disk holds.
@@ -255,11 +336,13 @@ func (s *stage) comeBack(ctx context.Context, id string) error {
 	if err := s.waitTask(ctx, "engine", id, "close", workflow.Succeeded); err != nil {
 		return err
 	}
-	s.say("The engine's node is up again, with all that its disk held, and has caught up by itself.")
+	s.say("The engine's node is up again, with all that its disk held, and has caught up")
+	s.say("by itself.")
 	if err := s.nodes["engine"].api.FinishTask(ctx, api.FinishRequest{ID: id, Task: "procedure-1"}); err != nil {
 		return err
 	}
-	s.say("The crew had been at work out there: it now reports procedure 1 as done. Nothing done is lost.")
+	s.say("The crew had been at work out there all the time. It reports procedure 1 as")
+	s.say("done.")
 	return nil
 }
 
@@ -286,32 +369,47 @@ func (s *stage) agree(ctx context.Context, id string) error {
 	if views[0] != views[1] || views[0] != views[2] {
 		return errors.New("the nodes do not agree:\n" + strings.Join(views, "\n"))
 	}
-	s.say("Station, engine and reserve hold the same history and draw the same conclusions from it:\n")
+	s.say("Station, engine and reserve hold the same history and draw the same")
+	s.say("conclusions from it:")
+	s.say("")
 	log, err := s.nodes["engine"].api.Log(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, e := range log {
-		fmt.Fprintf(s.out, "    %s  %-8s %-12s %s\n", e.At.Format(time.TimeOnly), e.Author, e.Task, e.Text)
+		column := fmt.Sprintf("%s  %-7s  %-11s  ", e.At.Format(time.TimeOnly), e.Author, e.Task)
+		for _, line := range wrap(e.Text, demoWidth-len("  ")-len(column)) {
+			s.say("%s%s", column, line)
+			column = strings.Repeat(" ", len(column))
+		}
 	}
-	s.say("\nInstance %s succeeded after %.0f s. No server took part.", id[:10], time.Since(s.begun).Seconds())
+	s.say("")
+	s.say("Both crews went out: the price of not waiting for somebody who may never")
+	s.say("answer. The case was closed upon procedure 2, the only result known then, and")
+	s.say("stays so. Procedure 1 was never judged to have failed, so its late result")
+	s.say("counts as well, and changes nothing that was built upon the other.")
+	s.say("No server took part. It took %.0f s.", time.Since(s.begun).Seconds())
 	return nil
 }
 
 // waitTask waits until a node sees a task in a state.
 func (s *stage) waitTask(ctx context.Context, who, id string, task workflow.TaskName, state workflow.State) error {
-	return s.wait(ctx, who, func(c *api.Client) (bool, error) {
-		in, err := c.Show(ctx, id)
-		if err != nil {
-			return false, nil //nolint:nilerr // the instance may not have arrived yet
+	return s.wait(ctx, who, func(c *api.Client) (bool, error) { return taskIs(ctx, c, id, task, state) })
+}
+
+// taskIs reports whether a node sees a task in a state; the instance may not have
+// arrived there yet.
+func taskIs(ctx context.Context, c *api.Client, id string, task workflow.TaskName, state workflow.State) (bool, error) {
+	in, err := c.Show(ctx, id)
+	if err != nil {
+		return false, nil //nolint:nilerr // it may come yet
+	}
+	for _, t := range in.Tasks {
+		if t.Name == task && t.State == state {
+			return true, nil
 		}
-		for _, t := range in.Tasks {
-			if t.Name == task && t.State == state {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
+	}
+	return false, nil
 }
 
 func (s *stage) wait(ctx context.Context, who string, cond func(*api.Client) (bool, error)) error {
@@ -335,8 +433,29 @@ func poll(ctx context.Context, what string, cond func() (bool, error)) error {
 
 func (s *stage) title(text string) { fmt.Fprintf(s.out, "\n%s\n", strings.ToUpper(text)) }
 
+// say prints one line, indented; an empty one is left empty.
 func (s *stage) say(format string, args ...any) {
-	fmt.Fprintf(s.out, "  "+format+"\n", args...)
+	fmt.Fprintln(s.out, strings.TrimRight("  "+fmt.Sprintf(format, args...), " "))
+}
+
+// demoWidth is how many columns the story needs: a terminal's usual width.
+const demoWidth = 80
+
+// wrap cuts a text into lines of at most width characters, between words.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 // keep leaves the folders where they are, for whoever wants to know what went wrong.

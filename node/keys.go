@@ -112,4 +112,7 @@ type summary struct {
 	Age    time.Duration
 	Open   bool
 	Closed bool
+	// Late: a partner gave it up before it had all that is here. Unanswered: somebody
+	// may lack something, and is not waited for (retention.go).
+	Late, Unanswered bool
 }

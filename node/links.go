@@ -306,6 +306,7 @@ func (s *shard) compareAll() {
 				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 			}
 		}
+		s.mindSilence(h)
 	})
 	out.flush()
 }

@@ -156,6 +156,7 @@ var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedHeavy:     {"what its initiator wrote, or what all others wrote, fills the room that it may on that node", "the facts of its initiator, or those of all others, fill the room that they may", "bytes-over-share"},
 	wire.RefusedLarge:     {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
 	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
+	wire.RefusedClosed:    {there: "it says that it has ended, and that it keeps only the summary"},
 	wire.RefusedEnded:     {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
 }
 
@@ -193,12 +194,17 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	if r.Why == wire.RefusedClosed {
 		return s.takeClosing(from, h, r)
 	}
+	s.refusedFor(h, from, r.Why)
+	return nil
+}
+
+// refusedFor notes that a partner does not take an instance in for now.
+func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy) {
 	if h.refused == nil {
 		h.refused = map[workflow.PartnerID]refusedAt{}
 	}
 	now := s.n.clock.Now()
-	h.refused[from] = refusedAt{r.Why, now.Wall, now.Awake + refusedPause + s.n.spread(refusedPause/4)}
-	return nil
+	h.refused[from] = refusedAt{why, now.Wall, now.Awake + refusedPause + s.n.spread(refusedPause/4)}
 }
 
 // wantsNoMore reports whether a partner said that it keeps only an instance's summary, or

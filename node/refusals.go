@@ -154,6 +154,7 @@ var reasons = map[string]reasonWhy{
 	"stranger.forged":               {"connections with a certificate that is not signed as it should be", mendLiar},
 	"stranger.not-allowed":          {"connections with a certificate by somebody who may not give any", mendLiar},
 	"stranger.malformed":            {"connections with a certificate that cannot be read", mendLiar},
+	"summary-of-running":            {"summaries of instances that have not ended", mendOutdated},
 	"summary":                       {"summaries of ended instances that it did not sign", mendLiar},
 }
 

@@ -26,6 +26,12 @@ import (
 // Nothing is given up that somebody may lack, that is disputed, or that awaits
 // compensation. An instance whose summary is here is never taken in again: who sends
 // facts of it is answered with the summary.
+//
+// Nobody holds that up for ever who can be spoken to and does not answer: whoever was
+// connected for an hour in all, and was sent an ended instance again and again, and has
+// not acknowledged it, is not waited for. Nor is whoever is not on the partner list: a
+// participant can pass work on to keys that are nobody's. Whoever is out of reach is
+// waited for, as long as it is not evicted.
 
 // closing is the summary of an ended instance whose facts were deleted.
 type closing struct {
@@ -57,6 +63,11 @@ const (
 	// earliest is how long after its end an instance is kept in any case: one member
 	// cannot make this node forget faster.
 	earliest = 10 * time.Minute
+	// reluctantly is the same for what somebody does not answer about, or lacks.
+	reluctantly = 24 * time.Hour
+	// unanswered is how long a partner is connected, or not on the partner list, until
+	// it is not waited for any more.
+	unanswered = time.Hour
 	// closeBatch is how many instances one event gives up.
 	closeBatch = 64
 	// retainEvery is how often this node looks for what it need not keep.
@@ -402,8 +413,11 @@ func (x *index) closable(l configs.Limits, age time.Duration) []workflow.Instanc
 	var due []workflow.InstanceID
 	for id, sum := range x.all {
 		_, aside := x.aside[id]
-		past, spare := age-sum.Age, early > 0 || earlyOf[sum.By] > 0
-		if !aside && sum.closable() && (sum.Closed || past >= l.Keep || spare && past >= earliest) {
+		past, spare, least := age-sum.Age, early > 0 || earlyOf[sum.By] > 0, earliest
+		if sum.Unanswered || sum.Late {
+			least = reluctantly
+		}
+		if !aside && sum.closable() && (sum.Closed || past >= l.Keep || spare && past >= least) {
 			due = append(due, id)
 		}
 	}
@@ -459,6 +473,12 @@ func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) er
 			return nil
 		}
 	}
+	if h.m.Overall() == workflow.InstanceRunning {
+		// What it had was perhaps an end that was lifted since. It is asked again.
+		s.n.refuse("summary-of-running", from)
+		s.refusedFor(h, from, r.Why)
+		return nil
+	}
 	if h.closedBy == nil {
 		h.closedBy = map[workflow.PartnerID]closing{}
 	}
@@ -482,14 +502,59 @@ func (n *Node) tooLate(h *held, by workflow.PartnerID, c closing) {
 	}
 }
 
-// late reports whether this node has facts that a partner takes no more.
-func (h *held) late() bool {
-	for _, c := range h.closedBy {
-		if c.Signer != "" && c.Number < uint64(h.m.Len()) {
+// late reports whether this node has facts that a partner takes no more, who is not
+// gone. Such an instance is kept for limits.keep once more from when that is known.
+func (h *held) late(gone func(workflow.PartnerID) bool) bool {
+	for p, c := range h.closedBy {
+		if c.Signer != "" && c.Number < uint64(h.m.Len()) && !gone(p) {
 			return true
 		}
 	}
 	return false
+}
+
+// mindSilence notes, every now and then (antiEntropy), who does not answer about an
+// ended instance, and has the instance looked at when it waits for somebody less.
+func (s *shard) mindSilence(h *held) {
+	if h.sum.State == "" || h.sum.State == workflow.InstanceRunning {
+		h.silent, h.excused = nil, 0
+		return
+	}
+	excused := 0
+	for _, p := range h.m.Audience() {
+		switch {
+		case p == s.n.member.ID():
+		case s.n.people.Evicted(p):
+			excused++
+		case !h.m.Behind(p):
+			delete(h.silent, p)
+		default:
+			if s.n.up(p) || !s.n.people.known(p) {
+				if h.silent == nil {
+					h.silent = map[workflow.PartnerID]time.Duration{}
+				}
+				h.silent[p] = min(h.silent[p]+antiEntropy, unanswered)
+			}
+			if h.silent[p] >= unanswered {
+				excused++
+			}
+		}
+	}
+	if excused != h.excused {
+		h.excused = excused
+		s.touch(h)
+	}
+}
+
+// awaited reports whether a participant that may lack something of an ended instance
+// is waited for, and whether it is only not waited for as it does not answer.
+func (s *shard) awaited(h *held, p workflow.PartnerID) (yes, unheard bool) {
+	_, closed := h.closedBy[p]
+	if p == s.n.member.ID() || closed || !h.m.Behind(p) || s.n.people.Evicted(p) {
+		return false, false
+	}
+	unheard = h.silent[p] >= unanswered
+	return !unheard, unheard
 }
 
 // maxLate bounds of how many instances status says that facts came too late.

@@ -1,13 +1,19 @@
 package node_test
 
 import (
+	"crypto/ed25519"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -189,6 +195,154 @@ func TestEndedInstancesAreBounded(t *testing.T) {
 		}
 		if id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "one", "pc": "one"}); tm.state("one", id) != workflow.InstanceSucceeded {
 			t.Error("one's own user cannot start anything")
+		}
+	})
+}
+
+// summarised is how a partner says that it keeps only the summary of an instance, of
+// which it had so many facts.
+type summarised struct {
+	_              struct{} `cbor:",toarray"`
+	Instance       workflow.InstanceID
+	Definition     workflow.Hash
+	Workflow       workflow.Name
+	Version        int
+	State          workflow.InstanceState
+	By             workflow.PartnerID
+	Started, Ended int64
+	Closed         int64
+	Number         uint64
+	Digest         [wire.EndedDigest]byte
+	With           []workflow.PartnerID
+	Others         int
+	Signer         workflow.PartnerID
+	Sig            []byte
+}
+
+// pretends has a member say to another that it gave an instance up when it had one fact
+// of it.
+func (tm *team) pretends(by, to, id string) {
+	tm.t.Helper()
+	m, err := node.LoadMember(tm.p[by].dir)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	c := summarised{Instance: instance(tm.t, id), State: workflow.InstanceSucceeded, Number: 1, Signer: m.ID()}
+	encoded := func() []byte {
+		b, err := cbor.Marshal(c)
+		if err != nil {
+			tm.t.Fatal(err)
+		}
+		return b
+	}
+	c.Sig = membership.Sign(m.Key, "closing", encoded())
+	frame, err := wire.Encode(&wire.Message{Refusals: []wire.Refusal{{Instance: c.Instance, Why: wire.RefusedClosed, Closing: encoded()}}})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.p[to].node.OnFrame(m.ID(), frame)
+	synctest.Wait()
+}
+
+// A member that says that it gave an instance up with fewer facts than there are keeps
+// nobody from giving it up: it is kept once more for its time, and not even that if the
+// member is evicted. Of an instance that runs it says nothing that counts.
+func TestFalseSummary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, keeping(6*time.Hour), "ana", "mal")
+		tm.add("ana", chain)
+		ana, mal := tm.p["ana"], tm.p["mal"].id()
+		unheard := func(from, _ workflow.PartnerID, m *wire.Message) bool { return from == mal && len(m.Heads) > 0 }
+		tm.f.losing(unheard)
+		pretended := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "mal", "pc": "ana"})
+		ana.hand.hold("a")
+		running := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "mal", "pc": "ana"})
+		tm.succeeds(pretended, time.Minute, "ana", "mal")
+		pass(30 * time.Minute)
+		tm.pretends("mal", "ana", pretended)
+		tm.f.losing(nil)
+		tm.pretends("mal", "ana", running)
+		ana.hand.letGo(t, "a")
+		tm.succeeds(running, 10*time.Minute, "ana", "mal") // mal is told of its task
+		if l := tm.refused("ana", "mal"); len(l) != 1 || l[0].Reason != "summary-of-running" {
+			t.Errorf("of mal is refused: %+v", l)
+		}
+		pass(5*time.Hour + 40*time.Minute)
+		if tm.closed("ana", pretended) != nil {
+			t.Error("ana gave up what came too late for mal")
+		}
+		pass(2 * time.Hour)
+		if tm.closed("ana", pretended) == nil {
+			t.Error("a false summary keeps an instance for ever")
+		}
+		tm.f.losing(unheard)
+		evicted := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "mal", "pc": "ana"})
+		tm.succeeds(evicted, time.Minute, "ana", "mal")
+		tm.pretends("mal", "ana", evicted)
+		if _, err := ana.node.Evict(t.Context(), api.EvictRequest{Partner: "mal", Reason: "it lies"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(12*time.Hour + 10*time.Minute)
+		if tm.closed("ana", evicted) == nil {
+			t.Error("a false summary of an evicted member's keeps an instance")
+		}
+	})
+}
+
+// Whoever is connected and never says that it has an ended instance is not waited for,
+// nor is a key that is nobody's; whoever is out of reach is.
+func TestWhoDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, keeping(6*time.Hour), "ana", "bea", "mal")
+		tm.add("ana", chain)
+		ana, mal := tm.p["ana"], tm.p["mal"].id()
+
+		ana.hand.hold("a")
+		passedOn := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "ana", "pc": "mal"})
+		l, facts := tm.forger("mal", passedOn), len(tm.log("ana", passedOn))
+		_, key, err := ed25519.GenerateKey(rand.NewChaCha8([32]byte{7}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nobody := node.Member{Key: key}
+		l.says("ana", tm.headSent(l.id), choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "c"}, Task: "c", Partner: nobody.ID()}})
+		if n := len(tm.log("ana", passedOn)); n != facts+1 {
+			t.Fatalf("ana has %d facts, want %d and the one by which mal passed its task on", n, facts)
+		}
+		if err := ana.node.Cancel(t.Context(), passedOn, "it stands still"); err != nil {
+			t.Fatal(err)
+		}
+		ana.hand.letGo(t, "a")
+		pass(time.Minute)
+
+		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool {
+			return from == mal && len(m.Heads)+len(m.Refusals) > 0
+		})
+		unanswered := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "mal", "pc": "ana"})
+		tm.succeeds(unanswered, time.Minute, "ana")
+		ana.hand.hold("c")
+		lacking := tm.begin("ana", "chain", map[string]string{"pa": "ana", "pb": "bea", "pc": "ana"})
+		pass(time.Minute)
+		tm.p["bea"].crash()
+		ana.hand.letGo(t, "c")
+		tm.succeeds(lacking, time.Second, "ana")
+
+		pass(5 * time.Hour)
+		for _, id := range []string{passedOn, unanswered} {
+			if tm.closed("ana", id) != nil {
+				t.Errorf("instance %s is given up before its time", id)
+			}
+		}
+		pass(2 * time.Hour)
+		if tm.closed("ana", passedOn) == nil {
+			t.Error("an instance in which somebody takes part who does not exist is kept for ever")
+		}
+		if tm.closed("ana", unanswered) == nil {
+			t.Error("an instance that mal does not acknowledge is kept for ever")
+		}
+		pass(3 * day)
+		if tm.closed("ana", lacking) != nil {
+			t.Error("ana gave up what bea does not have, who is only out of reach")
 		}
 	})
 }

@@ -67,6 +67,10 @@ type held struct {
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
+	// silent is for how long participants have not answered about an ended instance
+	// (mindSilence), excused how many are not waited for.
+	silent  map[workflow.PartnerID]time.Duration
+	excused int
 	// closedBy are the partners who keep only its summary.
 	closedBy map[workflow.PartnerID]closing
 	// refused are the partners who have no room for it.
@@ -532,7 +536,7 @@ func (s *shard) summarise(h *held) summary {
 	sum.State = h.m.Overall()
 	if sum.State == workflow.InstanceRunning {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, [endedDigest]byte{}, "", 0, false
-		sum.Sizes = ""
+		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
 		return sum
 	}
 	sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(h.m.Audience()), " "), uint64(h.m.Len())
@@ -540,11 +544,16 @@ func (s *shard) summarise(h *held) summary {
 	if sum.Ended == 0 {
 		sum.Ended, sum.Age = s.n.clock.Now().Wall.UnixMilli(), s.n.age()
 	}
-	sum.Open = h.m.Unsettled(s.n.people.Evicted) != "" || h.late()
-	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(h.m.Audience(), func(p workflow.PartnerID) bool {
-		_, closed := h.closedBy[p]
-		return p != s.n.member.ID() && !closed && h.m.Behind(p) && !s.n.people.Evicted(p)
-	})
+	if !sum.Late && h.late(s.n.people.Evicted) {
+		sum.Late, sum.Age = true, s.n.age()
+	}
+	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
+	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false
+	for _, p := range h.m.Audience() {
+		waits, unheard := s.awaited(h, p)
+		sum.Settled = sum.Settled && !waits
+		sum.Unanswered = sum.Unanswered || unheard
+	}
 	return sum
 }
 

@@ -158,7 +158,7 @@ func (v *evidence) started(sl *Slot) bool {
 }
 
 func (v *evidence) failed(sl *Slot) bool {
-	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.knew(a.off) }) ||
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.any(a.offs) }) ||
 		v.ruled(sl, workflow.FailBlock) || v.ruled(sl, workflow.FailRelease)
 }
 
@@ -172,7 +172,7 @@ func (v *evidence) ruled(sl *Slot, kind workflow.FailureAction) bool {
 // begun reports whether the slot was known to be ready, or started, in one of its
 // attempts.
 func (v *evidence) begun(sl *Slot) bool {
-	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.knew(a.ready) || v.any(a.starts) })
+	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return v.any(a.readied) || v.any(a.starts) })
 }
 
 // givenUp reports whether an attempt's holder was known to have given it up.
@@ -207,7 +207,7 @@ func (v *evidence) mayStart(a *Attempt) string {
 		return v.mayPerform(a)
 	case sl.Dropped != nil:
 		return "its task is not needed"
-	case v.knew(v.s.cancel):
+	case v.any(v.s.cancels):
 		return "it was started after the instance was cancelled"
 	case v.givenUp(a):
 		return "its author had given the attempt up"
@@ -249,7 +249,7 @@ func (v *evidence) maySucceed(a *Attempt) string {
 
 // mayCallOff says why an attempt's holder may not call it off; "": it may.
 func (v *evidence) mayCallOff(a *Attempt) string {
-	if a.undoes == nil && v.knew(v.s.cancel) {
+	if a.undoes == nil && v.any(v.s.cancels) {
 		return ""
 	}
 	before := map[*Attempt]bool{}

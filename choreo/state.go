@@ -25,7 +25,8 @@ type State struct {
 	attempts map[AttemptID]*Attempt
 	bySucc   map[FactID]*Attempt
 	joined   map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
-	cancel   *entry
+	cancel   *entry                          // the earliest
+	cancels  []*entry                        // the earliest of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
 	// contested: some slot has several attempts, or waits for somebody to take the next.
@@ -130,14 +131,16 @@ type Attempt struct {
 	assigned  *entry
 	after     *Attempt // the one that it follows; nil: the slot's first
 	by        *ruling  // because of which; nil: that one's holder passed it on
-	ready     *entry
-	start     *entry   // the earliest
-	starts    []*entry // the earliest of each strand
-	base      *entry   // the start that says what the attempt built upon
-	tries     int      // the newest try's number
+	ready     *entry   // the earliest
+	readied   []*entry // the earliest of each strand
+	start     *entry   // likewise
+	starts    []*entry
+	base      *entry // the start that says what the attempt built upon
+	tries     int    // the newest try's number
 	successes []*entry
-	failed    *entry // the newest failed try
-	off       *entry
+	failed    *entry   // the newest failed try
+	off       *entry   // the earliest
+	offs      []*entry // the earliest of each strand
 	rulings   []*ruling
 	assigns   []*Attempt // attempts that an Assign put after this one
 	passed    []*Attempt // likewise, by which its holder passed it on
@@ -204,7 +207,8 @@ func (s *State) reset() {
 	s.going, s.pending, s.blocked, s.failures = 0, 0, 0, map[*Slot]bool{}
 	s.made++
 	s.moved, s.patient = nil, nil
-	s.slots, s.dirty, s.cancel, s.contested, s.idle = nil, nil, nil, false, false
+	s.slots, s.dirty, s.contested, s.idle = nil, nil, false, false
+	s.cancel, s.cancels = nil, nil
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
 		s.joined[p] = []*entry{s.log.genesis}
@@ -482,7 +486,9 @@ func (s *State) apply(e *entry) {
 	case b.Ready != nil:
 		trigger := b.Ready.Trigger
 		may := func(v *evidence, a *Attempt) string { return v.mayReady(a, trigger) }
-		why = s.applyOwn(e, b.Ready.Attempt, may, func(a *Attempt) { a.ready = earlier(a.ready, e) })
+		why = s.applyOwn(e, b.Ready.Attempt, may, func(a *Attempt) {
+			a.ready, a.readied = earlier(a.ready, e), firstOf(a.readied, e)
+		})
 	case b.Start != nil:
 		why = s.applyOwn(e, b.Start.Attempt, (*evidence).mayStart, func(a *Attempt) { s.applyStart(e, a) })
 	case b.Success != nil:
@@ -490,7 +496,9 @@ func (s *State) apply(e *entry) {
 	case b.TryFailed != nil:
 		why = s.applyOwn(e, b.TryFailed.Attempt, (*evidence).mayFail, func(a *Attempt) { a.failed = newer(a.failed, e) })
 	case b.CalledOff != nil:
-		why = s.applyOwn(e, b.CalledOff.Attempt, (*evidence).mayCallOff, func(a *Attempt) { a.off = earlier(a.off, e) })
+		why = s.applyOwn(e, b.CalledOff.Attempt, (*evidence).mayCallOff, func(a *Attempt) {
+			a.off, a.offs = earlier(a.off, e), firstOf(a.offs, e)
+		})
 	case b.Verdict != nil:
 		why = s.applyVerdict(e, b.Verdict)
 	case b.Assign != nil:
@@ -506,7 +514,7 @@ func (s *State) apply(e *entry) {
 				s.touch(sl)
 			}
 		}
-		s.cancel = earlier(s.cancel, e)
+		s.cancel, s.cancels = earlier(s.cancel, e), firstOf(s.cancels, e)
 	case b.Seen != nil:
 	}
 	if why != "" {
@@ -528,6 +536,15 @@ func earlier(a, b *entry) *entry {
 		return b
 	}
 	return a
+}
+
+// firstOf adds to facts of one kind, of each strand the earliest. What an author knew of
+// them is asked of all: the earliest of all may be one of which it did not know.
+func firstOf(es []*entry, e *entry) []*entry {
+	if slices.ContainsFunc(es, func(o *entry) bool { return o.strand == e.strand }) {
+		return es
+	}
+	return append(es, e)
 }
 
 func newer(a, b *entry) *entry {
@@ -567,10 +584,7 @@ func (s *State) knewOf(e *entry, id AttemptID) bool {
 // applyStart enters a try.
 func (s *State) applyStart(e *entry, a *Attempt) {
 	a.tries = max(a.tries, e.fact.Body.Start.Try)
-	if !slices.ContainsFunc(a.starts, func(o *entry) bool { return o.strand == e.strand }) {
-		a.starts = append(a.starts, e)
-	}
-	a.start = earlier(a.start, e)
+	a.start, a.starts = earlier(a.start, e), firstOf(a.starts, e)
 	s.rebase(a)
 }
 

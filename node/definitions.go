@@ -984,21 +984,34 @@ func (d *definitions) list() []*listing {
 // find resolves NAME, NAME@VERSION and NAME@HASHPREFIX.
 func (d *definitions) find(ref string) (*listing, error) {
 	name, at, pinned := strings.Cut(ref, "@")
-	var names []string
+	var names, versions []string
 	for _, l := range d.list() {
 		if string(l.about.Name) != name {
 			names = append(names, string(l.about.Name))
 			continue
 		}
+		versions = append(versions, fmt.Sprintf("%s@%d", name, l.about.Version))
 		if !pinned || strconv.Itoa(l.about.Version) == at || (len(at) >= 4 && strings.HasPrefix(l.about.Hash, at)) {
 			return l, nil
 		}
 	}
+	return nil, d.notFound(ref, names, versions)
+}
+
+// notFound says what there is instead of a workflow that is not there: its other
+// versions, the nearest of the other names, or the names.
+func (d *definitions) notFound(ref string, names, versions []string) error {
 	err := api.Errorf(api.NotFound, "no workflow %q here", ref)
-	if len(names) == 0 {
-		return nil, err.WithHint("add one: mutirao workflow add FILE")
+	name, _, _ := strings.Cut(ref, "@")
+	switch near := workflow.Nearest(name, names); {
+	case len(versions) > 0:
+		return err.WithHint("there are: %s", strings.Join(slices.Compact(versions), ", "))
+	case near != "":
+		return err.WithHint("did you mean %s?", near)
+	case len(names) == 0:
+		return err.WithHint("add one: mutirao workflow add FILE")
 	}
-	return nil, err.WithHint("there are: %s", strings.Join(slices.Compact(names), ", "))
+	return err.WithHint("there are: %s", strings.Join(slices.Compact(names), ", "))
 }
 
 // author is who listed a definition that is shown; empty: nobody.

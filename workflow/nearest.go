@@ -15,7 +15,7 @@ func (m *memory) didYouMean(word string, candidates []string) string {
 	if m.compared > maxCompared {
 		return ""
 	}
-	if best := nearest(word, candidates); best != "" {
+	if best := Nearest(word, candidates); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return ""
@@ -25,9 +25,10 @@ func (m *memory) didYouMean(word string, candidates []string) string {
 // letters that are compared.
 const maxCompared = 1 << 22
 
-// nearest is the candidate within a third of word's length, at least one
-// change and at most three.
-func nearest(word string, candidates []string) string {
+// Nearest is the candidate that word was probably meant to be: within a third of
+// word's length, at least one change and at most three; empty if there is none.
+// Of two equally near the first wins.
+func Nearest(word string, candidates []string) string {
 	if len(word) > MaxName {
 		return ""
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,4 +90,41 @@ func completeTasks(cmd *cobra.Command, args []string, typed string) ([]string, c
 		}
 		return out
 	})
+}
+
+// complete says how an option's value is completed. That fails only for an option
+// that does not exist, which is a fault of this program.
+func complete(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
+		panic(err)
+	}
+}
+
+// completeAssignment completes PARTITION=PARTNER of the workflow that is started.
+func completeAssignment(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	partition, _, named := strings.Cut(typed, "=")
+	if named {
+		partners, directive := completePartners(cmd, args, "")
+		for i := range partners {
+			partners[i] = partition + "=" + partners[i]
+		}
+		return partners, directive
+	}
+	partitions, directive := candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
+		if len(args) == 0 {
+			return nil
+		}
+		list, _ := node.Workflows(ctx) // none, when it fails
+		name, _, _ := strings.Cut(args[0], "@")
+		for _, wf := range list {
+			if string(wf.Name) == name {
+				for _, p := range wf.Partitions {
+					out = append(out, p+"=")
+				}
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	})
+	return partitions, directive | cobra.ShellCompDirectiveNoSpace
 }

@@ -95,7 +95,7 @@ coordinator, it has to resign first.`,
 		}),
 	}
 	cmd.Flags().StringVar(&candidate, "candidate", "", "the `partner` that is to stand")
-	_ = cmd.RegisterFlagCompletionFunc("candidate", completePartners) // fails for an unknown flag only
+	complete(cmd, "candidate", completePartners)
 	return cmd
 }
 
@@ -166,7 +166,7 @@ its own until it hears of the override. On a terminal the command asks first.`,
 	f.StringVar(&lease, "lease", "", "how `long` a vote lasts unless it is prolonged; as before when left out")
 	f.BoolVar(&override, "override", false, "without the consent of the present voters; the founder only")
 	addYesFlag(cmd, &yes)
-	_ = cmd.RegisterFlagCompletionFunc("set", completePartners) // fails for an unknown flag only
+	complete(cmd, "set", completePartners)
 	return cmd
 }
 
@@ -185,7 +185,7 @@ func (u *ui) writeElectorate(e *api.Electorate, err error) error {
 			case !v.Current:
 				vote = "none: its store was lost or restored"
 			}
-			t.add(v.Name, v.State, vote, string(v.ID))
+			t.add(v.Name, v.State, vote, u.partnerID(v.ID))
 		}
 		t.write(u, w, "")
 	})

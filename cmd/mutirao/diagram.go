@@ -44,5 +44,5 @@ func (u *ui) writePicture(format string, picture []byte) error {
 
 func addPictureFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVar(format, "format", "svg", "svg, mermaid or dot")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp)) // fails for an unknown flag only
+	complete(cmd, "format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -62,10 +62,10 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 		message = "interrupted"
 	}
 	if message != "" {
-		fmt.Fprintf(stderr, "mutirao: %s\n", message)
+		fmt.Fprintf(stderr, "mutirao: %s\n", localTimes(message))
 	}
 	if hint != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", hint)
+		fmt.Fprintf(stderr, "hint: %s\n", localTimes(hint))
 	}
 	return status
 }

@@ -32,8 +32,12 @@ kept (limits.keep in config.yaml).`,
 			if err != nil {
 				return err
 			}
-			if len(list) == 0 && !all {
-				u.note("nothing runs; --all shows what has ended")
+			switch {
+			case len(list) > 0:
+			case all:
+				u.note("none yet; start one: mutirao start WORKFLOW (mutirao workflow list shows which there are)")
+			default:
+				u.note("nothing runs; --all shows what has ended, mutirao start WORKFLOW begins something")
 			}
 			return u.result(list, func(w io.Writer) { u.writeInstances(w, list) })
 		}),

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skip2/go-qrcode"
 	"github.com/spf13/cobra"
@@ -18,10 +21,11 @@ func newInviteCommand() *cobra.Command {
 	var expires string
 	var uses int
 	var delegate bool
+	var qr string
 	cmd := &cobra.Command{
-		Use:   "invite [--role R]... [--expires 24h] [--uses 1] [--delegate]",
+		Use:   "invite [--role R]... [--expires 24h] [--uses 1] [--delegate] [--qr FILE]",
 		Short: "Make an invitation to join the mesh",
-		Long: `Prints an invitation, and on a terminal also a QR code of it. Whoever has it can
+		Long: `Prints an invitation, and on a terminal with room for it also a QR code. Whoever has it can
 join with the roles it names, as often as it may be used, until it expires. This
 node must be running when it is used, and be reachable for the newcomer or for
 the member whom the invitation names besides.
@@ -30,6 +34,7 @@ the member whom the invitation names besides.
 give that right.`,
 		Example: `  mutirao invite --role crew
   mutirao invite --role crew --uses 10 --expires 3d
+  mutirao invite --qr invitation.png
   mutirao invite -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
@@ -44,32 +49,81 @@ give that right.`,
 			if err != nil {
 				return err
 			}
-			return u.writeInvitation(inv)
+			return u.writeInvitation(inv, qr)
 		}),
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&roles, "role", nil, "a `role` of the newcomer; may be repeated")
 	f.StringVar(&expires, "expires", "24h", "how `long` it can be used")
 	f.IntVar(&uses, "uses", 1, "how `often` it can be used")
+	f.StringVar(&qr, "qr", "", "write its QR code into this new `file`, a PNG picture")
 	f.BoolVar(&delegate, "delegate", false, "the newcomer may invite and evict, too; the founder only")
 	return cmd
 }
 
-func (u *ui) writeInvitation(inv *api.Invitation) error {
+// codeOf is the QR code of an invitation. In capitals, in which it may be read as
+// well, it is smaller.
+func codeOf(token string) (*qrcode.QRCode, error) {
+	code, err := qrcode.New(strings.ToUpper(token), qrcode.Low)
+	if err != nil {
+		return nil, api.Errorf(api.Failed, "the invitation is too long for a QR code").WithHint("send the text")
+	}
+	return code, nil
+}
+
+// drawCode draws an invitation's QR code on the terminal, if it has room for it.
+func (u *ui) drawCode(token string) {
+	code, err := codeOf(token)
+	if err != nil {
+		u.note("%v: send the text", err)
+		return
+	}
+	picture := code.ToSmallString(false)
+	rows := strings.Split(strings.TrimRight(picture, "\n"), "\n")
+	wide, high := utf8.RuneCountInString(rows[0]), len(rows)
+	columns, lines, ok := window(u.err)
+	if ok && (columns < wide || lines <= high) {
+		u.note("A QR code of it needs a terminal of %d columns and %d lines; this one has %d and %d. As a picture: mutirao invite --qr FILE.png",
+			wide, high+1, columns, lines)
+		return
+	}
+	fmt.Fprint(u.err, picture)
+}
+
+// saveCode writes an invitation's QR code into a file that only this user can read:
+// whoever sees it can join.
+func saveCode(file, token string) error {
+	code, err := codeOf(token)
+	if err != nil {
+		return err
+	}
+	png, err := code.PNG(-8) // 8 pixels for each of its squares
+	if err != nil {
+		return fmt.Errorf("draw the QR code: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the QR code: %w", err)
+	}
+	_, err = f.Write(png)
+	return errors.Join(err, f.Close())
+}
+
+// writeInvitation prints an invitation; qr names a file for its QR code.
+func (u *ui) writeInvitation(inv *api.Invitation, qr string) error {
 	if err := u.result(inv, func(w io.Writer) { fmt.Fprintln(w, inv.Token) }); err != nil {
 		return err
+	}
+	if qr != "" {
+		if err := saveCode(qr, inv.Token); err != nil {
+			return err
+		}
 	}
 	if u.format != "text" {
 		return nil
 	}
-	if u.terminal && u.progress {
-		// In capitals, which it may be read in as well, the code is smaller.
-		code, err := qrcode.New(strings.ToUpper(inv.Token), qrcode.Low)
-		if err != nil { // too long for a QR code: the text is the invitation
-			u.note("it is too long for a QR code: send the text")
-		} else {
-			fmt.Fprint(u.err, code.ToSmallString(false))
-		}
+	if u.terminal && u.progress && qr == "" {
+		u.drawCode(inv.Token)
 	}
 	u.note("It can be used %s until %s. The newcomer types:\n  mutirao join INVITATION --name NAME", times(inv.Uses), clock(inv.Expires))
 	return nil

@@ -30,8 +30,12 @@ words of QUERY must be found in a resource's kind and name, or in its holder's n
 			if err != nil {
 				return err
 			}
-			if len(list) == 0 && len(args) > 0 {
+			switch {
+			case len(list) > 0:
+			case len(args) > 0:
 				u.note("nobody has anything like %q; \"mutirao resources\" lists all there is", strings.Join(args, " "))
+			default:
+				u.note("none yet; say what this partner has: mutirao profile set -h")
 			}
 			return u.result(list, func(w io.Writer) { u.writeResources(w, list) })
 		}),

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -63,7 +64,10 @@ func newRoot() *cobra.Command {
 		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return checkOutputFlags(cmd) },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrongFlag(err) })
+	root.SetHelpCommand(newHelpCommand())
+	root.Version = thisBuild().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	f.String("dir", defaultDir(), "the node's `folder`")
@@ -72,6 +76,8 @@ func newRoot() *cobra.Command {
 	f.String("color", "auto", "`when` to use colour: auto, always or never; NO_COLOR is honoured")
 	f.BoolP("quiet", "q", false, "say nothing but results and errors")
 	f.BoolP("verbose", "v", false, "say more: complete IDs, more columns, a fuller log")
+	complete(root, "output", cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(root, "color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 
 	all := commands()
 	for _, title := range []string{meshGroup, workflowGroup, instanceGroup, programGroup} {
@@ -90,6 +96,51 @@ func newRoot() *cobra.Command {
 		return unknownCommand(cmd, args[0])
 	}
 	return root
+}
+
+// newHelpCommand returns the command that cobra would add, but for its exit status
+// where there is no such command.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "° Help about a command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if of, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, c := range of.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(of, rest[0])
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// wrongFlag says what an option wants, in the words of people.
+func wrongFlag(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return usagef("%v", err)
+	}
+	f := invalid.GetFlag()
+	want := map[string]string{
+		"int": "a whole number", "uint64": "a whole number from 0 up", "bool": "true or false", "float64": "a number",
+		"duration": "a duration such as 500ms, 10s or 5m",
+	}[f.Value.Type()]
+	if want == "" {
+		want = "a value of another kind"
+	}
+	return usagef("--%s %s: want %s", f.Name, invalid.GetValue(), want)
 }
 
 // run runs the program and returns its exit status.

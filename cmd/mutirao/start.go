@@ -34,7 +34,14 @@ running at TIMEOUT (it goes on).`,
   mutirao start fire-call --input address="Rua 1" --wait=2h
   mutirao start fire-call --assign engine=engine-7 --responsible ana
   id=$(mutirao start fire-call --input address="Rua 1" -q)`,
-		Args:              arguments("WORKFLOW"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && o.wait == waitForever {
+				if _, err := workflow.ParseDuration(args[1]); err == nil {
+					return usagef("--wait takes its time-out with an equals sign: --wait=%s", args[1])
+				}
+			}
+			return arguments("WORKFLOW")(cmd, args)
+		},
 		ValidArgsFunction: completeWorkflows,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			o.request.Workflow = args[0]
@@ -47,9 +54,11 @@ running at TIMEOUT (it goes on).`,
 	f.StringArrayVar(&o.assign, "assign", nil, "give a partition to a partner, `PARTITION=PARTNER`; may be repeated")
 	f.StringVar(&o.wait, "wait", "", "wait for the end, at most `TIMEOUT`")
 	f.Lookup("wait").NoOptDefVal = waitForever
+	complete(cmd, "assign", completeAssignment)
 	f.StringVar(&o.request.Responsible, "responsible", "", "the `user` who answers for it")
 	f.StringVar(&o.request.Coordination, "coordination", "", "choreography or orchestration; else as the definition says")
 	f.StringVar(&o.request.Mechanism, "mechanism", "", "the `mechanism` of allocation")
+	complete(cmd, "coordination", cobra.FixedCompletions([]string{"choreography", "orchestration"}, cobra.ShellCompDirectiveNoFileComp))
 	f.StringVar(&o.request.Notify, "notify", "", "the `policy` of notification")
 	f.StringVar(&o.request.Warnings, "warnings", "", "deadline warnings, `24h,6h`")
 	f.StringVar(&o.request.Transfer, "transfer", "", "hand work on when its deadline is this near, `2h`")

@@ -49,6 +49,6 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 		}
 	}
 	for _, trouble := range st.Trouble {
-		fmt.Fprintf(w, "%s %s\n", u.paint(red, fmt.Sprintf("%-12s", "trouble")), trouble)
+		fmt.Fprintf(w, "%s %s\n", u.paint(red, fmt.Sprintf("%-12s", "trouble")), oneLine(trouble))
 	}
 }

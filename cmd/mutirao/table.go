@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // style is an ANSI colour; empty: none.
@@ -87,8 +89,23 @@ func (t *table) write(u *ui, w io.Writer, indent string) {
 	}
 }
 
-// oneLine keeps a text on its line.
-func oneLine(s string) string { return plain.Line(s) }
+// oneLine keeps a text on its line, with its times in this machine's zone.
+func oneLine(s string) string { return localTimes(plain.Line(s)) }
+
+// utcTime is a moment in the texts of nodes, which have no zone of their own.
+var utcTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\b`)
+
+// localTimes gives the moments in a text as clock gives them, so that people read
+// one zone everywhere.
+func localTimes(s string) string {
+	return utcTime.ReplaceAllStringFunc(s, func(text string) string {
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return text
+		}
+		return clock(t)
+	})
+}
 
 // clock is a moment for people: RFC 3339, in local time.
 func clock(t time.Time) string {
@@ -133,9 +150,17 @@ func orDash(s string) string {
 // id is an instance's ID: its short form where a person reads it. Any unique
 // prefix works where an ID is asked for.
 func (u *ui) id(s string) string {
-	const short = 10
-	if u.terminal && !u.verbose && len(s) > short {
-		return s[:short]
+	return u.short(s, 10)
+}
+
+// partnerID is a partner's ID: its short form where a person reads it. All IDs begin
+// with the same eight characters, which say what kind of key it is.
+func (u *ui) partnerID(p workflow.PartnerID) string { return u.short(string(p), 8+8) }
+
+// short cuts an identifier on a terminal; -v shows it whole, and programs get it so.
+func (u *ui) short(s string, length int) string {
+	if u.terminal && !u.verbose && len(s) > length {
+		return s[:length]
 	}
 	return s
 }

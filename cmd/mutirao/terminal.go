@@ -41,9 +41,23 @@ func (t terminal) Write(b []byte) (int, error) {
 func isLetter(r rune) bool { return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' }
 
 func isTerminal(w io.Writer) bool {
+	f, ok := fileOf(w)
+	return ok && isTTY(f)
+}
+
+// window is how many columns and lines the terminal behind w has; not ok if there
+// is none.
+func window(w io.Writer) (columns, lines int, ok bool) {
+	if f, isFile := fileOf(w); isFile {
+		return windowOf(f)
+	}
+	return 0, 0, false
+}
+
+func fileOf(w io.Writer) (*os.File, bool) {
 	if t, ok := w.(terminal); ok {
 		w = t.w
 	}
 	f, ok := w.(*os.File)
-	return ok && isTTY(f)
+	return f, ok
 }

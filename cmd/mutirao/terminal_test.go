@@ -198,3 +198,20 @@ func TestOnlyMainKnowsTheStandardStreams(t *testing.T) {
 		}
 	}
 }
+
+// The moments in a node's texts are shown in the zone of whoever reads them, as all
+// other times are.
+func TestTimesInTexts(t *testing.T) {
+	was := time.Local
+	defer func() { time.Local = was }()
+	time.Local = time.FixedZone("", -3*60*60)
+	for text, want := range map[string]string{
+		"set aside since 2025-06-01T12:00:00Z: unreadable": "set aside since 2025-06-01T09:00:00-03:00: unreadable",
+		"it is 2025-06-01T01:30:00Z":                       "it is 2025-05-31T22:30:00-03:00",
+		"x2025-06-01T12:00:00Z, 2025-99-01T12:00:00Z":      "x2025-06-01T12:00:00Z, 2025-99-01T12:00:00Z",
+	} {
+		if got := oneLine(text); got != want {
+			t.Errorf("%q reads %q, want %q", text, got, want)
+		}
+	}
+}

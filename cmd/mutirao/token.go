@@ -49,7 +49,7 @@ This command line needs no token: it takes the one in the node's folder.`,
 		},
 	}
 	cmd.Flags().StringVar(&scope, "scope", "", "what the token lets a program do: read, `work` or admin")
-	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"read", "work", "admin"}, cobra.ShellCompDirectiveNoFileComp)) // fails for an unknown flag only
+	complete(cmd, "scope", cobra.FixedCompletions([]string{"read", "work", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -22,6 +22,10 @@ type build struct {
 	Arch    string `json:"arch"`
 }
 
+func (b build) String() string {
+	return fmt.Sprintf("mutirao %s (commit %s, %s, %s/%s)", b.Version, orDash(b.Commit), b.Go, b.OS, b.Arch)
+}
+
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -32,7 +36,7 @@ func newVersionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			return uiOf(cmd).result(b, func(w io.Writer) {
-				fmt.Fprintf(w, "mutirao %s (commit %s, %s, %s/%s)\n", b.Version, orDash(b.Commit), b.Go, b.OS, b.Arch)
+				fmt.Fprintln(w, b)
 			})
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // maxPenalties bounds the constraints that a resource breaks by one task.
@@ -99,7 +100,7 @@ func (p *scenarioParser) nearestTask(name string) string {
 	for i, t := range p.tasks {
 		known[i] = t.name
 	}
-	if near := nearest(name, known); near != "" {
+	if near := workflow.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "name a task of the scenario"

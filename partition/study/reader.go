@@ -239,7 +239,7 @@ func (r *reader) boolean(n ast.Node, what string) bool {
 // unknown reports a key that nobody knows, with the nearest one that is.
 func (r *reader) unknown(e entry, where string, known []string) {
 	hint := "it may have " + strings.Join(known, ", ")
-	if near := nearest(e.name, known); near != "" {
+	if near := workflow.Nearest(e.name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	r.fail(e.key, hint, "%s has no %q", where, e.name)
@@ -260,40 +260,4 @@ func kind(n ast.Node) string {
 		return "a tagged value"
 	}
 	return "a single value"
-}
-
-// nearest is the known word within two edits of s; empty if there is none.
-func nearest(s string, known []string) string {
-	best, distance := "", 3
-	for _, k := range known {
-		if d := edits(s, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	return best
-}
-
-// edits is the number of insertions, deletions and substitutions between two
-// words, at most 3 of interest.
-func edits(a, b string) int {
-	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
-		return 3
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 				s, err := api.Serve(dir, "127.0.0.1:0", newWorld().service(), api.Options{Page: web.New(newWorld().service(), slog.New(slog.DiscardHandler))})
 				ts.Check(err)
 				stop := func() {
-					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+					ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 					defer cancel()
 					ts.Check(s.Close(ctx))
 				}
@@ -107,7 +107,7 @@ func request(s *api.Server, token, method, path string) (string, error) {
 
 // answers waits until the node of a folder answers.
 func answers(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -160,7 +160,7 @@ func (n *Node) start(env ...string) {
 	}
 	n.Process = cmd.Process
 	n.T.Cleanup(n.End)
-	Within(n.T, 40*time.Second, n.Name+" answers", func() bool {
+	Within(n.T, 2*time.Minute, n.Name+" answers", func() bool {
 		var err error
 		if n.API, err = api.Dial(n.Dir); err != nil {
 			return false

@@ -37,7 +37,7 @@ func serve(t *testing.T, address string, svc api.Service, o api.Options) (dir st
 
 func closeServer(t *testing.T, s *api.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)

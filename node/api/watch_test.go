@@ -40,7 +40,7 @@ func mustServe(t *testing.T, dir string, svc Service) *Server {
 
 func mustClose(t *testing.T, s *Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Fatal(err)

@@ -93,13 +93,13 @@ func team(t *testing.T, names ...string) map[string]*host {
 	return all
 }
 
-// eventually polls cond for some seconds.
+// eventually polls cond for a minute.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !cond() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 		<-time.After(20 * time.Millisecond)
 	}

@@ -222,12 +222,15 @@ func TestTenNodes(t *testing.T) {
 }
 
 // A node that ended and came back under the same identity at another port is
-// followed within two seconds of knowing its new address.
+// followed as soon as its new address is known: within two seconds, and what ten
+// connections take on this machine.
 func TestRestartElsewhere(t *testing.T) {
 	transports(t, func(t *testing.T, listen []string) {
 		a, b := start(t, listen), start(t, listen)
+		begin := time.Now()
 		a.knows(t, b)
 		a.untilUp(t, b)
+		most := 2*time.Second + 10*time.Since(begin)
 		old := b.Addrs()
 		b.Close()
 		a.until(t, "b down", func() bool { return a.count("down", b.ID()) == 1 })
@@ -236,13 +239,13 @@ func TestRestartElsewhere(t *testing.T) {
 		if fmt.Sprint(b.Addrs()) == fmt.Sprint(old) {
 			t.Fatal("the restarted node has the same port: the test shows nothing")
 		}
-		begin := time.Now()
+		begin = time.Now()
 		if err := a.SetAddrs(b.ID(), b.Addrs()); err != nil {
 			t.Fatal(err)
 		}
 		a.untilUp(t, b)
-		if took := time.Since(begin); took > 2*time.Second {
-			t.Fatalf("following took %v", took)
+		if took := time.Since(begin); took > most {
+			t.Fatalf("following took %v, at most %v", took, most)
 		}
 		a.send(t, b, "welcome back")
 		b.until(t, "the frame", func() bool { return len(b.frames(a)) == 1 })

@@ -27,7 +27,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-var withLiar = flag.Bool("liar", false, "a sixth member lies to the five all the time")
+var (
+	withLiar = flag.Bool("liar", false, "a sixth member lies to the five all the time")
+	heaps    = flag.String("heaps", "", "with -liar: a folder for heap profiles of all nodes, every half minute")
+)
 
 const (
 	liarVar  = "MUTIRAO_CHAOS_LIAR"      // the folder of the member who lies
@@ -481,10 +484,19 @@ func (h *history) untouched() (out []string) {
 // watchMemory checks all the time what the nodes hold that no file backs.
 func (tm *team) watchMemory(ctx context.Context) {
 	told := map[*process]bool{}
+	profiled := time.Now()
 	for pause(ctx, 200*time.Millisecond) {
+		profile := *heaps != "" && time.Since(profiled) >= 30*time.Second
+		if profile {
+			profiled = time.Now()
+		}
 		for _, p := range tm.ps {
 			p.mu.Lock()
 			x, m := p.run, p.memory("RssAnon:")
+			if profile {
+				name := fmt.Sprintf("%s-%05.0f-%dMiB.pprof", p.name, time.Since(tm.begun).Seconds(), m)
+				p.say(sayHeap, filepath.Join(*heaps, name))
+			}
 			if m > mostMemory && !told[x] {
 				p.say(sayHeap, filepath.Join(p.dir, "heap.pprof"))
 			}

@@ -97,7 +97,7 @@ func agree(t *testing.T, who string, among ...*process) {
 // eventually polls cond.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	testnode.Within(t, 40*time.Second, what, cond)
+	testnode.Within(t, 2*time.Minute, what, cond)
 }
 
 func TestKilledCoordinatorIsSucceeded(t *testing.T) {

@@ -28,7 +28,7 @@ func TestMoves(t *testing.T) {
 	for i := range moves {
 		mover.End()
 		host := 2 + i%200
-		listenAt(mover, host)
+		listenAt(mover, host, "connection-time: "+patient.String())
 		begun := time.Now()
 		mover.Start()
 		for _, p := range others {

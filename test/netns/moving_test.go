@@ -12,8 +12,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// healing is how long lists may differ after the network is whole again.
-const healing = 10 * time.Second
+// healing is how long lists may differ after the network has changed: some seconds,
+// which the tests log, and as long as this on a machine that has more to do.
+const healing = time.Minute
 
 const shift = `
 workflow: shift
@@ -81,8 +82,8 @@ func getsAnotherAddress(t *testing.T, l *lan, all []*testnode.Node) {
 func losesItsLink(t *testing.T, l *lan, all []*testnode.Node) {
 	others := append(append([]*testnode.Node{}, all[:2]...), all[3:]...)
 	l.must(l.Link(2, false))
-	t.Logf("link lost: unreachable after %s", allSee(t, 10*time.Second, others, "unreachable", "n2"))
-	testnode.Within(t, 10*time.Second, "n2 sees nobody", func() bool { return all[2].Sees("unreachable", names(others)...) })
+	t.Logf("link lost: unreachable after %s", allSee(t, healing, others, "unreachable", "n2"))
+	testnode.Within(t, healing, "n2 sees nobody", func() bool { return all[2].Sees("unreachable", names(others)...) })
 	l.must(l.Link(2, true))
 	t.Logf("link regained: lists agree after %s", allSee(t, healing, all, "active", names(all)...))
 }
@@ -91,11 +92,11 @@ func cutApart(t *testing.T, l *lan, all []*testnode.Node) {
 	left, right := all[:3], all[3:]
 	l.isolate(3, true)
 	start := time.Now()
-	allSee(t, 10*time.Second, left, "unreachable", names(right)...)
-	allSee(t, 10*time.Second, right, "unreachable", names(left)...)
+	allSee(t, healing, left, "unreachable", names(right)...)
+	allSee(t, healing, right, "unreachable", names(left)...)
 	t.Logf("cut: unreachable after %s", time.Since(start))
 	left = append([]*testnode.Node{}, left...)
-	allSee(t, 20*time.Second, left, "expired", names(right)...)
+	allSee(t, healing, left, "expired", names(right)...)
 	t.Logf("cut: expired after %s", time.Since(start))
 	l.isolate(3, false)
 	t.Logf("healed: lists agree after %s", allSee(t, healing, all, "active", names(all)...))

@@ -33,7 +33,7 @@ func TestRelayBetweenNATs(t *testing.T) {
 		return
 	}
 	all := l.relayTeam("hole-punching: false")
-	t.Logf("two behind NATs and a relay: all see all %s after the last join", allSee(t, 20*time.Second, all, "active", names(all)...))
+	t.Logf("two behind NATs and a relay: all see all %s after the last join", allSee(t, time.Minute, all, "active", names(all)...))
 	testnode.Within(t, healing, "n1 is connected with n2 by the relay", func() bool { return links(all[1]) == "connected with 2 of 2 partners, by a relay: n2" })
 	t.Logf("an instance over both took %s by the relay", runsHop(t, all[1], "n1", "n2"))
 }
@@ -46,13 +46,13 @@ func TestHolePunching(t *testing.T) {
 		return
 	}
 	all := l.relayTeam("hole-punching: true")
-	allSee(t, 20*time.Second, all, "active", names(all)...)
+	allSee(t, time.Minute, all, "active", names(all)...)
 	direct := func() bool {
 		const want = "connected with 2 of 2 partners"
 		return links(all[1]) == want && links(all[2]) == want
 	}
 	// libp2p tries three times, after 8 s of dialling: on a loaded machine that lasts.
-	t.Logf("a direct connection through both NATs after another %s", testnode.Within(t, 75*time.Second, "a direct connection", direct))
+	t.Logf("a direct connection through both NATs after another %s", testnode.Within(t, 2*time.Minute, "a direct connection", direct))
 
 	all[0].End()
 	t.Logf("an instance over both took %s without the relay", runsHop(t, all[1], "n1", "n2"))
@@ -73,7 +73,7 @@ func TestHolePunchingIsTriedAgain(t *testing.T) {
 			"add rule ip apart through oifname eth0 ip daddr "+l.outside(3-i)+" drop")...)
 	}
 	all := l.relayTeam("hole-punching: true")
-	allSee(t, 20*time.Second, all, "active", names(all)...)
+	allSee(t, time.Minute, all, "active", names(all)...)
 	const byRelay = "connected with 2 of 2 partners, by a relay: n2"
 	testnode.Within(t, healing, "n1 is connected with n2 by the relay", func() bool { return links(all[1]) == byRelay })
 	<-time.After(time.Minute) // libp2p has given up
@@ -190,7 +190,7 @@ func runsHop(t *testing.T, p *testnode.Node, here, there string) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return testnode.Within(t, 20*time.Second, "the instance succeeds", func() bool {
+	return testnode.Within(t, time.Minute, "the instance succeeds", func() bool {
 		in, err := p.API.Show(t.Context(), st.ID)
 		return err == nil && in.State == "succeeded"
 	})

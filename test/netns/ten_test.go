@@ -11,21 +11,26 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// onLoopback is a mesh on this machine only.
+// patient is the connection time of whoever is killed and comes back: a busy machine
+// takes its time to start a process.
+const patient = 5 * time.Minute
+
+// onLoopback is a mesh on this machine only. The last node is patient.
 func onLoopback(t *testing.T, count int) []*testnode.Node {
 	t.Helper()
 	all := newNodes(t, count)
 	for _, p := range all {
 		listenAt(p, 1)
 	}
+	listenAt(all[count-1], 1, "connection-time: "+patient.String())
 	all[0].Found(all[1:]...)
 	return all
 }
 
 // listenAt makes a LAN node with an address of its own, of this machine only.
-func listenAt(p *testnode.Node, host int) {
-	p.Configure("preset: lan",
-		fmt.Sprintf("listen: [/ip4/127.0.0.%d/udp/0/quic-v1, /ip4/127.0.0.%d/tcp/0]", host, host))
+func listenAt(p *testnode.Node, host int, more ...string) {
+	p.Configure(append(more, "preset: lan",
+		fmt.Sprintf("listen: [/ip4/127.0.0.%d/udp/0/quic-v1, /ip4/127.0.0.%d/tcp/0]", host, host))...)
 }
 
 const hop = `
@@ -42,7 +47,7 @@ partitions:
 // comes back elsewhere; another is killed and does not.
 func TestTenProcesses(t *testing.T) {
 	all := onLoopback(t, 10)
-	t.Logf("all see all %s after the last join", allSee(t, 5*time.Second, all, "active", names(all)...))
+	t.Logf("all see all %s after the last join", allSee(t, healing, all, "active", names(all)...))
 
 	comesBackElsewhere(t, all)
 	staysAway(t, all)
@@ -54,7 +59,7 @@ func comesBackElsewhere(t *testing.T, all []*testnode.Node) {
 	away, others := all[9], all[:9]
 	start := time.Now()
 	away.End()
-	t.Logf("killed: unreachable everywhere after %s", allSee(t, 10*time.Second, others, "unreachable", away.Name))
+	t.Logf("killed: unreachable everywhere after %s", allSee(t, healing, others, "unreachable", away.Name))
 	if _, err := all[0].API.AddWorkflow(t.Context(), "hop.yaml", []byte(hop)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,17 +67,17 @@ func comesBackElsewhere(t *testing.T, all []*testnode.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listenAt(away, 2)
+	listenAt(away, 2, "connection-time: "+patient.String())
 	away.Start()
-	if gone := time.Since(start); gone > 14*time.Second {
-		t.Fatalf("the machine is too slow for this test: the restart came %s after the kill", gone)
+	if gone := time.Since(start); gone >= patient {
+		t.Fatalf("the restart came %s after the kill, later than its connection time", gone)
 	}
-	took := testnode.Within(t, 5*time.Second, "what was pending is done by the one who came back", func() bool {
+	took := testnode.Within(t, healing, "what was pending is done by the one who came back", func() bool {
 		in, err := all[0].API.Show(t.Context(), st.ID)
 		return err == nil && in.State == "succeeded"
 	})
 	t.Logf("back elsewhere: what was pending was done after %s", took)
-	t.Logf("back elsewhere: seen by all after another %s", allSee(t, 5*time.Second, others, "active", away.Name))
+	t.Logf("back elsewhere: seen by all after another %s", allSee(t, healing, others, "active", away.Name))
 	in, err := all[0].API.Show(t.Context(), st.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +95,8 @@ func staysAway(t *testing.T, all []*testnode.Node) {
 	const connectionTime = 15 * time.Second
 	start := time.Now()
 	gone.End()
-	t.Logf("killed: unreachable everywhere after %s", allSee(t, 10*time.Second, others, "unreachable", gone.Name))
-	allSee(t, connectionTime+2*time.Second-time.Since(start), others, "expired", gone.Name)
+	t.Logf("killed: unreachable everywhere after %s", allSee(t, healing, others, "unreachable", gone.Name))
+	allSee(t, connectionTime+healing, others, "expired", gone.Name)
 	took := time.Since(start)
 	t.Logf("killed: expired everywhere after %s", took)
 	if took < connectionTime/2 {

@@ -77,7 +77,7 @@ func gauge(p *testnode.Node, name string) int {
 		p.Signal(syscall.SIGUSR1)
 	}
 	value := 0
-	testnode.Within(p.T, 10*time.Second, p.Name+" tells its "+name, func() bool {
+	testnode.Within(p.T, time.Minute, p.Name+" tells its "+name, func() bool {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return false

@@ -117,7 +117,7 @@ func (p *proc) ready() bool {
 // line waits for a line that begins with a word.
 func (p *proc) line(word string) (string, bool) {
 	p.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case l := <-p.lines:

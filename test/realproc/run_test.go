@@ -16,7 +16,7 @@ import (
 )
 
 // backWithin is what a partner that comes back may wait for the completions
-// that it missed (issue A).
+// that it missed, beside what five starts take on this machine.
 const backWithin = 2 * time.Second
 
 // A partner is down while its predecessor completes: it gets the completion
@@ -39,11 +39,13 @@ partitions: {pa: [a], pb: [b], pw: [w]}
 		if move {
 			two.configure(freePort(t))
 		}
+		began := time.Now()
 		two.start()
+		most := backWithin + 5*time.Since(began)
 		took := until(t, "two has the completion and did b", patience, func() bool { return two.task(id, "b") == workflow.Succeeded })
 		t.Logf("at another port: %v; after %v", move, took.Round(time.Millisecond))
-		if took > backWithin {
-			t.Errorf("it took two %v after it came back (at another port: %v); at most %v", took, move, backWithin)
+		if took > most {
+			t.Errorf("it took two %v after it came back (at another port: %v); at most %v", took, move, most)
 		}
 		tm.succeeded(id, "a", "b", "w")
 	}
@@ -135,7 +137,7 @@ func TestLeavesInGoodOrder(t *testing.T) {
 			t.Errorf("on SIGTERM: %v\n%s", st, three.stderr())
 		}
 		for _, p := range tm.ps[:2] {
-			took := until(t, p.name+" knows that three has left", 5*time.Second, func() bool { return p.sees("left") == 1 })
+			took := until(t, p.name+" knows that three has left", patience, func() bool { return p.sees("left") == 1 })
 			t.Logf("%s knew after %v", p.name, took.Round(time.Millisecond))
 		}
 		three.start()

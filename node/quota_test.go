@@ -103,7 +103,7 @@ partitions: {pa: [pack], pb: [send]}
 // instances; as they end and everybody has them, there is room again.
 func TestBytesOfOneMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 1 << 20 }, "one", "two") // a share is 256 KiB
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
 		tm.add("one", parcel)
 		one := tm.p["one"]
 		one.hand.work(time.Hour)
@@ -117,7 +117,7 @@ func TestBytesOfOneMember(t *testing.T) {
 			ids = append(ids, st.ID)
 		}
 		if n := tm.running("one"); n != 3 {
-			t.Errorf("one took in %d instances of 60 KiB, want as many as fill two's share of its memory, 3", n)
+			t.Errorf("one took in %d instances of 60 KiB, want as many as fill two's share of its memory with what it keeps of each, 3", n)
 		}
 		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "bytes-over-share" {
 			t.Errorf("of two is refused: %+v", l)

@@ -13,12 +13,14 @@ import (
 )
 
 // What instances in memory weigh, by the authors of their facts, in bytes. It is an
-// estimate: a fact weighs its bytes and what is kept beside them, an instance what its
-// tasks need, which counts for who began it.
+// estimate of what they take: a fact weighs its bytes twice, as they came and decoded,
+// and what is kept beside them; an instance what its tasks need, which counts for who
+// began it.
 const (
-	factWeight     = 512
-	taskWeight     = 1 << 10
+	factWeight     = 1 << 10
+	taskWeight     = 2 << 10
 	instanceWeight = 8 << 10
+	byteWeight     = 2
 )
 
 // usage is what the instances in memory weigh.
@@ -53,7 +55,9 @@ func (u *usage) add(p workflow.PartnerID, w int64) {
 // weights are what an instance in memory weighs.
 func (h *held) weights() map[workflow.PartnerID]int64 {
 	out := map[workflow.PartnerID]int64{h.sum.By: instanceWeight + int64(len(h.def.def.Tasks))*taskWeight}
-	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) { out[p] += int64(facts)*factWeight + int64(bytes) })
+	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
+		out[p] += int64(facts)*factWeight + int64(bytes)*byteWeight
+	})
 	return out
 }
 
@@ -95,7 +99,7 @@ func (s *shard) weighAgain() {
 // weighEvery is how often all instances in memory are weighed.
 const weighEvery = time.Second
 
-// left is how many bytes more of a member there is room for: within its own share of
+// left is for how many bytes more of a member's facts there is room: within its own share of
 // memory and disk, and what all others together may fill.
 func (n *Node) left(p workflow.PartnerID) int {
 	l, self := n.config.Limits, n.member.ID()
@@ -104,11 +108,11 @@ func (n *Node) left(p workflow.PartnerID) int {
 	defer n.usage.mu.Unlock()
 	mine, others := n.usage.of[p], n.usage.all-n.usage.of[self]
 	return int(max(min(
-		shareOf(l.Memory)-mine, othersOf(l.Memory)-others,
+		(shareOf(l.Memory)-mine)/byteWeight, (othersOf(l.Memory)-others)/byteWeight,
 		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
 }
 
-// spare is how many bytes more there is room for of what is beyond its author's share,
+// spare is for how many bytes more there is room of what is beyond its author's share,
 // and named by others: while all others fill less than half. So two members that lie
 // and name each other's facts leave room for a third.
 func (n *Node) spare() int {
@@ -117,7 +121,7 @@ func (n *Node) spare() int {
 	n.usage.mu.Lock()
 	defer n.usage.mu.Unlock()
 	others := n.usage.all - n.usage.of[self]
-	return int(max(min(l.Memory/2-others, l.Disk/2-others-storedOthers, math.MaxInt32), 0))
+	return int(max(min((l.Memory/2-others)/byteWeight, l.Disk/2-others-storedOthers, math.MaxInt32), 0))
 }
 
 // tooLarge refuses what would make an instance larger than this node takes: beyond

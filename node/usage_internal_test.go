@@ -1,0 +1,112 @@
+package node
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What instances weigh is about what they take: a member who piles them up fills its
+// share of the memory, and not more.
+func TestWeightIsWhatInstancesTake(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		instances, tasks, facts int
+		load                    string // given at the start
+	}{
+		{"small", 400, 1, 0, ""},
+		{"with data", 200, 3, 1, strings.Repeat("x", 20_000)},
+		{"with many tasks", 40, 130, 1, ""},
+		{"with many facts", 100, 3, 100, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			def := definitionOf(t, c.tasks)
+			all := make([]*held, 0, c.instances)
+			var weighed int64
+			before := heap()
+			for i := range c.instances {
+				h := pile(t, def, i, c.facts, c.load)
+				for _, w := range h.weights() {
+					weighed += w
+				}
+				all = append(all, h)
+			}
+			taken := heap() - before
+			runtime.KeepAlive(all)
+			t.Logf("%d instances take %d KiB, and weigh %d KiB", len(all), taken>>10, weighed>>10)
+			if taken > weighed*5/4 || taken < weighed/3 {
+				t.Errorf("%d instances take %d KiB, and weigh %d KiB", len(all), taken>>10, weighed>>10)
+			}
+		})
+	}
+}
+
+// heap is what is in use, garbage left out.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// definitionOf makes a workflow with so many tasks one after the other.
+func definitionOf(t *testing.T, tasks int) *definition {
+	t.Helper()
+	text := "workflow: pile\ndata:\n  load: {type: string}\ntasks:\n  t0: {type: manual}\n"
+	part := "t0"
+	for i := 1; i < tasks; i++ {
+		text += fmt.Sprintf("  t%d: {type: manual, after: t%d}\n", i, i-1)
+		part += fmt.Sprintf(", t%d", i)
+	}
+	def, err := workflow.Parse("pile.yaml", []byte(text+"partitions: {all: ["+part+"]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &definition{hash: def.Hash(), def: def, plan: partition.New(def)}
+}
+
+// pile is an instance that eve began and wrote facts into, as a node has it that read it
+// from its store.
+func pile(t *testing.T, def *definition, number, facts int, load string) *held {
+	t.Helper()
+	var next choreo.Fact
+	read := func(body choreo.Body) choreo.Received {
+		next.Body = body
+		raw, id, err := next.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		att := choreo.Attest([]choreo.FactID{id}, func(string, []byte) []byte { return make([]byte, 64) })
+		r, err := readFact(encode(storedFact{Raw: raw, Att: att[0]}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.Seq, next.Prev = next.Seq+1, id
+		return r
+	}
+	next = choreo.Fact{Format: choreo.FormatFact, Chain: choreo.Chain{Author: "eve", Incarnation: choreo.Incarnation{1}}, Seq: 1}
+	genesis := read(choreo.Body{Genesis: &choreo.Genesis{
+		Definition: def.hash, Nonce: [16]byte{byte(number), byte(number >> 8)}, Input: map[workflow.DataName]workflow.Value{"load": load},
+		Succession: []workflow.PartnerID{"eve", "ana"}, Coordination: workflow.Choreography,
+		Assign: []choreo.Placement{{Partition: "all", Partner: "ana"}},
+	}})
+	m, err := choreo.Open(choreo.Self{Partner: "ana"}, def.def, def.plan, genesis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Instance = m.Instance()
+	var rest []choreo.Received
+	for range facts {
+		rest = append(rest, read(choreo.Body{Cancel: &choreo.Cancel{Reason: "enough"}}))
+	}
+	if err := m.Load(rest, true); err != nil {
+		t.Fatal(err)
+	}
+	return &held{m: m, def: def, sum: firstSummary(m, def)}
+}

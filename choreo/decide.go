@@ -69,7 +69,8 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		again = m.watch(now, partners, &r) || again
 		again = m.nameAll(now) || again
 	}
-	m.route(partners)
+	m.route(now, partners)
+	m.tellBegun(now, partners, &r)
 	m.saveWaits(now, &r)
 	r.Beyond, m.beyond = m.beyond, nil
 	for _, e := range m.unsaved {

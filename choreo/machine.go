@@ -29,6 +29,7 @@ type Machine struct {
 	beyond  []error            // what could not be said since Decide last reported that
 	office  workflow.PartnerID // who orchestrates, when the routes were worked out
 	told    int                // entries of our own that routes have been worked out for
+	begun   []begun            // starts to be told of if the task still runs then, the earliest first
 	peers   map[workflow.PartnerID]*peer
 	running map[AttemptID]bool // started in this process, not ended
 	again   map[AttemptID]time.Duration
@@ -90,6 +91,10 @@ type Partners interface {
 	Coordinator() workflow.PartnerID
 	// Office is the office that this node holds at this moment; nil: none.
 	Office() *Office
+	// TellStart is when (Moment.Boot) partners are to be told of the start of a task
+	// that began at since (Moment.Boot), if it still runs then. What began later is
+	// not told earlier.
+	TellStart(since time.Duration) time.Duration
 	// Choose finds who takes a piece of work; the error says why nobody can.
 	Choose(Work) (partition.Choice, error)
 }

@@ -123,6 +123,9 @@ func (w *mesh) Coordinator() workflow.PartnerID { return "" }
 // Office is what the test gave to the node that decides (Partners).
 func (w *mesh) Office() *Office { return w.office }
 
+// TellStart is a second later (Partners).
+func (w *mesh) TellStart(since time.Duration) time.Duration { return since + time.Second }
+
 // Choose finds who takes tasks (Partners): whom the test named, else of a person's
 // task mostly its holder, else the first living partner other than not, else not.
 func (w *mesh) Choose(x Work) (partition.Choice, error) {

@@ -13,6 +13,7 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 //	success that may have written data           → likewise, the holders of tasks whose rules ask for them
 //	success that makes a predecessor ready       → the holders of emergency tasks that wait for that one
 //	ready or start that a rule elsewhere asks for → the holders of the tasks with that rule
+//	start of a task that still runs after a while → the successors' holders, the guardian (begun.go)
 //	the end of a partition                       → all participants
 //
 // In orchestration, while the coordinator takes part and is there, all that goes
@@ -24,15 +25,15 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 // stays causally closed; hence only the newest fact of our chain matters.
 
 // route works out who is owed what since it was last called.
-func (m *Machine) route(partners Partners) {
+func (m *Machine) route(now Moment, partners Partners) {
 	if c := m.coordinator(partners); c != m.office {
-		m.office, m.told = c, 0
+		m.office, m.told, m.begun = c, 0, nil
 		clear(m.ended)
 	}
 	for ; m.told < len(m.log.order); m.told++ {
 		e := m.log.order[m.told]
 		if e.counted && (e.fact.Chain == m.chain || m.office == m.self) {
-			m.routeFact(e, partners)
+			m.routeFact(e, now, partners)
 		}
 	}
 	for _, g := range m.state.genesis.Assign {
@@ -66,7 +67,7 @@ func (m *Machine) latest() *entry {
 	return m.own
 }
 
-func (m *Machine) routeFact(e *entry, partners Partners) {
+func (m *Machine) routeFact(e *entry, now Moment, partners Partners) {
 	b := &e.fact.Body
 	switch {
 	case b.Genesis != nil, b.Verdict != nil, b.Assign != nil, b.Cancel != nil, b.Seen != nil, b.WriteOff != nil:
@@ -78,7 +79,11 @@ func (m *Machine) routeFact(e *entry, partners Partners) {
 	case b.Start != nil && m.state.attempts[b.Start.Attempt].undoes != nil:
 		m.oweAll(e)
 	case b.Start != nil:
-		m.oweWhoAsks(e, m.state.attempts[b.Start.Attempt], workflow.BecameRunning)
+		a := m.state.attempts[b.Start.Attempt]
+		m.oweWhoAsks(e, a, workflow.BecameRunning)
+		if a.start == e && a.runs() {
+			m.begun = append(m.begun, begun{a.ID, now.Boot})
+		}
 	}
 }
 
@@ -97,17 +102,7 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 	}
 	author := e.fact.Chain.Author
 	elsewhere := false
-	next := map[workflow.PartnerID]bool{}
-	for _, d := range a.Slot.dependents {
-		m.log.steps++
-		next[d.Current.Partner] = true
-	}
-	for _, it := range a.Slot.writes {
-		for p := range it.holders {
-			next[p] = true
-		}
-	}
-	for p := range next {
+	for p := range m.awaiting(a) {
 		if p != author {
 			elsewhere = true
 			m.tell(p, e)
@@ -126,6 +121,22 @@ func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
 			}
 		}
 	}
+}
+
+// awaiting are those who hold what waits for an attempt's success, or may wait for
+// data that it writes.
+func (m *Machine) awaiting(a *Attempt) map[workflow.PartnerID]bool {
+	next := map[workflow.PartnerID]bool{}
+	for _, d := range a.Slot.dependents {
+		m.log.steps++
+		next[d.Current.Partner] = true
+	}
+	for _, it := range a.Slot.writes {
+		for p := range it.holders {
+			next[p] = true
+		}
+	}
+	return next
 }
 
 // oweWhoAsks owes the holders of tasks whose rules ask for this transition.

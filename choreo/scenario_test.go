@@ -626,6 +626,15 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 			add(string(g.Partition) + " has ended")
 		}
 	}
+	for _, o := range b.Facts {
+		f := &o.e.fact.Body
+		if len(out) > 0 || f.Start == nil || slices.ContainsFunc(m.begun, func(x begun) bool { return x.attempt == f.Start.Attempt }) {
+			continue
+		}
+		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.awaiting(a)[to] || m.judges(s.w)[0] == to) {
+			add(string(a.Task.Name) + " still runs")
+		}
+	}
 	if len(out) == 0 {
 		add("asked for, or compared")
 	}

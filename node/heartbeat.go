@@ -3,8 +3,10 @@ package node
 import (
 	"errors"
 	"maps"
+	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -42,7 +44,7 @@ func (n *Node) OnAddrs(addrs []string) {
 // pulse validates this node at all partners well within its connectionTime,
 // watches the others', and returns after what time to call it again.
 func (n *Node) pulse() time.Duration {
-	every := n.connectionTime() * 5 / 16 // three times per connectionTime, with some air
+	every := n.beatEvery()
 	now := n.clock.Now().Awake
 	if n.nextBeat == 0 {
 		n.nextBeat = now + every
@@ -65,10 +67,54 @@ func (n *Node) pulse() time.Duration {
 	if now >= n.nextRetain {
 		n.nextRetain = now + n.retain()
 	}
+	n.signs.plan(n.clock.Now(), n.lastBeat, n.nextBeat)
 	next := min(n.nextRetain-now, n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue())
 	n.officeChanged()
 	return max(next, 0)
 }
+
+// signs are when this node gave its last sign of life, and when it gives the next.
+type signs struct {
+	mu         sync.Mutex    // guards what follows
+	last, next time.Duration // Boot
+}
+
+// plan notes moments that are given as Awake.
+func (s *signs) plan(now membership.Now, last, next time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.next = now.Boot-now.Awake+last, now.Boot-now.Awake+next
+}
+
+// first is the first sign of life that is not before at.
+func (s *signs) first(at, every time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.last >= at:
+		return s.last
+	case s.next >= at:
+		return s.next
+	}
+	return s.next + every
+}
+
+// lingers is after what time a task runs for so long that its start is told.
+const lingers = time.Second
+
+// tellStart is when partners are told of a start (choreo.Partners): at the same moment
+// of all instances; where the radio sleeps in between, with a sign of life.
+func (n *Node) tellStart(since time.Duration) time.Duration {
+	at := since + lingers
+	if n.config.Preset == configs.Mobile {
+		return n.signs.first(at, n.beatEvery())
+	}
+	return (at + lingers - 1).Truncate(lingers)
+}
+
+// beatEvery is the time between two signs of life: three fit into a connectionTime,
+// with some air.
+func (n *Node) beatEvery() time.Duration { return n.connectionTime() * 5 / 16 }
 
 // nextSign is a sign of life: a signed beat, which partners may pass on to those who
 // do not hear us, and next time a pulse, which is a sixth of it.

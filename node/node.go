@@ -52,6 +52,7 @@ type Node struct {
 	nextBeat    time.Duration
 	lastBeat    time.Duration
 	signed      bool // the last sign of life was
+	signs       signs
 	nextWatch   time.Duration
 	served      atomic.Pointer[chief] // the coordinator for whom instances were last worked out
 	overview    *overview
@@ -154,7 +155,7 @@ func New(p Parts) (*Node, error) {
 		return nil, err
 	}
 	n.gossip = direct{n}
-	n.people.coordinator, n.people.office = n.coordinator, n.holds
+	n.people.coordinator, n.people.office, n.people.tellStart = n.coordinator, n.holds, n.tellStart
 	if n.office, err = newOffice(n); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,8 @@ type people struct {
 	coordinator func() workflow.PartnerID
 	// office is the office that this node holds; nil: none.
 	office func() *choreo.Office
+	// tellStart is when a start is told (choreo.Partners).
+	tellStart func(time.Duration) time.Duration
 	// ledger is the work that partners have in hand, as far as is known here.
 	ledger *ledger
 	// learned is what was learned of partners here.
@@ -350,6 +352,10 @@ func (p *people) Gone(id workflow.PartnerID) bool {
 
 // Office is the office that this node holds (choreo.Partners).
 func (p *people) Office() *choreo.Office { return p.office() }
+
+// TellStart is when partners are told of the start of what still runs then
+// (choreo.Partners).
+func (p *people) TellStart(since time.Duration) time.Duration { return p.tellStart(since) }
 
 // Evicted tells whether a partner was removed for good (choreo.Partners).
 func (p *people) Evicted(id workflow.PartnerID) bool {

@@ -265,6 +265,12 @@ func newTeam(t *testing.T, names ...string) *team {
 // newTeamOf is newTeam with another configuration.
 func newTeamOf(t *testing.T, adjust func(*configs.Config), names ...string) *team {
 	t.Helper()
+	return newTeamWith(t, adjust, nil, names...)
+}
+
+// newTeamWith is newTeamOf with other parts.
+func newTeamWith(t *testing.T, adjust func(*configs.Config), fit func(*node.Parts), names ...string) *team {
+	t.Helper()
 	tm := &team{t: t, f: newFabric(t), p: map[string]*partner{}}
 	root := t.TempDir()
 	names = slices.Clone(names)
@@ -272,7 +278,7 @@ func newTeamOf(t *testing.T, adjust func(*configs.Config), names ...string) *tea
 		name, role, _ := strings.Cut(name, ":")
 		names[i] = name
 		roles := slices.DeleteFunc([]string{role}, func(r string) bool { return r == "" })
-		p := &partner{t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand(), adjust: adjust}
+		p := &partner{t: t, f: tm.f, name: name, dir: filepath.Join(root, name), disk: newDisk(), hand: newHand(), adjust: adjust, fit: fit}
 		if i == 0 {
 			if _, err := node.Init(p.dir, node.InitOptions{Mesh: "test", Name: name, Roles: roles}); err != nil {
 				t.Fatal(err)

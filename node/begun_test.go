@@ -1,0 +1,126 @@
+package node_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// aboutInstances are the frames that say something of instances, and their bytes.
+func (tm *team) aboutInstances() (frames, bytes int) {
+	for _, c := range tm.f.sent(func(c carried) bool { return len(c.m.Facts)+len(c.m.Heads) > 0 }) {
+		b, err := wire.Encode(c.m)
+		if err != nil {
+			tm.t.Fatal(err)
+		}
+		frames, bytes = frames+1, bytes+len(b)
+	}
+	return frames, bytes
+}
+
+// seldom has nodes compare what they have for the first time after almost 30 s.
+func seldom(p *node.Parts) { p.Chance = func() float64 { return 0.99 } }
+
+// fan is a workflow of many tasks at one partner, each of which another waits for.
+const fan = `
+workflow: fan
+tasks:
+  a: {}
+  b: {}
+  c: {}
+  d: {}
+  join: {after: [a, b, c, d]}
+partitions:
+  work: [a, b, c, d]
+  end: [join]
+`
+
+// Whoever waits for a task, and who judges, knows within two seconds that it runs.
+// Whoever has nothing to do with it is not told.
+func TestLongTaskIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, nil, seldom, "one", "two", "three", "four")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "four", "pb": "two", "pc": "three"})
+		pass(900 * time.Millisecond)
+		for _, at := range []string{"one", "three"} {
+			if got := tm.task(at, id, "b"); got == workflow.Running {
+				t.Errorf("b is %s at %s before it has run for a second", got, at)
+			}
+		}
+		pass(1200 * time.Millisecond)
+		for at, want := range map[string]workflow.State{"one": workflow.Running, "three": workflow.Running, "four": workflow.Ready} {
+			if got := tm.task(at, id, "b"); got != want {
+				t.Errorf("b has run for two seconds and is %s at %s, want %s", got, at, want)
+			}
+		}
+		tm.p["two"].hand.letGo(t, "b")
+		tm.succeeds(id, time.Second, "one", "three")
+	})
+}
+
+// What tasks cost in frames: those that end within a second as many as before; those
+// that run for longer one more for each of who waits and who judges, with its
+// acknowledgement, however many tasks began together.
+func TestFramesOfLongTasks(t *testing.T) {
+	run := func(takes time.Duration) (frames, bytes int) {
+		synctest.Test(t, func(t *testing.T) {
+			tm := newTeamWith(t, nil, seldom, "judge", "worker", "waiter")
+			tm.add("judge", fan)
+			tm.p["worker"].hand.hold("a", "b", "c", "d")
+			f, b := tm.aboutInstances()
+			id := tm.begin("judge", "fan", map[string]string{"work": "worker", "end": "waiter"})
+			pass(takes)
+			tm.p["worker"].hand.letAllGo()
+			tm.succeeds(id, time.Second, "judge", "worker", "waiter")
+			pass(2 * time.Second)
+			frames, bytes = tm.aboutInstances()
+			frames, bytes = frames-f, bytes-b
+		})
+		return frames, bytes
+	}
+	atOnce, short := run(0)
+	almost, _ := run(990 * time.Millisecond)
+	long, more := run(10 * time.Second)
+	t.Logf("at once: %d frames, %d bytes; four tasks of 10 s: %d frames, %d bytes", atOnce, short, long, more)
+	if almost != atOnce {
+		t.Errorf("%d frames where tasks run for less than a second, %d where they end at once", almost, atOnce)
+	}
+	if extra := long - atOnce; extra > 4 {
+		t.Errorf("four tasks that began together and ran for long cost %d more frames; to two partners, each with its acknowledgement, are 4", extra)
+	}
+}
+
+// A mobile node tells of a start with its next sign of life, not before.
+func TestMobileTellsWithItsSignOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mobile := func(c *configs.Config) { c.Preset, c.ConnectionTime = configs.Mobile, time.Minute }
+		tm := newTeamWith(t, mobile, seldom, "one", "two")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		before := elapsed()
+		pass(25 * time.Second)
+		two := tm.p["two"].id()
+		signs := tm.f.sent(func(c carried) bool {
+			return c.from == two && c.sent > before && (c.m.Pulse != nil || len(c.m.Beats) > 0)
+		})
+		told := tm.f.sent(func(c carried) bool { return c.from == two && c.sent > before && len(c.m.Facts) > 0 })
+		if len(told) != 1 || len(signs) == 0 || told[0].sent < signs[0].sent || told[0].sent > signs[0].sent+10 {
+			t.Fatalf("facts at %v ms, signs of life at %v ms; want the first with the first", moments(told), moments(signs))
+		}
+	})
+}
+
+func moments(cs []carried) (at []int) {
+	for _, c := range cs {
+		at = append(at, c.sent)
+	}
+	return at
+}

@@ -59,6 +59,16 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	news := make(chan struct{}, 1) // it is over; a watcher may miss that among so many events
+	go func() {
+		_ = nd.Watch(ctx, func(e api.Event) error {
+			if e.Kind == "instance" && e.Text != string(workflow.InstanceRunning) {
+				news <- struct{}{}
+				return context.Canceled
+			}
+			return nil
+		})
+	}()
 	for {
 		in, err := nd.Show(ctx, st.ID)
 		if err != nil {
@@ -70,6 +80,9 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 			}
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-news:
+		case <-time.After(5 * time.Second):
+		}
 	}
 }

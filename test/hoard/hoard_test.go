@@ -176,12 +176,12 @@ func (h *hoarder) send(m *wire.Message) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for h.link.Send(h.to, frame) != nil {
-		if time.Now().After(deadline) {
-			h.t.Fatal("the victim takes nothing for two minutes")
+	for deadline := time.After(5 * time.Minute); h.link.Send(h.to, frame) != nil; {
+		select {
+		case <-deadline:
+			h.t.Fatal("the victim takes nothing for five minutes")
+		case <-time.After(time.Millisecond): // a queue says nothing when it has room again
 		}
-		time.Sleep(time.Millisecond)
 	}
 	h.sent++
 	h.bytes += len(frame)
@@ -258,14 +258,17 @@ func (h *hoarder) instances(n, size int, ended bool) {
 	}
 }
 
-// settle waits until the victim has dealt with what it was sent, and a while longer.
+// settle waits until the victim has dealt with what it was sent: it takes frames in
+// order, and counts the last, which is none that it takes; what waits in there then is
+// little, and done when its counters stand still.
 func (h *hoarder) settle() {
+	h.t.Helper()
+	h.send(&wire.Message{Records: [][]byte{[]byte("the end")}})
 	was := uint64(0)
-	testnode.Within(h.t, 5*time.Minute, "the victim has dealt with all that it was sent", func() bool {
-		ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
-		defer cancel()
-		st, err := h.ana.API.Status(ctx)
-		if err != nil {
+	testnode.Within(h.t, 10*time.Minute, "the victim has dealt with all that it was sent", func() bool {
+		<-time.After(time.Second)
+		st, err := h.ana.API.Status(h.t.Context())
+		if err != nil || st.Counters["refused.record"] == 0 {
 			return false
 		}
 		now := uint64(st.Instances) + st.Counters["sent.heads"]
@@ -276,7 +279,6 @@ func (h *hoarder) settle() {
 		}
 		same := now == was
 		was = now
-		time.Sleep(time.Second)
 		return same
 	})
 }
@@ -300,9 +302,8 @@ func (h *hoarder) wantRefused(reasons []string) {
 
 // watch notes how much memory the victim takes.
 func (h *hoarder) watch(ctx context.Context) {
-	for ctx.Err() == nil {
+	for tick := time.Tick(50 * time.Millisecond); ctx.Err() == nil; <-tick {
 		h.most.Store(max(h.most.Load(), h.ana.anonymous()))
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -67,6 +67,7 @@ func (s *State) settled(sl *Slot) bool {
 		}
 	}
 	for p := range s.joined {
+		s.log.steps++
 		if s.writtenOff[p] == nil && !s.hasSeen(p, sl) {
 			return false
 		}
@@ -87,6 +88,7 @@ func (s *State) andLater(sl *Slot) []*Slot {
 		}
 	}
 	for i := 0; i < len(out); i++ {
+		s.log.steps++
 		add(out[i].dependents)
 		for _, it := range out[i].writes {
 			if !read[it] {
@@ -175,21 +177,6 @@ func (m *Machine) cleansUp() bool {
 		}
 	}
 	return false
-}
-
-// watchUndoing clocks the compensations that run here.
-func (m *Machine) watchUndoing(now Moment, partners Partners, r *Ready) (added bool) {
-	if !m.undoes {
-		return false
-	}
-	for _, sl := range inOrder(m.look().undoing) {
-		for _, a := range sl.Attempts {
-			if a.Partner == m.self && a.undoing() {
-				added = m.overdue(a.undo, now, partners, r) || added
-			}
-		}
-	}
-	return added
 }
 
 // failUndo records that a compensation failed for good. Nothing stands in for

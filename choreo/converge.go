@@ -128,6 +128,7 @@ func (s *State) follow(sl *Slot) {
 	defer s.held(sl, sl.Current.Partner)
 	sl.Current, sl.Outcome, sl.Pending = sl.Attempts[0], nil, nil
 	for {
+		s.log.steps++
 		if next := s.takenOver(sl.Current); next != nil {
 			sl.Current = next
 			continue
@@ -171,6 +172,7 @@ func (s *State) held(sl *Slot, was workflow.PartnerID) {
 func (s *State) prevailing(rs []*ruling) *ruling {
 	var best *ruling
 	for _, r := range rs {
+		s.log.steps++
 		if !r.void && (best == nil || s.byAuthority(r.at, best.at) < 0) {
 			best = r
 		}
@@ -242,6 +244,7 @@ func (s *State) judge(sl *Slot) (changed bool) {
 	sl.Pick, sl.Held, sl.Duplicated = nil, false, false
 	var all, built, perhaps []*Attempt // all: without those that only what was built upon them holds up
 	for _, a := range sl.Attempts {
+		s.log.steps++
 		if a.stands = superseded; a.success() == nil {
 			continue
 		}

@@ -77,11 +77,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
 	}
 	m.unsaved = nil
-	for _, p := range m.state.Participants() {
-		if m.due(p) {
-			r.Tell = append(r.Tell, p)
-		}
-	}
+	r.Tell = m.allDue()
 	return r
 }
 

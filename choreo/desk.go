@@ -23,7 +23,8 @@ type desk struct {
 	atWork                         int // slots at which this node may still work
 	unjudged                       map[workflow.PartnerID]int
 	parts                          map[workflow.PartitionName]*partDesk
-	apart                          map[*Slot]bool // with unfinished work that came to its holder by itself
+	awaited                        map[*Slot][]*partDesk // the parts whose tasks wait for a slot elsewhere
+	apart                          map[*Slot]bool        // with unfinished work that came to its holder by itself
 	inHand                         time.Duration
 
 	queue byPlace // the slots that this pass of Decide has still to look at
@@ -36,6 +37,18 @@ type partDesk struct {
 	open, active int           // for its time-out: not done, and ready or running
 	holding      int           // unfinished, at the partition's holder
 	expected     time.Duration // for those
+
+	// answers is of how many slots the partition's holder owes an answer (countsIn),
+	// endless how many of these may take for ever, and waits for how long together
+	// they may wait for a trigger. joined counts how often one came to work.
+	answers, endless, joined int
+	waits                    time.Duration
+	looked                   time.Duration // when all its slots were last looked at (Boot); 0: never
+	// before is how many slots elsewhere that its tasks wait for are not done, worst
+	// when they are in the worst case; forEver: there is none. Only if awaits is set.
+	before          int
+	worst           time.Duration
+	awaits, forEver bool
 }
 
 // shown is what one slot counts for at the desk.
@@ -45,12 +58,16 @@ type shown struct {
 	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
 	holding, apart, own            bool
 	expected                       time.Duration
+	done                           bool // it waits for nothing any more
+	answers, works, endless        bool // see partDesk
+	waits                          time.Duration
 }
 
 func newDesk(made int) desk {
 	return desk{
 		made: made, at: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
 		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
+		awaited: map[*Slot][]*partDesk{},
 	}
 }
 
@@ -78,6 +95,9 @@ func (m *Machine) lookAt(sl *Slot) {
 		sl.due = true
 		heap.Push(&d.queue, sl)
 	}
+	if was.clocked || is.clocked || was.undoing || is.undoing {
+		m.clocks.freshen(sl)
+	}
 	if was == is {
 		return
 	}
@@ -89,8 +109,10 @@ func (m *Machine) lookAt(sl *Slot) {
 	put(d.apart, sl, is.apart)
 	d.atWork += one(is.atWork) - one(was.atWork)
 	if was.unjudged != is.unjudged {
-		d.unjudged[was.unjudged]--
 		d.unjudged[is.unjudged]++
+		if d.unjudged[was.unjudged]--; d.unjudged[was.unjudged] == 0 {
+			delete(d.unjudged, was.unjudged)
+		}
 	}
 	p := d.part(m.state.plan.Home(sl.Task.Name))
 	p.left += one(is.left) - one(was.left)
@@ -98,6 +120,13 @@ func (m *Machine) lookAt(sl *Slot) {
 	p.active += one(is.active) - one(was.active)
 	p.count(was, -1)
 	p.count(is, +1)
+	p.joined += one(is.works && !was.works)
+	if was.done != is.done {
+		for _, later := range d.awaited[sl] {
+			m.log.steps++
+			later.before += one(was.done) - one(is.done)
+		}
+	}
 	if was.own {
 		d.inHand -= was.expected
 	}
@@ -120,6 +149,9 @@ func (p *partDesk) count(x shown, by int) {
 		p.holding += by
 		p.expected += time.Duration(by) * x.expected
 	}
+	p.answers += by * one(x.answers)
+	p.endless += by * one(x.endless)
+	p.waits += time.Duration(by) * x.waits
 }
 
 func put(set map[*Slot]bool, sl *Slot, in bool) {
@@ -132,6 +164,7 @@ func put(set map[*Slot]bool, sl *Slot, in bool) {
 
 // show works out what a slot counts for.
 func (m *Machine) show(sl *Slot) (x shown) {
+	m.log.steps += len(sl.Attempts)
 	a := sl.Current
 	mine, wanted, done := a.Partner == m.self, m.wanted(a), sl.State.Done()
 	x.undoing = m.undoes && slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.lost() || a.undoing() })
@@ -146,7 +179,13 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	if sl.Dropped == nil && sl.unjudged() {
 		x.unjudged = a.Partner
 	}
-	if !done && sl.Pending == nil && sl.Dropped == nil {
+	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.countsIn(home, a) {
+		x.answers, x.endless = true, a.Task.Timeout == 0 && !m.state.plan.Partition(home).Declared
+		if x.works = sl.Task.TimeToWait == 0 || sl.begun(); !sl.begun() {
+			x.waits = sl.Task.TimeToWait
+		}
+	}
+	if x.done = done; !done && sl.Pending == nil && sl.Dropped == nil {
 		x.expected, x.own, x.apart, x.holding = partition.Expected(a.Task), mine, a.byItself(), !a.byItself()
 	}
 	return x

@@ -73,6 +73,7 @@ func (w *waiting) mayHold(sl *Slot, r *workflow.Rule) bool {
 
 // termMayHold is mayHold for a part of a rule; released: it counts no more.
 func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
+	w.m.log.steps++
 	v := view{w.m.state, sl}
 	switch {
 	case r == nil:
@@ -111,33 +112,70 @@ func (m *Machine) writers(e *workflow.Expr) (out []*Slot) {
 	return out
 }
 
-// before calls fn for each slot that a task waits for, or that may write the data
-// that it waits for.
-func (m *Machine) before(t workflow.TaskName, fn func(*Slot)) {
-	for _, pred := range m.state.def.Predecessors(t) {
-		for _, sl := range m.state.slotsOf(pred) {
-			fn(sl)
-		}
+// before is a partition with what of others its tasks wait for, directly or for data.
+func (m *Machine) before(p workflow.PartitionName) *partDesk {
+	d := m.look()
+	part := d.part(p)
+	if part.awaits {
+		return part
 	}
-	m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
-		if r.Op == workflow.OpData {
-			for _, sl := range m.writers(r.Data) {
-				fn(sl)
-			}
+	part.awaits = true
+	in := map[*Slot]bool{}
+	add := func(sl *Slot) bool {
+		m.log.steps++
+		if in[sl] || m.state.plan.Home(sl.Task.Name) == p {
+			return true
 		}
-	})
+		in[sl] = true
+		d.awaited[sl] = append(d.awaited[sl], part)
+		part.before += one(!sl.shown.done)
+		end, known := m.state.plan.WorstEnd(sl.Task.Name)
+		part.worst, part.forEver = max(part.worst, end), part.forEver || !known
+		return true
+	}
+	all := awaited{m: m, whether: add, known: map[any]bool{}}
+	for _, t := range m.state.plan.Partition(p).Tasks {
+		all.by(t)
+	}
+	return part
 }
 
-// crossing calls fn for each slot elsewhere that a task of the partition waits
-// for, or that may write the data that it waits for.
-func (m *Machine) crossing(p workflow.PartitionName, fn func(*Slot)) {
-	for _, t := range m.state.plan.Partition(p).Tasks {
-		m.before(t, func(sl *Slot) {
-			if m.state.plan.Home(sl.Task.Name) != p {
-				fn(sl)
-			}
-		})
+// awaited asks whether something is so of all slots that tasks wait for, and of those
+// that may write data that they wait for. What many tasks wait for is asked for once.
+type awaited struct {
+	m       *Machine
+	whether func(*Slot) bool
+	known   map[any]bool // of tasks and of data, by name
+}
+
+func (w *awaited) by(t workflow.TaskName) bool {
+	def := w.m.state.def
+	all := true
+	for _, pred := range def.Predecessors(t) {
+		all = all && w.of(pred, pred)
 	}
+	def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+		if r.Op != workflow.OpData {
+			return
+		}
+		for _, n := range r.Data.Names() {
+			all = all && w.of(n, def.Writers(n)...)
+		}
+	})
+	return all
+}
+
+// of asks it of the slots of the tasks that are meant by a name.
+func (w *awaited) of(name any, ts ...workflow.TaskName) bool {
+	w.m.log.steps++
+	is, known := w.known[name]
+	if !known {
+		is = !slices.ContainsFunc(ts, func(t workflow.TaskName) bool {
+			return slices.ContainsFunc(w.m.state.slotsOf(t), func(sl *Slot) bool { return !w.whether(sl) })
+		})
+		w.known[name] = is
+	}
+	return is
 }
 
 // handedOver reports whether attempts at others may be clocked under a key: their
@@ -147,7 +185,7 @@ func (m *Machine) crossing(p workflow.PartitionName, fn func(*Slot)) {
 func (m *Machine) handedOver(
 	k WaitKey, as []*Attempt, later time.Duration, now Moment, partners Partners, r *Ready,
 ) bool {
-	unheard := slices.DeleteFunc(slices.Clone(as), m.heardOf)
+	unheard := m.unheard(as)
 	if len(unheard) == 0 {
 		return true
 	}
@@ -175,12 +213,25 @@ func (m *Machine) handedOver(
 	return false
 }
 
-// heardOf reports whether the holder of an attempt is known to have the fact that
-// gave it to it, and those that ended what its slot waits for.
-func (m *Machine) heardOf(a *Attempt) bool {
-	heard := m.knows(a.Partner, a.assigned)
-	m.before(a.Slot.Task.Name, func(sl *Slot) { heard = heard && m.knows(a.Partner, sl.ended()) })
-	return heard
+// unheard are those of the attempts of which it is not known that their holders have
+// the facts that gave them to them, and those that ended what their slots wait for.
+func (m *Machine) unheard(as []*Attempt) (out []*Attempt) {
+	heard := map[workflow.PartnerID]*awaited{}
+	for _, a := range as {
+		w := heard[a.Partner]
+		if w == nil {
+			w = &awaited{m: m, known: map[any]bool{}}
+			w.whether = func(sl *Slot) bool {
+				m.log.steps++
+				return m.knows(a.Partner, sl.ended())
+			}
+			heard[a.Partner] = w
+		}
+		if !m.knows(a.Partner, a.assigned) || !w.by(a.Slot.Task.Name) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // ended is the fact that ended the slot; nil: none did yet.

@@ -50,6 +50,9 @@ func TestDecidingTwiceAsksForNothingNew(t *testing.T) {
 				if n.m == nil {
 					continue
 				}
+				if err := (naive{n.m.log}).kept(n.m); err != nil {
+					rt.Fatalf("%s: %v\n%s\n%s", id, err, n.m.Fingerprint(), w.def.Canonical())
+				}
 				if asks := w.asksAgain(n); asks != "" {
 					rt.Fatalf("%s asks again %s\n%s\n%s", id, asks, n.m.Fingerprint(), w.def.Canonical())
 				}
@@ -60,7 +63,7 @@ func TestDecidingTwiceAsksForNothingNew(t *testing.T) {
 			w.dice = d
 		}
 	})
-	if out == 0 {
+	if out == 0 && !testing.Short() { // a few histories may be too few
 		t.Error("in no history did somebody take no part any more: the test does not test that")
 	}
 }

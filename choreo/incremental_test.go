@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -190,6 +191,112 @@ func (naive) desk(m *Machine) error {
 	return nil
 }
 
+// answers compares what is kept of the partitions that owe an answer.
+func (naive) answers(m *Machine) error {
+	d := m.look()
+	for _, g := range m.state.genesis.Assign {
+		left := []*Attempt(nil)
+		for _, sl := range m.state.slots {
+			if sl.Dropped == nil && sl.unjudged() && m.countsIn(g.Partition, sl.Current) {
+				left = append(left, sl.Current)
+			}
+		}
+		part := d.part(g.Partition)
+		total, bounded := m.answerTime(g.Partition, left)
+		if timeout := m.state.plan.Timeout(g.Partition); timeout > 0 && bounded != (part.endless == 0) || total != timeout+part.waits {
+			return fmt.Errorf("%s answers within %s, bounded %t, want %s, %t", g.Partition, timeout+part.waits, part.endless == 0, total, bounded)
+		}
+		if got := m.unfinishedIn(g.Partition); !slices.Equal(got, left) || part.answers != len(left) {
+			return fmt.Errorf("%s answers for %d (%d), want %d", g.Partition, len(got), part.answers, len(left))
+		}
+		before := map[*Slot]bool{}
+		for _, t := range m.state.plan.Partition(g.Partition).Tasks {
+			tasks := slices.Clone(m.state.def.Predecessors(t))
+			m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+				if r.Op == workflow.OpData {
+					for _, n := range r.Data.Names() {
+						tasks = append(tasks, m.state.def.Writers(n)...)
+					}
+				}
+			})
+			for _, pred := range tasks {
+				for _, sl := range m.state.slotsOf(pred) {
+					if m.state.plan.Home(sl.Task.Name) != g.Partition && !sl.State.Done() {
+						before[sl] = true
+					}
+				}
+			}
+		}
+		if got := m.before(g.Partition).before; got != len(before) {
+			return fmt.Errorf("before %s are %d slots, want %d", g.Partition, got, len(before))
+		}
+	}
+	return nil
+}
+
+// clocks compares the own clocks with what is held, after a decision.
+func (naive) clocks(m *Machine) error {
+	c, want := &m.clocks, map[WaitKey]bool{}
+	if !m.heeded() || len(m.state.moved) > 0 || len(c.fresh) > 0 || c.made != m.state.made || c.anew {
+		return nil // nothing was decided since
+	}
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			if a.Partner == m.self && a.undoing() && a.undo.Task.Timeout > 0 {
+				want[WaitKey{Kind: WaitTimeout, Name: a.undo.ID.String()}] = true
+			}
+		}
+		a := sl.Current
+		trigger := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
+		switch {
+		case !c.goesOn || a.Partner != m.self || !m.wanted(a):
+		case m.armed(sl):
+			want[trigger] = m.predecessorReady(sl) || c.own[trigger] != nil
+		case (a.start != nil || m.mayStart(a)) && a.Task.Timeout > 0:
+			want[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}] = true
+		}
+	}
+	for k, wanted := range want {
+		if wanted && c.own[k] == nil {
+			return fmt.Errorf("no clock runs for %v", k)
+		}
+	}
+	for k := range c.own {
+		if !want[k] {
+			return fmt.Errorf("a clock runs for %v", k)
+		}
+	}
+	return nil
+}
+
+// peers compares who takes part, and who is owed something.
+func (naive) peers(m *Machine) error {
+	s := m.state
+	all := slices.Clone(s.genesis.Succession)
+	var later []workflow.PartnerID
+	for p := range s.joined {
+		if _, first := s.rank[p]; !first {
+			later = append(later, p)
+		}
+	}
+	slices.SortFunc(later, func(a, b workflow.PartnerID) int {
+		return cmp.Or(byTime(s.joined[a][0], s.joined[b][0]), cmp.Compare(a, b))
+	})
+	if all = append(all, later...); !slices.Equal(all, s.Participants()) {
+		return fmt.Errorf("participants are %v, want %v", s.Participants(), all)
+	}
+	due := slices.DeleteFunc(all, func(p workflow.PartnerID) bool { return !m.due(p) })
+	if got := m.allDue(); !slices.Equal(got, due) {
+		return fmt.Errorf("due are %v, want %v", got, due)
+	}
+	return nil
+}
+
+// kept compares what a machine keeps up to date beside the state.
+func (n naive) kept(m *Machine) error {
+	return errors.Join(n.clocks(m), n.desk(m), n.answers(m), n.peers(m))
+}
+
 // check compares a machine's log and state with a naive reading of the same facts.
 func (n naive) check(m *Machine, r *rand.Rand) error {
 	l := m.log
@@ -205,7 +312,7 @@ func (n naive) check(m *Machine, r *rand.Rand) error {
 			return fmt.Errorf("fact %d of %s, %s, counts as far as forks go: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.id.Short(), got, counts[e])
 		}
 	}
-	if err := errors.Join(n.state(m.state), n.desk(m)); err != nil {
+	if err := errors.Join(n.state(m.state), n.kept(m)); err != nil {
 		return err
 	}
 	kept := m.Fingerprint()

@@ -31,9 +31,11 @@ type Machine struct {
 	told    int                // entries of our own that routes have been worked out for
 	begun   []begun            // starts to be told of if the task still runs then, the earliest first
 	peers   map[workflow.PartnerID]*peer
-	running map[AttemptID]bool // started in this process, not ended
-	again   map[AttemptID]time.Duration
-	ended   map[workflow.PartitionName]bool // own partitions whose end was told
+	// perhapsDue are the peers that may be due (peer.go); all others are not.
+	perhapsDue map[workflow.PartnerID]bool
+	running    map[AttemptID]bool // started in this process, not ended
+	again      map[AttemptID]time.Duration
+	ended      map[workflow.PartitionName]bool // own partitions whose end was told
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
 	nobody map[AttemptID]string
@@ -141,8 +143,8 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m := &Machine{
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l, self.Trust),
-		peers: map[workflow.PartnerID]*peer{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: clocks{all: map[WaitKey]*clock{}, every: saveEvery},
+		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: newClocks(&l.steps),
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
@@ -360,7 +362,7 @@ func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
 // Audience is who is to have all facts in the end: the participants, and after
 // them the others who are involved.
 func (m *Machine) Audience() []workflow.PartnerID {
-	ps := m.state.Participants()
+	ps := slices.Clone(m.state.Participants())
 	for _, c := range m.log.chains {
 		if p := c.id.Author; !m.Participates(p) && m.Involved(p) && m.log.byAuthor[p][0] == c {
 			ps = append(ps, p)

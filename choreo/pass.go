@@ -51,6 +51,7 @@ func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Mo
 		return w // nobody asks
 	}
 	for _, sl := range m.state.slots {
+		m.log.steps++
 		a := sl.Current
 		if sl.Pick != nil {
 			a = sl.Pick
@@ -132,6 +133,7 @@ func (m *Machine) Holdings() []Holding {
 	var out []Holding
 	d := m.look()
 	for _, g := range m.state.genesis.Assign {
+		m.log.steps++
 		if p := d.part(g.Partition); p.holding > 0 {
 			out = append(out, Holding{
 				Partner: g.Partner, Work: partition.WorkOf(m.state.def.Name, g.Partition), Time: p.expected,
@@ -140,6 +142,7 @@ func (m *Machine) Holdings() []Holding {
 		}
 	}
 	for _, sl := range inOrder(d.apart) {
+		m.log.steps++
 		a := sl.Current
 		out = append(out, Holding{
 			Partner: a.Partner, Work: partition.WorkOfTasks(m.state.def.Name, a.Task.Name), Time: partition.Expected(a.Task), Share: a.why().share(),
@@ -228,6 +231,7 @@ func (s *State) takenOver(a *Attempt) *Attempt {
 	if len(a.passed) == 0 {
 		return nil
 	}
+	s.log.steps += len(a.passed)
 	return slices.MinFunc(a.passed, func(x, y *Attempt) int { return s.byAuthority(x.assigned, y.assigned) })
 }
 

@@ -50,7 +50,8 @@ func upTo(v vector, e *entry, l *Log) vector {
 // its peers have what they named: numbers of such a chain say nothing.
 func (m *Machine) doubt() {
 	for _, c := range m.log.forked {
-		for _, p := range m.peers {
+		for id, p := range m.peers {
+			m.perhapsDue[id] = true
 			for _, s := range c.strands {
 				p.acked = p.acked.with(s.place, 0)
 			}
@@ -72,6 +73,7 @@ func (m *Machine) oweFact(p workflow.PartnerID, e *entry) {
 	if p != m.self && p != "" {
 		pr := m.peer(p)
 		pr.owed = upTo(pr.owed, e, m.log)
+		m.perhapsDue[p] = true
 	}
 }
 
@@ -88,6 +90,20 @@ func (m *Machine) due(p workflow.PartnerID) bool {
 	return pr != nil && !pr.acked.join(pr.sent, &m.log.steps).covers(pr.owed)
 }
 
+// allDue are the participants that are due, in the order of succession.
+func (m *Machine) allDue() (out []workflow.PartnerID) {
+	for p := range m.perhapsDue {
+		switch m.log.steps++; {
+		case !m.due(p):
+			delete(m.perhapsDue, p) // until more is owed, or less was heard
+		case m.Participates(p):
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b workflow.PartnerID) int { return m.state.placeOf(a) - m.state.placeOf(b) })
+	return out
+}
+
 // Behind tells whether p is not known to have all that this replica has.
 func (m *Machine) Behind(p workflow.PartnerID) bool {
 	return !m.peer(p).acked.covers(m.log.all)
@@ -97,6 +113,7 @@ func (m *Machine) Behind(p workflow.PartnerID) bool {
 // incarnation voids what was known of it.
 func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) {
 	p := m.peer(from)
+	m.perhapsDue[from] = true
 	if p.incarnation != inc {
 		*p = peer{incarnation: inc, owed: p.owed}
 	}
@@ -121,7 +138,10 @@ func (m *Machine) AheadOfUs(heads []Head) bool {
 
 // Forget has the next Outgoing send again what was not acknowledged: after a
 // reconnection, or when an acknowledgement is overdue.
-func (m *Machine) Forget(p workflow.PartnerID) { m.peer(p).sent = vector{} }
+func (m *Machine) Forget(p workflow.PartnerID) {
+	m.peer(p).sent = vector{}
+	m.perhapsDue[p] = true
+}
 
 // HeldElsewhere tells whether another participant has made the instance durable.
 func (m *Machine) HeldElsewhere() bool {

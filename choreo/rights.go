@@ -68,6 +68,7 @@ func (v *evidence) rule(c ruleWas) bool {
 // came reports whether a rule, or a part of one, can have come to hold or, if not
 // held, to be impossible.
 func (v *evidence) came(r *workflow.Rule, held bool) bool {
+	v.s.log.steps++
 	switch r.Op {
 	case workflow.OpData:
 		return true

@@ -97,6 +97,14 @@ func (s *State) move(sl *Slot) {
 
 // stand notes where a slot's task stands, and what of the instance depends on it.
 func (s *State) stand(sl *Slot, st workflow.State) {
+	if len(s.patient) > 0 && sl.State == workflow.NotReady && st != workflow.NotReady {
+		for _, d := range sl.dependents {
+			s.log.steps++
+			if d.waits() {
+				s.move(d) // the wait of its trigger may begin
+			}
+		}
+	}
 	sl.State = st
 	if open := !st.Done(); open != sl.open {
 		sl.open = open

@@ -25,8 +25,10 @@ type State struct {
 	attempts map[AttemptID]*Attempt
 	bySucc   map[FactID]*Attempt
 	joined   map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
-	cancel   *entry                          // the earliest
-	cancels  []*entry                        // the earliest of each strand
+	// participants are all of these, in order.
+	participants []workflow.PartnerID
+	cancel       *entry   // the earliest
+	cancels      []*entry // the earliest of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
 	// contested: some slot has several attempts, or waits for somebody to take the next.
@@ -213,6 +215,7 @@ func (s *State) reset() {
 		s.rank[p] = i
 		s.joined[p] = []*entry{s.log.genesis}
 	}
+	s.participants = slices.Clone(s.genesis.Succession)
 	s.layOut()
 	l := s.log
 	if s.cuts = l.cuts; l.forks > 0 {
@@ -725,44 +728,46 @@ func (s *State) addAttempt(e *entry, after *Attempt, by *ruling, task workflow.T
 		a.replaced++
 	}
 	s.attempts[a.ID] = a
-	sl.Attempts = append(sl.Attempts, a)
-	slices.SortFunc(sl.Attempts, func(x, y *Attempt) int {
-		if n := cmp.Compare(x.Depth, y.Depth); n != 0 {
-			return n
-		}
-		return byTime(x.assigned, y.assigned)
+	at, _ := slices.BinarySearchFunc(sl.Attempts, a, func(x, y *Attempt) int {
+		s.log.steps++
+		return cmp.Or(cmp.Compare(x.Depth, y.Depth), byTime(x.assigned, y.assigned))
 	})
+	sl.Attempts = slices.Insert(sl.Attempts, at, a)
 	s.contested = true
-	if _, from := s.rank[p]; !from {
-		s.joined[p] = append(s.joined[p], e)
-		slices.SortFunc(s.joined[p], byTime)
-	}
+	s.join(p, e)
 	return a
 }
 
 // Participants are all who take part, in the order of succession; those who
-// joined later follow by the facts that brought them in.
-func (s *State) Participants() []workflow.PartnerID {
-	ps := make([]workflow.PartnerID, 0, len(s.joined))
-	for p := range s.joined {
-		ps = append(ps, p)
+// joined later follow by the facts that brought them in. It is not to be changed.
+func (s *State) Participants() []workflow.PartnerID { return s.participants }
+
+// join enters that a partner takes part through a fact.
+func (s *State) join(p workflow.PartnerID, e *entry) {
+	if _, first := s.rank[p]; first {
+		return
 	}
-	slices.SortFunc(ps, func(a, b workflow.PartnerID) int {
+	if s.joined[p] != nil {
+		s.participants = slices.Delete(slices.Clone(s.participants), s.placeOf(p), s.placeOf(p)+1)
+	}
+	s.joined[p] = append(s.joined[p], e)
+	slices.SortFunc(s.joined[p], byTime)
+	s.participants = slices.Insert(slices.Clone(s.participants), s.placeOf(p), p) // whoever reads the old ones goes on
+}
+
+// placeOf is where a participant stands, or would stand, among all.
+func (s *State) placeOf(p workflow.PartnerID) int {
+	at, _ := slices.BinarySearchFunc(s.participants, p, func(a, b workflow.PartnerID) int {
+		s.log.steps++
 		ra, oka := s.rank[a]
 		rb, okb := s.rank[b]
 		switch {
 		case oka && okb:
 			return cmp.Compare(ra, rb)
 		case oka != okb:
-			if oka {
-				return -1
-			}
-			return 1
+			return one(okb) - one(oka)
 		}
-		if n := byTime(s.joined[a][0], s.joined[b][0]); n != 0 {
-			return n
-		}
-		return cmp.Compare(a, b)
+		return cmp.Or(byTime(s.joined[a][0], s.joined[b][0]), cmp.Compare(a, b))
 	})
-	return ps
+	return at
 }

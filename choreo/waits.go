@@ -1,7 +1,6 @@
 package choreo
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -104,141 +103,6 @@ type Wait struct {
 	Running bool
 }
 
-// clock counts the time of one wait.
-type clock struct {
-	elapsed time.Duration // until since
-	since   time.Duration // Boot; while running
-	running bool
-	seen    bool // still wanted
-	asked   bool // the partner that it is about was asked what it has
-	// of are the slots that may be judged by it; of a WaitAnswer.
-	of map[workflow.TaskName]bool
-}
-
-func (c *clock) read(now time.Duration) time.Duration {
-	if !c.running {
-		return c.elapsed
-	}
-	return c.elapsed + max(now-c.since, 0)
-}
-
-// clocks are all waits of a machine.
-type clocks struct {
-	all map[WaitKey]*clock
-	// quiet is the moment (Boot) before which nothing fires, unless this node
-	// heard before what happened in a gap: heard is when it began to; 0: not yet.
-	quiet, heard time.Duration
-	// savedAt is when the waits were last handed out to be stored, changed
-	// whether some began or ended since, every the time between two savings.
-	savedAt, every time.Duration
-	changed        bool
-}
-
-// run says that a wait is wanted, and whether its clock runs now. It returns
-// the time on it.
-func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration {
-	c := cs.all[k]
-	if c == nil {
-		c = &clock{since: now, running: running}
-		cs.all[k] = c
-		cs.changed = true
-	}
-	c.seen = true
-	if c.running != running {
-		c.elapsed, c.since, c.running = c.read(now), now, running
-		cs.changed = true
-	}
-	return c.read(now)
-}
-
-// runFrom is run for a wait of which some had passed already when it began here.
-func (cs *clocks) runFrom(elapsed time.Duration, k WaitKey, running bool, now time.Duration) time.Duration {
-	if cs.all[k] == nil && elapsed > 0 {
-		cs.begin(k, elapsed, now)
-	}
-	return cs.run(k, running, now)
-}
-
-// begin starts a wait of which some has passed already.
-func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) {
-	cs.all[k] = &clock{elapsed: elapsed, since: now, running: true}
-	cs.changed = true
-}
-
-// beginAfter starts a wait once what it is for was handed over. If that was
-// waited for, it is stored with the next waits: each acknowledgement would cost a
-// commit of its own, and a crash before only makes the wait longer.
-func (cs *clocks) beginAfter(k WaitKey, elapsed, now time.Duration) {
-	_, waited := cs.all[k.handOver()]
-	delete(cs.all, k.handOver())
-	changed := cs.changed || !waited
-	cs.begin(k, elapsed, now)
-	cs.changed = changed
-}
-
-// answering reports whether a clock runs for another's partition.
-func (cs *clocks) answering(p workflow.PartitionName) bool {
-	k := WaitKey{Kind: WaitAnswer, Name: string(p)}
-	return cs.all[k] != nil || cs.all[k.handOver()] != nil
-}
-
-// sweep forgets the waits that nobody wanted since the last sweep.
-func (cs *clocks) sweep() {
-	for k, c := range cs.all {
-		if !c.seen {
-			delete(cs.all, k)
-			cs.changed = true
-		}
-		c.seen = false
-	}
-}
-
-// unsee begins a pass over what is waited for: only what it finds wanted stays.
-func (cs *clocks) unsee() {
-	for _, c := range cs.all {
-		c.seen = false
-	}
-}
-
-// forget forgets all waits.
-func (cs *clocks) forget() {
-	cs.changed = cs.changed || len(cs.all) > 0
-	clear(cs.all)
-}
-
-// saveEvery is how often at least running waits are stored although none began
-// or ended; short waits are stored more often, so that a reboot with a wrong
-// clock costs no more than a twentieth of a wait (design.md, idea 8).
-const (
-	saveEvery    = 30 * time.Second
-	minSaveEvery = time.Second
-)
-
-// toSave are the waits to be stored now; ok is false when nothing needs to be.
-func (cs *clocks) toSave(now time.Duration) (ws []Wait, ok bool) {
-	if !cs.changed && (len(cs.all) == 0 || now < cs.savedAt+cs.every) {
-		return nil, false
-	}
-	cs.changed, cs.savedAt = false, now
-	for k, c := range cs.all {
-		ws = append(ws, Wait{Key: k, Elapsed: c.read(now), Running: c.running})
-	}
-	slices.SortFunc(ws, func(a, b Wait) int {
-		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
-	})
-	return ws, true
-}
-
-// nextSave is when the waits should be stored again; ok is false while none runs.
-func (cs *clocks) nextSave() (at time.Duration, ok bool) {
-	for _, c := range cs.all {
-		if c.running {
-			return cs.savedAt + cs.every, true
-		}
-	}
-	return 0, false
-}
-
 // RestoreWaits puts back the waits that were stored, aged by what has passed
 // since, and keeps the machine from judging anything before quiet (Boot).
 func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quiet time.Duration) {
@@ -248,8 +112,10 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 		if w.Running {
 			c.elapsed += max(passed, 0)
 		}
-		m.clocks.all[w.Key] = c
+		m.clocks.of(w.Key)[w.Key] = c
+		m.clocks.stored[w.Key] = true
 	}
+	m.clocks.anew = true
 	for k, c := range m.clocks.all {
 		if k.Kind == WaitAnswer {
 			c.of = working(m.mayJudge(workflow.PartitionName(k.Name)))
@@ -296,8 +162,8 @@ func (m *Machine) lacks() bool {
 
 // over tells whether a wait of that length is over; if not it asks to be woken.
 func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r *Ready) bool {
-	m.clocks.every = min(m.clocks.every, max(total/20, minSaveEvery))
-	calm := m.calm(now)
+	m.clocks.every = min(m.clocks.every, saveWithin(total))
+	calm := m.clocks.calm
 	switch {
 	case elapsed >= total && now.Boot >= calm:
 		return true
@@ -312,26 +178,23 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 // watch looks at all that this node waits for and judges what is over. It
 // tells whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
-	m.clocks.every = saveEvery
-	m.clocks.unsee()
-	if m.watchUndoing(now, partners, r) {
+	c := &m.clocks
+	c.every, c.calm = saveEvery, m.calm(now)
+	c.unsee()
+	running := m.state.overall() == workflow.InstanceRunning
+	goesOn := (running && !m.carefree(partners)) || (!running && m.timed && m.goesOn())
+	age := time.Duration(0)
+	if goesOn && m.timed {
+		age = c.run(WaitKey{Kind: WaitWorstCase}, true, now.Boot)
+	}
+	if m.watchSlots(now, age, goesOn && m.timed, partners, r) {
 		return true
 	}
-	running := m.state.overall() == workflow.InstanceRunning
-	if (running && m.carefree(partners)) || (!running && !(m.timed && m.goesOn())) {
-		m.clocks.sweep()
-		return false
-	}
-	age := time.Duration(0)
-	if m.timed {
-		age = m.clocks.run(WaitKey{Kind: WaitWorstCase}, true, now.Boot)
-	}
-	added = m.watchOwn(now, age, partners, r)
-	if running && !added {
+	if goesOn && running {
 		added = m.watchPartitions(now, partners, r) || m.watchOthers(now, age, partners, r)
 	}
 	if !added {
-		m.clocks.sweep()
+		c.sweep()
 	}
 	return added
 }
@@ -346,42 +209,22 @@ func (m *Machine) armed(sl *Slot) bool {
 }
 
 // carefree tells whether there is nothing to watch: no time-outs, no
-// contingencies, and nobody is gone.
+// contingencies, and nobody with work is gone.
 func (m *Machine) carefree(partners Partners) bool {
-	if m.timed || m.state.contested || len(m.clocks.all) > 0 || m.Waiting() {
+	if m.timed || m.state.contested || len(m.clocks.all) > 0 || len(m.clocks.own) > 0 || m.Waiting() {
 		return false
 	}
-	for p := range m.state.joined {
-		if partners.Gone(p) {
+	for p := range m.look().unjudged {
+		if m.log.steps++; p != "" && partners.Gone(p) {
 			return false
 		}
 	}
 	return true
 }
 
-// watchOwn clocks the tasks and partitions that this node holds.
-func (m *Machine) watchOwn(now Moment, age time.Duration, partners Partners, r *Ready) bool {
-	if !m.timed {
-		return false
-	}
-	for _, sl := range inOrder(m.look().clocked) {
-		a := sl.Current
-		if m.armed(sl) {
-			if m.triggers(sl, now, age, r) {
-				return true
-			}
-			continue
-		}
-		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {
-			return true
-		}
-	}
-	return false
-}
-
 // waited is for how long the time-out of an attempt of our own has run.
 func (m *Machine) waited(a *Attempt, now Moment) time.Duration {
-	if c := m.clocks.all[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}]; c != nil {
+	if c := m.clocks.own[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}]; c != nil {
 		return min(c.read(now.Boot), a.Task.Timeout)
 	}
 	return 0
@@ -396,24 +239,6 @@ func (a *Attempt) waitedBefore() time.Duration {
 	return 0
 }
 
-// overdue clocks an attempt of our own, and fails it when its time-out is over.
-func (m *Machine) overdue(a *Attempt, now Moment, partners Partners, r *Ready) bool {
-	if a.Task.Timeout == 0 {
-		return false
-	}
-	t := m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
-	if !m.over(t, a.Task.Timeout, true, now, r) {
-		return false
-	}
-	if !m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners) {
-		return false
-	}
-	r.Stop = append(r.Stop, a.ID)
-	delete(m.running, a.ID)
-	m.attend(m.state.bySlot[a.ID.Slot])
-	return true
-}
-
 // watchPartitions clocks the partitions that this node holds and that have a
 // time-out of their own.
 func (m *Machine) watchPartitions(now Moment, partners Partners, r *Ready) bool {
@@ -423,26 +248,6 @@ func (m *Machine) watchPartitions(now Moment, partners Partners, r *Ready) bool 
 		}
 	}
 	return false
-}
-
-// triggers clocks an emergency task and fires it when its wait is over.
-func (m *Machine) triggers(sl *Slot, now Moment, age time.Duration, r *Ready) bool {
-	key := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
-	start, _ := m.state.plan.WaitStart(sl.Task.Name)
-	if m.clocks.all[key] == nil {
-		if age < start && !m.predecessorReady(sl) {
-			r.wake(now.Boot + start - age)
-			return false
-		}
-		// It began at the worst case, even if this node was down just then.
-		m.clocks.begin(key, max(age-start, 0), now.Boot)
-	}
-	t := m.clocks.run(key, true, now.Boot)
-	if !m.over(t, sl.Task.TimeToWait, true, now, r) {
-		return false
-	}
-	_, err := m.append(now, Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
-	return err == nil
 }
 
 // predecessorReady tells whether one of the slot's predecessors is known to be
@@ -478,10 +283,10 @@ func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duratio
 func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) bool {
 	later := m.place(partners) * GuardianTimeout
 	for _, p := range m.state.Participants() {
-		if p == m.self {
+		if p == m.self || m.look().unjudged[p] == 0 {
 			continue
 		}
-		if partners.Gone(p) && m.watchGone(p, later, now, partners, r) {
+		if m.log.steps++; partners.Gone(p) && m.watchGone(p, later, now, partners, r) {
 			return true
 		}
 	}
@@ -491,6 +296,7 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 		}
 	}
 	for _, sl := range inOrder(m.look().others) {
+		m.log.steps++
 		if m.watchContingency(sl, later, now, partners, r) {
 			return true
 		}
@@ -520,9 +326,6 @@ func (m *Machine) judges(partners Partners) []workflow.PartnerID {
 
 // watchGone judges the unfinished work of a partner who is out of the process.
 func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Moment, partners Partners, r *Ready) bool {
-	if m.look().unjudged[p] == 0 {
-		return false
-	}
 	t := m.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, now.Boot)
 	if !m.over(t, later, true, now, r) {
 		return false
@@ -542,46 +345,81 @@ func (m *Machine) watchAnswer(
 		return false // it may take for ever
 	}
 	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
-	c := m.clocks.all[key]
-	if c == nil && !m.mayBegin(g.Partition, now, age, r) {
+	c, part := m.clocks.all[key], m.look().part(g.Partition)
+	switch {
+	case part.answers == 0, !m.state.contested && part.endless > 0:
+		return false
+	case c == nil && !m.mayBegin(g.Partition, now, age, r):
 		return false
 	}
-	left := m.unfinishedIn(g.Partition)
-	if c == nil || m.state.contested {
-		left = m.mayJudge(g.Partition)
-	}
-	total, bounded := m.answerTime(g.Partition, left)
-	if !bounded || len(left) == 0 {
-		return false
-	}
-	if of := working(left); c == nil || !subset(of, c.of) {
-		delete(m.clocks.all, key)
-		if !m.handedOver(key, left, later, now, partners, r) {
+	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
+	total := m.state.plan.Timeout(g.Partition) + part.waits
+	if c == nil || m.state.contested || c.of != nil || c.joined != part.joined {
+		if next := part.looked + m.lookEvery(); part.looked > 0 && now.Boot < next {
+			m.clocks.keep(key)
+			r.wake(next)
 			return false
 		}
-		m.clocks.beginAfter(key, 0, now.Boot)
-		m.clocks.all[key].of = of
-	} else {
-		c.of = of
+		part.looked = max(now.Boot, 1) // 0 is never
+		if left = m.unfinishedIn(g.Partition); c == nil || m.state.contested {
+			left = m.mayJudge(g.Partition)
+		}
+		var bounded bool
+		if total, bounded = m.answerTime(g.Partition, left); !bounded || len(left) == 0 {
+			return false
+		}
+		of := working(left)
+		if c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {
+			delete(m.clocks.all, key)
+			if !m.handedOver(key, left, later, now, partners, r) {
+				return false
+			}
+			m.clocks.beginAfter(key, 0, now.Boot)
+			c = m.clocks.all[key]
+			c.of = of
+		} else if c.of = of; !m.state.contested {
+			c.of = nil
+		}
+		c.joined = part.joined
 	}
 	total += slack(total) + later
 	t := m.clocks.run(key, true, now.Boot)
-	reason := "partition " + string(g.Partition) + " gave no result in time"
-	return m.over(t, total, true, now, r) && m.judge(left, CauseTimeout, reason, now, partners)
+	if !m.over(t, total, true, now, r) {
+		return false
+	}
+	if left == nil {
+		left = m.unfinishedIn(g.Partition)
+	}
+	return m.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time", now, partners)
 }
+
+// lookEvery is how often at most all tasks of a partition are looked at, to find those
+// that joined what may be judged: in a large instance not for each fact. What joins is
+// clocked so much later.
+func (m *Machine) lookEvery() time.Duration {
+	if n := len(m.state.slots); n >= manySlots {
+		return time.Duration(n) * lookPause
+	}
+	return 0
+}
+
+const (
+	manySlots = 32
+	lookPause = 100 * time.Microsecond // for each slot: a second for the largest instance
+)
 
 // mayBegin reports whether a partition's answer may be waited for: all that it
 // waits for is known to have ended, or must have by now. If not yet it asks to be
 // woken.
 func (m *Machine) mayBegin(p workflow.PartitionName, now Moment, age time.Duration, r *Ready) bool {
-	if m.nothingBefore(p) {
+	part := m.before(p)
+	if part.before == 0 {
 		return true
 	}
-	worst, ok := m.worstBefore(p)
-	if ok && age < worst {
-		r.wake(now.Boot + worst - age)
+	if !part.forEver && age < part.worst {
+		r.wake(now.Boot + part.worst - age)
 	}
-	return ok && age >= worst
+	return !part.forEver && age >= part.worst
 }
 
 // working are the slots of those attempts whose time counts. While a trigger is
@@ -619,23 +457,6 @@ func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) (total t
 		}
 	}
 	return total, bounded
-}
-
-// nothingBefore tells whether all that a partition waits for has ended.
-func (m *Machine) nothingBefore(p workflow.PartitionName) bool {
-	done := true
-	m.crossing(p, func(sl *Slot) { done = done && sl.State.Done() })
-	return done
-}
-
-// worstBefore is the worst case by which all that a partition waits for has ended.
-func (m *Machine) worstBefore(p workflow.PartitionName) (worst time.Duration, ok bool) {
-	ok = true
-	m.crossing(p, func(sl *Slot) {
-		end, known := m.state.plan.WorstEnd(sl.Task.Name)
-		worst, ok = max(worst, end), ok && known
-	})
-	return worst, ok
 }
 
 // watchContingency judges a contingency at another that gave no result in time,
@@ -682,13 +503,27 @@ func (m *Machine) watchPending(sl *Slot, later time.Duration, now Moment, partne
 
 // unfinishedOf are the current attempts of a partner that nobody has judged, in
 // rule order.
-func (m *Machine) unfinishedOf(p workflow.PartnerID) []*Attempt {
-	return m.unfinished(func(a *Attempt) bool { return a.Partner == p })
+func (m *Machine) unfinishedOf(p workflow.PartnerID) (out []*Attempt) {
+	m.look()
+	for _, sl := range m.state.slots {
+		if m.log.steps++; sl.shown.unjudged == p {
+			out = append(out, sl.Current)
+		}
+	}
+	return out
 }
 
 // unfinishedIn are those in a partition.
-func (m *Machine) unfinishedIn(p workflow.PartitionName) []*Attempt {
-	return m.unfinished(func(a *Attempt) bool { return m.countsIn(p, a) })
+func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*Attempt) {
+	m.look()
+	for _, t := range m.state.plan.Partition(p).Tasks {
+		m.log.steps++
+		if sl := m.state.bySlot[t]; sl != nil && sl.shown.answers {
+			out = append(out, sl.Current)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Attempt) int { return a.Slot.place - b.Slot.place })
+	return out
 }
 
 // countsIn reports whether an attempt is part of what a partition's holder answers
@@ -699,16 +534,6 @@ func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
 		return false
 	}
 	return a.Depth == 1 || m.state.plan.Partition(p).Declared && m.state.lastOf(a.Slot.Attempts[0]) == a
-}
-
-func (m *Machine) unfinished(which func(*Attempt) bool) []*Attempt {
-	var out []*Attempt
-	for _, sl := range m.state.slots {
-		if sl.Dropped == nil && sl.unjudged() && which(sl.Current) {
-			out = append(out, sl.Current)
-		}
-	}
-	return out
 }
 
 // unjudged tells whether the slot's current attempt has neither succeeded nor

@@ -97,18 +97,18 @@ var mutants = []mutant{
 `, `		s.nextCompare = now + antiEntropy
 `}}},
 	{name: "waits-forgotten", what: "waits are not restored after a restart", patches: []patch{{
-		"choreo/waits.go", `		m.clocks.all[w.Key] = c
+		"choreo/waits.go", `		m.clocks.of(w.Key)[w.Key] = c
 `, `		_ = c
 `}}},
 	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
 		"choreo/settle.go", `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {`, `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
-		"choreo/waits.go", `		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {`, `		if a.Task.Timeout > 0 {
-			m.clocks.runFrom(a.waitedBefore(), WaitKey{Kind: WaitTimeout, Name: a.ID.String()}, true, now.Boot)
-		}
-		if (a.start != nil || m.mayStart(a)) && m.overdue(a, now, partners, r) {`}}},
+		"choreo/clocks.go", `	t := c.runFrom(from, k, true, now.Boot)`, `	if k.Kind == WaitTimeout && m.clocks.all[WaitKey{Kind: WaitWorstCase}] != nil {
+		from = m.clocks.all[WaitKey{Kind: WaitWorstCase}].read(now.Boot)
+	}
+	t := c.runFrom(from, k, true, now.Boot)`}}},
 	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
-		"choreo/waits.go", `		if age < start && !m.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
+		"choreo/clocks.go", `		if age < start && !m.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
 		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
 	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
@@ -146,7 +146,7 @@ var mutants = []mutant{
 	{name: "no-hand-over", what: "who was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
-		"choreo/waits.go", `c == nil || !subset(of, c.of) {`, `c == nil || !subset(of, of) {`}}},
+		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {`, `c == nil || !subset(of, of) {`}}},
 	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
 		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
 	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same", patches: []patch{{

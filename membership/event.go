@@ -13,7 +13,8 @@ type EventKind string
 // and changed.
 const (
 	EventJoined      EventKind = "joined"      // heard of for the first time
-	EventUnreachable EventKind = "unreachable" // a carrier cannot reach it
+	EventUnreachable EventKind = "unreachable" // a carrier cannot reach it, or it is silent
+	EventGoingDown   EventKind = "going-down"  // it said so
 	EventBack        EventKind = "back"        // active again, whatever it was
 	EventMoved       EventKind = "moved"       // its addresses changed
 	EventChanged     EventKind = "changed"     // its certificate or profile changed
@@ -38,8 +39,11 @@ type Event struct {
 // of joins nobody's list as a partner to work with, but is known.
 func joined(r Record) []Event {
 	events := []Event{{Kind: EventJoined, Partner: r.Partner}}
-	if r.Left {
+	switch r.Going {
+	case Leaves:
 		events = append(events, Event{Kind: EventLeft, Partner: r.Partner})
+	case GoesDown:
+		events = append(events, Event{Kind: EventGoingDown, Partner: r.Partner})
 	}
 	return events
 }
@@ -48,7 +52,10 @@ func joined(r Record) []Event {
 func changes(was, is Partner) []Event {
 	var events []Event
 	add := func(kind EventKind) { events = append(events, Event{Kind: kind, Partner: is.Record.Partner}) }
-	if kind := transition(was.State, is.State); kind != noEvent {
+	switch kind := transition(was.State, is.State); {
+	case is.Down() && !was.Down() && is.State == Unreachable:
+		add(EventGoingDown)
+	case kind != noEvent:
 		add(kind)
 	}
 	if !slices.Equal(was.Record.Addresses, is.Record.Addresses) {

@@ -24,9 +24,10 @@ var (
 // State is where a partner stands in the list (interface.md, partners).
 type State string
 
-// The states of a partner. Unreachable is a matter of seconds and a carrier's
-// opinion; expired means that a whole connectionTime went by without a sign
-// of life, and that its unfinished work is presumed failed.
+// The states of a partner. Unreachable is a matter of seconds: a carrier's opinion,
+// silence for most of its connectionTime, or its own word that it goes down. Expired
+// means that a whole connectionTime went by without a sign of life, and that its
+// unfinished work is presumed failed.
 const (
 	Active      State = "active"
 	Unreachable State = "unreachable"
@@ -42,8 +43,44 @@ func (s State) Gone() bool { return s == Expired || s == Left || s == Evicted }
 type Partner struct {
 	Record    Record
 	State     State
+	Since     Wall // this node's wall clock when it came into the state
 	Load      PerMille
 	Validated Wall // this node's wall clock at the last new sign of life
+}
+
+// Down reports whether the partner said that it goes down and has not been back since.
+func (p Partner) Down() bool { return p.Record.Going == GoesDown }
+
+// Reason is why a partner is in its state.
+type Reason string
+
+// The reasons. An active partner needs none.
+const (
+	GoingDown Reason = "going down" // unreachable, by its own word
+	NoContact Reason = "no contact" // unreachable
+	NotBack   Reason = "not back within its connection time"
+	Silent    Reason = "silent for its connection time"
+	InOrder   Reason = "in good order" // it left
+	Removed   Reason = "removed by an administrator"
+)
+
+// Reason says why the partner is in its state; empty while it is active.
+func (p Partner) Reason() Reason {
+	switch {
+	case p.State == Unreachable && p.Down():
+		return GoingDown
+	case p.State == Unreachable:
+		return NoContact
+	case p.State == Expired && p.Down():
+		return NotBack
+	case p.State == Expired:
+		return Silent
+	case p.State == Left:
+		return InOrder
+	case p.State == Evicted:
+		return Removed
+	}
+	return ""
 }
 
 // item is a Partner with what the list needs to keep it.
@@ -53,6 +90,23 @@ type item struct {
 	signed   time.Duration // Awake at which the newest of both was told by the partner itself
 	deadline time.Duration // Awake at which silence expires it
 }
+
+// become puts the partner into a state.
+func (it *item) become(s State, at Wall) {
+	if it.State != s {
+		it.State, it.Since = s, at
+	}
+}
+
+// silentAt is the Awake at which silence makes the partner unreachable: before it
+// expires, whatever carriers noticed, and not for one lost sign of life.
+func (it *item) silentAt() time.Duration {
+	return it.deadline - time.Duration(silentShare*float64(it.Record.ConnectionTime))
+}
+
+// silentShare is the part of a connectionTime for which a partner is unreachable, at
+// least, before it expires. Signs of life come three times per connectionTime.
+const silentShare = 0.3
 
 // latest is the newest version that was heard of.
 func (it *item) latest() Version {
@@ -158,15 +212,27 @@ func (l *List) verify(r Record, old *item, wall time.Time) error {
 
 // fresh is a partner that was just heard of; if its record is old, Tick expires it.
 func (l *List) fresh(r Record, age time.Duration, now Now) *item {
-	told := l.now - age
 	it := &item{
-		Partner: Partner{Record: r, State: Active, Load: r.Load, Validated: WallOf(now.Wall.Add(-age))},
-		signed:  told, deadline: told + r.ConnectionTime,
+		Partner: Partner{Record: r, State: Active, Since: told(age, now), Load: r.Load, Validated: told(age, now)},
+		signed:  l.now - age, deadline: l.now - age + r.ConnectionTime,
 	}
-	if r.Left {
-		it.State = Left
-	}
+	it.goes(told(age, now))
 	return it
+}
+
+// told is when something of that age was told, by this node's wall clock.
+func told(age time.Duration, now Now) Wall { return WallOf(now.Wall.Add(-age)) }
+
+// goes puts a partner into the state that its record's word on its going means.
+func (it *item) goes(at Wall) {
+	switch it.Record.Going {
+	case Leaves:
+		it.become(Left, at)
+	case GoesDown:
+		if it.State == Active {
+			it.become(Unreachable, at)
+		}
+	}
 }
 
 // validate has the count of a partner's silence begin at a sign of that age, unless
@@ -176,7 +242,7 @@ func (l *List) validate(it *item, age time.Duration, now Now) {
 	if age > 0 && deadline <= it.deadline {
 		return
 	}
-	it.Validated = WallOf(now.Wall.Add(-age))
+	it.Validated = told(age, now)
 	it.deadline = deadline
 }
 
@@ -188,16 +254,19 @@ func (l *List) replace(it *item, r Record, age time.Duration, now Now) []Event {
 	if isNew {
 		it.signed = l.now - age
 		switch {
+		case was.State != Evicted && was.Down() && r.Going == GoesDown:
+			// It said so before, and time runs since then: else it could say so for ever.
 		case age < r.ConnectionTime:
-			it.State = Active
+			it.become(Active, told(age, now))
 			l.validate(it, age, now)
 		case it.State == Evicted || it.State == Left:
-			it.State = Expired
+			it.become(Expired, told(age, now))
 		}
 	}
-	if r.Left {
-		it.State = Left
+	if it.Down() && !was.Down() && it.State == Unreachable {
+		it.Since = told(age, now)
 	}
+	it.goes(told(age, now))
 	return changes(was.Partner, it.Partner)
 }
 
@@ -258,19 +327,20 @@ func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now N
 	return l.alive(it, load, 0, now), nil
 }
 
-// alive takes in a sign of life; one that left stays away until its next record.
+// alive takes in a sign of life; one that goes stays away until its next record.
 func (l *List) alive(it *item, load PerMille, age time.Duration, now Now) []Event {
 	was := it.Partner
 	it.Load = load
-	if it.State != Left {
-		it.State = Active
+	if it.Record.Going == Staying {
+		it.become(Active, told(age, now))
 		l.validate(it, age, now)
 	}
 	return changes(was, it.Partner)
 }
 
 // Hint takes a carrier's opinion on whether a partner can be reached. It
-// moves a partner between active and unreachable, and never postpones expiry.
+// moves a partner between active and unreachable, and never postpones expiry. A
+// connection to one that goes down, or is silent, says nothing: what it tells does.
 func (l *List) Hint(id workflow.PartnerID, reachable bool, now Now) []Event {
 	l.notice(now)
 	it := l.partners[id]
@@ -280,16 +350,16 @@ func (l *List) Hint(id workflow.PartnerID, reachable bool, now Now) []Event {
 	was := it.Partner
 	switch {
 	case !reachable && it.State == Active:
-		it.State = Unreachable
-	case reachable && it.State == Unreachable:
-		it.State = Active
+		it.become(Unreachable, WallOf(now.Wall))
+	case reachable && it.State == Unreachable && !it.Down() && l.now < it.silentAt():
+		it.become(Active, WallOf(now.Wall))
 	}
 	return changes(was, it.Partner)
 }
 
-// Tick expires the partners whose time is up. Call it after the other calls
-// and when the Awake clock reaches next, which it returns; ok is false when
-// there is nothing to wait for.
+// Tick has the silent become unreachable, and expires those whose time is up. Call it
+// after the other calls and when the Awake clock reaches next, which it returns; ok is
+// false when there is nothing to wait for.
 func (l *List) Tick(now Now) (events []Event, next time.Duration, ok bool) {
 	l.notice(now)
 	for _, id := range l.ids() {
@@ -297,14 +367,22 @@ func (l *List) Tick(now Now) (events []Event, next time.Duration, ok bool) {
 		if id == l.self || it.State.Gone() {
 			continue
 		}
-		if l.now >= it.deadline {
+		turn := func(s State) {
 			was := it.Partner
-			it.State = Expired
+			it.become(s, WallOf(now.Wall))
 			events = append(events, changes(was, it.Partner)...)
+		}
+		due := it.silentAt()
+		if l.now >= due {
+			turn(Unreachable) // first, so that nobody goes from active to expired
+			due = it.deadline
+		}
+		if l.now >= due {
+			turn(Expired)
 			continue
 		}
-		if !ok || it.deadline < next {
-			next, ok = it.deadline, true
+		if !ok || due < next {
+			next, ok = due, true
 		}
 	}
 	l.due = next
@@ -331,7 +409,7 @@ func (l *List) Gap(now Now) {
 }
 
 // Review looks again at everybody's certificates after evictions were added.
-func (l *List) Review() []Event {
+func (l *List) Review(now Now) []Event {
 	var events []Event
 	for _, id := range l.ids() {
 		it := l.partners[id]
@@ -339,7 +417,7 @@ func (l *List) Review() []Event {
 			continue
 		}
 		was := it.Partner
-		it.State = Evicted
+		it.become(Evicted, WallOf(now.Wall))
 		events = append(events, changes(was, it.Partner)...)
 	}
 	return events

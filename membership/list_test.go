@@ -98,7 +98,7 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 		var name string
 		d.ScanArgs(t, "of", &name)
 		s.evict(t, s.ana, name, Serial{}, s.chains()...)
-		return s.told(s.list.Review(), nil)
+		return s.told(s.list.Review(s.now), nil)
 	case "restart":
 		return s.reload(t)
 	case "list":
@@ -131,7 +131,12 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 	var v Version
 	s.scan(t, d, &name, &v)
 	r := s.team.record(t, name, v.Boot, v.Seq, func(r *Record) {
-		r.Left = d.HasArg("left")
+		switch {
+		case d.HasArg("left"):
+			r.Going = Leaves
+		case d.HasArg("going-down"):
+			r.Going = GoesDown
+		}
 		if d.MaybeScanArgs(t, "address", &address) {
 			r.Addresses = []string{address}
 		}
@@ -196,7 +201,11 @@ func (s *listStory) told(events []Event, err error) string {
 func (s *listStory) show() string {
 	var b strings.Builder
 	for _, p := range s.list.Partners() {
-		fmt.Fprintf(&b, "%s %s %s %v %v load %d, validated %s\n", p.Record.Name(), p.State, p.Record.Version, p.Record.Roles(),
+		why := ""
+		if reason := p.Reason(); p.State == Unreachable || p.State == Expired {
+			why = fmt.Sprintf(" since %s (%s)", p.Since.Time().Format(time.TimeOnly), reason)
+		}
+		fmt.Fprintf(&b, "%s %s%s %s %v %v load %d, validated %s\n", p.Record.Name(), p.State, why, p.Record.Version, p.Record.Roles(),
 			p.Record.Addresses, p.Load, p.Validated.Time().Format(time.TimeOnly))
 	}
 	return b.String()
@@ -214,7 +223,9 @@ func TestListIsIndependentOfOrder(t *testing.T) {
 				for twin := range 2 {
 					records = append(records, tm.record(t, name, boot, seq, func(r *Record) {
 						r.Load = PerMille(twin)
-						r.Left = seq == 2 && boot == 2 && name == "caio"
+						if seq == 2 && boot == 2 && name == "caio" {
+							r.Going = Leaves
+						}
 						if boot == 1 && seq == 2 {
 							r.Chain = renewed
 						}
@@ -345,7 +356,7 @@ func TestFullListForgetsWhoIsGoneLongest(t *testing.T) {
 	_, err := l.Apply(tm.record(t, "bia", 1, 1), 0, at(1))
 	refused(t, err, ErrListFull, "1024 partners, and none is gone")
 	for _, i := range []int{7, 5, 9} {
-		if _, err := l.Apply(tm.record(t, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Left = true }), 0, at(i)); err != nil {
+		if _, err := l.Apply(tm.record(t, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Going = Leaves }), 0, at(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -389,7 +400,7 @@ func TestNames(t *testing.T) {
 	if got := l.Label(idOf("caio")); got != "caio" {
 		t.Errorf("Label = %q, want caio", got)
 	}
-	if _, err := l.Apply(tm.record(t, "eve", 1, 2, twin, func(r *Record) { r.Left = true }), 0, at(2)); err != nil {
+	if _, err := l.Apply(tm.record(t, "eve", 1, 2, twin, func(r *Record) { r.Going = Leaves }), 0, at(2)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {

@@ -56,6 +56,16 @@ type Suitability struct {
 	Of  PerMille `cbor:"2,keyasint"`
 }
 
+// Going is what a partner says about its going away, in the last record before it does.
+type Going uint8
+
+// What it may say. The numbers are signed: never reuse one.
+const (
+	Staying  Going = 0
+	GoesDown Going = 1 // it stops for a while, and keeps what it holds
+	Leaves   Going = 2 // it gave on what it had not begun, and holds nothing any more
+)
+
 // Record is what a partner publishes about itself, signed by its own key.
 // Its name and roles are those of its certificate: it cannot claim others.
 type Record struct {
@@ -70,7 +80,7 @@ type Record struct {
 	Load           PerMille                   `cbor:"9,keyasint"`
 	ConnectionTime time.Duration              `cbor:"10,keyasint"` // it will be heard of within this, or is out
 	Chain          Chain                      `cbor:"11,keyasint"`
-	Left           bool                       `cbor:"12,keyasint,omitempty"` // it left in good order
+	Going          Going                      `cbor:"12,keyasint,omitempty"`
 	Signature      []byte                     `cbor:"13,keyasint,omitempty"`
 	// Absence is how much it lacks of full availability; 1000: it takes nothing on.
 	Absence PerMille `cbor:"14,keyasint,omitempty"`
@@ -151,6 +161,9 @@ func (r Record) validate() error {
 	tooMuch := func(s Suitability) bool { return !s.Of.valid() }
 	if !r.Load.valid() || !r.Absence.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
 		return fmt.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Absence, r.Suitability)
+	}
+	if r.Going > Leaves {
+		return fmt.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, Leaves)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
 		return fmt.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)

@@ -95,6 +95,7 @@ type Stored struct {
 	Beat      Beat   `cbor:"2,keyasint"`
 	Expired   bool   `cbor:"3,keyasint,omitempty"`
 	Validated Wall   `cbor:"4,keyasint"`
+	Since     Wall   `cbor:"5,keyasint"` // of the state in which it was
 }
 
 // Snapshot returns everybody as stored, in the order of their IDs.
@@ -116,7 +117,7 @@ func (l *List) Stored(id workflow.PartnerID) (Stored, bool) {
 }
 
 func (it *item) stored() Stored {
-	return Stored{Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated}
+	return Stored{Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated, Since: it.Since}
 }
 
 // Restore puts a persisted partner back after a restart. Who was here is
@@ -124,9 +125,12 @@ func (it *item) stored() Stored {
 // store is trusted: signatures are not verified again, evictions are.
 func (l *List) Restore(s Stored, now Now) {
 	l.now = max(l.now, now.Awake)
-	ct := s.Record.ConnectionTime
+	ct, since := s.Record.ConnectionTime, WallOf(now.Wall)
+	if s.Expired || s.Record.Going != Staying {
+		since = s.Since
+	}
 	it := &item{
-		Partner:  Partner{Record: s.Record, State: Unreachable, Load: s.Record.Load, Validated: s.Validated},
+		Partner:  Partner{Record: s.Record, State: Unreachable, Since: since, Load: s.Record.Load, Validated: s.Validated},
 		beat:     s.Beat,
 		signed:   l.now,
 		deadline: l.now + Grace(ct) + ct,
@@ -134,7 +138,7 @@ func (l *List) Restore(s Stored, now Now) {
 	switch {
 	case l.evicted.Check(s.Record.Chain) != nil:
 		it.State = Evicted
-	case s.Record.Left:
+	case s.Record.Going == Leaves:
 		it.State = Left
 	case s.Expired:
 		it.State = Expired

@@ -75,12 +75,16 @@ func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refu
 	return nil
 }
 
-// onRelease ends the lease of one who resigned or gave up.
+// onRelease ends the lease of one who resigned or gave up. Of an office that was given
+// up a candidate of its own accord need not wait until it would have run out.
 func (e *Election) onRelease(from workflow.PartnerID, o Office, now Now) {
 	if e.voter.leaseTo == from && e.ballot.Voted == o {
 		e.voter.leaseUntil = now.Awake
 	}
 	if e.ballot.Known.Holder == from && e.ballot.Known.Office == o {
 		e.known.heard = now.Awake - e.head.Lease
+		if e.cfg.Auto && from != e.self {
+			e.known.autoAt = now.Awake + e.spread(e.head.Lease/retryPart)
+		}
 	}
 }

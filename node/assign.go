@@ -84,8 +84,8 @@ func (p *people) candidate(x membership.Partner, without inHand) partition.Partn
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
 		Applications: x.Record.Applications, Load: max(share(x.Load), busy(known.time)),
-		Reachable: self || x.State == membership.Active,
-		Rested:    share(absent - x.Record.Absence), Backlog: known.time, Suitability: map[string]float64{},
+		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
+		Rested: share(absent - x.Record.Absence), Backlog: known.time, Suitability: map[string]float64{},
 		LastFlow: p.learned.lastFlow(x.Record.Partner),
 	}
 	out.Taken = min(1, float64(known.share)/1000)

@@ -75,7 +75,7 @@ func (p *people) evict(id workflow.PartnerID, reason string) (membership.Evictio
 		return e, nil, err
 	}
 	_, err = p.evicted.Add(e)
-	return e, p.list.Review(), err
+	return e, p.list.Review(p.clock.Now()), err
 }
 
 func evictionWrite(e membership.Eviction) kv.Write {
@@ -103,7 +103,7 @@ func (p *people) learn(e membership.Eviction) (fresh bool, events []membership.E
 	p.mu.Lock()
 	fresh, err = p.evicted.Add(e)
 	if fresh {
-		events = p.list.Review()
+		events = p.list.Review(p.clock.Now())
 	}
 	p.mu.Unlock()
 	if fresh {

@@ -19,7 +19,6 @@ func (n *Node) announce(addrs []string) error {
 		r.Addresses = addrs
 		n.people.profile.fill(r, n.config)
 		r.DataSets = offered(n.people.data)
-		r.Left = false
 	})
 	if err != nil && n.checkStanding() != nil {
 		return nil // nobody would take it; the node goes on alone, and its status says why
@@ -133,9 +132,13 @@ func (n *Node) beat(load membership.PerMille) []byte {
 	return membership.EncodeBeat(b)
 }
 
-// depart tells the others that this node leaves in good order.
+// depart gives the office up, if this node holds it, so that nobody waits for its
+// lease to run out, and tells the others that this node goes down.
 func (n *Node) depart() {
-	r, err := n.people.publish(func(r *membership.Record) { r.Left = true })
+	if err := n.office.step((*membership.Election).Resign); err != nil && !errors.Is(err, membership.ErrNotCoordinator) {
+		n.log.Warn("the office was not given up", "error", err)
+	}
+	r, err := n.people.publish(func(r *membership.Record) { r.Going = membership.GoesDown })
 	if err == nil {
 		n.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 	}

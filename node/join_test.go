@@ -135,15 +135,15 @@ func TestInvitationOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A node's own name, and whom it met, outlive a restart; partners that left in
-// good order come back.
+// A node's own name, and whom it met, outlive a restart; partners that went
+// down in good order come back.
 func TestPartnersAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		one, two := tm.p["one"], tm.p["two"]
 		two.leave()
-		if s := tm.partnerState("one", "two"); s != "left" {
-			t.Errorf("one thinks that two is %s, want left", s)
+		if s := tm.partnerState("one", "two"); s != "unreachable" {
+			t.Errorf("one thinks that two is %s, want unreachable", s)
 		}
 		one.leave()
 		two.start()

@@ -281,7 +281,7 @@ func (n *Node) begin(c Carrier) error {
 	return nil
 }
 
-// Run keeps the node going until ctx ends, and leaves in good order.
+// Run keeps the node going until ctx ends, and goes down in good order.
 func (n *Node) Run(ctx context.Context) error {
 	for {
 		select {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -64,13 +65,22 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 	for _, p := range n.people.all() {
 		r := p.Record
 		out = append(out, api.Partner{
-			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Addresses: append([]string{}, r.Addresses...),
+			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p), Reason: string(p.Reason()), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: float64(p.Load) / 1000, Self: r.Partner == n.member.ID(),
 			Refused: n.refusals.list(r.Partner),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.Partner) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// since is when a partner came into its state; nil: not known.
+func since(p membership.Partner) *time.Time {
+	if p.Since == 0 {
+		return nil
+	}
+	t := p.Since.Time()
+	return &t
 }
 
 // Invite opens an invitation to the mesh.

@@ -33,6 +33,9 @@ func (n *Node) Step() time.Duration {
 	return max(next, time.Millisecond)
 }
 
+// GoDown says what a node says that goes down in good order; Step must not follow.
+func (n *Node) GoDown() { n.depart() }
+
 // GoesOn tells whether this node may still do something about an instance of its
 // own accord, even if it has ended as far as is known (choreo.Machine.GoesOn).
 func (n *Node) GoesOn(ctx context.Context, ref string) (yes bool, err error) {

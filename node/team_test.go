@@ -229,7 +229,7 @@ func (p *partner) crash() {
 	p.end()
 }
 
-// leave ends the partner's node in good order; what it said last arrives.
+// leave has the partner's node go down in good order; what it said last arrives.
 func (p *partner) leave() {
 	p.t.Helper()
 	p.end()

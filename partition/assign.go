@@ -52,7 +52,7 @@ type contender struct {
 	holds int // partitions of this instance that it has been given
 }
 
-func (c contender) able() bool { return len(c.lacks) == 0 }
+func (c contender) able() bool { return len(c.lacks) == 0 && !c.Down }
 
 // preferences order the contenders for a unit: the first in which two of them
 // differ decides, and is the reason that is given.
@@ -61,6 +61,7 @@ var preferences = []struct {
 	order  func(a, b contender) int
 }{
 	{"it lacks less", func(a, b contender) int { return cmp.Compare(len(a.lacks), len(b.lacks)) }},
+	{"it does not go down", func(a, b contender) int { return yesFirst(!a.Down, !b.Down) }},
 	{"it can be reached", func(a, b contender) int { return yesFirst(a.Reachable, b.Reachable) }},
 	{"it has the roles of more of the people's tasks", func(a, b contender) int { return cmp.Compare(b.suits, a.suits) }},
 	{"it holds fewer partitions of this instance", func(a, b contender) int { return cmp.Compare(a.holds, b.holds) }},
@@ -322,6 +323,10 @@ func choiceOf(name workflow.PartitionName, ranked []contender) Choice {
 func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	if len(ranked) == 0 {
 		return Refusal{name, u.name + ": there is no partner to take it", "start another partner, or have one that takes nothing raise its availability: mutirao profile set --availability high"}
+	}
+	if nearest := ranked[0]; len(nearest.lacks) == 0 {
+		return Refusal{name, fmt.Sprintf("%s: nobody can take it but %s, which is going down", u.name, nearest.Partner),
+			fmt.Sprintf("wait until it is back, or assign it by hand (--assign): %s gets it then", nearest.Partner)}
 	}
 	var nowhere []demand
 	for _, d := range u.demands {

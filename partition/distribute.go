@@ -250,7 +250,7 @@ func (d *distributor) item(u *unit, work aptitude.TaskID) (aptitude.Item, error)
 }
 
 // resources are the partners as the metric sees them. Who cannot be reached now
-// is absent, unless nobody suited can be.
+// is absent, unless nobody suited can be; who goes down is.
 func (d *distributor) resources(u *unit, work aptitude.TaskID) []aptitude.Resource {
 	here := slices.ContainsFunc(d.partners, func(p Partner) bool {
 		return p.Reachable && rested(p) > 0 && u.suitability(p) > 0 && !slices.Contains(d.s.Rejected, p.ID)
@@ -261,7 +261,7 @@ func (d *distributor) resources(u *unit, work aptitude.TaskID) []aptitude.Resour
 			ID: aptitude.ResourceID(p.ID), Suitability: map[aptitude.TaskID]float64{work: u.suitability(p)},
 			Rested: rested(p), Availability: available(p), Busy: p.Backlog > 0, LastFlow: p.LastFlow.Seconds(),
 		}
-		if here && !p.Reachable {
+		if p.Down || here && !p.Reachable {
 			r.Rested, r.Availability = 0, 0
 		}
 		out[i] = r

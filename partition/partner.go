@@ -20,6 +20,7 @@ type Partner struct {
 	Applications []workflow.ApplicationName // besides the built-in ones, which everybody has
 	Load         float64                    // how busy it is: 0: idle, to 1; the plain rule looks at its order only
 	Reachable    bool
+	Down         bool // it said that it goes down: until it is back it gets only what is pinned to it
 
 	// What follows is for the mechanisms of aptitude-based distribution.
 
@@ -195,8 +196,10 @@ func Candidates(plan *Plan, name workflow.PartitionName, partners []Partner) []C
 
 func (u *unit) why(c contender) string {
 	switch {
-	case !c.able():
+	case len(c.lacks) > 0:
 		return "lacks " + list(c.lacks)
+	case c.Down:
+		return "is going down"
 	case len(u.demands) == 0:
 		return "nothing is asked of its holder"
 	}

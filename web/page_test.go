@@ -49,7 +49,7 @@ func brigade() *apitest.Fake {
 		OnPartners: func() ([]api.Partner, error) {
 			return []api.Partner{
 				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", ConnectionTime: "15s", Self: true},
-				{Name: "engine-7", ID: "12D3KooWengine", Roles: []string{"crew", "driver"}, State: "expired", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, LastValidated: at(11 * time.Hour), ConnectionTime: "15s", Load: 0.25},
+				{Name: "engine-7", ID: "12D3KooWengine", Roles: []string{"crew", "driver"}, State: "expired", Since: ref(at(11 * time.Hour)), Reason: "silent for its connection time", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, LastValidated: at(11 * time.Hour), ConnectionTime: "15s", Load: 0.25},
 			}, nil
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {

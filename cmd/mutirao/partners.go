@@ -18,10 +18,10 @@ func newPartnersCommand() *cobra.Command {
 		Use:   "partners [--watch]",
 		Short: "Who is in the mesh, and who can be reached",
 		Long: `The partner list as this node sees it. A partner is active, unreachable (no
-answer for seconds), expired (not validated within its connection time: its
-unfinished work counts as failed), left, or evicted. This node is marked *. With -v
-also how often this node refused what a partner sent, by reason; doctor says what to
-do about it.`,
+answer for seconds, or it said that it goes down), expired (not validated within its
+connection time: its unfinished work counts as failed), left, or evicted; WHY says
+why, and since when. This node is marked *. With -v also how often this node refused
+what a partner sent, by reason; doctor says what to do about it.`,
 		Example: `  mutirao partners
   mutirao partners --watch
   mutirao partners -o json`,
@@ -40,7 +40,7 @@ do about it.`,
 // writePartners prints the list. While watching, a moment is printed instead
 // of an age, which would change all the time.
 func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
-	t := table{head: []string{"NAME", "STATE", "ROLES", "VALIDATED", "LOAD", "ID"}, states: 2}
+	t := table{head: []string{"NAME", "STATE", "ROLES", "VALIDATED", "LOAD", "ID", "WHY"}, states: 2}
 	if u.verbose {
 		t.head = append(t.head, "CONNECTION-TIME", "REFUSED", "ADDRESSES")
 	}
@@ -51,13 +51,24 @@ func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 		} else if watched {
 			validated = clock(p.LastValidated)
 		}
-		row := []string{name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64), u.partnerID(p.ID)}
+		row := []string{name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64), u.partnerID(p.ID), why(p, watched)}
 		if u.verbose {
 			row = append(row, p.ConnectionTime, orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
 		}
 		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// why says why a partner is in its state, and since when.
+func why(p api.Partner, watched bool) string {
+	switch {
+	case p.Reason == "" || p.Since == nil:
+		return orDash(p.Reason)
+	case watched:
+		return p.Reason + ", since " + clock(*p.Since)
+	}
+	return p.Reason + ", " + ago(time.Now(), *p.Since)
 }
 
 // refusals says what was refused of a partner, e.g. "facts-forged 3, look 1".

@@ -153,7 +153,7 @@ func (w *world) service() *apitest.Fake {
 		OnPartners: func() ([]api.Partner, error) {
 			return []api.Partner{
 				{Name: "station", ID: "12D3KooWstation", Roles: []string{"commander"}, State: "active", Self: true, ConnectionTime: "15s"},
-				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s",
+				{Name: "engine-7", ID: "12D3KooWengine", State: "unreachable", Reason: "going down", Addresses: []string{"/ip4/10.0.0.7/tcp/4001"}, Load: 0.5, ConnectionTime: "15s",
 					Refused: []api.Refusal{{Reason: "facts-forged", Times: 3, Last: noon}, {Reason: "look", Times: 1, Last: noon}}},
 			}, nil
 		},

@@ -29,8 +29,10 @@ func newUpCommand() *cobra.Command {
 		Use:   "up [--listen MULTIADDR]... [--api ADDR] [--connection-time 15s]",
 		Short: "° Run the node until Ctrl-C",
 		Long: `Runs the node of --dir in the foreground. Its configuration is config.yaml in that
-folder, where there is one; options override it. SIGTERM and Ctrl-C make it leave
-in good order; killing it loses nothing either.`,
+folder, where there is one; options override it. SIGTERM and Ctrl-C make it
+go down in good order: partners are told, give it nothing new, and keep what it holds
+for it until its connection time runs out. Killing it loses nothing either. To go for
+longer: mutirao leave.`,
 		Example: `  mutirao up
   mutirao up --listen /ip4/0.0.0.0/udp/4001/quic-v1 --api 127.0.0.1:7700
   mutirao up --connection-time 5m -v`,
@@ -93,7 +95,7 @@ func up(ctx context.Context, u *ui, dir string, o upOptions) error {
 	}
 	err = <-ended
 	if err == nil {
-		u.note("left in good order")
+		u.note("down in good order")
 	}
 	return err
 }

@@ -29,6 +29,12 @@ func (w *world) strike(f Fault) {
 	case Crash:
 		w.down(m)
 		later(func() { w.revive(m) })
+	case Stop:
+		if m.node != nil && m.paused == 0 {
+			w.guard(m, m.node.GoDown)
+		}
+		w.down(m)
+		later(func() { w.revive(m) })
 	case CrashIn:
 		m.disk.crash = &crashIn{after: f.Other%2 == 1}
 	case Reboot:

@@ -31,6 +31,9 @@ func (c *checks) inTime(h *meaning.History, id factID, f *choreo.Fact) {
 		w.trigger(b.Attempt.Slot)
 	}
 	v := f.Body.Verdict
+	if v != nil && v.Cause == choreo.CauseExpired {
+		w.gone(v)
+	}
 	if v == nil || v.Cause != choreo.CauseTimeout {
 		return
 	}
@@ -65,6 +68,26 @@ func (w *wait) knew(before time.Duration) *meaning.Meaning {
 
 func (w *wait) early(what string, least time.Duration) {
 	w.c.w.violate("time: n%d's %s of %s: %s, not for %s", w.m.i, said(w.f), w.f.Instance.String()[:8], what, least)
+}
+
+// expiring is the part of a connectionTime for which somebody was silent, at least, who
+// is judged to be gone: signs of life come three times in it, and one may not count for
+// want of the record that it is about.
+const expiring = 0.6
+
+// gone is the silence of a partner, which may have said that it goes down.
+func (w *wait) gone(v *choreo.Verdict) {
+	least := time.Duration(expiring * float64(w.c.w.plan.ConnectionTime))
+	for _, x := range v.Actions {
+		p, _ := w.knew(0).HolderOf(x.Attempt)
+		i, ok := w.c.w.who(p)
+		if !ok || w.c.w.nodes[i].forgot || w.c.w.nodes[i].lied {
+			continue // its signs of life may be none
+		}
+		if at, was := w.c.expired[w.id][i]; was && at > 0 && w.at-at < least {
+			w.early(fmt.Sprintf("n%d was silent", i), least)
+		}
+	}
 }
 
 // own is the time-out of an attempt of the machine's own.

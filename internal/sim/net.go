@@ -68,7 +68,10 @@ func (w *world) deliver(i, j int, s *session, frame []byte) {
 			return
 		}
 		from := w.nodes[i].member.ID()
-		w.act(w.nodes[j], func(n *node.Node) { n.OnFrame(from, frame) })
+		w.act(w.nodes[j], func(n *node.Node) {
+			w.checks.hears(w.nodes[j], i, frame)
+			n.OnFrame(from, frame)
+		})
 	})
 }
 

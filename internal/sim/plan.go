@@ -50,6 +50,7 @@ type FaultKind string
 const (
 	Crash    FaultKind = "crash"     // kill -9 between two steps, restarted after For
 	CrashIn  FaultKind = "crash-in"  // kill -9 in a commit: before it is durable (Other 0) or after (Other 1)
+	Stop     FaultKind = "stop"      // SIGTERM: it goes down in good order, and is started again after For
 	Reboot   FaultKind = "reboot"    // power loss: as crash, but the boot clock begins anew
 	LostDisk FaultKind = "lost-disk" // the store is empty after the crash; the key is the same
 	OldDisk  FaultKind = "old-disk"  // after For, the store is put back to what it is now
@@ -136,6 +137,20 @@ const Rough = 10_000
 // distributed by mechanisms.
 const Peopled = 700_000
 
+// Stopped is the first seed with nodes that are stopped in good order and started
+// again, most of them within their connectionTime. Those of hostile plans are not.
+const Stopped = 900_000
+
+// stops adds them.
+func stops(r *rand.Rand, p *Plan) {
+	for range 1 + r.IntN(4) {
+		p.Faults = append(p.Faults, Fault{
+			At:   min(p.Starts[r.IntN(len(p.Starts))].At+time.Duration(r.Int64N(int64(20*time.Minute*p.Scale))), p.Length-1),
+			Kind: Stop, Node: r.IntN(p.Nodes), For: time.Second + time.Duration(r.Int64N(int64(p.ConnectionTime*3/2))),
+		})
+	}
+}
+
 // roughen has more instances started, faults come soon after that, and half of
 // those that keep partners apart last for about as long as these take to expire.
 func roughen(r *rand.Rand, p *Plan) {
@@ -183,6 +198,9 @@ func NewPlan(seed uint64) Plan {
 	}
 	if seed >= Hostile {
 		harden(rand.New(rand.NewPCG(seed, 6)), &p)
+	}
+	if seed >= Stopped && seed < Hostile {
+		stops(rand.New(rand.NewPCG(seed, 7)), &p)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p

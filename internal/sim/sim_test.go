@@ -89,3 +89,12 @@ func explore(t *testing.T, seed uint64, total *sim.Total) {
 	t.Fatalf("seed %d\n%s\n\nthe same in short (%d seeds before it were fine):\n%s\n%s\n%s", seed, strings.Join(out.Violations, "\n"), total.Seeds-1,
 		small, strings.Join(again.Violations, "\n"), strings.Join(again.Notes, "\n"))
 }
+
+// TestStoppedSeeds runs a fixed set of those with nodes that are stopped in good order.
+func TestStoppedSeeds(t *testing.T) {
+	var total sim.Total
+	for seed := uint64(sim.Stopped); seed < sim.Stopped+20; seed++ {
+		explore(t, seed, &total)
+	}
+	t.Log(total)
+}

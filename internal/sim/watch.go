@@ -28,6 +28,10 @@ type checks struct {
 	all     map[factID]*choreo.Fact
 	judges  map[job]judge // the first to judge an attempt
 	parties map[workflow.InstanceID][]workflow.PartnerID
+	// heard is when each node had a sign of life of each other from itself last, and
+	// expired the same when it wrote a verdict on somebody who is gone.
+	heard   map[[2]int]time.Duration
+	expired map[factID]map[int]time.Duration
 }
 
 // judge is who judged, and when.
@@ -45,7 +49,8 @@ type doneWork struct {
 func newChecks(w *world) checks {
 	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, lies: map[factID]bool{}, settled: map[string][]byte{},
 		all: map[factID]*choreo.Fact{}, judges: map[job]judge{},
-		parties: map[workflow.InstanceID][]workflow.PartnerID{}}
+		parties: map[workflow.InstanceID][]workflow.PartnerID{},
+		heard:   map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}}
 }
 
 // sent checks a frame at the moment when it is sent: what it acknowledges, and
@@ -78,6 +83,14 @@ func (c *checks) sent(m *machine, frame []byte) {
 				c.w.violate("durable: n%d sends a fact that is not on its disk (%v)", m.i, err)
 			}
 		}
+	}
+}
+
+// hears notes a sign of life.
+func (c *checks) hears(m *machine, from int, frame []byte) {
+	msg, err := wire.Decode(frame)
+	if err == nil && len(msg.Records)+len(msg.Beats) > 0 || msg != nil && msg.Pulse != nil {
+		c.heard[[2]int{m.i, from}] = c.w.now
 	}
 }
 
@@ -118,6 +131,12 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	}
 	if v := f.Body.Verdict; v != nil {
 		c.judged(m, f, v)
+		if v.Cause == choreo.CauseExpired {
+			c.expired[id] = map[int]time.Duration{}
+			for i := range c.w.nodes {
+				c.expired[id][i] = c.heard[[2]int{m.i, i}]
+			}
+		}
 	}
 	if a := f.Body.Assign; a != nil && f.Body.Annex != nil && f.Body.Annex.Offered {
 		if a.Partner == m.member.ID() {

@@ -285,7 +285,7 @@ func TestListsConvergeInVirtualTime(t *testing.T) {
 		}
 		split, splitCost := s.until(2 * time.Minute)
 
-		s.nodes[n/2].own.Left = true
+		s.nodes[n/2].own.Going = membership.Leaves
 		s.change(n / 2)
 		loss, lossCost := s.until(2 * time.Minute)
 		t.Logf("%3d nodes: join %s (%.0f messages per node), change %s (%.0f), heal %s (%.0f), loss %s (%.0f)", n,

@@ -65,7 +65,7 @@ type Status struct {
 	Version     string             `json:"version"`
 	Roles       []string           `json:"roles"`
 	Addresses   []string           `json:"addresses"`
-	Since       time.Time          `json:"since"`
+	Since       time.Time          `json:"since,omitempty"`
 	Incarnation string             `json:"incarnation"`
 	Boot        uint64             `json:"boot"`
 	Instances   int                `json:"instances"` // held in memory
@@ -76,15 +76,19 @@ type Status struct {
 
 // Partner is one row of the partner list.
 type Partner struct {
-	Name           string             `json:"name"`
-	ID             workflow.PartnerID `json:"id"`
-	Roles          []string           `json:"roles"`
-	State          string             `json:"state"` // active, unreachable, expired, left, evicted
-	Addresses      []string           `json:"addresses"`
-	LastValidated  time.Time          `json:"last_validated"`
-	ConnectionTime string             `json:"connection_time"`
-	Load           float64            `json:"load"`
-	Self           bool               `json:"self"`
+	Name  string             `json:"name"`
+	ID    workflow.PartnerID `json:"id"`
+	Roles []string           `json:"roles"`
+	State string             `json:"state"` // active, unreachable, expired, left, evicted
+	// Since is when it came into the state, by this node's clock; Reason says why,
+	// e.g. "going down"; empty while it is active.
+	Since          *time.Time `json:"since,omitempty"`
+	Reason         string     `json:"reason"`
+	Addresses      []string   `json:"addresses"`
+	LastValidated  time.Time  `json:"last_validated"`
+	ConnectionTime string     `json:"connection_time"`
+	Load           float64    `json:"load"`
+	Self           bool       `json:"self"`
 	// Refused is what this node refused of the partner since it started, the most
 	// frequent first.
 	Refused []Refusal `json:"refused"`
@@ -191,7 +195,7 @@ type Closing struct {
 // Quarantine says since when and why an instance is set aside. It ends by itself once
 // partners have sent what is missing.
 type Quarantine struct {
-	Since time.Time `json:"since"`
+	Since time.Time `json:"since,omitempty"`
 	Why   string    `json:"why"`
 }
 

@@ -182,7 +182,7 @@ func (h *Host) openGossip(m *mesh.Mesh) (err error) {
 	return err
 }
 
-// Run runs the node until ctx ends, leaves in good order and closes everything.
+// Run runs the node until ctx ends, goes down in good order and closes everything.
 func (h *Host) Run(ctx context.Context) error {
 	err := h.node.Begin(carrier{h.mesh}, h.gossip)
 	if err == nil {

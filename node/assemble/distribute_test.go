@@ -108,7 +108,7 @@ func TestMechanismsOnARealMesh(t *testing.T) {
 	m.passedOver()
 }
 
-// passedOver has the most apt partners become unavailable, reject and leave.
+// passedOver has the most apt partners become unavailable, reject and go down.
 func (m *mesh) passedOver() {
 	t, ctx := m.t, context.Background()
 	expect := func(want string) given {
@@ -134,11 +134,11 @@ func (m *mesh) passedOver() {
 	})
 	expect("two")
 	m.at["two"].close()
-	eventually(t, "five hears that two has left", func() bool {
+	eventually(t, "five hears that two is down", func() bool {
 		ps, err := m.initiator().Partners(ctx)
 		for _, p := range ps {
 			if p.Name == "two" {
-				return err == nil && p.State == "left"
+				return err == nil && p.State == "unreachable" && p.Reason == "going down"
 			}
 		}
 		return false

@@ -128,8 +128,8 @@ func TestSecondProcessOnAFolder(t *testing.T) {
 	}
 }
 
-// On SIGTERM a node leaves in good order: it says so, and ends well.
-func TestLeavesInGoodOrder(t *testing.T) {
+// On SIGTERM a node goes down in good order: it says so, and ends well.
+func TestGoesDownInGoodOrder(t *testing.T) {
 	tm := newTeam(t, "one", "two", "three")
 	for range 3 {
 		three := tm.node("three")
@@ -137,7 +137,7 @@ func TestLeavesInGoodOrder(t *testing.T) {
 			t.Errorf("on SIGTERM: %v\n%s", st, three.stderr())
 		}
 		for _, p := range tm.ps[:2] {
-			took := until(t, p.name+" knows that three has left", patience, func() bool { return p.sees("left") == 1 })
+			took := until(t, p.name+" knows that three is down", patience, func() bool { return p.sees("unreachable") == 1 })
 			t.Logf("%s knew after %v", p.name, took.Round(time.Millisecond))
 		}
 		three.start()

@@ -165,6 +165,12 @@ var mutants = []mutant{
 `}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
 		"choreo/attest.go", `author, attestDomain, key.root[:], a.Sig); err != nil {`, `author, attestDomain, key.root[:], a.Sig); err != nil && author == "" {`}}},
+	{name: "gone-at-once", what: "who goes down for a while is judged at once", patches: []patch{{
+		"membership/list.go", `		if it.State == Active {
+			it.become(Unreachable, at)
+		}
+`, `		it.become(Left, at)
+`}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
 		"choreo/decide.go", `	m.running[a.ID] = true
 	r.Start = append(r.Start, m.job(a, a.try()))

@@ -1,0 +1,168 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// guarded is a workflow in which b has a contingency and c waits for b.
+const guarded = `
+workflow: guarded
+tasks:
+  a: {}
+  b: {after: a, type: manual, on-failure: {contingency: b2}}
+  b2: {}
+  c: {after: b, type: manual}
+partitions:
+  pa: [a]
+  pb: [b]
+  pc: [c]
+`
+
+// row is a partner in another's list.
+func (tm *team) row(at, of string) api.Partner {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Partners(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.Name == of {
+			return p
+		}
+	}
+	tm.t.Fatalf("%s does not list %s", at, of)
+	return api.Partner{}
+}
+
+// finish has a person complete a task.
+func (tm *team) finish(at, id string, task workflow.TaskName) {
+	tm.t.Helper()
+	if err := tm.p[at].node.FinishTask(tm.t.Context(), api.FinishRequest{ID: id, Task: task}); err != nil {
+		tm.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// Whoever stops and is back within its connectionTime has lost nothing: nobody
+// judges what it holds, ready or not.
+func TestRestartKeepsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 20 * time.Second }, "one", "two", "three")
+		tm.add("one", guarded)
+		id := tm.begin("one", "guarded", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		for range 3 {
+			began := time.Now()
+			tm.p["two"].leave()
+			for _, at := range []string{"one", "three"} {
+				p := tm.row(at, "two")
+				if p.State != "unreachable" || p.Reason != "going down" || p.Since == nil || p.Since.Sub(began).Abs() > time.Second {
+					t.Errorf("%s shows two as %s since %v (%s), want unreachable since %v (going down)", at, p.State, p.Since, p.Reason, began)
+				}
+			}
+			pass(15 * time.Second)
+			tm.p["two"].start()
+			tm.connect("two", "one")
+			tm.connect("two", "three")
+			pass(30 * time.Second)
+			if p := tm.row("one", "two"); p.State != "active" || p.Reason != "" {
+				t.Errorf("two is back, and %s (%s) to one", p.State, p.Reason)
+			}
+			if b, c := tm.task("one", id, "b"), tm.task("one", id, "c"); b != workflow.Ready || c != workflow.NotReady {
+				t.Fatalf("after a restart b is %s and c %s, want READY and NOT_READY:\n%s", b, c, lines(tm.log("one", id)))
+			}
+		}
+		tm.finish("two", id, "b")
+		tm.finish("two", id, "c")
+		tm.succeeds(id, time.Minute, "one", "two")
+		tm.once(id, []string{"a", "b", "c"}, "one", "two")
+	})
+}
+
+// Whoever does not come back is judged when its connectionTime has run out, not
+// before and not later.
+func TestGoingDownForTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 20 * time.Second }, "one", "two", "three")
+		tm.add("one", guarded)
+		id := tm.begin("one", "guarded", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.p["two"].leave()
+		pass(19 * time.Second)
+		if s := tm.task("one", id, "b"); s != workflow.Ready {
+			t.Errorf("before its connectionTime is over b is %s, want READY", s)
+		}
+		pass(2 * time.Second)
+		if p := tm.row("one", "two"); p.State != "expired" || p.Reason != "not back within its connection time" {
+			t.Errorf("two is %s (%s), want expired", p.State, p.Reason)
+		}
+		tm.finish("one", id, "c")
+		tm.succeeds(id, time.Minute, "one")
+		if in, err := tm.p["one"].node.Show(t.Context(), id); err != nil || in.Tasks[1].ReplacedBy == nil || *in.Tasks[1].ReplacedBy != "b2" {
+			t.Errorf("b2 does not stand in for b: %+v, %v", in, err)
+		}
+	})
+}
+
+// Nothing new is given to one that goes down, but what somebody gives it by hand.
+func TestNoNewWorkForOneThatGoesDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 5 * time.Minute }, "one", "two", "three")
+		const pick = `
+workflow: NAME
+distribution: {MECHANISM}
+tasks:
+  t: {type: manual, needs: [NEEDS]}
+partitions:
+  p: [t]
+`
+		for name, how := range map[string]string{"plain": "", "push": "mechanism: Push"} {
+			text := strings.NewReplacer("NAME", name, "MECHANISM", how, "NEEDS", "is-two").Replace(pick)
+			if how == "" {
+				text = strings.Replace(text, "distribution: {}\n", "", 1)
+			}
+			tm.add("one", text)
+		}
+		tm.p["two"].leave()
+		for _, name := range []string{"plain", "push"} {
+			_, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: name})
+			wantRefusal(t, "a start of "+name+" for which only two can be taken", err, "nobody can take it but two, which is going down")
+		}
+		id := tm.begin("one", "plain", map[string]string{"p": "two"})
+		tm.p["two"].start()
+		tm.connect("one", "two")
+		pass(time.Second)
+		tm.finish("two", id, "t")
+		tm.succeeds(id, time.Minute, "one")
+	})
+}
+
+// A coordinator that goes down gives its office up: nobody waits for its lease, and
+// who is configured to stands at once.
+func TestCoordinatorThatGoesDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 5 * time.Minute }, "one", "two", "three")
+		tm.electorate("one", "two", "three")
+		three := tm.p["three"]
+		three.crash()
+		three.adjust = func(c *configs.Config) { c.ConnectionTime = 5 * time.Minute; c.Candidate = true }
+		pass(10 * time.Minute)
+		if _, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		three.start()
+		tm.connect("one", "three")
+		tm.connect("two", "three")
+		pass(10 * time.Minute)
+		tm.wantCoordinator("one", "two", "three")
+		tm.p["one"].leave()
+		tm.wantCoordinator("", "two", "three")
+		pass(time.Minute) // of a lease of five
+		tm.wantCoordinator("three", "two", "three")
+	})
+}

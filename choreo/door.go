@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -15,8 +16,9 @@ import (
 //   - What is beyond is taken in all the same where another who takes part names it
 //     as seen, in a fact that is within the limits of its own author: others have built
 //     upon it.
-//   - A node that has all that it may have of an author names that in a `seen` fact of
-//     its own, once.
+//   - A node that has all that it may have of an author names that in `seen` facts of
+//     its own, once: it builds upon what counts, and sets aside what a fork took away
+//     (Seen.Aside), which others then take in and nobody builds upon.
 //
 // Of a forked chain so many branches are taken in that nothing of it counts by itself
 // any more (fork.go). What is beyond would count only where others built upon it, and
@@ -25,6 +27,8 @@ import (
 // So what one honest partner has all get, and none ends with other facts for good;
 // what a liar sends beyond that, nobody takes. Two members that lie can name each
 // other's facts: of what is named only so much is taken in that others have room left.
+// What a node has named follows from its own facts: where each names the other's,
+// they would else go on for ever.
 //
 // A fact that is not taken in is no error: its sender may be honest, and hears what is
 // here as always. What it was and what others named are remembered for a while, as
@@ -72,18 +76,34 @@ const (
 type door struct {
 	shares Shares
 	// declined are the facts; named is up to which number another has seen a chain
-	// of which that is not here.
+	// of which that is not here, wanted what others have seen or set aside that is not
+	// here, with what comes before it.
 	declined map[FactID]Declined
 	named    map[Chain]uint64
+	wanted   map[FactID]bool
 	counts   map[Declined]int
-	// stood are the authors of whom this node has named all that it may have;
-	// looked is how many entries of the log it has looked at for that.
-	stood  map[workflow.PartnerID]bool
-	looked int
+
+	looked int // entries of the log of which the rest has been worked out
+	// authors have facts among those that nobody looked at yet for naming.
+	authors []workflow.PartnerID
+	// aside is what others have set aside that is not here, ours up to which number
+	// this node has set a strand aside.
+	aside map[FactID]bool
+	ours  map[*strand]uint64
+	// stood are the limits of authors, and the forked chains, for which this node has
+	// named all that it may have.
+	stood  map[workflow.PartnerID]spent
+	forked map[*chain]bool
 }
 
+// spent says of which limits no more of an author is taken in for itself.
+type spent struct{ chains, facts, bytes bool }
+
 func newDoor() door {
-	return door{declined: map[FactID]Declined{}, named: map[Chain]uint64{}, counts: map[Declined]int{}, stood: map[workflow.PartnerID]bool{}}
+	return door{
+		declined: map[FactID]Declined{}, named: map[Chain]uint64{}, wanted: map[FactID]bool{}, counts: map[Declined]int{},
+		aside: map[FactID]bool{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
+	}
 }
 
 // Declined is what was not taken in since the last call, by author and reason.
@@ -114,9 +134,15 @@ func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
 	if within {
 		return facts, true
 	}
+	m.readOn()
 	for i, f := range facts {
 		if why[i] == "" {
 			m.nameSeen(f.Fact)
+		}
+	}
+	for _, f := range slices.Backward(facts) {
+		if m.door.wants(f.ID) {
+			m.want(slices.Collect(f.Fact.parents()))
 		}
 	}
 	for i, f := range facts {
@@ -129,6 +155,7 @@ func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
 			continue
 		}
 		delete(m.door.declined, f.ID)
+		delete(m.door.wanted, f.ID)
 		admitted = append(admitted, f)
 	}
 	return admitted, false
@@ -270,8 +297,8 @@ func (v *visit) outsiders() (n int) {
 	return n
 }
 
-// nameSeen remembers what a fact names as seen of others that is not here, if its
-// author takes part.
+// nameSeen remembers what a fact names as seen of others, or sets aside, that is not
+// here, if its author takes part.
 func (m *Machine) nameSeen(f *Fact) {
 	if !m.Participates(f.Chain.Author) {
 		return
@@ -285,6 +312,43 @@ func (m *Machine) nameSeen(f *Fact) {
 		}
 		m.door.named[h.Chain] = h.Seq
 	}
+	for _, h := range f.Seen {
+		if h.Chain.Author != f.Chain.Author {
+			m.want([]FactID{h.ID})
+		}
+	}
+	for h := range f.aside() {
+		m.want([]FactID{h.ID})
+	}
+}
+
+// want remembers facts that others have, if they are not here.
+func (m *Machine) want(ids []FactID) {
+	for _, id := range ids {
+		if m.log.Has(id) {
+			continue
+		}
+		if len(m.door.wanted) >= maxRemembered {
+			clear(m.door.wanted)
+		}
+		m.door.wanted[id] = true
+	}
+}
+
+func (d *door) wants(id FactID) bool { return d.wanted[id] || d.aside[id] }
+
+// aside are the heads that a fact sets aside.
+func (f *Fact) aside() iter.Seq[Head] {
+	return func(yield func(Head) bool) {
+		if f.Body.Seen == nil {
+			return
+		}
+		for _, h := range f.Body.Seen.Aside {
+			if h.Chain.Author != f.Chain.Author && !yield(h) {
+				return
+			}
+		}
+	}
 }
 
 // declines says why a fact is not taken in; an empty reason: it is. Beyond is why it
@@ -294,7 +358,7 @@ func (m *Machine) declines(f Received, beyond string) Declined {
 	if author == m.self || m.log.Has(f.ID) {
 		return Declined{}
 	}
-	named := f.Fact.Seq <= m.door.named[f.Fact.Chain]
+	named := m.door.wants(f.ID) || beyond != TooManyForks && f.Fact.Seq <= m.door.named[f.Fact.Chain]
 	if beyond != "" && !named {
 		return Declined{Author: author, Why: beyond}
 	}
@@ -317,53 +381,138 @@ func (m *Machine) decline(id FactID, d Declined) {
 	m.door.declined[id] = d
 }
 
-// full reports whether no more of an author is taken in for itself.
-func (m *Machine) full(p workflow.PartnerID) bool {
-	of, s := m.log.authored[p], m.door.shares
-	return of.chains >= MaxChains || s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes >= s.Bytes
+// readOn works out what the facts that came since mean for the door.
+func (m *Machine) readOn() {
+	d := &m.door
+	for ; d.looked < m.log.Len(); d.looked++ {
+		e := m.log.order[d.looked]
+		author := e.fact.Chain.Author
+		if author != m.self && !slices.Contains(d.authors, author) {
+			d.authors = append(d.authors, author)
+		}
+		delete(d.aside, e.id)
+		for h := range e.fact.aside() {
+			switch x := m.log.byID[h.ID]; {
+			case author != m.self && x == nil && m.Participates(author):
+				d.aside[h.ID] = true
+			case author == m.self && x != nil:
+				d.ours[x.strand] = max(d.ours[x.strand], h.Seq)
+			}
+		}
+	}
 }
 
 // nameAll names, once, all that is here of an author of whom no more is taken in for
 // itself: others may have other facts of it. It reports whether a fact was added.
 func (m *Machine) nameAll(now Moment) (added bool) {
-	for ; m.door.looked < m.log.Len(); m.door.looked++ {
-		p := m.log.order[m.door.looked].fact.Chain.Author
-		if p == m.self || m.door.stood[p] || !m.full(p) {
+	m.readOn()
+	authors := m.door.authors
+	m.door.authors = nil
+	for _, p := range authors {
+		if !m.mustName(p) {
 			continue
 		}
-		m.door.stood[p] = true
-		unnamed := m.unnamedOf(p)
-		if len(unnamed) == 0 {
+		seen, aside := m.unnamedOf(p)
+		if len(seen)+len(aside) == 0 {
 			continue
 		}
-		unnamed = append(unnamed, m.log.unseen(m.own)...) // what else is new goes with it
-		slices.SortFunc(unnamed, Head.compare)
-		for heads := range slices.Chunk(slices.Compact(unnamed), MaxHeadsSeen) {
-			if _, err := m.say(now, Body{Seen: &Seen{}}, heads); err == nil {
+		seen = append(seen, m.log.unseen(m.own)...) // what else is new goes with it
+		slices.SortFunc(seen, Head.compare)
+		slices.SortFunc(aside, Head.compare)
+		for seen = slices.Compact(seen); len(seen)+len(aside) > 0; {
+			s, a := min(len(seen), MaxHeadsSeen), min(len(aside), MaxHeadsSeen)
+			if _, err := m.say(now, Body{Seen: &Seen{Aside: aside[:a]}}, seen[:s]); err == nil {
 				added = true
 			}
+			seen, aside = seen[s:], aside[a:]
 		}
 	}
 	return added
 }
 
-// unnamedOf are the last facts of an author's chains that none of ours has in its
-// past. What its author was not entitled to is among them: named or not it does not
-// count, and others are to have it too. Of a forked chain it is only what counts.
-func (m *Machine) unnamedOf(p workflow.PartnerID) (hs []Head) {
+// mustName reports whether an author has come to a limit here, or has forked a chain
+// too often, of which this node has not yet named as much as that. It says so once.
+func (m *Machine) mustName(p workflow.PartnerID) (must bool) {
+	d, stood, here := &m.door, m.door.stood[p], m.spent(m.log.authored[p])
+	if here != stood {
+		d.stood[p] = here
+		must = m.spent(m.namedOf(p)) != here
+	}
 	for _, c := range m.log.byAuthor[p] {
-		last := c.heeded()
-		if c.forkedAt == 0 {
-			last = []*entry{c.strands[0].last()}
+		if len(c.strands) <= maxBranches || d.forked[c] {
+			continue
 		}
-		for _, e := range last {
-			if m.unnamed(e) {
-				hs = append(hs, e.head())
+		d.forked[c] = true
+		named := 0
+		for _, s := range c.strands {
+			named += one(m.namedIn(s) > s.base())
+		}
+		must = must || named <= maxBranches
+	}
+	return must
+}
+
+// spent says which limits so much of an author has come to.
+func (m *Machine) spent(of authored) spent {
+	s := m.door.shares
+	return spent{
+		chains: of.chains >= MaxChains, facts: s.Facts > 0 && of.facts >= s.Facts,
+		bytes: s.Bytes > 0 && of.bytes+MaxFact > s.Bytes, // some facts do not fit any more
+	}
+}
+
+// namedIn is up to which number this node has named a strand: it built upon that, or
+// set it aside.
+func (m *Machine) namedIn(s *strand) uint64 {
+	n := max(s.base(), m.door.ours[s])
+	if m.own != nil {
+		n = max(n, m.own.others.at(s.place))
+	}
+	return n
+}
+
+// namedOf is how much of an author this node has named.
+func (m *Machine) namedOf(p workflow.PartnerID) (of authored) {
+	for _, c := range m.log.byAuthor[p] {
+		known := false
+		for _, s := range c.strands {
+			n := m.namedIn(s)
+			known = known || n > s.base()
+			of.facts += int(n - s.base())
+			for _, e := range s.facts[:n-s.base()] {
+				m.log.steps++
+				of.bytes += len(e.raw)
+			}
+		}
+		of.chains += one(known)
+	}
+	return of
+}
+
+// unnamedOf are the last facts of an author's chains that this node has not named.
+// What its author was not entitled to is among what was seen: named or not it does not
+// count, and others are to have it too. Of a forked chain that is only what counts: the
+// rest is set aside.
+func (m *Machine) unnamedOf(p workflow.PartnerID) (seen, aside []Head) {
+	for _, c := range m.log.byAuthor[p] {
+		var counts []*entry
+		if c.forkedAt > 0 {
+			counts = c.heeded()
+		}
+		for _, s := range c.strands {
+			last := s.last()
+			if c.forkedAt == 0 {
+				counts = []*entry{last}
+			}
+			if !slices.Contains(counts, last) && m.namedIn(s) < last.fact.Seq {
+				aside = append(aside, last.head())
+			}
+		}
+		for _, e := range counts {
+			if m.own == nil || !m.log.knew(m.own, e) {
+				seen = append(seen, e.head())
 			}
 		}
 	}
-	return hs
+	return seen, aside
 }
-
-// unnamed reports whether none of our facts has e in its past.
-func (m *Machine) unnamed(e *entry) bool { return m.own == nil || !m.log.knew(m.own, e) }

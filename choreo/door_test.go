@@ -116,6 +116,105 @@ func TestFloodsThatDifferConverge(t *testing.T) {
 	}
 }
 
+// TestForksThatDifferConverge: a participant forks its chain for each partner in other
+// ways, so often that no partner takes in all. What one took in all get, though nobody
+// builds upon it; the liar's further branches nobody takes.
+func TestForksThatDifferConverge(t *testing.T) {
+	for _, batch := range []int{1, 3, 100} {
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 10))
+			w := relayMesh(t)
+			w.limit = []int{600, MaxFact}[r.IntN(2)]
+			liar, at := workflow.PartnerID("three"), int64(0)
+			chain := Chain{Author: liar, Incarnation: Incarnation{0xee}}
+			genesis := w.nodes["one"].m.log.genesis.head()
+			branches := func(n int) (out []Received) {
+				for range n {
+					at++
+					f := &Fact{Format: FormatFact, Instance: w.nodes["one"].m.log.instance, Chain: chain, Seq: 1, Seen: []Head{genesis}, At: at, Body: Body{Seen: &Seen{}}}
+					for more := r.IntN(3); ; more-- {
+						x := encoded(t, f)
+						x.Att = &Attestation{Sig: make([]byte, 64)}
+						if out = append(out, x); more == 0 {
+							break
+						}
+						f = &Fact{Format: FormatFact, Instance: f.Instance, Chain: chain, Seq: f.Seq + 1, Prev: x.ID, At: at, Body: f.Body}
+					}
+				}
+				return out
+			}
+			for _, id := range []workflow.PartnerID{"one", "two"} {
+				for part := range slices.Chunk(branches(1+r.IntN(3*maxBranches)), batch) {
+					if _, err := w.nodes[id].m.Receive(liar, part); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.step(w.nodes[id])
+			}
+			w.say("two", "b", 1)
+			w.say("two", "d")
+			for range 6 {
+				w.meet("one", "two")
+				w.stabilize(true)
+			}
+			one, two := w.nodes["one"].m, w.nodes["two"].m
+			if d := firstDifference(one.Fingerprint(), two.Fingerprint()); d != "" {
+				t.Fatalf("seed %d, %d at a time: one and two differ: %s\n%d and %d branches", seed, batch, d, len(one.log.index[chain].strands), len(two.log.index[chain].strands))
+			}
+			if len(one.log.index[chain].strands) <= maxBranches {
+				continue
+			}
+			for _, e := range one.log.order {
+				if e.fact.Chain == chain && e.counted {
+					t.Errorf("seed %d: fact %s of a chain that was forked too often counts", seed, e.id.Short())
+				}
+			}
+			before := one.Len()
+			if _, err := one.Receive(liar, branches(20)); err != nil || one.Len() != before {
+				t.Errorf("seed %d: more branches were taken in: %d facts before, %d after: %v", seed, before, one.Len(), err)
+			}
+		}
+	}
+}
+
+// TestNamesOnce: two partners of whom no more is taken in for itself name each other's
+// facts once, however often they start again, and do not answer each other for ever.
+func TestNamesOnce(t *testing.T) {
+	w := relayMesh(t)
+	for _, id := range []workflow.PartnerID{"two", "three"} {
+		w.nodes[id].m.mustAppend(w.moment(), Body{Seen: &Seen{}})
+		w.step(w.nodes[id])
+	}
+	w.meetAll()
+	w.stabilize(false)
+	for _, liar := range []workflow.PartnerID{"two", "three"} {
+		for _, id := range []workflow.PartnerID{"one", "two", "three"} {
+			if id != liar {
+				if _, err := w.nodes[id].m.Receive(liar, flood(t, w.nodes[id].m, liar, 0, 2*MaxChains)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	rest := 0
+	for i := range 20 {
+		for _, id := range []workflow.PartnerID{"one", "two", "three"} {
+			w.step(w.nodes[id])
+		}
+		w.meetAll()
+		w.stabilize(false)
+		if i == 10 {
+			rest = w.nodes["one"].m.Len()
+		}
+		for _, id := range []workflow.PartnerID{"one", "two", "three"} {
+			w.crash(w.nodes[id])
+		}
+	}
+	if got := w.nodes["one"].m.Len(); got != rest {
+		t.Errorf("%d facts after ten rounds, %d after twenty", rest, got)
+	}
+}
+
 // TestFactsOfPeopleWhoTakeNoPart: keys that nobody knows of are heard up to a limit
 // for all of them together.
 func TestFactsOfPeopleWhoTakeNoPart(t *testing.T) {

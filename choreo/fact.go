@@ -285,6 +285,9 @@ type Cancel struct {
 // Seen says nothing but what its author had seen.
 type Seen struct {
 	_ struct{} `cbor:",toarray"`
+	// Aside are heads that its author has as well and does not build upon: a fork
+	// took them away (door.go). Sorted.
+	Aside []Head
 }
 
 // WriteOff says that nobody is to wait any more for what a partner may have done

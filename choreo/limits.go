@@ -95,18 +95,27 @@ func (f *Fact) validateSeen() error {
 		return errors.New("no instance")
 	case f.Body.Genesis == nil && f.Seq == 1 && len(f.Seen) == 0:
 		return errors.New("a chain's first fact must have seen the genesis")
-	case len(f.Seen) > MaxHeadsSeen:
-		return fmt.Errorf("%d heads seen, at most %d", len(f.Seen), MaxHeadsSeen)
 	}
-	for i, h := range f.Seen {
-		if i > 0 && f.Seen[i-1].compare(h) >= 0 {
-			return errors.New("heads seen are not sorted")
+	if err := heads(f.Seen); err != nil {
+		return fmt.Errorf("seen: %w", err)
+	}
+	return names(f.Chain.Author)
+}
+
+// heads checks what a fact names of others.
+func heads(hs []Head) error {
+	if len(hs) > MaxHeadsSeen {
+		return fmt.Errorf("%d heads, at most %d", len(hs), MaxHeadsSeen)
+	}
+	for i, h := range hs {
+		if i > 0 && hs[i-1].compare(h) >= 0 {
+			return errors.New("heads are not sorted")
 		}
 		if err := names(h.Chain.Author); err != nil {
 			return err
 		}
 	}
-	return names(f.Chain.Author)
+	return nil
 }
 
 // validateBody checks what the body says.
@@ -140,6 +149,8 @@ func (f *Fact) validateBody() error {
 		return names(b.CalledOff.Attempt.Slot)
 	case b.Cancel != nil:
 		return reason(b.Cancel.Reason)
+	case b.Seen != nil:
+		return heads(b.Seen.Aside)
 	case b.WriteOff != nil:
 		if n := len(b.WriteOff.Eviction); n > membership.MaxEviction {
 			return fmt.Errorf("an eviction of %d bytes, at most %d", n, membership.MaxEviction)

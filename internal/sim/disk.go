@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // disk is a node's store. What Commit has reported survives crashes.
@@ -29,7 +30,22 @@ type disk struct {
 	commits  int
 	// wrote is told of every fact that became durable.
 	wrote func(choreo.FactID, *choreo.Fact)
+	// damage is what was lost and not settled: as the product's store does, it notices
+	// each entry that is gone.
+	damage kv.Damage
 }
+
+// Damage is what was lost.
+func (d *disk) Damage() kv.Damage { return d.damage }
+
+// Settle says that what follows from the damage was made durable.
+func (d *disk) Settle() error {
+	d.damage = kv.Damage{}
+	return nil
+}
+
+// Verify finds nothing wrong: what is lost here is lost while the node is down.
+func (d *disk) Verify() error { return nil }
 
 type crashIn struct{ after bool }
 
@@ -80,6 +96,22 @@ func (d *disk) apply(writes []kv.Write) {
 			d.wrote(id, f)
 		}
 	}
+}
+
+// factsOf are the facts of an instance that are stored as such now: of one that was
+// made again after a loss, some may be kept aside.
+func (d *disk) factsOf(id workflow.InstanceID) map[choreo.FactID]*choreo.Fact {
+	out := map[choreo.FactID]*choreo.Fact{}
+	prefix := string(append([]byte{factKeys}, id[:]...))
+	for key, value := range d.data {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		if fid, f, err := d.read.stored(value); err == nil {
+			out[fid] = f
+		}
+	}
+	return out
 }
 
 // size is how many bytes are durable.

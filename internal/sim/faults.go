@@ -82,6 +82,7 @@ func (w *world) strike(f Fault) {
 		later(func() { m.lies-- })
 	case Flood, Forks, Betray:
 		m.lied, m.forgot = true, true // what it says it has not done
+		m.floods = m.floods || f.Kind == Flood
 		w.checks.excuse(m)
 		m.does = append(m.does, f.Kind)
 		later(func() { m.does = slices.DeleteFunc(m.does, func(k FaultKind) bool { return k == f.Kind }) })

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 )
 
@@ -166,6 +168,10 @@ func (w *world) loseEntry(m *machine) {
 	delete(img.data, key)
 	w.note("n%d's disk loses %q", m.i, key)
 	w.restored(m, img)
+	m.disk.damage.Found = append(m.disk.damage.Found, fmt.Sprintf("%q is lost", key))
+	if r := node.StoreRange([]byte(key)); r != nil {
+		m.disk.damage.Ranges = append(m.disk.damage.Ranges, r)
+	}
 }
 
 // abuse is what becomes of a frame of a hostile member.

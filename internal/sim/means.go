@@ -51,13 +51,7 @@ func (c *checks) meanwhile(m *machine, f *choreo.Fact) {
 
 // reads checks how a machine shows an instance against what its disk says.
 func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meaning.History, map[factID]*choreo.Fact) {
-	facts := map[factID]*choreo.Fact{}
-	for fid := range m.disk.facts {
-		f := c.all[fid]
-		if f != nil && (f.Instance == id || (f.Body.Genesis != nil && choreo.InstanceOf(fid) == id)) {
-			facts[fid] = f
-		}
-	}
+	facts := m.disk.factsOf(id)
 	h, err := meaning.New(c.w.def, facts)
 	if err != nil {
 		c.w.violate("meaning: what n%d has of %s: %v", m.i, id.String()[:8], err)

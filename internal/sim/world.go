@@ -77,6 +77,7 @@ type machine struct {
 	lies      int // how many faults have it lie now
 	lied      bool
 	does      []FaultKind // what it does as a hostile member
+	floods    bool        // it did, or does
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted

@@ -166,14 +166,24 @@ func (o *overlay) block(slots []workflow.TaskName) {
 	for more := true; more; {
 		more = false
 		for _, slot := range slots {
-			_, failed := o.failed[slot]
-			waits := failed || o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.Undecided
-			if !o.has(slot) && waits && o.impossible(slot) {
+			if !o.has(slot) && o.waits(slot) && o.impossible(slot) {
 				o.decide(slot, decision{succeeded: blocked})
 				more = len(slots) > 1
 			}
 		}
 	}
+}
+
+// waits reports whether a slot has not begun: it still follows its rule. One that is
+// ready does so, too, before it starts: unless the rule is about data or an emergency
+// trigger fired, as that is recorded.
+func (o *overlay) waits(slot workflow.TaskName) bool {
+	if _, failed := o.failed[slot]; failed || o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.Undecided {
+		return true
+	}
+	recorded := false
+	o.def.Task(slot).Rule.Terms(func(r *workflow.Rule) { recorded = recorded || r.Op == workflow.OpData })
+	return !recorded && o.View.TaskTerm(workflow.BecameRunning, slot).Truth == workflow.Undecided
 }
 
 func (o *overlay) has(slot workflow.TaskName) bool {

@@ -106,7 +106,7 @@ func (m *Meaning) Active(tasks []workflow.TaskName) bool {
 }
 
 // BuiltUpon calls fn with each attempt that succeeded and each other that its start
-// was built upon.
+// was built upon, and so holds up.
 func (m *Meaning) BuiltUpon(fn func(a, upon choreo.AttemptID)) {
 	for _, sl := range m.slots {
 		for _, a := range sl.Attempts {
@@ -114,7 +114,9 @@ func (m *Meaning) BuiltUpon(fn func(a, upon choreo.AttemptID)) {
 				continue
 			}
 			for _, b := range m.builtUpon(a) {
-				fn(a.ID, b.ID)
+				if !m.props(a, b) {
+					fn(a.ID, b.ID)
+				}
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func (o *overlay) block(slots []workflow.TaskName) {
 	for more := true; more; {
 		more = false
 		for _, slot := range slots {
-			if !o.has(slot) && o.waits(slot) && o.impossible(slot) {
+			if o.mayBlock(slot) && o.waits(slot) && o.impossible(slot) {
 				o.decide(slot, decision{succeeded: blocked})
 				more = len(slots) > 1
 			}
@@ -184,6 +184,12 @@ func (o *overlay) waits(slot workflow.TaskName) bool {
 	recorded := false
 	o.def.Task(slot).Rule.Terms(func(r *workflow.Rule) { recorded = recorded || r.Op == workflow.OpData })
 	return !recorded && o.View.TaskTerm(workflow.BecameRunning, slot).Truth == workflow.Undecided
+}
+
+// mayBlock reports whether a slot is not decided, or only its contingency goes on,
+// which waits for what its slot waited for.
+func (o *overlay) mayBlock(slot workflow.TaskName) bool {
+	return !o.has(slot) || o.decided[slot].succeeded.Truth == workflow.Undecided
 }
 
 func (o *overlay) has(slot workflow.TaskName) bool {

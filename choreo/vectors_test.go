@@ -42,7 +42,7 @@ func sampleFacts() []*Fact {
 		{Assign: &Assign{After: a, Verdict: id(5), Task: "procedure-2", Partner: "12D3KooWother"}},
 		{CalledOff: &CalledOff{Attempt: b}},
 		{Cancel: &Cancel{Reason: "false alarm"}},
-		{Seen: &Seen{}},
+		{Seen: &Seen{Aside: []Head{{Chain: Chain{Author: "12D3KooWother"}, Seq: 4, ID: id(9)}}}},
 		{WriteOff: &WriteOff{Partner: "12D3KooWother"}},
 		{Genesis: &Genesis{
 			Definition: workflow.Hash(id(2)), Succession: []workflow.PartnerID{"12D3KooWexample"}, Coordination: workflow.Choreography,

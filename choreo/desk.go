@@ -33,17 +33,17 @@ type desk struct {
 
 // partDesk is what a partition's slots add up to.
 type partDesk struct {
-	left         int           // not done, also for this node
-	open, active int           // for its time-out: not done, and ready or running
-	holding      int           // unfinished, at the partition's holder
-	expected     time.Duration // for those
+	left     int           // not done, also for this node
+	holding  int           // unfinished, at the partition's holder
+	expected time.Duration // for those
 
 	// answers is of how many slots the partition's holder owes an answer (countsIn),
+	// active how many of these are ready or running, for the partition's own time-out;
 	// endless how many of these may take for ever, and waits for how long together
 	// they may wait for a trigger. joined counts how often one came to work.
-	answers, endless, joined int
-	waits                    time.Duration
-	looked                   time.Duration // when all its slots were last looked at (Boot); 0: never
+	answers, active, endless, joined int
+	waits                            time.Duration
+	looked                           time.Duration // when all its slots were last looked at (Boot); 0: never
 	// before is how many slots elsewhere that its tasks wait for are not done, worst
 	// when they are in the worst case; forEver: there is none. Only if awaits is set.
 	before          int
@@ -54,7 +54,7 @@ type partDesk struct {
 // shown is what one slot counts for at the desk.
 type shown struct {
 	todo, clocked, others, undoing bool
-	atWork, left, open, active     bool
+	atWork, left, active           bool
 	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
 	holding, apart, own            bool
 	expected                       time.Duration
@@ -116,7 +116,6 @@ func (m *Machine) lookAt(sl *Slot) {
 	}
 	p := d.part(m.state.plan.Home(sl.Task.Name))
 	p.left += one(is.left) - one(was.left)
-	p.open += one(is.open) - one(was.open)
 	p.active += one(is.active) - one(was.active)
 	p.count(was, -1)
 	p.count(is, +1)
@@ -173,13 +172,11 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	x.atWork = m.atWork(sl)
 	x.others = (sl.Pending != nil && sl.Pick == nil) || (a.Depth > 1 && !mine && sl.unjudged() && wanted && a.Task.Timeout > 0)
 	x.left = !done || x.atWork
-	if mine || m.state.lastOf(sl.Attempts[0]) == a {
-		x.open, x.active = !done, sl.State == workflow.Ready || sl.State == workflow.Running
-	}
-	if sl.Dropped == nil && sl.unjudged() {
+	if sl.unjudged() {
 		x.unjudged = a.Partner
 	}
 	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.countsIn(home, a) {
+		x.active = sl.State == workflow.Ready || sl.State == workflow.Running
 		x.answers, x.endless = true, a.Task.Timeout == 0 && !m.state.plan.Partition(home).Declared
 		if x.works = sl.Task.TimeToWait == 0 || sl.begun(); !sl.begun() {
 			x.waits = sl.Task.TimeToWait

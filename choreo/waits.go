@@ -267,16 +267,14 @@ func (m *Machine) predecessorReady(sl *Slot) bool {
 func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duration, now Moment, partners Partners, r *Ready) bool {
 	part := m.look().part(name)
 	active := part.active > 0
-	if part.open == 0 {
+	if part.answers == 0 {
 		return false
 	}
 	t := m.clocks.run(WaitKey{Kind: WaitPartition, Name: string(name)}, active, now.Boot)
 	if !active || !m.over(t, total, true, now, r) {
 		return false
 	}
-	// What is at work may be a contingency of ours that the holder did not pass on.
-	left := m.unfinishedIn(name)
-	return len(left) > 0 && m.judge(left, CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
+	return m.judge(m.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
 }
 
 // watchOthers clocks what others hold, as the guardian or in its place.
@@ -528,7 +526,8 @@ func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*Attempt) {
 
 // countsIn reports whether an attempt is part of what a partition's holder answers
 // for: what it has and, where the author gave the partition a time-out as a whole,
-// what it passed on.
+// what it passed on. A contingency does not count, whoever has it: it is clocked by
+// itself.
 func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
 	if m.state.plan.Home(a.Slot.Task.Name) != p {
 		return false
@@ -540,7 +539,7 @@ func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
 // been judged, be it only presumed to have failed: a second verdict on it would
 // change nothing, and nothing would keep a third from following.
 func (sl *Slot) unjudged() bool {
-	return !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil
+	return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil
 }
 
 // judge writes a verdict on attempts, with what their failure does: several, if it

@@ -102,6 +102,15 @@ func (s *State) reopen(es []*entry) {
 	}
 }
 
+// reopenDoubts has all slots judged again for which it matters who knew what.
+func (s *State) reopenDoubts() {
+	for _, sls := range s.doubts {
+		for _, sl := range sls {
+			s.touch(sl)
+		}
+	}
+}
+
 func (s *State) reopenFor(e *entry) {
 	for _, sl := range s.doubts[e] {
 		s.touch(sl)

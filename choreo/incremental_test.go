@@ -393,7 +393,11 @@ func TestKeptUpToDate(t *testing.T) {
 		seeds = 60
 	}
 	forks, contested := 0, 0
-	for seed := range seeds {
+	for i := range seeds + 1 {
+		seed := i
+		if i == seeds {
+			seed = 2528 // a fork took away what had shown who knew what
+		}
 		r := rand.New(rand.NewPCG(seed, 10))
 		w := randomMesh(t, r.IntN)
 		w.lies = true

@@ -419,6 +419,7 @@ func (s *State) enter(es []*entry) bool {
 		s.front()
 		l.recount()
 		more = l.strands
+		s.reopenDoubts() // less of a forked chain shows who knew what
 	}
 	var apply []*entry
 	for _, st := range more {

@@ -58,6 +58,7 @@ func (t *tally) greatest() workflow.Finding {
 
 // set notes what a clause comes to, and has the rules above it follow.
 func (s *State) set(n *clause, f workflow.Finding) {
+	s.lifted = s.lifted || f != n.comes && n.decided()
 	for s.log.steps++; f != n.comes; s.log.steps++ {
 		was := n.comes
 		if n.comes = f; n.up == nil {
@@ -71,6 +72,16 @@ func (s *State) set(n *clause, f workflow.Finding) {
 			f = n.args.greatest()
 		}
 	}
+}
+
+// decided reports whether others may have concluded something from what a term comes
+// to. That data are what it asks for is concluded from only where a task is not needed
+// then.
+func (n *clause) decided() bool {
+	if n.op == workflow.OpData && n.comes.Truth == workflow.True {
+		return n.of.Dropped != nil
+	}
+	return n.comes.Dropped || n.comes.Truth != workflow.Undecided
 }
 
 // ruleComes is what the slot's rule comes to.

@@ -12,16 +12,29 @@ import (
 func (s *State) settle() {
 	s.end = ""
 	s.conclude()
-	if s.cyclic {
-		s.anew()
+	if !s.cyclic {
+		s.propagate()
 		return
 	}
-	s.propagate()
+	if !s.idle {
+		s.lifted = false
+		s.propagate()
+	} else if len(s.dirty) > 0 {
+		s.lifted = true
+	}
+	if s.lifted {
+		s.anew()
+	}
+	if !s.idle && s.quiescent() {
+		s.presume(true)
+		s.propagate()
+	}
 }
 
 // anew works out all states from nothing, for a definition in which tasks wait
-// for data that they would write for each other: there what was concluded
-// before could hold itself up. What is undecided about data when nothing is
+// for data that they would write for each other, when something that was decided is
+// not so any more: what was concluded from it could hold itself up. While more and
+// more is decided, nothing can. What is undecided about data when nothing is
 // under way that may change it stays as it is, and counts as impossible.
 func (s *State) anew() {
 	s.presume(false)
@@ -33,10 +46,6 @@ func (s *State) anew() {
 		s.touch(sl)
 	}
 	s.propagate()
-	if s.quiescent() {
-		s.presume(true)
-		s.propagate()
-	}
 }
 
 // presume notes whether nothing is under way that could change the data.
@@ -52,26 +61,18 @@ func (s *State) presume(idle bool) {
 
 // quiescent tells whether nothing is under way that could change the data
 // while something waits for data.
-func (s *State) quiescent() bool {
-	waits := false
-	for _, sl := range s.slots {
-		s.log.steps++
-		switch {
-		case sl.State == workflow.Ready || sl.State == workflow.Running || s.armed(sl):
-			return false
-		case sl.State == workflow.NotReady && sl.hasData:
-			if sl.ruleComes().Truth == workflow.True {
-				return false // its holder is about to say so
-			}
-			waits = true
-		}
-	}
-	return waits
-}
+func (s *State) quiescent() bool { return s.underWay == 0 && s.forData > 0 }
 
-// armed tells whether an emergency trigger may still fire.
-func (s *State) armed(sl *Slot) bool {
-	return sl.State == workflow.NotReady && sl.Task.TimeToWait > 0
+// underWay tells whether a slot's task may come to change the data: a trigger may still
+// fire, or its holder is about to say that its rule about data holds.
+func (sl *Slot) underWay() bool {
+	switch sl.State {
+	case workflow.Ready, workflow.Running:
+		return true
+	case workflow.NotReady:
+		return sl.waits() || sl.hasData && sl.ruleComes().Truth == workflow.True
+	}
+	return false
 }
 
 func (s *State) propagate() {
@@ -105,6 +106,7 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 			}
 		}
 	}
+	s.lifted = s.lifted || sl.State != st && sl.State.Done()
 	sl.State = st
 	if open := !st.Done(); open != sl.open {
 		sl.open = open
@@ -115,13 +117,18 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 	}
 	pending := sl.Pending != nil && sl.Pick == nil
 	failed := st == workflow.Failed || st == workflow.Aborted
-	is := weight{going: sl.open || pending, pending: pending, blocked: st == workflow.Blocked, failed: failed}
+	is := weight{
+		going: sl.open || pending, pending: pending, blocked: st == workflow.Blocked, failed: failed,
+		underWay: sl.underWay(), forData: st == workflow.NotReady && sl.hasData,
+	}
 	if is == sl.weighs {
 		return
 	}
 	s.pending += one(is.pending) - one(sl.weighs.pending)
 	s.going += one(is.going) - one(sl.weighs.going)
 	s.blocked += one(is.blocked) - one(sl.weighs.blocked)
+	s.underWay += one(is.underWay) - one(sl.weighs.underWay)
+	s.forData += one(is.forData) - one(sl.weighs.forData)
 	if is.failed {
 		s.failures[sl] = true
 	} else {
@@ -131,7 +138,7 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 }
 
 // weight is what a slot counts for when people ask how the instance stands.
-type weight struct{ going, pending, blocked, failed bool }
+type weight struct{ going, pending, blocked, failed, underWay, forData bool }
 
 func one(yes bool) int {
 	if yes {

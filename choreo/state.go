@@ -51,10 +51,11 @@ type State struct {
 
 	// going counts the slots of which more is expected, pending those that wait for
 	// who takes a contingency, blocked those that are; failures are those that failed.
-	// end is how it all ended, as far as known.
-	going, pending, blocked int
-	failures                map[*Slot]bool
-	end                     workflow.InstanceState
+	// underWay counts those that may come to change the data, forData those that wait
+	// for data. end is how it all ended, as far as known.
+	going, pending, blocked, underWay, forData int
+	failures                                   map[*Slot]bool
+	end                                        workflow.InstanceState
 
 	// cuts is how many of the log's had been made, frontier what the facts that
 	// were applied knew. Of a log without forks frontier is not kept.
@@ -70,8 +71,9 @@ type State struct {
 	// they are judged; judged is the one that is judged now (forget.go).
 	doubts map[*entry][]*Slot
 	judged *Slot
-	// cyclic: tasks wait for data that they would write for each other.
-	cyclic bool
+	// cyclic: tasks wait for data that they would write for each other. lifted:
+	// something that was decided about rules and states is not so any more.
+	cyclic, lifted bool
 	// idle: nothing is ready, running or armed, so what is undecided about data
 	// stays as it is and counts as impossible. Only where cyclic.
 	idle bool
@@ -206,7 +208,7 @@ func (s *State) reset() {
 	s.items = map[workflow.DataName]*item{}
 	s.questions, s.conditions = map[asked]*question{}, map[string]*condition{}
 	s.fills = map[workflow.TaskName][]*Slot{}
-	s.going, s.pending, s.blocked, s.failures = 0, 0, 0, map[*Slot]bool{}
+	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
 	s.moved, s.patient = nil, nil
 	s.slots, s.dirty, s.contested, s.idle = nil, nil, false, false

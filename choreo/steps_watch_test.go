@@ -80,3 +80,29 @@ func TestStepsOfManyParticipants(t *testing.T) {
 		return m.log.steps - before, n
 	})
 }
+
+// Where tasks wait for data that they would write for each other, a fact costs what it
+// changes, as long as nothing that was decided is taken back.
+func TestStepsOfCycles(t *testing.T) {
+	c := course{task: func(b *strings.Builder, i, n int) {
+		b.WriteString("out: [x]")
+		if i >= n-2 {
+			fmt.Fprintf(b, ", when: x > %d", n+i)
+		}
+	}, out: writesX, runs: half}
+	growth(t, 10, func(n int) (int, int) {
+		w, all := c.facts(t, n)
+		m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !m.state.cyclic {
+			t.Error("no cycle")
+		}
+		before := m.log.steps
+		for i := range all[1:] {
+			m.mustTake(t, all[i+1])
+		}
+		return m.log.steps - before, len(all)
+	})
+}

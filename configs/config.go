@@ -41,7 +41,7 @@ type Config struct {
 	Discovery bool `yaml:"discovery,omitempty"`
 
 	// API is where the local API and the web page are served: HOST:PORT on
-	// loopback (port 0: any free port), "unix:PATH" (relative to the node's
+	// loopback (port 0: the last one, else 7878, else any free port), "unix:PATH" (relative to the node's
 	// folder), or another address together with TLS.
 	API string `yaml:"api,omitempty"`
 	// TLS is the certificate of the API; needed off loopback only.

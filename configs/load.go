@@ -19,7 +19,7 @@ import (
 const File = "config.yaml"
 
 // Load reads and checks the configuration in a node's folder. No file means
-// the defaults. Errors name the file and, where there is one, line and column.
+// the defaults. Mistakes in the file are an [Error].
 func Load(dir string) (Config, error) {
 	path := filepath.Join(dir, File)
 	src, err := os.ReadFile(path)
@@ -33,7 +33,7 @@ func Load(dir string) (Config, error) {
 }
 
 // Parse reads and checks a configuration; name stands for the file in errors.
-// Unknown keys are mistakes.
+// Unknown keys are mistakes. Errors are an [Error].
 func Parse(name string, src []byte) (Config, error) {
 	var head struct {
 		Preset Preset `yaml:"preset"`
@@ -46,7 +46,7 @@ func Parse(name string, src []byte) (Config, error) {
 		return Config{}, located(name, src, err)
 	}
 	if err := c.Validate(); err != nil {
-		return Config{}, fmt.Errorf("%s:\n%w", name, err)
+		return Config{}, placed(name, src, err)
 	}
 	return c, nil
 }
@@ -96,20 +96,4 @@ func (e *durationError) in(src []byte) (line, col int, key string) {
 		}
 	}
 	return 0, 0, ""
-}
-
-// located puts file, line and column before a YAML error.
-func located(name string, src []byte, err error) error {
-	var y yaml.Error
-	if errors.As(err, &y) && y.GetToken() != nil {
-		p := y.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, y.GetMessage())
-	}
-	var d *durationError
-	if errors.As(err, &d) {
-		if line, col, key := d.in(src); line > 0 {
-			return fmt.Errorf("%s:%d:%d: %s: %w", name, line, col, key, d.err)
-		}
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }

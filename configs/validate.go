@@ -24,8 +24,13 @@ type mistakes []error
 const day = 24 * time.Hour
 
 func (m *mistakes) add(key string, value any, want string, args ...any) {
-	*m = append(*m, fmt.Errorf("%s: %v: %s", key, value, fmt.Sprintf(want, args...)))
+	*m = append(*m, &mistake{key, fmt.Sprintf("%v: %s", value, fmt.Sprintf(want, args...))})
 }
+
+// mistake is one wrong value, with the key as a path: limits.facts, listen[1].
+type mistake struct{ key, text string }
+
+func (m *mistake) Error() string { return m.key + ": " + m.text }
 
 func within[T int | int64 | time.Duration](m *mistakes, key string, v, low, high T) {
 	if v < low || v > high {

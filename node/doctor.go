@@ -168,6 +168,12 @@ func (n *Node) checkProfile(d *diagnosis) {
 			"start a worker for it, add it to applications in config.yaml, or take it back: mutirao profile set --application …")
 		return
 	}
+	if n.unfit != nil {
+		if unfit := n.unfit(); len(unfit) > 0 {
+			d.warn("profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml and start the node again; until then its tasks fail here")
+			return
+		}
+	}
 	d.ok("profile", "what it announces can be run here")
 }
 

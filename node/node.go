@@ -69,6 +69,7 @@ type Node struct {
 	space       func() (free, total uint64, err error)
 	bare        func() []string
 	loose       func() []*private.LooseError
+	unfit       func() []string
 	born        time.Time     // by the wall clock when the node started
 	nextPull    time.Duration // when catchUp asks somebody in any case
 	turn        int           // whom it asks
@@ -117,7 +118,7 @@ func New(p Parts) (*Node, error) {
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
-		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, ledger: newLedger(), learned: newLearned(),
+		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, unfit: p.Unfit, ledger: newLedger(), learned: newLearned(),
 		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), usage: newUsage(), credentials: credentials{mesh: p.Member.Mesh},
 		reading: newBudgets(readingRation), greetings: newBudgets(greetingRation), comparing: newBudgets(comparingRation),
 	}

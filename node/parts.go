@@ -88,7 +88,10 @@ type Parts struct {
 	Bare func() []string
 	// Loose says which of the node's private files others could read or replace;
 	// nil: not looked at.
-	Loose  func() []*private.LooseError
+	Loose func() []*private.LooseError
+	// Unfit says of each configured application that cannot be run as it is why;
+	// nil: not looked at.
+	Unfit  func() []string
 	Logger *slog.Logger
 }
 

@@ -18,8 +18,8 @@ func newDoctorCommand() *cobra.Command {
 		Short: "What is wrong with this node and its links, and how to mend it",
 		Long: `Checks the store and its disk, the certificate, addresses, links, the clock against
 the partners', partners that are gone, the profile, the electorate, and what was
-refused of whom. Of a node that does not run: its configuration, key, certificate
-and disk, whatever would keep it from starting; its store is read when it starts.
+refused of whom. Of a node that does not run: its configuration and applications, key,
+certificate, store, disk and the API's port, whatever would keep it from starting.
 Exit status 1 if something is wrong (that it does not run, too); warnings are no
 failure.`,
 		Example: `  mutirao doctor

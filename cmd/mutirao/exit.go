@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -48,6 +49,7 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	var exit *exitError
 	var shown *api.Error
 	var loose *private.LooseError
+	var config *configs.Error
 	switch {
 	case errors.As(err, &exit):
 		status, message, hint = exit.status, exit.message, exit.hint
@@ -58,6 +60,8 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 		}
 	case errors.As(err, &loose):
 		status, message, hint = exitRefused, loose.Error(), loose.Mend
+	case errors.As(err, &config):
+		status, hint = exitUsage, "mend it; docs/operating.md and configs/config.example.yaml have every key"
 	case errors.Is(err, context.Canceled):
 		message = "interrupted"
 	}

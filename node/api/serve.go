@@ -82,7 +82,7 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return s.listenUnix(path)
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, Errorf(Invalid, "API address %q: want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH", address)
 	}
@@ -90,7 +90,7 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 		return nil, Errorf(Invalid, "API address %q: other devices could reach it", address).
 			WithHint("use a loopback address such as 127.0.0.1:0, or set tls in %s", configs.File)
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := listenAt(host, port, o.Prefer)
 	if err != nil {
 		return nil, Errorf(Failed, "serve the API: %v", err).WithHint("choose another address with --api; port 0 takes any free one")
 	}
@@ -100,6 +100,19 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 		return l, nil
 	}
 	return s.secure(l, o)
+}
+
+// listenAt listens at a port; in place of any port (0) at the first that is free of
+// those preferred.
+func listenAt(host, port string, prefer []string) (net.Listener, error) {
+	if port == "0" {
+		for _, p := range prefer {
+			if l, err := net.Listen("tcp", net.JoinHostPort(host, p)); err == nil {
+				return l, nil
+			}
+		}
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
 // reachable is where programs on this machine find a listener.

@@ -20,6 +20,9 @@ type Options struct {
 	Page Page
 	// Certificate and Key are the PEM files with which Serve serves TLS.
 	Certificate, Key string
+	// Prefer are ports to be tried, in this order, where the address leaves the
+	// port open (0).
+	Prefer []string
 
 	dir         string            // the node's folder, where added tokens are kept; empty: they end with the node
 	certificate *x509.Certificate // whose names are accepted as Host

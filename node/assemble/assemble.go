@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"time"
 
@@ -75,6 +76,9 @@ func (deaf) OnFrame(workflow.PartnerID, []byte) {}
 func (deaf) OnUp(workflow.PartnerID)            {}
 func (deaf) OnDown(workflow.PartnerID)          {}
 
+// storeFolder is the store's, inside the node's.
+const storeFolder = "store"
+
 // Host is a node with all that it runs on.
 type Host struct {
 	dir    string
@@ -112,14 +116,14 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	if cfg.Store == configs.StoreSmall {
 		preset = store.Small
 	}
-	if h.store, err = store.Open(filepath.Join(dir, "store"), store.Options{Preset: preset, Range: node.StoreRange, Logger: log}); err != nil {
+	if h.store, err = store.Open(filepath.Join(dir, storeFolder), store.Options{Preset: preset, Range: node.StoreRange, Logger: log}); err != nil {
 		return nil, err
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
 	h.node, err = node.New(node.Parts{
 		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
-		Bare:  bareInterfaces, Loose: h.loose,
+		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})
 	if err == nil {
 		err = h.openMesh(member)
@@ -138,13 +142,13 @@ func (h *Host) openMesh(member node.Member) error {
 		c.Discovery = "mutirao-" + member.Mesh.ID().String()[:6] // enough to tell a few meshes apart
 	}
 	var err error
-	if c.Prefer, err = loadPorts(h.dir); err != nil {
+	if c.Prefer, err = loadPorts(h.dir, meshPorts); err != nil {
 		return err
 	}
 	if h.mesh, err = mesh.New(c); err != nil {
 		return err
 	}
-	return savePorts(h.dir, c.Prefer, h.mesh.Listening())
+	return savePorts(h.dir, meshPorts, c.Prefer, h.mesh.Listening())
 }
 
 // spareConnections is the least that libp2p is given, so that there is room for
@@ -186,13 +190,32 @@ func (h *Host) openGossip(m *mesh.Mesh) (err error) {
 func (h *Host) Run(ctx context.Context) error {
 	err := h.node.Begin(carrier{h.mesh}, h.gossip)
 	if err == nil {
-		h.api, err = api.Serve(h.dir, h.cfg.API, h.node, h.apiOptions())
+		err = h.serve()
 	}
 	if err == nil {
 		close(h.ready)
 		err = h.node.Run(ctx)
 	}
 	return errors.Join(err, h.Close())
+}
+
+// serve serves the local API: where the configuration leaves the port open, at the
+// one it had before.
+func (h *Host) serve() error {
+	before, err := loadPorts(h.dir, apiPorts)
+	if err != nil {
+		return err
+	}
+	o := h.apiOptions()
+	o.Prefer = append(before, usualAPIPort)
+	if h.api, err = api.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(h.api.Access().Address)
+	if err != nil { // a socket has none
+		return nil //nolint:nilerr // nothing to remember
+	}
+	return savePorts(h.dir, apiPorts, before, []string{port})
 }
 
 // apiOptions are how the local API is served. The files that tls names may be

@@ -10,23 +10,29 @@ import (
 	"strings"
 )
 
-// portsFile remembers, one a line, where the node listened: partners who were
-// away dial it there first, so it takes the same ports again if they are free.
-const portsFile = "listening"
+// The files that remember where the node listened, one address a line, so that it
+// takes the same ports again if they are free.
+const (
+	meshPorts = "listening"     // for partners, who dial it there first when they were away
+	apiPorts  = "listening-api" // for programs and browsers
+)
 
-func loadPorts(dir string) ([]string, error) {
-	b, err := os.ReadFile(filepath.Join(dir, portsFile))
+// usualAPIPort is the API's first choice where the configuration leaves it open.
+const usualAPIPort = "7878"
+
+func loadPorts(dir, file string) ([]string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("where the node listened before: %w", err)
 	}
 	return strings.Fields(string(b)), nil
 }
 
-func savePorts(dir string, before, now []string) error {
+func savePorts(dir, file string, before, now []string) error {
 	if slices.Equal(before, now) {
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(dir, portsFile), []byte(strings.Join(now, "\n")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(strings.Join(now, "\n")+"\n"), 0o600); err != nil {
 		return fmt.Errorf("remember where the node listens: %w", err)
 	}
 	return nil

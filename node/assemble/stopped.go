@@ -3,30 +3,43 @@ package assemble
 import (
 	"errors"
 	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/node/store"
 )
 
 // Examine looks at the folder of a node that does not run, and changes nothing there:
 // what would keep the node from starting. An error wraps node.ErrNoMember where the
-// folder is no node's. The store is read when the node starts, not before: to read it
-// is to repair it.
+// folder is no node's.
 func Examine(dir string) (*api.Diagnosis, error) {
 	var out []api.Finding
-	add := func(state, check, what, mend string) {
+	var add finding = func(state, check, what, mend string) {
 		out = append(out, api.Finding{Check: check, State: state, What: what, Mend: mend})
 	}
 	member, err := node.LoadMember(dir)
 	if errors.Is(err, node.ErrNoMember) {
 		return nil, err
 	}
-	add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir+"; it reads its whole store then, and says what is damaged")
+	add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir+"")
 	cfg, badly := configs.Load(dir)
-	if badly != nil {
-		add(api.FindingWrong, "config", badly.Error(), "mend it in an editor; the node does not start before")
+	var mistakes *configs.Error
+	switch {
+	case errors.As(badly, &mistakes):
+		for line := range strings.Lines(mistakes.Error()) {
+			add(api.FindingWrong, "config", strings.TrimSpace(line), "mend it in an editor; the node does not start before")
+		}
+	case badly != nil:
+		add(api.FindingWrong, "config", badly.Error(), "see who may read it; the node does not start before")
+	default:
+		examineConfig(add, dir, cfg)
 	}
 	h := &Host{dir: dir, cfg: cfg}
 	loose := h.loose()
@@ -39,8 +52,9 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	case err != nil:
 		add(api.FindingWrong, "member", err.Error(), "the node does not start before")
 	default:
-		add(api.FindingOK, "member", fmt.Sprintf("%s of mesh %s, with a certificate until %s", member.Chain.Leaf().Name, member.Mesh.Name, member.Chain.Leaf().NotAfter), "")
+		examineMember(add, member)
 	}
+	examineStore(add, dir)
 	if len(loose) == 0 && private.Unchecked == "" {
 		add(api.FindingOK, "files", "the key and what else is private are this user's alone", "")
 	}
@@ -52,4 +66,48 @@ func Examine(dir string) (*api.Diagnosis, error) {
 		add(state, "disk", fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20), mend)
 	}
 	return &api.Diagnosis{Findings: out}, nil
+}
+
+// finding takes one thing that was found.
+type finding func(state, check, what, mend string)
+
+// examineConfig looks at what a configuration without mistakes asks of this machine.
+func examineConfig(add finding, dir string, cfg configs.Config) {
+	add(api.FindingOK, "config", "it can be used", "")
+	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
+		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
+	}
+	if host, port, err := net.SplitHostPort(cfg.API); err == nil && port != "0" {
+		if l, err := net.Listen("tcp", net.JoinHostPort(host, port)); err == nil {
+			_ = l.Close() // nothing came
+		} else if errors.Is(err, syscall.EADDRINUSE) {
+			add(api.FindingWrong, "ports", fmt.Sprintf("port %s of %s, for the API, is taken by another program", port, host), "end that, or choose another under api in config.yaml")
+		} else {
+			add(api.FindingWrong, "ports", fmt.Sprintf("the API cannot be served at %s: %v", cfg.API, err), "choose another address under api in config.yaml")
+		}
+	}
+}
+
+// examineMember judges the certificate by this machine's clock.
+func examineMember(add finding, m node.Member) {
+	leaf, now := m.Chain.Leaf(), node.NewSystemClock().Now().Wall
+	what := fmt.Sprintf("%s of mesh %s, with a certificate until %s", leaf.Name, m.Mesh.Name, leaf.NotAfter)
+	if err := m.Chain.Verify(m.Mesh, now, nil); err != nil {
+		add(api.FindingWrong, "member", err.Error(), "no partner admits this node as it is: set the clock if it is wrong, else ask for an invitation and join again with a fresh folder")
+		return
+	}
+	add(api.FindingOK, "member", what, "")
+}
+
+func examineStore(add finding, dir string) {
+	wrong, err := store.Examine(filepath.Join(dir, storeFolder))
+	switch {
+	case err != nil:
+		add(api.FindingWrong, "store", err.Error(), "look at the disk of the node's folder")
+	case len(wrong) > 0:
+		add(api.FindingWrong, "store", "damaged: "+strings.Join(wrong, "; "),
+			"start the node: it saves what can be read, and partners bring back what they have; then look at the disk, which may be failing")
+	default:
+		add(api.FindingOK, "store", "all of its files can be read", "")
+	}
 }

@@ -19,6 +19,32 @@ const (
 	damagedName = "data.damaged" // the files that it was made of, for people
 )
 
+// Examine reads all files of the store in a folder, and says what is wrong with them.
+// It changes nothing, so it may not be called while the store is open: what a running
+// store has not written yet would look damaged.
+func Examine(dir string) (wrong []string, err error) {
+	in, err := inspect(filepath.Join(dir, dataName))
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	known, err := readLedger(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store: the ledger cannot be read: %w", err)
+	}
+	if known.there && !in.some && known.unit > 0 {
+		in.wrong = append(in.wrong, "its data are missing")
+	}
+	return in.against(known), nil
+}
+
+// against is what is wrong with the files by what the ledger knows, too.
+func (in inspection) against(known record) []string {
+	if in.behind > 0 && known.there && in.unit < known.unit {
+		return append(in.wrong, fmt.Sprintf("a log is damaged: it can be read up to unit %d of %d, with %d bytes behind", in.unit, known.unit, in.behind))
+	}
+	return in.wrong
+}
+
 // checkedOpen opens the database with all that can be read of it, and sets the books.
 // What is lost becomes the ledger's damage.
 func (s *Store) checkedOpen(bo badger.Options) error {
@@ -38,9 +64,7 @@ func (s *Store) checkedOpen(bo badger.Options) error {
 	if err != nil {
 		return fmt.Errorf("store: the ledger cannot be read or made: %w", err)
 	}
-	if in.behind > 0 && known.there && in.unit < known.unit {
-		in.wrong = append(in.wrong, fmt.Sprintf("a log is damaged: it can be read up to unit %d of %d, with %d bytes behind", in.unit, known.unit, in.behind))
-	}
+	in.wrong = in.against(known)
 	if len(in.wrong) == 0 {
 		if err := s.setOrphansAside(in.orphans); err != nil {
 			return err

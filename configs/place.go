@@ -1,0 +1,196 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Error is a configuration that cannot be used. It does not mend itself: whoever
+// starts the node again and again should stop.
+type Error struct {
+	Name string // the file
+	what []string
+}
+
+// Error gives one line for each mistake, with file, line, column and key.
+func (e *Error) Error() string { return strings.Join(e.what, "\n") }
+
+// placed puts its place in the source before each mistake of Validate.
+func placed(name string, src []byte, err error) error {
+	e := &Error{Name: name}
+	var body ast.Node
+	if file, err := parser.ParseBytes(src, 0); err == nil && len(file.Docs) > 0 {
+		body = file.Docs[0].Body
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, err := range all {
+		at := name
+		var m *mistake
+		if errors.As(err, &m) {
+			if n := lookUp(body, m.key); n != nil {
+				p := n.GetToken().Position
+				at = fmt.Sprintf("%s:%d:%d", name, p.Line, p.Column)
+			}
+		}
+		e.what = append(e.what, at+": "+err.Error())
+	}
+	return e
+}
+
+// lookUp is the value at a key such as limits.facts or listen[1], or the innermost
+// part of the way there that the source has; nil: nothing of it.
+func lookUp(n ast.Node, key string) ast.Node {
+	if n == nil {
+		return nil
+	}
+	if list, ok := n.(*ast.SequenceNode); ok {
+		var i int
+		if _, err := fmt.Sscanf(key, "[%d]", &i); err != nil || i < 0 || i >= len(list.Values) {
+			return nil
+		}
+		_, rest, _ := strings.Cut(key, "]")
+		return below(list.Values[i], rest)
+	}
+	for _, v := range valuesOf(n) {
+		// A key of the file may have dots of its own.
+		rest, ok := strings.CutPrefix(key, v.Key.GetToken().Value)
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return below(v.Value, strings.TrimPrefix(rest, "."))
+		}
+	}
+	return nil
+}
+
+// below is what the rest of a key names below n, else n.
+func below(n ast.Node, rest string) ast.Node {
+	if rest == "" {
+		return n
+	}
+	if deeper := lookUp(n, rest); deeper != nil {
+		return deeper
+	}
+	return n
+}
+
+func valuesOf(n ast.Node) []*ast.MappingValueNode {
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		return m.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{m}
+	}
+	return nil
+}
+
+// located says in our words what the YAML library found, and where.
+func located(name string, src []byte, err error) error {
+	var y yaml.Error
+	if errors.As(err, &y) && y.GetToken() != nil {
+		p := y.GetToken().Position
+		return &Error{Name: name, what: []string{fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Column, inWords(y))}}
+	}
+	var d *durationError
+	if errors.As(err, &d) {
+		if line, col, key := d.in(src); line > 0 {
+			return &Error{Name: name, what: []string{fmt.Sprintf("%s:%d:%d: %s: %v", name, line, col, key, d.err)}}
+		}
+	}
+	return &Error{Name: name, what: []string{fmt.Sprintf("%s: %v", name, err)}}
+}
+
+// inWords is a mistake of form without the words of a programming language.
+func inWords(y yaml.Error) string {
+	value := y.GetToken().Value
+	var unknown *yaml.UnknownFieldError
+	var wrong *yaml.TypeError
+	var large *yaml.OverflowError
+	var kind *yaml.UnexpectedNodeTypeError
+	switch {
+	case errors.As(y, &unknown):
+		text := fmt.Sprintf("there is no key %q", value)
+		if near := workflow.Nearest(value, keys); near != "" {
+			text += fmt.Sprintf("; did you mean %q?", near)
+		}
+		return text
+	case errors.As(y, &wrong):
+		text := fmt.Sprintf("%q: want %s", value, wanted(wrong.DstType))
+		if wrong.StructFieldName != nil {
+			text = keyOf(*wrong.StructFieldName) + ": " + text
+		}
+		return text
+	case errors.As(y, &large):
+		return fmt.Sprintf("%s is beyond the numbers that fit here", large.SrcNum)
+	case errors.As(y, &kind):
+		text := fmt.Sprintf("%q: want %s", value, kinds[kind.Expected])
+		if colon := y.GetToken().Prev; colon != nil && colon.Value == ":" && colon.Prev != nil {
+			text = colon.Prev.Value + ": " + text
+		}
+		return text
+	}
+	return y.GetMessage()
+}
+
+// kinds are the words for what YAML is made of.
+var kinds = map[ast.NodeType]string{
+	ast.SequenceType: "a list, e.g. [a, b]", ast.MappingType: "keys with values, e.g. {key: value}", ast.StringType: "a text",
+	ast.IntegerType: "a whole number", ast.FloatType: "a number", ast.BoolType: "true or false",
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "a list, e.g. [a, b]"
+	case reflect.Map, reflect.Struct:
+		return "keys with values, e.g. {key: value}"
+	}
+	return "a text"
+}
+
+// keys are all keys that a configuration can have.
+var keys = func() (out []string) {
+	for _, t := range structs {
+		for i := range t.NumField() {
+			out = append(out, yamlKey(t.Field(i)))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}()
+
+// structs are what a configuration is made of.
+var structs = []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Limits](), reflect.TypeFor[TLS](), reflect.TypeFor[Application]()}
+
+// keyOf is the key of a field, which the YAML library names as Limits.Facts.
+func keyOf(field string) string {
+	_, name, ok := strings.Cut(field, ".")
+	if !ok {
+		name = field
+	}
+	for _, t := range structs {
+		if f, ok := t.FieldByName(name); ok {
+			return yamlKey(f)
+		}
+	}
+	return name
+}
+
+func yamlKey(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return key
+}

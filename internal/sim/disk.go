@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -28,8 +29,14 @@ type disk struct {
 	lazy     bool
 	unsynced [][]kv.Write
 	commits  int
-	// wrote is told of every fact that became durable.
-	wrote func(choreo.FactID, *choreo.Fact)
+	// wrote is told of every fact that became durable, gaveUp of every instance that a
+	// summary took the place of, again of what was given up and is written again.
+	wrote         func(choreo.FactID, *choreo.Fact)
+	gaveUp, again func(workflow.InstanceID)
+	// bad are keys that cannot be read until they are written again; attic is what was
+	// deleted of facts.
+	bad   map[string]bool
+	attic map[string][]byte
 	// damage is what was lost and not settled: as the product's store does, it notices
 	// each entry that is gone.
 	damage kv.Damage
@@ -83,13 +90,24 @@ func (d *disk) Commit(writes []kv.Write, done func(error)) {
 
 func (d *disk) apply(writes []kv.Write) {
 	for _, w := range writes {
+		key := string(w.Key)
+		delete(d.bad, key)
 		if w.Delete {
-			delete(d.data, string(w.Key))
+			if key[0] == factKeys {
+				d.attic[key] = d.data[key]
+			}
+			delete(d.data, key)
 			continue
 		}
-		d.data[string(w.Key)] = bytes.Clone(w.Value)
-		if w.Key[0] != factKeys {
+		if _, known := d.data[key]; key[0] == closingKeys && !known {
+			d.gaveUp(workflow.InstanceID(w.Key[1:]))
+		}
+		d.data[key] = bytes.Clone(w.Value)
+		if key[0] != factKeys {
 			continue
+		}
+		if _, over := d.data[string(closingKeys)+key[1:1+len(workflow.InstanceID{})]]; over {
+			d.again(workflow.InstanceID(w.Key[1 : 1+len(workflow.InstanceID{})]))
 		}
 		if id, f, err := d.read.stored(w.Value); err == nil && !d.facts[id] {
 			d.facts[id] = true
@@ -114,10 +132,12 @@ func (d *disk) factsOf(id workflow.InstanceID) map[choreo.FactID]*choreo.Fact {
 	return out
 }
 
-// size is how many bytes are durable.
+// size is how many bytes are durable; of a large fact only what lies beside it counts.
 func (d *disk) size() (n int) {
 	for k, v := range d.data {
-		n += len(k) + len(v)
+		if n += len(k) + len(v); k[0] == factKeys && len(v) > diskPerFact/2 {
+			n += diskPerFact/2 - len(v)
+		}
 	}
 	return n
 }
@@ -137,6 +157,9 @@ func (d *disk) CommitWait(writes []kv.Write) (err error) {
 
 // Get reads a value, unsynced ones included.
 func (d *disk) Get(key []byte) ([]byte, error) {
+	if d.bad[string(key)] {
+		return nil, fmt.Errorf("simulated: %w", kv.ErrDamaged)
+	}
 	if v, ok := d.view()[string(key)]; ok {
 		return v, nil
 	}
@@ -154,6 +177,9 @@ func (d *disk) Scan(prefix []byte, fn func(key, value []byte) error) error {
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
+		if d.bad[k] {
+			return fmt.Errorf("simulated: %w", kv.ErrDamaged)
+		}
 		if err := fn([]byte(k), all[k]); err != nil {
 			return err
 		}
@@ -188,15 +214,16 @@ func (d *disk) lose() {
 type image struct {
 	data  map[string][]byte
 	facts map[choreo.FactID]bool
+	bad   map[string]bool
 }
 
 // backup copies what is durable; values are never changed in place.
 func (d *disk) backup() image {
-	return image{maps.Clone(d.data), maps.Clone(d.facts)}
+	return image{maps.Clone(d.data), maps.Clone(d.facts), maps.Clone(d.bad)}
 }
 
 func (d *disk) restore(i image) {
-	d.data, d.facts = i.data, i.facts
+	d.data, d.facts, d.bad = i.data, i.facts, i.bad
 	d.lose()
 }
 
@@ -220,15 +247,28 @@ func (r *reader) raw(raw []byte) (choreo.FactID, *choreo.Fact, error) {
 	return x.id, x.f, x.err
 }
 
-// stored reads a fact as a node keeps it (node.storedFact).
+// storedFact is a fact as a node keeps it (node.storedFact).
+type storedFact struct {
+	_   struct{} `cbor:",toarray"`
+	Raw []byte
+	Att cbor.RawMessage
+}
+
+// stored reads a fact as a node keeps it.
 func (r *reader) stored(value []byte) (choreo.FactID, *choreo.Fact, error) {
-	var sf struct {
-		_   struct{} `cbor:",toarray"`
-		Raw []byte
-		Att cbor.RawMessage
-	}
+	var sf storedFact
 	if err := cbor.Unmarshal(value, &sf); err != nil {
 		return choreo.FactID{}, nil, err
 	}
 	return r.raw(sf.Raw)
+}
+
+// asSent is a stored fact as it is sent.
+func asSent(value []byte) (f wire.Fact, err error) {
+	var sf storedFact
+	if err := cbor.Unmarshal(value, &sf); err != nil {
+		return f, err
+	}
+	f.Raw = sf.Raw
+	return f, cbor.Unmarshal(sf.Att, &f.Att)
 }

@@ -80,15 +80,19 @@ func (w *world) strike(f Fault) {
 		m.lies++
 		m.lied = true
 		later(func() { m.lies-- })
-	case Flood, Forks, Betray:
+	case Flood, Forks, Betray, Usurp, Heavy, Replay:
 		m.lied, m.forgot = true, true // what it says it has not done
-		m.floods = m.floods || f.Kind == Flood
+		m.floods = m.floods || f.Kind == Flood || f.Kind == Usurp
 		w.checks.excuse(m)
 		m.does = append(m.does, f.Kind)
 		later(func() { m.does = slices.DeleteFunc(m.does, func(k FaultKind) bool { return k == f.Kind }) })
 	case LostEntry:
 		w.down(m)
 		w.loseEntry(m)
+		later(func() { w.revive(m) })
+	case Unread:
+		w.down(m)
+		w.spoil(m)
 		later(func() { w.revive(m) })
 	case Cancel:
 		w.cancel(m)

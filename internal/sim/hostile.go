@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // This file is what a member that lies can do with all its rights: flood an instance,
@@ -49,7 +50,7 @@ func (w *world) sign(m *machine, f *choreo.Fact) (wire.Fact, factID, bool) {
 func (w *world) fresh(m *machine, f *wire.Facts, of *choreo.Fact, id factID, b choreo.Body) *choreo.Fact {
 	return &choreo.Fact{
 		Instance: f.Instance, Seq: 1, Body: b,
-		Chain: choreo.Chain{Author: m.member.ID(), Incarnation: choreo.Incarnation(w.random(8))},
+		Chain: choreo.Chain{Author: m.id, Incarnation: choreo.Incarnation(w.random(8))},
 		Seen:  []choreo.Head{{Chain: of.Chain, Seq: of.Seq, ID: id}},
 	}
 }
@@ -97,7 +98,7 @@ func (w *world) flood(m *machine, f *wire.Facts) {
 func (w *world) forkAgain(m *machine, f *wire.Facts) {
 	for i := len(f.Facts) - 1; i >= 0; i-- {
 		_, own, err := w.read.raw(f.Facts[i].Raw)
-		if err != nil || own.Chain.Author != m.member.ID() || own.Seq == 1 {
+		if err != nil || own.Chain.Author != m.id || own.Seq == 1 {
 			continue
 		}
 		for range 4 {
@@ -138,7 +139,7 @@ func (w *world) betray(m *machine, f *wire.Facts) {
 	}
 	verdict := &choreo.Verdict{Cause: choreo.CauseReported, Reason: "a lie", Actions: []choreo.Action{{Attempt: a, Kind: kind, Task: t.Contingency}}}
 	if t.Contingency != "" {
-		verdict.Actions[0].Partner = m.member.ID()
+		verdict.Actions[0].Partner = m.id
 	}
 	body := []choreo.Body{
 		{Success: &choreo.Success{Attempt: a, Try: 1}},
@@ -175,9 +176,10 @@ func (w *world) loseEntry(m *machine) {
 }
 
 // abuse is what becomes of a frame of a hostile member.
-func (w *world) abuse(m *machine, frame []byte) []byte {
+func (w *world) abuse(m *machine, to workflow.PartnerID, frame []byte) []byte {
 	msg, err := wire.Decode(frame)
-	if err != nil || len(msg.Facts) == 0 {
+	replays := slices.Contains(m.does, Replay) && w.r.IntN(2) == 0 // with any frame
+	if err != nil || (len(msg.Facts) == 0 && !replays) {
 		return frame
 	}
 	for i := range msg.Facts {
@@ -189,8 +191,18 @@ func (w *world) abuse(m *machine, frame []byte) []byte {
 				w.forkAgain(m, &msg.Facts[i])
 			case Betray:
 				w.betray(m, &msg.Facts[i])
+			case Usurp:
+				w.usurp(m, &msg.Facts[i])
+			case Heavy:
+				w.burden(m, to, &msg.Facts[i])
 			}
 		}
+	}
+	if len(msg.Facts) > 0 && slices.Contains(m.does, Usurp) && w.r.IntN(4) == 0 {
+		w.begin(m, to, msg)
+	}
+	if replays {
+		w.replay(m, msg)
 	}
 	out, err := wire.Encode(msg)
 	if err != nil {

@@ -58,7 +58,7 @@ func (w *world) forge(m *machine, f *wire.Facts) {
 	}
 	lie := &choreo.Fact{
 		Format: choreo.FormatFact, Instance: f.Instance, Seq: 1, Body: body,
-		Chain: choreo.Chain{Author: m.member.ID(), Incarnation: choreo.Incarnation(w.random(8))},
+		Chain: choreo.Chain{Author: m.id, Incarnation: choreo.Incarnation(w.random(8))},
 		Seen:  []choreo.Head{{Chain: known.Chain, Seq: known.Seq, ID: id}},
 	}
 	raw, lieID, err := lie.Encode()
@@ -95,7 +95,7 @@ func (w *world) claim(m *machine) (choreo.Body, bool) {
 		{Ready: &choreo.ReadyBody{Attempt: a, Trigger: true}},
 		{TryFailed: &choreo.TryFailed{Attempt: a, Try: 1, Reason: "a lie"}},
 		{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{{Attempt: a, Kind: wrong}}}},
-		{Assign: &choreo.Assign{After: a, Task: t.Name, Partner: m.member.ID()}},
+		{Assign: &choreo.Assign{After: a, Task: t.Name, Partner: m.id}},
 	}[w.r.IntN(7)], true
 }
 

@@ -66,7 +66,7 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 	want, got := all.Lines(), shownLines(print)
 	if !slices.Equal(want, got) {
 		c.w.violate("meaning: n%d shows %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
-			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
+			strings.Join(append(refusals(print), difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n")))), "\n"))
 	}
 	c.stands(all, id, got)
 	return h, facts
@@ -141,6 +141,16 @@ func shownLines(print []byte) (out []string) {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// refusals are the lines of a fingerprint about what does not count, and why.
+func refusals(print []byte) (out []string) {
+	for line := range strings.Lines(string(print)) {
+		if strings.HasPrefix(line, "refused ") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
 	return out
 }
 

@@ -43,7 +43,7 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 	w.out.Frames++
 	w.checks.sent(c.m, frame)
 	if len(c.m.does) > 0 {
-		frame = c.m.w.abuse(c.m, frame)
+		frame = c.m.w.abuse(c.m, p, frame)
 	}
 	if c.m.lies > 0 {
 		frame = w.lie(c.m, p, frame)
@@ -67,7 +67,7 @@ func (w *world) deliver(i, j int, s *session, frame []byte) {
 		if w.links[pair(i, j)] != s || w.cut[[2]int{i, j}] > 0 {
 			return
 		}
-		from := w.nodes[i].member.ID()
+		from := w.nodes[i].id
 		w.act(w.nodes[j], func(n *node.Node) {
 			w.checks.hears(w.nodes[j], i, frame)
 			n.OnFrame(from, frame)
@@ -79,7 +79,7 @@ func pair(i, j int) [2]int { return [2]int{min(i, j), max(i, j)} }
 
 func (w *world) who(p workflow.PartnerID) (int, bool) {
 	for i, m := range w.nodes {
-		if m.member.ID() == p {
+		if m.id == p {
 			return i, true
 		}
 	}
@@ -136,7 +136,7 @@ func (w *world) connect(i, j int) {
 	s := &session{id: w.seq, a: w.nodes[k[0]].node, b: w.nodes[k[1]].node}
 	w.links[k] = s
 	for _, e := range [][2]int{{i, j}, {j, i}} {
-		peer := w.nodes[e[1]].member.ID()
+		peer := w.nodes[e[1]].id
 		w.act(w.nodes[e[0]], func(n *node.Node) {
 			if w.links[k] == s {
 				n.OnUp(peer)
@@ -154,7 +154,7 @@ func (w *world) sever(i, j int) {
 	}
 	delete(w.links, k)
 	for _, e := range [][2]int{{k[0], k[1]}, {k[1], k[0]}} {
-		m, peer := w.nodes[e[0]], w.nodes[e[1]].member.ID()
+		m, peer := w.nodes[e[0]], w.nodes[e[1]].id
 		was := s.a
 		if e[0] == k[1] {
 			was = s.b

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
@@ -51,8 +52,12 @@ func (m *machine) Start(j runner.Job, done func(runner.Result)) {
 
 // result is what a job gives: for set the values of its expressions.
 func result(j runner.Job) runner.Result {
-	if j.Application != workflow.AppSet {
-		return runner.Result{}
+	switch j.Application {
+	case workflow.AppFail:
+		return runner.Result{Failed: true, Reason: "simulated failure"}
+	case workflow.AppSet:
+	default:
+		return large(j)
 	}
 	out := map[workflow.DataName]workflow.Value{}
 	for name, e := range j.With.Set {
@@ -63,6 +68,14 @@ func result(j runner.Job) runner.Result {
 		out[name] = v
 	}
 	return runner.Result{Outputs: out}
+}
+
+// large gives what a task puts out of which a situation wants much.
+func large(j runner.Job) (res runner.Result) {
+	if strings.HasPrefix(string(j.Task), survey) {
+		res.Outputs = map[workflow.DataName]workflow.Value{big: strings.Repeat(string(j.Task)+" ", bigResult/(len(j.Task)+1))}
+	}
+	return res
 }
 
 // Cancel forgets a job.

@@ -27,6 +27,10 @@ type Plan struct {
 	ConnectionTime time.Duration
 	// Calm has applications and persons never fail.
 	Calm bool
+	// Keep is how long nodes keep what has ended; 0: for longer than any run lasts. Room
+	// is how many bytes of facts they take, in memory and on disk; 0: more than any run has.
+	Keep time.Duration
+	Room int64
 	// Vanish, if set, takes a node away for good at an event of the run.
 	Vanish *Vanish
 }
@@ -70,6 +74,11 @@ const (
 	Forks     FaultKind = "forks"      // they bring fork after fork of its own chain
 	Betray    FaultKind = "betray"     // they say of its own work what is not so
 	LostEntry FaultKind = "lost-entry" // its store lacks one entry after the crash
+	// Of strained plans.
+	Usurp  FaultKind = "usurp"       // the node's frames claim rights that it does not have
+	Heavy  FaultKind = "heavy"       // they bring facts of many bytes
+	Replay FaultKind = "replay"      // they bring instances that are over
+	Unread FaultKind = "bad-entries" // some facts in its store cannot be read after the crash
 )
 
 // Fault is something that goes wrong at a moment, for a while.
@@ -105,7 +114,11 @@ func (f Fault) String() string {
 // String tells the plan in words.
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %d nodes, connection time %s, faults for %s\n\n%s\n", p.Seed, p.Nodes, p.ConnectionTime, p.Length, strings.TrimSpace(p.Workflow))
+	fmt.Fprintf(&b, "seed %d, %d nodes, connection time %s, faults for %s\n", p.Seed, p.Nodes, p.ConnectionTime, p.Length)
+	if p.Keep > 0 || p.Room > 0 {
+		fmt.Fprintf(&b, "what has ended is kept for %s, %d bytes of facts are taken (0: any)\n", p.Keep, p.Room)
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(p.Workflow))
 	for _, name := range slices.Sorted(maps.Keys(p.Pins)) {
 		fmt.Fprintf(&b, "# %s at n%d\n", name, p.Pins[name])
 	}
@@ -177,6 +190,7 @@ func roughen(r *rand.Rand, p *Plan) {
 func NewPlan(seed uint64) Plan {
 	r := rand.New(rand.NewPCG(seed, 0x6d757469))
 	p := Plan{Seed: seed, Nodes: 2 + r.IntN(4), Scale: time.Duration(1 + r.IntN(4))}
+	strains := rand.New(rand.NewPCG(seed, 7))
 	p.Length = time.Duration(30+r.IntN(90)) * time.Minute * p.Scale
 	p.ConnectionTime = []time.Duration{3, 10, 15, 30}[r.IntN(4)] * time.Minute
 	pace := Pace{Minute: p.Scale * time.Minute, Second: time.Second}
@@ -185,6 +199,9 @@ func NewPlan(seed uint64) Plan {
 	}
 	if seed >= Peopled {
 		pace.People = rand.New(rand.NewPCG(seed, 5))
+	}
+	if seed >= Strained {
+		pace.situation = strain(strains, &p)
 	}
 	p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
 	for range 1 + r.IntN(3) {
@@ -201,6 +218,9 @@ func NewPlan(seed uint64) Plan {
 	}
 	if seed >= Stopped && seed < Hostile {
 		stops(rand.New(rand.NewPCG(seed, 7)), &p)
+	}
+	if seed >= Strained {
+		befall(strains, &p, pace.situation)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p

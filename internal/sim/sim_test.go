@@ -39,10 +39,16 @@ func TestRoughSeeds(t *testing.T) { fifty(t, sim.Rough) }
 // TestPeopledSeeds runs a fixed set of those with roles and mechanisms.
 func TestPeopledSeeds(t *testing.T) { fifty(t, sim.Peopled) }
 
+// TestStrainedSeeds runs a fixed set of those that bring situations about on purpose,
+// with members that lie.
+func TestStrainedSeeds(t *testing.T) { several(t, sim.Strained, 10) }
+
 // fifty runs so many seeds.
-func fifty(t *testing.T, first uint64) {
+func fifty(t *testing.T, first uint64) { several(t, first, 50) }
+
+func several(t *testing.T, first, n uint64) {
 	var total sim.Total
-	for seed := first; seed < first+50; seed++ {
+	for seed := first; seed < first+n; seed++ {
 		explore(t, seed, &total)
 	}
 	t.Log(total)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -19,10 +18,16 @@ import (
 type checks struct {
 	w *world
 	// promised are, by node, the facts that it acknowledged.
-	promised []map[factID]string
+	promised []map[factID]choreo.Head
 	done     []doneWork
 	forged   map[factID]string
 	lies     map[factID]bool // by hostile members: whether they count the rules say
+	// over are instances that somebody has given up: who comes later with more is told
+	// so, and need not find anybody who goes on with it.
+	over map[string]bool
+	// beganBy is who began an instance; unbegun are those that nobody may have begun.
+	beganBy map[workflow.InstanceID]workflow.PartnerID
+	unbegun map[workflow.InstanceID]bool
 	// settled is what every instance had come to once all was known everywhere.
 	settled map[string][]byte
 	all     map[factID]*choreo.Fact
@@ -47,10 +52,11 @@ type doneWork struct {
 }
 
 func newChecks(w *world) checks {
-	return checks{w: w, promised: make([]map[factID]string, w.plan.Nodes), forged: map[factID]string{}, lies: map[factID]bool{}, settled: map[string][]byte{},
+	return checks{w: w, promised: make([]map[factID]choreo.Head, w.plan.Nodes), forged: map[factID]string{}, lies: map[factID]bool{}, settled: map[string][]byte{},
 		all: map[factID]*choreo.Fact{}, judges: map[job]judge{},
-		parties: map[workflow.InstanceID][]workflow.PartnerID{},
-		heard:   map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}}
+		parties: map[workflow.InstanceID][]workflow.PartnerID{}, beganBy: map[workflow.InstanceID]workflow.PartnerID{},
+		unbegun: map[workflow.InstanceID]bool{}, over: map[string]bool{},
+		heard: map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}}
 }
 
 // sent checks a frame at the moment when it is sent: what it acknowledges, and
@@ -67,14 +73,13 @@ func (c *checks) sent(m *machine, frame []byte) {
 	c.w.event()
 	for _, h := range msg.Heads {
 		for _, x := range h.Heads {
-			what := fmt.Sprintf("number %d of %s", x.Seq, c.w.label(x.Chain.Author))
 			if !m.disk.facts[x.ID] {
-				c.w.violate("durable: n%d acknowledges %s, which is not on its disk", m.i, what)
+				c.w.violate("durable: n%d acknowledges number %d of %s, which is not on its disk", m.i, x.Seq, c.w.label(x.Chain.Author))
 			}
 			if c.promised[m.i] == nil {
-				c.promised[m.i] = map[factID]string{}
+				c.promised[m.i] = map[factID]choreo.Head{}
 			}
-			c.promised[m.i][x.ID] = what
+			c.promised[m.i][x.ID] = x
 		}
 	}
 	for _, f := range msg.Facts {
@@ -115,7 +120,11 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 		m.arrived[id] = c.w.now
 	}
 	if g := f.Body.Genesis; g != nil {
-		c.parties[choreo.InstanceOf(id)] = g.Succession
+		if c.unbegun[choreo.InstanceOf(id)] {
+			c.w.violate("authorised: n%d takes in %s, which its author may not begin", m.i, choreo.InstanceOf(id).String()[:8])
+			return
+		}
+		c.parties[choreo.InstanceOf(id)], c.beganBy[choreo.InstanceOf(id)] = g.Succession, f.Chain.Author
 		c.learned(m, choreo.InstanceOf(id))
 		return
 	}
@@ -126,7 +135,7 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	if c.forged[id] == "" {
 		m.learnEnds(f)
 	}
-	if lie || f.Chain.Author != m.member.ID() {
+	if lie || f.Chain.Author != m.id {
 		return
 	}
 	if v := f.Body.Verdict; v != nil {
@@ -139,7 +148,7 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 		}
 	}
 	if a := f.Body.Assign; a != nil && f.Body.Annex != nil && f.Body.Annex.Offered {
-		if a.Partner == m.member.ID() {
+		if a.Partner == m.id {
 			c.w.out.Kept++
 		} else {
 			c.w.out.Passed++

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,8 @@ type Pace struct {
 	// People, if set, draws the roles of people's tasks, and by what mechanism the
 	// work is distributed.
 	People *rand.Rand
+	// situation, if set, has tasks of its own beside the random ones.
+	situation *situation
 }
 
 // author writes a random definition that workflow.Parse accepts.
@@ -43,8 +47,18 @@ func RandomWorkflow(r *rand.Rand, nodes int, pace Pace) (string, map[string]int)
 	}
 	var b strings.Builder
 	b.WriteString("workflow: random\n")
+	var data []string
 	if a.data {
-		b.WriteString("data: {x: {type: integer}, y: {type: integer, default: 3}}\n")
+		data = append(data, "x: {type: integer}", "y: {type: integer, default: 3}")
+	}
+	if s := pace.situation; s != nil {
+		a.tasks = append(a.tasks, s.tasks...)
+		if s.data != "" {
+			data = append(data, s.data)
+		}
+	}
+	if len(data) > 0 {
+		b.WriteString("data: {" + strings.Join(data, ", ") + "}\n")
 	}
 	b.WriteString(a.distribution())
 	b.WriteString("tasks:\n" + strings.Join(append(a.tasks, a.extra...), "\n") + "\npartitions:\n")
@@ -60,6 +74,12 @@ func RandomWorkflow(r *rand.Rand, nodes int, pace Pace) (string, map[string]int)
 			list = fmt.Sprintf("{tasks: %s, timeout: %s}", list, a.minutes(20, 90))
 		}
 		fmt.Fprintf(&b, "  %s: %s\n", name, list)
+	}
+	if s := pace.situation; s != nil {
+		for _, k := range slices.Sorted(maps.Keys(s.places)) {
+			pins[fmt.Sprintf("q%d", k)] = k
+			fmt.Fprintf(&b, "  q%d: [%s]\n", k, strings.Join(s.places[k], ", "))
+		}
 	}
 	return b.String(), pins
 }

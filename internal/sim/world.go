@@ -61,6 +61,7 @@ type machine struct {
 	w      *world
 	i      int
 	member node.Member
+	id     workflow.PartnerID
 	disk   *disk
 	skew   time.Duration // of the wall clock
 	asleep time.Duration // how long it was suspended in all
@@ -78,6 +79,7 @@ type machine struct {
 	lied      bool
 	does      []FaultKind // what it does as a hostile member
 	floods    bool        // it did, or does
+	loads     map[string]*load
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted
@@ -206,16 +208,11 @@ func RolesOf(i int) (out []string) {
 
 // found makes the mesh and its members, from the seed.
 func (w *world) found() {
-	key := func(i int) ed25519.PrivateKey {
-		var seed [ed25519.SeedSize]byte
-		copy(seed[:], fmt.Sprintf("node %d", i))
-		return ed25519.NewKeyFromSeed(seed[:])
-	}
-	founder := key(0)
+	founder := keyOf(0)
 	w.mesh = membership.Mesh{Name: "sim", Founder: membership.IDOf(founder.Public().(ed25519.PublicKey))}
 	issuer := membership.Issuer{Mesh: w.mesh, Key: founder}
 	for i := range w.plan.Nodes {
-		k := key(i)
+		k := keyOf(i)
 		var roles []workflow.RoleName
 		for _, r := range RolesOf(i) {
 			roles = append(roles, workflow.RoleName(r))
@@ -227,13 +224,16 @@ func (w *world) found() {
 		if err != nil {
 			panic(err) // the simulator's own mistake
 		}
-		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}}
+		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, id: membership.IDOf(k.Public().(ed25519.PublicKey))}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
 		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[choreo.AttemptID]bool{}
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
-		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, read: w.read, lazy: w.variant == NoSync}
+		m.loads = map[string]*load{}
+		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, attic: map[string][]byte{}, read: w.read, lazy: w.variant == NoSync}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
+		m.disk.gaveUp = func(id workflow.InstanceID) { w.checks.gaveUp(m, id) }
+		m.disk.again = func(id workflow.InstanceID) { w.checks.again(m, id) }
 		w.nodes = append(w.nodes, m)
 	}
 }
@@ -260,6 +260,12 @@ func (w *world) boot(m *machine) {
 	cfg := configs.Default(configs.Local)
 	cfg.ConnectionTime = w.plan.ConnectionTime
 	cfg.Shards = 1
+	if w.plan.Keep > 0 {
+		cfg.Limits.Keep = w.plan.Keep
+	}
+	if w.plan.Room > 0 {
+		cfg.Limits.Memory, cfg.Limits.Disk = w.plan.Room, w.plan.Room
+	}
 	if m.i == craneAt {
 		cfg.Capabilities = []workflow.Capability{Crane}
 	}
@@ -274,11 +280,11 @@ func (w *world) boot(m *machine) {
 				w.at(w.now+time.Minute, func() { w.revive(m) })
 				return
 			}
-			w.violate("n%d does not start again: %v", m.i, err)
+			w.violate("live: n%d does not start again: %v", m.i, err)
 			return
 		}
 		if err := n.BeginStepped(&carrier{m: m}); err != nil {
-			w.violate("n%d does not begin: %v", m.i, err)
+			w.violate("live: n%d does not begin: %v", m.i, err)
 			return
 		}
 		m.node = n
@@ -374,7 +380,7 @@ func (w *world) start(s Start) {
 		}
 		pins := map[string]string{}
 		for p, i := range w.plan.Pins {
-			pins[p] = string(w.nodes[i].member.ID())
+			pins[p] = string(w.nodes[i].id)
 		}
 		st, err := n.Start(ctx, api.StartRequest{Workflow: string(w.def.Name), Assign: pins})
 		if err != nil {

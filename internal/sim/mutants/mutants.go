@@ -177,4 +177,42 @@ var mutants = []mutant{
 	return false
 `, `	return false
 `}}},
+	{name: "cut-anywhere", what: "a bundle holds facts without their causal past", patches: []patch{{
+		"choreo/peer.go", `		for _, p := range x.parents {
+			take(p)
+		}
+`, ``}}},
+	{name: "anybody-writes-off", what: "anybody may write anybody off", patches: []patch{{
+		"choreo/rights.go", `	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
+`, `	case e != nil:
+`}}},
+	{name: "role-unasked", what: "who performs a task need not show its role", patches: []patch{{
+		"choreo/rights.go", `if a.Task.ByRole() && !v.hasRole(`, `if a.Task.ByRole() && a.Task == nil && !v.hasRole(`}}},
+	{name: "other-mesh", what: "certificates of any founder prove roles", patches: []patch{{
+		"membership/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`, `if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
+	{name: "expired-counts", what: "who shows a certificate that ran out is believed", patches: []patch{{
+		"node/credentials.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
+	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
+		"choreo/rights.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`, `	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
+	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
+		"choreo/pass.go", `case a.undoes != nil || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`, `case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
+	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
+		"node/links.go", `if c, found, err := s.n.closing(f.Instance); err != nil || found {`, `if c, found, err := s.n.closing(f.Instance); err != nil && found {`}}},
+	{name: "pruned-early", what: "what has ended is given up although some lack facts of it", patches: []patch{{
+		"node/shard.go", `	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(`, `	sum.Settled = !h.m.GoesOn() || !slices.ContainsFunc(`}}},
+	{name: "no-byte-share", what: "a member's facts may fill the whole node", patches: []patch{{
+		"node/usage.go", `, Left: s.n.left, Spare: s.n.spare})`, `})`}}},
+	{name: "quarantine-stops", what: "an instance that cannot be read ends the node", patches: []patch{{
+		"node/shard.go", `		err = s.n.isolate(id, u)
+`, `		err = errors.Join(u.why, s.n.isolate(id, u))
+		return nil, u.why
+`}}},
+	{name: "never-fetched", what: "what was set aside is not taken in from partners", patches: []patch{{
+		"node/links.go", `		h, err = s.readmit(from, f, facts)
+`, `		return err
+`}}},
+	{name: "verdict-too-large", what: "a verdict on many attempts is not split", patches: []patch{{
+		"choreo/waits.go", `	for part := range slices.Chunk(actions, MaxActions) {
+		v :=`, `	for part := range slices.Chunk(actions, 16*MaxActions) {
+		v :=`}}},
 }

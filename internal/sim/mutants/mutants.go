@@ -61,7 +61,7 @@ var mutants = []mutant{
 		return 0`}}},
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
 		"choreo/state.go", `return s.log.knew(e, ok)`, `return false && s.log.knew(e, ok)`}, {
-		"choreo/waits.go", `return !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
+		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
 	{name: "judged-again", what: "who is presumed to have failed is judged again and again", patches: []patch{{
 		"choreo/waits.go", `a.Partner == m.self || !sl.unjudged() || !m.wanted(a)`, `a.Partner == m.self || !m.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
@@ -150,7 +150,7 @@ var mutants = []mutant{
 	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
 		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
 	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same", patches: []patch{{
-		"contingency/contingency.go", `		if !f.Begun && o.impossible(slot) {`, `		if f.Begun && !f.Begun {`}}},
+		"contingency/contingency.go", `			if o.mayBlock(slot) && o.waits(slot) && o.impossible(slot) {`, `			if _, failed := o.failed[slot]; !failed && o.mayBlock(slot) && o.waits(slot) && o.impossible(slot) {`}}},
 	{name: "fork-counts", what: "what follows a fork counts", patches: []patch{{
 		"choreo/fork.go", `		n = max(min(n, s.chain.cut()-1), s.base())`, `		n = max(n, s.base())`}}},
 	{name: "fresh-chain-forgets", what: "an author in a fresh chain may deny what it knew", patches: []patch{{
@@ -160,7 +160,7 @@ var mutants = []mutant{
 `, `		case of.chains >= 1000*MaxChains:
 `}}},
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
-		"choreo/door.go", `	named := f.Fact.Seq <= m.door.named[f.Fact.Chain]
+		"choreo/door.go", `	named := m.door.wants(f.ID) || beyond != TooManyForks && f.Fact.Seq <= m.door.named[f.Fact.Chain]
 `, `	named := f.Fact.Seq == 0
 `}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
@@ -199,7 +199,9 @@ var mutants = []mutant{
 	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
 		"node/links.go", `if c, found, err := s.n.closing(f.Instance); err != nil || found {`, `if c, found, err := s.n.closing(f.Instance); err != nil && found {`}}},
 	{name: "pruned-early", what: "what has ended is given up although some lack facts of it", patches: []patch{{
-		"node/shard.go", `	sum.Settled = !h.m.GoesOn() && !slices.ContainsFunc(`, `	sum.Settled = !h.m.GoesOn() || !slices.ContainsFunc(`}}},
+		"node/shard.go", `		sum.Settled = sum.Settled && !waits
+`, `		sum.Settled = sum.Settled || waits
+`}}},
 	{name: "no-byte-share", what: "a member's facts may fill the whole node", patches: []patch{{
 		"node/usage.go", `, Left: s.n.left, Spare: s.n.spare})`, `})`}}},
 	{name: "quarantine-stops", what: "an instance that cannot be read ends the node", patches: []patch{{

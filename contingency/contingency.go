@@ -53,16 +53,21 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 	for _, f := range failures {
 		o.failed[f.Slot] = f
 	}
-	for _, knot := range o.knots() {
-		for _, slot := range knot {
-			if f, ok := o.failed[slot]; ok && f.Begun {
-				o.answer(f)
-			}
+	for _, f := range failures {
+		if f.Begun {
+			o.answer(f)
 		}
+	}
+	knots := o.knots()
+	circles := slices.ContainsFunc(knots, func(k []workflow.TaskName) bool { return len(k) > 1 })
+	for _, knot := range knots {
 		for o.block(knot); ; o.block(knot) {
 			i := slices.IndexFunc(knot, func(slot workflow.TaskName) bool { return o.failed[slot].Slot == slot && !o.has(slot) })
 			if i < 0 {
 				break
+			}
+			if circles && o.rest(knots) && o.has(knot[i]) {
+				continue
 			}
 			o.answer(o.failed[knot[i]])
 		}
@@ -108,6 +113,9 @@ type overlay struct {
 	answers map[workflow.TaskName]Response            // by slot
 	ended   map[workflow.TaskName]bool                // tasks whose failure was answered
 	decided map[workflow.TaskName]decision            // by slot
+	// idle: nothing would be under way that could change the data, so what is undecided
+	// about them stays so.
+	idle bool
 }
 
 func newOverlay(def *workflow.Definition, view workflow.View) *overlay {
@@ -174,6 +182,46 @@ func (o *overlay) block(slots []workflow.TaskName) {
 	}
 }
 
+// rest blocks what would wait in a circle of data for ever, if nothing is under way any
+// more after what was decided so far. It reports whether that is so.
+func (o *overlay) rest(knots [][]workflow.TaskName) bool {
+	o.idle = false
+	o.blockAll(knots)
+	o.idle = o.quiescent()
+	if o.idle {
+		o.blockAll(knots)
+	}
+	return o.idle
+}
+
+func (o *overlay) blockAll(knots [][]workflow.TaskName) {
+	for _, knot := range knots {
+		o.block(knot)
+	}
+}
+
+// quiescent reports whether something waits for data and nothing is ready, running, or
+// to fire a trigger.
+func (o *overlay) quiescent() bool {
+	waits := false
+	for _, slot := range o.slots {
+		t := o.def.Task(slot)
+		switch {
+		case o.TaskTerm(workflow.BecameSucceeded, slot).Truth != workflow.Undecided:
+		case t.TimeToWait > 0, o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.True, o.rule(slot) == workflow.True:
+			return false
+		case asksData(t.Rule):
+			waits = true
+		}
+	}
+	return waits
+}
+
+func asksData(r *workflow.Rule) (asks bool) {
+	r.Terms(func(x *workflow.Rule) { asks = asks || x.Op == workflow.OpData })
+	return asks
+}
+
 // waits reports whether a slot has not begun: it still follows its rule. One that is
 // ready does so, too, before it starts: unless the rule is about data or an emergency
 // trigger fired, as that is recorded.
@@ -181,9 +229,7 @@ func (o *overlay) waits(slot workflow.TaskName) bool {
 	if _, failed := o.failed[slot]; failed || o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.Undecided {
 		return true
 	}
-	recorded := false
-	o.def.Task(slot).Rule.Terms(func(r *workflow.Rule) { recorded = recorded || r.Op == workflow.OpData })
-	return !recorded && o.View.TaskTerm(workflow.BecameRunning, slot).Truth == workflow.Undecided
+	return !asksData(o.def.Task(slot).Rule) && o.View.TaskTerm(workflow.BecameRunning, slot).Truth == workflow.Undecided
 }
 
 // mayBlock reports whether a slot is not decided, or only its contingency goes on,
@@ -242,9 +288,12 @@ func (o *overlay) standIn(tr workflow.Transition, t workflow.TaskName) workflow.
 }
 
 // impossible reports whether the slot's rule can never hold any more.
-func (o *overlay) impossible(slot workflow.TaskName) bool {
+func (o *overlay) impossible(slot workflow.TaskName) bool { return o.rule(slot) == workflow.Impossible }
+
+// rule is what the slot's rule comes to.
+func (o *overlay) rule(slot workflow.TaskName) workflow.Truth {
 	t := o.def.Task(slot)
-	return t.Rule.Eval(asked{o, slot, t.TimeToWait > 0}).Truth == workflow.Impossible
+	return t.Rule.Eval(asked{o, slot, t.TimeToWait > 0}).Truth
 }
 
 // asked is the view of a slot whose rule asks. From a task with time-to-wait it keeps
@@ -264,7 +313,7 @@ func (a asked) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Fi
 // another slot may still write one of the data.
 func (a asked) DataTerm(x *workflow.Expr) workflow.Finding {
 	f := a.View.DataTerm(x)
-	if f.Truth == workflow.Undecided && !slices.ContainsFunc(x.Names(), a.mayChange) {
+	if f.Truth == workflow.Undecided && (a.idle || !slices.ContainsFunc(x.Names(), a.mayChange)) {
 		f = workflow.Finding{}
 	}
 	return Spared(f, a.waits)

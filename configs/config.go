@@ -80,6 +80,12 @@ type TLS struct {
 	Key         string `yaml:"key,omitempty"`
 }
 
+// The bounds of ConnectionTime: partners take no other (membership.Record).
+const (
+	MinConnectionTime = 3 * time.Second
+	MaxConnectionTime = 7 * day
+)
+
 // StoreSize says how much memory and disk the store takes for itself.
 type StoreSize string
 

@@ -113,7 +113,7 @@ func TestMistakes(t *testing.T) {
 		{"a tag that the YAML library cannot read", "capabilities: !x\n  a: 1\n  b: 2\nlisten:", "c.yaml: this YAML cannot be read: leave out tags"},
 		{"bad duration", "connection-time: soon", `"soon" is not a duration: write for example 90s, 15m, 1h30m or 3d`},
 		{"negative duration", "connection-time: -5s", `"-5s" is not a duration`},
-		{"short connection time", "connection-time: 10ms", "connection-time: 10ms: want 1s to 30d"},
+		{"short connection time", "connection-time: 10ms", "connection-time: 10ms: want 3s to 7d"},
 		{"unknown preset", "preset: wan", `preset: "wan": want one of ["lan" "mobile" "local"]`},
 		{"unknown store", "store: big", `store: "big": want one of ["default" "small"]`},
 		{"no shards", "shards: -1", "shards: -1: want 1 to 256"},

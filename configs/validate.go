@@ -58,7 +58,7 @@ func (c Config) Validate() error {
 	var m mistakes
 	oneOf(&m, "preset", c.Preset, LAN, Mobile, Local)
 	oneOf(&m, "store", c.Store, StoreDefault, StoreSmall)
-	within(&m, "connection-time", c.ConnectionTime, time.Second, 30*day)
+	within(&m, "connection-time", c.ConnectionTime, MinConnectionTime, MaxConnectionTime)
 	within(&m, "shards", c.Shards, 1, 256)
 	within(&m, "parallel", c.Parallel, 1, 1024)
 	within(&m, "limits.instances", c.Limits.Instances, 1, 1_000_000)

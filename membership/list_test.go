@@ -328,7 +328,7 @@ func TestRecordIsRefused(t *testing.T) {
 		{"size", func(r *Record) {
 			r.Capabilities = []workflow.Capability{workflow.Capability(strings.Repeat("x", MaxRecord))}
 		}, "at most 16384"},
-		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond }, "connection time 1ms: want 1s to 168h"},
+		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond }, "connection time 1ms: want 3s to 168h"},
 		{"another's certificate", func(r *Record) { r.Chain = tm.member(t, tm.davi, "caio") }, "with the certificate of"},
 		{"no certificate", func(r *Record) { r.Chain = nil }, "with the certificate of"},
 	} {
@@ -413,4 +413,36 @@ func TestNames(t *testing.T) {
 	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {
 		t.Errorf("Resolve(bia) = %s, %v, although the other bia was evicted", got, err)
 	}
+}
+
+// Whatever its connectionTime, a partner that falls silent is unreachable before it
+// expires, also for a node that looks late; and that is no wrong alarm where one of its
+// three signs of life is lost.
+func TestUnreachableBeforeExpired(t *testing.T) {
+	tm := newTeam(t)
+	rapid.Check(t, func(r *rapid.T) {
+		ct := time.Duration(rapid.Int64Range(int64(MinConnectionTime), int64(MaxConnectionTime)).Draw(r, "connection time"))
+		late := time.Duration(rapid.Int64Range(0, int64(lateness)).Draw(r, "late"))
+		l := NewList(tm.mesh, idOf("me"), tm.known)
+		moment := func(d time.Duration) Now { return Now{Awake: d, Boot: d, Wall: noon.Add(d)} }
+		rec := tm.record(t, "bia", 1, 1, func(r *Record) { r.ConnectionTime = ct })
+		if _, err := l.Apply(rec, 0, moment(0)); err != nil {
+			r.Fatal(err)
+		}
+		if events, _, _ := l.Tick(moment(ct * 10 / 16)); len(events) > 0 {
+			r.Fatalf("after a lost sign of life: %v", events)
+		}
+		_, next, ok := l.Tick(moment(ct * 10 / 16))
+		var seen []EventKind
+		for ok {
+			var events []Event
+			events, next, ok = l.Tick(moment(next + late))
+			for _, e := range events {
+				seen = append(seen, e.Kind)
+			}
+		}
+		if diff := cmp.Diff([]EventKind{EventUnreachable, EventExpired}, seen); diff != "" {
+			r.Fatal(diff)
+		}
+	})
 }

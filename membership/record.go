@@ -102,9 +102,11 @@ const (
 	maxBeat      = 256
 )
 
-// The bounds of connectionTime.
+// The bounds of connectionTime. Within the least a partner gives three signs of life,
+// about a second apart; after two it is missed, and shown as unreachable for another
+// second before it expires.
 const (
-	MinConnectionTime = time.Second
+	MinConnectionTime = 3 * time.Second
 	MaxConnectionTime = 7 * 24 * time.Hour
 )
 

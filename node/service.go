@@ -263,10 +263,12 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 	plan := e.plan.Without(droppedOf(found))
 	switch err := partition.Unperformed(plan, n.people.roles()); {
 	case err == nil:
-	case mechanism == partition.PlainRule: // somebody may join in time
+	case r.WaitForRole && mechanism == partition.PlainRule:
 		notes = append(notes, strings.Split(err.Error(), "\n")...)
+	case r.WaitForRole:
+		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("%s chooses who is apt at the start, so nobody can be waited for: leave the mechanism out", mechanism)
 	default:
-		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
+		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
 	placed, choices, err := partition.Distribute(plan, n.situation(e.def, mechanism, input), pins)
 	if err != nil {

@@ -29,7 +29,10 @@ func newStartCommand() *cobra.Command {
 		Long: `Starts an instance of a definition and prints its ID. Values of --input are read
 by the types of the definition's data. With --wait the exit status tells how it
 ended: 0 succeeded, 1 failed or cancelled, 6 blocked or interrupted, 124 still
-running at TIMEOUT (it goes on).`,
+running at TIMEOUT (it goes on).
+
+A workflow with a task for whose role there is nobody is refused (6): it would wait,
+perhaps for ever. --wait-for-role starts it all the same.`,
 		Example: `  mutirao start fire-call --input address="Rua 1"
   mutirao start fire-call --input address="Rua 1" --wait=2h
   mutirao start fire-call --assign engine=engine-7 --responsible ana
@@ -59,6 +62,7 @@ running at TIMEOUT (it goes on).`,
 	f.StringVar(&o.request.Coordination, "coordination", "", "choreography or orchestration; else as the definition says")
 	f.StringVar(&o.request.Mechanism, "mechanism", "", "the `mechanism` of allocation")
 	complete(cmd, "coordination", cobra.FixedCompletions([]string{"choreography", "orchestration"}, cobra.ShellCompDirectiveNoFileComp))
+	f.BoolVar(&o.request.WaitForRole, "wait-for-role", false, "start although nobody has the role of some task, which then waits for somebody to join")
 	f.StringVar(&o.request.Notify, "notify", "", "the `policy` of notification")
 	f.StringVar(&o.request.Warnings, "warnings", "", "deadline warnings, `24h,6h`")
 	f.StringVar(&o.request.Transfer, "transfer", "", "hand work on when its deadline is this near, `2h`")

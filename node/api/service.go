@@ -143,6 +143,8 @@ type StartRequest struct {
 	Notify       string            `json:"notify,omitempty"`
 	Warnings     string            `json:"warnings,omitempty"`
 	Transfer     string            `json:"transfer,omitempty"`
+	// WaitForRole starts it although nobody has the role of some task.
+	WaitForRole bool `json:"wait_for_role,omitempty"`
 }
 
 // Started says what Start did.

@@ -71,6 +71,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	}
 	m.route(now, partners)
 	m.tellBegun(now, partners, &r)
+	m.awaitOffice(now, &r)
 	m.saveWaits(now, &r)
 	r.Beyond, m.beyond = m.beyond, nil
 	for _, e := range m.unsaved {

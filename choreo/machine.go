@@ -28,9 +28,11 @@ type Machine struct {
 	unsaved []*entry
 	beyond  []error            // what could not be said since Decide last reported that
 	office  workflow.PartnerID // who orchestrates, when the routes were worked out
-	told    int                // entries of our own that routes have been worked out for
-	begun   []begun            // starts to be told of if the task still runs then, the earliest first
-	peers   map[workflow.PartnerID]*peer
+	// unanswered is what the coordinator is to acknowledge; nil: nothing.
+	unanswered *unanswered
+	told       int     // entries of our own that routes have been worked out for
+	begun      []begun // starts to be told of if the task still runs then, the earliest first
+	peers      map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
 	perhapsDue map[workflow.PartnerID]bool
 	running    map[AttemptID]bool // started in this process, not ended
@@ -91,6 +93,8 @@ type Partners interface {
 	// Coordinator is who holds the office of coordinator, as far as is known;
 	// empty: nobody.
 	Coordinator() workflow.PartnerID
+	// Reachable tells whether a partner can be reached now, as far as is known.
+	Reachable(workflow.PartnerID) bool
 	// Office is the office that this node holds at this moment; nil: none.
 	Office() *Office
 	// TellStart is when (Moment.Boot) partners are to be told of the start of a task

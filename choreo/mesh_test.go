@@ -120,6 +120,9 @@ func (w *mesh) HasRole(p workflow.PartnerID, _ workflow.RoleName) bool { return 
 // Coordinator is nobody: these tests are about choreography.
 func (w *mesh) Coordinator() workflow.PartnerID { return "" }
 
+// Reachable implements Partners.
+func (w *mesh) Reachable(workflow.PartnerID) bool { return true }
+
 // Office is what the test gave to the node that decides (Partners).
 func (w *mesh) Office() *Office { return w.office }
 

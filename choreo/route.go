@@ -16,17 +16,16 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 //	start of a task that still runs after a while → the successors' holders, the guardian (begun.go)
 //	the end of a partition                       → all participants
 //
-// In orchestration, while the coordinator takes part and is there, all that goes
-// to it instead, and it hands on what it received by the same table. When it is
-// not there, or is another, everything of ours is routed anew: by choreography,
-// nothing stops.
+// In orchestration, while the coordinator takes part and answers, all that goes to it
+// instead, and it hands on what it received by the same table. When it does not
+// answer, or is another, everything of ours is routed again (office.go).
 //
 // A message to a peer carries all that the peer lacks, so that its replica
 // stays causally closed; hence only the newest fact of our chain matters.
 
 // route works out who is owed what since it was last called.
 func (m *Machine) route(now Moment, partners Partners) {
-	if c := m.coordinator(partners); c != m.office {
+	if c := m.router(now, partners); c != m.office {
 		m.office, m.told, m.begun = c, 0, nil
 		clear(m.ended)
 	}
@@ -44,19 +43,6 @@ func (m *Machine) route(now Moment, partners Partners) {
 		}
 		m.ended[g.Partition] = done // what was only presumed to be over may go on, and end again
 	}
-}
-
-// coordinator is who orchestrates the instance now: nobody in choreography, or
-// while no living participant holds the office.
-func (m *Machine) coordinator(partners Partners) workflow.PartnerID {
-	if m.state.genesis.Coordination != workflow.Orchestration {
-		return ""
-	}
-	c := partners.Coordinator()
-	if c == "" || !m.Participates(c) || (c != m.self && partners.Gone(c)) {
-		return ""
-	}
-	return c
 }
 
 // latest is the newest fact that is ours to tell of.

@@ -6,8 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -164,5 +166,51 @@ func TestCoordinatorThatGoesDown(t *testing.T) {
 		tm.wantCoordinator("", "two", "three")
 		pass(time.Minute) // of a lease of five
 		tm.wantCoordinator("three", "two", "three")
+	})
+}
+
+// A coordinator that dies without anybody noticing, as on a link that swallows all,
+// holds a hand-over up for less than a guardian-timeout, however long its lease and
+// however seldom partners give signs of life.
+func TestHandOverPastADeadCoordinator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 10 * time.Minute }, "one", "two", "three")
+		tm.add("one", `
+workflow: handed
+coordination: orchestration
+tasks:
+  a: {type: manual}
+  b: {after: a, type: manual}
+  c: {after: b}
+partitions:
+  pa: [a]
+  pb: [b]
+  pc: [c]
+`)
+		pass(15 * time.Minute) // who votes waits for a lease after a start
+		if _, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		id := tm.begin("one", "handed", map[string]string{"pa": "two", "pb": "three", "pc": "two"})
+		pass(time.Minute)
+		one := tm.p["one"].id()
+		tm.f.losing(func(from, to workflow.PartnerID, _ *wire.Message) bool { return from == one || to == one })
+		tm.wantCoordinator("one", "two", "three")
+		for _, x := range []struct {
+			done, next workflow.TaskName
+			at, to     string
+		}{{"a", "b", "two", "three"}, {"b", "c", "three", "two"}} {
+			began := time.Now()
+			tm.finish(x.at, id, x.done)
+			for tm.task(x.to, id, x.next) == workflow.NotReady {
+				if time.Since(began) >= choreo.GuardianTimeout {
+					t.Fatalf("%s at %s does not go on %s after %s", x.next, x.to, choreo.GuardianTimeout, x.done)
+				}
+				pass(100 * time.Millisecond)
+			}
+			t.Logf("%s after %s", x.next, time.Since(began))
+		}
+		tm.succeeds(id, choreo.GuardianTimeout, "two")
 	})
 }

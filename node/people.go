@@ -350,6 +350,12 @@ func (p *people) Gone(id workflow.PartnerID) bool {
 	return ok && partner.State.Gone()
 }
 
+// Reachable tells whether a partner can be reached now (choreo.Partners).
+func (p *people) Reachable(id workflow.PartnerID) bool {
+	partner, ok := p.get(id)
+	return ok && partner.State == membership.Active
+}
+
 // Office is the office that this node holds (choreo.Partners).
 func (p *people) Office() *choreo.Office { return p.office() }
 

@@ -68,20 +68,24 @@ const (
 	// maxOutsiders is how many authors are heard who take no part, or none any more:
 	// a forked chain may have brought them in.
 	maxOutsiders = 16
-	// maxRemembered bounds what is remembered of facts that are not here.
-	maxRemembered = 4096
+	// maxRemembered bounds what is remembered, by author, of facts that are not here:
+	// of the author's facts, and of what it named. Of who floods it all goes at once, and
+	// nothing of others.
+	maxRemembered = 1024
 )
 
 // door is what a machine remembers of what it did not take in.
 type door struct {
 	shares Shares
-	// declined are the facts; named is up to which number another has seen a chain
-	// of which that is not here, wanted what others have seen or set aside that is not
-	// here, with what comes before it.
-	declined map[FactID]Declined
-	named    map[Chain]uint64
-	wanted   map[FactID]bool
-	counts   map[Declined]int
+	// declined are the facts, declinedOf the same by author, who takes no part together
+	// under "". By who named it, named is up to which number another has seen a chain of
+	// which that is not here, wanted what others have seen or set aside that is not here,
+	// with what comes before it.
+	declined   map[FactID]Declined
+	declinedOf map[workflow.PartnerID]map[FactID]bool
+	named      map[workflow.PartnerID]map[Chain]uint64
+	wanted     map[workflow.PartnerID]map[FactID]bool
+	counts     map[Declined]int
 
 	looked int // entries of the log of which the rest has been worked out
 	// authors have facts among those that nobody looked at yet for naming.
@@ -101,7 +105,8 @@ type spent struct{ chains, facts, bytes bool }
 
 func newDoor() door {
 	return door{
-		declined: map[FactID]Declined{}, named: map[Chain]uint64{}, wanted: map[FactID]bool{}, counts: map[Declined]int{},
+		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{}, counts: map[Declined]int{},
+		named: map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
 		aside: map[FactID]bool{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
 	}
 }
@@ -141,8 +146,8 @@ func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
 		}
 	}
 	for _, f := range slices.Backward(facts) {
-		if m.door.wants(f.ID) {
-			m.want(slices.Collect(f.Fact.parents()))
+		for _, by := range m.door.wantedBy(f.ID) {
+			m.want(by, slices.Collect(f.Fact.parents()))
 		}
 	}
 	for i, f := range facts {
@@ -154,8 +159,10 @@ func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
 			m.decline(f.ID, d)
 			continue
 		}
-		delete(m.door.declined, f.ID)
-		delete(m.door.wanted, f.ID)
+		m.undecline(f.ID)
+		for _, of := range m.door.wanted {
+			delete(of, f.ID)
+		}
 		admitted = append(admitted, f)
 	}
 	return admitted, false
@@ -303,39 +310,76 @@ func (m *Machine) nameSeen(f *Fact) {
 	if !m.Participates(f.Chain.Author) {
 		return
 	}
+	by := f.Chain.Author
+	of := m.door.named[by]
 	for _, h := range f.Seen {
-		if h.Chain.Author == f.Chain.Author || m.log.Has(h.ID) || h.Seq <= m.door.named[h.Chain] {
+		if h.Chain.Author == by || m.log.Has(h.ID) || h.Seq <= of[h.Chain] {
 			continue
 		}
-		if len(m.door.named) >= maxRemembered {
-			clear(m.door.named)
+		if of == nil {
+			of = map[Chain]uint64{}
+			m.door.named[by] = of
 		}
-		m.door.named[h.Chain] = h.Seq
+		if len(of) >= maxRemembered {
+			clear(of)
+		}
+		of[h.Chain] = h.Seq
 	}
 	for _, h := range f.Seen {
-		if h.Chain.Author != f.Chain.Author {
-			m.want([]FactID{h.ID})
+		if h.Chain.Author != by {
+			m.want(by, []FactID{h.ID})
 		}
 	}
 	for h := range f.aside() {
-		m.want([]FactID{h.ID})
+		m.want(by, []FactID{h.ID})
 	}
 }
 
-// want remembers facts that others have, if they are not here.
-func (m *Machine) want(ids []FactID) {
+// want remembers facts that somebody named, if they are not here.
+func (m *Machine) want(by workflow.PartnerID, ids []FactID) {
+	of := m.door.wanted[by]
 	for _, id := range ids {
 		if m.log.Has(id) {
 			continue
 		}
-		if len(m.door.wanted) >= maxRemembered {
-			clear(m.door.wanted)
+		if of == nil {
+			of = map[FactID]bool{}
+			m.door.wanted[by] = of
 		}
-		m.door.wanted[id] = true
+		if len(of) >= maxRemembered {
+			clear(of)
+		}
+		of[id] = true
 	}
 }
 
-func (d *door) wants(id FactID) bool { return d.wanted[id] || d.aside[id] }
+// wantedBy are who named a fact that is not here, or what comes after it; "": whoever
+// set it aside.
+func (d *door) wantedBy(id FactID) (by []workflow.PartnerID) {
+	for p, of := range d.wanted {
+		if of[id] {
+			by = append(by, p)
+		}
+	}
+	if d.aside[id] {
+		by = append(by, "")
+	}
+	return by
+}
+
+// isNamed reports whether another has named a fact that is not here; of its chain, only
+// if that will do.
+func (d *door) isNamed(f Received, chain bool) bool {
+	if len(d.wantedBy(f.ID)) > 0 {
+		return true
+	}
+	for _, of := range d.named {
+		if chain && f.Fact.Seq <= of[f.Fact.Chain] {
+			return true
+		}
+	}
+	return false
+}
 
 // aside are the heads that a fact sets aside.
 func (f *Fact) aside() iter.Seq[Head] {
@@ -358,8 +402,7 @@ func (m *Machine) declines(f Received, beyond string) Declined {
 	if author == m.self || m.log.Has(f.ID) {
 		return Declined{}
 	}
-	named := m.door.wants(f.ID) || beyond != TooManyForks && f.Fact.Seq <= m.door.named[f.Fact.Chain]
-	if beyond != "" && !named {
+	if beyond != "" && !m.door.isNamed(f, beyond != TooManyForks) {
 		return Declined{Author: author, Why: beyond}
 	}
 	for p := range f.Fact.parents() {
@@ -375,10 +418,32 @@ func (m *Machine) declines(f Received, beyond string) Declined {
 
 func (m *Machine) decline(id FactID, d Declined) {
 	m.door.counts[d]++
-	if len(m.door.declined) >= maxRemembered {
-		clear(m.door.declined)
+	by := workflow.PartnerID("")
+	if m.Participates(d.Author) {
+		by = d.Author
 	}
-	m.door.declined[id] = d
+	of := m.door.declinedOf[by]
+	if of == nil {
+		of = map[FactID]bool{}
+		m.door.declinedOf[by] = of
+	}
+	if len(of) >= maxRemembered {
+		for old := range of {
+			delete(m.door.declined, old)
+		}
+		clear(of)
+	}
+	of[id], m.door.declined[id] = true, d
+}
+
+// undecline forgets that a fact was not taken in.
+func (m *Machine) undecline(id FactID) {
+	if d, was := m.door.declined[id]; was {
+		delete(m.door.declined, id)
+		for _, by := range []workflow.PartnerID{d.Author, ""} {
+			delete(m.door.declinedOf[by], id)
+		}
+	}
 }
 
 // readOn works out what the facts that came since mean for the door.

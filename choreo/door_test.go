@@ -215,6 +215,47 @@ func TestNamesOnce(t *testing.T) {
 	}
 }
 
+// TestLiarDoesNotWashOutWhatOthersNamed: what an honest partner named is remembered,
+// and so is what was not taken in of another, whatever a liar names or sends meanwhile.
+func TestLiarDoesNotWashOutWhatOthersNamed(t *testing.T) {
+	w := relayMesh(t)
+	one, two := w.nodes["one"].m, w.as("two", w.nodes["one"].m)
+	chains := flood(t, one, "three", 0, 20)
+	if _, err := one.Receive("three", chains); err != nil {
+		t.Fatal(err)
+	}
+	last := chains[len(chains)-1]
+	if one.Has(last.ID) {
+		t.Fatal("the last of 20 chains is taken in by itself")
+	}
+	names := &Fact{Format: FormatFact, Instance: one.log.instance, Chain: two.chain, Seq: 1, Body: Body{Seen: &Seen{}},
+		Seen: []Head{one.log.genesis.head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}}
+	named := encoded(t, names)
+	named.Att = &Attestation{}
+	if _, err := one.Receive("two", []Received{named}); err == nil {
+		t.Fatal("what two has built upon is missing, and nobody says so")
+	}
+	prev := chains[0]
+	var noise []Received
+	for i := range 40 {
+		f := &Fact{Format: FormatFact, Instance: one.log.instance, Chain: prev.Fact.Chain, Seq: prev.Fact.Seq + 1, Prev: prev.ID, Body: Body{Seen: &Seen{}}}
+		for j := range 200 {
+			f.Seen = append(f.Seen, Head{Chain: Chain{Author: "two", Incarnation: Incarnation{1, byte(i), byte(j)}}, Seq: 1, ID: FactID{1, byte(i), byte(j)}})
+		}
+		prev = encoded(t, f)
+		prev.Att = &Attestation{}
+		noise = append(noise, prev)
+	}
+	_, _ = one.Receive("three", noise) // what it names is nowhere
+	_, _ = one.Receive("three", flood(t, one, "three", 100, 6000))
+	if n := len(one.door.declined); n > 2*maxRemembered {
+		t.Errorf("%d facts that are not here are remembered", n)
+	}
+	if _, err := one.Receive("two", []Received{last}); err != nil || !one.Has(last.ID) {
+		t.Errorf("what two named is not taken in after a liar named much else: %v", err)
+	}
+}
+
 // TestFactsOfPeopleWhoTakeNoPart: keys that nobody knows of are heard up to a limit
 // for all of them together.
 func TestFactsOfPeopleWhoTakeNoPart(t *testing.T) {

@@ -3,6 +3,7 @@ package choreo
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -120,6 +121,14 @@ func (m *Machine) Declined() []Declined {
 	}
 	clear(m.door.counts)
 	slices.SortFunc(out, func(a, b Declined) int { return cmp.Or(cmp.Compare(a.Author, b.Author), cmp.Compare(a.Why, b.Why)) })
+	return out
+}
+
+// Uncounted is how many facts that do not count came since the last call, by author:
+// without those of forked chains, whose author may be honest (fork.go).
+func (m *Machine) Uncounted() map[workflow.PartnerID]int {
+	out := maps.Clone(m.state.uncountedOf)
+	clear(m.state.uncountedOf)
 	return out
 }
 
@@ -281,6 +290,10 @@ func (v *visit) new(p workflow.PartnerID) int {
 
 // Has reports whether a fact is here.
 func (m *Machine) Has(id FactID) bool { return m.log.Has(id) }
+
+// Lives is how many chains of an author are here: one for each time that its store was
+// made or restored while it took part.
+func (m *Machine) Lives(p workflow.PartnerID) int { return len(m.log.byAuthor[p]) }
 
 // Authored calls each with how many facts of an author are here, and their bytes.
 func (m *Machine) Authored(each func(author workflow.PartnerID, facts, bytes int)) {

@@ -46,6 +46,7 @@ type entry struct {
 	parents []*entry
 	counted bool   // see State; facts without entitlement do not count
 	why     string // it does not count
+	told    bool   // and that is counted (Machine.Uncounted)
 
 	// checked: what the fact shows was checked by somebody who trusts; then roles are
 	// what it proves, or untrue says why it proves nothing (rights.go).

@@ -39,6 +39,9 @@ type State struct {
 	former map[workflow.PartnerID]bool
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
+	// uncountedOf is how many facts that do not count came since that was last asked
+	// for, by author: without those of forked chains, and of who was brought in by one.
+	uncountedOf map[workflow.PartnerID]int
 
 	decls      map[workflow.DataName]*workflow.DataDecl
 	items      map[workflow.DataName]*item
@@ -185,7 +188,7 @@ type ruling struct {
 
 // newState is the state of a log that holds only its genesis.
 func newState(def *workflow.Definition, plan *partition.Plan, l *Log, trust Trust) *State {
-	s := &State{def: def, plan: plan, log: l, trust: trust}
+	s := &State{def: def, plan: plan, log: l, trust: trust, uncountedOf: map[workflow.PartnerID]int{}}
 	s.reset()
 	return s
 }
@@ -472,6 +475,10 @@ func (s *State) admit(why string) {
 func (s *State) refuse(e *entry, why string) {
 	e.counted, e.why = false, why
 	s.refused[why]++
+	if author := e.fact.Chain.Author; !e.told && why != forkedAway && !s.former[author] {
+		e.told = true
+		s.uncountedOf[author]++
+	}
 }
 
 // apply enters one fact whose past has been entered. A fact without

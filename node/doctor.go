@@ -35,6 +35,7 @@ func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
 			d.wrong("electorate", err.Error(), "mutirao status shows the trouble with the store")
 		}
 		n.checkRefusals(&d)
+		n.checkLate(&d)
 	}
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
 	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil

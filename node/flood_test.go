@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -240,4 +242,36 @@ func relay(t *testing.T, sizes []int) {
 	if got := tm.task("dan", id, "z"); got != workflow.Succeeded {
 		t.Errorf("z is %s a minute after dan met cy: dan has %d facts, cy %d; cy sent again %d times", got, len(tm.log("dan", id)), len(tm.log("cy", id)), tm.counter("cy", "resent"))
 	}
+}
+
+// A member whose store was made or restored more often than is taken in of one author
+// is told so, by its own status and doctor; facts of a member that do not count are
+// among what is refused of it.
+func TestRefusalsThatTheirAuthorHears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("one", chain)
+		tm.p["one"].hand.hold("a")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "three"})
+		pass(time.Minute)
+		x := newLiar(tm, "three", id)
+		for i := range choreo.MaxChains + 1 {
+			raw, fid := x.seen(i, 1, choreo.FactID{}, 0)
+			x.tell("one", [][]byte{raw}, []choreo.FactID{fid})
+		}
+		synctest.Wait()
+		tm.wantTrouble("three", "takes in nothing more that this node does in it")
+		d, err := tm.p["three"].node.Doctor(t.Context())
+		if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool {
+			return f.Check == "facts" && strings.Contains(f.What, "restored more than 8 times")
+		}) {
+			t.Errorf("the doctor of three says %+v, %v", d, err)
+		}
+
+		l := tm.forger("two", id)
+		l.says("one", tm.headSent(l.id), choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1}})
+		if r := tm.refused("one", "two"); len(r) != 1 || r[0].Reason != "facts-not-counted" || r[0].Times != 1 {
+			t.Errorf("of two is refused: %+v", r)
+		}
+	})
 }

@@ -376,6 +376,14 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		for range d.Facts {
 			s.n.refuse("facts-beyond-"+d.Why, d.Author)
 		}
+		if d.Why == choreo.TooManyChains && d.Author == from {
+			s.batch.refusals = append(s.batch.refusals, refusalTo{from, wire.Refusal{Instance: f.Instance, Why: wire.RefusedLives}})
+		}
+	}
+	for author, n := range h.m.Uncounted() {
+		for range n {
+			s.n.refuse("facts-not-counted", author)
+		}
 	}
 	h.m.Heard(s.moment())
 	if h.m.AheadOfUs(nil) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -156,6 +157,7 @@ var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedHeavy:     {"what its initiator wrote, or what all others wrote, fills the room that it may on that node", "the facts of its initiator, or those of all others, fill the room that they may", "bytes-over-share"},
 	wire.RefusedLarge:     {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
 	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
+	wire.RefusedLives:     {there: "it takes in no facts of so many lives of this node's store"},
 	wire.RefusedClosed:    {there: "it says that it has ended, and that it keeps only the summary"},
 	wire.RefusedEnded:     {"that node keeps as many ended instances as it can, and may not delete them yet", "as many ended ones are kept as others may have, and may not be deleted yet", "ended-over-limit"},
 }
@@ -193,6 +195,12 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	}
 	if r.Why == wire.RefusedClosed {
 		return s.takeClosing(from, h, r)
+	}
+	if r.Why == wire.RefusedLives {
+		if h.m.Lives(s.n.member.ID()) >= choreo.MaxChains { // else it is not so
+			s.n.tooManyLives(h, from)
+		}
+		return nil
 	}
 	s.refusedFor(h, from, r.Why)
 	return nil

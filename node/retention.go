@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -489,6 +491,27 @@ func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) er
 		s.n.tooLate(h, from, c)
 	}
 	return nil
+}
+
+// tooManyLives tells people that a partner takes in nothing that this node says of an
+// instance since its store was made or restored for the last time.
+func (n *Node) tooManyLives(h *held, by workflow.PartnerID) {
+	id, name := h.m.Instance(), n.people.name(by)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.late) < maxLate {
+		n.late[id] = fmt.Sprintf("instance %s of %s: %s takes in nothing more that this node does in it, since this node's store was made or restored more than %d times while it ran: have it cancelled by another who takes part, and started again",
+			id, h.def.def.Name, name, choreo.MaxChains)
+	}
+}
+
+// checkLate tells of the instances in which partners do not take in what is here.
+func (n *Node) checkLate(d *diagnosis) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(n.late), compareInstances) {
+		d.warn("facts", n.late[id], "mutirao show "+id.Short()+" shows what is here; whoever began the instance decides")
+	}
 }
 
 // tooLate tells people that facts of this node's reach a partner too late.

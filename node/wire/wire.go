@@ -219,6 +219,9 @@ const (
 	// RefusedWorkflows: nobody lists its workflow there, and as many such are kept as
 	// its initiator, or all, may bring.
 	RefusedWorkflows
+	// RefusedLives: facts of its own that the sender wrote since its store was made or
+	// restored once more: of one author only so many such lives are taken in.
+	RefusedLives
 	// RefusedLarge: it has more facts, or bytes of them, than that node takes.
 	RefusedLarge
 

@@ -22,9 +22,10 @@ import (
 //  0. An attempt that its holder passed on is followed by the one that took it,
 //     whatever others concluded about the first.
 //  1. A verdict's action counts unless its author knew of the attempt's
-//     success. Of several on one attempt, the higher office, then the author
-//     earlier in the succession, then the lower hash, says what follows; the
-//     attempts that the others assigned remain attempts.
+//     success. Of several on one attempt, the higher office (none, if its author
+//     knew of a higher one), then the author earlier in the succession, then the
+//     lower hash, says what follows; the attempts that the others assigned remain
+//     attempts.
 //  2. A start consumed, of each slot that its rule mentions, the success of the
 //     attempt that it knew of, if that success is in its past; where it knew of
 //     several attempts, what it names (consumed.go).
@@ -210,11 +211,41 @@ func (s *State) place(e *entry) int {
 	return len(s.rank)
 }
 
+// officeOf is the office in which a verdict counts: none, if its author knew of a
+// higher one, and so that this one was over.
 func officeOf(e *entry) *Office {
-	if v := e.fact.Body.Verdict; v != nil {
+	if v := e.fact.Body.Verdict; v != nil && !e.late {
 		return v.Office
 	}
 	return nil
+}
+
+// knewHigher reports whether the author of a verdict in an office knew of a higher one.
+func (s *State) knewHigher(e *entry) bool {
+	o := e.fact.Body.Verdict.Office
+	return o != nil && slices.ContainsFunc(s.offices, func(h *entry) bool {
+		s.log.steps++
+		return h.fact.Body.Verdict.Office.compare(o) > 0 && s.log.knew(e, h)
+	})
+}
+
+// noteOffice remembers the first verdict in an office of each strand: who knew of a
+// later one there knew of that.
+func (s *State) noteOffice(e *entry) {
+	o := e.fact.Body.Verdict.Office
+	known := func(h *entry) bool { return h.strand == e.strand && h.fact.Body.Verdict.Office.compare(o) == 0 }
+	if o != nil && !slices.ContainsFunc(s.offices, known) {
+		s.offices = append(s.offices, e)
+	}
+}
+
+// officeNow is the office in which this node judges: none, if it knows of a higher one.
+func (m *Machine) officeNow(partners Partners) *Office {
+	o := partners.Office()
+	if slices.ContainsFunc(m.state.offices, func(h *entry) bool { return h.fact.Body.Verdict.Office.compare(o) > 0 }) {
+		return nil
+	}
+	return o
 }
 
 // compare orders offices; none is the lowest.

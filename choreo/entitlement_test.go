@@ -280,3 +280,55 @@ func TestAttestationsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A coordinator that knew of a later one when it judged judges as any participant: its
+// proof of an office that is over puts it before nobody. One that could not know of it
+// is held against the later one only.
+func TestOfficeThatIsOver(t *testing.T) {
+	for _, knew := range []bool{true, false} {
+		w := guardedMesh(t)
+		one := w.nodes["one"].m
+		former, later := w.as("three", one), w.as("two", one)
+		act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2"}
+		say := func(m *Machine, term uint64, act Action) Received {
+			t.Helper()
+			v := &Verdict{Cause: CauseExpired, Actions: []Action{act}}
+			if term > 0 {
+				v.Office = &Office{Term: term, List: 1}
+			}
+			r := encoded(t, m.mustAppend(w.moment(), Body{Verdict: v}).fact)
+			r.Att = &Attestation{}
+			return r
+		}
+		other := Action{Attempt: AttemptID{Slot: "b"}, Kind: workflow.FailRelease}
+		newer := say(later, 4, other)
+		if knew {
+			if _, err := former.Receive("two", []Received{newer}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		act.Partner = "three"
+		its := say(former, 3, act)
+		act.Partner = "one"
+		own := say(one, 0, act)
+		if _, err := one.Receive("two", []Received{newer, its}); err != nil {
+			t.Fatal(err)
+		}
+		want := own.ID
+		if !knew {
+			want = its.ID
+		}
+		if a := one.state.bySlot["a"].Current; a.ID.Fact != want {
+			t.Errorf("knew %t: %s has the task by %s, refused %v", knew, a.Partner, a.ID.Fact.Short(), one.state.refused)
+		}
+		w.shuffledMatches(t, one)
+		w.office = &Office{Term: 3, List: 1}
+		if got := one.officeNow(w); got != nil {
+			t.Errorf("this node judges in an office of term %d though it knows of term 4", got.Term)
+		}
+		w.office = &Office{Term: 5, List: 1}
+		if got := one.officeNow(w); got != w.office {
+			t.Errorf("this node does not judge in its office: %v", got)
+		}
+	}
+}

@@ -47,6 +47,7 @@ type entry struct {
 	counted bool   // see State; facts without entitlement do not count
 	why     string // it does not count
 	told    bool   // and that is counted (Machine.Uncounted)
+	late    bool   // of a verdict: its author knew of a higher office than it claims
 
 	// checked: what the fact shows was checked by somebody who trusts; then roles are
 	// what it proves, or untrue says why it proves nothing (rights.go).

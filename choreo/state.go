@@ -29,6 +29,7 @@ type State struct {
 	participants []workflow.PartnerID
 	cancel       *entry   // the earliest
 	cancels      []*entry // the earliest of each strand
+	offices      []*entry // the first counted verdict in each office, of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
 	// contested: some slot has several attempts, or waits for somebody to take the next.
@@ -215,7 +216,7 @@ func (s *State) reset() {
 	s.made++
 	s.moved, s.patient = nil, nil
 	s.slots, s.dirty, s.contested, s.idle = nil, nil, false, false
-	s.cancel, s.cancels = nil, nil
+	s.cancel, s.cancels, s.offices = nil, nil, nil
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
 		s.joined[p] = []*entry{s.log.genesis}
@@ -674,6 +675,7 @@ func (a *Attempt) success() *entry {
 // attempt of a slot at most, since its name is part of what follows is named by.
 func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 	why = "it judges nothing that may be judged"
+	e.late = s.knewHigher(e)
 	judged := map[*Slot]bool{}
 	for _, act := range v.Actions {
 		a := s.attempts[act.Attempt]
@@ -694,6 +696,9 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 		judged[a.Slot] = true
 		s.touch(a.Slot)
 		why = ""
+	}
+	if why == "" {
+		s.noteOffice(e)
 	}
 	return why
 }

@@ -560,7 +560,7 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 	chosen := m.appoint(actions, as[0].Partner, now, partners)
 	// Who takes a unit of contingencies was chosen for all of them: how the
 	// actions are spread over facts has no part in what they do.
-	office := partners.Office()
+	office := m.officeNow(partners)
 	for part := range slices.Chunk(actions, MaxActions) {
 		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
 		_, err := m.append(now, Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})

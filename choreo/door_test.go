@@ -352,3 +352,35 @@ func TestSpareRoomForWhatOthersNamed(t *testing.T) {
 		t.Errorf("%d of %d facts of two are here although there is room", one.log.authored["two"].facts, len(all))
 	}
 }
+
+// TestLoadedInstanceNamesNothingAgain: an instance that everybody has whole says nothing
+// when it is loaded again, though more came of an author of whom all was named once.
+func TestLoadedInstanceNamesNothingAgain(t *testing.T) {
+	w := relayMesh(t)
+	one := w.nodes["one"]
+	two := w.as("two", one.m)
+	chains := flood(t, one.m, "three", 0, MaxChains+1)
+	if _, err := one.m.Receive("three", chains[:MaxChains]); err != nil {
+		t.Fatal(err)
+	}
+	w.step(one) // names them
+	last := chains[MaxChains]
+	named := encoded(t, &Fact{Format: FormatFact, Instance: one.m.log.instance, Chain: two.chain, Seq: 1, Body: Body{Seen: &Seen{}},
+		Seen: []Head{one.m.log.genesis.head(), {Chain: last.Fact.Chain, Seq: 1, ID: last.ID}}})
+	named.Att = &Attestation{}
+	if _, err := one.m.Receive("two", []Received{last, named}); err != nil {
+		t.Fatal(err)
+	}
+	w.step(one)
+	facts := received(one.m)
+	m, err := Open(Self{Partner: "one", Incarnation: one.m.chain.Incarnation, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	if err == nil {
+		err = m.Load(facts[1:], false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := m.Decide(w.moment(), w); len(r.Persist) > 0 {
+		t.Errorf("it says %d things", len(r.Persist))
+	}
+}

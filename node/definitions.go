@@ -981,9 +981,30 @@ func (d *definitions) list() []*listing {
 	return out
 }
 
-// find resolves NAME, NAME@VERSION and NAME@HASHPREFIX.
+// find resolves NAME, NAME@VERSION and NAME@HASHPREFIX: of several editions the one
+// that was added last.
 func (d *definitions) find(ref string) (*listing, error) {
+	all, err := d.editions(ref)
+	if err != nil {
+		return nil, err
+	}
+	last := all[0]
+	for _, l := range all[1:] {
+		if later(l, last.about) {
+			last = l
+		}
+	}
+	return last, nil
+}
+
+// later reports whether an edition was added after another.
+func later(l *listing, than api.Workflow) bool { return l.about.Added.After(than.Added) }
+
+// editions are the listed definitions that NAME, NAME@VERSION or NAME@HASHPREFIX
+// names: at least one.
+func (d *definitions) editions(ref string) ([]*listing, error) {
 	name, at, pinned := strings.Cut(ref, "@")
+	var found []*listing
 	var names, versions []string
 	for _, l := range d.list() {
 		if string(l.about.Name) != name {
@@ -992,10 +1013,13 @@ func (d *definitions) find(ref string) (*listing, error) {
 		}
 		versions = append(versions, fmt.Sprintf("%s@%d", name, l.about.Version))
 		if !pinned || strconv.Itoa(l.about.Version) == at || (len(at) >= 4 && strings.HasPrefix(l.about.Hash, at)) {
-			return l, nil
+			found = append(found, l)
 		}
 	}
-	return nil, d.notFound(ref, names, versions)
+	if len(found) == 0 {
+		return nil, d.notFound(ref, names, versions)
+	}
+	return found, nil
 }
 
 // notFound says what there is instead of a workflow that is not there: its other

@@ -48,7 +48,7 @@ func TestDefinitionsSpread(t *testing.T) {
 		tm.disconnect("two", "three")
 		synctest.Wait()
 		tm.add("one", eleven)
-		if err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
+		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -69,6 +69,50 @@ func TestDefinitionsSpread(t *testing.T) {
 	})
 }
 
+// Of several editions of a name the one that was added last is started by it; all are
+// removed by it, and nothing older comes to light.
+func TestEditions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", "version: 7"+chain)
+		time.Sleep(time.Second)
+		tm.add("one", "version: 3"+chain)
+		time.Sleep(time.Second)
+		tm.add("one", chain)
+		for _, name := range []string{"one", "two"} {
+			list, err := tm.p[name].node.Workflows(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range list {
+				if w.Current != (w.Version == 0) {
+					t.Errorf("%s: chain@%d is said to be what chain starts: %v", name, w.Version, w.Current)
+				}
+			}
+		}
+		id := tm.begin("two", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		in, err := tm.p["two"].node.Show(t.Context(), id)
+		if err != nil || in.Version != 0 {
+			t.Errorf("chain started version %v (%v), want what was added last", in, err)
+		}
+		removed, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain@3")
+		if err != nil || len(removed) != 1 || removed[0].Version != 3 {
+			t.Errorf("chain@3: removed %v, %v", removed, err)
+		}
+		synctest.Wait()
+		tm.wantListed("two", 2)
+		if removed, err = tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil || len(removed) != 2 {
+			t.Errorf("chain: removed %v, %v, want both editions", removed, err)
+		}
+		synctest.Wait()
+		tm.wantListed("one", 0)
+		tm.wantListed("two", 0)
+		if _, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil {
+			t.Error("an older edition was started")
+		}
+	})
+}
+
 // What was removed can be added again, and an instance of what was removed goes on.
 func TestRemovedDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +120,7 @@ func TestRemovedDefinition(t *testing.T) {
 		tm.add("one", chain)
 		tm.p["one"].hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
-		if err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
+		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "chain"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -131,7 +175,7 @@ func TestRoomForDefinitions(t *testing.T) {
 		}
 		tm.wantListed("two", 3)
 		for _, name := range tm.listed("two")[:2] {
-			if err := tm.p["one"].node.RemoveWorkflow(t.Context(), string(name)); err != nil {
+			if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), string(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,7 +196,7 @@ func TestRemovalsAreForgotten(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Workflows = 2 }, "one", "two")
 		for i := range 5 {
 			tm.add("one", small(i))
-			if err := tm.p["one"].node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
+			if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", i)); err != nil {
 				t.Fatal(err)
 			}
 			pass(1e9)
@@ -202,7 +246,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		}
 		gone := func(n int) {
 			tm.add("mal", small(n))
-			if err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
+			if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
 				t.Fatal(err)
 			}
 			pass(time.Second)
@@ -219,7 +263,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		tm.add("mal", small(last))
 		tm.wantListed("vic", 1)
 		tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", last), map[string]string{"main": "vic"}), time.Second, "vic")
-		if err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", last)); err != nil {
+		if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", last)); err != nil {
 			t.Fatal(err)
 		}
 
@@ -233,7 +277,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 			n := 100 + i
 			tm.add("mal", small(n))
 			ids = append(ids, tm.begin("mal", fmt.Sprintf("small-%d", n), map[string]string{"main": "vic"}))
-			if err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
+			if _, err := mal.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -255,7 +299,7 @@ func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 		for i := range limit {
 			tm.add("vic", small(200+i))
 			tm.succeeds(tm.begin("vic", fmt.Sprintf("small-%d", 200+i), map[string]string{"main": "vic"}), time.Second, "vic")
-			if err := vic.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", 200+i)); err != nil {
+			if _, err := vic.node.RemoveWorkflow(t.Context(), fmt.Sprintf("small-%d", 200+i)); err != nil {
 				t.Fatal(err)
 			}
 		}

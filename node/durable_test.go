@@ -222,8 +222,9 @@ func TestOtherWritesOnAFullDisk(t *testing.T) {
 		tm.add("one", chain)
 		one.disk.failWith(kv.ErrFull)
 		_, add := one.node.AddWorkflow(t.Context(), "eleven.yaml", []byte(eleven))
+		_, remove := one.node.RemoveWorkflow(t.Context(), "chain")
 		_, invite := one.node.Invite(t.Context(), api.InviteRequest{})
-		for what, err := range map[string]error{"add": add, "remove": one.node.RemoveWorkflow(t.Context(), "chain"), "invite": invite} {
+		for what, err := range map[string]error{"add": add, "remove": remove, "invite": invite} {
 			var shown *api.Error
 			if !errors.As(err, &shown) || !strings.Contains(err.Error(), "disk full") {
 				t.Errorf("%s: %v; want an error for users that says why", what, err)

@@ -112,10 +112,15 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 // Workflows lists the definitions.
 func (n *Node) Workflows(context.Context) ([]api.Workflow, error) {
 	out := []api.Workflow{}
-	for _, l := range n.definitions.list() {
-		w := l.about
-		w.Author = n.people.name(n.definitions.author(l))
-		out = append(out, w)
+	latest := map[workflow.Name]int{} // of each name, what its name alone starts
+	for i, l := range n.definitions.list() {
+		out = append(out, n.about(l))
+		if at, known := latest[l.about.Name]; !known || later(l, out[at]) {
+			latest[l.about.Name] = i
+		}
+	}
+	for _, i := range latest {
+		out[i].Current = true
 	}
 	return out, nil
 }
@@ -134,16 +139,31 @@ func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
 	return w, nil
 }
 
-// RemoveWorkflow takes a definition off the list, here and in the mesh.
-// Instances of it go on.
-func (n *Node) RemoveWorkflow(_ context.Context, ref string) error {
-	l, err := n.definitions.find(ref)
+// RemoveWorkflow takes all editions off the list that ref names, here and in the mesh,
+// and says which. Instances of them go on.
+func (n *Node) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, error) {
+	editions, err := n.definitions.editions(ref)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	say, err := n.definitions.remove(l, n.clock.Now().Wall)
-	n.shareDefinitions(say, "")
-	return n.people.inWords(shown(err))
+	removed := []api.Workflow{}
+	for _, l := range editions {
+		about := n.about(l)
+		say, err := n.definitions.remove(l, n.clock.Now().Wall)
+		n.shareDefinitions(say, "")
+		if err != nil {
+			return removed, n.people.inWords(shown(err))
+		}
+		removed = append(removed, about)
+	}
+	return removed, nil
+}
+
+// about is a listed definition as it is shown in lists.
+func (n *Node) about(l *listing) api.Workflow {
+	w := l.about
+	w.Author = n.people.name(n.definitions.author(l))
+	return w
 }
 
 // startWait is how long Start waits for a second participant to hold the

@@ -168,7 +168,7 @@ func (w *world) service() *apitest.Fake {
 			return &api.Workflow{Name: def.Name, Version: def.Version, Definition: def.Canonical()}, nil
 		},
 		OnWorkflows: func() ([]api.Workflow, error) {
-			return []api.Workflow{{Name: "fire-call", Version: 3, Tasks: 4, Partitions: []string{"station", "engine"}, Added: noon, Hash: "9f2c"}}, nil
+			return []api.Workflow{{Name: "fire-call", Version: 3, Tasks: 4, Partitions: []string{"station", "engine"}, Added: noon, Hash: "9f2c", Current: true}}, nil
 		},
 		OnWorkflow: func(ref string) (*api.Workflow, error) {
 			if ref != "fire-call" {
@@ -176,8 +176,8 @@ func (w *world) service() *apitest.Fake {
 			}
 			return &api.Workflow{Name: "fire-call", Version: 3, Hash: "9f2c", Definition: json.RawMessage(`{"workflow":"fire-call","tasks":{"a":{"when":"x < 3"}}}`)}, nil
 		},
-		OnRemoveWorkflow: func(ref string) error {
-			return api.Errorf(api.NotAllowed, "only the founder may remove %s", ref)
+		OnRemoveWorkflow: func(ref string) ([]api.Workflow, error) {
+			return nil, api.Errorf(api.NotAllowed, "only the founder may remove %s", ref)
 		},
 		OnStart:     w.start,
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) { return w.instances(all), nil },

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newWorkflowListCommand() *cobra.Command {
@@ -16,6 +17,8 @@ func newWorkflowListCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "The definitions that this node holds",
+		Long: `Lists the definitions. Of a name with several editions, the one marked * was added
+last, and is what "start NAME" takes; NAME@VERSION takes another.`,
 		Example: `  mutirao workflow list
   mutirao workflow list -o json`,
 		Args: arguments(),
@@ -34,8 +37,16 @@ func newWorkflowListCommand() *cobra.Command {
 
 func (u *ui) writeWorkflows(w io.Writer, list []api.Workflow) {
 	t := table{head: []string{"NAME", "VERSION", "TASKS", "PARTITIONS", "ADDED", "BY", "HASH"}}
+	several := map[workflow.Name]int{}
 	for _, wf := range list {
-		t.add(string(wf.Name), strconv.Itoa(wf.Version), strconv.Itoa(wf.Tasks), orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), orDash(wf.Author), u.id(wf.Hash))
+		several[wf.Name]++
+	}
+	for _, wf := range list {
+		version := strconv.Itoa(wf.Version)
+		if several[wf.Name] > 1 && wf.Current {
+			version += " *"
+		}
+		t.add(string(wf.Name), version, strconv.Itoa(wf.Tasks), orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), orDash(wf.Author), u.id(wf.Hash))
 	}
 	t.write(u, w, "")
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,19 +14,24 @@ func newWorkflowRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
 		Aliases: []string{"rm"},
-		Short:   "Take a definition off the list",
-		Long: `Takes a definition off the list, so that it is no longer started by its name.
-Instances that run keep theirs. NAME@3 takes off one version. Only the partner who
-listed it may, the founder and delegates.`,
+		Short:   "Take a definition off the list, in all its editions",
+		Long: `Takes all editions of a name off the list, so that nothing is started by it any more,
+and says which they were. Instances that run keep theirs. NAME@3 takes off one version.
+Only the partner who listed it may, the founder and delegates.`,
 		Example: `  mutirao workflow remove fire-call
   mutirao workflow remove fire-call@2`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completeWorkflows,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if err := node.RemoveWorkflow(ctx, args[0]); err != nil {
+			removed, err := node.RemoveWorkflow(ctx, args[0])
+			if err != nil {
 				return err
 			}
-			return u.done(map[string]string{"removed": args[0]}, "%s was removed", args[0])
+			var names []string
+			for _, w := range removed {
+				names = append(names, fmt.Sprintf("%s@%d (%.10s)", w.Name, w.Version, w.Hash))
+			}
+			return u.done(removed, "removed: %s", strings.Join(names, ", "))
 		}),
 	}
 }

@@ -86,7 +86,7 @@ func TestClientAndServerAgree(t *testing.T) {
 		OnAddWorkflow:    func(f string, src []byte) (*api.Workflow, error) { saw(f); saw(string(src)); return wf, nil },
 		OnWorkflows:      func() ([]api.Workflow, error) { return []api.Workflow{*wf}, nil },
 		OnWorkflow:       func(ref string) (*api.Workflow, error) { saw(ref); return wf, nil },
-		OnRemoveWorkflow: func(ref string) error { saw(ref); return nil },
+		OnRemoveWorkflow: func(ref string) ([]api.Workflow, error) { saw(ref); return []api.Workflow{*wf}, nil },
 		OnStart: func(r api.StartRequest) (*api.Started, error) {
 			saw(r)
 			return &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, nil
@@ -131,7 +131,8 @@ func TestClientAndServerAgree(t *testing.T) {
 			same("workflows", []api.Workflow{*wf}, ws, err)
 			w, err = c.Workflow(ctx, "fire-call@3")
 			same("workflow", wf, w, err)
-			same("remove", nil, nil, c.RemoveWorkflow(ctx, "odd/name %2F"))
+			ws, err = c.RemoveWorkflow(ctx, "odd/name %2F")
+			same("remove", []api.Workflow{*wf}, ws, err)
 			st, err := c.Start(ctx, start)
 			same("start", &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, st, err)
 			is, err := c.Instances(ctx, true)

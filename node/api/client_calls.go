@@ -40,9 +40,8 @@ func (c *Client) Workflow(ctx context.Context, ref string) (*Workflow, error) {
 }
 
 // RemoveWorkflow implements Service.
-func (c *Client) RemoveWorkflow(ctx context.Context, ref string) error {
-	_, err := call[nothing](ctx, c, removeWorkflowRoute, nil, nil, ref)
-	return err
+func (c *Client) RemoveWorkflow(ctx context.Context, ref string) ([]Workflow, error) {
+	return call[[]Workflow](ctx, c, removeWorkflowRoute, nil, nil, ref)
 }
 
 // Start implements Service.

@@ -71,7 +71,7 @@ func obliging() *apitest.Fake {
 		OnAddWorkflow:    func(string, []byte) (*api.Workflow, error) { return &api.Workflow{}, nil },
 		OnWorkflows:      func() ([]api.Workflow, error) { return nil, nil },
 		OnWorkflow:       func(string) (*api.Workflow, error) { return &api.Workflow{}, nil },
-		OnRemoveWorkflow: func(string) error { return nil },
+		OnRemoveWorkflow: func(string) ([]api.Workflow, error) { return nil, nil },
 		OnStart:          func(api.StartRequest) (*api.Started, error) { return &api.Started{}, nil },
 		OnInstances:      func(bool) ([]api.InstanceSummary, error) { return nil, nil },
 		OnShow: func(string) (*api.Instance, error) {

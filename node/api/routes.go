@@ -117,9 +117,9 @@ var (
 	}
 	removeWorkflowRoute = &route{
 		name: "removeWorkflow", method: http.MethodDelete, path: "/v1/workflows/{ref}", scope: mayAll,
-		summary: "Remove a definition",
+		summary: "Take definitions off the list: all of NAME, or NAME@VERSION or NAME@HASH", reply: []Workflow{},
 		handle: func(svc Service, r *http.Request) (any, error) {
-			return nil, svc.RemoveWorkflow(r.Context(), r.PathValue("ref"))
+			return svc.RemoveWorkflow(r.Context(), r.PathValue("ref"))
 		},
 	}
 )

@@ -35,7 +35,8 @@ type Service interface {
 	// Workflow returns the newest version of that name, or the one with that
 	// version number or hash prefix: NAME, NAME@3, NAME@9f2c….
 	Workflow(ctx context.Context, ref string) (*Workflow, error)
-	RemoveWorkflow(ctx context.Context, ref string) error
+	// RemoveWorkflow takes all editions off the list that ref names, and says which.
+	RemoveWorkflow(ctx context.Context, ref string) ([]Workflow, error)
 
 	Start(ctx context.Context, r StartRequest) (*Started, error)
 	// Instances lists running instances, or all: those that the node takes part in
@@ -128,6 +129,7 @@ type Workflow struct {
 	Partitions []string      `json:"partitions"`
 	Added      time.Time     `json:"added"`
 	Author     string        `json:"author,omitempty"` // who lists it
+	Current    bool          `json:"current"`          // it is what its name alone starts
 	// Definition is the canonical form; lists leave it out.
 	Definition json.RawMessage `json:"definition,omitempty"`
 }

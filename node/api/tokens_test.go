@@ -55,7 +55,7 @@ func trusting() *apitest.Fake {
 		OnStatus:         func() (*api.Status, error) { return &api.Status{}, nil },
 		OnStart:          func(api.StartRequest) (*api.Started, error) { return &api.Started{ID: "ab"}, nil },
 		OnInvite:         func(api.InviteRequest) (*api.Invitation, error) { return &api.Invitation{}, nil },
-		OnRemoveWorkflow: func(string) error { return nil },
+		OnRemoveWorkflow: func(string) ([]api.Workflow, error) { return nil, nil },
 		OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
 			_ = fn(api.Event{Kind: "partner"})
 			<-ctx.Done()

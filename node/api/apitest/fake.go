@@ -20,7 +20,7 @@ type Fake struct {
 	OnAddWorkflow    func(file string, source []byte) (*api.Workflow, error)
 	OnWorkflows      func() ([]api.Workflow, error)
 	OnWorkflow       func(ref string) (*api.Workflow, error)
-	OnRemoveWorkflow func(ref string) error
+	OnRemoveWorkflow func(ref string) ([]api.Workflow, error)
 	OnStart          func(api.StartRequest) (*api.Started, error)
 	OnInstances      func(all bool) ([]api.InstanceSummary, error)
 	OnShow           func(id string) (*api.Instance, error)
@@ -59,7 +59,9 @@ func (f *Fake) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
 }
 
 // RemoveWorkflow implements api.Service.
-func (f *Fake) RemoveWorkflow(_ context.Context, ref string) error { return f.OnRemoveWorkflow(ref) }
+func (f *Fake) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, error) {
+	return f.OnRemoveWorkflow(ref)
+}
 
 // Start implements api.Service.
 func (f *Fake) Start(_ context.Context, r api.StartRequest) (*api.Started, error) {

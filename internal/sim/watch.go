@@ -91,11 +91,38 @@ func (c *checks) sent(m *machine, frame []byte) {
 	}
 }
 
-// hears notes a sign of life.
+// hears notes a sign of life of the sender's own: what it passes on of others is none,
+// nor what is about a record that the hearer has not got yet.
 func (c *checks) hears(m *machine, from int, frame []byte) {
 	msg, err := wire.Decode(frame)
-	if err == nil && len(msg.Records)+len(msg.Beats) > 0 || msg != nil && msg.Pulse != nil {
-		c.heard[[2]int{m.i, from}] = c.w.now
+	if err != nil {
+		return
+	}
+	self := c.w.nodes[from].member.ID()
+	sign := func(about membership.Version) {
+		if about.Compare(m.records[self]) <= 0 {
+			c.heard[[2]int{m.i, from}] = c.w.now
+		}
+	}
+	for _, b := range msg.Records {
+		r, err := membership.DecodeRecord(b)
+		if err != nil {
+			continue
+		}
+		if r.Version.Compare(m.records[r.Partner]) > 0 {
+			m.records[r.Partner] = r.Version
+		}
+		if r.Partner == self {
+			sign(r.Version)
+		}
+	}
+	for _, b := range msg.Beats {
+		if beat, err := membership.DecodeBeat(b); err == nil && (beat.Partner == "" || beat.Partner == self) {
+			sign(membership.Version{Boot: beat.Version.Boot, Seq: beat.Base})
+		}
+	}
+	if msg.Pulse != nil {
+		sign(msg.Pulse.Record)
 	}
 }
 

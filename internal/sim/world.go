@@ -86,7 +86,8 @@ type machine struct {
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
-	arrived        map[factID]time.Duration // when its disk had a fact first
+	records        map[workflow.PartnerID]membership.Version // the newest that it was told
+	arrived        map[factID]time.Duration                  // when its disk had a fact first
 	several        map[slot]map[choreo.AttemptID]bool
 	contested      map[workflow.InstanceID]bool
 	looking        map[workflow.InstanceID]bool
@@ -226,6 +227,7 @@ func (w *world) found() {
 		}
 		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, id: membership.IDOf(k.Public().(ed25519.PublicKey))}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
+		m.records = map[workflow.PartnerID]membership.Version{}
 		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[choreo.AttemptID]bool{}
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}

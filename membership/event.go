@@ -40,7 +40,7 @@ type Event struct {
 func joined(r Record) []Event {
 	events := []Event{{Kind: EventJoined, Partner: r.Partner}}
 	switch r.Going {
-	case Leaves:
+	case Leaves, LeavesForGood:
 		events = append(events, Event{Kind: EventLeft, Partner: r.Partner})
 	case GoesDown:
 		events = append(events, Event{Kind: EventGoingDown, Partner: r.Partner})

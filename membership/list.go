@@ -16,6 +16,8 @@ var (
 	// ErrReplaced tells that a record comes with a certificate older than one
 	// that the same partner has shown.
 	ErrReplaced = errors.New("certificate was replaced by a newer one")
+	// ErrLeft tells that a partner left for good, and speaks again.
+	ErrLeft = errors.New("it left for good")
 	// ErrLacking tells that a beat is about a record that is not known here:
 	// the caller pulls by [List.Digest].
 	ErrLacking = errors.New("record not known")
@@ -51,6 +53,9 @@ type Partner struct {
 // Down reports whether the partner said that it goes down and has not been back since.
 func (p Partner) Down() bool { return p.Record.Going == GoesDown }
 
+// ForGood reports whether the partner left for good, by its own word.
+func (p Partner) ForGood() bool { return p.Record.Going == LeavesForGood }
+
 // Reason is why a partner is in its state.
 type Reason string
 
@@ -61,6 +66,7 @@ const (
 	NotBack   Reason = "not back within its connection time"
 	Silent    Reason = "silent for its connection time"
 	InOrder   Reason = "in good order" // it left
+	ForGood   Reason = "for good"      // it left, and cannot come back
 	Removed   Reason = "removed by an administrator"
 )
 
@@ -75,6 +81,8 @@ func (p Partner) Reason() Reason {
 		return NotBack
 	case p.State == Expired:
 		return Silent
+	case p.State == Left && p.ForGood():
+		return ForGood
 	case p.State == Left:
 		return InOrder
 	case p.State == Evicted:
@@ -192,8 +200,11 @@ func (l *List) apply(r Record, age time.Duration, now Now) ([]Event, error) {
 
 // stale tells why r does not replace old: nil if it is merely not newer.
 func stale(r, old Record) error {
-	if r.Version.Compare(old.Version) <= 0 {
+	switch {
+	case r.Version.Compare(old.Version) <= 0:
 		return nil
+	case old.Going == LeavesForGood:
+		return fmt.Errorf("record %s of %s: %w by record %s", r.Version, r.Partner, ErrLeft, old.Version)
 	}
 	return fmt.Errorf("record %s of %s: its %w, valid from %s: fetch that from any partner", r.Version, r.Partner, ErrReplaced, old.Chain.Leaf().NotBefore)
 }
@@ -226,7 +237,7 @@ func told(age time.Duration, now Now) Wall { return WallOf(now.Wall.Add(-age)) }
 // goes puts a partner into the state that its record's word on its going means.
 func (it *item) goes(at Wall) {
 	switch it.Record.Going {
-	case Leaves:
+	case Leaves, LeavesForGood:
 		it.become(Left, at)
 	case GoesDown:
 		if it.State == Active {

@@ -134,6 +134,8 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 		switch {
 		case d.HasArg("left"):
 			r.Going = Leaves
+		case d.HasArg("left-for-good"):
+			r.Going = LeavesForGood
 		case d.HasArg("going-down"):
 			r.Going = GoesDown
 		}
@@ -445,4 +447,33 @@ func TestUnreachableBeforeExpired(t *testing.T) {
 			r.Fatal(diff)
 		}
 	})
+}
+
+// Who took in a later record of a partner that left for good is told its last word all
+// the same, and does not bring the later record back.
+func TestLastWordReachesEverybody(t *testing.T) {
+	tm := newTeam(t)
+	a, b := NewList(tm.mesh, idOf("ana"), tm.known), NewList(tm.mesh, idOf("caio"), tm.known)
+	last := tm.record(t, "bia", 1, 2, func(r *Record) { r.Going = LeavesForGood })
+	later := tm.record(t, "bia", 2, 1)
+	for l, r := range map[*List]Record{a: last, b: later} {
+		if _, err := l.Apply(r, 0, at(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		for _, x := range [][2]*List{{a, b}, {b, a}} {
+			records, _ := x[0].Newer(x[1].Digest())
+			for _, r := range records {
+				if _, err := x[1].Apply(r, 0, at(1)); err != nil && !errors.Is(err, ErrLeft) {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, l := range []*List{a, b} {
+		if p, _ := l.Get(idOf("bia")); p.State != Left || !p.ForGood() {
+			t.Errorf("bia is %s, record %s: want left for good", p.State, p.Record.Version)
+		}
+	}
 }

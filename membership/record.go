@@ -64,6 +64,8 @@ const (
 	Staying  Going = 0
 	GoesDown Going = 1 // it stops for a while, and keeps what it holds
 	Leaves   Going = 2 // it gave on what it had not begun, and holds nothing any more
+	// LeavesForGood is the last word of a partner: no later record of it counts.
+	LeavesForGood Going = 3
 )
 
 // Record is what a partner publishes about itself, signed by its own key.
@@ -164,8 +166,8 @@ func (r Record) validate() error {
 	if !r.Load.valid() || !r.Absence.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
 		return fmt.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Absence, r.Suitability)
 	}
-	if r.Going > Leaves {
-		return fmt.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, Leaves)
+	if r.Going > LeavesForGood {
+		return fmt.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, LeavesForGood)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
 		return fmt.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
@@ -190,11 +192,19 @@ func (b Beat) Verify() error {
 	return Verify(b.Partner, beatDomain, b.body(), b.Signature)
 }
 
-// compare orders two records of one partner: by certificate, so that nobody
-// falls back on one that was replaced, then by version. Of two different
+// compare orders two records of one partner: one by which it left for good is the
+// last. Else by certificate, so that nobody falls back on one that was replaced, then
+// by version. Of two different
 // records with one version, which only a faulty node writes, the greater
 // bytes count, everywhere.
 func (r Record) compare(o Record) int {
+	switch last := r.Going == LeavesForGood; {
+	case last == (o.Going == LeavesForGood):
+	case last:
+		return 1
+	default:
+		return -1
+	}
 	if c, d := r.Chain.Leaf(), o.Chain.Leaf(); c.Serial != d.Serial {
 		if c.Supersedes(d) {
 			return 1

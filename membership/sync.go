@@ -67,9 +67,10 @@ func (l *List) Age(id workflow.PartnerID, now Now) time.Duration {
 }
 
 // differs tells whether the record is to be offered to the holder of h: it is
-// newer, or under another certificate, whose order only a look at both tells.
+// newer, or the partner's last word, or under another certificate, whose order only a
+// look at both tells.
 func (it *item) differs(h Held) bool {
-	return it.Record.Version.Compare(h.Version) > 0 || it.Record.Chain.Leaf().Serial != h.Serial
+	return it.ForGood() && it.Record.Version != h.Version || it.Record.Version.Compare(h.Version) > 0 || it.Record.Chain.Leaf().Serial != h.Serial
 }
 
 // EncodeDigest writes a digest for DecodeDigest.
@@ -138,7 +139,7 @@ func (l *List) Restore(s Stored, now Now) {
 	switch {
 	case l.evicted.Check(s.Record.Chain) != nil:
 		it.State = Evicted
-	case s.Record.Going == Leaves:
+	case s.Record.Going == Leaves, s.Record.Going == LeavesForGood:
 		it.State = Left
 	case s.Expired:
 		it.State = Expired

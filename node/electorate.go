@@ -171,7 +171,7 @@ func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
 	for _, x := range v.head.Voters {
 		voter := api.Voter{Name: n.people.name(x.Partner), ID: x.Partner, State: "unknown"}
 		if p, ok := n.people.get(x.Partner); ok {
-			voter.State, voter.Current = string(p.State), p.State != membership.Evicted && n.lifeOf(p) == x.Incarnation
+			voter.State, voter.Current = string(p.State), p.State != membership.Evicted && !p.ForGood() && n.lifeOf(p) == x.Incarnation
 		}
 		out.Voters = append(out.Voters, voter)
 	}

@@ -19,6 +19,9 @@ func (n *Node) announce(addrs []string) error {
 		r.Addresses = addrs
 		n.people.profile.fill(r, n.config)
 		r.DataSets = offered(n.people.data)
+		if n.leaving.Load() {
+			r.Absence = absent
+		}
 	})
 	if err != nil && n.checkStanding() != nil {
 		return nil // nobody would take it; the node goes on alone, and its status says why
@@ -133,12 +136,12 @@ func (n *Node) beat(load membership.PerMille) []byte {
 }
 
 // depart gives the office up, if this node holds it, so that nobody waits for its
-// lease to run out, and tells the others that this node goes down.
-func (n *Node) depart() {
+// lease to run out, and tells the others that this node goes.
+func (n *Node) depart(how membership.Going) {
 	if err := n.office.step((*membership.Election).Resign); err != nil && !errors.Is(err, membership.ErrNotCoordinator) {
 		n.log.Warn("the office was not given up", "error", err)
 	}
-	r, err := n.people.publish(func(r *membership.Record) { r.Going = membership.GoesDown })
+	r, err := n.people.publish(func(r *membership.Record) { r.Going = how })
 	if err == nil {
 		n.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 	}

@@ -76,6 +76,9 @@ type Node struct {
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
+	leaving     atomic.Bool   // it takes nothing new on, and goes when nothing stays
+	forGood     atomic.Bool   // it will not come back
+	hasLeft     chan struct{} // closed when it has left
 	running     sync.WaitGroup
 
 	reserve  uint64   // bytes that must be free for the store to write; 0: it did not say
@@ -115,7 +118,7 @@ func New(p Parts) (*Node, error) {
 	}
 	n := &Node{
 		member: p.Member, config: p.Config, runner: p.Runner, clock: p.Clock, version: p.Version, log: p.Logger, chance: p.Chance, random: p.Random,
-		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
+		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), hasLeft: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
 		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, unfit: p.Unfit, ledger: newLedger(), learned: newLearned(),
@@ -131,7 +134,7 @@ func New(p Parts) (*Node, error) {
 	if s, ok := p.Store.(interface{ Reserve() int64 }); ok {
 		n.reserve = uint64(s.Reserve())
 	}
-	if err := n.recall(); err != nil {
+	if err := errors.Join(n.recall(), n.mayComeBack()); err != nil {
 		return nil, err
 	}
 	reborn := n.assess()
@@ -287,14 +290,24 @@ func (n *Node) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			n.depart()
-			close(n.stopped)
-			n.running.Wait()
+			if n.Left() == membership.Staying {
+				n.depart(membership.GoesDown)
+			}
+			n.stop()
+			return nil
+		case <-n.hasLeft:
+			n.stop()
 			return nil
 		case <-n.clock.After(n.pulse()):
 		case <-n.nudged:
 		}
 	}
+}
+
+// stop ends what the node does.
+func (n *Node) stop() {
+	close(n.stopped)
+	n.running.Wait()
 }
 
 // talks waits until the node may talk; a carrier may be there earlier.

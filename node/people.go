@@ -363,10 +363,11 @@ func (p *people) Office() *choreo.Office { return p.office() }
 // (choreo.Partners).
 func (p *people) TellStart(since time.Duration) time.Duration { return p.tellStart(since) }
 
-// Evicted tells whether a partner was removed for good (choreo.Partners).
+// Evicted tells whether a partner was removed for good, or left so
+// (choreo.Partners).
 func (p *people) Evicted(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
-	return ok && partner.State == membership.Evicted
+	return ok && (partner.State == membership.Evicted || partner.ForGood())
 }
 
 // Eviction proves that a partner was evicted (choreo.Partners).

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
 )
 
 // A node has two front doors. Begin and Run drive it with goroutines of its
@@ -34,7 +36,7 @@ func (n *Node) Step() time.Duration {
 }
 
 // GoDown says what a node says that goes down in good order; Step must not follow.
-func (n *Node) GoDown() { n.depart() }
+func (n *Node) GoDown() { n.depart(membership.GoesDown) }
 
 // GoesOn tells whether this node may still do something about an instance of its
 // own accord, even if it has ended as far as is known (choreo.Machine.GoesOn).

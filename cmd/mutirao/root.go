@@ -21,7 +21,7 @@ func commands() map[string][]*cobra.Command {
 	return map[string][]*cobra.Command{
 		meshGroup: {
 			newInitCommand(), newInviteCommand(), newJoinCommand(), newUpCommand(),
-			newStatusCommand(), newPartnersCommand(), newEvictCommand(), newCoordinatorCommand(),
+			newStatusCommand(), newPartnersCommand(), newEvictCommand(), newLeaveCommand(), newCoordinatorCommand(),
 			newProfileCommand(), newResourcesCommand(), newWebCommand(), newTokenCommand(), newDoctorCommand(),
 		},
 		workflowGroup: {newWorkflowCommand()},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
@@ -80,6 +81,9 @@ func up(ctx context.Context, u *ui, dir string, o upOptions) error {
 	switch {
 	case errors.Is(err, node.ErrNoMember):
 		return api.Errorf(api.NotFound, "there is no node in %s", dir).WithHint("make one with \"mutirao init\" or \"mutirao join\", or name another folder with --dir")
+	case errors.Is(err, node.ErrLeft):
+		return api.Errorf(api.Refused, "the node in %s left its mesh for good: partners take nothing from it any more", dir).
+			WithHint("join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")
 	case err != nil:
 		return err
 	}
@@ -95,7 +99,9 @@ func up(ctx context.Context, u *ui, dir string, o upOptions) error {
 	}
 	err = <-ended
 	if err == nil {
-		u.note("down in good order")
+		u.note("%s", map[membership.Going]string{
+			membership.Staying: "down in good order", membership.Leaves: "left in good order", membership.LeavesForGood: "left for good",
+		}[host.Left()])
 	}
 	return err
 }

@@ -10,6 +10,11 @@ func (c *Client) Evict(ctx context.Context, r EvictRequest) (*Evicted, error) {
 	return call[*Evicted](ctx, c, evictRoute, nil, r)
 }
 
+// Leave implements Service.
+func (c *Client) Leave(ctx context.Context, r LeaveRequest) (*Leaving, error) {
+	return call[*Leaving](ctx, c, leaveRoute, nil, r)
+}
+
 // CoordinatorStatus implements Service.
 func (c *Client) CoordinatorStatus(ctx context.Context) (*Coordinator, error) {
 	return call[*Coordinator](ctx, c, coordinatorRoute, nil, nil)

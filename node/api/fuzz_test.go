@@ -85,6 +85,7 @@ func obliging() *apitest.Fake {
 		WorkFake:     apitest.WorkFake{OnRejectTask: func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }},
 	}
 	f.OnEvict = func(api.EvictRequest) (*api.Evicted, error) { return &api.Evicted{}, nil }
+	f.OnLeave = func(api.LeaveRequest) (*api.Leaving, error) { return &api.Leaving{}, nil }
 	f.OnCoordinatorStatus = func() (*api.Coordinator, error) { return &api.Coordinator{}, nil }
 	f.OnElect = func(api.ElectRequest) (*api.Coordinator, error) { return &api.Coordinator{}, nil }
 	f.OnResign = func() error { return nil }

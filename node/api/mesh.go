@@ -14,6 +14,10 @@ type MeshService interface {
 	// Evict removes a member for good. Only the founder and delegates may.
 	Evict(ctx context.Context, r EvictRequest) (*Evicted, error)
 
+	// Leave gives this node's work on, and says what stays. The node takes nothing new
+	// on, and ends when nothing stays.
+	Leave(ctx context.Context, r LeaveRequest) (*Leaving, error)
+
 	CoordinatorStatus(ctx context.Context) (*Coordinator, error)
 	// Elect has a node stand for election and waits for the outcome, for a
 	// minute and a half at most.
@@ -44,6 +48,38 @@ type Evicted struct {
 	ID   workflow.PartnerID `json:"id"`
 	// Voided are the members whose certificates became void with it.
 	Voided []string `json:"voided"`
+}
+
+// LeaveRequest asks this node to leave.
+type LeaveRequest struct {
+	ForGood bool `json:"for_good,omitempty"` // it cannot come back
+}
+
+// Leaving says what became of this node's work.
+type Leaving struct {
+	// Left is true when nothing stays: the node goes at once, else when that is so.
+	Left    bool    `json:"left"`
+	ForGood bool    `json:"for_good"`
+	Given   []Given `json:"given"`
+	Stays   []Stay  `json:"stays"`
+}
+
+// Given is a task that was given on.
+type Given struct {
+	Instance string            `json:"instance"`
+	Workflow workflow.Name     `json:"workflow"`
+	Task     workflow.TaskName `json:"task"`
+	Partner  string            `json:"partner"`
+	Reason   string            `json:"reason"`
+}
+
+// Stay is what stays with a node that leaves.
+type Stay struct {
+	Instance string            `json:"instance"`
+	Workflow workflow.Name     `json:"workflow,omitempty"`
+	Task     workflow.TaskName `json:"task,omitempty"` // empty: it is about the instance
+	State    workflow.State    `json:"state,omitempty"`
+	Reason   string            `json:"reason"`
 }
 
 // Coordinator says who coordinates (interface.md, coordinator status).

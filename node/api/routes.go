@@ -57,7 +57,7 @@ var routes []*route
 
 func init() {
 	routes = []*route{
-		statusRoute, partnersRoute, inviteRoute, evictRoute,
+		statusRoute, partnersRoute, inviteRoute, evictRoute, leaveRoute,
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,

@@ -11,6 +11,13 @@ var (
 			return withBody(r, func(in EvictRequest) (any, error) { return svc.Evict(r.Context(), in) })
 		},
 	}
+	leaveRoute = &route{
+		name: "leave", method: http.MethodPost, path: "/v1/leave", scope: mayAll,
+		summary: "Give this node's work on, and have it go when nothing stays", body: LeaveRequest{}, reply: Leaving{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in LeaveRequest) (any, error) { return svc.Leave(r.Context(), in) })
+		},
+	}
 	coordinatorRoute = &route{
 		name: "coordinatorStatus", method: http.MethodGet, path: "/v1/coordinator", scope: mayRead,
 		summary: "Who coordinates", reply: Coordinator{},

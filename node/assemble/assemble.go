@@ -19,6 +19,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -241,6 +242,9 @@ func (h *Host) file(path string) string {
 	}
 	return filepath.Join(h.dir, path)
 }
+
+// Left says how the node left its mesh, if that is why Run ended.
+func (h *Host) Left() membership.Going { return h.node.Left() }
 
 // Ready is closed when the local API answers.
 func (h *Host) Ready() <-chan struct{} { return h.ready }

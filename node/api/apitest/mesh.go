@@ -9,6 +9,7 @@ import (
 // MeshFake is the part of Fake about members and coordinator.
 type MeshFake struct {
 	OnEvict             func(api.EvictRequest) (*api.Evicted, error)
+	OnLeave             func(api.LeaveRequest) (*api.Leaving, error)
 	OnCoordinatorStatus func() (*api.Coordinator, error)
 	OnElect             func(api.ElectRequest) (*api.Coordinator, error)
 	OnResign            func() error
@@ -25,6 +26,11 @@ var _ api.MeshService = (*MeshFake)(nil)
 // Evict implements api.Service.
 func (f *MeshFake) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
 	return f.OnEvict(r)
+}
+
+// Leave implements api.Service.
+func (f *MeshFake) Leave(_ context.Context, r api.LeaveRequest) (*api.Leaving, error) {
+	return f.OnLeave(r)
 }
 
 // CoordinatorStatus implements api.Service.

@@ -1,0 +1,137 @@
+package choreo
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about a partner that leaves: it gives on what it holds and has not
+// begun, and says what stays.
+
+// GivenOn is a task that was passed on.
+type GivenOn struct {
+	Task workflow.TaskName
+	To   partition.Choice
+}
+
+// Stay is work that stays with this node.
+type Stay struct {
+	Task  workflow.TaskName // empty: it is about the instance
+	State workflow.State
+	Why   string
+}
+
+// GiveOn passes all that this node holds and has not begun on to partners that can be
+// reached: what it holds of a partition to one where one can take it, else each task by
+// itself. What nobody takes stays, and so does what has begun.
+func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []GivenOn, stays []Stay) {
+	if m.cleansUp() {
+		stays = append(stays, Stay{Why: "something that lost is still to be compensated here"})
+	}
+	if !m.heeded() || m.state.overall() != workflow.InstanceRunning {
+		return nil, stays
+	}
+	units, begun := m.leaving()
+	stays = append(stays, begun...)
+	for _, u := range units {
+		if c, err := m.takerOf(u, now, partners); err == nil && m.passAll(u, c, reason, now) == nil {
+			for _, t := range u {
+				given = append(given, GivenOn{t, c})
+			}
+			continue
+		}
+		for _, t := range u {
+			c, err := m.takerOf([]workflow.TaskName{t}, now, partners)
+			if err == nil {
+				err = m.passAll([]workflow.TaskName{t}, c, reason, now)
+			}
+			if err != nil {
+				stays = append(stays, Stay{t, m.state.bySlot[m.heldAt(t)].State, clip(err.Error())})
+				continue
+			}
+			given = append(given, GivenOn{t, c})
+		}
+	}
+	return given, stays
+}
+
+// leaving is what this node holds and has not begun, by partitions, and what it has.
+func (m *Machine) leaving() (units [][]workflow.TaskName, begun []Stay) {
+	at := map[workflow.PartitionName]int{}
+	for _, sl := range m.state.slots {
+		a := sl.Current
+		switch {
+		case a.Partner != m.self || sl.State.Done() || a.success() != nil || !m.wanted(a) || sl.Pending != nil:
+			continue
+		case a.start != nil:
+			begun = append(begun, Stay{a.Task.Name, sl.State, "it has begun"})
+			continue
+		}
+		home := m.state.plan.Home(a.Task.Name)
+		i, known := at[home]
+		if !known || home == "" {
+			i = len(units)
+			at[home] = i
+			units = append(units, nil)
+		}
+		units[i] = append(units[i], a.Task.Name)
+	}
+	return units, begun
+}
+
+// heldAt is the slot in which this node holds a task that it has not begun.
+func (m *Machine) heldAt(t workflow.TaskName) workflow.TaskName {
+	for _, sl := range m.state.slotsOf(t) {
+		if sl.Current.Task.Name == t && sl.Current.Partner == m.self {
+			return sl.Task.Name
+		}
+	}
+	return t
+}
+
+// takerOf finds who can be reached and takes tasks as a unit in this node's place.
+func (m *Machine) takerOf(tasks []workflow.TaskName, now Moment, partners Partners) (partition.Choice, error) {
+	w := m.work(tasks, "", now)
+	w.Rejected = []workflow.PartnerID{m.self}
+	for _, t := range tasks {
+		a := m.state.bySlot[m.heldAt(t)].Current
+		w.Rejected = append(w.Rejected, m.state.rejecters(a)...)
+		if len(tasks) == 1 && a.Task.ByRole() {
+			w.Holder = m.self
+		}
+	}
+	c, err := partners.Choose(w)
+	if err == nil && !partners.Reachable(c.Partner) {
+		err = fmt.Errorf("%w: nobody who can be reached now can take it", ErrNotNow)
+	}
+	return c, err
+}
+
+// passAll passes tasks on to who was chosen.
+func (m *Machine) passAll(tasks []workflow.TaskName, c partition.Choice, reason string, now Moment) error {
+	for _, t := range tasks {
+		a := m.state.bySlot[m.heldAt(t)].Current
+		annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: m.waited(a, now)}
+		if _, err := m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnlyHere reports whether no other partner that is not gone is known to have all that
+// happened here.
+func (m *Machine) OnlyHere(partners Partners) bool {
+	others := 0
+	for _, p := range m.state.Participants() {
+		if p == m.self || partners.Gone(p) {
+			continue
+		}
+		if others++; !m.Behind(p) {
+			return false
+		}
+	}
+	return others > 0
+}

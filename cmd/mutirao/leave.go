@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newLeaveCommand() *cobra.Command {
+	var forGood, yes bool
+	cmd := &cobra.Command{
+		Use:   "leave [--for-good [--yes]]",
+		Short: "Give this node's work on, and go",
+		Long: `Gives on what this node holds and has not begun, to partners that can be reached,
+and says what stays: what has begun, and what nobody takes. If nothing stays the node
+goes at once, and partners show it as left; else it takes nothing new on, and goes
+when what stays is done. Stopping it before (SIGTERM) leaves that to be judged when its
+connection time has run out. Starting it again takes all that back: it is a partner as
+before.
+
+With --for-good it cannot come back: its key and certificate are worth nothing any
+more, its name is free, and "mutirao up" refuses its folder (6). On a terminal the
+command asks first. The founder does not leave for good, and a voter only after the
+electorate was set without it (6).
+
+Only to restart or upgrade, just stop the node and start it again: partners keep its
+work for it as long as its connection time.`,
+		Example: `  mutirao leave
+  mutirao leave --for-good
+  mutirao leave -o json`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			if forGood {
+				if err := u.confirm(yes, "This node leaves its mesh for good: it cannot come back, and nobody can take that back."); err != nil {
+					return err
+				}
+			}
+			l, err := node.Leave(ctx, api.LeaveRequest{ForGood: forGood})
+			if err != nil {
+				return err
+			}
+			if err := u.result(l, func(w io.Writer) { u.writeLeaving(w, l) }); err != nil {
+				return err
+			}
+			switch {
+			case !l.Left:
+				u.note("the node takes nothing new on, and goes when what stays is done; to take that back, restart it")
+			case l.ForGood:
+				u.note("left for good")
+			default:
+				u.note("left in good order; to come back: mutirao up")
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&forGood, "for-good", false, "never to come back")
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+// writeLeaving says what became of the work of a node that leaves, a task a line.
+func (u *ui) writeLeaving(w io.Writer, l *api.Leaving) {
+	for _, g := range l.Given {
+		fmt.Fprintf(w, "given on  %s of %s %s to %s: %s\n", g.Task, g.Workflow, u.id(g.Instance), g.Partner, g.Reason)
+	}
+	for _, s := range l.Stays {
+		what := "instance"
+		if s.Task != "" {
+			what = fmt.Sprintf("%s (%s)", s.Task, s.State)
+		}
+		fmt.Fprintf(w, "stays     %s of %s %s: %s\n", what, orDash(string(s.Workflow)), u.id(s.Instance), s.Reason)
+	}
+}

@@ -36,6 +36,7 @@ type partDesk struct {
 	left     int           // not done, also for this node
 	holding  int           // unfinished, at the partition's holder
 	expected time.Duration // for those
+	begun    int           // ready, running or done there
 
 	// answers is of how many slots the partition's holder owes an answer (countsIn),
 	// active how many of these are ready or running, for the partition's own time-out;
@@ -56,7 +57,7 @@ type shown struct {
 	todo, clocked, others, undoing bool
 	atWork, left, active           bool
 	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
-	holding, apart, own            bool
+	holding, apart, own, begun     bool
 	expected                       time.Duration
 	done                           bool // it waits for nothing any more
 	answers, works, endless        bool // see partDesk
@@ -144,6 +145,9 @@ func (d *desk) part(name workflow.PartitionName) *partDesk {
 }
 
 func (p *partDesk) count(x shown, by int) {
+	if x.begun {
+		p.begun += by
+	}
 	if x.holding {
 		p.holding += by
 		p.expected += time.Duration(by) * x.expected
@@ -175,6 +179,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	if sl.unjudged() {
 		x.unjudged = a.Partner
 	}
+	x.begun = sl.State == workflow.Ready || sl.State == workflow.Running || done && a.start != nil
 	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.countsIn(home, a) {
 		x.active = sl.State == workflow.Ready || sl.State == workflow.Running
 		x.answers, x.endless = true, a.Task.Timeout == 0 && !m.state.plan.Partition(home).Declared

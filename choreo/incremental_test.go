@@ -160,7 +160,7 @@ func (naive) state(s *State) error {
 func (naive) desk(m *Machine) error {
 	d := m.look()
 	atWork, inHand := 0, time.Duration(0)
-	left, unjudged := map[workflow.PartitionName]int{}, map[workflow.PartnerID]int{}
+	left, begun, unjudged := map[workflow.PartitionName]int{}, map[workflow.PartitionName]int{}, map[workflow.PartnerID]int{}
 	for _, sl := range m.state.slots {
 		x := m.show(sl)
 		if x.todo && !d.todo[sl] || x.clocked != d.clocked[sl] || x.others != d.others[sl] || x.undoing != d.undoing[sl] || x.apart != d.apart[sl] {
@@ -168,6 +168,7 @@ func (naive) desk(m *Machine) error {
 		}
 		atWork += one(x.atWork)
 		left[m.state.plan.Home(sl.Task.Name)] += one(x.left)
+		begun[m.state.plan.Home(sl.Task.Name)] += one(x.begun)
 		if x.own {
 			inHand += x.expected
 		}
@@ -176,8 +177,8 @@ func (naive) desk(m *Machine) error {
 		}
 	}
 	for p, n := range left {
-		if d.part(p).left != n {
-			return fmt.Errorf("%d slots of %s are left, want %d", d.part(p).left, p, n)
+		if x := d.part(p); x.left != n || x.begun != begun[p] {
+			return fmt.Errorf("of %s %d slots are left and %d begun, want %d and %d", p, x.left, x.begun, n, begun[p])
 		}
 	}
 	for p, n := range unjudged {

@@ -30,20 +30,27 @@ func (m *Machine) Outcomes() []Outcome {
 	var out []Outcome
 	for _, sl := range m.state.slots {
 		for _, a := range sl.Attempts {
-			o := Outcome{Partner: a.Partner, Task: a.Task, Tries: a.tries}
-			end := a.success()
-			if end == nil {
-				end, o.Failed = a.gaveUp(), true
+			if o, ok := a.outcome(); ok {
+				out = append(out, o)
 			}
-			if end == nil || a.start == nil {
-				continue
-			}
-			o.Began, o.Ended = a.start.fact.At, end.fact.At
-			out = append(out, o)
 		}
 	}
 	slices.SortStableFunc(out, func(x, y Outcome) int { return int(min(max(x.Began-y.Began, -1), 1)) })
 	return out
+}
+
+// outcome is how an attempt ended that had been started; ok is false while it has not.
+func (a *Attempt) outcome() (o Outcome, ok bool) {
+	o = Outcome{Partner: a.Partner, Task: a.Task, Tries: a.tries}
+	end := a.success()
+	if end == nil {
+		end, o.Failed = a.gaveUp(), true
+	}
+	if end == nil || a.start == nil {
+		return o, false
+	}
+	o.Began, o.Ended = a.start.fact.At, end.fact.At
+	return o, true
 }
 
 // gaveUp is the holder's own verdict on an attempt, nil if there is none.

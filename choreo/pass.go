@@ -120,9 +120,27 @@ func (a *Attempt) byItself() bool { return a.Depth > 1 || a.kept != nil }
 // Holding is unfinished work that a partner holds.
 type Holding struct {
 	Partner workflow.PartnerID
-	Work    aptitude.TaskID
-	Time    time.Duration // that is expected to be left
-	Share   PerMille      // of its availability that the work takes up
+	// Giver chose the partner, or had the last word of it.
+	Giver workflow.PartnerID
+	Work  partition.Kind
+	Time  time.Duration // that is expected to be left
+	Ready bool          // it can be done now, or has begun; else it will be ready later
+	// Partition is what it is; empty: Task.
+	Partition workflow.PartitionName
+	Task      workflow.TaskName
+}
+
+// InHand is the holding's time as work in hand.
+func (h Holding) InHand() partition.InHand {
+	if h.Ready {
+		return partition.InHand{Ready: h.Time, All: h.Time}
+	}
+	return partition.InHand{All: h.Time}
+}
+
+// Same reports whether both are the same work with the same partner, at whatever stage.
+func (h Holding) Same(o Holding) bool {
+	return h.Partner == o.Partner && h.Partition == o.Partition && h.Task == o.Task && h.Work == o.Work
 }
 
 // Holdings are the unfinished work of the instance, by who holds it.
@@ -136,26 +154,50 @@ func (m *Machine) Holdings() []Holding {
 		m.log.steps++
 		if p := d.part(g.Partition); p.holding > 0 {
 			out = append(out, Holding{
-				Partner: g.Partner, Work: partition.WorkOf(m.state.def.Name, g.Partition), Time: p.expected,
-				Share: m.log.genesis.fact.Body.Annex.of(g.Partition, "").share(),
+				Partner: g.Partner, Giver: m.log.genesis.fact.Chain.Author, Work: partition.WorkOf(m.state.def.Name, g.Partition),
+				Time: p.expected, Ready: p.begun > 0, Partition: g.Partition,
 			})
 		}
 	}
 	for _, sl := range inOrder(d.apart) {
 		m.log.steps++
 		a := sl.Current
+		e := a.assigned
+		if a.kept != nil {
+			e = a.kept
+		}
 		out = append(out, Holding{
-			Partner: a.Partner, Work: partition.WorkOfTasks(m.state.def.Name, a.Task.Name), Time: partition.Expected(a.Task), Share: a.why().share(),
+			Partner: a.Partner, Giver: e.fact.Chain.Author, Work: partition.WorkOfTasks(m.state.def.Name, a.Task.Name),
+			Time: partition.Expected(a.Task), Ready: sl.State == workflow.Ready || sl.State == workflow.Running, Task: a.Task.Name,
 		})
 	}
 	return out
 }
 
-func (w *Why) share() PerMille {
-	if w == nil {
-		return 0
+// Took is the flow time of work that a partner held and that has ended: from the
+// first start to the last end of its tasks by that partner, by its clock; 0 if it did
+// none of it.
+func (m *Machine) Took(h Holding) time.Duration {
+	tasks := []workflow.TaskName{h.Task}
+	if h.Partition != "" {
+		tasks = m.state.plan.Partition(h.Partition).Tasks
 	}
-	return w.Share
+	var began, ended int64
+	for _, t := range tasks {
+		for _, sl := range m.state.slotsOf(t) {
+			for _, a := range sl.Attempts {
+				o, ok := a.outcome()
+				if !ok || a.Partner != h.Partner {
+					continue
+				}
+				if began == 0 || o.Began < began {
+					began = o.Began
+				}
+				ended = max(ended, o.Ended)
+			}
+		}
+	}
+	return time.Duration(max(0, ended-began)) * time.Millisecond
 }
 
 // InHand is the expected time of the unfinished work that this node holds.

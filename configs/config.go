@@ -55,6 +55,10 @@ type Config struct {
 	// nobody coordinates. Else it stands only when a person asks it to.
 	Candidate bool `yaml:"candidate,omitempty"`
 
+	// Learning has the node learn from ended instances how suited partners are, and
+	// weigh that when it gives work out.
+	Learning bool `yaml:"learning,omitempty"`
+
 	// Store sizes the embedded store.
 	Store StoreSize `yaml:"store,omitempty"`
 	// Shards is how many goroutines own instances; one per processor is best.
@@ -144,6 +148,7 @@ func Default(p Preset) Config {
 		Discovery:      true,
 		API:            "127.0.0.1:0",
 		ConnectionTime: 15 * time.Second,
+		Learning:       true,
 		Store:          StoreDefault,
 		Shards:         runtime.GOMAXPROCS(0),
 		Parallel:       8,

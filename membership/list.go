@@ -47,7 +47,8 @@ type Partner struct {
 	State     State
 	Since     Wall // this node's wall clock when it came into the state
 	Load      PerMille
-	Validated Wall // this node's wall clock at the last new sign of life
+	Work      []byte // by its last beat (DecodeWork); a pulse says that it is the same
+	Validated Wall   // this node's wall clock at the last new sign of life
 }
 
 // Down reports whether the partner said that it goes down and has not been back since.
@@ -314,6 +315,7 @@ func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 	if age >= it.Record.ConnectionTime {
 		return nil, nil
 	}
+	it.Work = b.Work
 	return l.alive(it, b.Load, age, now), nil
 }
 

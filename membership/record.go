@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -89,19 +90,57 @@ type Record struct {
 }
 
 // Beat says that a partner's record Base still holds, at a tenth of the size:
-// what a partner sends while nothing about it changes but its load.
+// what a partner sends while nothing about it changes but its load and its work.
 type Beat struct {
 	Partner   workflow.PartnerID `cbor:"1,keyasint"`
 	Version   Version            `cbor:"2,keyasint"`
 	Base      uint64             `cbor:"3,keyasint"` // Seq of the record, of the same boot
 	Load      PerMille           `cbor:"4,keyasint"`
 	Signature []byte             `cbor:"5,keyasint,omitempty"`
+	// Work is which part of the load mechanisms gave it: for whoever else gives work
+	// out ([DecodeWork]).
+	Work []byte `cbor:"6,keyasint,omitempty"`
+}
+
+// Work is unfinished work that a partner says it holds, of one kind, given by one
+// partner. Giver and Kind are short names; 0: several.
+type Work struct {
+	Giver, Kind uint32
+	Ready, All  uint16 // its expected time in s: of what can be done now, and of all
+}
+
+// MaxWork bounds what a partner tells of the work that it holds.
+const MaxWork = 8
+
+const workSize = 12 // bytes
+
+// EncodeWork writes work, at most MaxWork, for DecodeWork.
+func EncodeWork(work []Work) []byte {
+	var b []byte
+	for _, w := range work {
+		b = binary.BigEndian.AppendUint32(b, w.Giver)
+		b = binary.BigEndian.AppendUint32(b, w.Kind)
+		b = binary.BigEndian.AppendUint16(b, w.Ready)
+		b = binary.BigEndian.AppendUint16(b, w.All)
+	}
+	return b
+}
+
+// DecodeWork reads what a beat says of work; a List has none that it cannot read.
+func DecodeWork(b []byte) []Work {
+	var work []Work
+	for ; len(b) >= workSize; b = b[workSize:] {
+		work = append(work, Work{
+			binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint16(b[8:]), binary.BigEndian.Uint16(b[10:]),
+		})
+	}
+	return work
 }
 
 const (
 	recordDomain = "record"
 	beatDomain   = "beat"
-	maxBeat      = 256
+	maxBeat      = 384
 )
 
 // The bounds of connectionTime. Within the least a partner gives three signs of life,
@@ -188,6 +227,9 @@ func (r Record) Verify() error {
 func (b Beat) Verify() error {
 	if !b.Load.valid() {
 		return fmt.Errorf("beat of %s: load %d: want 0 to 1000 thousandths", b.Partner, b.Load)
+	}
+	if n := len(b.Work); n%workSize != 0 || n > MaxWork*workSize {
+		return fmt.Errorf("beat of %s: %d bytes about work: want at most %d times %d", b.Partner, n, MaxWork, workSize)
 	}
 	return Verify(b.Partner, beatDomain, b.body(), b.Signature)
 }

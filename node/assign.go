@@ -39,24 +39,63 @@ func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 		data[k] = v
 	}
 	seed := n.random(8)
+	partners, inHand := n.people.candidates(def, m, nil)
 	return partition.Situation{
-		Partners: n.people.candidates(def, m, inHand{}), Self: n.member.ID(), Mechanism: m, InHand: n.ledger.inHand(), Data: data,
+		Partners: partners, Self: n.member.ID(), Mechanism: m, InHand: inHand, Data: data,
 		Rand: rand.New(rand.NewPCG(binary.BigEndian.Uint64(seed), 0)),
 	}
 }
 
-// candidates are the partners as assignment by a mechanism sees them.
-func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, without inHand) []partition.Partner {
-	var out []partition.Partner
-	for _, x := range p.all() {
-		// A mechanism passes over who takes nothing, and says so.
-		if !x.State.Gone() && (m != partition.PlainRule || x.Record.Absence != absent) {
-			c := p.candidate(x, without)
-			if m != partition.PlainRule {
-				c.Learned = p.learned.factors(c.ID, def)
-			}
-			out = append(out, c)
+// candidates are the partners as assignment by a mechanism sees them, and the work
+// that costs them availability, by kind. Of this node's own, some is left out.
+func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, without *choreo.Holding) ([]partition.Partner, map[partition.Kind]partition.InHand) {
+	all := p.all()
+	if m == partition.PlainRule {
+		return p.plainly(all, without), nil
+	}
+	work := p.ledger.inHand(all)
+	if own := work[p.member.ID()]; own != nil && without != nil {
+		own.backlog = own.backlog.Minus(without.InHand())
+		if h, costs := own.costs[without.Work]; costs {
+			own.costs[without.Work] = h.Minus(without.InHand())
 		}
+	}
+	var out []partition.Partner
+	for _, x := range all {
+		if x.State.Gone() {
+			continue
+		}
+		c := p.candidate(x)
+		other := besidesSaid(x)
+		if x.Record.Partner == p.member.ID() {
+			other = p.ledger.besides()
+		}
+		c.Load, c.Backlog = busy(other), partition.InHand{Ready: other, All: other}
+		if w := work[c.ID]; w != nil {
+			c.InHand, c.Backlog = w.costs, c.Backlog.Plus(w.backlog)
+		}
+		c.LastFlow, c.Learned = p.ledger.lastFlow(c.ID), p.learned.factors(c.ID, def)
+		out = append(out, c)
+	}
+	return out, kinds(work)
+}
+
+// plainly are the partners as the plain rule sees them: those who take nothing are
+// none. A mechanism passes over them, and says so.
+func (p *people) plainly(all []membership.Partner, without *choreo.Holding) (out []partition.Partner) {
+	known := p.ledger.inHand(all)
+	for _, x := range all {
+		if x.State.Gone() || x.Record.Absence == absent {
+			continue
+		}
+		c := p.candidate(x)
+		if x.Record.Partner == p.member.ID() && without != nil {
+			c.Load = share(p.ledger.loadWithout(without.Time))
+		}
+		if w := known[c.ID]; w != nil && x.Record.Partner != p.member.ID() {
+			c.Load = max(c.Load, busy(w.backlog.All))
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -72,25 +111,14 @@ func (p *people) roles() []workflow.RoleName {
 	return out
 }
 
-// candidate is a partner with what it says of itself and what is known here of
-// the work that it holds, whichever is more. Of this node's own, some is left out.
-func (p *people) candidate(x membership.Partner, without inHand) partition.Partner {
+// candidate is a partner with what it says of itself.
+func (p *people) candidate(x membership.Partner) partition.Partner {
 	self := x.Record.Partner == p.member.ID()
-	known := p.ledger.of(x.Record.Partner)
-	if self {
-		x.Load = p.ledger.loadWithout(without.time)
-		known = inHand{max(0, known.time-without.time), max(0, known.share-without.share)}
-	}
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
-		Applications: x.Record.Applications, Load: max(share(x.Load), busy(known.time)),
+		Applications: x.Record.Applications, Load: share(x.Load),
 		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
-		Rested: share(absent - x.Record.Absence), Backlog: known.time, Suitability: map[string]float64{},
-		LastFlow: p.learned.lastFlow(x.Record.Partner),
-	}
-	out.Taken = min(1, float64(known.share)/1000)
-	if l := share(x.Load); l > 0 && l < 1 {
-		out.Backlog = max(out.Backlog, time.Duration(l/(1-l)*float64(halfBusy)))
+		Rested: share(absent - x.Record.Absence), Suitability: map[string]float64{},
 	}
 	for _, s := range x.Record.Suitability {
 		out.Suitability[s.For] = share(s.Of)
@@ -103,8 +131,9 @@ func (p *people) candidate(x membership.Partner, without inHand) partition.Partn
 func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
 	p.ledger.assigning.Lock()
 	defer p.ledger.assigning.Unlock()
+	all, inHand := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s := partition.Situation{
-		Self: p.member.ID(), Mechanism: w.Mechanism, InHand: p.ledger.inHand(), Data: w.Data, Instance: w.Instance.String(),
+		Self: p.member.ID(), Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
 		Performers: map[workflow.TaskName]string{}, Rejected: w.Rejected, Rand: w.Rand(),
 	}
 	for t, who := range w.Performers {
@@ -116,7 +145,6 @@ func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
 		}
 		return partition.DistributeTasks(w.Plan, s, w.Tasks...)
 	}
-	all := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s.Partners = slices.DeleteFunc(slices.Clone(all), func(x partition.Partner) bool { return x.ID == w.Not })
 	c, err := find()
 	if err != nil && len(s.Partners) < len(all) {
@@ -124,32 +152,32 @@ func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
 		c, err = find()
 	}
 	if err == nil && w.Mechanism != partition.PlainRule {
-		p.ledger.add(w.Instance, holding(w, c))
+		p.ledger.add(w.Instance, p.holding(w, c), w.Mechanism.Loads())
 	}
 	return c, err
 }
 
-// itself is what a person's task that is ready here has this node hold of it
-// already, as a part of its partition: nobody is less apt for that.
-func (p *people) itself(w choreo.Work) inHand {
+// itself is, of a person's task that is ready here, the partition with which this node
+// holds it already: nobody is less apt for that. nil: other work.
+func (p *people) itself(w choreo.Work) *choreo.Holding {
 	if w.Holder == "" {
-		return inHand{}
+		return nil
 	}
-	def := w.Plan.Definition()
-	of := inHand{time: partition.Expected(def.Task(w.Tasks[0]))}
-	part := partition.WorkOf(def.Name, w.Plan.Home(w.Tasks[0]))
+	home := w.Plan.Home(w.Tasks[0])
 	for _, h := range p.ledger.holdings(w.Instance) {
-		if h.Partner == p.member.ID() && h.Work == part {
-			of.share += int(h.Share)
+		if h.Partner == p.member.ID() && h.Partition == home && home != "" {
+			return &h
 		}
 	}
-	return of
+	return &choreo.Holding{Time: partition.Expected(w.Plan.Definition().Task(w.Tasks[0])), Ready: true}
 }
 
 // holding is what a choice adds to the ledger.
-func holding(w choreo.Work, c partition.Choice) choreo.Holding {
+func (p *people) holding(w choreo.Work, c partition.Choice) choreo.Holding {
 	def := w.Plan.Definition()
-	h := choreo.Holding{Partner: c.Partner, Work: partition.WorkOfTasks(def.Name, w.Tasks...), Share: choreo.WhyOf(c).Share}
+	h := choreo.Holding{
+		Partner: c.Partner, Giver: p.member.ID(), Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0],
+	}
 	for _, t := range w.Tasks {
 		h.Time += partition.Expected(def.Task(t))
 	}

@@ -119,18 +119,19 @@ func (n *Node) tellStart(since time.Duration) time.Duration {
 func (n *Node) beatEvery() time.Duration { return n.connectionTime() * 5 / 16 }
 
 // nextSign is a sign of life: a signed beat, which partners may pass on to those who
-// do not hear us, and next time a pulse, which is a sixth of it.
+// do not hear us, and next time a pulse, which is a sixth of it, unless there is news
+// of work that others who give work out should have.
 func (n *Node) nextSign() *wire.Message {
-	load := n.ledger.tell()
-	if n.signed = !n.signed; n.signed {
-		return &wire.Message{Beats: [][]byte{n.beat(load)}}
+	t, news := n.ledger.tell()
+	if n.signed = !n.signed || news; n.signed {
+		return &wire.Message{Beats: [][]byte{n.beat(t)}}
 	}
-	return &wire.Message{Pulse: n.people.pulse(load)}
+	return &wire.Message{Pulse: n.people.pulse(t.load)}
 }
 
 // beat is a beat for connections: without this node's ID, which they prove.
-func (n *Node) beat(load membership.PerMille) []byte {
-	b := n.people.heartbeat(load)
+func (n *Node) beat(t told) []byte {
+	b := n.people.heartbeat(t)
 	b.Partner = ""
 	return membership.EncodeBeat(b)
 }

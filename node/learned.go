@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -25,10 +25,11 @@ import (
 // Each shard stores what its own instances taught, with the summary that says
 // that an instance has ended, so that a crash counts nothing twice.
 type learned struct {
+	off bool // by the node's configuration
+
 	mu  sync.Mutex // guards what follows
 	by  map[lesson][]taught
-	end map[workflow.PartnerID]int64         // ms, its clock: when the last work known here ended
-	run map[workflow.PartnerID]time.Duration // how long that took
+	end map[workflow.PartnerID]int64 // ms, its clock: when the last work known here ended
 }
 
 // lesson is what was learned about: a partner at a task of a workflow.
@@ -63,8 +64,8 @@ type storedLesson struct {
 // maxLessons bounds what is learned about; what would be more is not learned.
 const maxLessons = 20_000
 
-func newLearned() *learned {
-	return &learned{by: map[lesson][]taught{}, end: map[workflow.PartnerID]int64{}, run: map[workflow.PartnerID]time.Duration{}}
+func newLearned(cfg configs.Config) *learned {
+	return &learned{off: !cfg.Learning, by: map[lesson][]taught{}, end: map[workflow.PartnerID]int64{}}
 }
 
 // load reads what is stored.
@@ -111,21 +112,18 @@ func (l *learned) alone(o choreo.Outcome) bool {
 	defer l.mu.Unlock()
 	before := l.end[o.Partner]
 	if o.Ended > before {
-		l.end[o.Partner], l.run[o.Partner] = o.Ended, o.Took()
+		l.end[o.Partner] = o.Ended
 	}
 	return o.Began >= before
 }
 
-// lastFlow is how long the work took that a partner finished last.
-func (l *learned) lastFlow(p workflow.PartnerID) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.run[p]
-}
-
-// factors are what was learned of a partner for the tasks of a definition.
+// factors are what was learned of a partner for the tasks of a definition; none where
+// learning is off.
 func (l *learned) factors(p workflow.PartnerID, def *workflow.Definition) map[workflow.TaskName]float64 {
 	out := map[workflow.TaskName]float64{}
+	if l.off || def.Distribution.NoLearning {
+		return out
+	}
 	for _, t := range def.Tasks {
 		about := lesson{Partner: p, Workflow: def.Name, Task: t.Name}
 		if all, _, _ := l.of(about, 0); all != (aptitude.Experience{}) {
@@ -155,7 +153,7 @@ func lessonKey(shard int, about lesson) []byte {
 // returns what is to be stored of it. Where the plain rule distributes, nobody
 // asks for suitability, and nothing is learned.
 func (s *shard) learn(h *held) []kv.Write {
-	if h.m.Mechanism() == partition.PlainRule {
+	if h.m.Mechanism() == partition.PlainRule || h.def.def.Distribution.NoLearning || s.n.learned.off {
 		return nil
 	}
 	l, changed := s.n.learned, map[lesson]aptitude.Experience{}

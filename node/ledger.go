@@ -1,75 +1,135 @@
 package node
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
-	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // ledger is the unfinished work that is known here, by who holds it: what new
-// work is weighed against, beside the loads that partners publish. It follows
+// work is weighed against, beside what partners say of themselves. It follows
 // from the instances in memory, and an assignment counts at once.
 type ledger struct {
+	self  workflow.PartnerID
+	clock Clock
 	// assigning is held while somebody is chosen and the choice is entered, so
 	// that of two choices at once the second sees the first.
 	assigning sync.Mutex
 
-	mu       sync.Mutex // guards what follows
-	entries  map[workflow.InstanceID]entry
-	own      time.Duration // of this node's own
-	partners map[workflow.PartnerID]inHand
-	kinds    map[aptitude.TaskID]time.Duration
-	told     membership.PerMille // the load that partners were last told
-	asked    bool                // to tell it early
+	mu      sync.Mutex // guards what follows
+	entries map[workflow.InstanceID]entry
+	own     time.Duration            // of this node's own
+	lots    map[lot]partition.InHand // what mechanisms gave out
+	given   partition.InHand         // of that, to this node
+	flows   map[workflow.PartnerID]flow
+	told    told // what partners were last told
+	asked   bool // to tell it early
 }
 
 // entry is what one instance adds up to.
 type entry struct {
 	own      time.Duration
+	costs    bool             // its mechanism takes the work off its holder's availability
 	holdings []choreo.Holding // of instances that a mechanism distributes
 }
 
-// inHand is what one partner holds.
-type inHand struct {
-	time  time.Duration
-	share int // of its availability, in thousandths; it may exceed 1000
+// lot is work of one kind, given to one partner by one.
+type lot struct {
+	partner, giver workflow.PartnerID
+	kind           partition.Kind // NoKind: it costs no availability
 }
 
-func newLedger() *ledger {
-	return &ledger{entries: map[workflow.InstanceID]entry{}, partners: map[workflow.PartnerID]inHand{}, kinds: map[aptitude.TaskID]time.Duration{}}
+// flow is the work that a partner was given last, with its flow time: as long as it
+// is not finished, the time expected.
+type flow struct {
+	instance workflow.InstanceID
+	work     choreo.Holding
+	time     time.Duration
+	since    time.Duration // Awake when it was given
+}
+
+// told is what partners are told of this node's work in hand.
+type told struct {
+	load  membership.PerMille
+	given partition.InHand
+	work  []membership.Work
+}
+
+func newLedger(self workflow.PartnerID, clock Clock) *ledger {
+	return &ledger{self: self, clock: clock, entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}}
 }
 
 // enter brings an instance's work up to date.
 func (l *ledger) enter(m *choreo.Machine) {
 	e := entry{own: m.InHand()}
-	if m.Mechanism() != "" {
-		e.holdings = m.Holdings()
+	if m.Mechanism() != partition.PlainRule {
+		e.costs, e.holdings = m.Mechanism().Loads(), m.Holdings()
 	}
-	l.set(m.Instance(), e)
-}
-
-// add enters work that was given just now, until the instance is entered again.
-func (l *ledger) add(id workflow.InstanceID, h choreo.Holding) {
+	id := m.Instance()
 	l.mu.Lock()
-	e := l.entries[id]
-	l.mu.Unlock()
-	e.holdings = append(slices.Clone(e.holdings), h)
+	defer l.mu.Unlock()
+	for _, h := range l.entries[id].holdings {
+		if f := l.flows[h.Partner]; f.instance == id && f.work.Same(h) && !slices.ContainsFunc(e.holdings, h.Same) {
+			if f.time = m.Took(h); f.time == 0 { // of a person's task nobody says when it was begun
+				f.time = l.clock.Now().Awake - f.since
+			}
+			l.flows[h.Partner] = f
+		}
+	}
 	l.set(id, e)
 }
 
-// drop forgets an instance.
-func (l *ledger) drop(id workflow.InstanceID) { l.set(id, entry{}) }
+// give enters an instance all of whose work was given out just now.
+func (l *ledger) give(m *choreo.Machine) {
+	l.enter(m)
+	for _, h := range l.holdings(m.Instance()) {
+		l.renew(m.Instance(), h)
+	}
+}
 
-func (l *ledger) set(id workflow.InstanceID, e entry) {
+// add enters work that was given just now, until the instance is entered again.
+func (l *ledger) add(id workflow.InstanceID, h choreo.Holding, costs bool) {
+	l.mu.Lock()
+	e := l.entries[id]
+	e.costs, e.holdings = costs, append(slices.Clone(e.holdings), h)
+	l.set(id, e)
+	l.mu.Unlock()
+	l.renew(id, h)
+}
+
+// renew notes what a partner was given last.
+func (l *ledger) renew(id workflow.InstanceID, h choreo.Holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.flows[h.Partner] = flow{id, h, h.Time, l.clock.Now().Awake}
+}
+
+// lastFlow is the flow time of what a partner was given last; 0: nothing yet.
+func (l *ledger) lastFlow(p workflow.PartnerID) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flows[p].time
+}
+
+// drop forgets an instance.
+func (l *ledger) drop(id workflow.InstanceID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.set(id, entry{})
+}
+
+func (l *ledger) set(id workflow.InstanceID, e entry) {
 	was := l.entries[id]
-	if was.own == e.own && slices.Equal(was.holdings, e.holdings) {
+	if was.own == e.own && was.costs == e.costs && slices.Equal(was.holdings, e.holdings) {
 		return
 	}
 	l.count(was, -1)
@@ -79,22 +139,22 @@ func (l *ledger) set(id workflow.InstanceID, e entry) {
 	}
 }
 
-func (l *ledger) count(e entry, sign int) {
-	l.own += time.Duration(sign) * e.own
+func (l *ledger) count(e entry, sign time.Duration) {
+	l.own += sign * e.own
 	for _, h := range e.holdings {
-		p := l.partners[h.Partner]
-		p.time += time.Duration(sign) * h.Time
-		p.share += sign * int(h.Share)
-		l.partners[h.Partner] = p
-		l.kinds[h.Work] += time.Duration(sign) * h.Time
+		of := h.InHand()
+		of = partition.InHand{Ready: sign * of.Ready, All: sign * of.All}
+		x := lot{h.Partner, h.Giver, h.Work}
+		if !e.costs {
+			x.kind = partition.NoKind
+		}
+		if l.lots[x] = l.lots[x].Plus(of); l.lots[x] == (partition.InHand{}) {
+			delete(l.lots, x)
+		}
+		if h.Partner == l.self {
+			l.given = l.given.Plus(of)
+		}
 	}
-}
-
-// of is what a partner holds, as far as is known here.
-func (l *ledger) of(p workflow.PartnerID) inHand {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.partners[p]
 }
 
 // holdings are what one instance's work is known to be.
@@ -104,15 +164,93 @@ func (l *ledger) holdings(id workflow.InstanceID) []choreo.Holding {
 	return l.entries[id].holdings
 }
 
-// inHand is the expected time of unfinished work by kind, in seconds.
-func (l *ledger) inHand() map[aptitude.TaskID]float64 {
+// workOf is what one partner holds of the work that mechanisms gave out.
+type workOf struct {
+	costs   map[partition.Kind]partition.InHand
+	backlog partition.InHand
+}
+
+func (w *workOf) add(k partition.Kind, h partition.InHand) {
+	w.backlog = w.backlog.Plus(h)
+	if k != partition.NoKind {
+		if w.costs == nil {
+			w.costs = map[partition.Kind]partition.InHand{}
+		}
+		w.costs[k] = w.costs[k].Plus(h)
+	}
+}
+
+// inHand is what each of the partners holds: what this node gave out, as it knows
+// best itself; what others gave to partners, as those say or as is known here,
+// whichever is more.
+func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*workOf {
+	type account struct {
+		partner workflow.PartnerID
+		giver   uint32
+		kind    partition.Kind
+	}
+	others := map[account]partition.InHand{}
+	out := map[workflow.PartnerID]*workOf{}
+	of := func(p workflow.PartnerID) *workOf {
+		if out[p] == nil {
+			out[p] = &workOf{}
+		}
+		return out[p]
+	}
+	self := shortName(l.self)
+	for _, p := range partners {
+		if p.Record.Partner == l.self {
+			continue
+		}
+		for _, w := range membership.DecodeWork(p.Work) {
+			if w.Giver != self {
+				a := account{p.Record.Partner, w.Giver, partition.Kind(w.Kind)}
+				others[a] = others[a].Plus(partition.InHand{Ready: seconds(w.Ready), All: seconds(w.All)})
+			}
+		}
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := make(map[aptitude.TaskID]float64, len(l.kinds))
-	for k, d := range l.kinds {
-		out[k] = d.Seconds()
+	known := map[account]partition.InHand{}
+	for x, h := range l.lots {
+		if x.giver == l.self || x.partner == l.self {
+			of(x.partner).add(x.kind, h)
+			continue
+		}
+		a := account{x.partner, shortName(x.giver), x.kind}
+		known[a] = known[a].Plus(h)
+	}
+	l.mu.Unlock()
+	for a, h := range known {
+		others[a] = partition.InHand{Ready: max(h.Ready, others[a].Ready), All: max(h.All, others[a].All)}
+	}
+	for a, h := range others {
+		of(a.partner).add(a.kind, h)
 	}
 	return out
+}
+
+// kinds adds up what all partners hold of each kind that costs them availability.
+func kinds(work map[workflow.PartnerID]*workOf) map[partition.Kind]partition.InHand {
+	out := map[partition.Kind]partition.InHand{}
+	for _, w := range work {
+		for k, h := range w.costs {
+			out[k] = out[k].Plus(h)
+		}
+	}
+	return out
+}
+
+// shortName is what a partner is called where few bytes must do.
+func shortName(p workflow.PartnerID) uint32 {
+	sum := sha256.Sum256([]byte(p))
+	return max(1, binary.BigEndian.Uint32(sum[:]))
+}
+
+func seconds(n uint16) time.Duration { return time.Duration(n) * time.Second }
+
+// inSeconds rounds up, so that no work is nothing, to what there is room for.
+func inSeconds(d time.Duration) uint16 {
+	return uint16(min((d+time.Second-1)/time.Second, math.MaxUint16))
 }
 
 // halfBusy is the expected work in hand at which a partner is half busy.
@@ -127,11 +265,19 @@ func busy(d time.Duration) float64 {
 	return float64(d) / float64(d+halfBusy)
 }
 
+// workAt is the expected work that makes a partner so busy.
+func workAt(busy float64) time.Duration {
+	if busy <= 0 {
+		return 0
+	}
+	return time.Duration(min(busy/(1-min(busy, 0.9999)), 1e4) * float64(halfBusy))
+}
+
 // load is how busy this node is, any work at all counting.
 func (l *ledger) load() membership.PerMille {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.loadNow()
+	return loadOf(l.own)
 }
 
 // loadWithout is load as if this node had less to do by d.
@@ -141,7 +287,12 @@ func (l *ledger) loadWithout(d time.Duration) membership.PerMille {
 	return loadOf(l.own - d)
 }
 
-func (l *ledger) loadNow() membership.PerMille { return loadOf(l.own) }
+// besides is the work of this node that no mechanism gave it.
+func (l *ledger) besides() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(0, l.own-l.given.All)
+}
 
 func loadOf(own time.Duration) membership.PerMille {
 	if own <= 0 {
@@ -150,33 +301,94 @@ func loadOf(own time.Duration) membership.PerMille {
 	return membership.PerMille(max(1, busy(own)*1000))
 }
 
-// tell is load, for partners.
-func (l *ledger) tell() membership.PerMille {
+// besidesSaid is the work of a partner that no mechanism gave it, by what it says. The
+// least load that it can say may stand for less than a second.
+func besidesSaid(p membership.Partner) time.Duration {
+	rest := workAt(share(p.Load))
+	for _, w := range membership.DecodeWork(p.Work) {
+		rest -= seconds(w.All)
+	}
+	if rest <= workAt(0.001) {
+		return 0
+	}
+	return rest
+}
+
+// now is what partners would be told now.
+func (l *ledger) now() told { return told{load: loadOf(l.own), given: l.given} }
+
+// tell is what partners are told; news tells that they were not told the same work before.
+func (l *ledger) tell() (t told, news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told, l.asked = l.loadNow(), false
-	return l.told
+	t = l.now()
+	t.work = l.work()
+	news = !slices.Equal(t.work, l.told.work)
+	l.told, l.asked = t, false
+	return t, news
+}
+
+// say is what a partner is told that was just met.
+func (l *ledger) say() told {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.now()
+	t.work = l.work()
+	return t
+}
+
+// work is what mechanisms gave this node, the most first; what there is no room for
+// is added up in the last.
+func (l *ledger) work() []membership.Work {
+	by := map[membership.Work]partition.InHand{}
+	for x, h := range l.lots {
+		if x.partner == l.self {
+			key := membership.Work{Giver: shortName(x.giver), Kind: uint32(x.kind)}
+			by[key] = by[key].Plus(h)
+		}
+	}
+	var out []membership.Work
+	for key, h := range by {
+		key.Ready, key.All = inSeconds(h.Ready), inSeconds(h.All)
+		out = append(out, key)
+	}
+	slices.SortFunc(out, func(a, b membership.Work) int {
+		return cmp.Or(cmp.Compare(b.All, a.All), cmp.Compare(a.Giver, b.Giver), cmp.Compare(a.Kind, b.Kind))
+	})
+	if len(out) > membership.MaxWork {
+		var rest partition.InHand
+		for _, w := range out[membership.MaxWork-1:] {
+			rest = rest.Plus(partition.InHand{Ready: seconds(w.Ready), All: seconds(w.All)})
+		}
+		out = append(out[:membership.MaxWork-1:membership.MaxWork-1], membership.Work{Ready: inSeconds(rest.Ready), All: inSeconds(rest.All)})
+	}
+	return out
 }
 
 // turn is how much the load must have changed to be told before it is due.
 const turn = 100
 
-// turned tells whether partners should hear of the load early.
+// turned reports whether partners should hear early of the load, or of work that
+// mechanisms gave: when there is some or none any more, or twice or half as much.
 func (l *ledger) turned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.loadNow()
-	return now >= l.told+turn || l.told >= now+turn
+	return l.turnedNow()
+}
+
+func (l *ledger) turnedNow() bool {
+	now, was := l.now(), l.told
+	less, more := min(now.given.Ready, was.given.Ready), max(now.given.Ready, was.given.Ready)
+	return now.load >= was.load+turn || was.load >= now.load+turn || more > 0 && more >= 2*less
 }
 
 // turns is turned, once until it was told.
 func (l *ledger) turns() bool {
-	if !l.turned() {
-		return false
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := !l.asked
+	if l.asked || !l.turnedNow() {
+		return false
+	}
 	l.asked = true
-	return first
+	return true
 }

@@ -80,5 +80,5 @@ func (n *Node) OnVerdict(p workflow.PartnerID, reachable bool) {
 // been taken for gone.
 func (n *Node) met(p workflow.PartnerID) {
 	n.gossip.Met(p)
-	n.transmit(p, &wire.Message{Beats: [][]byte{n.beat(n.ledger.load())}})
+	n.transmit(p, &wire.Message{Beats: [][]byte{n.beat(n.ledger.say())}})
 }

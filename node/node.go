@@ -121,7 +121,7 @@ func New(p Parts) (*Node, error) {
 		index: newIndex(), events: newFeed(), begun: make(chan struct{}), stopped: make(chan struct{}), hasLeft: make(chan struct{}), started: p.Clock.Now().Wall, bootID: p.Clock.BootID(),
 		links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{}, greeted: map[workflow.PartnerID]time.Duration{},
 		trouble: map[string]string{}, late: map[workflow.InstanceID]string{}, counters: map[string]*atomic.Uint64{}, clocks: map[workflow.PartnerID]time.Time{},
-		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, unfit: p.Unfit, ledger: newLedger(), learned: newLearned(),
+		nudged: make(chan struct{}, 1), space: p.Space, bare: p.Bare, loose: p.Loose, unfit: p.Unfit, ledger: newLedger(p.Member.ID(), p.Clock), learned: newLearned(p.Config),
 		overview: newOverview(p.Config.Limits.Instances), refusals: newRefusals(), usage: newUsage(), credentials: credentials{mesh: p.Member.Mesh},
 		reading: newBudgets(readingRation), greetings: newBudgets(greetingRation), comparing: newBudgets(comparingRation),
 	}

@@ -142,12 +142,13 @@ func (p *people) rebooted(boot uint64) {
 }
 
 // heartbeat signs that the own record still holds.
-func (p *people) heartbeat(load membership.PerMille) membership.Beat {
+func (p *people) heartbeat(t told) membership.Beat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.beat++
 	return membership.Beat{
-		Partner: p.own.Partner, Version: membership.Version{Boot: p.own.Version.Boot, Seq: p.beat}, Base: p.own.Version.Seq, Load: load,
+		Partner: p.own.Partner, Version: membership.Version{Boot: p.own.Version.Boot, Seq: p.beat}, Base: p.own.Version.Seq,
+		Load: t.load, Work: membership.EncodeWork(t.work),
 	}.Sign(p.member.Key)
 }
 

@@ -62,7 +62,8 @@ func (n *Node) render(h *held) *api.Instance {
 // obstacle says what keeps everybody from taking a task now, and what would have
 // to change; nothing where somebody is able.
 func (n *Node) obstacle(h *held, t workflow.TaskName) string {
-	_, err := partition.AssignTasks(h.def.plan, n.people.candidates(h.def.def, partition.PlainRule, inHand{}), n.member.ID(), t)
+	partners, _ := n.people.candidates(h.def.def, partition.PlainRule, nil)
+	_, err := partition.AssignTasks(h.def.plan, partners, n.member.ID(), t)
 	if err == nil {
 		return ""
 	}

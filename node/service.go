@@ -224,7 +224,7 @@ func (n *Node) prepare(e *definition, r api.StartRequest, found []materialised) 
 	if err != nil {
 		return nil, nil, api.Errorf(api.Invalid, "%v", err)
 	}
-	n.ledger.enter(m)
+	n.ledger.give(m)
 	return m, notes, nil
 }
 
@@ -383,7 +383,7 @@ var alive = map[string]bool{
 	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "role": true, "creator-role": true,
-	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
+	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
 }
 
 // NotYet are the parts of the language that a definition uses and that nodes of

@@ -282,6 +282,9 @@ func (s *shard) flush() {
 	b := s.batch
 	s.batch = batch{}
 	for _, h := range b.touched {
+		s.n.ledger.enter(h.m) // what has ended takes nobody's time while others choose
+	}
+	for _, h := range b.touched {
 		s.decide(h, &b)
 	}
 	if err := s.commit(b.writes); err != nil {

@@ -2,11 +2,14 @@ package partition
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -41,9 +44,10 @@ type Situation struct {
 	Partners  []Partner
 	Self      workflow.PartnerID // who distributes: it reaches itself
 	Mechanism aptitude.Mechanism
-	// InHand is the expected time, in seconds, of the unfinished work of each
-	// kind (WorkOf, WorkOfTasks) in all instances that are known here.
-	InHand map[aptitude.TaskID]float64
+	// InHand is the unfinished work of each kind (WorkOf, WorkOfTasks) that costs
+	// somebody availability, in all instances that are known here. An item of a kind
+	// costs its share of that, which falls as more comes (FilaW, equation 4.1).
+	InHand map[Kind]InHand
 	// Data, Instance and Performers are what constraints may ask about.
 	Data       map[workflow.DataName]workflow.Value
 	Instance   string
@@ -54,15 +58,25 @@ type Situation struct {
 	Rand *rand.Rand
 }
 
-// WorkOf is the kind of work that a partition of a definition is: items of one
-// kind share a queue (FilaW).
-func WorkOf(def workflow.Name, p workflow.PartitionName) aptitude.TaskID {
-	return aptitude.TaskID(string(def) + "/" + string(p))
-}
+// Kind is a kind of work: items of one kind share a queue (FilaW). It is short,
+// since nodes tell one another of it; two kinds that had the same number would share
+// a queue.
+type Kind uint32
+
+// NoKind is work that costs nobody availability.
+const NoKind Kind = 0
+
+// WorkOf is the kind of work that a partition of a definition is.
+func WorkOf(def workflow.Name, p workflow.PartitionName) Kind { return kindOf(def, string(p)) }
 
 // WorkOfTasks is WorkOf for tasks that are assigned by themselves.
-func WorkOfTasks(def workflow.Name, tasks ...workflow.TaskName) aptitude.TaskID {
-	return aptitude.TaskID(string(def) + "/" + strings.Join(words(tasks), "+"))
+func WorkOfTasks(def workflow.Name, tasks ...workflow.TaskName) Kind {
+	return kindOf(def, strings.Join(words(tasks), "+"))
+}
+
+func kindOf(def workflow.Name, what string) Kind {
+	sum := sha256.Sum256([]byte(string(def) + "/" + what))
+	return max(1, Kind(binary.BigEndian.Uint32(sum[:])))
 }
 
 // Distribute gives every partition of the plan to a partner, by the situation's
@@ -152,8 +166,17 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 type distributor struct {
 	plan       *Plan
 	s          Situation
-	partners   []Partner // as they stand after the choices made so far
+	partners   []Partner
 	performers map[workflow.TaskName]string
+	given      []given
+	order      *order // of the tasks; nil: nothing was given that could overlap
+}
+
+// given is a unit that has been given to a partner just now.
+type given struct {
+	unit    *unit
+	work    Kind
+	partner int
 }
 
 func newDistributor(plan *Plan, s Situation, partners []Partner) *distributor {
@@ -171,8 +194,9 @@ func (d *distributor) pinned(a *assignment, part *Partition) {
 	if !ok {
 		return // refused already
 	}
-	u := a.units[part.Name]
+	u, work := a.units[part.Name], WorkOf(d.plan.def.Name, part.Name)
 	i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == c.Partner })
+	d.face(u, work)
 	if d.partners[i].Rested <= 0 {
 		a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name,
 			fmt.Sprintf("%s: it is pinned to %s, which takes nothing: its availability is 0", u.name, c.Name),
@@ -190,7 +214,7 @@ func (d *distributor) pinned(a *assignment, part *Partition) {
 				"assign it to another partner, or lower the constraint's penalty below 1"})
 		}
 	}
-	d.count(u, i, 0)
+	d.count(given{u, work, i})
 }
 
 func (d *distributor) env() workflow.Env {
@@ -198,23 +222,66 @@ func (d *distributor) env() workflow.Env {
 }
 
 // count notes that a partner has been given a unit.
-func (d *distributor) count(u *unit, i int, share float64) {
-	p := &d.partners[i]
-	p.Backlog += u.expected()
-	p.Taken = min(1, p.Taken+share)
-	for _, t := range u.tasks {
-		d.performers[t.Name] = p.String()
+func (d *distributor) count(g given) {
+	d.given = append(d.given, g)
+	for _, t := range g.unit.tasks {
+		d.performers[t.Name] = d.partners[g.partner].String()
 	}
 }
 
+// face works out what a unit finds in its way: of a kind of work in hand, a partner's
+// availability is taken up by its share of the time of all such work, the unit
+// itself included (FilaW). Who is given a unit that is ready meets what is ready. One
+// that is ready later meets all that is not finished, and what was given just now of
+// the same instance as far as the two can overlap. It returns the time of the work of
+// each kind, without the unit.
+func (d *distributor) face(u *unit, work Kind) map[Kind]float64 {
+	ready := !u.later
+	queue := make(map[Kind]float64, len(d.s.InHand))
+	for kind, h := range d.s.InHand {
+		queue[kind] = h.facing(ready).Seconds()
+	}
+	held := make([]map[Kind]float64, len(d.partners))
+	for i, p := range d.partners {
+		held[i] = make(map[Kind]float64, len(p.InHand))
+		for kind, h := range p.InHand {
+			held[i][kind] = h.facing(ready).Seconds()
+		}
+		d.partners[i].faced.backlog = p.Backlog.facing(ready)
+	}
+	beside := d.beside(u)
+	for i, g := range d.given {
+		if d.s.Mechanism.Loads() {
+			queue[g.work] += beside[i].Seconds()
+			held[g.partner][g.work] += beside[i].Seconds()
+		}
+		d.partners[g.partner].faced.backlog += beside[i]
+	}
+	for i := range d.partners {
+		taken := 0.0
+		for kind, has := range held[i] {
+			all := max(queue[kind], has)
+			if kind == work {
+				all += u.expected().Seconds()
+			}
+			if all > 0 {
+				taken += has / all
+			}
+		}
+		d.partners[i].faced.taken = unit01(taken)
+	}
+	return queue
+}
+
 // give finds who takes a unit.
-func (d *distributor) give(u *unit, work aptitude.TaskID) (Choice, *Refusal) {
-	item, err := d.item(u, work)
+func (d *distributor) give(u *unit, work Kind) (Choice, *Refusal) {
+	queue := d.face(u, work)
+	item, err := d.item(u)
 	if err != nil {
 		return Choice{}, &Refusal{Why: fmt.Sprintf("%s: %v", u.name, err), Change: "correct the constraint, or the input"}
 	}
-	resources := d.resources(u, work)
-	as, why := d.allocate(item, resources)
+	resources := d.resources(u)
+	as, why := d.allocate(item, resources, queue[work])
 	if as.Err != nil {
 		r := d.refusal(u, as.Err)
 		return Choice{}, &r
@@ -225,13 +292,13 @@ func (d *distributor) give(u *unit, work aptitude.TaskID) (Choice, *Refusal) {
 	if r := rested(p); r > 0 {
 		share = as.Load / r
 	}
-	d.count(u, i, share)
+	d.count(given{u, work, i})
 	return Choice{Partner: p.ID, Name: p.Name, Why: why + waiting(p), Mechanism: d.s.Mechanism, Share: share, Assignment: &as}, nil
 }
 
-func (d *distributor) item(u *unit, work aptitude.TaskID) (aptitude.Item, error) {
+func (d *distributor) item(u *unit) (aptitude.Item, error) {
 	it := aptitude.Item{
-		ID: aptitude.ItemID(u.name), Task: work, Time: u.expected().Seconds(), Urgency: aptitude.Urgency{Initial: u.urgency()},
+		ID: aptitude.ItemID(u.name), Task: aptitude.TaskID(u.name), Time: u.expected().Seconds(), Urgency: aptitude.Urgency{Initial: u.urgency()},
 		Violations: map[aptitude.ResourceID][]aptitude.Violation{},
 	}
 	for _, p := range d.partners {
@@ -251,15 +318,15 @@ func (d *distributor) item(u *unit, work aptitude.TaskID) (aptitude.Item, error)
 
 // resources are the partners as the metric sees them. Who cannot be reached now
 // is absent, unless nobody suited can be; who goes down is.
-func (d *distributor) resources(u *unit, work aptitude.TaskID) []aptitude.Resource {
+func (d *distributor) resources(u *unit) []aptitude.Resource {
 	here := slices.ContainsFunc(d.partners, func(p Partner) bool {
 		return p.Reachable && rested(p) > 0 && u.suitability(p) > 0 && !slices.Contains(d.s.Rejected, p.ID)
 	})
 	out := make([]aptitude.Resource, len(d.partners))
 	for i, p := range d.partners {
 		r := aptitude.Resource{
-			ID: aptitude.ResourceID(p.ID), Suitability: map[aptitude.TaskID]float64{work: u.suitability(p)},
-			Rested: rested(p), Availability: available(p), Busy: p.Backlog > 0, LastFlow: p.LastFlow.Seconds(),
+			ID: aptitude.ResourceID(p.ID), Suitability: map[aptitude.TaskID]float64{aptitude.TaskID(u.name): u.suitability(p)},
+			Rested: rested(p), Availability: available(p), Busy: p.faced.backlog > 0, LastFlow: p.LastFlow.Seconds(),
 		}
 		if p.Down || here && !p.Reachable {
 			r.Rested, r.Availability = 0, 0
@@ -274,10 +341,11 @@ func (d *distributor) resources(u *unit, work aptitude.TaskID) []aptitude.Resour
 const patience = 1
 
 // allocate asks the mechanism. What it would let wait goes to whoever of those
-// entitled has the least in hand; of equals the most apt, the first.
-func (d *distributor) allocate(item aptitude.Item, resources []aptitude.Resource) (aptitude.Assignment, string) {
+// entitled has the least in hand; of equals chance decides where idle partners would
+// have taken it by themselves, else the most apt, the first.
+func (d *distributor) allocate(item aptitude.Item, resources []aptitude.Resource, queued float64) (aptitude.Assignment, string) {
 	policy := aptitude.Policy{Mechanism: d.s.Mechanism, Patience: patience, Compensate: d.plan.def.Distribution.CompensateViolations}
-	q := aptitude.Queue{Waiting: []aptitude.Item{item}, InHand: d.s.InHand}
+	q := aptitude.Queue{Waiting: []aptitude.Item{item}, InHand: map[aptitude.TaskID]float64{item.Task: queued}}
 	as := aptitude.Allocate(q, resources, policy, d.s.Rand)[0]
 	if as.Resource == "" && as.Again > 0 {
 		policy.Patience = 0
@@ -300,27 +368,41 @@ var errAbsent = errors.New("all who are suited are absent")
 
 // leastInHand chooses for an item that would wait; false when nobody is there.
 func (d *distributor) leastInHand(as *aptitude.Assignment) bool {
-	var best *aptitude.Candidate
-	backlog := func(c *aptitude.Candidate) int64 {
+	backlog := func(c *aptitude.Candidate) time.Duration {
 		i := slices.IndexFunc(d.partners, func(p Partner) bool { return p.ID == workflow.PartnerID(c.Resource) })
-		return int64(d.partners[i].Backlog)
+		return d.partners[i].faced.backlog
 	}
 	entitled := func(v aptitude.Verdict) bool {
 		return v == aptitude.NoCapacity || v == aptitude.Offered || v == aptitude.BelowThreshold && len(as.Visible()) == 0
 	}
+	var best []*aptitude.Candidate
 	for i := range as.Candidates {
 		c := &as.Candidates[i]
 		if !entitled(c.Verdict) {
 			continue
 		}
-		if best == nil || cmp.Or(cmp.Compare(backlog(c), backlog(best)), cmp.Compare(best.Quality(), c.Quality())) < 0 {
-			best = c
+		order := -1
+		if len(best) > 0 {
+			order = cmp.Compare(backlog(c), backlog(best[0]))
+			if order == 0 && !d.s.Mechanism.Pulls() {
+				order = cmp.Compare(best[0].Quality(), c.Quality())
+			}
+		}
+		switch {
+		case order < 0:
+			best = append(best[:0], c)
+		case order == 0:
+			best = append(best, c)
 		}
 	}
-	if best == nil {
+	if len(best) == 0 {
 		return false
 	}
-	best.Verdict, as.Resource = aptitude.Chosen, best.Resource
+	chosen := best[0]
+	if d.s.Mechanism.Pulls() {
+		chosen = best[d.s.Rand.IntN(len(best))]
+	}
+	chosen.Verdict, as.Resource = aptitude.Chosen, chosen.Resource
 	return true
 }
 

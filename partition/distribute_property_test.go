@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -19,7 +20,8 @@ func situated(t *rapid.T, partners []partition.Partner) []partition.Partner {
 		p := &partners[i]
 		p.Load = min(p.Load/2, 1)
 		p.Rested = rapid.SampledFrom([]float64{1, 1, 0.8, 0}).Draw(t, "rested")
-		p.Taken = rapid.SampledFrom([]float64{0, 0, 0.5, 1}).Draw(t, "taken")
+		taken := rapid.SampledFrom([]time.Duration{0, 0, 30 * time.Second, time.Minute}).Draw(t, "taken")
+		p.InHand = map[partition.Kind]partition.InHand{1: {Ready: taken, All: taken}}
 		p.Suitability = map[string]float64{"t0": rapid.SampledFrom([]float64{0, 0.4, 1}).Draw(t, "suitability")}
 	}
 	return partners
@@ -36,6 +38,7 @@ func TestDistributeGivesToTheSuited(t *testing.T) {
 		partners := situated(t, randomPartners(t))
 		s := partition.Situation{
 			Partners:  partners,
+			InHand:    map[partition.Kind]partition.InHand{1: {Ready: time.Minute, All: time.Minute}},
 			Mechanism: rapid.SampledFrom(append(aptitude.Mechanisms(), aptitude.SelPushPull)).Draw(t, "mechanism"),
 		}
 		seed := rapid.Uint64().Draw(t, "seed")

@@ -18,26 +18,60 @@ type Partner struct {
 	Roles        []workflow.RoleName
 	Capabilities []workflow.Capability
 	Applications []workflow.ApplicationName // besides the built-in ones, which everybody has
-	Load         float64                    // how busy it is: 0: idle, to 1; the plain rule looks at its order only
-	Reachable    bool
-	Down         bool // it said that it goes down: until it is back it gets only what is pinned to it
+	// Load is how busy it is: 0: idle, to 1. The plain rule looks at its order; for a
+	// mechanism it is what is not in InHand and Backlog, and counts in whole tenths.
+	Load      float64
+	Reachable bool
+	Down      bool // it said that it goes down: until it is back it gets only what is pinned to it
 
 	// What follows is for the mechanisms of aptitude-based distribution.
 
 	// Rested is its availability with nothing to do, in [0, 1]; 0: absent.
 	Rested float64
-	// Taken is the share of what its load leaves of Rested that a mechanism has
-	// given out, in [0, 1].
-	Taken float64
-	// Backlog is the expected time of the unfinished work that it holds, as far
-	// as is known; more than 0: it is busy.
-	Backlog time.Duration
-	// LastFlow is the time from start to end of the piece of work it finished last; 0: none.
+	// InHand is the unfinished work that costs it availability, by kind: what the
+	// mechanisms of the Sel-push family have given it, as far as is known.
+	InHand map[Kind]InHand
+	// Backlog is all unfinished work that it holds, as far as is known; more than
+	// nothing: it is busy.
+	Backlog InHand
+	// LastFlow is the flow time of the piece of work that it was given last: from
+	// start to end, as long as it is not finished the time expected; 0: none.
 	LastFlow time.Duration
 	// Suitability is how apt it holds itself, by task, role, capability or application.
 	Suitability map[string]float64
 	// Learned are factors for what is stated of its suitability, by task; absent: 1.
 	Learned map[workflow.TaskName]float64
+
+	faced faced // by the unit that is weighed
+}
+
+// InHand is unfinished work, by its expected time.
+type InHand struct {
+	Ready time.Duration // of what can be done now
+	All   time.Duration // of all, with what will be ready later
+}
+
+// Plus is both together.
+func (h InHand) Plus(o InHand) InHand { return InHand{h.Ready + o.Ready, h.All + o.All} }
+
+// Minus is what is left without o, at least nothing.
+func (h InHand) Minus(o InHand) InHand {
+	return InHand{max(0, h.Ready-o.Ready), max(0, h.All-o.All)}
+}
+
+// facing is what of it a unit finds in its way: what is ready now, of what is
+// ready later all, since by then that may be ready too.
+func (h InHand) facing(ready bool) time.Duration {
+	if ready {
+		return h.Ready
+	}
+	return h.All
+}
+
+// faced is what a unit finds at a partner.
+type faced struct {
+	taken   float64       // the share of its availability that work in hand costs
+	backlog time.Duration // the work in hand
 }
 
 // String is the partner's name, or its ID if it has none.
@@ -62,6 +96,7 @@ type unit struct {
 	demands []demand
 	people  []workflow.RoleName // the role of each task that a person performs
 	tasks   []*workflow.Task
+	later   bool // it cannot begin yet when its instance starts
 }
 
 // demand is one thing that the holder of a unit must have.
@@ -84,6 +119,7 @@ func (p *Plan) unitOf(part *Partition) *unit {
 		u.need(n, "the partition")
 	}
 	u.addTasks(p, part.Tasks)
+	u.later = !slices.ContainsFunc(u.tasks, func(t *workflow.Task) bool { return len(p.graph.preds[p.graph.index[t.Name]]) == 0 })
 	return u
 }
 

@@ -44,6 +44,9 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
+// elsewhere is the kind of work, a minute of it in all, of which partners have taken a share.
+const elsewhere partition.Kind = 1
+
 type scenario struct {
 	def      *workflow.Definition
 	plan     *partition.Plan
@@ -255,7 +258,7 @@ func (s *scenario) assignTasks(d *datadriven.TestData) string {
 
 // situation reads the arguments of a distribution; those left are pins.
 func (s *scenario) situation(d *datadriven.TestData) (partition.Situation, map[workflow.PartitionName]workflow.PartnerID) {
-	st := partition.Situation{Partners: s.partners, Rand: rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{}}
+	st := partition.Situation{Partners: s.partners, InHand: map[partition.Kind]partition.InHand{elsewhere: {Ready: time.Minute, All: time.Minute}}, Rand: rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{}}
 	for _, x := range s.def.Data {
 		st.Data[x.Name] = x.Default
 	}
@@ -334,12 +337,14 @@ func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
 			case "rested":
 				p.Rested = number(d, t, value)
 			case "taken":
-				p.Taken = number(d, t, value)
+				taken := time.Duration(number(d, t, value) * float64(time.Minute))
+				p.InHand = map[partition.Kind]partition.InHand{elsewhere: {Ready: taken, All: taken}}
 			case "backlog":
-				var err error
-				if p.Backlog, err = workflow.ParseDuration(value); err != nil {
+				has, err := workflow.ParseDuration(value)
+				if err != nil {
 					d.Fatalf(t, "%s: %v", word, err)
 				}
+				p.Backlog = partition.InHand{Ready: has, All: has}
 			case "says":
 				for of := range strings.SplitSeq(value, ",") {
 					name, x, _ := strings.Cut(of, ":")

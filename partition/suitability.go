@@ -133,11 +133,11 @@ func (u *unit) suitability(p Partner) float64 {
 
 // expected is the expected time of all tasks of the unit.
 func (u *unit) expected() time.Duration {
-	d := time.Millisecond // so that it is never nothing
+	d := time.Duration(0)
 	for _, t := range u.tasks {
 		d += Expected(t)
 	}
-	return d
+	return max(d, time.Millisecond) // it is never nothing
 }
 
 // urgency is that of the unit's most urgent task.
@@ -176,7 +176,11 @@ func (u *unit) violations(def *workflow.Definition, p Partner, env workflow.Env)
 
 // rested is what a partner has of its availability beside its load, available
 // what is left of that.
-func rested(p Partner) float64    { return p.Rested * (1 - unit01(p.Load)) }
-func available(p Partner) float64 { return rested(p) * (1 - unit01(p.Taken)) }
+func rested(p Partner) float64    { return p.Rested * (1 - tenths(p.Load)) }
+func available(p Partner) float64 { return rested(p) * (1 - p.faced.taken) }
+
+// tenths are the whole tenths of a load. Availability is stated in tenths (1.0 high,
+// 0.9 medium, 0.8 low): a trace of other work sets nobody back.
+func tenths(load float64) float64 { return math.Floor(unit01(load)*10+1e-9) / 10 }
 
 func unit01(x float64) float64 { return min(max(x, 0), 1) }

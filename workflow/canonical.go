@@ -254,6 +254,7 @@ func canonicalDistribution(d Distribution) object {
 	put(o, "mechanism", d.Mechanism, "")
 	put(o, "dispatching", d.Dispatching, "")
 	put(o, "compensate-violations", d.CompensateViolations, false)
+	put(o, "learning", !d.NoLearning, true)
 	put(o, "notify", d.Notify, "")
 	if d.NotifyN > 0 {
 		o["notify"] = fmt.Sprintf("%s %d", d.Notify, d.NotifyN)

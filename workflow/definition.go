@@ -265,4 +265,7 @@ type Distribution struct {
 	// CompensateViolations: constraints of allocation count only as far as
 	// somebody could keep them.
 	CompensateViolations bool
+	// NoLearning: what its instances show of partners' suitability is not learned,
+	// nor is what was learned looked at.
+	NoLearning bool
 }

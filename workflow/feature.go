@@ -75,7 +75,7 @@ func (r *reader) distributionFeatures(add func(TaskName, *node, string)) {
 	if n := r.written(r.def, "constraints"); n != nil && of(true) {
 		add("", n, "constraints: violated")
 	}
-	for _, key := range []string{"mechanism", "dispatching", "compensate-violations", "notify"} {
+	for _, key := range []string{"mechanism", "dispatching", "compensate-violations", "learning", "notify"} {
 		if n := r.written(&r.def.Distribution, key); n != nil && !n.isNull() {
 			add("", n, "distribution: "+key)
 		}

@@ -191,6 +191,7 @@ var distributionKeys = []key[Distribution]{
 	{"mechanism", func(r *reader, n *node, d *Distribution) { d.Mechanism = oneOf(r, n, Mechanisms...) }},
 	{"dispatching", func(r *reader, n *node, d *Distribution) { d.Dispatching = oneOf(r, n, "fifo", "spt", "edd") }},
 	{"compensate-violations", func(r *reader, n *node, d *Distribution) { d.CompensateViolations = r.boolean(n) }},
+	{"learning", func(r *reader, n *node, d *Distribution) { d.NoLearning = !r.boolean(n) }},
 	{"notify", func(r *reader, n *node, d *Distribution) {
 		var err error
 		if d.Notify, d.NotifyN, err = ParseNotify(n.text); err != nil {

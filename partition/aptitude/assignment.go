@@ -38,8 +38,8 @@ type Verdict string
 const (
 	Chosen         Verdict = "chosen"
 	LessApt        Verdict = "apt, but another was preferred"
-	Offered        Verdict = "sees it, but is busy"
-	NotDrawn       Verdict = "sees it, but another took it"
+	Offered        Verdict = "entitled, but busy"
+	NotDrawn       Verdict = "entitled, but another was drawn"
 	NoCapacity     Verdict = "no capacity left"
 	BelowThreshold Verdict = "below the threshold"
 	Rejecting      Verdict = "rejected it"

@@ -7,33 +7,40 @@ import (
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 )
 
-// problem is what chance brings in one trial. Every mechanism gets the same,
+// Problem is what chance brings in one trial. Every mechanism gets the same,
 // so that results can be compared in pairs.
-type problem struct {
-	arrival []float64 // per workflow instance, ascending
-	mean    []float64 // per task: its mean processing time, which everybody knows
-	// duration is how long a resource takes: per instance, task and resource.
+type Problem struct {
+	Arrival []float64 // per workflow instance, ascending
+	Mean    []float64 // per task: its mean processing time, which everybody knows
+	// Duration is how long a resource takes: per instance, task and resource.
 	// It is drawn for each execution; only those that can happen are.
-	duration [][][]float64
+	Duration [][][]float64
 }
 
-func newProblem(s *Scenario, c Condition, rnd *rand.Rand) *problem {
-	p := &problem{
-		arrival:  make([]float64, s.Instances),
-		mean:     make([]float64, len(s.Tasks)),
-		duration: make([][][]float64, s.Instances),
+// NewProblem draws the problem of a trial.
+func NewProblem(s *Scenario, t Trial, seed uint64) *Problem {
+	return newProblem(s, t.Condition, source(seed, t, ""))
+}
+
+func newProblem(s *Scenario, c Condition, rnd *rand.Rand) *Problem {
+	p := &Problem{
+		Arrival:  make([]float64, s.Instances),
+		Mean:     make([]float64, len(s.Tasks)),
+		Duration: make([][][]float64, s.Instances),
 	}
 	rate := c.Load * s.ResourcesPerRole / s.MeanTime
 	at := 0.0
-	for i := range p.arrival {
+	for i := range p.Arrival {
 		at += rnd.ExpFloat64() / rate
-		p.arrival[i] = at
+		if !s.Together {
+			p.Arrival[i] = at
+		}
 	}
 	for t, task := range s.Tasks {
-		p.mean[t] = processingTime(rnd, task.Time, c.TaskVariability)
+		p.Mean[t] = processingTime(rnd, task.Time, c.TaskVariability)
 	}
-	for i := range p.duration {
-		p.duration[i] = s.durations(p.mean, c.ResourceVariability, rnd)
+	for i := range p.Duration {
+		p.Duration[i] = s.durations(p.Mean, c.ResourceVariability, rnd)
 	}
 	return p
 }

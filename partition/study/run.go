@@ -29,7 +29,7 @@ type Work struct {
 // Run simulates one trial under each of the mechanisms and gives their results
 // in that order.
 func Run(s *Scenario, t Trial, mechanisms []aptitude.Mechanism, seed uint64) ([]Result, error) {
-	p := newProblem(s, t.Condition, source(seed, t, ""))
+	p := NewProblem(s, t, seed)
 	results := make([]Result, len(mechanisms))
 	for i, m := range mechanisms {
 		r, _, err := simulate(s, p, m, source(seed, t, m))
@@ -44,5 +44,5 @@ func Run(s *Scenario, t Trial, mechanisms []aptitude.Mechanism, seed uint64) ([]
 // Trace simulates one trial under one mechanism and gives everything that was
 // done, in the order in which it ended.
 func Trace(s *Scenario, t Trial, m aptitude.Mechanism, seed uint64) (Result, []Work, error) {
-	return simulate(s, newProblem(s, t.Condition, source(seed, t, "")), m, source(seed, t, m))
+	return simulate(s, NewProblem(s, t, seed), m, source(seed, t, m))
 }

@@ -18,6 +18,7 @@ type Scenario struct {
 	MeanTime         float64 // mean processing time where a task states none
 	Instances        int     // workflow instances per simulation
 	Repetitions      int     // random problems per condition
+	Together         bool    // all instances arrive at once, whatever the load
 
 	Loads               []float64 // average system load
 	TaskVariability     []float64 // standard deviation of a task's mean, relative to it

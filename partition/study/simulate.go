@@ -17,7 +17,7 @@ import (
 // something became ready or ended.
 type simulation struct {
 	scenario *Scenario
-	problem  *problem
+	problem  *Problem
 	policy   aptitude.Policy
 	rnd      *rand.Rand
 
@@ -50,9 +50,9 @@ type list struct {
 	waiting []*job // in the order of assignment
 }
 
-func simulate(s *Scenario, p *problem, m aptitude.Mechanism, rnd *rand.Rand) (Result, []Work, error) {
+func simulate(s *Scenario, p *Problem, m aptitude.Mechanism, rnd *rand.Rand) (Result, []Work, error) {
 	sim := newSimulation(s, p, m, rnd)
-	for i, at := range p.arrival {
+	for i, at := range p.Arrival {
 		sim.agenda.add(event{at: at, kind: arrival, instance: i})
 	}
 	for !sim.agenda.empty() {
@@ -75,7 +75,7 @@ func simulate(s *Scenario, p *problem, m aptitude.Mechanism, rnd *rand.Rand) (Re
 	return Result{Time: last.End, Quality: sim.quality.Total()}, sim.done, nil
 }
 
-func newSimulation(s *Scenario, p *problem, m aptitude.Mechanism, rnd *rand.Rand) *simulation {
+func newSimulation(s *Scenario, p *Problem, m aptitude.Mechanism, rnd *rand.Rand) *simulation {
 	n := s.Instances * len(s.Tasks)
 	sim := &simulation{
 		scenario: s, problem: p, policy: s.policy(m), rnd: rnd,
@@ -129,7 +129,7 @@ func (sim *simulation) ready(instance, task int) {
 		item: aptitude.Item{
 			ID:       aptitude.ItemID(fmt.Sprint(instance+1, "/", s.Tasks[task].Name)),
 			Task:     s.Tasks[task].Name,
-			Time:     p.mean[task],
+			Time:     p.Mean[task],
 			Ready:    sim.now,
 			Urgency:  s.Urgency,
 			Instance: sim.instance(instance),
@@ -143,8 +143,8 @@ func (sim *simulation) ready(instance, task int) {
 
 // instance is what dispatching rules know of a workflow instance.
 func (sim *simulation) instance(i int) aptitude.Instance {
-	in := aptitude.Instance{Start: sim.problem.arrival[i]}
-	for _, mean := range sim.problem.mean {
+	in := aptitude.Instance{Start: sim.problem.Arrival[i]}
+	for _, mean := range sim.problem.Mean {
 		in.Expected += mean
 	}
 	if f := sim.scenario.DueFactor; f > 0 {
@@ -230,7 +230,7 @@ func (sim *simulation) begin(resource int) {
 	l.waiting = slices.Delete(l.waiting, next, next+1)
 	l.running = j
 	j.Start = sim.now
-	j.End = sim.now + sim.problem.duration[j.Instance][j.Task][resource]
+	j.End = sim.now + sim.problem.Duration[j.Instance][j.Task][resource]
 	sim.agenda.add(event{at: j.End, kind: ending, resource: resource})
 }
 

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -54,7 +55,8 @@ type Why struct {
 	// Threshold is the abs_alloc that the chosen one had to reach, Share the part
 	// of its availability that the work costs it until it is finished.
 	Threshold, Share PerMille
-	// Candidates are the best of those who were weighed, the chosen one first;
+	// Candidates are the best of those who were weighed, the chosen one first, and the
+	// most apt among them;
 	// Others is how many more there were.
 	Candidates []Weighed
 	Others     int
@@ -106,6 +108,12 @@ func WhyOf(c partition.Choice, tasks ...workflow.TaskName) Why {
 		return 0
 	})
 	w.Others = max(len(ranked)-maxWeighed, 0)
+	if w.Others > 0 { // whoever would have done it best is recorded, however busy: the choice is measured by that
+		best := slices.MaxFunc(ranked, func(a, b aptitude.Candidate) int { return cmp.Compare(a.Quality(), b.Quality()) })
+		if !slices.ContainsFunc(ranked[:maxWeighed], func(c aptitude.Candidate) bool { return c.Quality() >= best.Quality() }) {
+			ranked[maxWeighed-1] = best
+		}
+	}
 	for _, c := range ranked[:len(ranked)-w.Others] {
 		w.Candidates = append(w.Candidates, Weighed{
 			Partner: workflow.PartnerID(c.Resource), Verdict: c.Verdict,

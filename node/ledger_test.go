@@ -169,6 +169,27 @@ func TestVerdictsSayWhatIsTrue(t *testing.T) {
 	})
 }
 
+// An ended instance says what those who did its work reached of what could be had.
+func TestQualityOfAnInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := sawyers(t)
+		first, _ := tm.give("five", "Sel-push")
+		second, _ := tm.give("five", "Sel-push")
+		if q := tm.show("five", second).Quality; q != nil {
+			t.Errorf("while its only task runs, the quality is %+v", q)
+		}
+		pass(time.Minute)
+		for id, want := range map[string]*api.Quality{
+			first:  {Actual: 1, Ideal: 1, Total: 1, Tasks: 1},
+			second: {Actual: 0.9, Ideal: 1, Total: 0.9, Tasks: 1}, // two has done it, one would have done it best
+		} {
+			if diff := cmp.Diff(want, tm.show("five", id).Quality); diff != "" {
+				t.Errorf("quality (-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
 // Where a definition or a node's configuration says so, nothing is learned, and what
 // was learned is not looked at.
 func TestLearningCanBeSwitchedOff(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -56,7 +57,35 @@ func (n *Node) render(h *held) *api.Instance {
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
+	out.Quality = quality(out)
 	return out
+}
+
+// quality is that of the tasks that are done; nil where no mechanism chose for one.
+func quality(in *api.Instance) *api.Quality {
+	var q aptitude.Quality
+	n := 0
+	for _, t := range in.Tasks {
+		why := t.Why
+		if i := slices.IndexFunc(in.Partitions, func(p api.Partition) bool { return p.Name == t.Partition }); why == nil && i >= 0 {
+			why = in.Partitions[i].Why
+		}
+		if t.State != workflow.Succeeded || t.Dropped != nil || why == nil || len(why.Candidates) == 0 || why.Candidates[0].Partner != t.Partner {
+			continue
+		}
+		of := func(c api.Candidate) float64 { return c.Suitability * c.Conformance }
+		best := 0.0
+		for _, c := range why.Candidates {
+			best = max(best, of(c))
+		}
+		q.Add(of(why.Candidates[0]), best)
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
+	return &api.Quality{Actual: round(q.Actual), Ideal: round(q.Ideal), Total: round(q.Total()), Tasks: n}
 }
 
 // obstacle says what keeps everybody from taking a task now, and what would have

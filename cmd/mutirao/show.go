@@ -137,6 +137,9 @@ func (u *ui) writeWhy(w io.Writer, in *api.Instance) {
 	for _, t := range in.Tasks {
 		u.writeReason(w, "task "+string(t.Name), t.Partner, t.Why)
 	}
+	if q := in.Quality; q != nil && u.verbose {
+		fmt.Fprintf(w, "quality %.3g: %.3g of the %.3g that could be had, over %s done that a mechanism gave out\n", q.Total, q.Actual, q.Ideal, plural(q.Tasks, "task"))
+	}
 }
 
 func (u *ui) writeReason(w io.Writer, what, partner string, why *api.Why) {

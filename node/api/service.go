@@ -243,11 +243,24 @@ type Instance struct {
 	Partitions  []Partition       `json:"partitions"`
 	Tasks       []Task            `json:"tasks"`
 	Data        map[string]any    `json:"data"`
+	// Quality is what those who did its work reached, of what could be had; left out
+	// while a mechanism has chosen nobody who has finished.
+	Quality *Quality `json:"quality,omitempty"`
 	// Closed is set for an ended instance of which only this summary is kept: its
 	// partitions, tasks and data are not known any more.
 	Closed *Closing `json:"closed,omitempty"`
 	// Told is set at the coordinator, for an instance of others.
 	Told *Told `json:"told,omitempty"`
+}
+
+// Quality is the quality metric over the tasks that are done, and for which a
+// mechanism chose the performer (spec/aptitude.md): by what is recorded of those
+// choices, so by what was known when they were made.
+type Quality struct {
+	Actual float64 `json:"actual"` // Q_actual: Σ suitability × conformance of the performers
+	Ideal  float64 `json:"ideal"`  // Q_ideal: Σ of the best to be had
+	Total  float64 `json:"total"`  // Q_total: Q_actual / Q_ideal
+	Tasks  int     `json:"tasks"`
 }
 
 // Incident is something that people should look at.

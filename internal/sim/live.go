@@ -67,7 +67,10 @@ func (c *checks) ended() {
 			}
 			for _, x := range running {
 				in, err := m.node.Show(context.Background(), x.ID)
-				if err == nil && in.State == workflow.InstanceRunning && !c.w.nobodyLeft(in) && !c.over[x.ID] {
+				if err != nil || in.State != workflow.InstanceRunning || c.w.nobodyLeft(in) || c.over[x.ID] {
+					continue
+				}
+				if print, err := m.node.Fingerprint(context.Background(), x.ID); err != nil || takesPart(m, print) {
 					c.w.violate("live: %s is still running at n%d %s after everything healed:\n%s", x.ID[:8], m.i, c.w.bound(), waiting(in))
 				}
 			}

@@ -92,10 +92,12 @@ func (c *checks) sent(m *machine, frame []byte) {
 }
 
 // hears notes a sign of life of the sender's own: what it passes on of others is none,
-// nor what is about a record that the hearer has not got yet.
+// nor what is about a record that the hearer has not got yet, or comes when the sender's
+// certificate is not valid by the hearer's clock.
 func (c *checks) hears(m *machine, from int, frame []byte) {
 	msg, err := wire.Decode(frame)
-	if err != nil {
+	valid := c.w.nodes[from].member.Chain.Leaf()
+	if at := membership.WallOf(base.Add(c.w.now + m.skew)); err != nil || at < valid.NotBefore || at > valid.NotAfter {
 		return
 	}
 	self := c.w.nodes[from].member.ID()

@@ -83,6 +83,9 @@ func (cs *clocks) of(k WaitKey) map[WaitKey]*clock {
 	return cs.all
 }
 
+// get is the clock of a wait; nil: it has none.
+func (cs *clocks) get(k WaitKey) *clock { return cs.of(k)[k] }
+
 // run says that a wait is wanted, and whether its clock runs now. It returns
 // the time on it.
 func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration {

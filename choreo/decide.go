@@ -39,6 +39,7 @@ type Stored struct {
 	Place int
 	Raw   []byte
 	Att   *Attestation
+	Own   bool // this node wrote it
 }
 
 // Job is a try of an automatic task.
@@ -54,6 +55,7 @@ type Job struct {
 // with those that events added before.
 func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	var r Ready
+	m.tick(now)
 	for again := true; again && m.heeded(); {
 		again = false
 		r.Wake = 0
@@ -75,7 +77,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	m.saveWaits(now, &r)
 	r.Beyond, m.beyond = m.beyond, nil
 	for _, e := range m.unsaved {
-		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att})
+		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: m.mine(e)})
 	}
 	m.unsaved = nil
 	r.Tell = m.allDue()
@@ -382,6 +384,20 @@ var (
 	// ErrNotNow is returned where the state of the task or instance does not allow it.
 	ErrNotNow = errors.New("not now")
 )
+
+// Begin records that a person began a task that this node holds and that is ready.
+func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) error {
+	a, err := m.attemptOf(t)
+	switch {
+	case err != nil:
+		return err
+	case a.Task.Type == workflow.Automatic:
+		return fmt.Errorf("%w: %s is automatic, it begins by itself", ErrNotNow, t)
+	case a.start != nil:
+		return fmt.Errorf("%w: %s runs already", ErrNotNow, t)
+	}
+	return m.begin(a, now, partners)
+}
 
 // Finish records that a person completed or failed a task that this node
 // holds and that is ready or running.

@@ -92,6 +92,7 @@ func (m *Machine) look() *desk {
 
 func (m *Machine) lookAt(sl *Slot) {
 	d, was, is := &m.desk, sl.shown, m.show(sl)
+	m.notice(sl)
 	if is.todo && d.at >= 0 && sl.place > d.at && !sl.due {
 		sl.due = true
 		heap.Push(&d.queue, sl)
@@ -132,6 +133,23 @@ func (m *Machine) lookAt(sl *Slot) {
 	}
 	if is.own {
 		d.inHand += is.expected
+	}
+}
+
+// tick tells the machine what time it is.
+func (m *Machine) tick(now Moment) {
+	first := m.now == 0
+	if m.now = now.Boot; first {
+		for _, sl := range m.state.slots { // was looked at when it was loaded
+			m.notice(sl)
+		}
+	}
+}
+
+// notice notes since when the attempt in charge of a slot is known to be able to begin.
+func (m *Machine) notice(sl *Slot) {
+	if a := sl.Current; sl.State != workflow.NotReady && a.noticed == 0 {
+		a.noticed = m.now
 	}
 }
 

@@ -30,8 +30,9 @@ type Machine struct {
 	office  workflow.PartnerID // who orchestrates, when the routes were worked out
 	// unanswered is what the coordinator is to acknowledge; nil: nothing.
 	unanswered *unanswered
-	told       int     // entries of our own that routes have been worked out for
-	begun      []begun // starts to be told of if the task still runs then, the earliest first
+	told       int           // entries of our own that routes have been worked out for
+	now        time.Duration // Boot, when it last decided
+	begun      []begun       // starts to be told of if the task still runs then, the earliest first
 	peers      map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
 	perhapsDue map[workflow.PartnerID]bool

@@ -38,7 +38,7 @@ type TaskView struct {
 	Attempt       int
 	State         workflow.State
 	Immediate     bool
-	Started       int64 // ms, its performer's clock; 0: not yet
+	Started       int64 // ms, its performer's clock; 0: not yet, or nobody said when
 	Ended         int64
 	Outputs       map[workflow.DataName]workflow.Value
 	ContingencyOf workflow.TaskName
@@ -109,20 +109,29 @@ func (m *Machine) Snapshot() Snapshot {
 	}
 	for _, sl := range s.slots {
 		out.Duplicated = out.Duplicated || sl.Duplicated
+	}
+	out.Incidents = m.incidents()
+	return out
+}
+
+// incidents are what people should look at.
+func (m *Machine) incidents() (out []IncidentView) {
+	s := m.state
+	for _, sl := range s.slots {
 		if sl.Duplicated {
-			out.Incidents = append(out.Incidents, IncidentView{At: sl.Pick.success().fact.At, Task: sl.Task.Name, What: "both sides of a split built upon a success of their own"})
+			out = append(out, IncidentView{At: sl.Pick.success().fact.At, Task: sl.Task.Name, What: "both sides of a split built upon a success of their own"})
 		}
 		for _, a := range sl.Attempts {
-			out.Incidents = append(out.Incidents, s.undoIncidents(a)...)
+			out = append(out, s.undoIncidents(a)...)
 			if a.tookItself() {
 				what := "it presumed that another had failed " + string(a.after.Task.Name) + ", and gave the contingency to itself"
-				out.Incidents = append(out.Incidents, IncidentView{At: a.assigned.fact.At, Task: a.Task.Name, Who: a.Partner, What: what})
+				out = append(out, IncidentView{At: a.assigned.fact.At, Task: a.Task.Name, Who: a.Partner, What: what})
 			}
 		}
 	}
-	out.Incidents = append(out.Incidents, s.uncounted()...)
+	out = append(out, s.uncounted()...)
 	for _, h := range m.log.Forks() {
-		out.Incidents = append(out.Incidents, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
+		out = append(out, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
 	}
 	return out
 }
@@ -253,6 +262,9 @@ func (s *State) slotView(sl *Slot) TaskView {
 	if sl.Current.Task != sl.Task {
 		v.ReplacedBy = sl.Current.Task.Name
 	}
+	if sl.Pick != nil && sl.Pick.Task != a.Task && a.success() == nil {
+		v.State = workflow.Failed // what succeeded is what replaced it
+	}
 	if waits {
 		v.Awaits = sl.Pending.action.Task
 		v.also("nobody can take the contingency " + string(v.Awaits) + " yet")
@@ -270,7 +282,7 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	if a.byItself() {
 		v.Why = a.why()
 	}
-	if a.start != nil {
+	if a.start != nil && !a.startUnknown() {
 		v.Started = a.start.fact.At
 	}
 	if e := a.success(); e != nil {
@@ -284,6 +296,16 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 		v.TriggerFired = a.ready.fact.Body.Ready.Trigger
 	}
 	return v
+}
+
+// startUnknown reports whether a person's task was only said to have begun in one
+// breath with its end: nobody knows when.
+func (a *Attempt) startUnknown() bool {
+	if a.Task.Type == workflow.Automatic {
+		return false
+	}
+	together := func(e *entry) bool { return e.fact.Prev == a.start.id && e.fact.At == a.start.fact.At }
+	return slices.ContainsFunc(a.successes, together) || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && together(r.at) })
 }
 
 func reasonOf(v *Verdict) string {

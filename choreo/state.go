@@ -3,6 +3,7 @@ package choreo
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -159,6 +160,9 @@ type Attempt struct {
 
 	undo   *Attempt // its compensation; nil: none is defined, or no success is known
 	undoes *Attempt // of a compensation: what it undoes
+
+	// noticed is when (Boot) this node first knew that it could begin; for people.
+	noticed time.Duration
 
 	stands stands
 	wrote  *entry // the success whose outputs are among the current data's writes

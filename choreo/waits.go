@@ -153,7 +153,7 @@ func (m *Machine) calm(now Moment) time.Duration {
 // lacks tells whether a partner said that it has a fact that is not here.
 func (m *Machine) lacks() bool {
 	for _, p := range m.peers {
-		if slices.ContainsFunc(p.heads, func(h Head) bool { return m.log.byID[h.ID] == nil }) {
+		if !m.HasAll(p.heads) {
 			return true
 		}
 	}

@@ -1,0 +1,123 @@
+package choreo
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// DueKind says what happens when time is up.
+type DueKind string
+
+// What may happen.
+const (
+	DueTimeout DueKind = "timeout" // the task or partition fails
+	DueTrigger DueKind = "trigger" // the emergency task starts without what it waits for
+	DueVerdict DueKind = "verdict" // this node judges what another gave no result of
+)
+
+// Due says how much time is left.
+type Due struct {
+	Kind DueKind
+	Left time.Duration
+	// Held: the clock is another's, and this is when it ran out if it began when this
+	// node heard that it could.
+	Held bool
+}
+
+// Dues are the clocks that run for tasks and partitions, as far as this node knows.
+type Dues struct {
+	Tasks      map[workflow.TaskName][]Due // by the task that is performed
+	Partitions map[workflow.PartitionName][]Due
+}
+
+// Dues shows what this node clocks itself, and what others clock as far as it can
+// be known here.
+func (m *Machine) Dues(now Moment, partners Partners) Dues {
+	out := Dues{map[workflow.TaskName][]Due{}, map[workflow.PartitionName][]Due{}}
+	if m.state.overall() != workflow.InstanceRunning && !m.goesOn() {
+		return out
+	}
+	for _, sl := range m.state.slots {
+		if sl.Dropped != nil || !m.wanted(sl.Current) || sl.State == workflow.Blocked {
+			continue
+		}
+		t := sl.Current.Task.Name
+		switch left, runs := m.triggerLeft(sl, now); {
+		case runs:
+			out.Tasks[t] = append(out.Tasks[t], Due{DueTrigger, left, sl.Current.Partner != m.self})
+		case sl.State == workflow.Ready || sl.State == workflow.Running:
+			if left, runs := m.timeoutLeft(sl.Current, now); runs {
+				out.Tasks[t] = append(out.Tasks[t], Due{DueTimeout, left, sl.Current.Partner != m.self})
+			}
+		}
+	}
+	for _, g := range m.state.genesis.Assign {
+		if d, runs := m.partitionDue(g, now, partners); runs {
+			out.Partitions[g.Partition] = append(out.Partitions[g.Partition], d)
+		}
+	}
+	return out
+}
+
+// triggerLeft is after what time a slot's emergency trigger fires.
+func (m *Machine) triggerLeft(sl *Slot, now Moment) (left time.Duration, runs bool) {
+	if !m.armed(sl) {
+		return 0, false
+	}
+	if c := m.clocks.get(WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}); c != nil {
+		return max(sl.Task.TimeToWait-c.read(now.Boot), 0), true
+	}
+	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
+		for _, from := range m.state.slotsOf(p) {
+			if from.State != workflow.NotReady {
+				left, runs = max(left, now.Boot-from.Current.noticed), true
+			}
+		}
+	}
+	if runs {
+		return max(sl.Task.TimeToWait-left, 0), true
+	}
+	age := m.clocks.get(WaitKey{Kind: WaitWorstCase})
+	begins, known := m.state.plan.WaitStart(sl.Task.Name)
+	if age == nil || !known {
+		return 0, false
+	}
+	return max(begins+sl.Task.TimeToWait-age.read(now.Boot), 0), true
+}
+
+// timeoutLeft is after what time an attempt that is ready or runs is overdue.
+func (m *Machine) timeoutLeft(a *Attempt, now Moment) (left time.Duration, runs bool) {
+	total := a.Task.Timeout
+	if total == 0 {
+		return 0, false
+	}
+	if a.Partner != m.self {
+		return max(total-a.waitedBefore()-(now.Boot-a.noticed), 0), true
+	}
+	c := m.clocks.get(WaitKey{Kind: WaitTimeout, Name: a.ID.String()})
+	if c == nil {
+		return 0, false
+	}
+	return max(total-c.read(now.Boot), 0), true
+}
+
+// partitionDue is after what time a partition of ours is overdue, or this node
+// judges what is left of another's.
+func (m *Machine) partitionDue(g Placement, now Moment, partners Partners) (d Due, runs bool) {
+	kind, key := DueTimeout, WaitKey{Kind: WaitPartition, Name: string(g.Partition)}
+	total := m.state.plan.Partition(g.Partition).Timeout
+	if g.Partner != m.self {
+		kind, key.Kind = DueVerdict, WaitAnswer
+		answer, bounded := m.answerTime(g.Partition, m.unfinishedIn(g.Partition))
+		if !bounded {
+			return Due{}, false
+		}
+		total = answer + slack(answer) + m.place(partners)*GuardianTimeout
+	}
+	c := m.clocks.get(key)
+	if c == nil || !c.running {
+		return Due{}, false
+	}
+	return Due{Kind: kind, Left: max(total-c.read(now.Boot), 0)}, true
+}

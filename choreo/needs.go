@@ -1,0 +1,82 @@
+package choreo
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// NeedKind says why an instance needs a person.
+type NeedKind string
+
+// Why it may.
+const (
+	NeedFailed   NeedKind = "failed"   // tasks failed, and nothing stands in for them
+	NeedBlocked  NeedKind = "blocked"  // tasks wait for what cannot come
+	NeedNobody   NeedKind = "nobody"   // tasks that nobody can perform, or take
+	NeedIncident NeedKind = "incident" // something happened that people should look at
+)
+
+// Need is why an instance needs a person.
+type Need struct {
+	Kind   NeedKind
+	Number int
+	Tasks  []workflow.TaskName // the first of them, in rule order
+}
+
+// maxNeedTasks bounds the tasks that a need names.
+const maxNeedTasks = 3
+
+// Needs are why an instance needs a person now. performed tells whether anybody has
+// a role. A failure that did not keep the instance from succeeding needs nobody.
+func (m *Machine) Needs(performed func(workflow.RoleName) bool) []Need {
+	var failed, blocked, nobody, incident Need
+	for _, sl := range m.state.slots {
+		t := sl.Current.Task
+		switch {
+		case sl.State == workflow.Failed:
+			failed.add(sl.Task.Name)
+		case sl.State == workflow.Blocked:
+			blocked.add(sl.Task.Name)
+		case sl.Pending != nil && sl.Pick == nil:
+			nobody.add(sl.Pending.action.Task)
+		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" || (t.ByRole() && !performed(t.Role))):
+			nobody.add(t.Name)
+		}
+	}
+	for _, i := range m.incidents() {
+		incident.add(i.Task)
+	}
+	switch m.state.overall() {
+	case workflow.InstanceSucceeded, workflow.InstanceCancelled:
+		failed, blocked, nobody = Need{}, Need{}, Need{}
+	}
+	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind = NeedFailed, NeedBlocked, NeedNobody, NeedIncident
+	return slices.DeleteFunc([]Need{failed, blocked, nobody, incident}, func(n Need) bool { return n.Number == 0 })
+}
+
+func (n *Need) add(t workflow.TaskName) {
+	if n.Number++; t != "" && len(n.Tasks) < maxNeedTasks && !slices.Contains(n.Tasks, t) {
+		n.Tasks = append(n.Tasks, t)
+	}
+}
+
+// Holders are the other partners who hold what is not done, in the order of their
+// IDs.
+func (m *Machine) Holders() []workflow.PartnerID {
+	var out []workflow.PartnerID
+	last := workflow.PartnerID("")
+	for _, sl := range m.state.slots {
+		if p := sl.Current.Partner; !sl.State.Done() && p != m.self && p != last {
+			out = append(out, p)
+			last = p
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// HasAll reports whether all that a partner said it has is here.
+func (m *Machine) HasAll(heads []Head) bool {
+	return !slices.ContainsFunc(heads, func(h Head) bool { return m.log.byID[h.ID] == nil })
+}

@@ -1,0 +1,166 @@
+package choreo
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const views = `
+workflow: views
+tasks:
+  a: {type: manual, timeout: 10m, on-failure: {contingency: a2}}
+  a2: {type: manual, timeout: 10m}
+  b: {after: a, time-to-wait: 30m, type: manual}
+  c: {type: manual, role: diver}
+partitions:
+  p1: {tasks: [a], timeout: 20m}
+  p2: [b]
+  p3: [c]
+`
+
+func viewed(t *testing.T, w *mesh, at workflow.PartnerID, name workflow.TaskName) TaskView {
+	t.Helper()
+	for _, v := range w.node(at).m.Snapshot().Tasks {
+		if v.Task.Name == name {
+			return v
+		}
+	}
+	t.Fatalf("no task %s at %s", name, at)
+	return TaskView{}
+}
+
+func startViews(t *testing.T) *mesh {
+	t.Helper()
+	w := newMesh(t, parse(t, views))
+	w.now = time.Hour // since the devices were switched on
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two", "p3": "three"}
+	if err := w.start("judge", w.genesis(at, "judge", "one", "two", "three")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	return w
+}
+
+// How much time is left: to its holder by its own clock, to others by when they heard
+// that it could begin.
+func TestDues(t *testing.T) {
+	w := startViews(t)
+	w.advance(4 * time.Minute)
+	for _, tt := range []struct {
+		at   workflow.PartnerID
+		task workflow.TaskName
+		want Due
+	}{
+		{"one", "a", Due{DueTimeout, 6 * time.Minute, false}},
+		{"judge", "a", Due{DueTimeout, 6 * time.Minute, true}},
+		{"two", "b", Due{DueTrigger, 26 * time.Minute, false}},
+		{"judge", "b", Due{DueTrigger, 26 * time.Minute, true}},
+	} {
+		got := w.node(tt.at).m.Dues(w.moment(), w).Tasks[tt.task]
+		if len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%s at %s: %v, want %v", tt.task, tt.at, got, tt.want)
+		}
+	}
+	if got := w.node("one").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 || got[0] != (Due{DueTimeout, 16 * time.Minute, false}) {
+		t.Errorf("p1 at its holder: %v, want a time-out in 16 minutes", got)
+	}
+	if got := w.node("judge").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 || got[0].Kind != DueVerdict || got[0].Left <= 16*time.Minute {
+		t.Errorf("p1 at who judges: %v, want a verdict after its time-out", got)
+	}
+	w.crash(w.node("one"))
+	if got := w.node("one").m.Dues(w.moment(), w).Tasks["a"]; len(got) != 1 || got[0].Left > 7*time.Minute {
+		t.Errorf("a at its holder after a crash: %v, want what was stored of its clock", got)
+	}
+	if err := w.node("one").m.Finish("a", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("one"))
+	w.stabilize(false)
+	if got := w.node("judge").m.Dues(w.moment(), w); len(got.Tasks["a"])+len(got.Tasks["b"])+len(got.Partitions["p1"]) > 0 {
+		t.Errorf("a has succeeded, and clocks run: %v", got)
+	}
+}
+
+// A person's task has a start if somebody said when; its end alone says nothing of it.
+func TestPersonBegins(t *testing.T) {
+	w := startViews(t)
+	w.advance(time.Minute)
+	one := w.node("one").m
+	if err := one.Begin("a", w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("one"))
+	if err := one.Begin("a", w.moment(), w); err == nil {
+		t.Error("a begins twice")
+	}
+	if err := one.Begin("b", w.moment(), w); err == nil {
+		t.Error("b, which another holds, begins")
+	}
+	began := w.moment().Wall.UnixMilli()
+	w.advance(2 * time.Second)
+	w.stabilize(false)
+	for _, at := range []workflow.PartnerID{"one", "two", "judge"} {
+		if v := viewed(t, w, at, "a"); v.State != workflow.Running || v.Started != began {
+			t.Errorf("a is %s at %s, started at %d; want RUNNING since %d", v.State, at, v.Started, began)
+		}
+	}
+	if err := one.Finish("a", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("one"))
+	w.stabilize(false)
+	if v := viewed(t, w, "two", "a"); v.Started != began || v.Ended <= began {
+		t.Errorf("a from %d to %d, want from %d", v.Started, v.Ended, began)
+	}
+	if err := w.node("two").m.Finish("b", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("two"))
+	if v := viewed(t, w, "two", "b"); v.Started != 0 || v.Ended == 0 {
+		t.Errorf("nobody said when b began: from %d to %d", v.Started, v.Ended)
+	}
+}
+
+// What needs a person: failures that nothing mends, what waits for them, what nobody can
+// perform. What a contingency did needs nobody, and reads as failed.
+func TestNeeds(t *testing.T) {
+	w := startViews(t)
+	nobody := func(workflow.RoleName) bool { return false }
+	everybody := func(workflow.RoleName) bool { return true }
+	judge := w.node("judge")
+	if got := judge.m.Needs(everybody); len(got) > 0 {
+		t.Errorf("all is well: %v", got)
+	}
+	if got := judge.m.Needs(nobody); len(got) != 1 || got[0].Kind != NeedNobody || got[0].Number != 1 || got[0].Tasks[0] != "c" {
+		t.Errorf("nobody is a diver: %v", got)
+	}
+	w.takers["a2"] = "two"
+	fail := func(at workflow.PartnerID, task workflow.TaskName) {
+		if err := w.node(at).m.Finish(task, Result{Failed: true, Reason: "no"}, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(w.node(at))
+		w.stabilize(false)
+	}
+	fail("one", "a")
+	if got := judge.m.Needs(everybody); len(got) > 0 {
+		t.Errorf("a2 stands in for a: %v", got)
+	}
+	if err := w.node("two").m.Finish("a2", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("two"))
+	w.stabilize(false)
+	if v := viewed(t, w, "judge", "a"); v.State != workflow.Failed || v.ReplacedBy != "a2" || v.Reason != "no" {
+		t.Errorf("a is %s, replaced by %q, %q; want that it failed", v.State, v.ReplacedBy, v.Reason)
+	}
+	if v := viewed(t, w, "judge", "a2"); v.State != workflow.Succeeded {
+		t.Errorf("a2 is %s", v.State)
+	}
+	fail("two", "b")
+	if got := judge.m.Needs(everybody); len(got) != 1 || got[0].Kind != NeedFailed || got[0].Tasks[0] != "b" {
+		t.Errorf("b failed: %v", got)
+	}
+}

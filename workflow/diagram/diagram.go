@@ -11,6 +11,7 @@ import (
 type Options struct {
 	States   map[workflow.TaskName]workflow.State
 	Partners map[workflow.PartitionName]string // who holds a partition
+	Known    map[workflow.TaskName]string      // as of when a state is known, where that is long ago
 }
 
 // Formats are the formats that Render knows.

@@ -45,6 +45,7 @@ func TestGolden(t *testing.T) {
 			"dispatch": workflow.Succeeded, "procedure-1": workflow.Failed, "procedure-2": workflow.Running, "close": workflow.NotReady,
 		},
 		Partners: map[workflow.PartitionName]string{"engine": "engine-7"},
+		Known:    map[workflow.TaskName]string{"procedure-2": "as known 12 min ago"},
 	}
 	for _, c := range []struct {
 		name string

@@ -47,6 +47,9 @@ func dotBox(s *scene, i int) string {
 	if b.state != "" {
 		lines = append(lines, string(b.state))
 	}
+	if b.known != "" {
+		lines = append(lines, b.known)
+	}
 	look := "label=" + dotText(strings.Join(lines, "\n")) + ", tooltip=" + dotText(s.description(i))
 	switch {
 	case b.byPeople():

@@ -59,6 +59,9 @@ func mermaidBox(i int, b box) string {
 	if b.state != "" {
 		lines = append(lines, mermaidText(string(b.state)))
 	}
+	if b.known != "" {
+		lines = append(lines, mermaidText(b.known))
+	}
 	text := strings.Join(lines, "<br/>")
 	switch {
 	case b.byPeople():

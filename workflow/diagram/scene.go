@@ -32,6 +32,7 @@ type box struct {
 	task  *workflow.Task
 	lane  int
 	state workflow.State // empty: none is known
+	known string         // as of when, where that is long ago
 }
 
 // edge leads from the box that is waited for to the one that waits.
@@ -55,7 +56,7 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 	s := &scene{title: string(d.Name), doc: d.Doc, index: map[workflow.TaskName]int{}}
 	for _, t := range d.Tasks {
 		s.index[t.Name] = len(s.boxes)
-		s.boxes = append(s.boxes, box{task: t, lane: -1, state: opt.States[t.Name]})
+		s.boxes = append(s.boxes, box{task: t, lane: -1, state: opt.States[t.Name], known: opt.Known[t.Name]})
 	}
 	for _, p := range d.Partitions {
 		partner := opt.Partners[p.Name]
@@ -176,6 +177,9 @@ func (s *scene) description(i int) string {
 	parts := []string{fmt.Sprintf("%s: %s", b.task.Name, b.task.Type), b.detail(), "partition " + s.lanes[b.lane].name}
 	if b.state != "" {
 		parts = append(parts, string(b.state))
+	}
+	if b.known != "" {
+		parts = append(parts, b.known)
 	}
 	if len(b.task.After) > 0 {
 		parts = append(parts, "after "+join(b.task.After))

@@ -209,6 +209,9 @@ func (p *picture) box(i int) {
 	}
 	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(shorten(string(b.task.Name), (x+boxWidth-left)/8)))
 	bottom := b.detail()
+	if b.known != "" {
+		bottom = b.known
+	}
 	if b.state != "" {
 		bottom = string(b.state) + " · " + bottom
 	}

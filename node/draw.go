@@ -9,9 +9,12 @@ import (
 // draw draws an instance: its definition, the partner of each partition and
 // the state of each task.
 func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, error) {
-	opt := diagram.Options{States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{}}
+	opt := diagram.Options{States: map[workflow.TaskName]workflow.State{}, Partners: map[workflow.PartitionName]string{}, Known: map[workflow.TaskName]string{}}
 	for _, t := range in.Tasks {
 		opt.States[t.Name] = t.State
+		if t.Known != "" {
+			opt.Known[t.Name] = t.Known
+		}
 	}
 	for _, p := range in.Partitions {
 		opt.Partners[p.Name] = p.Partner

@@ -191,7 +191,7 @@ func (x *index) list(all bool) []api.InstanceSummary {
 		if all || aside || s.State == workflow.InstanceRunning {
 			row := api.InstanceSummary{
 				ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
-				Started: atMilli(s.Started), Ended: instant(s.Ended),
+				Started: atMilli(s.Started), Ended: instant(s.Ended), Done: s.Done, Tasks: s.Tasks, Needs: readNeeds(s.Needs),
 			}
 			if aside {
 				row.Quarantine = &api.Quarantine{Since: atMilli(q.Since), Why: q.Why}

@@ -81,9 +81,10 @@ func metaKey(name string) []byte {
 
 // storedFact is how a fact is kept.
 type storedFact struct {
-	_   struct{} `cbor:",toarray"`
-	Raw []byte
-	Att *choreo.Attestation
+	_    struct{} `cbor:",toarray"`
+	Raw  []byte
+	Att  *choreo.Attestation
+	Came int64 // when it was stored here, ms by the wall clock; 0: it is our own
 }
 
 // summary is what lists show of an instance, and what tells at a start
@@ -115,4 +116,8 @@ type summary struct {
 	// Late: a partner gave it up before it had all that is here. Unanswered: somebody
 	// may lack something, and is not waited for (retention.go).
 	Late, Unanswered bool
+	// Of an ended instance: Done of its Tasks have ended, and why it needs a person
+	// (needs.go).
+	Done, Tasks int
+	Needs       string
 }

@@ -19,6 +19,8 @@ import (
 
 // link is this node's side of the conversation with one partner.
 type link struct {
+	contact contact
+
 	mu       sync.Mutex // guards what follows: frames may come over two connections
 	verifier choreo.Verifier
 	// waiting is how many bytes of the partner's facts wait for their shards, freed is
@@ -386,6 +388,10 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		}
 	}
 	h.m.Heard(s.moment())
+	if now := s.n.clock.Now(); err == nil {
+		h.heard(from, now.Boot)
+		h.came(facts, now.Wall.UnixMilli())
+	}
 	if h.m.AheadOfUs(nil) {
 		s.n.rolledBack(from)
 	}
@@ -557,6 +563,9 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	if len(w.Heads) > 0 {
 		delete(h.refused, from)
+	}
+	if h.m.HasAll(w.Heads) {
+		h.heard(from, s.n.clock.Now().Boot)
 	}
 	h.m.Heard(s.moment())
 	if f := h.pending[from]; f != nil && f.more && w.Mode == wire.Acknowledge {

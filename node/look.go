@@ -134,6 +134,7 @@ func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Insta
 	})
 	if err == nil {
 		in.Told = &api.Told{By: n.witness(a)}
+		n.redate(in)
 		return in
 	}
 	a = accounts[0]
@@ -143,6 +144,24 @@ func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Insta
 			By: n.witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
 			Current: n.names(a.At), Participants: n.names(a.Participants),
 		},
+	}
+}
+
+// redate says as of when an instance is known that a partner showed just now. Of what
+// it holds itself that is now; of what others hold, it says when it heard from them.
+func (n *Node) redate(in *api.Instance) {
+	now := n.clock.Now().Wall
+	for i := range in.Tasks {
+		t := &in.Tasks[i]
+		if t.Partner == in.Told.By.Name || (t.AsOf != nil && t.AsOf.After(now)) {
+			t.AsOf = &now
+		}
+		switch old := t.Known != "" && t.Partner != in.Told.By.Name; {
+		case t.AsOf != nil:
+			t.Known = n.known(*t.AsOf, old)
+		default:
+			t.Known = n.known(time.Time{}, old)
+		}
 	}
 }
 

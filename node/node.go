@@ -429,6 +429,7 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 	if n.links[p] == nil {
 		n.links[p] = &link{}
 	}
+	n.links[p].contact.begin(n.clock.Now().Boot)
 	n.mu.Unlock()
 	n.people.reach(p, true)
 	n.transmit(p, &wire.Message{
@@ -477,6 +478,12 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 		n.log.Warn("frame refused", "from", p, "error", err)
 		n.distrust(p)
 		return
+	}
+	n.mu.Lock()
+	l := n.links[p]
+	n.mu.Unlock()
+	if l != nil {
+		l.contact.hear(n.clock.Now().Boot)
 	}
 	n.takeMembership(p, m)
 	n.takeEvictions(p, m.Evictions)

@@ -78,8 +78,8 @@ func (o *overview) take(office membership.Office, from workflow.PartnerID, r rep
 		of = map[workflow.PartnerID]reported{}
 		o.all[r.Instance] = of
 	}
-	if r.Tasks == 0 { // settled: what was said of it before holds
-		r.Done, r.Tasks, r.Participants = old.Tasks, old.Tasks, old.Participants
+	if len(r.Participants) == 0 { // settled: what was said of it before holds
+		r.Participants = old.Participants
 	}
 	of[from] = r
 	return old.State != r.State || old.Facts != r.Facts || old.Done != r.Done, false
@@ -194,7 +194,7 @@ func (n *Node) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSum
 		sum := api.InstanceSummary{
 			ID: best.Instance.String(), Workflow: best.Workflow, Version: best.Version, State: best.State,
 			Started: atMilli(best.Started), Ended: instant(best.Ended),
-			Done: int(best.Done), Tasks: int(best.Tasks), At: n.names(best.At),
+			Done: int(best.Done), Tasks: int(best.Tasks), At: n.names(best.At), AsOf: &best.at, Needs: reportedNeeds(best.Needs),
 		}
 		for _, a := range accounts {
 			sum.KnownBy = append(sum.KnownBy, n.witness(a))

@@ -244,3 +244,23 @@ func TestOverviewIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// What needs a person is marked at the coordinator, too, which takes no part.
+func TestCoordinatorSeesWhatNeedsAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.elect("one")
+		tm.add("one", chain)
+		tm.p["three"].hand.hold("b")
+		id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "three", "pc": "two"})
+		tm.p["three"].hand.fail(t, "b")
+		pass(5 * time.Second)
+		list, err := tm.p["one"].node.Instances(t.Context(), true)
+		if err != nil || len(list) != 1 || list[0].ID != id {
+			t.Fatalf("%v, %v", list, err)
+		}
+		if n := list[0].Needs; len(n) != 2 || n[0].Kind != "failed" || n[0].Number != 1 || n[0].Tasks[0] != "b" || n[1].Kind != "blocked" || list[0].AsOf == nil {
+			t.Errorf("b failed and blocks c, and the coordinator is shown %+v, as of %v", n, list[0].AsOf)
+		}
+	})
+}

@@ -198,7 +198,7 @@ func (s *shard) salvage(id workflow.InstanceID) (kept []choreo.Received, keys []
 	for _, prefix := range [][]byte{factPrefix(id), keptPrefix(id)} {
 		err := s.n.store.Scan(prefix, func(key, value []byte) error {
 			keys = append(keys, bytes.Clone(key))
-			if r, err := readFact(value); err == nil {
+			if r, _, err := readFact(value); err == nil {
 				kept = append(kept, r)
 			}
 			return nil
@@ -210,17 +210,17 @@ func (s *shard) salvage(id workflow.InstanceID) (kept []choreo.Received, keys []
 	return kept, keys, nil
 }
 
-// readFact reads a stored fact.
-func readFact(value []byte) (choreo.Received, error) {
+// readFact reads a stored fact, and when it came (storedFact).
+func readFact(value []byte) (f choreo.Received, came int64, err error) {
 	var sf storedFact
 	if err := cbor.Unmarshal(value, &sf); err != nil {
-		return choreo.Received{}, err
+		return choreo.Received{}, 0, err
 	}
-	f, id, err := choreo.DecodeFact(sf.Raw)
+	fact, id, err := choreo.DecodeFact(sf.Raw)
 	if err != nil {
-		return choreo.Received{}, err
+		return choreo.Received{}, 0, err
 	}
-	return choreo.Received{Fact: f, ID: id, Raw: sf.Raw, Att: sf.Att}, nil
+	return choreo.Received{Fact: fact, ID: id, Raw: sf.Raw, Att: sf.Att}, sf.Came, nil
 }
 
 // Facts that were saved from a damaged instance lie beside it until their past is
@@ -234,7 +234,7 @@ func keptKey(id workflow.InstanceID, i int) []byte {
 // loadKept reads the saved facts of an instance that is loaded.
 func (s *shard) loadKept(id workflow.InstanceID) (kept []choreo.Received, err error) {
 	err = s.n.store.Scan(keptPrefix(id), func(_, value []byte) error {
-		if r, err := readFact(value); err == nil {
+		if r, _, err := readFact(value); err == nil {
 			kept = append(kept, r)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -57,6 +58,8 @@ func (n *Node) render(h *held) *api.Instance {
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
+	n.dateTasks(h, snap.Tasks, out.Tasks)
+	n.addDues(h, out)
 	out.Quality = quality(out)
 	return out
 }
@@ -86,6 +89,25 @@ func quality(in *api.Instance) *api.Quality {
 	}
 	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
 	return &api.Quality{Actual: round(q.Actual), Ideal: round(q.Ideal), Total: round(q.Total()), Tasks: n}
+}
+
+// addDues adds how much time is left.
+func (n *Node) addDues(h *held, in *api.Instance) {
+	now := n.clock.Now()
+	dues := h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, n.people)
+	render := func(list []choreo.Due) []api.Due {
+		out := []api.Due{}
+		for _, d := range list {
+			out = append(out, api.Due{Kind: string(d.Kind), At: now.Wall.Add(d.Left).Round(time.Second), Left: d.Left.Round(time.Second).String(), About: d.Held})
+		}
+		return out
+	}
+	for i, t := range in.Tasks {
+		in.Tasks[i].Due = render(dues.Tasks[t.Name])
+	}
+	for i, p := range in.Partitions {
+		in.Partitions[i].Due = render(dues.Partitions[p.Name])
+	}
 }
 
 // obstacle says what keeps everybody from taking a task now, and what would have

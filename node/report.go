@@ -130,11 +130,13 @@ func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
 	}
 	h := s.held[id]
 	if h == nil {
+		rep.Done, rep.Tasks, rep.Needs = uint32(sum.Done), uint32(sum.Tasks), reportNeeds(readNeeds(sum.Needs))
 		return rep, known && sum.Settled
 	}
 	done, tasks, at := h.m.Progress()
 	all := h.m.Participants()
 	rep.Facts, rep.Done, rep.Tasks = uint64(h.m.Len()), uint32(done), uint32(tasks)
+	rep.Needs = reportNeeds(s.n.needs(h))
 	rep.At, rep.Participants = at[:min(len(at), wire.MaxReported)], all[:min(len(all), wire.MaxReported)]
 	return rep, known && !h.m.Participates(s.reports.to.partner)
 }

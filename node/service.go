@@ -453,6 +453,9 @@ func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			id          string
 			done, tasks int
 			at          []workflow.PartnerID
+			needs       []api.Need
+			asOf        *time.Time
+			known       string
 		}
 		var found []progress
 		done := make(chan error, 1)
@@ -460,6 +463,8 @@ func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			s.each(func(id workflow.InstanceID, h *held) {
 				p := progress{id: id.String()}
 				p.done, p.tasks, p.at = h.m.Progress()
+				p.needs = s.n.needs(h)
+				p.asOf, p.known = s.n.oldest(h)
 				found = append(found, p)
 			})
 			done <- nil
@@ -470,6 +475,7 @@ func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		for _, p := range found {
 			if sum := of[p.id]; sum != nil {
 				sum.Done, sum.Tasks, sum.At = p.done, p.tasks, n.names(p.at)
+				sum.Needs, sum.AsOf, sum.Known = p.needs, p.asOf, p.known
 			}
 		}
 	}
@@ -521,11 +527,31 @@ func (n *Node) WriteOff(ctx context.Context, ref, who string) error {
 	})
 }
 
+// mayPerform refuses a person's task to a node without the role for it.
+func (n *Node) mayPerform(h *held, task workflow.TaskName, what string) error {
+	if t := h.def.def.Task(task); t != nil && t.Role != "" && !n.people.hasRole(t.Role) {
+		return n.lacks(t.Role, fmt.Sprintf("%s task %s", what, task))
+	}
+	return nil
+}
+
+// BeginTask notes that a person began a task that this node holds.
+func (n *Node) BeginTask(ctx context.Context, r api.BeginRequest) error {
+	return n.with(ctx, r.ID, func(s *shard, h *held) error {
+		if err := n.mayPerform(h, r.Task, "begin"); err != nil {
+			return err
+		}
+		err := h.m.Begin(r.Task, s.moment(), n.people)
+		s.touch(h)
+		return n.explain(err)
+	})
+}
+
 // FinishTask completes or fails a person's task that this node holds.
 func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 	return n.with(ctx, r.ID, func(s *shard, h *held) error {
-		if t := h.def.def.Task(r.Task); t != nil && t.Role != "" && !n.people.hasRole(t.Role) {
-			return n.lacks(t.Role, fmt.Sprintf("finish task %s", r.Task))
+		if err := n.mayPerform(h, r.Task, "finish"); err != nil {
+			return err
 		}
 		res := choreo.Result{Failed: r.Failed, Reason: r.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
 		for k, text := range r.Outputs {

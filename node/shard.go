@@ -75,6 +75,7 @@ type held struct {
 	closedBy map[workflow.PartnerID]closing
 	// refused are the partners who have no room for it.
 	refused map[workflow.PartnerID]refusedAt
+	words   map[workflow.PartnerID]word
 	// Of an instance that comes out of quarantine: what was noted, until that is
 	// durable, and saved facts that lack their past.
 	was  *setAside
@@ -363,7 +364,11 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, f := range r.Persist {
-		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(storedFact{Raw: f.Raw, Att: f.Att}), New: true})
+		sf := storedFact{Raw: f.Raw, Att: f.Att}
+		if !f.Own {
+			sf.Came = s.n.clock.Now().Wall.UnixMilli()
+		}
+		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(sf), New: true})
 	}
 	if sum := s.summarise(h); sum != h.sum {
 		if h.sum.Ended == 0 && sum.Ended != 0 {
@@ -540,8 +545,11 @@ func (s *shard) summarise(h *held) summary {
 	if sum.State == workflow.InstanceRunning {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, [endedDigest]byte{}, "", 0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
+		sum.Done, sum.Tasks, sum.Needs = 0, 0, ""
 		return sum
 	}
+	sum.Done, sum.Tasks, _ = h.m.Progress()
+	sum.Needs = storeNeeds(s.n.needs(h))
 	sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(h.m.Audience()), " "), uint64(h.m.Len())
 	sum.Sizes = h.sizes()
 	if sum.Ended == 0 {
@@ -602,7 +610,7 @@ func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum summary) {
 // load reads an instance from the store. An *unreadable error says that what is
 // stored will not do; any other, that the store cannot be read now.
 func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
-	facts, err := s.loadFacts(id)
+	facts, came, err := s.loadFacts(id)
 	if err != nil {
 		return nil, err
 	}
@@ -628,6 +636,9 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 		sum = firstSummary(m, def)
 	}
 	h := s.hold(m, def, sum)
+	for i := range facts {
+		h.came(facts[i:i+1], came[i])
+	}
 	if sum.Settled {
 		h.settledAt = m.Len()
 	}
@@ -635,28 +646,29 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	return h, err
 }
 
-// loadFacts reads the facts of an instance, which lie place by place.
-func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, err error) {
+// loadFacts reads the facts of an instance, which lie place by place, and when they
+// came (storedFact).
+func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came []int64, err error) {
 	err = s.n.store.Scan(factPrefix(id), func(key, value []byte) error {
-		r, err := readFact(value)
+		r, at, err := readFact(value)
 		if err == nil && !bytes.Equal(key, factKey(id, len(facts))) {
 			err = fmt.Errorf("place %d is empty", len(facts))
 		}
 		if err != nil {
 			return &unreadable{why: fmt.Errorf("fact %d cannot be read: %w", len(facts), err), lost: true}
 		}
-		facts = append(facts, r)
+		facts, came = append(facts, r), append(came, at)
 		return nil
 	})
 	switch {
 	case errors.Is(err, kv.ErrDamaged):
-		return nil, &unreadable{why: err, lost: true}
+		return nil, nil, &unreadable{why: err, lost: true}
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case len(facts) == 0:
-		return nil, &unreadable{why: errors.New("it has no facts"), lost: true}
+		return nil, nil, &unreadable{why: errors.New("it has no facts"), lost: true}
 	}
-	return facts, nil
+	return facts, came, nil
 }
 
 // hold keeps an instance in memory.

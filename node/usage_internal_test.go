@@ -83,7 +83,7 @@ func pile(t *testing.T, def *definition, number, facts int, load string) *held {
 			t.Fatal(err)
 		}
 		att := choreo.Attest([]choreo.FactID{id}, func(string, []byte) []byte { return make([]byte, 64) })
-		r, err := readFact(encode(storedFact{Raw: raw, Att: att[0]}))
+		r, _, err := readFact(encode(storedFact{Raw: raw, Att: att[0]}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // functions are what templates can call, in this language.
@@ -20,7 +21,8 @@ func (l *language) functions() template.FuncMap {
 		"datetime": func(v any) string { return instant(v).Format(time.RFC3339) },
 		"moment":   func(v any) string { return l.moment(instant(v), time.Now()) },
 		"ago":      func(v any) string { return l.ago(time.Since(instant(v))) },
-		"list":     list, "voters": voters, "short": short, "value": value, "tone": tone,
+		"left":     left, "succeeded": succeeded, "more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
+		"list": list, "voters": voters, "short": short, "value": value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
 		"assignment": func(of string, name any, why *api.Why) assignment {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
@@ -58,6 +60,27 @@ func (l *language) moment(t, now time.Time) string {
 		return t.Format(time.TimeOnly)
 	}
 	return t.Format(l.date + " " + time.TimeOnly)
+}
+
+// succeeded reports whether a task has.
+func succeeded(states map[workflow.TaskName]workflow.State, t *workflow.TaskName) bool {
+	return states[*t] == workflow.Succeeded
+}
+
+// left is a duration as people say it.
+func left(d string) string {
+	t, err := time.ParseDuration(d)
+	switch {
+	case err != nil:
+		return d
+	case t < time.Minute:
+		return fmt.Sprintf("%d s", int(t.Seconds()))
+	case t < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(t.Minutes()), int(t.Seconds())%60)
+	case t < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(t.Hours()), int(t.Minutes())%60)
+	}
+	return fmt.Sprintf("%d d", int(t.Hours()/24))
 }
 
 // ago is how long ago something was, in the greatest unit that says enough.

@@ -54,7 +54,9 @@ func brigade() *apitest.Fake {
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
 			list := []api.InstanceSummary{
-				{ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: at(0), Done: 1, Tasks: 3, At: []string{"reserve"}},
+				{ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: at(0), Done: 1, Tasks: 3, At: []string{"reserve"},
+					AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago",
+					Needs: []api.Need{{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"pump", "hoses"}}, {Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"medic"}}, {Kind: "incident", Number: 2}}},
 				{ID: "77" + id, Workflow: "flood", Version: 1, State: workflow.InstanceBlocked, Started: at(0), KnownBy: []api.Witness{
 					{Name: "reserve", State: "active", At: at(0)}, {Name: "engine-7", State: "unreachable", At: at(11*time.Hour + 58*time.Minute)},
 				}},
@@ -98,13 +100,17 @@ func fireCall() *api.Instance {
 		Mechanism: "Sel-push", Responsible: "ana", Started: at(0),
 		Incidents:  []api.Incident{{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"}},
 		Conflicts:  []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
-		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED", Timeout: "1h0m0s", Why: why}},
+		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED", Timeout: "1h0m0s", Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},
 		Tasks: []api.Task{
 			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded, Started: ref(at(0)), Ended: ref(at(time.Minute)), Outputs: map[string]any{"report": "smoke", "floors": 2.0}},
 			{Name: "procedure-1", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, ReplacedBy: ref[workflow.TaskName]("look-again"), Reason: "no water",
 				Superseded: []api.Superseded{{Task: "procedure-1", Partner: "engine-7", Attempt: 1, Ended: at(2 * time.Hour), Compensation: "waiting"}}},
 			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
+				AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago", Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},
 				Why: &api.Why{Reason: "the only one who can"}},
+			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady, Known: "nothing was heard of it yet",
+				Due: []api.Due{{Kind: "trigger", At: at(13 * time.Hour), Left: "48s"}}},
+			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, Reason: "no fuel", ReplacedBy: ref[workflow.TaskName]("dispatch")},
 			{Name: "map", State: workflow.Skipped, Attempt: 1, Reason: "dropped", Dropped: &api.Dropped{DataSet: "city-map", Holder: "medic"}},
 		},
 		Data: map[string]any{"address": "Rua 1", "floors": 2.0, "report": nil},

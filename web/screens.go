@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // mesh answers: who is here, who coordinates, what is wrong?
@@ -58,15 +59,25 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 
 // instance answers: where does it stand, and why is its work where it is?
 func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
+	asked, err := p.svc.Refresh(ctx, r.PathValue("id"))
+	if err != nil {
+		return view{}, err
+	}
 	in, err := p.svc.Show(ctx, r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
+	states := map[workflow.TaskName]workflow.State{}
+	for _, t := range in.Tasks {
+		states[t.Name] = t.State
+	}
 	return view{template: "instance", name: string(in.Workflow), live: true, instance: in.ID, data: struct {
 		Instance *api.Instance
+		Silent   []string // who was asked and did not answer
+		States   map[workflow.TaskName]workflow.State
 		Summary  bool // nobody can be asked for more
 		Diagram  string
-	}{in, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
+	}{in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
 }
 
 // diagramURL is where an instance's drawing is. It differs when the drawing does,
@@ -75,7 +86,7 @@ func diagramURL(in *api.Instance) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, t := range in.Tasks {
-		_ = enc.Encode([]any{t.Name, t.State}) // a hash takes everything
+		_ = enc.Encode([]any{t.Name, t.State, t.Known}) // a hash takes everything
 	}
 	for _, p := range in.Partitions {
 		_ = enc.Encode([]any{p.Name, p.Partner})

@@ -28,6 +28,8 @@ var worded = map[string][]string{
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped),
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
 	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone, choreo.CompensationFailed),
+	"due":          values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict),
+	"need":         values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody),
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,
 		aptitude.BelowThreshold, aptitude.Rejecting, aptitude.Forbidden, aptitude.Absent),
 }

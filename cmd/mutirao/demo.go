@@ -359,7 +359,8 @@ func (s *stage) agree(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		in.Ended = nil // each node's own clock
+		in = undated(in) // what each node knows by itself, and by its own clock
+		in.Ended = nil
 		b, err := json.Marshal(in)
 		if err != nil {
 			return err

@@ -22,7 +22,8 @@ func newInstancesCommand() *cobra.Command {
 		Long: `Lists what runs: the instances that this node takes part in and, while it holds the
 office of coordinator, those of all partners, as they report them. KNOWN-BY then says
 who reported an instance, and since when nothing was heard of it where that partner
-cannot be reached. With --all also those that have ended; of some only a summary is
+cannot be reached. NEEDS A PERSON says what has failed or is blocked, what nobody can
+perform, and how many incidents there were. With --all also those that have ended; of some only a summary is
 kept (limits.keep in config.yaml).`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
@@ -52,6 +53,10 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	if mesh {
 		t.head = append(t.head, "KNOWN-BY")
 	}
+	needs := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return len(in.Needs) > 0 })
+	if needs {
+		t.head = append(t.head, "NEEDS A PERSON")
+	}
 	for _, in := range list {
 		state := string(in.State)
 		if in.Quarantine != nil {
@@ -62,11 +67,14 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 			done = "summary"
 		}
 		row := []string{
-			u.id(in.ID), orDash(string(in.Workflow)), strconv.Itoa(in.Version), state, done, orDash(strings.Join(in.At, ", ")),
+			u.id(in.ID), orDash(string(in.Workflow)), strconv.Itoa(in.Version), state, done, whereAt(in),
 			clock(in.Started), clockOf(in.Ended),
 		}
 		if mesh {
 			row = append(row, knownBy(in.KnownBy, time.Now()))
+		}
+		if needs {
+			row = append(row, orDash(strings.Join(inWords(in.Needs), "; ")))
 		}
 		t.add(row...)
 	}
@@ -76,6 +84,39 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 			fmt.Fprintf(w, "%s is set aside since %s: %s\n", u.id(in.ID), clock(in.Quarantine.Since), oneLine(in.Quarantine.Why))
 		}
 	}
+}
+
+// whereAt is with whom an instance's work is, and as of when that is known.
+func whereAt(in api.InstanceSummary) string {
+	at := orDash(strings.Join(in.At, ", "))
+	if in.Known != "" {
+		at += " (" + in.Known + ")"
+	}
+	return at
+}
+
+// inWords says why an instance needs a person.
+func inWords(needs []api.Need) []string {
+	var out []string
+	for _, n := range needs {
+		tasks := make([]string, len(n.Tasks))
+		for i, t := range n.Tasks {
+			tasks[i] = string(t)
+		}
+		of := strings.Join(tasks, ", ")
+		if more := n.Number - len(tasks); more > 0 && of != "" {
+			of += fmt.Sprintf(" and %d more", more)
+		}
+		switch n.Kind {
+		case "failed", "blocked":
+			out = append(out, n.Kind+": "+of)
+		case "nobody":
+			out = append(out, "nobody can perform "+of)
+		default:
+			out = append(out, plural(n.Number, "incident"))
+		}
+	}
+	return out
 }
 
 // progress is how many tasks have ended, of how many.

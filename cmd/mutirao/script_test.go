@@ -224,8 +224,12 @@ func (w *world) start(r api.StartRequest) (*api.Started, error) {
 func (w *world) instances(all bool) []api.InstanceSummary {
 	list := []api.InstanceSummary{{ID: instanceID, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: noon, Done: 1, Tasks: 3, At: []string{"engine-7"}}}
 	if all {
-		list = append(list, api.InstanceSummary{ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later},
+		list = append(list, api.InstanceSummary{ID: "77" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later, Done: 11, Tasks: 11},
 			api.InstanceSummary{ID: "88" + instanceID[2:], Workflow: "eleven", Version: 1, State: workflow.InstanceSucceeded, Started: noon, Ended: &later, Closed: &later},
+			api.InstanceSummary{ID: "66" + instanceID[2:], Workflow: "flood", Version: 1, State: workflow.InstanceRunning, Started: noon, Done: 2, Tasks: 9, At: []string{"boat"},
+				AsOf: &noon, Known: "as known 12 min ago", Needs: []api.Need{
+					{Kind: "failed", Number: 5, Tasks: []workflow.TaskName{"bridge", "road"}}, {Kind: "nobody", Number: 1, Tasks: []workflow.TaskName{"dive"}}, {Kind: "incident", Number: 1},
+				}},
 			api.InstanceSummary{ID: "99" + instanceID[2:], Version: 1, Started: noon, Quarantine: &api.Quarantine{Since: later, Why: "unreadable\x1b[2J\u202e\nall is well"}})
 	}
 	return list
@@ -262,14 +266,19 @@ func (w *world) show(id string) (*api.Instance, error) {
 	return in, nil
 }
 
+func ref[T any](v T) *T { return &v }
+
 func fireCall(id string) *api.Instance {
 	first := workflow.TaskName("procedure-1")
 	return &api.Instance{
 		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Coordination: workflow.Choreography, Responsible: "ana", Started: noon,
-		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "running", Timeout: "1h0m0s"}},
+		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "running", Timeout: "1h0m0s", Due: []api.Due{{Kind: "verdict", Left: "52m0s"}}}},
 		Tasks: []api.Task{
 			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded, Started: &noon, Ended: &later},
-			{Name: first, Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Running, Started: &later},
+			{Name: first, Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Running, Started: &later,
+				AsOf: &later, Known: "as known 12 min ago", Due: []api.Due{{Kind: "timeout", Left: "4m10s", About: true}}},
+			{Name: "bridge", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Failed, Reason: "bridge gone", ReplacedBy: ref[workflow.TaskName]("dispatch")},
+			{Name: "road", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Failed, Reason: "flooded", ReplacedBy: &first},
 			{Name: "procedure-2", Partition: "reserve", Attempt: 2, State: workflow.NotReady, ContingencyOf: &first, TriggerFired: true},
 		},
 		Data:      map[string]any{"address": "Rua 1", "floors": 2},

@@ -23,7 +23,9 @@ func newShowCommand() *cobra.Command {
 		Use:   "show ID [--watch]",
 		Short: "Where an instance stands, as this node knows it",
 		Long: `Shows an instance: its partitions and who holds them, its tasks and their states,
-its data, and what people should look at. ID may be any unique prefix.`,
+its data, what people should look at, and how much time is left. Partners who can be
+reached are asked first what they have, for half a second at most; of a task that is with
+one who was not heard for long, it says as of when it is known. ID may be any unique prefix.`,
 		Example: `  mutirao show 3f9a0c21d4
   mutirao show 3f9a --watch          # until it has ended
   mutirao show 3f9a -o json`,
@@ -31,20 +33,41 @@ its data, and what people should look at. ID may be any unique prefix.`,
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			return u.show(ctx, node, watch, func() (document, error) {
+				asked, err := node.Refresh(ctx, args[0])
+				if err != nil {
+					return document{}, err
+				}
 				in, err := node.Show(ctx, args[0])
 				if err != nil {
 					return document{}, err
+				}
+				if len(asked.Silent) > 0 && !watch {
+					u.note("asked, and did not answer within half a second: %s; what they hold is shown as it was known before", strings.Join(asked.Silent, ", "))
 				}
 				leaderless, err := isLeaderless(ctx, node, in)
 				if err != nil {
 					return document{}, err
 				}
-				return document{v: in, text: func(w io.Writer) { u.writeInstance(w, in, leaderless) }, more: in.Ended == nil}, nil
+				return document{v: in, same: undated(in), text: func(w io.Writer) { u.writeInstance(w, in, leaderless) }, more: in.Ended == nil}, nil
 			})
 		}),
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing it as it changes, until it has ended")
 	return cmd
+}
+
+// undated is an instance without what changes as time passes.
+func undated(in *api.Instance) *api.Instance {
+	out := *in
+	out.Tasks, out.Partitions = slices.Clone(in.Tasks), slices.Clone(in.Partitions)
+	for i := range out.Tasks {
+		t := &out.Tasks[i]
+		t.AsOf, t.Known, t.Due = nil, "", nil
+	}
+	for i := range out.Partitions {
+		out.Partitions[i].Due = nil
+	}
+	return &out
 }
 
 // isLeaderless tells whether an instance that is to be orchestrated goes on by
@@ -122,8 +145,16 @@ func (u *ui) writeTold(w io.Writer, t *api.Told) {
 
 func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 	t := table{head: []string{"PARTITION", "PARTNER", "ATTEMPT", "STATE", "TIMEOUT"}, states: 4}
+	due := slices.ContainsFunc(list, func(p api.Partition) bool { return len(p.Due) > 0 })
+	if due {
+		t.head = append(t.head, "LEFT")
+	}
 	for _, p := range list {
-		t.add(string(p.Name), orDash(p.Partner), strconv.Itoa(p.Attempt), orDash(p.State), orDash(p.Timeout))
+		row := []string{string(p.Name), orDash(p.Partner), strconv.Itoa(p.Attempt), orDash(p.State), orDash(p.Timeout)}
+		if due {
+			row = append(row, left(p.Due))
+		}
+		t.add(row...)
 	}
 	t.write(u, w, "")
 }
@@ -170,9 +201,22 @@ func (u *ui) writeReason(w io.Writer, what, partner string, why *api.Why) {
 }
 
 func (u *ui) writeTasks(w io.Writer, list []api.Task) {
-	t := table{head: []string{"TASK", "PARTITION", "PARTNER", "STATE", "STARTED", "ENDED", "REMARKS"}, states: 4}
+	t := table{head: []string{"TASK", "PARTITION", "PARTNER", "STATE", "STARTED", "ENDED"}, states: 4}
+	due := slices.ContainsFunc(list, func(t api.Task) bool { return len(t.Due) > 0 })
+	if due {
+		t.head = append(t.head, "LEFT")
+	}
+	t.head = append(t.head, "REMARKS")
+	states := map[workflow.TaskName]workflow.State{}
 	for _, task := range list {
-		t.add(string(task.Name), orDash(string(task.Partition)), orDash(task.Partner), string(task.State), clockOf(task.Started), clockOf(task.Ended), remarks(task))
+		states[task.Name] = task.State
+	}
+	for _, task := range list {
+		row := []string{string(task.Name), orDash(string(task.Partition)), orDash(task.Partner), string(task.State), clockOf(task.Started), clockOf(task.Ended)}
+		if due {
+			row = append(row, left(task.Due))
+		}
+		t.add(append(row, remarks(task, states))...)
 	}
 	t.write(u, w, "")
 }
@@ -183,8 +227,34 @@ var undone = map[string]string{
 	"done": ", compensated", "failed": ", its compensation failed",
 }
 
-// remarks are what is out of the ordinary about a task.
-func remarks(t api.Task) string {
+// left says how much time is left until what.
+func left(dues []api.Due) string {
+	what := map[string]string{"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out"}
+	var out []string
+	for _, d := range dues {
+		in := " in "
+		if d.About {
+			in = " in about "
+		}
+		out = append(out, what[d.Kind]+in+d.Left)
+	}
+	return orDash(strings.Join(out, ", "))
+}
+
+// replaced says what became of a task that another stands in for.
+func replaced(t api.Task, by workflow.State) string {
+	failed := "failed"
+	if t.Reason != "" {
+		failed += ": " + t.Reason
+	}
+	if by == workflow.Succeeded {
+		return fmt.Sprintf("%s; done by %s", failed, *t.ReplacedBy)
+	}
+	return fmt.Sprintf("%s; %s stands in for it", failed, *t.ReplacedBy)
+}
+
+// remarks are what is out of the ordinary about a task. states are those of all.
+func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if t.Attempt > 1 {
@@ -193,7 +263,11 @@ func remarks(t api.Task) string {
 	if t.ContingencyOf != nil {
 		add("stands in for %s", *t.ContingencyOf)
 	}
-	if t.ReplacedBy != nil {
+	lost := t.ReplacedBy != nil && t.State == workflow.Failed
+	switch {
+	case lost:
+		out = append(out, replaced(t, states[*t.ReplacedBy]))
+	case t.ReplacedBy != nil:
 		add("replaced by %s", *t.ReplacedBy)
 	}
 	if t.TriggerFired {
@@ -202,8 +276,11 @@ func remarks(t api.Task) string {
 	for _, s := range t.Superseded {
 		add("superseded: %s at %s%s", s.Task, s.Partner, undone[s.Compensation])
 	}
-	if t.Reason != "" {
+	if t.Reason != "" && !lost {
 		out = append(out, t.Reason)
+	}
+	if t.Known != "" {
+		out = append(out, t.Known)
 	}
 	return strings.Join(out, "; ")
 }

@@ -10,7 +10,26 @@ import (
 )
 
 func newTaskCommand() *cobra.Command {
-	return newGroup("task", "Complete, fail or reject a task", newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand())
+	return newGroup("task", "Begin, complete, fail or reject a task", newTaskStartCommand(), newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand())
+}
+
+func newTaskStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "start ID TASK",
+		Short: "A person begins a task",
+		Long: `Notes that a person begins a task of an instance, at the partner that holds it:
+others then see it RUNNING, and since when. It is not needed to complete a task; of one
+that was not said to have begun, only its end is known.`,
+		Example:           `  mutirao task start 3f9a dispatch`,
+		Args:              arguments("ID", "TASK"),
+		ValidArgsFunction: completeTasks,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if err := node.BeginTask(ctx, api.BeginRequest{ID: args[0], Task: workflow.TaskName(args[1])}); err != nil {
+				return err
+			}
+			return u.done(map[string]string{"id": args[0], "task": args[1], "state": "running"}, "task %s of %s runs", args[1], args[0])
+		}),
+	}
 }
 
 func newTaskCompleteCommand() *cobra.Command {

@@ -92,7 +92,7 @@ func (wt waiting) verdict(u *ui, in *api.Instance) error {
 func explain(in *api.Instance) string {
 	var why []string
 	for _, t := range in.Tasks {
-		if t.State == workflow.Failed || t.State == workflow.Blocked {
+		if (t.State == workflow.Failed && t.ReplacedBy == nil) || t.State == workflow.Blocked { // else what replaced it says why
 			reason := strings.ToLower(string(t.State))
 			if t.Reason != "" {
 				reason += ": " + oneLine(t.Reason)

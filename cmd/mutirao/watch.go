@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -15,20 +16,25 @@ type document struct {
 	v    any
 	text func(io.Writer)
 	more bool
+	same any // unless nil: what of v must differ for it to have changed
 }
 
 // watch prints a document anew whenever it has changed: on a terminal in the
 // place of the one before, else below it; JSON as one line each. It ends when
 // the document says that nothing more will come, or with ctx.
 func (u *ui) watch(ctx context.Context, node api.Service, load func() (document, error)) error {
-	var last []byte
+	var last []byte // as it was compared
 	return follow(ctx, node, func() (bool, error) {
 		doc, err := load()
 		if err != nil {
 			return false, err
 		}
 		b, err := u.render(doc.v, doc.text, false)
-		if err != nil || bytes.Equal(b, last) {
+		is := b
+		if err == nil && doc.same != nil {
+			is, err = json.Marshal(doc.same)
+		}
+		if err != nil || bytes.Equal(is, last) {
 			return !doc.more, err
 		}
 		switch {
@@ -37,7 +43,7 @@ func (u *ui) watch(ctx context.Context, node api.Service, load func() (document,
 		case u.format == "text" && last != nil:
 			fmt.Fprintln(u.out)
 		}
-		last = b
+		last = is
 		_, err = u.out.Write(b)
 		return !doc.more, err
 	})

@@ -249,9 +249,10 @@ func (r *reader) raw(raw []byte) (choreo.FactID, *choreo.Fact, error) {
 
 // storedFact is a fact as a node keeps it (node.storedFact).
 type storedFact struct {
-	_   struct{} `cbor:",toarray"`
-	Raw []byte
-	Att cbor.RawMessage
+	_    struct{} `cbor:",toarray"`
+	Raw  []byte
+	Att  cbor.RawMessage
+	Came int64
 }
 
 // stored reads a fact as a node keeps it.

@@ -66,12 +66,14 @@ func TestClientAndServerAgree(t *testing.T) {
 		ID: "ab", Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning,
 		Incidents: []api.Incident{{At: noon, What: "w", Task: "t"}}, Conflicts: []api.Conflict{{Data: "d", Values: []any{"x", 1.5, nil}}},
 		Coordination: workflow.Choreography, Responsible: "ana", Started: noon, Ended: &noon,
-		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s"}},
-		Tasks:      []api.Task{{Name: "t", Partition: "p", State: workflow.Running, Started: &noon, Outputs: map[string]any{"k": "v"}, ContingencyOf: &name, Superseded: []api.Superseded{{Task: "u", Ended: noon}}}},
+		Partitions: []api.Partition{{Name: "p", Partner: "ana", Attempt: 1, State: "s", Timeout: "1h0m0s", Due: []api.Due{{Kind: "timeout", At: noon, Left: "4m0s"}}}},
+		Tasks:      []api.Task{{Name: "t", Partition: "p", State: workflow.Running, Started: &noon, Outputs: map[string]any{"k": "v"}, ContingencyOf: &name, Superseded: []api.Superseded{{Task: "u", Ended: noon}}, AsOf: &noon, Known: "as known 2 h ago", Due: []api.Due{{Kind: "trigger", At: noon, Left: "1s", About: true}}}},
 		Data:       map[string]any{"list": []any{"a"}},
 	}
 	log := []api.LogEntry{{At: noon, Time: 1, Fact: "f", Author: "ana", Seq: 2, Kind: "start", Task: "t", Text: "x", Counted: true}}
 	start := api.StartRequest{Workflow: "fire-call", Input: map[string]string{"address": "a=b"}, Assign: map[string]string{"engine": "e7"}, Coordination: "choreography", Mechanism: "m", Responsible: "ana", Notify: "all", Warnings: "24h", Transfer: "2h"}
+	refreshed := &api.Refreshed{Answered: []string{"engine-7"}, Silent: []string{"reserve"}}
+	begin := api.BeginRequest{ID: "ab", Task: "t/1"}
 	finish := api.FinishRequest{ID: "ab", Task: "t/1", Failed: true, Reason: "r", Outputs: map[string]string{"k": "v"}}
 
 	var got []any
@@ -93,13 +95,15 @@ func TestClientAndServerAgree(t *testing.T) {
 		},
 		OnInstances: func(all bool) ([]api.InstanceSummary, error) {
 			saw(all)
-			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, nil
+			return []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, Needs: []api.Need{{Kind: "failed", Number: 1, Tasks: []workflow.TaskName{"t"}}}, AsOf: &noon, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, nil
 		},
 		OnShow:       func(id string) (*api.Instance, error) { saw(id); return instance, nil },
 		OnLog:        func(id string) ([]api.LogEntry, error) { saw(id); return log, nil },
 		OnDiagram:    func(id, format string) ([]byte, error) { saw(id); saw(format); return []byte("<svg>\xff</svg>"), nil },
 		OnCancel:     func(id, reason string) error { saw(id); saw(reason); return nil },
 		OnWriteOff:   func(id, partner string) error { saw(id); saw(partner); return nil },
+		OnRefresh:    func(id string) (*api.Refreshed, error) { saw(id); return refreshed, nil },
+		OnBeginTask:  func(r api.BeginRequest) error { saw(r); return nil },
 		OnFinishTask: func(r api.FinishRequest) error { saw(r); return nil },
 	}
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "unix:api.sock"} {
@@ -136,7 +140,7 @@ func TestClientAndServerAgree(t *testing.T) {
 			st, err := c.Start(ctx, start)
 			same("start", &api.Started{ID: "ab", HeldOnlyHere: true, Notes: []string{"n"}}, st, err)
 			is, err := c.Instances(ctx, true)
-			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, is, err)
+			same("instances", []api.InstanceSummary{{ID: "ab", Workflow: "fire-call", State: workflow.InstanceBlocked, Started: noon, Ended: &noon, At: []string{"engine-7"}, Needs: []api.Need{{Kind: "failed", Number: 1, Tasks: []workflow.TaskName{"t"}}}, AsOf: &noon, KnownBy: []api.Witness{{Name: "reserve", State: "active", At: noon}}}}, is, err)
 			in, err := c.Show(ctx, "ab")
 			same("show", instance, in, err)
 			l, err := c.Log(ctx, "ab")
@@ -145,11 +149,14 @@ func TestClientAndServerAgree(t *testing.T) {
 			same("diagram", []byte("<svg>\xff</svg>"), d, err)
 			same("cancel", nil, nil, c.Cancel(ctx, "ab", "why not"))
 			same("write off", nil, nil, c.WriteOff(ctx, "ab", "engine-7"))
+			rf, err := c.Refresh(ctx, "ab")
+			same("refresh", refreshed, rf, err)
+			same("begin", nil, nil, c.BeginTask(ctx, begin))
 			same("finish", nil, nil, c.FinishTask(ctx, finish))
 
 			want := []any{
 				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n", "fire-call@3",
-				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", finish,
+				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", "ab", begin, finish,
 			}
 			same("what the service saw", want, got, nil)
 		})

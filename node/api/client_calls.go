@@ -82,6 +82,17 @@ func (c *Client) WriteOff(ctx context.Context, id, partner string) error {
 	return err
 }
 
+// Refresh implements Service.
+func (c *Client) Refresh(ctx context.Context, id string) (*Refreshed, error) {
+	return call[*Refreshed](ctx, c, refreshRoute, nil, nil, id)
+}
+
+// BeginTask implements Service.
+func (c *Client) BeginTask(ctx context.Context, r BeginRequest) error {
+	_, err := call[nothing](ctx, c, beginRoute, nil, r)
+	return err
+}
+
 // FinishTask implements Service.
 func (c *Client) FinishTask(ctx context.Context, r FinishRequest) error {
 	_, err := call[nothing](ctx, c, finishRoute, nil, r)

@@ -81,6 +81,7 @@ func obliging() *apitest.Fake {
 		OnDiagram:    func(string, string) ([]byte, error) { return nil, nil },
 		OnCancel:     func(string, string) error { return nil },
 		OnWriteOff:   func(string, string) error { return nil },
+		OnBeginTask:  func(api.BeginRequest) error { return nil },
 		OnFinishTask: func(api.FinishRequest) error { return nil },
 		WorkFake:     apitest.WorkFake{OnRejectTask: func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }},
 	}

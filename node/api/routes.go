@@ -61,7 +61,7 @@ func init() {
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
-		startRoute, instancesRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, finishRoute,
+		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		rejectRoute, addDataRoute, removeDataRoute, signInRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
@@ -148,6 +148,13 @@ var (
 			return svc.Show(r.Context(), r.PathValue("id"))
 		},
 	}
+	refreshRoute = &route{
+		name: "refresh", method: http.MethodGet, path: "/v1/instances/{id}/refresh", scope: mayRead,
+		summary: "Ask the partners who hold what is not done, and can be reached, what they have", reply: Refreshed{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return svc.Refresh(r.Context(), r.PathValue("id"))
+		},
+	}
 	logRoute = &route{
 		name: "log", method: http.MethodGet, path: "/v1/instances/{id}/log", scope: mayRead,
 		summary: "The facts of an instance, readable", reply: []LogEntry{},
@@ -184,6 +191,13 @@ var (
 			return withBody(r, func(in writeOffRequest) (any, error) {
 				return nil, svc.WriteOff(r.Context(), r.PathValue("id"), in.Partner)
 			})
+		},
+	}
+	beginRoute = &route{
+		name: "beginTask", method: http.MethodPost, path: "/v1/tasks/begin", scope: mayWork,
+		summary: "Note that a person began a task that this node holds", body: BeginRequest{},
+		handle: func(svc Service, r *http.Request) (any, error) {
+			return withBody(r, func(in BeginRequest) (any, error) { return nil, svc.BeginTask(r.Context(), in) })
 		},
 	}
 	finishRoute = &route{

@@ -42,6 +42,10 @@ type Service interface {
 	// Instances lists running instances, or all: those that the node takes part in
 	// and, at the coordinator, those of the whole mesh.
 	Instances(ctx context.Context, all bool) ([]InstanceSummary, error)
+	// Refresh asks the partners who hold what of an instance is not done, and can be
+	// reached, what they have, and waits half a second at most: what Show says after
+	// that is as new as can be.
+	Refresh(ctx context.Context, id string) (*Refreshed, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
 	// Diagram draws an instance: "svg", "mermaid" or "dot".
@@ -49,6 +53,8 @@ type Service interface {
 	Cancel(ctx context.Context, id, reason string) error
 	// WriteOff has nobody wait for a partner before superseded work is undone.
 	WriteOff(ctx context.Context, id, partner string) error
+	// BeginTask notes that a person began a task that this node holds.
+	BeginTask(ctx context.Context, r BeginRequest) error
 	// FinishTask completes or fails a person's task that this node holds.
 	FinishTask(ctx context.Context, r FinishRequest) error
 
@@ -172,6 +178,14 @@ type InstanceSummary struct {
 	Tasks int `json:"tasks"`
 	// At are the partners with whom a task is ready or runs.
 	At []string `json:"at"`
+	// Needs say why the instance needs a person; empty: it does not, as far as is
+	// known here.
+	Needs []Need `json:"needs"`
+	// AsOf is when the partner was heard of this instance whose word is the oldest of
+	// those who hold what is not done; null: this node holds all of it, or it was not
+	// heard yet. Known says the same in words where that is long ago.
+	AsOf  *time.Time `json:"as_of"`
+	Known string     `json:"known,omitempty"`
 	// KnownBy are those who told this node, as the coordinator, of an instance
 	// that it takes no part in itself; the best informed first.
 	KnownBy []Witness `json:"known_by"`
@@ -180,6 +194,33 @@ type InstanceSummary struct {
 	Quarantine *Quarantine `json:"quarantine"`
 	// Closed is when the facts of an ended instance were deleted; nil: they are here.
 	Closed *time.Time `json:"closed"`
+}
+
+// Need says why an instance needs a person.
+type Need struct {
+	// Kind: failed (tasks failed, and nothing stands in for them), blocked (they wait
+	// for what cannot come), nobody (can perform or take them), incident.
+	Kind   string              `json:"kind"`
+	Number int                 `json:"number"` // of tasks or incidents
+	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
+}
+
+// Refreshed says whom Refresh asked.
+type Refreshed struct {
+	Answered []string `json:"answered"`
+	Silent   []string `json:"silent"` // connected, and did not answer in time
+}
+
+// Due is a clock that runs.
+type Due struct {
+	// Kind says what happens when time is up: timeout (it fails), trigger (the
+	// emergency task starts without what it waits for), verdict (this node judges what
+	// it got no result of).
+	Kind string    `json:"kind"`
+	At   time.Time `json:"at"`
+	Left string    `json:"left"`
+	// About: the clock is its holder's, and began about when this node heard of it.
+	About bool `json:"about"`
 }
 
 // Closing is the signed summary that is kept of an ended instance in the place of its
@@ -283,6 +324,7 @@ type Partition struct {
 	Attempt int                    `json:"attempt"`
 	State   string                 `json:"state"`
 	Timeout string                 `json:"timeout,omitempty"`
+	Due     []Due                  `json:"due"` // the clocks that run for it
 	Why     *Why                   `json:"why"` // how it came to its partner; null: unknown
 }
 
@@ -320,7 +362,7 @@ type Task struct {
 	Attempt           int                    `json:"attempt"`
 	State             workflow.State         `json:"state"`
 	ResponseImmediate bool                   `json:"response_immediate"`
-	Started           *time.Time             `json:"started"`
+	Started           *time.Time             `json:"started"` // null: not yet, or nobody said when
 	Ended             *time.Time             `json:"ended"`
 	Outputs           map[string]any         `json:"outputs"`
 	ContingencyOf     *workflow.TaskName     `json:"contingency_of"`
@@ -328,6 +370,13 @@ type Task struct {
 	TriggerFired      bool                   `json:"trigger_fired"`
 	Reason            string                 `json:"reason"`
 	Superseded        []Superseded           `json:"superseded"`
+	// AsOf is when its state was last known from its holder: when this node last heard
+	// from that one itself. Null: this node holds it, nobody does, or its holder was
+	// not heard yet. Known says the same in words where that is longer ago than the
+	// last contact explains.
+	AsOf  *time.Time `json:"as_of"`
+	Known string     `json:"known,omitempty"`
+	Due   []Due      `json:"due"` // the clocks that run for it
 	// Why is how it came to its partner, where it was assigned by itself.
 	Why *Why `json:"why,omitempty"`
 	// Dropped says why the task is not needed; left out when it is.
@@ -364,6 +413,12 @@ type LogEntry struct {
 	Task    workflow.TaskName `json:"task,omitempty"`
 	Text    string            `json:"text"`
 	Counted bool              `json:"counted"`
+}
+
+// BeginRequest notes that a person began a task.
+type BeginRequest struct {
+	ID   string            `json:"id"`
+	Task workflow.TaskName `json:"task"`
 }
 
 // FinishRequest completes or fails a person's task.

@@ -25,11 +25,22 @@ type Report struct {
 	// At are the partners with whom a task is ready or runs, Participants those
 	// who take part; MaxReported of each at most.
 	At, Participants []workflow.PartnerID
+	// Needs are why the instance needs a person, MaxNeeds at most.
+	Needs []Need
+}
+
+// Need is why an instance needs a person (choreo.Need).
+type Need struct {
+	_      struct{} `cbor:",toarray"`
+	Kind   string
+	Number uint32              // of tasks or incidents
+	Tasks  []workflow.TaskName // the first of them, MaxNeeds at most
 }
 
 // Limits of a report.
 const (
 	MaxReported = 64 // partners in a list
+	MaxNeeds    = 8
 	maxName     = 256
 )
 
@@ -42,8 +53,15 @@ func (r *Report) check() error {
 		return fmt.Errorf("a report that names %d and %d partners, at most %d", len(r.At), len(r.Participants), MaxReported)
 	case r.Started < 0 || r.Started > MaxWall || r.Ended < 0 || r.Ended > MaxWall:
 		return fmt.Errorf("a report of an instance from %d to %d ms since 1970: want the years 1970 to 9999", r.Started, r.Ended)
+	case len(r.Needs) > MaxNeeds:
+		return fmt.Errorf("a report that needs people for %d reasons, at most %d", len(r.Needs), MaxNeeds)
 	case r.Done > r.Tasks:
 		return fmt.Errorf("a report of %d tasks that ended, of %d", r.Done, r.Tasks)
+	}
+	for _, n := range r.Needs {
+		if err := n.check(); err != nil {
+			return err
+		}
 	}
 	for _, list := range [][]workflow.PartnerID{r.At, r.Participants} {
 		for _, p := range list {
@@ -55,12 +73,30 @@ func (r *Report) check() error {
 	return nil
 }
 
+func (n *Need) check() error {
+	if len(n.Kind) > maxName || len(n.Tasks) > MaxNeeds {
+		return fmt.Errorf("a need with a kind of %d bytes and %d tasks, at most %d and %d", len(n.Kind), len(n.Tasks), maxName, MaxNeeds)
+	}
+	for _, t := range n.Tasks {
+		if len(t) > maxName {
+			return fmt.Errorf("a need with a task's name of %d bytes, at most %d", len(t), maxName)
+		}
+	}
+	return nil
+}
+
 // Size is about how many bytes a report takes in a frame, rather more.
 func (r *Report) Size() int {
 	n := 128 + len(r.Workflow) + len(r.State)
 	for _, list := range [][]workflow.PartnerID{r.At, r.Participants} {
 		for _, p := range list {
 			n += 3 + len(p)
+		}
+	}
+	for _, x := range r.Needs {
+		n += 16 + len(x.Kind)
+		for _, t := range x.Tasks {
+			n += 3 + len(t)
 		}
 	}
 	return n

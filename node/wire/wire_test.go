@@ -56,6 +56,7 @@ func report() wire.Report {
 	return wire.Report{
 		Instance: workflow.InstanceID{1}, Definition: workflow.Hash{2}, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Started: 4, Ended: 5,
 		Facts: 6, Done: 7, Tasks: 8, At: []workflow.PartnerID{"a"}, Participants: []workflow.PartnerID{"a", "b"},
+		Needs: []wire.Need{{Kind: "failed", Number: 9, Tasks: []workflow.TaskName{"t"}}},
 	}
 }
 
@@ -181,6 +182,8 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"a report that names too many partners", many(&wire.Message{Reports: []wire.Report{{At: make([]workflow.PartnerID, wire.MaxReported+1)}}}), wire.ErrMalformed},
 		{"a report with too long a name", many(&wire.Message{Reports: []wire.Report{{Workflow: workflow.Name(strings.Repeat("w", 257))}}}), wire.ErrMalformed},
 		{"a report with too long a partner", many(&wire.Message{Reports: []wire.Report{{At: []workflow.PartnerID{workflow.PartnerID(strings.Repeat("p", 257))}}}}), wire.ErrMalformed},
+		{"a report of too many needs", many(&wire.Message{Reports: []wire.Report{{Needs: make([]wire.Need, wire.MaxNeeds+1)}}}), wire.ErrMalformed},
+		{"a report of a need of too many tasks", many(&wire.Message{Reports: []wire.Report{{Needs: []wire.Need{{Tasks: make([]workflow.TaskName, wire.MaxNeeds+1)}}}}}), wire.ErrMalformed},
 		{"a report of more done than there is", many(&wire.Message{Reports: []wire.Report{{Done: 2, Tasks: 1}}}), wire.ErrMalformed},
 		{"an unknown mode", many(&wire.Message{Heads: []wire.Heads{{Mode: wire.Answer + 1}}}), wire.ErrMalformed},
 	} {

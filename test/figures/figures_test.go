@@ -232,16 +232,19 @@ func record(ts *testscript.TestScript, node, file string) {
 	ts.Check(os.WriteFile(path, txtar.Format(a), 0o600))
 }
 
-var blanks = regexp.MustCompile(` +\n`)
+var (
+	blanks = regexp.MustCompile(` +\n`)
+	old    = regexp.MustCompile(`(; )?as known [0-9]+ (s|min|h) ago`)
+)
 
 // timeless is what "mutirao show" says of an instance's state and tasks, but
-// for its ID and for when what happened.
+// for its ID, when what happened, and how old that is.
 func timeless(text string) string {
 	head, rest, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(head)
 	out := fields[len(fields)-1] + "\n"
 	_, table, _ := strings.Cut(rest, "\nTASK")
-	table = "TASK" + table
+	table = "TASK" + old.ReplaceAllString(table, "")
 	from, to := strings.Index(table, "STARTED"), strings.Index(table, "REMARKS")
 	for line := range strings.Lines(table) {
 		switch {

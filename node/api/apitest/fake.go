@@ -28,6 +28,8 @@ type Fake struct {
 	OnDiagram        func(id, format string) ([]byte, error)
 	OnCancel         func(id, reason string) error
 	OnWriteOff       func(id, partner string) error
+	OnRefresh        func(id string) (*api.Refreshed, error) // nil: nobody has to be asked
+	OnBeginTask      func(api.BeginRequest) error
 	OnFinishTask     func(api.FinishRequest) error
 	OnWatch          func(ctx context.Context, fn func(api.Event) error) error
 }
@@ -91,6 +93,17 @@ func (f *Fake) Cancel(_ context.Context, id, reason string) error { return f.OnC
 func (f *Fake) WriteOff(_ context.Context, id, partner string) error {
 	return f.OnWriteOff(id, partner)
 }
+
+// Refresh implements api.Service.
+func (f *Fake) Refresh(_ context.Context, id string) (*api.Refreshed, error) {
+	if f.OnRefresh == nil {
+		return &api.Refreshed{Answered: []string{}, Silent: []string{}}, nil
+	}
+	return f.OnRefresh(id)
+}
+
+// BeginTask implements api.Service.
+func (f *Fake) BeginTask(_ context.Context, r api.BeginRequest) error { return f.OnBeginTask(r) }
 
 // FinishTask implements api.Service.
 func (f *Fake) FinishTask(_ context.Context, r api.FinishRequest) error { return f.OnFinishTask(r) }

@@ -1,0 +1,235 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What a node shows of others' work is as old as their last word. This file says how
+// old, and asks for a new one. Nobody is asked how old their own words are: what
+// counts is when they came here from their author itself. Of what somebody else passed
+// on it is the earlier one of when it came and when its author says it was written, so
+// neither of the two can make it newer.
+
+// word is when a node last heard what a holder has of one instance.
+type word struct {
+	// direct is when (Boot) it last said so itself, and had nothing that was not here;
+	// 0: not since this node started.
+	direct time.Duration
+	// written is until when (ms, wall) the facts of its own go that are here.
+	written int64
+}
+
+// contact is when the last connection with a partner began, and when it last said
+// anything over it (Boot, in nanoseconds).
+type contact struct{ since, heard atomic.Int64 }
+
+func (c *contact) begin(at time.Duration) {
+	c.since.Store(int64(at))
+	c.heard.Store(int64(at))
+}
+
+func (c *contact) hear(at time.Duration) { c.heard.Store(int64(at)) }
+
+// tellsWithin is within what time a partner in contact tells everybody who takes part
+// what it has (compareAll), so what it had not told by then had not happened.
+const tellsWithin = antiEntropy + 2*firstPause
+
+// heard notes that a partner said what it has of an instance.
+func (h *held) heard(p workflow.PartnerID, at time.Duration) {
+	h.note(p, func(w *word) { w.direct = at })
+}
+
+// came notes that facts are here that came at a moment (ms).
+func (h *held) came(facts []choreo.Received, at int64) {
+	for _, f := range facts {
+		h.note(f.Fact.Chain.Author, func(w *word) { w.written = max(w.written, min(f.Fact.At, at)) })
+	}
+}
+
+func (h *held) note(p workflow.PartnerID, fn func(*word)) {
+	if h.words == nil {
+		h.words = map[workflow.PartnerID]word{}
+	}
+	w := h.words[p]
+	fn(&w)
+	h.words[p] = w
+}
+
+// asOf is when it was last known here what a partner has of an instance; the zero time:
+// never. old tells that this is longer ago than its last contact explains: of its signs
+// of life, of which there are three in a connectionTime, one was missed.
+func (n *Node) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
+	now, w := n.clock.Now(), h.words[p]
+	ago := func(boot time.Duration) time.Time { return now.Wall.Add(boot - now.Boot) }
+	if w.direct > 0 {
+		at = ago(w.direct)
+	}
+	if t := atMilli(w.written); w.written > 0 && t.After(at) {
+		at = t
+	}
+	n.mu.Lock()
+	l, up := n.links[p], n.isUp[p]
+	n.mu.Unlock()
+	within, inTouch := n.people.ConnectionTime(p)/2, false
+	if l != nil {
+		since, heard := time.Duration(l.contact.since.Load()), time.Duration(l.contact.heard.Load())
+		_, refused := h.refused[p]
+		if t := ago(heard - tellsWithin); heard-since >= tellsWithin && !refused && t.After(at) {
+			at = t
+		}
+		inTouch = up && now.Boot-heard <= within
+	}
+	return at, !inTouch && now.Wall.Sub(at) > within
+}
+
+// known says in words how old something is; empty where it is not old.
+func (n *Node) known(at time.Time, old bool) string {
+	switch {
+	case !old:
+		return ""
+	case at.IsZero():
+		return "nothing was heard of it yet"
+	}
+	return "as known " + ago(n.clock.Now().Wall.Sub(at))
+}
+
+// ago is how long ago something was, in the greatest unit that says enough.
+func ago(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d ago", int(d.Hours()/24))
+}
+
+// dateTasks says of tasks that others hold as of when they are known.
+func (n *Node) dateTasks(h *held, tasks []choreo.TaskView, out []api.Task) {
+	type dated struct {
+		at  *time.Time
+		old string
+	}
+	self, of := n.member.ID(), map[workflow.PartnerID]dated{}
+	for i, t := range tasks {
+		if t.Partner == "" || t.Partner == self {
+			continue
+		}
+		d, done := of[t.Partner]
+		if !done {
+			at, old := n.asOf(h, t.Partner)
+			if !at.IsZero() {
+				d.at = &at
+			}
+			d.old = n.known(at, old)
+			of[t.Partner] = d
+		}
+		if out[i].AsOf = d.at; !t.State.Done() && h.sum.Ended == 0 {
+			out[i].Known = d.old
+		}
+	}
+}
+
+// oldest is as of when an instance is known, by the partner who holds what is not done
+// and was not heard for longest. No instant: nobody else holds anything.
+func (n *Node) oldest(h *held) (at *time.Time, known string) {
+	var stale bool
+	for _, p := range h.m.Holders() {
+		t, old := n.asOf(h, p)
+		if at == nil || t.Before(*at) {
+			at, stale = &t, old
+		}
+	}
+	if at == nil {
+		return nil, ""
+	}
+	if known = n.known(*at, stale); at.IsZero() {
+		return nil, known
+	}
+	return at, known
+}
+
+const (
+	// refreshWait is how long partners are waited for that are asked what they have.
+	refreshWait = 500 * time.Millisecond
+	// freshFor is for how long what a partner said is not asked for again.
+	freshFor = time.Second
+)
+
+// Refresh asks the partners who hold what of an instance is not done, and can be
+// reached, what they have, and waits for half a second at most.
+func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
+	out := &api.Refreshed{Answered: []string{}, Silent: []string{}}
+	id, there, err := n.locate(ref)
+	if err != nil || there != nil { // those are asked for whenever they are shown
+		if errors.As(err, new(*onlySummary)) {
+			err = nil
+		}
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, refreshWait)
+	defer cancel()
+	began := n.clock.Now().Boot
+	var asked []workflow.PartnerID
+	err = n.do(ctx, id, func(s *shard) error {
+		h, err := s.find(id)
+		if err != nil || h.sum.Ended != 0 {
+			return err
+		}
+		for _, p := range h.m.Holders() {
+			if n.up(p) && h.words[p].direct+freshFor < began {
+				asked = append(asked, p)
+				s.tell(p, id, wire.Ask)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(asked) == 0 {
+		return out, nil // what is here can be shown all the same
+	}
+	silent := asked
+	for pause := time.Millisecond; len(silent) > 0 && !n.stepped && ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
+		select {
+		case <-n.clock.After(pause):
+		case <-ctx.Done():
+		}
+		silent = n.silent(id, asked, began)
+	}
+	for _, p := range asked {
+		if slices.Contains(silent, p) {
+			out.Silent = append(out.Silent, n.people.name(p))
+		} else {
+			out.Answered = append(out.Answered, n.people.name(p))
+		}
+	}
+	return out, nil
+}
+
+// silent are those of the asked who have not answered since.
+func (n *Node) silent(id workflow.InstanceID, asked []workflow.PartnerID, since time.Duration) (out []workflow.PartnerID) {
+	ctx, cancel := context.WithTimeout(context.Background(), refreshWait)
+	defer cancel()
+	err := n.peek(ctx, id, func(h *held) {
+		for _, p := range asked {
+			if h.words[p].direct < since {
+				out = append(out, p)
+			}
+		}
+	})
+	if err != nil {
+		return asked
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func factOf(author workflow.PartnerID, at int64) choreo.Received {
+	return choreo.Received{Fact: &choreo.Fact{Chain: choreo.Chain{Author: author}, At: at}}
+}
+
+// What somebody passes on is as old as its author says, and never newer than when it
+// came: neither who passes it on nor who wrote it can make it newer than that.
+func TestNobodyMakesTheirWordsNewer(t *testing.T) {
+	const noon = int64(1_900_000_000_000)
+	var h held
+	h.came([]choreo.Received{factOf("holder", noon-int64(time.Hour/time.Millisecond))}, noon)
+	if got := h.words["holder"]; got.written != noon-3_600_000 || got.direct != 0 {
+		t.Errorf("an hour old when it was passed on: %+v", got)
+	}
+	h.came([]choreo.Received{factOf("liar", noon+7_200_000)}, noon)
+	if got := h.words["liar"]; got.written != noon {
+		t.Errorf("written two hours after it came: %+v, want when it came", got)
+	}
+	h.heard("holder", time.Minute)
+	h.came([]choreo.Received{factOf("holder", noon-7_200_000)}, noon)
+	if got := h.words["holder"]; got.written != noon-3_600_000 || got.direct != time.Minute {
+		t.Errorf("an older one after it: %+v", got)
+	}
+}
+
+// Who shows an instance to the coordinator cannot make it newer than now, nor put words
+// of its own there.
+func TestShownIsRedated(t *testing.T) {
+	clock := stillClock{at: time.Hour}
+	now := clock.Now().Wall
+	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
+	n := &Node{clock: clock}
+	in := &api.Instance{Told: &api.Told{By: api.Witness{Name: "witness"}}, Tasks: []api.Task{
+		{Partner: "witness", Known: "trust me"},
+		{Partner: "other", AsOf: at(time.Hour), Known: "fresh as the morning"},
+		{Partner: "third", AsOf: at(-20 * time.Minute), Known: "just now"},
+		{Partner: "fourth", Known: "heard"},
+	}}
+	n.redate(in)
+	for i, want := range []struct {
+		at    *time.Time
+		known string
+	}{{&now, ""}, {&now, "as known 0 s ago"}, {at(-20 * time.Minute), "as known 20 min ago"}, {nil, "nothing was heard of it yet"}} {
+		got := in.Tasks[i]
+		if got.Known != want.known || (got.AsOf == nil) != (want.at == nil) || (want.at != nil && !got.AsOf.Equal(*want.at)) {
+			t.Errorf("of %s: as of %v, %q; want %v, %q", got.Partner, got.AsOf, got.Known, want.at, want.known)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package node_test
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// taskOf is a task as a partner shows it.
+func (tm *team) taskOf(at, id string, name workflow.TaskName) api.Task {
+	tm.t.Helper()
+	in, err := tm.p[at].node.Show(tm.t.Context(), id)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, t := range in.Tasks {
+		if t.Name == name {
+			return t
+		}
+	}
+	tm.t.Fatalf("no task %s", name)
+	return api.Task{}
+}
+
+// ageOf is how old a partner says that it knows a task's state is; false: it does not say.
+func (tm *team) ageOf(at, id string, name workflow.TaskName) (time.Duration, bool) {
+	t := tm.taskOf(at, id, name)
+	if t.AsOf == nil {
+		return 0, false
+	}
+	return time.Since(*t.AsOf), true
+}
+
+func connectionTime(d time.Duration) func(*configs.Config) {
+	return func(c *configs.Config) { c.ConnectionTime = d }
+}
+
+// A task of another's is as old as the last word from there: while the two are in
+// touch that is never long ago, and nothing is said in words; once they are not, it
+// grows, and is said. What a node holds itself has no age.
+func TestAsOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(15*time.Second), seldom, "one", "two")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		for range 60 {
+			pass(10 * time.Second)
+			age, said := tm.ageOf("one", id, "b")
+			if known := tm.taskOf("one", id, "b").Known; !said || age > 45*time.Second || known != "" {
+				t.Fatalf("in touch: b is known as of %v ago (said: %t), in words %q", age, said, known)
+			}
+		}
+		if age, said := tm.ageOf("one", id, "a"); said {
+			t.Errorf("a, which one has itself, is known as of %v ago", age)
+		}
+		tm.disconnect("one", "two")
+		pass(12 * time.Minute) // it has been judged meanwhile
+		age, said := tm.ageOf("one", id, "b")
+		if !said || age < 12*time.Minute || age > 13*time.Minute {
+			t.Errorf("out of touch for 12 minutes: b is known as of %v ago (said: %t)", age, said)
+		}
+	})
+}
+
+// In words, what is old is said wherever the task is shown.
+func TestOldKnowledgeIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(10*time.Minute), seldom, "one", "two")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		pass(10 * time.Second)
+		tm.disconnect("one", "two")
+		pass(4 * time.Minute)
+		if known := tm.taskOf("one", id, "b").Known; known != "" {
+			t.Errorf("two missed no sign of life yet, and b is %q", known)
+		}
+		pass(5*time.Minute/2 - 2*time.Second)
+		const want = "as known 6 min ago"
+		if b := tm.taskOf("one", id, "b"); b.Known != want || b.State.Done() {
+			t.Errorf("b is %s, %q; want %q", b.State, b.Known, want)
+		}
+		list, err := tm.p["one"].node.Instances(t.Context(), false)
+		if err != nil || len(list) != 1 || list[0].Known != want || list[0].AsOf == nil {
+			t.Errorf("the list says %+v (%v), want %q", list, err, want)
+		}
+		for _, format := range []string{"svg", "dot", "mermaid"} {
+			b, err := tm.p["one"].node.Diagram(t.Context(), id, format)
+			if err != nil || !bytes.Contains(b, []byte(want)) {
+				t.Errorf("the %s does not say %q (%v):\n%s", format, want, err, b)
+			}
+		}
+		tm.connect("one", "two")
+		pass(time.Second)
+		if age, said := tm.ageOf("one", id, "b"); !said || age > 2*time.Second || tm.taskOf("one", id, "b").Known != "" {
+			t.Errorf("in touch again: b is known as of %v ago (said: %t), in words %q", age, said, tm.taskOf("one", id, "b").Known)
+		}
+	})
+}
+
+// What holders have is asked for when people want to see it; who is not reached, or
+// does not answer, is not waited for.
+func TestRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, nil, seldom, "one", "two", "three")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		// three waits for nothing and judges nothing: it is not told that b runs.
+		id := tm.begin("one", "chain", map[string]string{"pa": "three", "pb": "two", "pc": "one"})
+		pass(5 * time.Second)
+		if got := tm.task("three", id, "b"); got != workflow.Ready {
+			t.Fatalf("b is %s at three before it asked: the test does not test what it should", got)
+		}
+		began := time.Now()
+		asked, err := tm.p["three"].node.Refresh(t.Context(), id)
+		if err != nil || len(asked.Silent) > 0 || len(asked.Answered) == 0 {
+			t.Errorf("asked: %+v, %v", asked, err)
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("answers at once were waited for %v", took)
+		}
+		if got := tm.task("three", id, "b"); got != workflow.Running {
+			t.Errorf("b is %s at three, which asked: want RUNNING", got)
+		}
+		// Asked twice in a second is asked once.
+		before := len(tm.f.sent(func(c carried) bool { return len(c.m.Heads) > 0 }))
+		if asked, err = tm.p["three"].node.Refresh(t.Context(), id); err != nil || len(asked.Answered)+len(asked.Silent) > 0 {
+			t.Errorf("asked again at once: %+v, %v", asked, err)
+		}
+		if n := len(tm.f.sent(func(c carried) bool { return len(c.m.Heads) > 0 })) - before; n > 0 {
+			t.Errorf("%d frames for asking again at once", n)
+		}
+		pass(2 * time.Second)
+		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool { return from == tm.p["two"].id() })
+		began = time.Now()
+		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
+		if took := time.Since(began); err != nil || len(asked.Silent) != 1 || asked.Silent[0] != "two" || took > 600*time.Millisecond {
+			t.Errorf("two is silent: asked %+v, %v, waited %v", asked, err, took)
+		}
+		tm.disconnect("two", "three")
+		synctest.Wait()
+		began = time.Now()
+		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
+		if took := time.Since(began); err != nil || len(asked.Silent) > 0 || took > 500*time.Millisecond {
+			t.Errorf("two is out of reach: asked %+v, %v, waited %v", asked, err, took)
+		}
+	})
+}
+
+// After a restart what is known of others is as old as their facts that are here, not
+// as the restart.
+func TestAsOfAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(15*time.Second), seldom, "one", "two")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		pass(3 * time.Second)
+		tm.p["one"].crash()
+		pass(20 * time.Minute)
+		tm.p["one"].start()
+		pass(time.Second)
+		age, said := tm.ageOf("one", id, "b")
+		if !said || age < 20*time.Minute || age > 21*time.Minute {
+			t.Errorf("b is known as of %v ago (said: %t), want 20 minutes", age, said)
+		}
+		if known := tm.taskOf("one", id, "b").Known; known != "as known 20 min ago" {
+			t.Errorf("in words: %q", known)
+		}
+	})
+}
+
+// How far an instance got stays to be seen after its end, and after a restart, and so
+// does what of it needs a person.
+func TestProgressIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", chain)
+		good := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.succeeds(good, time.Second, "one", "two")
+		tm.p["two"].hand.hold("b")
+		bad := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.p["two"].hand.fail(t, "b")
+		pass(time.Second)
+		check := func(when string) {
+			t.Helper()
+			list, err := tm.p["one"].node.Instances(t.Context(), true)
+			if err != nil || len(list) != 2 {
+				t.Fatalf("%s: %d instances, %v", when, len(list), err)
+			}
+			for _, in := range list {
+				if in.Done != 3 || in.Tasks != 3 {
+					t.Errorf("%s: %d of %d tasks of %s are done, want 3 of 3", when, in.Done, in.Tasks, in.ID)
+				}
+				if in.ID == good && len(in.Needs) > 0 {
+					t.Errorf("%s: %s succeeded, and needs a person: %v", when, in.ID, in.Needs)
+				}
+				if in.ID == bad && (len(in.Needs) != 2 || in.Needs[0].Kind != "failed" || in.Needs[0].Tasks[0] != "b" || in.Needs[1].Kind != "blocked" || in.Needs[1].Tasks[0] != "c") {
+					t.Errorf("%s: b of %s failed and blocks c, and what needs a person is %v", when, in.ID, in.Needs)
+				}
+			}
+		}
+		check("at the end")
+		pass(time.Minute)
+		check("a minute later")
+		tm.p["one"].leave()
+		tm.p["one"].start()
+		synctest.Wait()
+		check("after a restart")
+	})
+}

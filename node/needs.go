@@ -1,0 +1,79 @@
+package node
+
+import (
+	"math"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// needs are why an instance needs a person, as far as is known here.
+func (n *Node) needs(h *held) []api.Need {
+	var roles map[workflow.RoleName]bool
+	performed := func(r workflow.RoleName) bool {
+		if roles == nil {
+			roles = map[workflow.RoleName]bool{}
+			for _, r := range n.people.roles() {
+				roles[r] = true
+			}
+		}
+		return roles[r]
+	}
+	out := []api.Need{}
+	for _, x := range h.m.Needs(performed) {
+		out = append(out, api.Need{Kind: string(x.Kind), Number: x.Number, Tasks: append([]workflow.TaskName{}, x.Tasks...)})
+	}
+	if refused := len(h.refused); refused > 0 {
+		out = addIncidents(out, refused)
+	}
+	return out
+}
+
+// addIncidents adds incidents that are this node's to know.
+func addIncidents(needs []api.Need, number int) []api.Need {
+	for i := range needs {
+		if needs[i].Kind == string(choreo.NeedIncident) {
+			needs[i].Number += number
+			return needs
+		}
+	}
+	return append(needs, api.Need{Kind: string(choreo.NeedIncident), Number: number, Tasks: []workflow.TaskName{}})
+}
+
+// reportNeeds are needs as they are reported to the coordinator, reportedNeeds as it
+// shows them.
+func reportNeeds(needs []api.Need) (out []wire.Need) {
+	for _, x := range needs {
+		out = append(out, wire.Need{Kind: x.Kind, Number: uint32(min(x.Number, math.MaxUint32)), Tasks: x.Tasks})
+	}
+	return out
+}
+
+func reportedNeeds(needs []wire.Need) []api.Need {
+	out := []api.Need{}
+	for _, x := range needs {
+		out = append(out, api.Need{Kind: x.Kind, Number: int(x.Number), Tasks: append([]workflow.TaskName{}, x.Tasks...)})
+	}
+	return out
+}
+
+// storeNeeds puts needs into a summary, readNeeds takes them out. What cannot be read
+// says nothing: the instance itself does.
+func storeNeeds(needs []api.Need) string {
+	if len(needs) == 0 {
+		return ""
+	}
+	return string(encode(needs))
+}
+
+func readNeeds(s string) []api.Need {
+	needs := []api.Need{}
+	if s != "" && cbor.Unmarshal([]byte(s), &needs) != nil {
+		return []api.Need{}
+	}
+	return needs
+}

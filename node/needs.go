@@ -48,7 +48,7 @@ func addIncidents(needs []api.Need, number int) []api.Need {
 // shows them.
 func reportNeeds(needs []api.Need) (out []wire.Need) {
 	for _, x := range needs {
-		out = append(out, wire.Need{Kind: x.Kind, Number: uint32(min(x.Number, math.MaxUint32)), Tasks: x.Tasks})
+		out = append(out, wire.Need{Kind: x.Kind, Number: uint32(min(x.Number, math.MaxInt32)), Tasks: x.Tasks})
 	}
 	return out
 }

@@ -110,15 +110,18 @@ func (cs *clocks) runFrom(elapsed time.Duration, k WaitKey, running bool, now ti
 	return cs.run(k, running, now)
 }
 
-// begin starts a wait of which some has passed already. It is stored with the next
-// waits, as a crash before only makes the wait longer; but at once where what is
-// stored is an earlier wait of the same name.
+// begin starts a wait of which some has passed already. It is stored at once among few,
+// and where what is stored is an earlier wait of the same name. One of many is stored
+// with the next waits, so that each costs only itself: a crash before makes it longer.
 func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) *clock {
 	c := &clock{elapsed: elapsed, since: now, running: true}
 	cs.of(k)[k] = c
-	cs.changed = cs.changed || cs.stored[k]
+	cs.changed = cs.changed || cs.stored[k] || len(cs.all)+len(cs.own) <= fewWaits
 	return c
 }
+
+// fewWaits is how many waits of an instance are all stored whenever one begins.
+const fewWaits = 32
 
 // beginAfter starts a wait once what it is for was handed over.
 func (cs *clocks) beginAfter(k WaitKey, elapsed, now time.Duration) {

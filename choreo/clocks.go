@@ -123,6 +123,13 @@ func (cs *clocks) begin(k WaitKey, elapsed, now time.Duration) *clock {
 // fewWaits is how many waits of an instance are all stored whenever one begins.
 const fewWaits = 32
 
+// drop ends a wait for which something was found that it had not counted from its
+// beginning. What is stored of it goes at once: restored, it would be over too early.
+func (cs *clocks) drop(k WaitKey) {
+	delete(cs.of(k), k)
+	cs.changed = cs.changed || cs.stored[k]
+}
+
 // beginAfter starts a wait once what it is for was handed over.
 func (cs *clocks) beginAfter(k WaitKey, elapsed, now time.Duration) {
 	delete(cs.all, k.handOver())

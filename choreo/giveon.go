@@ -37,28 +37,36 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	stays = append(stays, begun...)
 	for _, u := range units {
 		if c, err := m.takerOf(u, now, partners); err == nil && m.passAll(u, c, reason, now) == nil {
-			for _, t := range u {
-				given = append(given, GivenOn{t, c})
+			for _, h := range u {
+				given = append(given, GivenOn{h.task, c})
 			}
 			continue
 		}
-		for _, t := range u {
-			c, err := m.takerOf([]workflow.TaskName{t}, now, partners)
+		for _, h := range u {
+			one := []inHand{h}
+			c, err := m.takerOf(one, now, partners)
 			if err == nil {
-				err = m.passAll([]workflow.TaskName{t}, c, reason, now)
+				err = m.passAll(one, c, reason, now)
 			}
 			if err != nil {
-				stays = append(stays, Stay{t, m.state.bySlot[m.heldAt(t)].State, clip(err.Error())})
+				stays = append(stays, Stay{h.task, m.state.bySlot[h.slot].State, clip(err.Error())})
 				continue
 			}
-			given = append(given, GivenOn{t, c})
+			given = append(given, GivenOn{h.task, c})
 		}
 	}
 	return given, stays
 }
 
+// inHand is an attempt that this node holds and has not begun.
+type inHand struct {
+	slot    workflow.TaskName // of the task that it stands in for
+	attempt AttemptID
+	task    workflow.TaskName
+}
+
 // leaving is what this node holds and has not begun, by partitions, and what it has.
-func (m *Machine) leaving() (units [][]workflow.TaskName, begun []Stay) {
+func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 	at := map[workflow.PartitionName]int{}
 	for _, sl := range m.state.slots {
 		a := sl.Current
@@ -76,29 +84,23 @@ func (m *Machine) leaving() (units [][]workflow.TaskName, begun []Stay) {
 			at[home] = i
 			units = append(units, nil)
 		}
-		units[i] = append(units[i], a.Task.Name)
+		units[i] = append(units[i], inHand{sl.Task.Name, a.ID, a.Task.Name})
 	}
 	return units, begun
 }
 
-// heldAt is the slot in which this node holds a task that it has not begun.
-func (m *Machine) heldAt(t workflow.TaskName) workflow.TaskName {
-	for _, sl := range m.state.slotsOf(t) {
-		if sl.Current.Task.Name == t && sl.Current.Partner == m.self {
-			return sl.Task.Name
-		}
-	}
-	return t
-}
-
 // takerOf finds who can be reached and takes tasks as a unit in this node's place.
-func (m *Machine) takerOf(tasks []workflow.TaskName, now Moment, partners Partners) (partition.Choice, error) {
+func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.Choice, error) {
+	tasks := make([]workflow.TaskName, len(u))
+	for i, h := range u {
+		tasks[i] = h.task
+	}
 	w := m.work(tasks, "", now)
 	w.Rejected = []workflow.PartnerID{m.self}
-	for _, t := range tasks {
-		a := m.state.bySlot[m.heldAt(t)].Current
+	for _, h := range u {
+		a := m.state.bySlot[h.slot].Current
 		w.Rejected = append(w.Rejected, m.state.rejecters(a)...)
-		if len(tasks) == 1 && a.Task.ByRole() {
+		if len(u) == 1 && a.Task.ByRole() {
 			w.Holder = m.self
 		}
 	}
@@ -109,24 +111,28 @@ func (m *Machine) takerOf(tasks []workflow.TaskName, now Moment, partners Partne
 	return c, err
 }
 
-// passAll passes tasks on to who was chosen.
-func (m *Machine) passAll(tasks []workflow.TaskName, c partition.Choice, reason string, now Moment) error {
-	for _, t := range tasks {
-		a := m.state.bySlot[m.heldAt(t)].Current
-		annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: m.waited(a, now)}
-		if _, err := m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex}); err != nil {
+// passAll passes on what is still in hand to who was chosen.
+func (m *Machine) passAll(u []inHand, c partition.Choice, reason string, now Moment) error {
+	for _, h := range u {
+		a := m.state.bySlot[h.slot].Current
+		if a.ID != h.attempt {
+			continue // it was passed on with the others, before one of them could not be
+		}
+		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: m.waited(a, now)}
+		if _, err := m.append(now, Body{Assign: &Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, Annex: &annex}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// OnlyHere reports whether no other partner that is not gone is known to have all that
-// happened here.
+// OnlyHere reports whether no other participant is known to have all that happened
+// here. Somebody out of reach may come back, and lacks it then; an evicted one does not
+// come back.
 func (m *Machine) OnlyHere(partners Partners) bool {
 	others := 0
 	for _, p := range m.state.Participants() {
-		if p == m.self || partners.Gone(p) {
+		if p == m.self || partners.Evicted(p) {
 			continue
 		}
 		if others++; !m.Behind(p) {

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -20,7 +21,13 @@ type Outcome struct {
 
 // Took is how long the attempt ran; 0: unknown.
 func (o Outcome) Took() time.Duration {
-	return time.Duration(max(o.Ended-o.Began, 0)) * time.Millisecond
+	return between(o.Began, o.Ended)
+}
+
+// between is the time between two moments in ms since 1970, which are what somebody says:
+// at least 0, and at most what a duration can be.
+func between(from, to int64) time.Duration {
+	return time.Duration(min(max(to-from, 0), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // Outcomes are how the attempts of an instance ended that its performers began:

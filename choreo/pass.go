@@ -197,7 +197,7 @@ func (m *Machine) Took(h Holding) time.Duration {
 			}
 		}
 	}
-	return time.Duration(max(0, ended-began)) * time.Millisecond
+	return between(began, ended)
 }
 
 // InHand is the expected time of the unfinished work that this node holds.

@@ -368,7 +368,7 @@ func (m *Machine) watchAnswer(
 		}
 		of := working(left)
 		if c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {
-			delete(m.clocks.all, key)
+			m.clocks.drop(key)
 			if !m.handedOver(key, left, later, now, partners, r) {
 				return false
 			}

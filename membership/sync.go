@@ -127,7 +127,7 @@ func (it *item) stored() Stored {
 func (l *List) Restore(s Stored, now Now) {
 	l.now = max(l.now, now.Awake)
 	ct, since := s.Record.ConnectionTime, WallOf(now.Wall)
-	if s.Expired || s.Record.Going != Staying {
+	if s.Expired || s.Record.Going != Staying || l.evicted.Check(s.Record.Chain) != nil {
 		since = s.Since
 	}
 	it := &item{

@@ -217,19 +217,23 @@ func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 	return out, nil
 }
 
-// silent are those of the asked who have not answered since.
-func (n *Node) silent(id workflow.InstanceID, asked []workflow.PartnerID, since time.Duration) (out []workflow.PartnerID) {
+// silent are those of the asked who have not answered since. Who asks may give up
+// before its shard has looked, so what that finds comes over a channel.
+func (n *Node) silent(id workflow.InstanceID, asked []workflow.PartnerID, since time.Duration) []workflow.PartnerID {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshWait)
 	defer cancel()
+	found := make(chan []workflow.PartnerID, 1)
 	err := n.peek(ctx, id, func(h *held) {
+		var out []workflow.PartnerID
 		for _, p := range asked {
 			if h.words[p].direct < since {
 				out = append(out, p)
 			}
 		}
+		found <- out
 	})
 	if err != nil {
 		return asked
 	}
-	return out
+	return <-found
 }

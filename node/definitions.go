@@ -839,7 +839,9 @@ func (d *definitions) put(l *listing, e *definition, changed *claim) error {
 		if len(changed.notices) == 0 {
 			delete(next.claims, changed.author)
 		}
-		next.about.Added = changed.edited
+		if changed.listed() {
+			next.about.Added = changed.edited
+		}
 	}
 	writes := []kv.Write{next.write()}
 	if was := d.listing(l.hash); e != nil && (was == nil || was.bare) {
@@ -988,17 +990,25 @@ func (d *definitions) find(ref string) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := all[0]
-	for _, l := range all[1:] {
-		if later(l, last.about) {
-			last = l
-		}
-	}
-	return last, nil
+	return d.newest(all), nil
 }
 
-// later reports whether an edition was added after another.
-func later(l *listing, than api.Workflow) bool { return l.about.Added.After(than.Added) }
+// newest is the edition that was added last, by the moment that its author signed: when
+// each came here would differ from node to node.
+func (d *definitions) newest(all []*listing) *listing {
+	at := map[*listing]membership.Wall{}
+	for _, l := range all {
+		if c := d.shown(l); c != nil {
+			n, err := membership.DecodeNotice(c.notices[len(c.notices)-1])
+			if err == nil { // it was decoded when it came
+				at[l] = n.At
+			}
+		}
+	}
+	return slices.MaxFunc(all, func(a, b *listing) int {
+		return cmp.Or(cmp.Compare(at[a], at[b]), cmp.Compare(a.about.Version, b.about.Version), bytes.Compare(a.hash[:], b.hash[:]))
+	})
+}
 
 // editions are the listed definitions that NAME, NAME@VERSION or NAME@HASHPREFIX
 // names: at least one.

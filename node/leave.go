@@ -24,7 +24,7 @@ var ErrLeft = errors.New("this node left its mesh for good")
 const metaLeft = "left"
 
 const (
-	leaveWait  = 5 * time.Second // for others to acknowledge what they were given
+	leaveWait  = 10 * time.Second // for others to acknowledge what they were given
 	leaveAgain = time.Second     // between attempts to leave
 )
 
@@ -46,24 +46,39 @@ func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, err
 		if err := n.mayLeaveForGood(); err != nil {
 			return nil, err
 		}
-	}
-	first := n.leaving.CompareAndSwap(false, true)
-	if r.ForGood {
 		n.forGood.Store(true)
 	}
+	first := n.leaving.CompareAndSwap(false, true)
 	if err := n.announce(n.carrier.Addrs()); err != nil {
+		if first {
+			n.leaving.Store(false)
+			n.forGood.Store(false)
+		}
 		return nil, shown(err)
 	}
+	out, err := n.giveOnAll(ctx)
+	if first { // it leaves, whether whoever asked for it still waits or not
+		n.running.Go(n.leaveWhenDone)
+	}
+	if err != nil {
+		return nil, shown(err)
+	}
+	out.Left = len(out.Stays) == 0 && n.gone(ctx)
+	return out, nil
+}
+
+// giveOnAll gives on what can be, and waits a while until others have acknowledged it.
+func (n *Node) giveOnAll(ctx context.Context) (*api.Leaving, error) {
 	out := &api.Leaving{ForGood: n.forGood.Load(), Given: []api.Given{}}
 	for until := n.clock.Now().Awake + leaveWait; ; {
 		given, stays, err := n.giveOn(ctx)
 		if err != nil {
-			return nil, shown(err)
+			return nil, err
 		}
 		out.Given, out.Stays = append(out.Given, given...), stays
 		wait := slices.ContainsFunc(stays, func(s api.Stay) bool { return s.Task == "" })
 		if !wait || n.clock.Now().Awake > until {
-			break
+			return out, nil
 		}
 		select {
 		case <-n.clock.After(leaveWait / 50):
@@ -71,11 +86,18 @@ func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, err
 			return nil, ctx.Err()
 		}
 	}
-	if first {
-		n.running.Go(n.leaveWhenDone)
+}
+
+// gone reports whether the node has left, durably where it is for good; it waits for
+// that a moment.
+func (n *Node) gone(ctx context.Context) bool {
+	select {
+	case <-n.hasLeft:
+		return true
+	case <-n.clock.After(leaveWait):
+	case <-ctx.Done():
 	}
-	out.Left = len(out.Stays) == 0
-	return out, nil
+	return false
 }
 
 // mayLeaveForGood says what keeps a node from leaving for good.
@@ -132,23 +154,37 @@ func (n *Node) goAway() error {
 }
 
 // giveOn passes on what can be passed on of all instances, and lists what stays.
-func (n *Node) giveOn(ctx context.Context) (given []api.Given, stays []api.Stay, err error) {
-	stays = []api.Stay{}
+func (n *Node) giveOn(ctx context.Context) ([]api.Given, []api.Stay, error) {
+	var given []api.Given
+	stays := []api.Stay{}
 	for _, s := range n.shards {
-		done := make(chan error, 1)
-		err := n.handTo(ctx, s, event{apply: func(s *shard) error {
-			s.each(func(id workflow.InstanceID, h *held) {
-				g, st := n.giveOnOf(s, id, h)
-				given, stays = append(given, g...), append(stays, st...)
-			})
-			for id := range s.aside {
-				stays = append(stays, api.Stay{Instance: id.String(), Reason: "it is in quarantine: mutirao doctor says why"})
-			}
-			return nil
-		}, after: func(err error) { done <- err }}, done)
+		g, st, err := n.giveOnFrom(ctx, s)
 		if err != nil {
 			return nil, nil, err
 		}
+		given, stays = append(given, g...), append(stays, st...)
+	}
+	return given, stays, nil
+}
+
+// giveOnFrom is giveOn of one shard's instances. Whoever asks may give up before the
+// shard has done it, so what it did is read only after that.
+func (n *Node) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []api.Stay, error) {
+	var given []api.Given
+	var stays []api.Stay
+	done := make(chan error, 1)
+	err := n.handTo(ctx, s, event{apply: func(s *shard) error {
+		s.each(func(id workflow.InstanceID, h *held) {
+			g, st := n.giveOnOf(s, id, h)
+			given, stays = append(given, g...), append(stays, st...)
+		})
+		for id := range s.aside {
+			stays = append(stays, api.Stay{Instance: id.String(), Reason: "it is in quarantine: mutirao doctor says why"})
+		}
+		return nil
+	}, after: func(err error) { done <- err }}, done)
+	if err != nil {
+		return nil, nil, err
 	}
 	return given, stays, nil
 }

@@ -112,15 +112,16 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 // Workflows lists the definitions.
 func (n *Node) Workflows(context.Context) ([]api.Workflow, error) {
 	out := []api.Workflow{}
-	latest := map[workflow.Name]int{} // of each name, what its name alone starts
-	for i, l := range n.definitions.list() {
-		out = append(out, n.about(l))
-		if at, known := latest[l.about.Name]; !known || later(l, out[at]) {
-			latest[l.about.Name] = i
-		}
+	editions := map[workflow.Name][]*listing{}
+	list := n.definitions.list()
+	for _, l := range list {
+		editions[l.about.Name] = append(editions[l.about.Name], l)
 	}
-	for _, i := range latest {
-		out[i].Current = true
+	for _, l := range list {
+		w := n.about(l)
+		all := editions[w.Name]
+		w.Current = len(all) == 1 || l == n.definitions.newest(all)
+		out = append(out, w)
 	}
 	return out, nil
 }

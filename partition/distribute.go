@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -259,7 +260,8 @@ func (d *distributor) face(u *unit, work Kind) map[Kind]float64 {
 	}
 	for i := range d.partners {
 		taken := 0.0
-		for kind, has := range held[i] {
+		for _, kind := range slices.Sorted(maps.Keys(held[i])) { // sums of floats depend on the order
+			has := held[i][kind]
 			all := max(queue[kind], has)
 			if kind == work {
 				all += u.expected().Seconds()

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
@@ -212,9 +213,12 @@ func (h *Host) serve() error {
 	if h.api, err = api.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
 		return err
 	}
+	if strings.HasPrefix(h.cfg.API, "unix:") {
+		return nil // a socket has no port
+	}
 	_, port, err := net.SplitHostPort(h.api.Access().Address)
-	if err != nil { // a socket has none
-		return nil //nolint:nilerr // nothing to remember
+	if err != nil {
+		return err
 	}
 	return savePorts(h.dir, apiPorts, before, []string{port})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -77,6 +78,9 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
 		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
 	}
+	if strings.HasPrefix(cfg.API, "unix:") {
+		return
+	}
 	if host, port, err := net.SplitHostPort(cfg.API); err == nil && port != "0" {
 		if l, err := net.Listen("tcp", net.JoinHostPort(host, port)); err == nil {
 			_ = l.Close() // nothing came
@@ -92,16 +96,25 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 func examineMember(add finding, m node.Member) {
 	leaf, now := m.Chain.Leaf(), node.NewSystemClock().Now().Wall
 	what := fmt.Sprintf("%s of mesh %s, with a certificate until %s", leaf.Name, m.Mesh.Name, leaf.NotAfter)
-	if err := m.Chain.Verify(m.Mesh, now, nil); err != nil {
+	err := m.Chain.Verify(m.Mesh, now, nil)
+	if errors.Is(err, membership.ErrExpired) {
+		add(api.FindingWarning, "member", "the certificate that it joined with has run out: "+err.Error(), "start it: if the certificate was renewed, the store has the new one; else doctor says then what to do")
+		return
+	}
+	if err != nil {
 		add(api.FindingWrong, "member", err.Error(), "no partner admits this node as it is: set the clock if it is wrong, else ask for an invitation and join again with a fresh folder")
 		return
 	}
 	add(api.FindingOK, "member", what, "")
 }
 
+// examineStore reads all files of the store.
 func examineStore(add finding, dir string) {
 	wrong, err := store.Examine(filepath.Join(dir, storeFolder))
+	var locked *store.LockedError
 	switch {
+	case errors.As(err, &locked):
+		add(api.FindingWarning, "store", fmt.Sprintf("a node is starting or stopping here just now: process %d has the store", locked.PID), "ask again in a moment")
 	case err != nil:
 		add(api.FindingWrong, "store", err.Error(), "look at the disk of the node's folder")
 	case len(wrong) > 0:

@@ -22,7 +22,13 @@ const (
 // Examine reads all files of the store in a folder, and says what is wrong with them.
 // It changes nothing, so it may not be called while the store is open: what a running
 // store has not written yet would look damaged.
+// A [LockedError] says that it is open.
 func Examine(dir string) (wrong []string, err error) {
+	release, err := holdStill(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	in, err := inspect(filepath.Join(dir, dataName))
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)

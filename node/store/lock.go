@@ -40,6 +40,26 @@ func acquireLock(dir string) (*dirLock, error) {
 	return &dirLock{f}, nil
 }
 
+// holdStill keeps others from opening the store of a folder until release. It makes
+// nothing: a folder without a lock file was never opened.
+func holdStill(dir string) (release func(), err error) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return func() {}, nil
+	case err != nil:
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		defer f.Close()
+		if errors.Is(err, errHeld) {
+			return nil, &LockedError{Dir: dir, PID: readPID(f)}
+		}
+		return nil, fmt.Errorf("store: cannot lock %s: %w", dir, err)
+	}
+	return func() { _ = f.Close() }, nil // nothing was written
+}
+
 func (l *dirLock) release() error { return l.f.Close() }
 
 // writePID writes before it truncates, so that a reader meanwhile, or a full

@@ -327,7 +327,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 			facts = append(facts, f.Facts...)
 		}
 	}
-	started, err := ana.node.Start(t.Context(), api.StartRequest{Workflow: "rescue", Assign: map[string]string{"engine": "bea", "ambulance": "carla"}})
+	started, err := ana.node.Start(t.Context(), api.StartRequest{Workflow: "rescue", Assign: map[string]string{"engine": "bea", "ambulance": "carla"}, WaitForRole: true})
 	if err != nil {
 		t.Fatal(err)
 	}

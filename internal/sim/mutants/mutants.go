@@ -160,9 +160,7 @@ var mutants = []mutant{
 `, `		case of.chains >= 1000*MaxChains:
 `}}},
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
-		"choreo/door.go", `	named := m.door.wants(f.ID) || beyond != TooManyForks && f.Fact.Seq <= m.door.named[f.Fact.Chain]
-`, `	named := f.Fact.Seq == 0
-`}}},
+		"choreo/door.go", `!m.door.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
 		"choreo/attest.go", `author, attestDomain, key.root[:], a.Sig); err != nil {`, `author, attestDomain, key.root[:], a.Sig); err != nil && author == "" {`}}},
 	{name: "gone-at-once", what: "who goes down for a while is judged at once", patches: []patch{{

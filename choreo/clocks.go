@@ -223,7 +223,7 @@ func (cs *clocks) nextSave() (at time.Duration, ok bool) {
 }
 
 // watchSlots clocks what this node holds: its compensations and, while the instance
-// goes on, its tasks. It tells whether it added facts.
+// goes on, its tasks. It reports whether it added facts.
 func (m *Machine) watchSlots(now Moment, age time.Duration, goesOn bool, partners Partners, r *Ready) (added bool) {
 	d, c := m.look(), &m.clocks
 	if c.anew || c.made != d.made || c.goesOn != goesOn {
@@ -287,7 +287,7 @@ func (cs *clocks) only() {
 	}
 }
 
-// watchSlot clocks what this node holds of a slot. It tells whether it added facts.
+// watchSlot clocks what this node holds of a slot. It reports whether it added facts.
 func (m *Machine) watchSlot(sl *Slot, now Moment, age time.Duration, partners Partners, r *Ready) (added bool) {
 	d, c := &m.desk, &m.clocks
 	is := &slotClocks{}

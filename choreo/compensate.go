@@ -38,19 +38,19 @@ func (s *State) undoable(a *Attempt, success *entry) {
 	s.attempts[id] = a.undo
 }
 
-// lost tells whether the attempt finished for nothing and has a compensation
+// lost reports whether the attempt finished for nothing and has a compensation
 // that has not begun.
 func (a *Attempt) lost() bool {
 	return a.undo != nil && a.stands == superseded && a.success() != nil && a.undo.start == nil
 }
 
-// undoing tells whether the attempt's compensation has begun and not ended.
+// undoing reports whether the attempt's compensation has begun and not ended.
 func (a *Attempt) undoing() bool { return a.undo != nil && a.undo.start != nil && !a.undo.ended() }
 
-// ended tells whether a compensation has ended, well or not.
+// ended reports whether a compensation has ended, well or not.
 func (a *Attempt) ended() bool { return a.success() != nil || a.endedByHolder() }
 
-// mayUndo tells whether the compensation of an attempt that lost may begin.
+// mayUndo reports whether the compensation of an attempt that lost may begin.
 func (s *State) mayUndo(a *Attempt) bool {
 	builtUponIt := func(u *Attempt) bool {
 		return (u.lost() || u.undoing()) && s.writtenOff[u.Partner] == nil
@@ -58,7 +58,7 @@ func (s *State) mayUndo(a *Attempt) bool {
 	return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)
 }
 
-// settled tells whether no fact that is still to come can make the slot's
+// settled reports whether no fact that is still to come can make the slot's
 // superseded successes stand, as long as nobody who was written off comes back.
 func (s *State) settled(sl *Slot) bool {
 	for _, x := range s.andLater(sl) {
@@ -100,13 +100,13 @@ func (s *State) andLater(sl *Slot) []*Slot {
 	return out
 }
 
-// runs tells whether an attempt was started and has not ended, as far as is
+// runs reports whether an attempt was started and has not ended, as far as is
 // known.
 func (a *Attempt) runs() bool {
 	return a.start != nil && a.off == nil && !a.ended()
 }
 
-// hasSeen tells whether a counted fact of the partner has all the slot's
+// hasSeen reports whether a counted fact of the partner has all the slot's
 // successes in its past.
 func (s *State) hasSeen(p workflow.PartnerID, sl *Slot) bool {
 	return slices.ContainsFunc(s.log.byAuthor[p], func(c *chain) bool {
@@ -121,7 +121,7 @@ func (s *State) knewSuccesses(e *entry, sl *Slot) bool {
 }
 
 // undo does what this node has to do about the slot's successes that lost. It
-// tells whether it added facts.
+// reports whether it added facts.
 func (m *Machine) undo(sl *Slot, partners Partners, now Moment, r *Ready) (added bool) {
 	for _, a := range sl.Attempts {
 		switch {
@@ -143,7 +143,7 @@ func (m *Machine) undo(sl *Slot, partners Partners, now Moment, r *Ready) (added
 	return added
 }
 
-// haveSaid tells whether a fact of ours shows that this node knows all the slot's
+// haveSaid reports whether a fact of ours shows that this node knows all the slot's
 // successes.
 func (m *Machine) haveSaid(sl *Slot) bool {
 	return m.own != nil && m.state.knewSuccesses(m.own, sl)
@@ -165,7 +165,7 @@ func (m *Machine) writeOffEvicted(partners Partners, now Moment) (added bool) {
 	return added
 }
 
-// cleansUp tells whether this node still has something to do about successes
+// cleansUp reports whether this node still has something to do about successes
 // that lost.
 func (m *Machine) cleansUp() bool {
 	for sl := range m.look().undoing {

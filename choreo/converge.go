@@ -268,7 +268,7 @@ func (o *Office) compare(p *Office) int {
 }
 
 // judge applies rules 2 to 4 to one slot whose consumers have been judged. It
-// tells whether anything came out otherwise than before.
+// reports whether anything came out otherwise than before.
 func (s *State) judge(sl *Slot) (changed bool) {
 	s.judged = sl
 	was, before := judgement{sl.Pick, sl.Held}, sl.verdicts()
@@ -359,7 +359,7 @@ func (s *State) claim(u *Attempt) stands {
 	return standing
 }
 
-// over tells whether verdicts ended the attempt in charge for its holder, too:
+// over reports whether verdicts ended the attempt in charge for its holder, too:
 // its own, even if another's prevails, or a release. After a presumed block, or
 // while nobody can take a contingency that a presumed failure asked for, its
 // holder may start or go on (design.md, idea 5).
@@ -367,7 +367,7 @@ func (sl *Slot) over() bool {
 	return sl.Current.endedByHolder() || (sl.Outcome != nil && sl.Outcome.action.Kind != workflow.FailBlock)
 }
 
-// awaitsReplacement tells whether the slot is held (rule 3): the choice is
+// awaitsReplacement reports whether the slot is held (rule 3): the choice is
 // keep-replacement and a started attempt that would be preferred to all
 // successes still lives.
 func (s *State) awaitsReplacement(sl *Slot, all []*Attempt) bool {

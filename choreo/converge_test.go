@@ -252,7 +252,7 @@ func (s *split) ofHolder(m *Machine, a *Attempt, quiet bool) []Body {
 	return []Body{off, success} // it may have been done before the news came
 }
 
-// rule tells whether all that a slot waits for has succeeded or was released.
+// rule reports whether all that a slot waits for has succeeded or was released.
 func (s *split) rule(m *Machine, sl *Slot) bool {
 	return sl.Task.Rule.Eval(view{m.state, sl}).Truth == workflow.True
 }
@@ -293,7 +293,7 @@ func (s *split) cleanUp(m *Machine) (may []Body) {
 	return may
 }
 
-// compensated tells whether the undoing of an attempt was begun.
+// compensated reports whether the undoing of an attempt was begun.
 func (a *Attempt) compensated() bool { return a.undo != nil && a.undo.start != nil }
 
 // verdicts are which successes stand, at the first node.

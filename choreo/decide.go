@@ -102,11 +102,11 @@ func (m *Machine) saveWaits(now Moment, r *Ready) {
 	}
 }
 
-// heeded tells whether facts of ours would count: we take part, as far as is
+// heeded reports whether facts of ours would count: we take part, as far as is
 // known here, and our chain is all of our own writing.
 func (m *Machine) heeded() bool { return m.Participates(m.self) && !m.rolledBack() }
 
-// rolledBack tells whether others gave us facts of our own chain that we had
+// rolledBack reports whether others gave us facts of our own chain that we had
 // not: then this store is older than it should be, and what we wrote next
 // would fork the chain. A new incarnation is needed.
 func (m *Machine) rolledBack() bool {
@@ -114,7 +114,7 @@ func (m *Machine) rolledBack() bool {
 	return c != nil && (c.forkedAt > 0 || c.strands[0].last() != m.own)
 }
 
-// decideSlot does what this node has to do about one slot. It tells whether it
+// decideSlot does what this node has to do about one slot. It reports whether it
 // added facts.
 func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) (added bool) {
 	for _, a := range sl.Attempts {
@@ -156,19 +156,19 @@ func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) 
 	return added
 }
 
-// endedByHolder tells whether the holder itself has given the attempt up.
+// endedByHolder reports whether the holder itself has given the attempt up.
 func (a *Attempt) endedByHolder() bool {
 	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && !r.void })
 }
 
-// wanted tells whether the slot still waits for this attempt. A slot is held
+// wanted reports whether the slot still waits for this attempt. A slot is held
 // for the sake of the attempt in charge, so that one goes on too.
 func (m *Machine) wanted(a *Attempt) bool {
 	sl := a.Slot
 	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && !sl.over() && m.state.cancel == nil
 }
 
-// GoesOn tells whether this node may still do something about the instance,
+// GoesOn reports whether this node may still do something about the instance,
 // even if it has ended as far as is known: an attempt here is only presumed to
 // have failed, or what lost is to be undone.
 func (m *Machine) GoesOn() bool {
@@ -177,13 +177,13 @@ func (m *Machine) GoesOn() bool {
 
 func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
 
-// atWork tells whether this node may still do a slot's task, whatever others presume.
+// atWork reports whether this node may still do a slot's task, whatever others presume.
 func (m *Machine) atWork(sl *Slot) bool {
 	a := sl.Current
 	return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
 }
 
-// mayStart tells whether an attempt that is wanted and not started is ready.
+// mayStart reports whether an attempt that is wanted and not started is ready.
 func (m *Machine) mayStart(a *Attempt) bool {
 	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
 		return a.Slot.begun() || m.ruleHolds(a.Slot)
@@ -195,7 +195,7 @@ func (m *Machine) ruleHolds(sl *Slot) bool {
 	return sl.ruleComes().Truth == workflow.True
 }
 
-// waitsForData tells whether the attempt's rule, which is about data, holds
+// waitsForData reports whether the attempt's rule, which is about data, holds
 // and this has not been recorded yet.
 func (m *Machine) waitsForData(a *Attempt) bool {
 	return a.Slot.hasData && !a.Slot.begun() && m.ruleHolds(a.Slot)
@@ -346,7 +346,7 @@ func pause(r workflow.Retries, try int, chance float64) time.Duration {
 }
 
 // fail records that an attempt of ours has failed for good, and what follows. It
-// tells whether that could be recorded.
+// reports whether that could be recorded.
 func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) bool {
 	if a.undoes != nil {
 		return m.failUndo(a, cause, reason, now)

@@ -22,7 +22,7 @@ func (id FactID) String() string { return hex.EncodeToString(id[:]) }
 // Short is the prefix that people see.
 func (id FactID) Short() string { return hex.EncodeToString(id[:5]) }
 
-// IsZero tells whether id names nothing.
+// IsZero reports whether id names nothing.
 func (id FactID) IsZero() bool { return id == FactID{} }
 
 func (id FactID) compare(o FactID) int { return bytes.Compare(id[:], o[:]) }

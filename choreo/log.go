@@ -122,7 +122,7 @@ func (l *Log) Instance() workflow.InstanceID { return l.instance }
 // Len is the number of facts.
 func (l *Log) Len() int { return len(l.order) }
 
-// Has tells whether the fact is here.
+// Has reports whether the fact is here.
 func (l *Log) Has(id FactID) bool { return l.byID[id] != nil }
 
 // insert adds a fact whose past is here. A fact that is here already returns

@@ -79,7 +79,7 @@ type Received struct {
 
 // Partners is what decisions need to know of the partner list.
 type Partners interface {
-	// Gone tells whether a partner is expired, has left or was evicted; Evicted,
+	// Gone reports whether a partner is expired, has left or was evicted; Evicted,
 	// whether it was evicted.
 	Gone(workflow.PartnerID) bool
 	Evicted(workflow.PartnerID) bool
@@ -89,12 +89,12 @@ type Partners interface {
 	Credentials() []byte
 	// ConnectionTime is within what time a partner that nobody met expires.
 	ConnectionTime(workflow.PartnerID) time.Duration
-	// HasRole tells whether a partner has a role, as far as is known.
+	// HasRole reports whether a partner has a role, as far as is known.
 	HasRole(workflow.PartnerID, workflow.RoleName) bool
 	// Coordinator is who holds the office of coordinator, as far as is known;
 	// empty: nobody.
 	Coordinator() workflow.PartnerID
-	// Reachable tells whether a partner can be reached now, as far as is known.
+	// Reachable reports whether a partner can be reached now, as far as is known.
 	Reachable(workflow.PartnerID) bool
 	// Office is the office that this node holds at this moment; nil: none.
 	Office() *Office
@@ -340,7 +340,7 @@ func (m *Machine) Overall() workflow.InstanceState { return m.state.overall() }
 // Participants are all who take part, in the order of succession.
 func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participants() }
 
-// Participates tells whether p takes part.
+// Participates reports whether p takes part.
 func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joined[p] != nil }
 
 // Involved reports whether p takes part, or must believe so: a participant's chain
@@ -380,7 +380,7 @@ func (m *Machine) Audience() []workflow.PartnerID {
 // Genesis is the fact that created the instance.
 func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
 
-// Waiting tells whether a contingency waits for somebody who can take it, or a
+// Waiting reports whether a contingency waits for somebody who can take it, or a
 // person's task here for somebody to perform it.
 func (m *Machine) Waiting() bool {
 	return len(m.nobody) > 0 || m.state.pending > 0

@@ -27,7 +27,7 @@ type Need struct {
 // maxNeedTasks bounds the tasks that a need names.
 const maxNeedTasks = 3
 
-// Needs are why an instance needs a person now. performed tells whether anybody has
+// Needs are why an instance needs a person now. performed reports whether anybody has
 // a role. A failure that did not keep the instance from succeeding needs nobody.
 func (m *Machine) Needs(performed func(workflow.RoleName) bool) []Need {
 	var failed, blocked, nobody, incident Need

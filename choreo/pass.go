@@ -113,7 +113,7 @@ func (a *Attempt) why() *Why {
 	return e.fact.Body.Annex.of("", a.Task.Name)
 }
 
-// byItself tells whether somebody was chosen for the attempt alone, and not for
+// byItself reports whether somebody was chosen for the attempt alone, and not for
 // a partition.
 func (a *Attempt) byItself() bool { return a.Depth > 1 || a.kept != nil }
 
@@ -285,13 +285,13 @@ func (s *State) lastOf(a *Attempt) *Attempt {
 	return a
 }
 
-// passedOn tells whether the attempt came to its holder from the one before.
+// passedOn reports whether the attempt came to its holder from the one before.
 func (a *Attempt) passedOn() bool {
 	b := a.assigned.fact.Body.Assign
 	return b != nil && b.Verdict.IsZero()
 }
 
-// chosen tells whether the attempt's holder was chosen to perform it, and does not
+// chosen reports whether the attempt's holder was chosen to perform it, and does not
 // only hold it.
 func (a *Attempt) chosen() bool { return a.kept != nil || a.passedOn() }
 

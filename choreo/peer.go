@@ -77,13 +77,13 @@ func (m *Machine) oweFact(p workflow.PartnerID, e *entry) {
 	}
 }
 
-// Owes tells whether p lacks something that must reach it now.
+// Owes reports whether p lacks something that must reach it now.
 func (m *Machine) Owes(p workflow.PartnerID) bool {
 	pr := m.peers[p]
 	return pr != nil && !pr.acked.covers(pr.owed)
 }
 
-// due tells whether p lacks something that must reach it now and is not under
+// due reports whether p lacks something that must reach it now and is not under
 // way to it.
 func (m *Machine) due(p workflow.PartnerID) bool {
 	pr := m.peers[p]
@@ -104,7 +104,7 @@ func (m *Machine) allDue() (out []workflow.PartnerID) {
 	return out
 }
 
-// Behind tells whether p is not known to have all that this replica has.
+// Behind reports whether p is not known to have all that this replica has.
 func (m *Machine) Behind(p workflow.PartnerID) bool {
 	return !m.peer(p).acked.covers(m.log.all)
 }
@@ -129,7 +129,7 @@ func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head
 	m.Acknowledge(from, inc, heads)
 }
 
-// AheadOfUs tells whether heads name a fact of our own chain that is not here,
+// AheadOfUs reports whether heads name a fact of our own chain that is not here,
 // or facts of it came from others: then this store was rolled back, and a new
 // incarnation is needed.
 func (m *Machine) AheadOfUs(heads []Head) bool {
@@ -143,7 +143,7 @@ func (m *Machine) Forget(p workflow.PartnerID) {
 	m.perhapsDue[p] = true
 }
 
-// HeldElsewhere tells whether another participant has made the instance durable.
+// HeldElsewhere reports whether another participant has made the instance durable.
 func (m *Machine) HeldElsewhere() bool {
 	for _, p := range m.peers {
 		if p.acked.at(0) > 0 {

@@ -21,7 +21,7 @@ import (
 // in the same way: as part of a unit of contingencies, by a stale or a wrong word.
 // It does not come back to anybody who gave on what they had been given.
 
-// seeksPerformer tells whether an attempt here, which has not been started, is a
+// seeksPerformer reports whether an attempt here, which has not been started, is a
 // person's task for which nobody was chosen yet, or this node wrongly.
 func (m *Machine) seeksPerformer(a *Attempt, partners Partners) bool {
 	switch {
@@ -33,7 +33,7 @@ func (m *Machine) seeksPerformer(a *Attempt, partners Partners) bool {
 	return a.kept == nil && !m.keeps[a.ID] && (m.Mechanism() == partition.PlainRule || m.cameWithPartition(a))
 }
 
-// cameWithPartition tells whether an attempt is at its holder because the
+// cameWithPartition reports whether an attempt is at its holder because the
 // author put its task into a partition that is there.
 func (m *Machine) cameWithPartition(a *Attempt) bool {
 	if a.passedOn() {
@@ -43,7 +43,7 @@ func (m *Machine) cameWithPartition(a *Attempt) bool {
 	return home != "" && m.holder(home) == a.Partner
 }
 
-// offer gives an attempt of ours to whoever performs it. It tells whether it
+// offer gives an attempt of ours to whoever performs it. It reports whether it
 // added a fact: not if nobody can, nor if it is this node by the plain rule.
 func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) {
 	t := a.Task.Name

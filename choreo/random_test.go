@@ -227,7 +227,7 @@ func (w *mesh) peopleFinish(n *node) {
 	}
 }
 
-// quiet tells whether everybody knows everything and the instance has ended.
+// quiet reports whether everybody knows everything and the instance has ended.
 func (w *mesh) quiet() bool {
 	for _, id := range w.names() {
 		if n := w.nodes[id]; w.takesPart(id) && (n.m == nil || n.m.Overall() == workflow.InstanceRunning || len(n.jobs) > 0) {
@@ -274,7 +274,7 @@ func (w *mesh) incremental(rt *rapid.T) {
 	}
 }
 
-// takesPart tells whether the initiator knows that p takes part.
+// takesPart reports whether the initiator knows that p takes part.
 func (w *mesh) takesPart(p workflow.PartnerID) bool { return w.nodes["ann"].m.Participates(p) }
 
 func (w *mesh) mustEnd(rt *rapid.T) {

@@ -161,7 +161,7 @@ func (m *Machine) holder(p workflow.PartitionName) workflow.PartnerID {
 	return m.state.holder[p]
 }
 
-// partitionDone tells whether a partition has ended, also for this node if it holds
+// partitionDone reports whether a partition has ended, also for this node if it holds
 // what others only presume to have failed.
 func (m *Machine) partitionDone(p workflow.PartitionName) bool {
 	return m.look().part(p).left == 0

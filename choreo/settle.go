@@ -59,11 +59,11 @@ func (s *State) presume(idle bool) {
 	}
 }
 
-// quiescent tells whether nothing is under way that could change the data
+// quiescent reports whether nothing is under way that could change the data
 // while something waits for data.
 func (s *State) quiescent() bool { return s.underWay == 0 && s.forData > 0 }
 
-// underWay tells whether a slot's task may come to change the data: a trigger may still
+// underWay reports whether a slot's task may come to change the data: a trigger may still
 // fire, or its holder is about to say that its rule about data holds.
 func (sl *Slot) underWay() bool {
 	switch sl.State {
@@ -179,7 +179,7 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 	return workflow.NotReady
 }
 
-// begun tells whether the slot was recorded as ready, or started, in one of its
+// begun reports whether the slot was recorded as ready, or started, in one of its
 // attempts: a contingency then goes on at once. One that stands in for a task
 // that was still waiting, as in a partition that failed as a whole, waits for
 // what that task waited for (spec/choreography.md, Failure, Fig. 22).
@@ -301,7 +301,7 @@ func (s *State) overall() workflow.InstanceState {
 	return s.end
 }
 
-// handled tells whether a failure was released, or taken up by a task that
+// handled reports whether a failure was released, or taken up by a task that
 // started and whose rule asks for it.
 func (s *State) handled(sl *Slot) bool {
 	if sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {

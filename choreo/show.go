@@ -401,7 +401,7 @@ func (m *Machine) Facts() []FactView {
 	return out
 }
 
-// Compensates tells whether an attempt is there to undo another.
+// Compensates reports whether an attempt is there to undo another.
 func (m *Machine) Compensates(id AttemptID) bool {
 	a := m.state.attempts[id]
 	return a != nil && a.undoes != nil

@@ -326,7 +326,7 @@ func (s *State) layData() {
 	}
 }
 
-// hasCycle tells whether slots wait for each other in a circle, which only data
+// hasCycle reports whether slots wait for each other in a circle, which only data
 // terms can make: whether any are left when, again and again, those that wait
 // for nothing that is left are taken away. A slot does not wait for what only it
 // may write.
@@ -544,7 +544,7 @@ func (s *State) apply(e *entry) {
 	s.log.heed(e)
 }
 
-// tookPart tells whether p was a participant as far as e's author knew.
+// tookPart reports whether p was a participant as far as e's author knew.
 func (s *State) tookPart(p workflow.PartnerID, e *entry) bool {
 	return slices.ContainsFunc(s.joined[p], func(by *entry) bool { return s.log.knew(e, by) })
 }
@@ -590,7 +590,7 @@ func (s *State) applyOwn(e *entry, id AttemptID, may func(*evidence, *Attempt) s
 	return ""
 }
 
-// knewOf tells whether e's author knew of what an attempt that exists is named
+// knewOf reports whether e's author knew of what an attempt that exists is named
 // by.
 func (s *State) knewOf(e *entry, id AttemptID) bool {
 	if id.Fact.IsZero() {
@@ -651,7 +651,7 @@ func (s *State) applySuccess(e *entry, b *Success) (why string) {
 	})
 }
 
-// mayWrite tells whether a task may have a result: names of its out only, each
+// mayWrite reports whether a task may have a result: names of its out only, each
 // of its type.
 func (s *State) mayWrite(t *workflow.Task, out map[workflow.DataName]workflow.Value) bool {
 	for n, v := range out {
@@ -707,7 +707,7 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 	return why
 }
 
-// allowed tells whether an action is what the author of the definition chose
+// allowed reports whether an action is what the author of the definition chose
 // for the failure of the attempt. Of a compensation only its holder can say that
 // it failed, and nothing follows from it.
 func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {

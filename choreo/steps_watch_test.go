@@ -56,7 +56,7 @@ func TestStepsOfWatching(t *testing.T) {
 	}
 }
 
-// Who else takes part costs a fact nothing that it need not be told of.
+// Other participants cost a fact nothing that they need not be told of.
 func TestStepsOfManyParticipants(t *testing.T) {
 	growth(t, 20, func(n int) (int, int) {
 		w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {type: manual}\n"))

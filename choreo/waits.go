@@ -150,7 +150,7 @@ func (m *Machine) calm(now Moment) time.Duration {
 	return min(c.quiet, c.heard+settling)
 }
 
-// lacks tells whether a partner said that it has a fact that is not here.
+// lacks reports whether a partner said that it has a fact that is not here.
 func (m *Machine) lacks() bool {
 	for _, p := range m.peers {
 		if !m.HasAll(p.heads) {
@@ -160,7 +160,7 @@ func (m *Machine) lacks() bool {
 	return false
 }
 
-// over tells whether a wait of that length is over; if not it asks to be woken.
+// over reports whether a wait of that length is over; if not it asks to be woken.
 func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r *Ready) bool {
 	m.clocks.every = min(m.clocks.every, saveWithin(total))
 	calm := m.clocks.calm
@@ -176,7 +176,7 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 }
 
 // watch looks at all that this node waits for and judges what is over. It
-// tells whether it added facts.
+// reports whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	c := &m.clocks
 	c.every, c.calm = saveEvery, m.calm(now)
@@ -199,7 +199,7 @@ func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	return added
 }
 
-// armed tells whether the slot's trigger may still have to fire. It waits on where
+// armed reports whether the slot's trigger may still have to fire. It waits on where
 // its holder is only presumed to be gone.
 func (m *Machine) armed(sl *Slot) bool {
 	if sl.Task.TimeToWait == 0 || (sl.State != workflow.NotReady && sl.State != workflow.Failed) {
@@ -208,7 +208,7 @@ func (m *Machine) armed(sl *Slot) bool {
 	return !sl.begun() && m.wanted(sl.Current)
 }
 
-// carefree tells whether there is nothing to watch: no time-outs, no
+// carefree reports whether there is nothing to watch: no time-outs, no
 // contingencies, and nobody with work is gone.
 func (m *Machine) carefree(partners Partners) bool {
 	if m.timed || m.state.contested || len(m.clocks.all) > 0 || len(m.clocks.own) > 0 || m.Waiting() {
@@ -250,7 +250,7 @@ func (m *Machine) watchPartitions(now Moment, partners Partners, r *Ready) bool 
 	return false
 }
 
-// predecessorReady tells whether one of the slot's predecessors is known to be
+// predecessorReady reports whether one of the slot's predecessors is known to be
 // ready, running or finished.
 func (m *Machine) predecessorReady(sl *Slot) bool {
 	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
@@ -535,7 +535,7 @@ func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
 	return a.Depth == 1 || m.state.plan.Partition(p).Declared && m.state.lastOf(a.Slot.Attempts[0]) == a
 }
 
-// unjudged tells whether the slot's current attempt has neither succeeded nor
+// unjudged reports whether the slot's current attempt has neither succeeded nor
 // been judged, be it only presumed to have failed: a second verdict on it would
 // change nothing, and nothing would keep a third from following.
 func (sl *Slot) unjudged() bool {

@@ -140,7 +140,7 @@ func (c Config) validateAPI(m *mistakes) {
 	}
 }
 
-// Loopback tells whether a host name or address can only be reached from this
+// Loopback reports whether a host name or address can only be reached from this
 // machine.
 func Loopback(host string) bool {
 	if host == "localhost" {

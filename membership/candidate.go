@@ -96,7 +96,7 @@ func (e *Election) Resign(now Now) (Ready, error) {
 	return e.flush(now), nil
 }
 
-// Leads tells whether this node holds an office at this moment. Ask it before
+// Leads reports whether this node holds an office at this moment. Ask it before
 // each act in office; the boot clock must be read after the node was awake.
 func (e *Election) Leads(now Now) (Mandate, bool) {
 	if e.candidacy.role != coordinator || now.Boot >= e.candidacy.until {

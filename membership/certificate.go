@@ -61,19 +61,19 @@ func (c Certificate) body() []byte {
 	return encode(c)
 }
 
-// HasRole tells whether the certificate gives the role.
+// HasRole reports whether the certificate gives the role.
 func (c Certificate) HasRole(role workflow.RoleName) bool {
 	_, found := slices.BinarySearch(c.Roles, role)
 	return found
 }
 
-// Supersedes tells whether c replaces d, an earlier certificate of the same
+// Supersedes reports whether c replaces d, an earlier certificate of the same
 // partner: the later NotBefore does, then the greater serial.
 func (c Certificate) Supersedes(d Certificate) bool {
 	return cmp.Or(cmp.Compare(c.NotBefore, d.NotBefore), bytes.Compare(c.Serial[:], d.Serial[:])) > 0
 }
 
-// Equal tells whether c and d are the same certificate, signature included.
+// Equal reports whether c and d are the same certificate, signature included.
 func (c Certificate) Equal(d Certificate) bool {
 	return c.Mesh == d.Mesh && c.Partner == d.Partner && c.Name == d.Name &&
 		slices.Equal(c.Roles, d.Roles) && c.Delegate == d.Delegate && c.Serial == d.Serial &&
@@ -138,10 +138,10 @@ func (ch Chain) Leaf() Certificate {
 	return ch[0]
 }
 
-// Equal tells whether ch and other are the same certificates.
+// Equal reports whether ch and other are the same certificates.
 func (ch Chain) Equal(other Chain) bool { return slices.EqualFunc(ch, other, Certificate.Equal) }
 
-// Verify tells whether ch makes its leaf's partner a member of mesh m at the
+// Verify reports whether ch makes its leaf's partner a member of mesh m at the
 // wall-clock time at, given the evictions known to r. Errors wrap
 // [ErrWrongMesh], [ErrForged], [ErrNotAllowed], [ErrExpired], [ErrNotYet] or
 // [ErrRevoked] where these apply.
@@ -222,7 +222,7 @@ type Issuer struct {
 // ID is the partner ID of the issuer's key.
 func (i Issuer) ID() workflow.PartnerID { return IDOf(i.Key.Public().(ed25519.PublicKey)) }
 
-// IsFounder tells whether the issuer holds the founder's key.
+// IsFounder reports whether the issuer holds the founder's key.
 func (i Issuer) IsFounder() bool { return i.ID() == i.Mesh.Founder }
 
 // Issue certifies what c says: Partner, Name, Roles (in any order), Delegate,

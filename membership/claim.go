@@ -18,7 +18,7 @@ func (e *Election) Coordinator(now Now) (Mandate, bool) {
 	return m, here
 }
 
-// Admit tells whether a request made in office o by its holder is to be
+// Admit reports whether a request made in office o by its holder is to be
 // followed: its electorate is in force and no higher office is known, else
 // the error wraps [ErrLowerOffice].
 func (e *Election) Admit(o Office) error {

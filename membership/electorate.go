@@ -93,7 +93,7 @@ func (c Consent) body() []byte {
 // Majority is how many voters elect, or consent to a successor.
 func (l Electorate) Majority() int { return len(l.Voters)/2 + 1 }
 
-// Has tells whether v may vote.
+// Has reports whether v may vote.
 func (l Electorate) Has(v Voter) bool {
 	i, found := slices.BinarySearchFunc(l.Voters, v.Partner, comparePartner)
 	return found && l.Voters[i] == v

@@ -55,10 +55,10 @@ func (e Eviction) ID() EvictionID {
 	return EvictionID(sum[:len(EvictionID{})])
 }
 
-// OfKey tells whether e evicts the partner, not just one of its certificates.
+// OfKey reports whether e evicts the partner, not just one of its certificates.
 func (e Eviction) OfKey() bool { return e.Serial == Serial{} }
 
-// names tells whether e is about certificate c, whether or not it counts.
+// names reports whether e is about certificate c, whether or not it counts.
 func (e Eviction) names(c Certificate) bool {
 	return e.Partner == c.Partner && (e.OfKey() || e.Serial == c.Serial)
 }
@@ -129,7 +129,7 @@ func (e Eviction) vetIssuer(m Mesh) error {
 	return nil
 }
 
-// sortedSet tells whether ids ascend strictly.
+// sortedSet reports whether ids ascend strictly.
 func sortedSet[T Serial | EvictionID](ids []T) bool {
 	for i := 1; i < len(ids); i++ {
 		if compareIDs(ids[i-1], ids[i]) >= 0 {
@@ -145,7 +145,7 @@ func compareIDs[T Serial | EvictionID](a, b T) int {
 	return bytes.Compare(x[:], y[:])
 }
 
-// hasID tells whether a sorted set holds id.
+// hasID reports whether a sorted set holds id.
 func hasID[T Serial | EvictionID](set []T, id T) bool {
 	_, found := slices.BinarySearchFunc(set, id, compareIDs[T])
 	return found

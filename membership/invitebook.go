@@ -116,7 +116,7 @@ func (b *InviteBook) ids() []InvitationID {
 	return slices.SortedFunc(maps.Keys(b.entries), func(x, y InvitationID) int { return bytes.Compare(x[:], y[:]) })
 }
 
-// Withdraw closes an invitation and tells whether it was open. The caller
+// Withdraw closes an invitation and reports whether it was open. The caller
 // forgets it durably. Who joined by it stays.
 func (b *InviteBook) Withdraw(id InvitationID) bool {
 	_, open := b.entries[id]
@@ -174,7 +174,7 @@ func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r *Re
 	return ch, e, nil
 }
 
-// usable tells whether another partner may use e.
+// usable reports whether another partner may use e.
 func (e Entry) usable(at time.Time) error {
 	switch {
 	case WallOf(at) > e.Expires:

@@ -141,7 +141,7 @@ func (inv Invitation) vouches(o Offer, at time.Time) error {
 	return Verify(inv.Issuer, offerDomain, o.body(), o.Signature)
 }
 
-// checkProof tells whether p is by the joiner, in answer to o, with secret s.
+// checkProof reports whether p is by the joiner, in answer to o, with secret s.
 func (i Issuer) checkProof(o Offer, p Proof, s Secret) error {
 	if !workflow.ValidName(p.Name) {
 		return badName("partner", p.Name)

@@ -38,7 +38,7 @@ const (
 	Evicted     State = "evicted"
 )
 
-// Gone tells whether a partner in this state is out of the process.
+// Gone reports whether a partner in this state is out of the process.
 func (s State) Gone() bool { return s == Expired || s == Left || s == Evicted }
 
 // Partner is one entry of the list, as it stands.
@@ -282,7 +282,7 @@ func (l *List) replace(it *item, r Record, age time.Duration, now Now) []Event {
 	return changes(was.Partner, it.Partner)
 }
 
-// outrun tells whether r, said to be this node's own, is newer than what this
+// outrun reports whether r, said to be this node's own, is newer than what this
 // node published.
 func (l *List) outrun(r Record) ([]Event, error) {
 	if own := l.partners[l.self]; own != nil && r.Version.Compare(own.Record.Version) <= 0 {

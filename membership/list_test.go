@@ -449,7 +449,7 @@ func TestUnreachableBeforeExpired(t *testing.T) {
 	})
 }
 
-// Who took in a later record of a partner that left for good is told its last word all
+// A partner that took in a later record of one that left for good is told its last word all
 // the same, and does not bring the later record back.
 func TestLastWordReachesEverybody(t *testing.T) {
 	tm := newTeam(t)

@@ -93,7 +93,7 @@ func TestElectionSucceedsAfterChaos(t *testing.T) {
 	}
 }
 
-// stuck tells whether so many voters gave their consents to different lists
+// stuck reports whether so many voters gave their consents to different lists
 // that only the founder can help.
 func (w *world) stuck() bool {
 	head, _ := w.nodes[0].election.Electorate()

@@ -30,7 +30,7 @@ func (o Office) Compare(p Office) int {
 // String names o to people.
 func (o Office) String() string { return fmt.Sprintf("term %d of electorate %d", o.Term, o.Number) }
 
-// of tells whether o belongs to list l.
+// of reports whether o belongs to list l.
 func (o Office) of(l Electorate) bool { return o.Number == l.Number && o.List == l.Hash() }
 
 // Vote is a voter's signed word for a candidate, which anybody can check.

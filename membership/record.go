@@ -41,7 +41,7 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Boot, v.Seq) }
 // PerMille is a share of one in thousandths, 0 to 1000.
 type PerMille uint16
 
-// valid tells whether p is a share of one.
+// valid reports whether p is a share of one.
 func (p PerMille) valid() bool { return p <= 1000 }
 
 // DataSet is materialised data that a partner offers.
@@ -259,7 +259,7 @@ func (r Record) compare(o Record) int {
 	return bytes.Compare(r.body(), o.body())
 }
 
-// sameProfile tells whether r and o differ in nothing that the catalogue shows.
+// sameProfile reports whether r and o differ in nothing that the catalogue shows.
 func (r Record) sameProfile(o Record) bool {
 	return slices.Equal(r.Capabilities, o.Capabilities) && slices.Equal(r.Applications, o.Applications) &&
 		slices.Equal(r.DataSets, o.DataSets) && slices.Equal(r.Suitability, o.Suitability) &&

@@ -24,7 +24,7 @@ func NewRevocations(m Mesh) *Revocations {
 	return &Revocations{mesh: m, known: map[EvictionID]Eviction{}, against: map[workflow.PartnerID][]EvictionID{}}
 }
 
-// Add takes in e if it is valid and tells whether it was new. The caller
+// Add takes in e if it is valid and reports whether it was new. The caller
 // persists e, passes it on, and lets the list look again ([List.Review]).
 func (r *Revocations) Add(e Eviction) (bool, error) {
 	id := e.ID()
@@ -67,7 +67,7 @@ func (r *Revocations) room(issuer workflow.PartnerID) error {
 	return nil
 }
 
-// Check tells whether a chain that is [Chain.Authentic] is evicted: its leaf,
+// Check reports whether a chain that is [Chain.Authentic] is evicted: its leaf,
 // or its delegate without keeping the leaf. The error wraps [ErrRevoked].
 func (r *Revocations) Check(ch Chain) error {
 	leaf := ch.Leaf()
@@ -85,7 +85,7 @@ func (r *Revocations) Check(ch Chain) error {
 		leaf.Name, ch[1].Name, ErrRevoked, hits[0].At)
 }
 
-// KeyEvicted tells whether the founder evicted the partner's key, whatever
+// KeyEvicted reports whether the founder evicted the partner's key, whatever
 // certificate it may show: enough to refuse a connection before any handshake.
 func (r *Revocations) KeyEvicted(id workflow.PartnerID) bool {
 	if r == nil {
@@ -111,7 +111,7 @@ func (r *Revocations) hitting(c Certificate) []Eviction {
 	return hits
 }
 
-// inForce tells whether e counts against c: the founder's always do, a
+// inForce reports whether e counts against c: the founder's always do, a
 // delegate's do not against another delegate, nor once it is evicted itself,
 // unless the founder kept them.
 func (r *Revocations) inForce(id EvictionID, e Eviction, c Certificate) bool {

@@ -66,7 +66,7 @@ func (l *List) Age(id workflow.PartnerID, now Now) time.Duration {
 	return l.now - it.signed
 }
 
-// differs tells whether the record is to be offered to the holder of h: it is
+// differs reports whether the record is to be offered to the holder of h: it is
 // newer, or the partner's last word, or under another certificate, whose order only a
 // look at both tells.
 func (it *item) differs(h Held) bool {

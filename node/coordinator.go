@@ -285,7 +285,7 @@ func (n *Node) Coordinator() (m membership.Mandate, ok bool) {
 	return n.office.machine.Coordinator(n.clock.Now())
 }
 
-// Leads tells whether this node holds the office at this moment, and by which
+// Leads reports whether this node holds the office at this moment, and by which
 // mandate. Ask it before each act in office.
 func (n *Node) Leads() (m membership.Mandate, ok bool) {
 	n.office.mu.Lock()
@@ -296,7 +296,7 @@ func (n *Node) Leads() (m membership.Mandate, ok bool) {
 	return n.office.machine.Leads(n.clock.Now())
 }
 
-// Follows tells whether a request made in an office is to be followed: no
+// Follows reports whether a request made in an office is to be followed: no
 // higher office is known. The error wraps membership.ErrLowerOffice.
 func (n *Node) Follows(in membership.Office) error {
 	n.office.mu.Lock()
@@ -307,7 +307,7 @@ func (n *Node) Follows(in membership.Office) error {
 	return n.office.machine.Admit(in)
 }
 
-// administers tells whether a partner may change the electorate: the founder,
+// administers reports whether a partner may change the electorate: the founder,
 // or a delegate in good standing.
 func (p *people) administers(id workflow.PartnerID) bool {
 	if id == p.member.Mesh.Founder {

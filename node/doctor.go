@@ -122,7 +122,7 @@ func (n *Node) checkFiles(d *diagnosis) {
 	}
 }
 
-// checkCertificate tells whether others admit this node.
+// checkCertificate reports whether others admit this node.
 func (n *Node) checkCertificate(d *diagnosis) (member bool) {
 	leaf := n.people.chain().Leaf()
 	if err := n.people.standing(); err != nil {

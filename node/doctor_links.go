@@ -24,7 +24,7 @@ func (n *Node) checkAddresses(d *diagnosis, partners []membership.Partner) {
 	}
 }
 
-// offMachine tells whether an address leads out of its machine.
+// offMachine reports whether an address leads out of its machine.
 func offMachine(addr string) bool {
 	return !strings.HasPrefix(addr, "/ip4/127.") && !strings.HasPrefix(addr, "/ip6/::1/")
 }
@@ -42,7 +42,7 @@ func (n *Node) bareInterfaces() string {
 	return "; up but without an address: " + strings.Join(names, ", ")
 }
 
-// fromOutside tells whether an address can be dialled from other networks: it
+// fromOutside reports whether an address can be dialled from other networks: it
 // is public, a name, or leads over a relay.
 func fromOutside(addr string) bool {
 	parts := strings.Split(addr, "/")
@@ -56,12 +56,12 @@ func fromOutside(addr string) bool {
 // carrierGrade are the addresses that providers share among customers (RFC 6598).
 var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
 
-// isMissing tells whether a partner should be connected and is not.
+// isMissing reports whether a partner should be connected and is not.
 func (n *Node) isMissing(p membership.Partner) bool {
 	return p.Record.Partner != n.member.ID() && !p.State.Gone() && !n.up(p.Record.Partner)
 }
 
-// isElsewhere tells whether a partner is on another machine.
+// isElsewhere reports whether a partner is on another machine.
 func (n *Node) isElsewhere(p membership.Partner) bool {
 	return p.Record.Partner != n.member.ID() && !p.State.Gone() && slices.ContainsFunc(p.Record.Addresses, offMachine)
 }

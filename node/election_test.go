@@ -139,7 +139,7 @@ func TestVotesThatCannotBeStoredAreNotGiven(t *testing.T) {
 	})
 }
 
-// votes tells whether there is a vote in a message.
+// votes reports whether there is a vote in a message.
 func votes(m *wire.Message) bool {
 	return slices.ContainsFunc(m.Election, func(b []byte) bool {
 		e, err := membership.DecodeMessage(b)

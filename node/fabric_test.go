@@ -205,7 +205,7 @@ func (p *plug) Want(id workflow.PartnerID, want bool) error {
 	return nil
 }
 
-// wants tells whether a node would dial another, and where.
+// wants reports whether a node would dial another, and where.
 func (p *plug) wants(id workflow.PartnerID) (bool, []string) {
 	p.f.mu.Lock()
 	defer p.f.mu.Unlock()

@@ -104,7 +104,7 @@ func (p *people) hearsayOf(id workflow.PartnerID) *hearsay {
 	return p.hearsay[id]
 }
 
-// heardOf tells whether others tell of signs of life of a partner.
+// heardOf reports whether others tell of signs of life of a partner.
 func (p *people) heardOf(id workflow.PartnerID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

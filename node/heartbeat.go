@@ -230,7 +230,7 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (new
 	return news, lacking
 }
 
-// takePulse tells whether the record that a pulse is about is not known here.
+// takePulse reports whether the record that a pulse is about is not known here.
 func (n *Node) takePulse(from workflow.PartnerID, p *wire.Pulse) (lacking bool) {
 	err := n.people.feel(from, p)
 	if err != nil && !errors.Is(err, membership.ErrLacking) {

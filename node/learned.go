@@ -105,7 +105,7 @@ func (l *learned) of(about lesson, shard int) (all, part aptitude.Experience, fu
 	return all, part, len(l.by) >= maxLessons && l.by[about] == nil
 }
 
-// alone tells whether work had its performer to itself, as far as is known
+// alone reports whether work had its performer to itself, as far as is known
 // here: only then does the time that it took say something about the performer.
 func (l *learned) alone(o choreo.Outcome) bool {
 	l.mu.Lock()

@@ -25,7 +25,7 @@ const metaLeft = "left"
 
 const (
 	leaveWait  = 10 * time.Second // for others to acknowledge what they were given
-	leaveAgain = time.Second     // between attempts to leave
+	leaveAgain = time.Second      // between attempts to leave
 )
 
 // mayComeBack returns ErrLeft if this node left for good.

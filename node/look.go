@@ -94,7 +94,7 @@ func readShown(b []byte, id workflow.InstanceID) (*api.Instance, error) {
 	return &in, nil
 }
 
-// isState tells whether a task can be in a state.
+// isState reports whether a task can be in a state.
 func isState(s workflow.State) bool {
 	return s.Done() || s == workflow.NotReady || s == workflow.Ready || s == workflow.Running
 }

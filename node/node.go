@@ -228,7 +228,7 @@ func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
 	return err
 }
 
-// Evicted tells whether a key is kept out whatever certificate it shows.
+// Evicted reports whether a key is kept out whatever certificate it shows.
 func (n *Node) Evicted(p workflow.PartnerID) bool { return n.people.keyEvicted(p) }
 
 var errNoMember = errors.New("shows no certificate: only members are admitted")

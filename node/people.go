@@ -165,7 +165,7 @@ func (p *people) feel(who workflow.PartnerID, b *wire.Pulse) error {
 	return err
 }
 
-// apply takes in a record of that age from a peer. fresh tells whether it was new
+// apply takes in a record of that age from a peer. fresh reports whether it was new
 // here, so that it should be passed on.
 func (p *people) apply(r membership.Record, age time.Duration) (fresh bool, err error) {
 	return p.update(r.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Apply(r, age, now) })
@@ -345,13 +345,13 @@ func (p *people) forget(peer workflow.PartnerID) {
 	delete(p.shown, peer)
 }
 
-// Gone tells whether a partner is out of the process (choreo.Partners).
+// Gone reports whether a partner is out of the process (choreo.Partners).
 func (p *people) Gone(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
 	return ok && partner.State.Gone()
 }
 
-// Reachable tells whether a partner can be reached now (choreo.Partners).
+// Reachable reports whether a partner can be reached now (choreo.Partners).
 func (p *people) Reachable(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
 	return ok && partner.State == membership.Active
@@ -364,7 +364,7 @@ func (p *people) Office() *choreo.Office { return p.office() }
 // (choreo.Partners).
 func (p *people) TellStart(since time.Duration) time.Duration { return p.tellStart(since) }
 
-// Evicted tells whether a partner was removed for good, or left so
+// Evicted reports whether a partner was removed for good, or left so
 // (choreo.Partners).
 func (p *people) Evicted(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
@@ -404,7 +404,7 @@ func (p *people) ConnectionTime(id workflow.PartnerID) time.Duration {
 	return partner.Record.ConnectionTime
 }
 
-// HasRole tells whether a partner's certificate gives it a role (choreo.Partners).
+// HasRole reports whether a partner's certificate gives it a role (choreo.Partners).
 func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	if id == p.member.ID() {
 		return p.hasRole(role)

@@ -244,7 +244,7 @@ func (n *Node) experience() []api.Resource {
 // resourceKey tells resources apart.
 type resourceKey struct{ Kind, Name, Hash string }
 
-// matches tells whether all words are found in a resource and one holder.
+// matches reports whether all words are found in a resource and one holder.
 func matches(words []string, r api.Resource, h api.Holder) bool {
 	text := strings.ToLower(r.Kind + " " + r.Name + " " + h.Name)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })

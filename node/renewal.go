@@ -90,7 +90,7 @@ func (p *people) good(ch membership.Chain) bool {
 	return p.evicted.Check(ch) == nil
 }
 
-// nearEnd tells whether a certificate is to be renewed.
+// nearEnd reports whether a certificate is to be renewed.
 func nearEnd(c membership.Certificate, at time.Time) bool {
 	return c.NotAfter-membership.WallOf(at) < (c.NotAfter-c.NotBefore)/renewalPart
 }
@@ -214,5 +214,5 @@ func (p *people) adoptChain(chain membership.Chain) error {
 	return p.openInvites()
 }
 
-// hasRole tells whether this node's certificate gives it a role.
+// hasRole reports whether this node's certificate gives it a role.
 func (p *people) hasRole(role workflow.RoleName) bool { return p.chain().Leaf().HasRole(role) }

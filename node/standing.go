@@ -128,7 +128,7 @@ func (n *Node) askStanding(ctx context.Context) {
 	}
 }
 
-// ask tells whether a partner answered.
+// ask reports whether a partner answered.
 func (n *Node) ask(ctx context.Context, r Requester, id workflow.PartnerID, addrs []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()

@@ -38,7 +38,7 @@ func (n *Node) Step() time.Duration {
 // GoDown says what a node says that goes down in good order; Step must not follow.
 func (n *Node) GoDown() { n.depart(membership.GoesDown) }
 
-// GoesOn tells whether this node may still do something about an instance of its
+// GoesOn reports whether this node may still do something about an instance of its
 // own accord, even if it has ended as far as is known (choreo.Machine.GoesOn).
 func (n *Node) GoesOn(ctx context.Context, ref string) (yes bool, err error) {
 	err = n.look(ctx, ref, func(h *held) { yes = h.m.GoesOn() }, n.onlyThere)

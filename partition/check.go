@@ -88,7 +88,7 @@ func (p *Plan) checkContingency(part *Partition, i int) []Warning {
 		"pin one of the two partitions to another partner"}}
 }
 
-// together tells whether two tasks are certainly held by one partner.
+// together reports whether two tasks are certainly held by one partner.
 func (p *Plan) together(a, b int) bool {
 	x, y := p.home[a], p.home[b]
 	if x == none || y == none {

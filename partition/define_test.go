@@ -112,7 +112,7 @@ func taskOf(def *workflow.Definition, name workflow.TaskName) *workflow.Task {
 	return nil
 }
 
-// mentions tells whether the rule of t mentions the other task.
+// mentions reports whether the rule of t mentions the other task.
 func mentions(t *workflow.Task, other workflow.TaskName) bool {
 	found := false
 	t.Rule.Terms(func(r *workflow.Rule) { found = found || r.Op == workflow.OpTask && r.Task == other })

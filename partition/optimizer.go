@@ -11,7 +11,7 @@ import (
 // This file is the Optimizer (spec/choreography.md, Agents): which tasks are
 // not needed where the data that they would produce exists already.
 
-// Droppable tells whether the only purpose of a task is a data set that other
+// Droppable reports whether the only purpose of a task is a data set that other
 // tasks read, so that it may be dropped where the data set exists. why says what
 // else it is there for; it is empty for a task that produces no data set.
 //
@@ -49,7 +49,7 @@ func Droppable(def *workflow.Definition, t *workflow.Task) (ok bool, why string)
 	return true, ""
 }
 
-// standsFor tells whether a task is another's contingency or compensation.
+// standsFor reports whether a task is another's contingency or compensation.
 func standsFor(def *workflow.Definition, t *workflow.Task) bool {
 	return slices.ContainsFunc(def.Tasks, func(o *workflow.Task) bool {
 		return o.Contingency == t.Name || o.Compensate != nil && o.Compensate.Task == t.Name

@@ -77,7 +77,7 @@ type faced struct {
 // String is the partner's name, or its ID if it has none.
 func (p Partner) String() string { return cmp.Or(p.Name, string(p.ID)) }
 
-// runs tells whether the partner has an application.
+// runs reports whether the partner has an application.
 func (p Partner) runs(a workflow.ApplicationName) bool {
 	return builtIn(a) || slices.Contains(p.Applications, a)
 }

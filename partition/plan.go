@@ -223,7 +223,7 @@ func (p *Plan) Edges() []Edge { return p.graph.edges() }
 // a message. Contingencies that are not placed anywhere take no part.
 func (p *Plan) Crossing() []Edge { return p.crossing }
 
-// ResponseImmediate tells whether the end of t must be reported at once
+// ResponseImmediate reports whether the end of t must be reported at once
 // (spec/choreography.md, Partitions): it has a successor in another partition.
 //
 // A contingency reports like the task in whose place it runs: the successors

@@ -148,7 +148,7 @@ type Task struct {
 	ContingencyOnly bool // some task names it as contingency and it has no rule: never ready by itself
 }
 
-// ByRole tells whether a task is for people with a role, on whatever partner.
+// ByRole reports whether a task is for people with a role, on whatever partner.
 func (t *Task) ByRole() bool {
 	return t.Role != "" && (t.Type == Manual || t.Type == SemiAutomatic)
 }

@@ -43,10 +43,10 @@ func (t DataType) a() string { return valueType(t).a() }
 
 func (t valueType) numeric() bool { return t == intType || t == numberType }
 
-// open tells whether only running will show what it is.
+// open reports whether only running will show what it is.
 func (t valueType) open() bool { return t == anyType || t == nullType }
 
-// comparable tells whether values of the two types may be equal.
+// comparable reports whether values of the two types may be equal.
 func (t valueType) comparable(u valueType) bool {
 	return t == u || t.open() || u.open() || t.numeric() && u.numeric()
 }

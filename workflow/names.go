@@ -39,10 +39,10 @@ var (
 // MaxName is the greatest length of any name, in bytes.
 const MaxName = 128
 
-// ValidName tells whether s may name a workflow, task, partition or role.
+// ValidName reports whether s may name a workflow, task, partition or role.
 func ValidName(s string) bool { return len(s) <= MaxName && nameRE.MatchString(s) }
 
-// ValidDataName tells whether s may name a data item.
+// ValidDataName reports whether s may name a data item.
 func ValidDataName(s string) bool { return len(s) <= MaxName && dataRE.MatchString(s) }
 
 // Hash identifies a definition: SHA-256 of its canonical form.
@@ -50,7 +50,7 @@ type Hash [sha256.Size]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero tells whether h is the zero hash, which identifies nothing.
+// IsZero reports whether h is the zero hash, which identifies nothing.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // InstanceID identifies an instance: the first half of the hash of the fact

@@ -50,7 +50,7 @@ func (r *reader) where(of any, key string) *node {
 // readMap reads a mapping by its table of keys. Unknown and repeated keys are
 // mistakes.
 //
-// It tells whether all keys were known, so that what seems to be missing is not
+// It reports whether all keys were known, so that what seems to be missing is not
 // reported beside its misspelling.
 func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 	if n.kind != mapNode {

@@ -17,7 +17,7 @@ const (
 	Skipped   State = "SKIPPED" // its rule became impossible without a failure
 )
 
-// Done tells whether nothing more is expected of a task in this state.
+// Done reports whether nothing more is expected of a task in this state.
 func (s State) Done() bool {
 	switch s {
 	case Succeeded, Failed, Aborted, Blocked, Skipped:

@@ -128,7 +128,7 @@ func (g *gauge) key(colon *token.Token) {
 	g.keyCost += last.count
 }
 
-// missingValue tells whether the parser will have to invent a null after tk.
+// missingValue reports whether the parser will have to invent a null after tk.
 func missingValue(tk *token.Token, inFlowMapping bool) bool {
 	next := tk.Next
 	switch tk.Type {
@@ -141,7 +141,7 @@ func missingValue(tk *token.Token, inFlowMapping bool) bool {
 	return inFlowMapping && alone && next != nil && closes(next.Type)
 }
 
-// indented tells whether a token lies under a key. The - of its list may stand
+// indented reports whether a token lies under a key. The - of its list may stand
 // in the same column.
 func indented(tk, key *token.Token) bool {
 	if key == nil {

@@ -36,7 +36,7 @@ func (w *waits) all(names []TaskName) bool {
 	return true
 }
 
-// ends tells whether t, and whatever takes its place, ends within a time that
+// ends reports whether t, and whatever takes its place, ends within a time that
 // is known. (A cycle is reported elsewhere.)
 func (w *waits) ends(t *Task) bool {
 	if w.known[t] {

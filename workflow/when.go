@@ -122,7 +122,7 @@ func (r *ruler) data(n ast.Node, negated bool) *Rule {
 	return &Rule{Op: OpData, Data: e}
 }
 
-// transitionCall tells whether n is a call of ready, running, succeeded or failed.
+// transitionCall reports whether n is a call of ready, running, succeeded or failed.
 func transitionCall(n ast.Node) (name string, ok bool) {
 	call, ok := n.(*ast.CallNode)
 	if !ok {

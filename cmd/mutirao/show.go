@@ -70,7 +70,7 @@ func undated(in *api.Instance) *api.Instance {
 	return &out
 }
 
-// isLeaderless tells whether an instance that is to be orchestrated goes on by
+// isLeaderless reports whether an instance that is to be orchestrated goes on by
 // choreography, since nobody is known to hold the office.
 func isLeaderless(ctx context.Context, node api.Service, in *api.Instance) (bool, error) {
 	if in.Ended != nil || in.Coordination != workflow.Orchestration {

@@ -218,7 +218,7 @@ var (
 	}
 )
 
-// isPublished tells whether the source has tables for this scenario. A file of
+// isPublished reports whether the source has tables for this scenario. A file of
 // the same name may say something else.
 func isPublished(s *study.Scenario) bool { return reflect.DeepEqual(s, study.Five()) }
 

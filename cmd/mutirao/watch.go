@@ -11,7 +11,7 @@ import (
 )
 
 // document is what a command prints: v for programs, text for people. More
-// tells whether it can still change.
+// reports whether it can still change.
 type document struct {
 	v    any
 	text func(io.Writer)

@@ -71,7 +71,7 @@ func layerOf(dir string) (layer, bool) {
 	return found, found.dir != ""
 }
 
-// allows tells whether a package of this layer may import one of our folders:
+// allows reports whether a package of this layer may import one of our folders:
 // what the row lists, and what lies in the same layer.
 func (l layer) allows(dir string) bool {
 	if target, ok := layerOf(dir); ok && target.dir == l.dir {

@@ -64,7 +64,7 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
-// isCall tells whether a node calls a built-in function of that name.
+// isCall reports whether a node calls a built-in function of that name.
 func isCall(n ast.Node, name string) bool {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {

@@ -45,7 +45,7 @@ var house = []permission{
 	{"init", "node/api", "it fills the table of routes, which some of its handlers read, and touches nothing else"},
 }
 
-// permits tells whether something is allowed at a place, and notes that it is used.
+// permits reports whether something is allowed at a place, and notes that it is used.
 func (t *tree) permits(what, where string) bool {
 	for i, p := range t.permissions {
 		if p.what == what && p.where == where && p.why != "" {

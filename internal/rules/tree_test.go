@@ -131,7 +131,7 @@ func (f file) selectors(fn func(im imported, sel *ast.SelectorExpr)) {
 	})
 }
 
-// within tells whether a folder or import path is root or lies below it.
+// within reports whether a folder or import path is root or lies below it.
 func within(p, root string) bool { return p == root || strings.HasPrefix(p, root+"/") }
 
 // own is the folder of one of our packages, by its import path.

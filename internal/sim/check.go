@@ -143,7 +143,7 @@ func takesPart(m *machine, print []byte) bool {
 	return bytes.Contains(print, []byte("\nparticipant "+string(m.member.ID())+"\n"))
 }
 
-// nobodyLeft tells whether an instance visibly waits for somebody who can take
+// nobodyLeft reports whether an instance visibly waits for somebody who can take
 // a contingency, while who could is gone for good.
 func (w *world) nobodyLeft(in *api.Instance) bool {
 	return w.nodes[craneAt].gone && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })

@@ -53,7 +53,7 @@ func (c *checks) notBefore(m *machine, id workflow.InstanceID, a choreo.AttemptI
 // one idea of who is there.
 const calmFor = 2 * time.Minute
 
-// undisturbed tells whether nothing is wrong and has been for a while: who is
+// undisturbed reports whether nothing is wrong and has been for a while: who is
 // gone has been gone for a while, too. Who takes others' certificates for not
 // valid yet, by a clock that is far behind, is as cut off as by a broken link.
 func (w *world) undisturbed() bool {
@@ -109,7 +109,7 @@ func (c *checks) resumed(m *machine, n *node.Node) {
 	}
 }
 
-// runs tells whether the machine runs a job of an instance.
+// runs reports whether the machine runs a job of an instance.
 func (m *machine) runs(instance string) bool {
 	for key := range m.jobs {
 		if strings.HasPrefix(key, instance+"/") {

@@ -58,7 +58,7 @@ func (c *checks) undone(id workflow.InstanceID, in *api.Instance) {
 	}
 }
 
-// superseded tells whether a success is shown as one that does not count.
+// superseded reports whether a success is shown as one that does not count.
 func superseded(in *api.Instance, f *choreo.Fact) bool {
 	at := time.UnixMilli(f.At)
 	return slices.ContainsFunc(in.Tasks, func(t api.Task) bool {

@@ -259,7 +259,7 @@ func (c *checks) partitionWait(m *machine, t workflow.TaskName) time.Duration {
 	return d
 }
 
-// amnesia tells whether some node lost its memory or was put back in time, so
+// amnesia reports whether some node lost its memory or was put back in time, so
 // that facts of its own may not count any more (choreo/fork.go).
 func (w *world) amnesia() bool {
 	return slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.forgot })

@@ -396,14 +396,14 @@ func (w *world) start(s Start) {
 // exchange is within what time nodes that can reach each other know the same.
 const exchange = 5 * time.Minute
 
-// calm tells whether all has ended and nothing was written for longer than any
+// calm reports whether all has ended and nothing was written for longer than any
 // application runs and any person stays away: what was presumed to have failed
 // may yet succeed.
 func (w *world) calm() bool {
 	return w.settled() && w.now-w.newest > 10*time.Minute*w.plan.Scale
 }
 
-// settled tells whether every instance has ended wherever it is known, also for
+// settled reports whether every instance has ended wherever it is known, also for
 // who is only presumed to have failed.
 func (w *world) settled() bool {
 	for _, m := range w.nodes {

@@ -205,7 +205,7 @@ func (n *Node) States() map[string]string {
 	return out
 }
 
-// Sees tells whether n sees each of the named partners in that state.
+// Sees reports whether n sees each of the named partners in that state.
 func (n *Node) Sees(state string, names ...string) bool {
 	got := n.States()
 	return !slices.ContainsFunc(names, func(name string) bool { return got[name] != state })

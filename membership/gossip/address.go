@@ -31,7 +31,7 @@ func (a address) String() string {
 // joinName is how memberlist's Join names a partner.
 func joinName(p workflow.PartnerID) string { return string(p) + "/" + address(p).String() }
 
-// isOwn tells whether ip is p's synthetic address.
+// isOwn reports whether ip is p's synthetic address.
 func isOwn(p workflow.PartnerID, ip net.IP) bool {
 	a, ok := netip.AddrFromSlice(ip)
 	b, _ := netip.AddrFromSlice(syntheticIP(p))

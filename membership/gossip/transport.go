@@ -30,7 +30,7 @@ type Mesh interface {
 	// Open opens a stream to a connected partner, HandleStreams serves theirs.
 	Open(ctx context.Context, p workflow.PartnerID, protocol string) (net.Conn, error)
 	HandleStreams(protocol string, fn func(p workflow.PartnerID, c net.Conn))
-	// Connected tells whether there is a connection; Doubt has it prove that it is
+	// Connected reports whether there is a connection; Doubt has it prove that it is
 	// alive, or dials if there is none.
 	Connected(p workflow.PartnerID) bool
 	Doubt(p workflow.PartnerID)

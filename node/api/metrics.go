@@ -23,7 +23,7 @@ var metricsRoute = &route{
 	summary: "Numbers for Prometheus; from this machine without a token", reply: exposition(""), raw: (*handler).metrics,
 }
 
-// fromHere tells whether a request comes from this machine.
+// fromHere reports whether a request comes from this machine.
 func fromHere(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -22,7 +22,7 @@ func bareInterfaces() []string {
 	return bare
 }
 
-// leadsOut tells whether one of an interface's addresses can be dialled.
+// leadsOut reports whether one of an interface's addresses can be dialled.
 func leadsOut(addrs []net.Addr) bool {
 	for _, a := range addrs {
 		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {

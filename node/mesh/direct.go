@@ -17,7 +17,7 @@ import (
 // relay has others to serve.
 const directEvery = 2 * time.Minute
 
-// roundabout tells whether all connections with the partner go by relays.
+// roundabout reports whether all connections with the partner go by relays.
 func (p *partner) roundabout() bool {
 	p.mesh.mu.RLock()
 	defer p.mesh.mu.RUnlock()
@@ -69,7 +69,7 @@ func (m *Mesh) punch(ctx context.Context, p *partner) error {
 	}
 }
 
-// calledByRelay tells whether the partner connected with us by a relay.
+// calledByRelay reports whether the partner connected with us by a relay.
 func (p *partner) calledByRelay() bool {
 	p.mesh.mu.RLock()
 	defer p.mesh.mu.RUnlock()
@@ -78,7 +78,7 @@ func (p *partner) calledByRelay() bool {
 	})
 }
 
-// nap waits, at most d, and tells whether addresses changed.
+// nap waits, at most d, and reports whether addresses changed.
 func (k *keeper) nap(ctx context.Context, d time.Duration) (fresh bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

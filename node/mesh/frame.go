@@ -36,7 +36,7 @@ func readFrame(r *bufio.Reader, limit int) ([]byte, error) {
 	return frame, nil
 }
 
-// frameBuffered tells whether r need not wait for the rest of its next frame.
+// frameBuffered reports whether r need not wait for the rest of its next frame.
 func frameBuffered(r *bufio.Reader) bool {
 	b, err := r.Peek(min(r.Buffered(), binary.MaxVarintLen32))
 	if err != nil {

@@ -48,7 +48,7 @@ func (g *gate) InterceptSecured(d network.Direction, p peer.ID, _ network.ConnMu
 // InterceptUpgraded permits what InterceptSecured did.
 func (g *gate) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
 
-// opens tells whether p may connect. Somebody evicted may once in a while: it may
+// opens reports whether p may connect. Somebody evicted may once in a while: it may
 // not know yet, and can only ask who refuses it.
 func (g *gate) opens(p peer.ID) bool {
 	evicted := g.mesh.cfg.Evicted(partnerID(p))

@@ -39,7 +39,7 @@ func (l *link) greet() {
 	l.shakeHands(s, l.dial)
 }
 
-// yields tells whether the hello is the other's to begin, though we dialled: when
+// yields reports whether the hello is the other's to begin, though we dialled: when
 // two who met by a relay punch through to each other, both have dialled, and the
 // lesser ID begins. If the other has not, after all, it will not begin.
 func (l *link) yields() bool {
@@ -211,7 +211,7 @@ func (l *link) expectHello() {
 	}
 }
 
-// permits waits for a hello that is under way and tells whether a stream may be
+// permits waits for a hello that is under way and reports whether a stream may be
 // answered: after the hello, if the other is a member or strangers are welcome.
 func (l *link) permits(strangers bool) bool {
 	if !l.begun.Load() {

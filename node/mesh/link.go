@@ -153,7 +153,7 @@ func (l *link) violation(r Reason) {
 	l.mesh.Distrust(l.partner.id)
 }
 
-// admitted tells whether the hello is over and the other is a member.
+// admitted reports whether the hello is over and the other is a member.
 func (l *link) admitted() bool {
 	select {
 	case <-l.settled:

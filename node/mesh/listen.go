@@ -45,7 +45,7 @@ func listenOn(h host.Host, s string) error {
 	return h.Network().Listen(a)
 }
 
-// vacant tells whether nobody else listens on a TCP port. libp2p would share it, and
+// vacant reports whether nobody else listens on a TCP port. libp2p would share it, and
 // each would get some of the other's connections.
 func vacant(a ma.Multiaddr) error {
 	if port, err := a.ValueForProtocol(ma.P_TCP); err != nil || port == "0" {

@@ -46,7 +46,7 @@ const (
 // shows notes what a stranger has shown.
 func (l *link) shows(what int32) { l.shown.Store(max(l.shown.Load(), what)) }
 
-// strangerLocked tells whether the link takes a place for strangers. Partners who
+// strangerLocked reports whether the link takes a place for strangers. Partners who
 // are wanted are known, and have proved their keys.
 func (l *link) strangerLocked() bool {
 	return !l.member && l.partner.wanted == nil && !l.ended()
@@ -84,7 +84,7 @@ func (m *Mesh) surplusLocked(fresh *link) *link {
 	return goes
 }
 
-// less tells whether l has shown less than o, or as much for a longer time.
+// less reports whether l has shown less than o, or as much for a longer time.
 func (l *link) less(o *link) bool {
 	if a, b := l.shown.Load(), o.shown.Load(); a != b {
 		return a < b

@@ -154,7 +154,7 @@ func (n *node) untilUp(t testing.TB, others ...*node) {
 	}
 }
 
-// isUp tells whether the last connection change of p was up.
+// isUp reports whether the last connection change of p was up.
 func (n *node) isUp(p workflow.PartnerID) bool {
 	return n.count("up", p) > n.count("down", p)
 }

@@ -136,7 +136,7 @@ func (member membersOnly) AllowConnect(src peer.ID, _ ma.Multiaddr, dest peer.ID
 	return member(src) && member(dest)
 }
 
-// isMember waits for a hello that is due or under way, and tells whether it was a
+// isMember waits for a hello that is due or under way, and reports whether it was a
 // member's: who asks for a relay's service asks at once.
 func (m *Mesh) isMember(id peer.ID) bool {
 	l := m.liveLink(id)
@@ -161,5 +161,5 @@ func (m *Mesh) Relayed() []workflow.PartnerID {
 	return all
 }
 
-// relayed tells whether the connection goes by a relay.
+// relayed reports whether the connection goes by a relay.
 func (l *link) relayed() bool { return l.conn.Stat().Limited }

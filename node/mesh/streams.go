@@ -74,7 +74,7 @@ func (m *Mesh) Doubt(p workflow.PartnerID) {
 	}
 }
 
-// Connected tells whether there is an admitted connection to p.
+// Connected reports whether there is an admitted connection to p.
 func (m *Mesh) Connected(p workflow.PartnerID) bool {
 	id, err := peerID(p)
 	return err == nil && m.memberLink(id) != nil

@@ -123,7 +123,7 @@ func New(apps map[workflow.ApplicationName]configs.Application, o Options) *Runn
 	return r
 }
 
-// Has tells whether this node can run that application.
+// Has reports whether this node can run that application.
 func (r *Runner) Has(app workflow.ApplicationName) bool {
 	_, configured := r.apps[app]
 	return configured || builtIn(app)

@@ -54,7 +54,7 @@ func (t *turns) first() int {
 	return at
 }
 
-// remove takes w out and tells whether it was waiting.
+// remove takes w out and reports whether it was waiting.
 func (t *turns) remove(w *work) bool {
 	line := t.waiting[w.Instance]
 	i := slices.Index(line, w)

@@ -47,7 +47,7 @@ const (
 	Absent         Verdict = "absent"
 )
 
-// out tells whether the candidate is out of the question whatever the load.
+// out reports whether the candidate is out of the question whatever the load.
 func (v Verdict) out() bool { return v == Rejecting || v == Forbidden || v == Absent }
 
 // Visible are the resources that see the item in a shared queue, whoever takes it.

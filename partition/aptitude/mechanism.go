@@ -50,7 +50,7 @@ func ParseMechanism(name string) (Mechanism, error) {
 	return "", fmt.Errorf("%q is not a mechanism: choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Pulls tells whether an idle resource takes the item itself, so that nothing
+// Pulls reports whether an idle resource takes the item itself, so that nothing
 // is queued at a resource. Sel-push-pull does both.
 func (m Mechanism) Pulls() bool {
 	switch m {
@@ -60,7 +60,7 @@ func (m Mechanism) Pulls() bool {
 	return false
 }
 
-// Loads tells whether an assignment costs its resource availability until it
+// Loads reports whether an assignment costs its resource availability until it
 // is finished.
 func (m Mechanism) Loads() bool {
 	switch m {

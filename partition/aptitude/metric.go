@@ -43,7 +43,7 @@ type Violation struct {
 	Penalty    float64 // in [0, 1]; 1 makes the constraint hard: it is never broken
 }
 
-// Hard tells whether nothing may outweigh the constraint.
+// Hard reports whether nothing may outweigh the constraint.
 func (v Violation) Hard() bool { return v.Penalty >= 1 }
 
 // Conformance is the product of (1 − penalty) over the violations; 1 without any.

@@ -154,10 +154,10 @@ func (p *scenarioParser) checkPerformer(t Task) {
 	}
 }
 
-// barred tells whether the resource would break a hard constraint.
+// barred reports whether the resource would break a hard constraint.
 func (r *Resource) barred(t Task) bool { return aptitude.Conformance(r.Violations[t.Name]) <= 0 }
 
-// mayPerform tells whether the resource has a role that the task is open to.
+// mayPerform reports whether the resource has a role that the task is open to.
 func (r *Resource) mayPerform(t Task) bool {
 	return slices.ContainsFunc(t.Roles, func(role string) bool { return slices.Contains(r.Roles, role) })
 }

@@ -55,7 +55,7 @@ func (r *reader) document(src []byte) ast.Node {
 // maxProblems is how many mistakes are reported at most.
 const maxProblems = 50
 
-// full tells whether more mistakes would go unreported.
+// full reports whether more mistakes would go unreported.
 func (r *reader) full() bool { return len(r.problems) >= maxProblems }
 
 // fail notes a mistake where a node begins.

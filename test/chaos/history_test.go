@@ -236,7 +236,7 @@ func (h *history) calledFor(t workflow.TaskName, i int) time.Duration {
 	return first
 }
 
-// undoing tells whether an entry is about a compensation.
+// undoing reports whether an entry is about a compensation.
 func undoing(e api.LogEntry) bool { return strings.HasPrefix(e.Text, "compensation ") }
 
 // firstSuccess is when the first attempt in a task's slot succeeded; when none

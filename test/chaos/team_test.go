@@ -175,7 +175,7 @@ func (tm *team) again() {
 	tm.quiet(func() {}, &sync.WaitGroup{})
 }
 
-// within waits until cond holds, at most d; it tells whether it did.
+// within waits until cond holds, at most d; it reports whether it did.
 func within(d time.Duration, cond func() bool) bool {
 	for end := time.Now().Add(d); !cond(); {
 		if time.Now().After(end) {
@@ -186,7 +186,7 @@ func within(d time.Duration, cond func() bool) bool {
 	return true
 }
 
-// pause waits, or until ctx ends; it tells whether to go on.
+// pause waits, or until ctx ends; it reports whether to go on.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -184,7 +184,7 @@ tasks:
   look: {type: manual}
 `
 
-// hears tells whether p lists an instance that others reported to it.
+// hears reports whether p lists an instance that others reported to it.
 func (p *process) hears(id string) bool {
 	p.T.Helper()
 	list, err := p.API.Instances(p.T.Context(), false)

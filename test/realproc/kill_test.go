@@ -139,7 +139,7 @@ func (tm *team) crashPoints() []crashPoint {
 }
 
 // crashAt runs an instance with a node that dies at a point, and is started
-// again. It tells whether it came to that.
+// again. It reports whether it came to that.
 func (tm *team) crashAt(c crashPoint) (reached bool) {
 	tm.t.Helper()
 	p := tm.node(c.node)

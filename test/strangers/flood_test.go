@@ -233,7 +233,7 @@ func (r real) member(t *testing.T, name string) node.Member {
 	return m
 }
 
-// sees tells whether a partner is active, as this node sees it.
+// sees reports whether a partner is active, as this node sees it.
 func (r real) sees(name string) bool {
 	list, err := r.Service().Partners(context.Background())
 	return err == nil && slices.ContainsFunc(list, func(p api.Partner) bool { return p.Name == name && p.State == string(membership.Active) })

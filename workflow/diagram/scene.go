@@ -129,7 +129,7 @@ func termLook(leaf *workflow.Rule) (edgeKind, string) {
 	return other, string(leaf.Transition)
 }
 
-// byPeople tells whether a person performs the task.
+// byPeople reports whether a person performs the task.
 func (b box) byPeople() bool {
 	return b.task.Type == workflow.Manual || b.task.Type == workflow.SemiAutomatic
 }

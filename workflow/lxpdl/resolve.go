@@ -46,7 +46,7 @@ func (p *parser) markers(ns []named, tasks, set map[string]bool) []string {
 	return names
 }
 
-// end tells whether one end of a transition is a task.
+// end reports whether one end of a transition is a task.
 func (p *parser) end(n named, tasks, markers map[string]bool) bool {
 	if n.name != "" && !tasks[n.name] && !markers[n.name] {
 		p.fail(n.at, "define it under <tasks>, or correct the name", "the transition mentions %q, which is not a task", shorten(n.name))

@@ -44,10 +44,10 @@ type clocks struct {
 	fresh   byPlace
 	isFresh map[*Slot]bool
 	// made is of which state these slots are, goesOn whether their tasks were clocked.
-	// anew: none of that is true any more; others: among the own clocks may be some
+	// outdated: none of that is true any more; others: among the own clocks may be some
 	// that are about no slot.
-	made                 int
-	goesOn, anew, others bool
+	made                     int
+	goesOn, outdated, others bool
 
 	// quiet is the moment (Boot) before which nothing fires, unless this node
 	// heard before what happened in a gap: heard is when it began to; 0: not yet.
@@ -71,7 +71,7 @@ type slotClocks struct {
 func newClocks(steps *int) clocks {
 	return clocks{
 		own: map[WaitKey]*clock{}, all: map[WaitKey]*clock{}, slots: map[*Slot]*slotClocks{}, isFresh: map[*Slot]bool{},
-		anew: true, every: saveEvery, everyOwn: saveEvery, stored: map[WaitKey]bool{}, steps: steps,
+		outdated: true, every: saveEvery, everyOwn: saveEvery, stored: map[WaitKey]bool{}, steps: steps,
 	}
 }
 
@@ -89,7 +89,7 @@ func (cs *clocks) get(k WaitKey) *clock { return cs.of(k)[k] }
 // run says that a wait is wanted, and whether its clock runs now. It returns
 // the time on it.
 func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration {
-	c := cs.of(k)[k]
+	c := cs.get(k)
 	if c == nil {
 		c = cs.begin(k, 0, now)
 		c.running = running
@@ -104,7 +104,7 @@ func (cs *clocks) run(k WaitKey, running bool, now time.Duration) time.Duration 
 
 // runFrom is run for a wait of which some had passed already when it began here.
 func (cs *clocks) runFrom(elapsed time.Duration, k WaitKey, running bool, now time.Duration) time.Duration {
-	if cs.of(k)[k] == nil && elapsed > 0 {
+	if cs.get(k) == nil && elapsed > 0 {
 		cs.begin(k, elapsed, now)
 	}
 	return cs.run(k, running, now)
@@ -175,7 +175,7 @@ func (cs *clocks) forget() {
 	if len(cs.all)+len(cs.own) > 0 {
 		clear(cs.all)
 		clear(cs.own)
-		cs.anew = true
+		cs.outdated = true
 	}
 }
 
@@ -192,9 +192,8 @@ func saveWithin(total time.Duration) time.Duration { return max(total/20, minSav
 
 // toSave are the waits to be stored now; ok is false when nothing needs to be.
 func (cs *clocks) toSave(now time.Duration) (ws []Wait, ok bool) {
-	n := len(cs.all) + len(cs.own)
-	switch due := now >= cs.savedAt+min(cs.every, cs.everyOwn); {
-	case n == 0 && len(cs.stored) == 0, n > 0 && !cs.changed && !due:
+	n, due := len(cs.all)+len(cs.own), now >= cs.savedAt+min(cs.every, cs.everyOwn)
+	if n == 0 && len(cs.stored) == 0 || n > 0 && !cs.changed && !due {
 		cs.changed = false
 		return nil, false
 	}
@@ -226,11 +225,11 @@ func (cs *clocks) nextSave() (at time.Duration, ok bool) {
 // goes on, its tasks. It reports whether it added facts.
 func (m *Machine) watchSlots(now Moment, age time.Duration, goesOn bool, partners Partners, r *Ready) (added bool) {
 	d, c := m.look(), &m.clocks
-	if c.anew || c.made != d.made || c.goesOn != goesOn {
+	if c.outdated || c.made != d.made || c.goesOn != goesOn {
 		clear(c.slots)
 		clear(c.isFresh)
 		c.due, c.fresh, c.everyOwn = nil, nil, saveEvery
-		c.made, c.goesOn, c.anew, c.others = d.made, goesOn, false, true
+		c.made, c.goesOn, c.outdated, c.others = d.made, goesOn, false, true
 		for _, sls := range []map[*Slot]bool{d.clocked, d.undoing} {
 			for sl := range sls {
 				c.freshen(sl)

@@ -324,19 +324,10 @@ func (m *Machine) nameSeen(f *Fact) {
 		return
 	}
 	by := f.Chain.Author
-	of := m.door.named[by]
 	for _, h := range f.Seen {
-		if h.Chain.Author == by || m.log.Has(h.ID) || h.Seq <= of[h.Chain] {
-			continue
+		if h.Chain.Author != by && !m.log.Has(h.ID) && h.Seq > m.door.named[by][h.Chain] {
+			withRoom(m.door.named, by)[h.Chain] = h.Seq
 		}
-		if of == nil {
-			of = map[Chain]uint64{}
-			m.door.named[by] = of
-		}
-		if len(of) >= maxRemembered {
-			clear(of)
-		}
-		of[h.Chain] = h.Seq
 	}
 	for _, h := range f.Seen {
 		if h.Chain.Author != by {
@@ -350,20 +341,22 @@ func (m *Machine) nameSeen(f *Fact) {
 
 // want remembers facts that somebody named, if they are not here.
 func (m *Machine) want(by workflow.PartnerID, ids []FactID) {
-	of := m.door.wanted[by]
 	for _, id := range ids {
-		if m.log.Has(id) {
-			continue
+		if !m.log.Has(id) {
+			withRoom(m.door.wanted, by)[id] = true
 		}
-		if of == nil {
-			of = map[FactID]bool{}
-			m.door.wanted[by] = of
-		}
-		if len(of) >= maxRemembered {
-			clear(of)
-		}
-		of[id] = true
 	}
+}
+
+// withRoom is what is remembered by an author, with room for one more.
+func withRoom[K comparable, V any](all map[workflow.PartnerID]map[K]V, by workflow.PartnerID) map[K]V {
+	if all[by] == nil {
+		all[by] = map[K]V{}
+	}
+	if len(all[by]) >= maxRemembered {
+		clear(all[by])
+	}
+	return all[by]
 }
 
 // wantedBy are who named a fact that is not here, or what comes after it; "": whoever
@@ -435,18 +428,12 @@ func (m *Machine) decline(id FactID, d Declined) {
 	if m.Participates(d.Author) {
 		by = d.Author
 	}
-	of := m.door.declinedOf[by]
-	if of == nil {
-		of = map[FactID]bool{}
-		m.door.declinedOf[by] = of
-	}
-	if len(of) >= maxRemembered {
+	if of := m.door.declinedOf[by]; len(of) >= maxRemembered {
 		for old := range of {
 			delete(m.door.declined, old)
 		}
-		clear(of)
 	}
-	of[id], m.door.declined[id] = true, d
+	withRoom(m.door.declinedOf, by)[id], m.door.declined[id] = true, d
 }
 
 // undecline forgets that a fact was not taken in.

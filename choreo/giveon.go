@@ -36,23 +36,22 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	units, begun := m.leaving()
 	stays = append(stays, begun...)
 	for _, u := range units {
-		if c, err := m.takerOf(u, now, partners); err == nil && m.passAll(u, c, reason, now) == nil {
-			for _, h := range u {
-				given = append(given, GivenOn{h.task, c})
-			}
-			continue
-		}
-		for _, h := range u {
-			one := []inHand{h}
-			c, err := m.takerOf(one, now, partners)
+		pass := func(u []inHand) (rest []inHand, err error) {
+			c, err := m.takerOf(u, now, partners)
 			if err == nil {
-				err = m.passAll(one, c, reason, now)
+				rest, err = m.passAll(u, c, reason, now)
+				for _, h := range u[:len(u)-len(rest)] {
+					given = append(given, GivenOn{h.task, c})
+				}
+				return rest, err
 			}
-			if err != nil {
+			return u, err
+		}
+		rest, _ := pass(u) // why not is asked of each by itself
+		for i, h := range rest {
+			if _, err := pass(rest[i : i+1]); err != nil {
 				stays = append(stays, Stay{h.task, m.state.bySlot[h.slot].State, clip(err.Error())})
-				continue
 			}
-			given = append(given, GivenOn{h.task, c})
 		}
 	}
 	return given, stays
@@ -111,19 +110,16 @@ func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.
 	return c, err
 }
 
-// passAll passes on what is still in hand to who was chosen.
-func (m *Machine) passAll(u []inHand, c partition.Choice, reason string, now Moment) error {
-	for _, h := range u {
-		a := m.state.bySlot[h.slot].Current
-		if a.ID != h.attempt {
-			continue // it was passed on with the others, before one of them could not be
-		}
-		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: m.waited(a, now)}
+// passAll passes attempts on to who was chosen, up to one that cannot be: from there on
+// they are the rest.
+func (m *Machine) passAll(u []inHand, c partition.Choice, reason string, now Moment) (rest []inHand, err error) {
+	for i, h := range u {
+		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: m.waited(m.state.bySlot[h.slot].Current, now)}
 		if _, err := m.append(now, Body{Assign: &Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, Annex: &annex}); err != nil {
-			return err
+			return u[i:], err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // OnlyHere reports whether no other participant is known to have all that happened

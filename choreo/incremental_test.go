@@ -238,7 +238,7 @@ func (naive) answers(m *Machine) error {
 // clocks compares the own clocks with what is held, after a decision.
 func (naive) clocks(m *Machine) error {
 	c, want := &m.clocks, map[WaitKey]bool{}
-	if !m.heeded() || len(m.state.moved) > 0 || len(c.fresh) > 0 || c.made != m.state.made || c.anew {
+	if !m.heeded() || len(m.state.moved) > 0 || len(c.fresh) > 0 || c.made != m.state.made || c.outdated {
 		return nil // nothing was decided since
 	}
 	for _, sl := range m.state.slots {

@@ -115,7 +115,7 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 		m.clocks.of(w.Key)[w.Key] = c
 		m.clocks.stored[w.Key] = true
 	}
-	m.clocks.anew = true
+	m.clocks.outdated = true
 	for k, c := range m.clocks.all {
 		if k.Kind == WaitAnswer {
 			c.of = working(m.mayJudge(workflow.PartitionName(k.Name)))

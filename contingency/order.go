@@ -16,55 +16,24 @@ type node struct {
 }
 
 // knots are the slots in that order. Those that wait for each other in a circle,
-// which only data can make, come together, in rule order (Tarjan's algorithm).
-func (o *overlay) knots() [][]workflow.TaskName {
-	t := tarjan{overlay: o, place: map[node]int{}, low: map[node]int{}, number: map[node]int{}}
+// which only data can make, come together, in rule order.
+func (o *overlay) knots() (out [][]workflow.TaskName) {
+	place := make(map[workflow.TaskName]int, len(o.slots))
+	nodes := make([]node, len(o.slots))
 	for i, slot := range o.slots {
-		t.place[node{task: slot}] = i
+		place[slot], nodes[i] = i, node{task: slot}
 	}
-	for _, slot := range o.slots {
-		if n := (node{task: slot}); t.number[n] == 0 {
-			t.visit(n)
+	for _, knot := range workflow.Knots(nodes, o.before) {
+		var slots []workflow.TaskName
+		for _, n := range knot {
+			if _, is := place[n.task]; is {
+				slots = append(slots, n.task)
+			}
 		}
+		slices.SortFunc(slots, func(a, b workflow.TaskName) int { return place[a] - place[b] })
+		out = append(out, slots)
 	}
-	return t.knots
-}
-
-type tarjan struct {
-	*overlay
-	place  map[node]int // of slots, in rule order
-	number map[node]int // in the order of visits; 0: not yet
-	low    map[node]int // the lowest number that can be reached; 0: its knot is known
-	stack  []node
-	knots  [][]workflow.TaskName
-}
-
-func (t *tarjan) visit(n node) {
-	number, bottom := len(t.number)+1, len(t.stack)
-	t.number[n], t.low[n] = number, number
-	t.stack = append(t.stack, n)
-	for _, p := range t.before(n) {
-		if t.number[p] == 0 {
-			t.visit(p)
-		}
-		if low := t.low[p]; low > 0 {
-			t.low[n] = min(t.low[n], low)
-		}
-	}
-	if t.low[n] != number {
-		return
-	}
-	knot := t.stack[bottom:]
-	t.stack = t.stack[:bottom]
-	slices.SortFunc(knot, func(a, b node) int { return t.place[a] - t.place[b] })
-	var slots []workflow.TaskName
-	for _, member := range knot {
-		t.low[member] = 0
-		if task := t.def.Task(member.task); task != nil && !task.ContingencyOnly {
-			slots = append(slots, member.task)
-		}
-	}
-	t.knots = append(t.knots, slots)
+	return out
 }
 
 // before are what a slot's rule asks about, the slots that a contingency may fill,

@@ -314,15 +314,21 @@ func besidesSaid(p membership.Partner) time.Duration {
 	return rest
 }
 
-// now is what partners would be told now.
+// now is what partners would be told now, but for the work itself.
 func (l *ledger) now() told { return told{load: loadOf(l.own), given: l.given} }
+
+// withWork is now, whole.
+func (l *ledger) withWork() told {
+	t := l.now()
+	t.work = l.work()
+	return t
+}
 
 // tell is what partners are told; news tells that they were not told the same work before.
 func (l *ledger) tell() (t told, news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t = l.now()
-	t.work = l.work()
+	t = l.withWork()
 	news = !slices.Equal(t.work, l.told.work)
 	l.told, l.asked = t, false
 	return t, news
@@ -332,9 +338,7 @@ func (l *ledger) tell() (t told, news bool) {
 func (l *ledger) say() told {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.now()
-	t.work = l.work()
-	return t
+	return l.withWork()
 }
 
 // work is what mechanisms gave this node, the most first; what there is no room for

@@ -49,54 +49,23 @@ func (c *Compensation) task() TaskName {
 	return c.Task
 }
 
-// knots are the sets of tasks of which each comes before each (Tarjan's
-// algorithm), in the order of their first tasks.
+// knots are the sets of tasks of which each comes before each, in the order of their
+// first tasks.
 func (g *graph) knots() [][]int {
-	t := tarjan{graph: g, number: make([]int, len(g.tasks)), low: make([]int, len(g.tasks)), done: make([]bool, len(g.tasks))}
-	for i := range g.tasks {
-		if t.number[i] == 0 {
-			t.visit(i)
-		}
+	all := make([]int, len(g.tasks))
+	for i := range all {
+		all[i] = i
 	}
-	slices.SortFunc(t.knots, func(a, b []int) int { return a[0] - b[0] })
-	return t.knots
-}
-
-type tarjan struct {
-	*graph
-	count  int
-	number []int // in the order of visits; 0: not yet
-	low    []int // the lowest number that can be reached
-	done   []bool
-	stack  []int
-	knots  [][]int
-}
-
-func (t *tarjan) visit(i int) {
-	t.count++
-	t.number[i], t.low[i] = t.count, t.count
-	bottom := len(t.stack)
-	t.stack = append(t.stack, i)
-	for _, p := range t.before[i] {
-		t.steps++
-		if t.number[p] == 0 {
-			t.visit(p)
-			t.low[i] = min(t.low[i], t.low[p])
-		} else if !t.done[p] {
-			t.low[i] = min(t.low[i], t.number[p])
-		}
+	knots := Knots(all, func(i int) []int {
+		g.steps += len(g.before[i])
+		return g.before[i]
+	})
+	knots = slices.DeleteFunc(knots, func(knot []int) bool { return len(knot) == 1 && !slices.Contains(g.before[knot[0]], knot[0]) })
+	for _, knot := range knots {
+		slices.Sort(knot)
 	}
-	if t.low[i] != t.number[i] {
-		return
-	}
-	knot := slices.Sorted(slices.Values(t.stack[bottom:]))
-	for _, member := range knot {
-		t.done[member] = true
-	}
-	t.stack = t.stack[:bottom]
-	if len(knot) > 1 || slices.Contains(t.before[i], i) {
-		t.knots = append(t.knots, knot)
-	}
+	slices.SortFunc(knots, func(a, b []int) int { return a[0] - b[0] })
+	return knots
 }
 
 // cycle is a shortest cycle through the first task of a knot, in the direction

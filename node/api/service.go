@@ -72,7 +72,7 @@ type Status struct {
 	Version     string             `json:"version"`
 	Roles       []string           `json:"roles"`
 	Addresses   []string           `json:"addresses"`
-	Since       time.Time          `json:"since,omitempty"`
+	Since       time.Time          `json:"since"`
 	Incarnation string             `json:"incarnation"`
 	Boot        uint64             `json:"boot"`
 	Instances   int                `json:"instances"` // held in memory
@@ -240,7 +240,7 @@ type Closing struct {
 // Quarantine says since when and why an instance is set aside. It ends by itself once
 // partners have sent what is missing.
 type Quarantine struct {
-	Since time.Time `json:"since,omitempty"`
+	Since time.Time `json:"since"`
 	Why   string    `json:"why"`
 }
 

@@ -29,7 +29,7 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	if errors.Is(err, node.ErrNoMember) {
 		return nil, err
 	}
-	add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir+"")
+	add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir)
 	cfg, badly := configs.Load(dir)
 	var mistakes *configs.Error
 	switch {
@@ -95,7 +95,6 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 // examineMember judges the certificate by this machine's clock.
 func examineMember(add finding, m node.Member) {
 	leaf, now := m.Chain.Leaf(), node.NewSystemClock().Now().Wall
-	what := fmt.Sprintf("%s of mesh %s, with a certificate until %s", leaf.Name, m.Mesh.Name, leaf.NotAfter)
 	err := m.Chain.Verify(m.Mesh, now, nil)
 	if errors.Is(err, membership.ErrExpired) {
 		add(api.FindingWarning, "member", "the certificate that it joined with has run out: "+err.Error(), "start it: if the certificate was renewed, the store has the new one; else doctor says then what to do")
@@ -105,7 +104,7 @@ func examineMember(add finding, m node.Member) {
 		add(api.FindingWrong, "member", err.Error(), "no partner admits this node as it is: set the clock if it is wrong, else ask for an invitation and join again with a fresh folder")
 		return
 	}
-	add(api.FindingOK, "member", what, "")
+	add(api.FindingOK, "member", fmt.Sprintf("%s of mesh %s, with a certificate until %s", leaf.Name, m.Mesh.Name, leaf.NotAfter), "")
 }
 
 // examineStore reads all files of the store.

@@ -14,9 +14,8 @@
 //	</lxpdl>
 //
 // Order comes from the transitions alone: precond and poscond are informative,
-// as the printed example contradicts itself. <start> and <end> name a task, or
-// stand for themselves as ends of transitions; they may also stand directly
-// under <lxpdl>. A task without time has time 0: unknown.
+// as the printed example contradicts itself. <start> and <end> name a task; they
+// may also stand directly under <lxpdl>. A task without time has time 0: unknown.
 //
 // Promises: no I/O (the DTD is never fetched, entities that it declares are
 // refused), no clock, no goroutine; input above [MaxSize] is refused; whatever

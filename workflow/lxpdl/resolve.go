@@ -6,12 +6,10 @@ import "strings"
 // itself, and fills in what refers to tasks.
 func (p *parser) resolve() {
 	tasks := p.taskNames()
-	markers := make(map[string]bool)
-	p.process.Start = p.markers(p.starts, tasks, markers)
-	p.process.End = p.markers(p.ends, tasks, markers)
+	p.process.Start = p.known("<start> names", p.starts, tasks)
+	p.process.End = p.known("<end> names", p.ends, tasks)
 	for _, t := range p.transitions {
-		from, to := p.end(t.source, tasks, markers), p.end(t.destination, tasks, markers)
-		if from && to {
+		if len(p.known("the transition mentions", []named{t.source, t.destination}, tasks)) == 2 {
 			p.process.Transitions = append(p.process.Transitions, Transition{t.source.name, t.destination.name})
 		}
 	}
@@ -32,26 +30,20 @@ func (p *parser) taskNames() map[string]bool {
 	return names
 }
 
-// markers separates <start> and <end> that name tasks from those that stand
-// for themselves, which it adds to the set.
-func (p *parser) markers(ns []named, tasks, set map[string]bool) []string {
+// known keeps the names that are tasks, and reports the others: what says them,
+// and where. A name that is missing is reported already.
+func (p *parser) known(what string, ns []named, tasks map[string]bool) []string {
 	var names []string
 	for _, n := range ns {
-		if tasks[n.name] {
+		switch {
+		case n.name == "":
+		case tasks[n.name]:
 			names = append(names, n.name)
-		} else {
-			set[n.name] = true
+		default:
+			p.fail(n.at, "define it under <tasks>, or correct the name", "%s %q, which is not a task", what, shorten(n.name))
 		}
 	}
 	return names
-}
-
-// end reports whether one end of a transition is a task.
-func (p *parser) end(n named, tasks, markers map[string]bool) bool {
-	if n.name != "" && !tasks[n.name] && !markers[n.name] {
-		p.fail(n.at, "define it under <tasks>, or correct the name", "the transition mentions %q, which is not a task", shorten(n.name))
-	}
-	return tasks[n.name]
 }
 
 // checkCycle reports a task that comes before itself. Tasks are removed as

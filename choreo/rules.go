@@ -19,41 +19,8 @@ type clause struct {
 	up    *clause // nil: it is the whole rule
 	op    workflow.Op
 	not   bool // of a term about a task
-	args  tally
+	args  workflow.Tally
 	comes workflow.Finding
-}
-
-// tally counts findings by their truth, those by failure among them apart.
-// Findings that were dropped are left out.
-type tally struct{ all, byFailure [workflow.True + 1]int }
-
-func (t *tally) count(f workflow.Finding, by int) {
-	if f.Dropped {
-		return
-	}
-	t.all[f.Truth] += by
-	if f.ByFailure {
-		t.byFailure[f.Truth] += by
-	}
-}
-
-// least is the "and" of the findings, greatest the "or"; dropped: there are none.
-func (t *tally) least() workflow.Finding {
-	for truth := workflow.Impossible; truth <= workflow.True; truth++ {
-		if t.all[truth] > 0 {
-			return workflow.Finding{Truth: truth, ByFailure: t.byFailure[truth] > 0}
-		}
-	}
-	return workflow.Finding{Dropped: true}
-}
-
-func (t *tally) greatest() workflow.Finding {
-	for truth := int(workflow.True); truth >= 0; truth-- {
-		if t.all[truth] > 0 {
-			return workflow.Finding{Truth: workflow.Truth(truth), ByFailure: t.byFailure[truth] > 0}
-		}
-	}
-	return workflow.Finding{Dropped: true}
 }
 
 // set notes what a clause comes to, and has the rules above it follow.
@@ -66,11 +33,9 @@ func (s *State) set(n *clause, f workflow.Finding) {
 			return
 		}
 		n = n.up
-		n.args.count(was, -1)
-		n.args.count(f, +1)
-		if f = n.args.least(); n.op == workflow.OpOr {
-			f = n.args.greatest()
-		}
+		n.args.Count(was, -1)
+		n.args.Count(f, +1)
+		f = n.args.Of(n.op)
 	}
 }
 
@@ -97,8 +62,8 @@ func (sl *Slot) ruleComes() workflow.Finding {
 type question struct {
 	transition workflow.Transition
 	task       workflow.TaskName
-	own        bool  // the task has a slot of its own
-	slots      tally // of a task that is only a contingency: what holds in each
+	own        bool           // the task has a slot of its own
+	slots      workflow.Tally // of a task that is only a contingency: what holds in each
 	comes      workflow.Finding
 	terms      []*clause
 }
@@ -131,11 +96,9 @@ func (s *State) compilePart(sl *Slot, up *clause, r *workflow.Rule) *clause {
 		sl.hasData = true
 	default:
 		for _, arg := range r.Args {
-			n.args.count(s.compilePart(sl, n, arg).comes, +1)
+			n.args.Count(s.compilePart(sl, n, arg).comes, +1)
 		}
-		if n.comes = n.args.least(); r.Op == workflow.OpOr {
-			n.comes = n.args.greatest()
-		}
+		n.comes = n.args.Of(n.op)
 	}
 	return n
 }
@@ -163,7 +126,7 @@ func (s *State) ask(tr workflow.Transition, t workflow.TaskName) *question {
 	for _, sl := range s.slotsOf(t) {
 		f := s.comesTo(q, sl)
 		sl.answers = append(sl.answers, answer{q, f})
-		q.slots.count(f, +1)
+		q.slots.Count(f, +1)
 		q.comes = f
 	}
 	if !q.own {
@@ -178,7 +141,7 @@ type asked struct {
 }
 
 func (q *question) overall() workflow.Finding {
-	f := q.slots.greatest()
+	f := q.slots.Of(workflow.OpOr)
 	f.Dropped = false // no slot may need it
 	return f
 }
@@ -204,8 +167,8 @@ func (s *State) answer(sl *Slot) {
 		a.comes = f
 		q := a.to
 		if !q.own {
-			q.slots.count(was, -1)
-			q.slots.count(f, +1)
+			q.slots.Count(was, -1)
+			q.slots.Count(f, +1)
 			f = q.overall()
 		}
 		if q.comes == f {

@@ -12,7 +12,6 @@ package contingency
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -49,36 +48,7 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 	if len(failures) == 1 && failures[0].Begun {
 		return []Response{respond(def, failures[0])} // nothing else can have a part in it
 	}
-	o := newOverlay(def, view)
-	for _, f := range failures {
-		o.failed[f.Slot] = f
-	}
-	for _, f := range failures {
-		if f.Begun {
-			o.answer(f)
-		}
-	}
-	knots := o.knots()
-	circles := slices.ContainsFunc(knots, func(k []workflow.TaskName) bool { return len(k) > 1 })
-	for _, knot := range knots {
-		for o.block(knot); ; o.block(knot) {
-			i := slices.IndexFunc(knot, func(slot workflow.TaskName) bool { return o.failed[slot].Slot == slot && !o.has(slot) })
-			if i < 0 {
-				break
-			}
-			if circles && o.rest(knots) && o.has(knot[i]) {
-				continue
-			}
-			o.answer(o.failed[knot[i]])
-		}
-	}
-	var out []Response
-	for _, slot := range o.slots {
-		if r, ok := o.answers[slot]; ok {
-			out = append(out, r)
-		}
-	}
-	return out
+	return newOverlay(def, failures, view).respond(failures)
 }
 
 // respond is the choice of a failed task's author; none is block.
@@ -107,115 +77,137 @@ type overlay struct {
 	slots   []workflow.TaskName                       // in rule order
 	fills   map[workflow.TaskName][]workflow.TaskName // the slots that a task may fill
 	writers map[workflow.DataName][]workflow.TaskName // the slots whose tasks may write a data item
-	hopes   map[workflow.TaskName][]node              // by slot, what may yet come of it
+	hopes   map[workflow.TaskName]map[node]bool       // by slot, what may yet come of it
 	open    map[node]int                              // of how many open slots that may yet come
 	failed  map[workflow.TaskName]Failure             // by slot
 	answers map[workflow.TaskName]Response            // by slot
 	ended   map[workflow.TaskName]bool                // tasks whose failure was answered
 	decided map[workflow.TaskName]decision            // by slot
-	// idle: nothing would be under way that could change the data, so what is undecided
-	// about them stays so.
-	idle bool
+	rules   map[workflow.TaskName]*rule               // by slot
+	terms   map[node][]*clause                        // of all rules, by what they are about
+	dead    [2]heaped                                 // rules that can never hold any more, see clause.comes
+	// active counts the open slots at which something is under way or about to be,
+	// forData those of the others that wait for data.
+	active, forData int
+	steps           int // taken by what grows with the definition; tests count them
 }
 
-func newOverlay(def *workflow.Definition, view workflow.View) *overlay {
+func newOverlay(def *workflow.Definition, failures []Failure, view workflow.View) *overlay {
 	o := &overlay{
 		View: view, def: def, fills: map[workflow.TaskName][]workflow.TaskName{}, writers: map[workflow.DataName][]workflow.TaskName{},
-		hopes: map[workflow.TaskName][]node{}, open: map[node]int{}, failed: map[workflow.TaskName]Failure{},
+		hopes: map[workflow.TaskName]map[node]bool{}, open: map[node]int{}, failed: map[workflow.TaskName]Failure{},
 		answers: map[workflow.TaskName]Response{}, ended: map[workflow.TaskName]bool{}, decided: map[workflow.TaskName]decision{},
+		rules: map[workflow.TaskName]*rule{}, terms: map[node][]*clause{},
+	}
+	for _, f := range failures {
+		o.failed[f.Slot] = f
 	}
 	for _, slot := range def.TopoOrder() {
-		if def.Task(slot).ContingencyOnly {
-			continue
+		if !def.Task(slot).ContingencyOnly {
+			o.slots = append(o.slots, slot)
+			o.enter(slot)
 		}
-		o.slots = append(o.slots, slot)
-		may := map[node]bool{}
-		for t := def.Task(slot); t != nil && !may[node{task: t.Name}]; t = def.Task(t.Contingency) {
-			may[node{task: t.Name}] = true
-			o.fills[t.Name] = append(o.fills[t.Name], slot)
-			for _, n := range t.Out {
-				if !may[node{data: n}] {
-					may[node{data: n}] = true
-					o.writers[n] = append(o.writers[n], slot)
-				}
-			}
-		}
-		o.hopes[slot] = slices.Collect(maps.Keys(may))
-		o.count(slot, +1)
 	}
 	return o
 }
 
-// count counts what may yet come of a slot, if it is open.
-func (o *overlay) count(slot workflow.TaskName, by int) {
-	if o.TaskTerm(workflow.BecameSucceeded, slot).Truth == workflow.Undecided {
-		for _, n := range o.hopes[slot] {
-			o.open[n] += by
+// enter finds out what may yet come of a slot.
+func (o *overlay) enter(slot workflow.TaskName) {
+	may := map[node]bool{}
+	for t := o.def.Task(slot); t != nil && !may[node{task: t.Name}]; t = o.def.Task(t.Contingency) {
+		may[node{task: t.Name}] = true
+		o.fills[t.Name] = append(o.fills[t.Name], slot)
+		for _, n := range t.Out {
+			if !may[node{data: n}] {
+				may[node{data: n}] = true
+				o.writers[n] = append(o.writers[n], slot)
+			}
+		}
+	}
+	if o.hopes[slot] = may; o.isOpen(slot) {
+		for n := range may {
+			o.open[n]++
 		}
 	}
 }
 
+// respond answers the failures.
+func (o *overlay) respond(failures []Failure) (out []Response) {
+	knots := o.knots()
+	circles := slices.ContainsFunc(knots, func(k []workflow.TaskName) bool { return len(k) > 1 })
+	for _, f := range failures {
+		if f.Begun {
+			o.answer(f)
+		}
+	}
+	o.readRules(knots)
+	for i, knot := range knots {
+		for _, slot := range knot {
+			o.steps++
+			if f, failed := o.failed[slot]; failed && !o.has(slot) {
+				o.blockBefore(i, len(knots), circles)
+				if !o.has(slot) {
+					o.answer(f)
+				}
+			}
+		}
+	}
+	for _, slot := range o.slots {
+		if r, ok := o.answers[slot]; ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// blockBefore blocks what can never begin any more before a slot of that knot is looked
+// at: all of it where there are circles of data, with what would wait in one for ever if
+// nothing is under way.
+func (o *overlay) blockBefore(knot, knots int, circles bool) {
+	if !circles {
+		o.block(asItIs, knot)
+		return
+	}
+	if o.block(asItIs, knots); o.quiescent() {
+		o.block(atRest, knots)
+	}
+}
+
+// isOpen reports whether something may yet come of a slot.
+func (o *overlay) isOpen(slot workflow.TaskName) bool {
+	return o.TaskTerm(workflow.BecameSucceeded, slot).Truth == workflow.Undecided
+}
+
+// decide has the rules hear what becomes of a slot.
 func (o *overlay) decide(slot workflow.TaskName, d decision) {
-	o.count(slot, -1)
+	was := o.isOpen(slot)
 	o.decided[slot] = d
-	o.count(slot, +1)
+	o.hear(node{task: slot})
+	if was && !o.isOpen(slot) {
+		for n := range o.hopes[slot] {
+			o.steps++
+			if o.open[n]--; o.open[n] <= 1 {
+				o.hear(n) // one that may write an item itself does not wait for itself
+			}
+		}
+	}
+	o.follow(slot)
 }
 
 // answer has a failure do to its slot what its author chose.
 func (o *overlay) answer(f Failure) {
 	r := respond(o.def, f)
-	o.answers[f.Slot], o.ended[f.Task] = r, true
+	o.answers[f.Slot] = r
+	if !o.ended[f.Task] {
+		o.ended[f.Task] = true
+		o.hear(node{task: f.Task})
+	}
 	o.decide(f.Slot, decision{succeeded: r.effect(), failed: r.Kind != workflow.FailContingency})
 }
 
-// block blocks those of the slots, be they failed or not, that can never begin any
-// more after what was decided so far.
-func (o *overlay) block(slots []workflow.TaskName) {
-	for more := true; more; {
-		more = false
-		for _, slot := range slots {
-			if o.mayBlock(slot) && o.waits(slot) && o.impossible(slot) {
-				o.decide(slot, decision{succeeded: blocked})
-				more = len(slots) > 1
-			}
-		}
-	}
-}
-
-// rest blocks what would wait in a circle of data for ever, if nothing is under way any
-// more after what was decided so far. It reports whether that is so.
-func (o *overlay) rest(knots [][]workflow.TaskName) bool {
-	o.idle = false
-	o.blockAll(knots)
-	o.idle = o.quiescent()
-	if o.idle {
-		o.blockAll(knots)
-	}
-	return o.idle
-}
-
-func (o *overlay) blockAll(knots [][]workflow.TaskName) {
-	for _, knot := range knots {
-		o.block(knot)
-	}
-}
-
 // quiescent reports whether something waits for data and nothing is ready, running, or
-// to fire a trigger.
-func (o *overlay) quiescent() bool {
-	waits := false
-	for _, slot := range o.slots {
-		t := o.def.Task(slot)
-		switch {
-		case o.TaskTerm(workflow.BecameSucceeded, slot).Truth != workflow.Undecided:
-		case t.TimeToWait > 0, o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.True, o.rule(slot) == workflow.True:
-			return false
-		case asksData(t.Rule):
-			waits = true
-		}
-	}
-	return waits
-}
+// to fire a trigger. What waits for each other's data then waits for ever.
+func (o *overlay) quiescent() bool { return o.active == 0 && o.forData > 0 }
 
 func asksData(r *workflow.Rule) (asks bool) {
 	r.Terms(func(x *workflow.Rule) { asks = asks || x.Op == workflow.OpData })
@@ -287,21 +279,13 @@ func (o *overlay) standIn(tr workflow.Transition, t workflow.TaskName) workflow.
 	return blocked
 }
 
-// impossible reports whether the slot's rule can never hold any more.
-func (o *overlay) impossible(slot workflow.TaskName) bool { return o.rule(slot) == workflow.Impossible }
-
-// rule is what the slot's rule comes to.
-func (o *overlay) rule(slot workflow.TaskName) workflow.Truth {
-	t := o.def.Task(slot)
-	return t.Rule.Eval(asked{o, slot, t.TimeToWait > 0}).Truth
-}
-
 // asked is the view of a slot whose rule asks. From a task with time-to-wait it keeps
 // what must not disarm it: its rule stays undecided until the wait ends.
 type asked struct {
 	*overlay
 	slot  workflow.TaskName
 	waits bool
+	rests bool // nothing is under way that could change the data: what is undecided about them stays so
 }
 
 // TaskTerm hides from a task that waits what must not disarm it.
@@ -313,7 +297,7 @@ func (a asked) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow.Fi
 // another slot may still write one of the data.
 func (a asked) DataTerm(x *workflow.Expr) workflow.Finding {
 	f := a.View.DataTerm(x)
-	if f.Truth == workflow.Undecided && (a.idle || !slices.ContainsFunc(x.Names(), a.mayChange)) {
+	if f.Truth == workflow.Undecided && (a.rests || !slices.ContainsFunc(x.Names(), a.mayChange)) {
 		f = workflow.Finding{}
 	}
 	return Spared(f, a.waits)
@@ -321,7 +305,7 @@ func (a asked) DataTerm(x *workflow.Expr) workflow.Finding {
 
 func (a asked) mayChange(n workflow.DataName) bool {
 	others := a.open[node{data: n}]
-	if slices.Contains(a.hopes[a.slot], node{data: n}) {
+	if a.hopes[a.slot][node{data: n}] {
 		others-- // it is open, or nobody would ask
 	}
 	return others > 0

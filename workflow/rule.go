@@ -73,17 +73,22 @@ func (r *Rule) Eval(v View) Finding {
 	return f
 }
 
-func (r *Rule) eval(v View) Finding {
-	switch r.Op {
-	case OpTask:
-		f := v.TaskTerm(r.Transition, r.Task)
-		if r.Negated && !f.Dropped {
-			f.Truth = True - f.Truth
-			f.ByFailure = f.ByFailure && f.Truth == Impossible
-		}
-		return f
-	case OpData:
+// Term is what a leaf of a rule comes to in v.
+func (r *Rule) Term(v View) Finding {
+	if r.Op == OpData {
 		return v.DataTerm(r.Data)
+	}
+	f := v.TaskTerm(r.Transition, r.Task)
+	if r.Negated && !f.Dropped {
+		f.Truth = True - f.Truth
+		f.ByFailure = f.ByFailure && f.Truth == Impossible
+	}
+	return f
+}
+
+func (r *Rule) eval(v View) Finding {
+	if r.Op == OpTask || r.Op == OpData {
+		return r.Term(v)
 	}
 	out := Finding{Dropped: true}
 	for _, a := range r.Args {

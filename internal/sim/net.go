@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -41,24 +43,35 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 		return errNotConnected
 	}
 	w.out.Frames++
-	w.checks.sent(c.m, frame)
+	l := letter{frame, w.checks.sent(c.m, frame)}
 	if len(c.m.does) > 0 {
 		frame = c.m.w.abuse(c.m, p, frame)
 	}
 	if c.m.lies > 0 {
 		frame = w.lie(c.m, p, frame)
 	}
+	if !bytes.Equal(frame, l.frame) {
+		l.frame = frame
+		l.msg, _ = wire.Decode(frame) // nil: it is garbled
+	}
 	times := 1
 	if w.lossy > 0 {
 		times = []int{0, 1, 1, 1, 1, 2}[w.r.IntN(6)]
 	}
 	for range times {
-		w.deliver(c.m.i, j, s, frame)
+		w.deliver(c.m.i, j, s, l)
 	}
 	return nil
 }
 
-func (w *world) deliver(i, j int, s *session, frame []byte) {
+// letter is a frame on its way, and what it says, read once for all checks; nil: it
+// cannot be read.
+type letter struct {
+	frame []byte
+	msg   *wire.Message
+}
+
+func (w *world) deliver(i, j int, s *session, l letter) {
 	delay := time.Duration(1+w.r.IntN(40)) * time.Millisecond
 	if w.lossy > 0 {
 		delay *= time.Duration(1 + w.r.IntN(50))
@@ -69,8 +82,8 @@ func (w *world) deliver(i, j int, s *session, frame []byte) {
 		}
 		from := w.nodes[i].id
 		w.act(w.nodes[j], func(n *node.Node) {
-			w.checks.hears(w.nodes[j], i, frame)
-			n.OnFrame(from, frame)
+			w.checks.hears(w.nodes[j], i, l.msg)
+			n.OnFrame(from, l.frame)
 		})
 	})
 }

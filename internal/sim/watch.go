@@ -61,14 +61,14 @@ func newChecks(w *world) checks {
 
 // sent checks a frame at the moment when it is sent: what it acknowledges, and
 // what it tells of its sender, is durable there (Durable).
-func (c *checks) sent(m *machine, frame []byte) {
+func (c *checks) sent(m *machine, frame []byte) *wire.Message {
 	msg, err := wire.Decode(frame)
 	if err != nil {
 		c.w.violate("n%d sends a frame that cannot be read: %v", m.i, err)
-		return
+		return nil
 	}
 	if len(msg.Facts)+len(msg.Heads) == 0 {
-		return
+		return msg
 	}
 	c.w.event()
 	for _, h := range msg.Heads {
@@ -89,15 +89,15 @@ func (c *checks) sent(m *machine, frame []byte) {
 			}
 		}
 	}
+	return msg
 }
 
 // hears notes a sign of life of the sender's own: what it passes on of others is none,
 // nor what is about a record that the hearer has not got yet, or comes when the sender's
 // certificate is not valid by the hearer's clock.
-func (c *checks) hears(m *machine, from int, frame []byte) {
-	msg, err := wire.Decode(frame)
+func (c *checks) hears(m *machine, from int, msg *wire.Message) {
 	valid := c.w.nodes[from].member.Chain.Leaf()
-	if at := membership.WallOf(base.Add(c.w.now + m.skew)); err != nil || at < valid.NotBefore || at > valid.NotAfter {
+	if at := membership.WallOf(base.Add(c.w.now + m.skew)); msg == nil || at < valid.NotBefore || at > valid.NotAfter {
 		return
 	}
 	self := c.w.nodes[from].member.ID()

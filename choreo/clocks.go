@@ -57,9 +57,13 @@ type clocks struct {
 	// they were; every is the time between two savings, everyOwn what it must be for
 	// the own ones. changed: what is stored could make a wait end too early.
 	savedAt, every, everyOwn time.Duration
-	stored                   map[WaitKey]bool
-	changed                  bool
-	steps                    *int // Log.steps
+	// watched is when partitions and participants were last looked at (Boot); 0: never.
+	// carefree: there was nothing to watch then.
+	watched  time.Duration
+	carefree bool
+	stored   map[WaitKey]bool
+	changed  bool
+	steps    *int // Log.steps
 }
 
 // slotClocks are the own clocks about a slot, and when to look at them; 0: never.

@@ -23,8 +23,10 @@ type desk struct {
 	atWork                         int // slots at which this node may still work
 	unjudged                       map[workflow.PartnerID]int
 	parts                          map[workflow.PartitionName]*partDesk
-	awaited                        map[*Slot][]*partDesk // the parts whose tasks wait for a slot elsewhere
-	apart                          map[*Slot]bool        // with unfinished work that came to its holder by itself
+	names                          map[name]*awaited             // what the parts whose before is known wait for
+	awaited                        map[*Slot][]*awaited          // the same by slot
+	writers                        map[workflow.DataName][]*Slot // of those data that were asked for
+	apart                          map[*Slot]bool                // with unfinished work that came to its holder by itself
 	inHand                         time.Duration
 
 	queue byPlace // the slots that this pass of Decide has still to look at
@@ -45,11 +47,11 @@ type partDesk struct {
 	answers, active, endless, joined int
 	waits                            time.Duration
 	looked                           time.Duration // when all its slots were last looked at (Boot); 0: never
-	// before is how many slots elsewhere that its tasks wait for are not done, worst
-	// when they are in the worst case; forEver: there is none. Only if awaits is set.
-	before          int
-	worst           time.Duration
-	awaits, forEver bool
+	// before is how many of the names that its tasks wait for have slots elsewhere that are
+	// not done, worst when they are in the worst case. Only if awaits is set.
+	before int
+	worst  time.Duration
+	awaits bool
 }
 
 // shown is what one slot counts for at the desk.
@@ -68,7 +70,7 @@ func newDesk(made int) desk {
 	return desk{
 		made: made, at: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
 		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
-		awaited: map[*Slot][]*partDesk{},
+		names: map[name]*awaited{}, awaited: map[*Slot][]*awaited{}, writers: map[workflow.DataName][]*Slot{},
 	}
 }
 
@@ -123,9 +125,9 @@ func (m *Machine) lookAt(sl *Slot) {
 	p.count(is, +1)
 	p.joined += one(is.works && !was.works)
 	if was.done != is.done {
-		for _, later := range d.awaited[sl] {
+		for _, w := range d.awaited[sl] {
 			m.log.steps++
-			later.before += one(was.done) - one(is.done)
+			w.count(m.state.plan.Home(sl.Task.Name), one(was.done)-one(is.done), &m.log.steps)
 		}
 	}
 	if was.own {

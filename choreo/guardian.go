@@ -1,6 +1,9 @@
 package choreo
 
 import (
+	"iter"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -22,7 +25,7 @@ const maxHandOver = time.Hour
 // mayJudge are the unfinished attempts in another's partition, without those that
 // are known to wait for something that is clocked elsewhere.
 func (m *Machine) mayJudge(p workflow.PartitionName) []*Attempt {
-	known := waiting{m: m, in: p, slots: map[*Slot]bool{}}
+	known := waiting{m: m, in: p, slots: map[*Slot]bool{}, stuck: map[name]int{}}
 	return slices.DeleteFunc(m.unfinishedIn(p), func(a *Attempt) bool { return known.waits(a.Slot) })
 }
 
@@ -34,6 +37,8 @@ type waiting struct {
 	m     *Machine
 	in    workflow.PartitionName
 	slots map[*Slot]bool
+	// stuck is how many of the slots of a name, from the first, are not about to end.
+	stuck map[name]int
 }
 
 func (w *waiting) waits(sl *Slot) bool {
@@ -79,11 +84,14 @@ func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
 	case r == nil:
 		return true, false
 	case r.Op == workflow.OpData:
-		may = v.DataTerm(r.Data).Truth != workflow.Undecided || len(r.Data.Ages()) > 0 || w.anyMoves(sl, w.m.writers(r.Data))
+		may = v.DataTerm(r.Data).Truth != workflow.Undecided || len(r.Data.Ages()) > 0
+		for _, n := range r.Data.Names() {
+			may = may || w.anyMoves(sl, name{data: n})
+		}
 		return may, false
 	case r.Op == workflow.OpTask:
 		f := v.TaskTerm(r.Transition, r.Task)
-		return f.Truth != workflow.Undecided || w.anyMoves(sl, w.m.state.slotsOf(r.Task)), f.Dropped
+		return f.Truth != workflow.Undecided || w.anyMoves(sl, name{task: r.Task}), f.Dropped
 	}
 	some, all, left := false, true, false
 	for _, x := range r.Args {
@@ -97,85 +105,190 @@ func (w *waiting) termMayHold(sl *Slot, r *workflow.Rule) (may, released bool) {
 	return all, !left
 }
 
-// anyMoves reports whether one of the slots, other than sl, may be about to end.
-func (w *waiting) anyMoves(sl *Slot, from []*Slot) bool {
-	return slices.ContainsFunc(from, func(x *Slot) bool { return x != sl && !x.State.Done() && !w.waits(x) })
-}
-
-// writers are the slots of the tasks that may write the data of an expression.
-func (m *Machine) writers(e *workflow.Expr) (out []*Slot) {
-	for _, n := range e.Names() {
-		for _, w := range m.state.def.Writers(n) {
-			out = append(out, m.state.slotsOf(w)...)
+// anyMoves reports whether one of the slots that are meant by a name, other than sl, may
+// be about to end. Those that are not are passed over the next time.
+func (w *waiting) anyMoves(sl *Slot, by name) bool {
+	slots := w.m.meant(by)
+	for i := w.stuck[by]; i < len(slots); i++ {
+		w.m.log.steps++
+		x := slots[i]
+		switch moves := !x.State.Done() && !w.waits(x); {
+		case moves && x != sl:
+			return true
+		case !moves && i == w.stuck[by]:
+			w.stuck[by]++
 		}
 	}
-	return out
+	return false
+}
+
+// name is what a rule waits for: a task, or a data item.
+type name struct {
+	task workflow.TaskName
+	data workflow.DataName
+}
+
+// namesFor are the names that a task's rule has, of tasks and of data.
+func (m *Machine) namesFor(t workflow.TaskName) iter.Seq[name] {
+	return func(yield func(name) bool) {
+		for _, pred := range m.state.def.Predecessors(t) {
+			if !yield(name{task: pred}) {
+				return
+			}
+		}
+		var all []workflow.DataName
+		m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+			if r.Op == workflow.OpData {
+				all = append(all, r.Data.Names()...)
+			}
+		})
+		for _, n := range all {
+			if !yield(name{data: n}) {
+				return
+			}
+		}
+	}
+}
+
+// meant are the slots that are meant by a name: which the task may fill, or whose tasks
+// may write the data item. Each is found once.
+func (m *Machine) meant(by name) []*Slot {
+	if by.data == "" {
+		return m.state.slotsOf(by.task)
+	}
+	d := m.look()
+	slots, known := d.writers[by.data]
+	if !known {
+		in := map[*Slot]bool{}
+		for _, t := range m.state.def.Writers(by.data) {
+			for _, sl := range m.state.slotsOf(t) {
+				if m.log.steps++; !in[sl] {
+					in[sl] = true
+					slots = append(slots, sl)
+				}
+			}
+		}
+		d.writers[by.data] = slots
+	}
+	return slots
+}
+
+// awaited is what partitions wait for by one name. What many wait for is kept once, so
+// that it takes as much memory as the definition and not once more for each partition.
+type awaited struct {
+	left map[workflow.PartitionName]int       // of its slots how many are not done, by where they are; no zeros
+	by   map[workflow.PartitionName]*partDesk // who waits for it
+	// latest is when its slots are done in the worst case, at is where the last of them
+	// is, elsewhere when those are that are not there.
+	latest, elsewhere time.Duration
+	at                workflow.PartitionName
+}
+
+// forEver is when something is done that may never be.
+const forEver = time.Duration(math.MaxInt64)
+
+// holdsUp reports whether a slot outside a partition is not done.
+func (w *awaited) holdsUp(p workflow.PartitionName) bool {
+	return len(w.left) > 1 || len(w.left) == 1 && w.left[p] == 0
+}
+
+// count notes that a slot in a partition is done (by: -1), or is not (+1). Only where it is
+// of the last partition, or the one before, does that change anything for who waits.
+func (w *awaited) count(in workflow.PartitionName, by int, steps *int) {
+	was, only := len(w.left), w.only()
+	if w.left[in] += by; w.left[in] == 0 {
+		delete(w.left, in)
+	}
+	switch is := len(w.left); {
+	case is == was:
+	case min(is, was) == 0:
+		for p, part := range w.by {
+			if *steps++; p != in {
+				part.before += by
+			}
+		}
+	case max(is, was) == 2:
+		if by < 0 {
+			only = w.only()
+		}
+		if part := w.by[only]; part != nil {
+			part.before += by
+		}
+	}
+}
+
+// only is the one partition in which slots are not done; empty: there are none, or several.
+func (w *awaited) only() (in workflow.PartitionName) {
+	if len(w.left) == 1 {
+		for in = range w.left {
+		}
+	}
+	return in
+}
+
+// ends notes when a slot in a partition is done in the worst case.
+func (w *awaited) ends(in workflow.PartitionName, end time.Duration) {
+	switch {
+	case in == w.at:
+		w.latest = max(w.latest, end)
+	case end > w.latest:
+		w.latest, w.at, w.elsewhere = end, in, w.latest
+	default:
+		w.elsewhere = max(w.elsewhere, end)
+	}
+}
+
+// worst is when the slots outside a partition are done in the worst case.
+func (w *awaited) worst(p workflow.PartitionName) time.Duration {
+	if p == w.at {
+		return w.elsewhere
+	}
+	return w.latest
 }
 
 // before is a partition with what of others its tasks wait for, directly or for data.
 func (m *Machine) before(p workflow.PartitionName) *partDesk {
-	d := m.look()
-	part := d.part(p)
+	part := m.look().part(p)
 	if part.awaits {
 		return part
 	}
 	part.awaits = true
-	in := map[*Slot]bool{}
-	add := func(sl *Slot) bool {
-		m.log.steps++
-		if in[sl] || m.state.plan.Home(sl.Task.Name) == p {
-			return true
-		}
-		in[sl] = true
-		d.awaited[sl] = append(d.awaited[sl], part)
-		part.before += one(!sl.shown.done)
-		end, known := m.state.plan.WorstEnd(sl.Task.Name)
-		part.worst, part.forEver = max(part.worst, end), part.forEver || !known
-		return true
-	}
-	all := awaited{m: m, whether: add, known: map[any]bool{}}
 	for _, t := range m.state.plan.Partition(p).Tasks {
-		all.by(t)
+		for n := range m.namesFor(t) {
+			m.log.steps++
+			if w := m.await(n); w.by[p] == nil {
+				w.by[p] = part
+				part.before += one(w.holdsUp(p))
+				part.worst = max(part.worst, w.worst(p))
+			}
+		}
 	}
 	return part
 }
 
-// awaited asks whether something is so of all slots that tasks wait for, and of those
-// that may write data that they wait for. What many tasks wait for is asked for once.
-type awaited struct {
-	m       *Machine
-	whether func(*Slot) bool
-	known   map[any]bool // of tasks and of data, by name
-}
-
-func (w *awaited) by(t workflow.TaskName) bool {
-	def := w.m.state.def
-	all := true
-	for _, pred := range def.Predecessors(t) {
-		all = all && w.of(pred, pred)
+// await is what is kept of a name.
+func (m *Machine) await(n name) *awaited {
+	d := m.look()
+	w := d.names[n]
+	if w != nil {
+		return w
 	}
-	def.Task(t).Rule.Terms(func(r *workflow.Rule) {
-		if r.Op != workflow.OpData {
-			return
+	w = &awaited{left: map[workflow.PartitionName]int{}, by: map[workflow.PartitionName]*partDesk{}}
+	d.names[n] = w
+	for _, sl := range m.meant(n) {
+		m.log.steps++
+		d.awaited[sl] = append(d.awaited[sl], w)
+		home := m.state.plan.Home(sl.Task.Name)
+		if !sl.shown.done {
+			w.count(home, +1, &m.log.steps)
 		}
-		for _, n := range r.Data.Names() {
-			all = all && w.of(n, def.Writers(n)...)
+		end, known := m.state.plan.WorstEnd(sl.Task.Name)
+		if !known {
+			end = forEver
 		}
-	})
-	return all
-}
-
-// of asks it of the slots of the tasks that are meant by a name.
-func (w *awaited) of(name any, ts ...workflow.TaskName) bool {
-	w.m.log.steps++
-	is, known := w.known[name]
-	if !known {
-		is = !slices.ContainsFunc(ts, func(t workflow.TaskName) bool {
-			return slices.ContainsFunc(w.m.state.slotsOf(t), func(sl *Slot) bool { return !w.whether(sl) })
-		})
-		w.known[name] = is
+		w.ends(home, end)
 	}
-	return is
+	return w
 }
 
 // handedOver reports whether attempts at others may be clocked under a key: their
@@ -216,22 +329,64 @@ func (m *Machine) handedOver(
 // unheard are those of the attempts of which it is not known that their holders have
 // the facts that gave them to them, and those that ended what their slots wait for.
 func (m *Machine) unheard(as []*Attempt) (out []*Attempt) {
-	heard := map[workflow.PartnerID]*awaited{}
+	if m.hearing.ends == nil {
+		m.hearing = hearing{ends: map[name][]*entry{}, heard: map[heard]bool{}}
+	}
 	for _, a := range as {
-		w := heard[a.Partner]
-		if w == nil {
-			w = &awaited{m: m, known: map[any]bool{}}
-			w.whether = func(sl *Slot) bool {
-				m.log.steps++
-				return m.knows(a.Partner, sl.ended())
-			}
-			heard[a.Partner] = w
-		}
-		if !m.knows(a.Partner, a.assigned) || !w.by(a.Slot.Task.Name) {
+		if !m.knows(a.Partner, a.assigned) || !m.hasHeard(a.Partner, a.Slot.Task.Name) {
 			out = append(out, a)
 		}
 	}
 	return out
+}
+
+// hearing is what partners are known to have of what ended the slots of a name, as long as
+// nothing changes.
+type hearing struct {
+	ends  map[name][]*entry // of each strand the last
+	heard map[heard]bool
+}
+
+type heard struct {
+	partner workflow.PartnerID
+	of      name
+}
+
+// hasHeard reports whether a partner is known to have the facts that ended what a task
+// waits for.
+func (m *Machine) hasHeard(p workflow.PartnerID, t workflow.TaskName) bool {
+	for n := range m.namesFor(t) {
+		m.log.steps++
+		key := heard{p, n}
+		has, known := m.hearing.heard[key]
+		if !known {
+			has = !slices.ContainsFunc(m.ends(n), func(e *entry) bool { m.log.steps++; return !m.knows(p, e) })
+			m.hearing.heard[key] = has
+		}
+		if !has {
+			return false
+		}
+	}
+	return true
+}
+
+// ends are of each strand the last of the facts that ended the slots of a name: who has
+// that has those before it.
+func (m *Machine) ends(n name) []*entry {
+	es, known := m.hearing.ends[n]
+	if known {
+		return es
+	}
+	last := map[*strand]*entry{}
+	for _, sl := range m.meant(n) {
+		m.log.steps++
+		if e := sl.ended(); e != nil && (last[e.strand] == nil || last[e.strand].fact.Seq < e.fact.Seq) {
+			last[e.strand] = e
+		}
+	}
+	es = slices.Collect(maps.Values(last))
+	m.hearing.ends[n] = es
+	return es
 }
 
 // ended is the fact that ended the slot; nil: none did yet.

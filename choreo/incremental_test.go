@@ -210,26 +210,35 @@ func (naive) answers(m *Machine) error {
 		if got := m.unfinishedIn(g.Partition); !slices.Equal(got, left) || part.answers != len(left) {
 			return fmt.Errorf("%s answers for %d (%d), want %d", g.Partition, len(got), part.answers, len(left))
 		}
-		before := map[*Slot]bool{}
+		before, worst := map[name]bool{}, time.Duration(0)
 		for _, t := range m.state.plan.Partition(g.Partition).Tasks {
-			tasks := slices.Clone(m.state.def.Predecessors(t))
-			m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
-				if r.Op == workflow.OpData {
-					for _, n := range r.Data.Names() {
-						tasks = append(tasks, m.state.def.Writers(n)...)
-					}
+			for n := range m.namesFor(t) {
+				tasks := []workflow.TaskName{n.task}
+				if n.data != "" {
+					tasks = m.state.def.Writers(n.data)
 				}
-			})
-			for _, pred := range tasks {
-				for _, sl := range m.state.slotsOf(pred) {
-					if m.state.plan.Home(sl.Task.Name) != g.Partition && !sl.State.Done() {
-						before[sl] = true
+				for _, pred := range tasks {
+					for _, sl := range m.state.slotsOf(pred) {
+						if m.state.plan.Home(sl.Task.Name) == g.Partition {
+							continue
+						}
+						if !sl.State.Done() {
+							before[n] = true
+						}
+						if end, known := m.state.plan.WorstEnd(sl.Task.Name); known {
+							worst = max(worst, end)
+						} else {
+							worst = forEver
+						}
 					}
 				}
 			}
 		}
+		if got := m.before(g.Partition).worst; got != worst {
+			return fmt.Errorf("what is before %s ends at %s at worst, want %s", g.Partition, got, worst)
+		}
 		if got := m.before(g.Partition).before; got != len(before) {
-			return fmt.Errorf("before %s are %d slots, want %d", g.Partition, got, len(before))
+			return fmt.Errorf("%s waits for %d names, want %d", g.Partition, got, len(before))
 		}
 	}
 	return nil

@@ -41,13 +41,14 @@ type Machine struct {
 	ended      map[workflow.PartitionName]bool // own partitions whose end was told
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
-	nobody map[AttemptID]string
-	keeps  map[AttemptID]bool
-	door   door
-	clocks clocks
-	desk   desk
-	timed  bool // the definition has time-outs or emergency triggers
-	undoes bool // it has compensations
+	nobody  map[AttemptID]string
+	keeps   map[AttemptID]bool
+	door    door
+	clocks  clocks
+	desk    desk
+	hearing hearing
+	timed   bool // the definition has time-outs or emergency triggers
+	undoes  bool // it has compensations
 }
 
 // Moment is when something happens, for this node: Boot is the time since the

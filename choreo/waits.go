@@ -179,10 +179,18 @@ func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r
 // reports whether it added facts.
 func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	c := &m.clocks
-	c.every, c.calm = saveEvery, m.calm(now)
-	c.unsee()
+	m.hearing = hearing{}
+	c.calm = m.calm(now)
 	running := m.state.overall() == workflow.InstanceRunning
-	goesOn := (running && !m.carefree(partners)) || (!running && m.timed && m.goesOn())
+	every := m.watchEvery()
+	next := c.watched + every
+	all := !running || every == 0 || c.watched == 0 || now.Boot >= next
+	if all {
+		c.every = saveEvery
+		c.unsee()
+		c.carefree = m.carefree(partners)
+	}
+	goesOn := (running && !c.carefree) || (!running && m.timed && m.goesOn())
 	age := time.Duration(0)
 	if goesOn && m.timed {
 		age = c.run(WaitKey{Kind: WaitWorstCase}, true, now.Boot)
@@ -190,13 +198,27 @@ func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	if m.watchSlots(now, age, goesOn && m.timed, partners, r) {
 		return true
 	}
+	if !all {
+		r.wake(next)
+		return false
+	}
 	if goesOn && running {
 		added = m.watchPartitions(now, partners, r) || m.watchOthers(now, age, partners, r)
 	}
 	if !added {
+		c.watched = max(now.Boot, 1) // 0 is never
 		c.sweep()
 	}
 	return added
+}
+
+// watchEvery is how often at most all partitions and participants are looked at: where
+// there are many not for each fact. What is over is judged so much later.
+func (m *Machine) watchEvery() time.Duration {
+	if n := len(m.state.genesis.Assign) + len(m.state.Participants()); n >= manySlots {
+		return time.Duration(n) * lookPause
+	}
+	return 0
 }
 
 // armed reports whether the slot's trigger may still have to fire. It waits on where
@@ -281,15 +303,16 @@ func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duratio
 func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) bool {
 	later := m.place(partners) * GuardianTimeout
 	for _, p := range m.state.Participants() {
+		m.log.steps++
 		if p == m.self || m.look().unjudged[p] == 0 {
 			continue
 		}
-		if m.log.steps++; partners.Gone(p) && m.watchGone(p, later, now, partners, r) {
+		if partners.Gone(p) && m.watchGone(p, later, now, partners, r) {
 			return true
 		}
 	}
 	for _, g := range m.state.genesis.Assign {
-		if g.Partner != m.self && m.watchAnswer(g, later, now, age, partners, r) {
+		if m.log.steps++; g.Partner != m.self && m.watchAnswer(g, later, now, age, partners, r) {
 			return true
 		}
 	}
@@ -402,8 +425,8 @@ func (m *Machine) lookEvery() time.Duration {
 }
 
 const (
-	manySlots = 32
-	lookPause = 100 * time.Microsecond // for each slot: a second for the largest instance
+	manySlots = 32                     // or partitions and participants
+	lookPause = 100 * time.Microsecond // for each: a second for the largest instance
 )
 
 // mayBegin reports whether a partition's answer may be waited for: all that it
@@ -414,10 +437,10 @@ func (m *Machine) mayBegin(p workflow.PartitionName, now Moment, age time.Durati
 	if part.before == 0 {
 		return true
 	}
-	if !part.forEver && age < part.worst {
+	if part.worst != forEver && age < part.worst {
 		r.wake(now.Boot + part.worst - age)
 	}
-	return !part.forEver && age >= part.worst
+	return part.worst != forEver && age >= part.worst
 }
 
 // working are the slots of those attempts whose time counts. While a trigger is

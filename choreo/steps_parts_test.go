@@ -1,0 +1,102 @@
+package choreo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// crowd is an instance of n partitions with a time-out that one partner holds: half of
+// them write a data item, and the others wait for it; another partner may judge.
+func crowd(t testing.TB, n int) (w *mesh, m *Machine) {
+	var b strings.Builder
+	b.WriteString("workflow: crowd\ndata: {x: {type: integer}}\ntasks:\n")
+	for i := range n {
+		if i < n/2 {
+			fmt.Fprintf(&b, "  t%05d: {timeout: 1h, out: [x]}\n", i)
+		} else {
+			fmt.Fprintf(&b, "  t%05d: {timeout: 1h, when: x > 5}\n", i)
+		}
+	}
+	b.WriteString("partitions:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  p%05d: {tasks: [t%05d]}\n", i, i)
+	}
+	w = newMesh(t, parse(t, b.String()))
+	holders := map[workflow.PartitionName]workflow.PartnerID{}
+	for _, p := range w.plan.Partitions() {
+		holders[p.Name] = "two"
+	}
+	if err := w.start("one", w.genesis(holders, "one", "two", "three")); err != nil {
+		t.Fatal(err)
+	}
+	return w, w.nodes["one"].m
+}
+
+// What many partitions wait for is kept once, and takes as much as the definition.
+func TestStepsOfManyPartitionsThatWait(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		_, m := crowd(t, n)
+		kept := 0
+		for _, p := range m.state.plan.Partitions() {
+			if m.before(p.Name); m.desk.part(p.Name).before == 0 && m.state.bySlot[p.Tasks[0]].Task.Rule != nil {
+				t.Errorf("%s waits for nothing", p.Name)
+			}
+		}
+		for _, ws := range m.desk.awaited {
+			kept += len(ws)
+		}
+		return m.log.steps + kept, n
+	})
+}
+
+// Whether those who hold many partitions have heard of what these wait for is asked
+// once, of what ended last.
+func TestStepsOfManyPartitionsThatWereHandedOver(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		w, m := crowd(t, n)
+		two := penOf(t, m, "two", 7)
+		var facts []Received
+		for i := range n / 2 {
+			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
+			seen := []Head{}
+			if i == 0 {
+				seen = append(seen, m.log.genesis.head())
+			}
+			facts = append(facts, two.write(Body{Start: &Start{Attempt: a, Try: 1}}, seen...),
+				two.write(Body{Success: &Success{Attempt: a, Try: 1, Outputs: writesX(7)}}))
+		}
+		m.mustTake(t, facts...)
+		before := m.log.steps
+		w.now += time.Minute
+		m.Decide(w.moment(), w)
+		var left []*Attempt
+		for _, p := range m.state.plan.Partitions() {
+			left = append(left, m.mayJudge(p.Name)...)
+			m.unheard(m.unfinishedIn(p.Name))
+		}
+		if len(left) != n/2 {
+			t.Errorf("%d of %d tasks may be judged", len(left), n/2)
+		}
+		return m.log.steps - before, n
+	})
+}
+
+// A fact costs the same however many partitions and participants may have to be judged:
+// all are looked at now and then, here once in a tenth of a second for a thousand.
+func TestStepsOfWatchingManyPartitions(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		w, m := crowd(t, n)
+		before := m.log.steps
+		facts := words(t, m, n)
+		for _, f := range facts {
+			w.now += time.Millisecond
+			m.mustTake(t, f)
+			m.Decide(w.moment(), w)
+		}
+		return m.log.steps - before, len(facts)
+	})
+}

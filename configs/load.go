@@ -55,8 +55,8 @@ func decode(src []byte, into any, strict bool) (err error) {
 	// The YAML library panics on some tags in front of lists (goccy/go-yaml
 	// 1.19.2); a configuration has no use for tags, so a message will do.
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("this YAML cannot be read: leave out tags such as !name (%v)", p)
+		if recover() != nil {
+			err = errTag
 		}
 	}()
 	if len(bytes.TrimSpace(src)) == 0 {
@@ -74,6 +74,10 @@ func decode(src []byte, into any, strict bool) (err error) {
 	}
 	return yaml.UnmarshalWithOptions(src, into, opts...)
 }
+
+// errTag is that the YAML library cannot read a text, because of a tag as far as is
+// known.
+var errTag = errors.New("tags have no meaning here: leave them out, and put a text that begins with ! in quotes")
 
 // durationError is a mistake in a duration, as it is written. The YAML library does
 // not say where.

@@ -9,24 +9,28 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Error is a configuration that cannot be used. It does not mend itself: whoever
 // starts the node again and again should stop.
-type Error struct {
-	Name string // the file
-	what []string
-}
+type Error struct{ what []string }
 
 // Error gives one line for each mistake, with file, line, column and key.
 func (e *Error) Error() string { return strings.Join(e.what, "\n") }
 
+// wrong is one mistake at its place in the file.
+func wrong(name string, line, col int, what string) *Error {
+	return &Error{[]string{fmt.Sprintf("%s:%d:%d: %s", name, line, col, what)}}
+}
+
 // placed puts its place in the source before each mistake of Validate.
 func placed(name string, src []byte, err error) error {
-	e := &Error{Name: name}
+	e := &Error{}
 	var body ast.Node
 	if file, err := parser.ParseBytes(src, 0); err == nil && len(file.Docs) > 0 {
 		body = file.Docs[0].Body
@@ -97,24 +101,37 @@ func valuesOf(n ast.Node) []*ast.MappingValueNode {
 // located says in our words what the YAML library found, and where.
 func located(name string, src []byte, err error) error {
 	var y yaml.Error
-	if errors.As(err, &y) && y.GetToken() != nil {
-		p := y.GetToken().Position
-		return &Error{Name: name, what: []string{fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Column, inWords(y))}}
+	if errors.As(err, &y) {
+		if what := inWords(y); what != "" {
+			p := y.GetToken().Position
+			return wrong(name, p.Line, p.Column, what)
+		}
 	}
 	var d *durationError
 	if errors.As(err, &d) {
 		if line, col, key := d.in(src); line > 0 {
-			return &Error{Name: name, what: []string{fmt.Sprintf("%s:%d:%d: %s: %v", name, line, col, key, d.err)}}
+			return wrong(name, line, col, key+": "+d.Error())
 		}
 	}
-	return &Error{Name: name, what: []string{fmt.Sprintf("%s: %v", name, err)}}
+	if errors.Is(err, errTag) {
+		for _, tk := range lexer.Tokenize(string(src)) {
+			if tk.Type == token.TagType {
+				return wrong(name, tk.Position.Line, tk.Position.Column, err.Error())
+			}
+		}
+	}
+	return &Error{[]string{workflow.NotYAML(name, src, err).String()}}
 }
 
-// inWords is a mistake of form without the words of a programming language.
+// inWords is a mistake of form without the words of a programming language; empty
+// for what is not YAML at all.
 func inWords(y yaml.Error) string {
+	if y.GetToken() == nil {
+		return ""
+	}
 	value := y.GetToken().Value
 	var unknown *yaml.UnknownFieldError
-	var wrong *yaml.TypeError
+	var mistyped *yaml.TypeError
 	var large *yaml.OverflowError
 	var kind *yaml.UnexpectedNodeTypeError
 	switch {
@@ -123,33 +140,41 @@ func inWords(y yaml.Error) string {
 		if near := workflow.Nearest(value, keys); near != "" {
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}
-		return text
-	case errors.As(y, &wrong):
-		text := fmt.Sprintf("%q: want %s", value, wanted(wrong.DstType))
-		if wrong.StructFieldName != nil {
-			text = keyOf(*wrong.StructFieldName) + ": " + text
+		return text + written(value)
+	case errors.As(y, &mistyped):
+		text := fmt.Sprintf("%q: want %s", value, wanted(mistyped.DstType.Kind()))
+		if mistyped.StructFieldName != nil {
+			text = keyOf(*mistyped.StructFieldName) + ": " + text
 		}
 		return text
 	case errors.As(y, &large):
 		return fmt.Sprintf("%s is beyond the numbers that fit here", large.SrcNum)
 	case errors.As(y, &kind):
-		text := fmt.Sprintf("%q: want %s", value, kinds[kind.Expected])
+		text := fmt.Sprintf("%q: want %s", value, wanted(kinds[kind.Expected]))
 		if colon := y.GetToken().Prev; colon != nil && colon.Value == ":" && colon.Prev != nil {
 			text = colon.Prev.Value + ": " + text
 		}
-		return text
+		return text + written(value)
 	}
-	return y.GetMessage()
+	return ""
 }
 
-// kinds are the words for what YAML is made of.
-var kinds = map[ast.NodeType]string{
-	ast.SequenceType: "a list, e.g. [a, b]", ast.MappingType: "keys with values, e.g. {key: value}", ast.StringType: "a text",
-	ast.IntegerType: "a whole number", ast.FloatType: "a number", ast.BoolType: "true or false",
+// written is how a key has to be written that has its value in another way.
+func written(value string) string {
+	if hint := workflow.KeyHint(value); hint != "" {
+		return "; " + hint
+	}
+	return ""
 }
 
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
+// kinds are what a configuration has for what YAML is made of.
+var kinds = map[ast.NodeType]reflect.Kind{
+	ast.SequenceType: reflect.Slice, ast.MappingType: reflect.Map, ast.StringType: reflect.String,
+	ast.IntegerType: reflect.Int, ast.BoolType: reflect.Bool,
+}
+
+func wanted(k reflect.Kind) string {
+	switch k {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int, reflect.Int64:

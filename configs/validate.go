@@ -47,9 +47,14 @@ func shown(v any) any {
 }
 
 func oneOf[T ~string](m *mistakes, key string, v T, allowed ...T) {
-	if !slices.Contains(allowed, v) {
-		m.add(key, fmt.Sprintf("%q", v), "want one of %q", allowed)
+	if slices.Contains(allowed, v) {
+		return
 	}
+	words := make([]string, len(allowed))
+	for i, a := range allowed {
+		words[i] = string(a)
+	}
+	m.add(key, fmt.Sprintf("%q", v), "want one of %s", strings.Join(words, ", "))
 }
 
 // Validate reports every mistake, one line each: the key, its value, and what
@@ -74,8 +79,8 @@ func (c Config) Validate() error {
 	c.validateRelays(&m)
 	c.validateAPI(&m)
 	for i, k := range c.Capabilities {
-		if !workflow.ValidName(string(k)) {
-			m.add(fmt.Sprintf("capabilities[%d]", i), fmt.Sprintf("%q", k), "want a name of letters, digits, _ . and -")
+		if rule := workflow.NameRule(string(k)); rule != "" {
+			m.add(fmt.Sprintf("capabilities[%d]", i), fmt.Sprintf("%q", k), "want %s", rule)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Applications)) {
@@ -158,8 +163,8 @@ func (a Application) validate(m *mistakes, name workflow.ApplicationName) {
 	case workflow.AppNoop, workflow.AppSleep, workflow.AppSet, workflow.AppFail:
 		m.add(key(""), name, "is built in: want another name")
 	default:
-		if !workflow.ValidName(string(name)) {
-			m.add(key(""), fmt.Sprintf("%q", name), "want a name of letters, digits, _ . and -")
+		if rule := workflow.NameRule(string(name)); rule != "" {
+			m.add(key(""), fmt.Sprintf("%q", name), "want %s", rule)
 		}
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -46,8 +47,7 @@ func (m Mesh) Validate() error {
 
 // badName says why name cannot name a mesh, partner or role.
 func badName(what, name string) error {
-	return fmt.Errorf("%s name %q: want 1 to %d letters, digits, and after the first one of '_', '.', '-'",
-		what, clip(name), workflow.MaxName)
+	return fmt.Errorf("%s name %q: want %s", what, clip(name), workflow.NameRule(name))
 }
 
 // clip shortens text from outside for an error message.
@@ -56,5 +56,5 @@ func clip(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:most] + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

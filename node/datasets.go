@@ -64,9 +64,9 @@ func offered(data map[string]storedData) []membership.DataSet {
 
 // AddData registers a data set, durably, and publishes it.
 func (n *Node) AddData(_ context.Context, name string, content []byte) (*api.DataSet, error) {
-	switch {
-	case !workflow.ValidName(name):
-		return nil, api.Errorf(api.Invalid, "data set %q: want 1 to %d letters, digits, and after the first one of _ . -", name, workflow.MaxName)
+	switch rule := workflow.NameRule(name); {
+	case rule != "":
+		return nil, api.Errorf(api.Invalid, "data set %q: want %s", name, rule)
 	case len(content) == 0:
 		return nil, api.Errorf(api.Invalid, "data set %s is empty", name)
 	case len(content) > MaxData:

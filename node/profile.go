@@ -191,8 +191,8 @@ func (s storedProfile) suited(change map[string]float64) (storedProfile, error) 
 func profileNames[T ~string](what string, texts []string) ([]T, error) {
 	out := []T{}
 	for _, t := range texts {
-		if !workflow.ValidName(t) {
-			return nil, api.Errorf(api.Invalid, "%s %q: want 1 to %d letters, digits, and after the first one of _ . -", what, t, workflow.MaxName)
+		if rule := workflow.NameRule(t); rule != "" {
+			return nil, api.Errorf(api.Invalid, "%s %q: want %s", what, t, rule)
 		}
 		out = append(out, T(t))
 	}

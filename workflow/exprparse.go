@@ -3,6 +3,7 @@ package workflow
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
@@ -36,9 +37,41 @@ func parseExpr(src string) (ast.Node, *exprError) {
 	}
 	var at *file.Error
 	if !errors.As(err, &at) {
-		return nil, &exprError{message: "not an expression: " + err.Error()}
+		return nil, &exprError{message: "this is not an expression", hint: exprHint}
 	}
-	return nil, &exprError{offset: at.From, message: "not an expression: " + at.Message}
+	message, hint := exprWords(src, at)
+	return nil, &exprError{offset: at.From, message: "not an expression: " + message, hint: hint}
+}
+
+const exprHint = `write for example succeeded("a") and n > 5`
+
+// exprWords says in our words what the library found wrong.
+func exprWords(src string, at *file.Error) (message, hint string) {
+	runes := []rune(src)
+	from := min(max(at.From, 0), len(runes))
+	text := string(runes[from:min(max(at.To, from), len(runes))])
+	has := func(words string) bool { return strings.Contains(at.Message, words) }
+	switch {
+	case has("EOF"), has("unexpected end"):
+		return "it ends too early", "something is missing at its end, or a bracket is not closed"
+	case text == "=":
+		return "= does not compare", "write == for is equal, >= for at least"
+	case has("unexpected token"):
+		return fmt.Sprintf("%s does not fit here", excerpt(text)), "an operator such as and or ==, a comma or a bracket may be missing before it"
+	case has("not terminated"):
+		return "a text in it is not closed", "close it with the quote that opens it"
+	case has("escape"):
+		return `a \ and what follows it mean nothing in a text`, `write \\ for a backslash`
+	case has("unrecognized character"):
+		return fmt.Sprintf("%s means nothing in an expression", excerpt(string(runes[from:min(from+1, len(runes))]))), exprHint
+	case has("number"), has("literal"):
+		return "a number in it cannot be read", "write for example 12 or 0.5"
+	case has("cannot be mixed"):
+		return "?? does not say whether it comes before or after the operator beside it", "put one of them in parentheses"
+	case has("maximum allowed nodes"):
+		return fmt.Sprintf("it has more than %d parts", maxExprNodes), "compute a part of it into a data item"
+	}
+	return "it cannot be read from here on", exprHint
 }
 
 // checkSpelling keeps the canonical spelling, which may have more spaces and

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what is found as what is expected")
@@ -50,4 +53,26 @@ func TestMistakes(t *testing.T) {
 			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", []byte(err.Error()+"\n"))
 		})
 	}
+}
+
+// What is not YAML is told in our words, at the place of the mistake: each file of
+// testdata/not-yaml.txtar, with what a user sees in the .txt beside it.
+func TestNotYAML(t *testing.T) {
+	const name = "testdata/not-yaml.txtar"
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out txtar.Archive
+	for _, f := range archive.Files {
+		if path.Ext(f.Name) != ".yaml" {
+			continue
+		}
+		d, err := Parse(f.Name, f.Data)
+		if err == nil {
+			t.Fatalf("%s has no mistakes: %s", f.Name, d.Canonical())
+		}
+		out.Files = append(out.Files, f, txtar.File{Name: strings.TrimSuffix(f.Name, ".yaml") + ".txt", Data: []byte(err.Error() + "\n")})
+	}
+	golden(t, name, txtar.Format(&out))
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // The names of things. Each has its own type so that a signature tells what it
-// takes. Workflow, task, partition and role names match [A-Za-z0-9][A-Za-z0-9_.-]*.
+// takes. For workflow, task, partition and role names see ValidName.
 type (
 	// Name names a workflow definition.
 	Name string
@@ -31,16 +34,65 @@ type (
 	UserName string
 )
 
-var (
-	nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
-	dataRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
+var dataRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // MaxName is the greatest length of any name, in bytes.
 const MaxName = 128
 
-// ValidName reports whether s may name a workflow, task, partition or role.
-func ValidName(s string) bool { return len(s) <= MaxName && nameRE.MatchString(s) }
+// ValidName reports whether s may name a workflow, task, partition, partner or
+// role: letters of any alphabet, digits, and after the first one of _ . -
+func ValidName(s string) bool { return NameRule(s) == "" }
+
+// NameRule says what is allowed in place of s, which is no valid name; empty: it is
+// one. Two names that look the same are the same: an accent and its letter are one
+// character, and alphabets whose letters look alike are not mixed.
+func NameRule(s string) string {
+	switch {
+	case len(s) > MaxName:
+		return fmt.Sprintf("at most %d bytes", MaxName)
+	case strings.IndexFunc(s, notInName) >= 0 || strings.IndexFunc(s, beginsName) != 0:
+		return "letters, digits, _ . -, beginning with a letter or digit"
+	case !plainForm(s):
+		return "letters in their usual form, an accent and its letter as one character (Unicode NFKC)"
+	case mixed(s):
+		return "letters of one alphabet: those of others look like them"
+	}
+	return ""
+}
+
+func notInName(r rune) bool {
+	return !beginsName(r) && !unicode.In(r, unicode.Mn, unicode.Mc) && !strings.ContainsRune("_.-", r) ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) // nobody sees them
+}
+
+func beginsName(r rune) bool { return r >= '0' && r <= '9' || unicode.IsLetter(r) }
+
+// plainForm reports whether there is no other way to write what looks like s, as far
+// as Unicode says. The ordinals of Portuguese are not what they are made of.
+func plainForm(s string) bool {
+	return norm.NFKC.IsNormalString(strings.NewReplacer("º", "", "ª", "").Replace(s))
+}
+
+// lookalikes are the alphabets with letters that look like others'.
+var lookalikes = []*unicode.RangeTable{
+	unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu,
+}
+
+func mixed(s string) bool {
+	var first *unicode.RangeTable
+	for _, r := range s {
+		for _, alphabet := range lookalikes {
+			if !unicode.Is(alphabet, r) {
+				continue
+			}
+			if first != nil && first != alphabet {
+				return true
+			}
+			first = alphabet
+		}
+	}
+	return false
+}
 
 // ValidDataName reports whether s may name a data item.
 func ValidDataName(s string) bool { return len(s) <= MaxName && dataRE.MatchString(s) }

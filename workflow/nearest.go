@@ -32,7 +32,8 @@ func Nearest(word string, candidates []string) string {
 	if len(word) > MaxName {
 		return ""
 	}
-	best, limit := "", min(3, max(1, len(word)/3))
+	lower := []rune(strings.ToLower(word))
+	best, limit := "", min(3, max(1, len(lower)/3))
 	for _, c := range candidates {
 		if c == word {
 			continue
@@ -40,19 +41,16 @@ func Nearest(word string, candidates []string) string {
 		if strings.EqualFold(c, word) {
 			return c
 		}
-		if abs(len(c)-len(word)) > limit {
-			continue
-		}
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d <= limit {
+		if d := distance(lower, []rune(strings.ToLower(c))); d <= limit {
 			best, limit = c, d-1
 		}
 	}
 	return best
 }
 
-// distance is the Damerau-Levenshtein distance (insertion, deletion, change,
-// swap of neighbours), in bytes.
-func distance(a, b string) int {
+// distance is the Damerau-Levenshtein distance (insertion, deletion, change, swap of
+// neighbours) of two texts of which one is no longer than a name. Any beyond 3 is 4.
+func distance(a, b []rune) int {
 	if abs(len(a)-len(b)) > 3 {
 		return 4
 	}

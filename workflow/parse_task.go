@@ -83,6 +83,10 @@ func (r *reader) tasks() {
 	}
 	for i, e := range entries {
 		t := r.def.Tasks[i]
+		if i > 0 && e.value.kind == scalarNode && slices.Contains(keyList(taskKeys), e.key.text) && entries[i-1].outdented() != "" {
+			r.on(e.key, entries[i-1].outdented(), "%s is no task: want a mapping, have %s", e.key.text, e.value.what())
+			continue
+		}
 		readMap(r, r.merged(e.value, models), taskKeys, t)
 		r.finishTask(t)
 	}

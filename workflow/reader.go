@@ -54,19 +54,21 @@ func (r *reader) where(of any, key string) *node {
 // reported beside its misspelling.
 func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 	if n.kind != mapNode {
-		r.on(n, "its keys are "+keyNames(keys), "want a mapping, have %s", n.what())
+		r.on(n, cmp.Or(KeyHint(n.text), "its keys are "+keyNames(keys)), "want a mapping, have %s", n.what())
 		return false
 	}
 	known = true
 	written := map[string]*node{}
 	r.places[into] = written
+	var before entry
 	for _, e := range r.unique(n) {
 		i := slices.IndexFunc(keys, func(k key[T]) bool { return k.name == e.key.text })
 		if i < 0 {
-			r.unknownKey(e.key, keyList(keys))
+			r.unknownKey(e.key, before.outdented(), keyList(keys))
 			known = false
 			continue
 		}
+		before = e
 		written[e.key.text] = e.value
 		if e.value.isNull() {
 			r.on(e.value, "write a value, or leave the key out", "%s has no value", e.key.text)
@@ -77,11 +79,17 @@ func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 	return known
 }
 
-func (r *reader) unknownKey(n *node, known []string) {
-	hint := r.scope.memory.didYouMean(n.text, known)
-	if hint == "" {
-		hint = "the keys here are " + strings.Join(known, ", ")
+// outdented is a hint to who forgot to indent what belongs to an entry: nothing is
+// under it, and what follows is of no use where it is.
+func (e entry) outdented() string {
+	if e.key == nil || !e.value.isNull() {
+		return ""
 	}
+	return fmt.Sprintf("what belongs to %s is indented more than it", e.key.text)
+}
+
+func (r *reader) unknownKey(n *node, outdented string, known []string) {
+	hint := cmp.Or(KeyHint(n.text), outdented, r.scope.memory.didYouMean(n.text, known), "the keys here are "+strings.Join(known, ", "))
 	r.on(n, hint, "unknown key %q", n.text)
 }
 
@@ -114,18 +122,18 @@ func (r *reader) unique(n *node) []entry {
 // whose names are not valid.
 func (r *reader) named(n *node, what string) []entry {
 	if n.kind != mapNode {
-		r.on(n, "write "+what+": {name: …}", "want a mapping of names, have %s", n.what())
+		r.on(n, cmp.Or(KeyHint(n.text), "write "+what+": {name: …}"), "want a mapping of names, have %s", n.what())
 		return nil
 	}
 	return slices.DeleteFunc(r.unique(n), func(e entry) bool { return !r.validName(e.key) })
 }
 
 func (r *reader) validName(n *node) bool {
-	if ValidName(n.text) {
-		return true
+	rule := NameRule(n.text)
+	if rule != "" {
+		r.on(n, cmp.Or(KeyHint(n.text), rule), "%q is not a valid name", n.text)
 	}
-	r.on(n, "letters, digits, _ . -, beginning with a letter or digit", "%q is not a valid name", n.text)
-	return false
+	return rule == ""
 }
 
 // name reads a name; a number or boolean, unquoted, is the name it looks like.

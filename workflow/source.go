@@ -3,7 +3,6 @@ package workflow
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
@@ -102,7 +100,8 @@ func readSource(src []byte, pr *problems) *node {
 	}
 	file, err := parseTokens(tokens)
 	if err != nil {
-		reportSyntax(err, pr)
+		p := NotYAML(pr.file, src, err)
+		pr.at(p.Line, p.Col, p.Message, p.Hint)
 		return nil
 	}
 	s := &source{text: strings.Split(string(src), "\n"), problems: pr}
@@ -146,26 +145,10 @@ func validPrefix(line []byte) int {
 func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("this is not YAML: %v", r)
+			err = fmt.Errorf("the YAML library panics: %v", r)
 		}
 	}()
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-}
-
-func reportSyntax(err error, pr *problems) {
-	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) && syntax.GetToken() != nil && syntax.GetToken().Position != nil {
-		pos, hint := syntax.GetToken().Position, ""
-		switch message := syntax.GetMessage(); {
-		case strings.Contains(message, "'\t'"):
-			hint = "indent with spaces, not with tabs"
-		case strings.Contains(message, "'}'") || strings.Contains(message, "flow map"):
-			hint = "close the { before; a text with , : { } [ ] or # stands in quotes"
-		}
-		pr.at(pos.Line, max(pos.Column, 1), "not YAML: "+strings.ReplaceAll(syntax.GetMessage(), "\t", `\t`), hint)
-		return
-	}
-	pr.at(1, 1, strings.SplitN(err.Error(), "\n", 2)[0], "")
 }
 
 func (s *source) document(file *ast.File) *node {

@@ -56,8 +56,8 @@ func checkNames(flags map[string][]string) error {
 			if name == "" {
 				return usagef("--%s is missing", flag)
 			}
-			if !workflow.ValidName(name) {
-				return usagef("--%s %q: want 1 to %d letters, digits, and after the first one of _ . -", flag, name, workflow.MaxName)
+			if rule := workflow.NameRule(name); rule != "" {
+				return usagef("--%s %q: want %s", flag, name, rule)
 			}
 		}
 	}

@@ -189,8 +189,8 @@ func (t *tokens) add(r TokenRequest) (*NewToken, error) {
 }
 
 func (r TokenRequest) check() error {
-	if !workflow.ValidName(r.Name) {
-		return Errorf(Invalid, "token name %q: want 1 to %d letters, digits, and after the first one of _ . -", r.Name, workflow.MaxName)
+	if rule := workflow.NameRule(r.Name); rule != "" {
+		return Errorf(Invalid, "token name %q: want %s", r.Name, rule)
 	}
 	if app, ok := strings.CutPrefix(r.Scope, workerScope); ok && workflow.ValidName(app) {
 		return Errorf(Refused, "the scope %s comes with workers, which this version does not have yet", r.Scope).

@@ -1,14 +1,13 @@
 package study
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
@@ -27,12 +26,7 @@ type reader struct {
 func (r *reader) document(src []byte) ast.Node {
 	f, err := parser.ParseBytes(src, 0)
 	if err != nil {
-		var at yaml.Error
-		if errors.As(err, &at) {
-			r.at(at.GetToken(), "", "not YAML: %s", at.GetMessage())
-		} else {
-			r.at(nil, "", "not YAML: %v", err)
-		}
+		r.problems = append(r.problems, workflow.NotYAML(r.file, src, err))
 		return nil
 	}
 	var bodies []ast.Node
@@ -242,7 +236,7 @@ func (r *reader) unknown(e entry, where string, known []string) {
 	if near := workflow.Nearest(e.name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	r.fail(e.key, hint, "%s has no %q", where, e.name)
+	r.fail(e.key, cmp.Or(workflow.KeyHint(e.name), hint), "%s has no %q", where, e.name)
 }
 
 // kind names a node's kind for people.

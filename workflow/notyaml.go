@@ -1,0 +1,296 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// NotYAML says in our words why a text is not YAML, where, and what to do. err is
+// what the YAML library found. Its words are for who writes parsers, and its place
+// is where it noticed, often a line too early or too late. So the text itself is
+// looked at, from that place on. The package configs and the study use it too.
+func NotYAML(file string, src []byte, err error) Problem {
+	s := stumble{lines: strings.Split(string(src), "\n"), line: 1, col: 1}
+	var at yaml.Error
+	if errors.As(err, &at) {
+		s.message = at.GetMessage()
+		if tk := at.GetToken(); tk != nil && tk.Position != nil {
+			s.line, s.col = min(max(tk.Position.Line, 1), len(s.lines)), max(tk.Position.Column, 1)
+		}
+	}
+	for _, look := range []func() (Problem, bool){s.known, s.tab, func() (Problem, bool) { return s.brackets(src) }, s.keys} {
+		if p, found := look(); found {
+			p.File = file
+			return p
+		}
+	}
+	return Problem{
+		File: file, Line: s.line, Col: s.col, Message: "this cannot be read as YAML",
+		Hint: "look here and in the line above for a colon or a quote that is missing, and at the indentation",
+	}
+}
+
+// stumble is a text that is not YAML, with the place where the library noticed.
+type stumble struct {
+	lines     []string
+	line, col int
+	message   string // the library's
+}
+
+func (s stumble) here(message, hint string) (Problem, bool) {
+	return Problem{Line: s.line, Col: s.col, Message: message, Hint: hint}, true
+}
+
+// char is the character where the library noticed.
+func (s stumble) char() string {
+	if line := []rune(s.lines[s.line-1]); s.col <= len(line) {
+		return string(line[s.col-1])
+	}
+	return ""
+}
+
+// known are the mistakes that the library tells rightly.
+func (s stumble) known() (Problem, bool) {
+	switch c := s.char(); {
+	case strings.Contains(s.message, "end character of"):
+		return s.here(fmt.Sprintf("the %s that opens here is not closed", c), "close it with "+c+" where the text ends")
+	case strings.Contains(s.message, "escape character"):
+		return s.here(`a \ and what follows it mean nothing between " "`, `write \\ for a backslash, or put the text between ' '`)
+	case strings.Contains(s.message, "already defined"), strings.Contains(s.message, "duplicate key"):
+		return s.here("this key is there twice", "leave one of them out")
+	case c == "@" || c == "`" || c == "%":
+		return s.here("no text begins with "+c, "put the text in quotes")
+	}
+	return Problem{}, false
+}
+
+// reach gives the lines, counted from 0, that the library may mean: from the one
+// where it noticed to the next that has a key. Texts that go on in another line lie
+// between.
+func (s stumble) reach() []int {
+	var out []int
+	for i := s.line - 1; i < len(s.lines); i++ {
+		if s.bare(i) {
+			continue
+		}
+		out = append(out, i)
+		if i >= s.line && keyRE.MatchString(s.content(i)) {
+			break
+		}
+	}
+	return out
+}
+
+// content is a line without its indentation, and bare reports that there is none.
+func (s stumble) content(i int) string { return strings.TrimSpace(s.lines[i]) }
+
+func (s stumble) bare(i int) bool {
+	return s.content(i) == "" || strings.HasPrefix(s.content(i), "#")
+}
+
+// indent is how many characters stand before a line's content.
+func (s stumble) indent(i int) int {
+	return len(s.lines[i]) - len(strings.TrimLeft(s.lines[i], " \t"))
+}
+
+func (s stumble) tab() (Problem, bool) {
+	for _, i := range s.reach() {
+		if at := strings.IndexByte(s.lines[i][:s.indent(i)], '\t'); at >= 0 {
+			return Problem{Line: i + 1, Col: at + 1, Message: "this line is indented with a tab", Hint: "indent with spaces, not with tabs"}, true
+		}
+	}
+	return Problem{}, false
+}
+
+// quoteHint is what to do with a text that YAML reads as more than a text.
+const quoteHint = "a text with , : { } [ ] or # in it stands in quotes"
+
+// brackets finds a bracket that is not closed, or closes nothing.
+func (s stumble) brackets(src []byte) (Problem, bool) {
+	var open []*token.Token
+	inside := false // whether a bracket was open where the library noticed
+	closing := map[token.Type]string{token.MappingStartType: "}", token.SequenceStartType: "]"}
+	for _, tk := range lexer.Tokenize(string(src)) {
+		line, col := tk.Position.Line, max(tk.Position.Column, 1)
+		if line < s.line || line == s.line && col <= s.col {
+			inside = len(open) > 0
+		}
+		switch tk.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			open = append(open, tk)
+		case token.MappingEndType, token.SequenceEndType:
+			if len(open) == 0 {
+				return Problem{Line: line, Col: col, Message: "this " + tk.Value + " closes nothing", Hint: "leave it out; " + quoteHint}, true
+			}
+			last := open[len(open)-1]
+			if open = open[:len(open)-1]; closing[last.Type] != tk.Value {
+				message := fmt.Sprintf("this %s stands where the %s of line %d, column %d, has to be closed", tk.Value, last.Value, last.Position.Line, last.Position.Column)
+				return Problem{Line: line, Col: col, Message: message, Hint: "close it with " + closing[last.Type] + "; " + quoteHint}, true
+			}
+		}
+	}
+	if len(open) > 0 {
+		first := open[0]
+		return Problem{
+			Line: first.Position.Line, Col: first.Position.Column,
+			Message: "the " + first.Value + " that opens here is not closed", Hint: "close it with " + closing[first.Type] + "; " + quoteHint,
+		}, true
+	}
+	switch c := s.char(); {
+	case inside:
+		return s.here("this does not belong between brackets here", quoteHint+", and a comma parts one thing from the next")
+	case c == "}" || c == "]":
+		return s.here("this "+c+" closes nothing", "leave it out; "+quoteHint)
+	}
+	return Problem{}, false
+}
+
+// keyRE is a line with a key: dashes of lists, the key, and its value.
+var keyRE = regexp.MustCompile(`^((?:- +)*)("[^"]*"|'[^']*'|[^\s"'{\[#:-][^:#]*?|-[^\s:#][^:#]*?) *:(?:\s+(.*))?$`)
+
+// keys finds a line that is no key with its value, or lies under none.
+func (s stumble) keys() (Problem, bool) {
+	for _, i := range s.reach() {
+		first := s.indent(i) + 1
+		found := keyRE.FindStringSubmatch(s.content(i))
+		if found == nil {
+			text := strings.TrimLeft(s.content(i), "- ")
+			if hint := KeyHint(text); hint != "" {
+				return Problem{Line: i + 1, Col: first, Message: fmt.Sprintf("%s is no key with a value", excerpt(text)), Hint: hint}, true
+			}
+			if strings.HasPrefix(text, ":") {
+				return Problem{Line: i + 1, Col: first, Message: "there is no key before this colon", Hint: "write KEY: VALUE"}, true
+			}
+			continue
+		}
+		if p, found := s.level(i); found {
+			return p, true
+		}
+		value := found[3]
+		if at := strings.Index(value, ": "); at > 0 && !strings.ContainsAny(value[:1], `"'{[|>#`) {
+			col := first + len([]rune(s.content(i))) - len([]rune(value[at:]))
+			return Problem{Line: i + 1, Col: col, Message: "here is a second colon, as if the value were a key", Hint: quoteHint}, true
+		}
+	}
+	if s.message == "unexpected key name" {
+		return s.here(excerpt(s.content(s.line-1))+" has no colon", "write KEY: VALUE, or KEY: with what belongs to it indented below")
+	}
+	return Problem{}, false
+}
+
+// column is where a key or a dash stands, and what its line has.
+type column struct {
+	col, line int
+	value     bool // a value stands on the same line
+	key       string
+}
+
+// level finds a line whose first column fits none of the lines above.
+func (s stumble) level(i int) (Problem, bool) {
+	var open, gone []column
+	for j := range i {
+		if !s.bare(j) {
+			open, _ = enter(open, s.columns(j))
+		}
+	}
+	first := s.indent(i) + 1
+	open, gone = enter(open, []column{{col: first}})
+	above := open[:len(open)-1]
+	switch {
+	case len(above)+len(gone) == 0 || len(gone) > 0 && gone[0].col == first:
+		return Problem{}, false
+	case len(gone) > 0:
+		fits := []string{}
+		if len(above) > 0 {
+			fits = append(fits, fmt.Sprint(above[len(above)-1].col))
+		}
+		fits = append(fits, fmt.Sprint(gone[0].col))
+		return Problem{
+			Line: i + 1, Col: first, Message: fmt.Sprintf("this line begins in column %d, and none above that it could belong to does", first),
+			Hint: "begin it in column " + strings.Join(fits, " or "),
+		}, true
+	}
+	if up := above[len(above)-1]; up.value {
+		return Problem{
+			Line: i + 1, Col: first, Message: fmt.Sprintf("this line lies under %s of line %d, which has its value already", up.key, up.line),
+			Hint: fmt.Sprintf("begin it in column %d", up.col),
+		}, true
+	}
+	return Problem{}, false
+}
+
+// columns are the columns that a line opens: of its dashes and of its key.
+func (s stumble) columns(i int) (out []column) {
+	text := s.content(i)
+	at := s.indent(i) + 1
+	for rest, dash := strings.CutPrefix(text, "- "); dash; rest, dash = strings.CutPrefix(text, "- ") {
+		out = append(out, column{col: at, line: i + 1})
+		at += len(text) - len(strings.TrimLeft(rest, " "))
+		text = strings.TrimLeft(rest, " ")
+	}
+	if found := keyRE.FindStringSubmatch(text); found != nil {
+		value := found[3]
+		out = append(out, column{at, i + 1, value != "" && !strings.ContainsAny(value[:1], "|>#&"), found[2]})
+	}
+	return out
+}
+
+// enter opens a line's columns, and closes those that lie to the right of its first,
+// or in the same place.
+func enter(open, line []column) (now, gone []column) {
+	if len(line) == 0 {
+		return open, nil
+	}
+	at := slices.IndexFunc(open, func(c column) bool { return c.col >= line[0].col })
+	if at < 0 {
+		return append(open, line...), nil
+	}
+	gone = slices.Clone(open[at:])
+	return append(open[:at], line...), gone
+}
+
+// The ways in which people who know other notations give a key its value.
+var (
+	assignment = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?)\s*(?:=>|:=|->|=)\s*([^=]*)$`)
+	noSpace    = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?):([^\s/:].*)$`)
+)
+
+// KeyHint says how a text has to be written that was meant to be a key with its
+// value, as key = value was; empty if it is no such text.
+func KeyHint(text string) string {
+	if m := assignment.FindStringSubmatch(text); m != nil {
+		return strings.TrimSpace("write "+m[1]+": "+whole(m[2])) + ", with a colon and a space"
+	}
+	if m := noSpace.FindStringSubmatch(text); m != nil {
+		return "put a space after the colon: " + m[1] + ": " + whole(m[2])
+	}
+	return ""
+}
+
+// whole is a value for a hint. What opens a bracket may go on after the text.
+func whole(value string) string {
+	for _, pair := range []string{"{}", "[]"} {
+		if strings.HasPrefix(value, pair[:1]) && !strings.HasSuffix(value, pair[1:]) {
+			return pair[:1] + "…" + pair[1:]
+		}
+	}
+	return excerptOf(value)
+}
+
+// excerpt is the beginning of a text in quotation marks, excerptOf without them.
+func excerpt(text string) string { return fmt.Sprintf("%q", excerptOf(text)) }
+
+func excerptOf(text string) string {
+	const longest = 40 // characters
+	if r := []rune(text); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return text
+}

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
@@ -450,7 +450,7 @@ func wrap(text string, width int) []string {
 		switch {
 		case *last == "":
 			*last = word
-		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width:
+		case plain.Width(*last)+1+plain.Width(word) <= width:
 			*last += " " + word
 		default:
 			lines = append(lines, word)

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -64,7 +63,7 @@ func (t *table) write(u *ui, w io.Writer, indent string) {
 	widths := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(oneLine(c)))
+			widths[i] = max(widths[i], plain.Width(oneLine(c)))
 		}
 	}
 	line := func(row []string, st func(i int) style) {
@@ -73,7 +72,7 @@ func (t *table) write(u *ui, w io.Writer, indent string) {
 			c = oneLine(c)
 			b.WriteString(u.paint(st(i), c))
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
+				b.WriteString(strings.Repeat(" ", widths[i]-plain.Width(c)+2))
 			}
 		}
 		fmt.Fprintln(w, strings.TrimRight(indent+b.String(), " "))

@@ -119,6 +119,33 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 }
 
+// Names of any alphabet are in every format, and within their boxes.
+func TestNamesOfAnyAlphabet(t *testing.T) {
+	d := parse(t, `
+workflow: chamada-de-incêndio
+tasks:
+  triagem-médica: {}
+  救護隊を現場に派遣して負傷者を搬送する: {after: triagem-médica}
+partitions:
+  estação: [triagem-médica]
+  пожар: [救護隊を現場に派遣して負傷者を搬送する]
+`)
+	for _, format := range Formats {
+		out, err := Render(d, format, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"incêndio", "triagem-médica", "救護隊を", "estação", "пожар"} {
+			if !bytes.Contains(out, []byte(name)) {
+				t.Errorf("%s lacks %s", format, name)
+			}
+		}
+		if format == "svg" && !bytes.Contains(out, []byte(">救護隊を現場に派遣し…<")) {
+			t.Errorf("the long name is not cut to its box:\n%s", out)
+		}
+	}
+}
+
 // What steers a terminal or turns the direction of writing is in no format.
 func TestDrawingsArePlain(t *testing.T) {
 	d := parse(t, `

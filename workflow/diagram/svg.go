@@ -5,8 +5,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -182,7 +182,7 @@ func (p *picture) lanes() {
 	for i, l := range p.scene.lanes {
 		p.put(`<rect class="lane" x="%d" y="%d" width="%d" height="%d" rx="8"/>`,
 			margin, p.laneTops[i], p.width()-2*margin, p.laneHeight(p.grid.rows[i]))
-		p.put(`<text class="lane-name" x="%d" y="%d">%s</text>`, margin+12, p.laneTops[i]+20, escape(shorten(laneTitle(l), 80)))
+		p.put(`<text class="lane-name" x="%d" y="%d">%s</text>`, margin+12, p.laneTops[i]+20, escape(plain.Cut(laneTitle(l), 80)))
 	}
 }
 
@@ -207,7 +207,7 @@ func (p *picture) box(i int) {
 		p.put(`<path class="person" d="M%d %da4 4 0 1 0 .1 0zM%d %dc0-8 12-8 12 0z"/>`, left+6, y+11, left, y+29)
 		left += 20
 	}
-	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(shorten(string(b.task.Name), (x+boxWidth-left)/8)))
+	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(plain.Cut(string(b.task.Name), (x+boxWidth-left)/8)))
 	bottom := b.detail()
 	if b.known != "" {
 		bottom = b.known
@@ -215,9 +215,9 @@ func (p *picture) box(i int) {
 	if b.state != "" {
 		bottom = string(b.state) + " · " + bottom
 	}
-	p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+45, escape(shorten(bottom, (boxWidth-24)/6)))
+	p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+45, escape(plain.Cut(bottom, (boxWidth-24)/6)))
 	if c := b.condition(); c != "" {
-		p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+63, escape(shorten(c, (boxWidth-24)/6)))
+		p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+63, escape(plain.Cut(c, (boxWidth-24)/6)))
 	}
 	if w := b.wait(); w != "" {
 		p.clock(x+12, y, w)
@@ -246,14 +246,6 @@ func (p *picture) legend() {
 	if p.scene.leftOut > 0 {
 		p.put(`<text class="label" x="%d" y="%d">%s</text>`, margin, y-24, p.omission())
 	}
-}
-
-// shorten cuts a text to n characters.
-func shorten(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:max(n-1, 1)]) + "…"
 }
 
 // escape makes a text safe inside XML; what XML cannot say becomes U+FFFD.

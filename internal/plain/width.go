@@ -1,0 +1,43 @@
+package plain
+
+import (
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Width is how many columns s takes on a terminal, and about how many letters of
+// Latin width in a drawing: letters of Chinese, Japanese and Korean take two, accents
+// of their own none.
+func Width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// Cut is s where it takes at most n columns, else its beginning with an ellipsis.
+func Cut(s string, n int) string {
+	if Width(s) <= n {
+		return s
+	}
+	taken := 0
+	for i, r := range s {
+		if taken += runeWidth(r); taken > n-1 && i > 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+func runeWidth(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}

@@ -12,7 +12,7 @@ import (
 // Attestation is an author's signature of a fact and, through the hash chain,
 // of all facts of the chain before it. One signature serves a whole batch: it
 // is over the root of a Merkle tree of fact names, and each attestation
-// carries the path from its leaf. (design.md, What would kill the throughput)
+// carries the path from its leaf (docs/design.md, Signatures).
 type Attestation struct {
 	_     struct{} `cbor:",toarray"`
 	Index uint32

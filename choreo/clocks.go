@@ -185,7 +185,7 @@ func (cs *clocks) forget() {
 
 // saveEvery is how often at least running waits are stored; short waits are stored
 // more often, so that a reboot with a wrong clock costs no more than a twentieth of a
-// wait (design.md, idea 8).
+// wait (docs/design.md, idea 8).
 const (
 	saveEvery    = 30 * time.Second
 	minSaveEvery = time.Second

@@ -7,7 +7,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file undoes what lost (converge.go, rule 5; design.md, Convergence).
+// This file undoes what lost (docs/design.md, rule 5).
 //
 //	superseded ── shown at once
 //	    │   nothing runs in its slot or a later one, and every participant has

@@ -10,8 +10,8 @@ import (
 )
 
 // This file is the convergence rule: which attempt is in charge of a slot and
-// which success counts, as a function of the set of counted facts. design.md
-// (Convergence) states it; here it is as this code does it.
+// which success counts, as a function of the set of counted facts. It is told for
+// readers in docs/design.md, Convergence; here it is as this code does it.
 //
 //	            verdict by the guardian of the left side
 //	  T ──────────────▶ T′ ──────▶ success′ ──▶ D started, built upon success′
@@ -362,7 +362,7 @@ func (s *State) claim(u *Attempt) stands {
 // over reports whether verdicts ended the attempt in charge for its holder, too:
 // its own, even if another's prevails, or a release. After a presumed block, or
 // while nobody can take a contingency that a presumed failure asked for, its
-// holder may start or go on (design.md, idea 5).
+// holder may start or go on (docs/design.md, idea 5).
 func (sl *Slot) over() bool {
 	return sl.Current.endedByHolder() || (sl.Outcome != nil && sl.Outcome.action.Kind != workflow.FailBlock)
 }

@@ -66,7 +66,7 @@ func (h Head) compare(o Head) int {
 }
 
 // Fact is something that happened to an instance, as its author tells it. It
-// is immutable and named by the hash of its encoding (design.md, idea 1).
+// is immutable and named by the hash of its encoding (docs/design.md, idea 1).
 type Fact struct {
 	_ struct{} `cbor:",toarray"`
 	// Format is the version of the encoding, FormatFact.
@@ -144,7 +144,7 @@ type Genesis struct {
 	Nonce [16]byte
 	Input map[workflow.DataName]workflow.Value
 	// Succession lists the participants in the order in which they judge; the
-	// first living one is the guardian (design.md, idea 4).
+	// first living one is the guardian (docs/design.md, idea 4).
 	Succession []workflow.PartnerID
 	// Assign gives each partition its first holder, in the definition's order.
 	Assign       []Placement
@@ -238,7 +238,7 @@ const (
 	CauseEvicted  Cause = "evicted"
 )
 
-// Action is what a verdict does to one slot (spec/choreography.md, Failure).
+// Action is what a verdict does to one slot (docs/systems.md, Failure).
 type Action struct {
 	_       struct{} `cbor:",toarray"`
 	Attempt AttemptID
@@ -249,7 +249,7 @@ type Action struct {
 	Partner workflow.PartnerID
 }
 
-// Office is under whose authority a coordinator wrote (design.md, Electorate).
+// Office is under whose authority a coordinator wrote (docs/design.md, Electorate).
 type Office struct {
 	_    struct{} `cbor:",toarray"`
 	Term uint64

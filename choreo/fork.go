@@ -5,7 +5,7 @@ import "slices"
 // Two facts with one number of one chain prove a fork: a lying author, or a
 // store that was restored without anybody noticing. The chain stops there; the
 // facts from the fork on count only where a counted fact of another author has
-// them in its past (design.md, idea 1), so that what others built upon stays.
+// them in its past (docs/design.md, idea 1), so that what others built upon stays.
 // That author must have taken part from the start: a fork could appoint others.
 //
 // With a fact those before it in its chain count as well. So what counts is a

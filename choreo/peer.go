@@ -11,7 +11,7 @@ import (
 
 // peer is what this node knows of another participant's replica. Nothing of it
 // is kept on disk: after a restart the peers say again what they have. There
-// is no outbox; what is owed follows from the log (design.md, idea 1).
+// is no outbox; what is owed follows from the log (docs/design.md, idea 1).
 type peer struct {
 	incarnation Incarnation
 	// acked is what the peer has made durable, sent what is under way to it,

@@ -6,9 +6,9 @@ import (
 )
 
 // This file finds who performs people's tasks. The holder of a partition runs
-// it; a task with a role is for any partner that has the role (language.md,
-// role). When such a task becomes ready its holder gives it to one of them who
-// can be reached, by the instance's mechanism, and takes itself into account:
+// it; a task with a role is for any partner that has the role (docs/language.md, role).
+// When such a task becomes ready its holder gives it to one of them who can be
+// reached, by the instance's mechanism, and takes itself into account:
 //
 //	                         the holder performs it        somebody else does
 //	by a mechanism           one fact says that, and why   one fact passes it on, and says why

@@ -2,8 +2,8 @@ package choreo
 
 import "github.com/mutirao-mesh/mutirao/workflow"
 
-// This file says who is told what at once (spec/choreography.md, Partitions;
-// design.md, idea 4). Everything else that a peer lacks travels with the next
+// This file says who is told what at once (docs/systems.md, Partitions;
+// docs/design.md, idea 4). Everything else that a peer lacks travels with the next
 // message to it, or with anti-entropy.
 //
 //	genesis, verdict, assignment, cancellation,

@@ -182,7 +182,7 @@ func (s *State) stateOf(sl *Slot) workflow.State {
 // begun reports whether the slot was recorded as ready, or started, in one of its
 // attempts: a contingency then goes on at once. One that stands in for a task
 // that was still waiting, as in a partition that failed as a whole, waits for
-// what that task waited for (spec/choreography.md, Failure, Fig. 22).
+// what that task waited for (docs/systems.md, Failure: figure 22).
 func (sl *Slot) begun() bool {
 	return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.ready != nil || a.start != nil })
 }
@@ -280,7 +280,7 @@ func (s *State) standIn(sl *Slot, t workflow.TaskName) *Attempt {
 	return s.lastOf(sl.Attempts[i])
 }
 
-// overall says how the instance stands (language.md, final).
+// overall says how the instance stands (docs/language.md, final).
 func (s *State) overall() workflow.InstanceState {
 	switch {
 	case s.cancel != nil:

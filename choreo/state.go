@@ -84,7 +84,7 @@ type State struct {
 	idle bool
 }
 
-// Slot is what a successor waits for: a task, filled by attempts (design.md, Convergence).
+// Slot is what a successor waits for: a task, filled by attempts (docs/design.md, Convergence).
 type Slot struct {
 	Task     *workflow.Task
 	Attempts []*Attempt // by depth, then the assigning fact

@@ -11,8 +11,8 @@ import (
 )
 
 // This file is the execution manager: it clocks what this node waits for, and
-// judges when a wait is over (spec/choreography.md, Failure and Emergency
-// triggers; design.md, ideas 4, 5 and 8).
+// judges when a wait is over (docs/systems.md, Failure; docs/systems.md, Emergency
+// triggers; docs/design.md, idea 4; docs/design.md, idea 8).
 //
 //	what            whose      clock runs                                     when it is over
 //	timeout         own task   from ready, until it ends                      the holder's verdict, final

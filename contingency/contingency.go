@@ -1,7 +1,7 @@
 // Package contingency says what failures do to an instance: for each failed
 // task its author's choice (block, release, contingency task), and for a whole
 // failed partition the contingency partition P′ that is built from its tasks'
-// choices (spec/choreography.md, Failure; figures 19 to 22).
+// choices (docs/systems.md, Failure: figures 19 to 22).
 //
 // Promises: a pure function of the definition and of how the instance stands;
 // the same failures give the same responses in the same order, whoever works
@@ -314,7 +314,7 @@ func (a asked) mayChange(n workflow.DataName) bool {
 // Spared is what a term comes to for a task with time-to-wait (waits): nothing
 // but a success that its rule did not want disarms it or shortens its wait, no
 // failure, no release, and no predecessor that will never run
-// (spec/choreography.md, Emergency triggers).
+// (docs/systems.md, Emergency triggers).
 func Spared(f workflow.Finding, waits bool) workflow.Finding {
 	if waits && (f.Dropped || (f.Truth == workflow.Impossible && !f.BySuccess)) {
 		return workflow.Finding{Truth: workflow.Undecided}

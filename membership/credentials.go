@@ -9,7 +9,7 @@ import (
 // Credentials prove to anybody who knows the mesh that a partner was elected to
 // an office: its mandate, and the lineage that proves the electorate. They do
 // not prove that it still holds the office. What is written in an office carries
-// them (design.md, idea 7).
+// them (docs/design.md, idea 7).
 type Credentials struct {
 	Mandate Mandate `cbor:"1,keyasint"`
 	Lineage Lineage `cbor:"2,keyasint"`

@@ -23,7 +23,7 @@ var (
 	ErrLacking = errors.New("record not known")
 )
 
-// State is where a partner stands in the list (interface.md, partners).
+// State is where a partner stands in the list (docs/design.md, idea 9).
 type State string
 
 // The states of a partner. Unreachable is a matter of seconds: a carrier's opinion,

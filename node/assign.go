@@ -200,7 +200,7 @@ func (n *Node) RejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed
 }
 
 // rank is where a task of the instance stands among those with the same
-// dispatching rule: the more urgent first, then by the rule (spec/aptitude.md).
+// dispatching rule: the more urgent first, then by the rule (docs/language.md, distribution).
 func (h *held) rank(t *workflow.Task) []float64 {
 	def := h.def.def
 	started := float64(h.sum.Started)

@@ -218,7 +218,7 @@ func (s *shard) turn() {
 
 // mindGap notices that this node did not run for a while. Nothing is judged
 // then until it has heard what happened meanwhile, or a grace has passed
-// (design.md, idea 8).
+// (docs/design.md, idea 8).
 func (s *shard) mindGap() {
 	now := s.n.clock.Now().Boot
 	if s.expected == 0 || now < s.expected+late {

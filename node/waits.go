@@ -13,7 +13,7 @@ import (
 )
 
 // storedWaits is how far an instance's waits had got, and by which clocks
-// (design.md, idea 8).
+// (docs/design.md, idea 8).
 type storedWaits struct {
 	_      struct{} `cbor:",toarray"`
 	BootID string

@@ -10,5 +10,5 @@
 // between goroutines; the slices it hands out must not be changed.
 //
 // contingency, choreo, the node and the command line import it; it imports
-// only workflow. Its source is the chapter Partitions of spec/choreography.md.
+// only workflow. Where its rules come from is told in docs/systems.md, Partitions.
 package partition

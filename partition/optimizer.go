@@ -8,8 +8,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file is the Optimizer (spec/choreography.md, Agents): which tasks are
-// not needed where the data that they would produce exists already.
+// This file is the Optimizer (docs/systems.md, Agents): which tasks are not
+// needed where the data that they would produce exists already.
 
 // Droppable reports whether the only purpose of a task is a data set that other
 // tasks read, so that it may be dropped where the data set exists. why says what

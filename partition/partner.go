@@ -106,9 +106,9 @@ type demand struct {
 	met  func(Partner) bool
 }
 
-// unitOf collects what a partition asks of its holder (language.md): the roles
-// and needs that it lists, the needs of all its tasks, and the applications of
-// its automatic tasks. The role of a person's task is no demand: the task is
+// unitOf collects what a partition asks of its holder (docs/language.md,
+// partitions): the roles and needs that it lists, the needs of all its tasks, and
+// the applications of its automatic tasks. The role of a person's task is no demand: the task is
 // offered to that role's users wherever they are.
 func (p *Plan) unitOf(part *Partition) *unit {
 	u := &unit{name: "partition " + string(part.Name)}

@@ -224,7 +224,7 @@ func (p *Plan) Edges() []Edge { return p.graph.edges() }
 func (p *Plan) Crossing() []Edge { return p.crossing }
 
 // ResponseImmediate reports whether the end of t must be reported at once
-// (spec/choreography.md, Partitions): it has a successor in another partition.
+// (docs/systems.md, Partitions): it has a successor in another partition.
 //
 // A contingency reports like the task in whose place it runs: the successors
 // of that slot are its successors; one that is placed nowhere runs in no
@@ -243,7 +243,7 @@ func (p *Plan) Listeners(t workflow.TaskName) []workflow.PartitionName {
 // EmergencyListeners names the partitions, besides that of t, that hold a task
 // with time-to-wait one of whose predecessors waits for t. A report of t that
 // makes this predecessor READY starts the wait clock there, so it goes to them
-// as well (spec/choreography.md, Partitions). This does not by itself make t
+// as well (docs/systems.md, Partitions). This does not by itself make t
 // report at once. By name.
 func (p *Plan) EmergencyListeners(t workflow.TaskName) []workflow.PartitionName {
 	i, ok := p.graph.index[t]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The timeOut of a partition (spec/choreography.md, Failure) is the largest sum
+// The timeOut of a partition (docs/systems.md, Failure) is the largest sum
 // of its tasks' timeOuts over all paths of the graph.
 //
 //   - Only the partition's own tasks count: those of other partitions on a path

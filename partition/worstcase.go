@@ -7,7 +7,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// The worst case (spec/choreography.md, Emergency triggers): the latest moment,
+// The worst case (docs/systems.md, Emergency triggers): the latest moment,
 // counted from the instance's start, at which a task is ready or known never to
 // be. A holder that hears of nobody starts its emergency waits by it. What the
 // definition says is counted; the time that messages and judges take is not.
@@ -25,7 +25,7 @@ import (
 // A term ready(p) is decided at ready(p); running, succeeded and failed at the
 // latest at end(p). A term about data is decided when the last age that it
 // compares with has passed and every task that may write the data has ended
-// (design.md, The workflow language).
+// (docs/design.md, Rules in three values).
 //
 // A task without a timeOut ends nobody knows when, and so do those after it. The
 // timeOut counts from READY, so that retries are inside it.

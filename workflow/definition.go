@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Definition is a checked workflow definition (language.md). Parse makes it;
+// Definition is a checked workflow definition (docs/language.md). Parse makes it;
 // nobody changes it afterwards.
 type Definition struct {
 	Name         Name
@@ -48,7 +48,7 @@ func (d *Definition) Canonical() []byte { return d.canonical }
 // DataType is the type of a data item.
 type DataType string
 
-// The types of data items (language.md, Top level).
+// The types of data items (docs/language.md, data).
 const (
 	TypeString  DataType = "string"
 	TypeInteger DataType = "integer"
@@ -177,7 +177,7 @@ type Retries struct {
 	Jitter  float64 // 0..1, the part of a pause that is left to chance
 }
 
-// FailureAction is what a task's failure does to the rest (spec/choreography.md, Failure).
+// FailureAction is what a task's failure does to the rest (docs/language.md, on-failure).
 type FailureAction string
 
 // The failure actions.
@@ -190,7 +190,7 @@ const (
 // Reconcile says which success of a slot counts when several attempts succeeded.
 type Reconcile string
 
-// The choices of reconcile (design.md, Convergence, rule 3).
+// The choices of reconcile (docs/design.md, rule 3).
 const (
 	KeepFirst       Reconcile = "keep-first"
 	KeepOriginal    Reconcile = "keep-original"
@@ -256,7 +256,7 @@ const (
 	Orchestration Coordination = "orchestration"
 )
 
-// Distribution says how work finds those who do it (spec/aptitude.md, spec/worklists.md).
+// Distribution says how work finds those who do it (docs/language.md, distribution).
 type Distribution struct {
 	Mechanism   string
 	Dispatching string

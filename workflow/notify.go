@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The notification policies (spec/worklists.md, Worklist).
+// The notification policies (docs/systems.md, Notification policies).
 const (
 	NotifyAll             = "all"
 	NotifyFewestAssigned  = "fewest-assigned"

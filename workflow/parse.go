@@ -184,7 +184,7 @@ func (r *reader) checkConstraint(c *Constraint) {
 	}
 }
 
-// Mechanisms of distribution (spec/aptitude.md), as they are spelled.
+// Mechanisms of distribution (docs/systems.md, Mechanisms), as they are spelled.
 var Mechanisms = []string{"Push", "Pull", "Typical", "Receptive", "Selective", "Sel-push", "Sel-push-10", "Sel-push-flowtime", "Sel-push-pull"}
 
 var distributionKeys = []key[Distribution]{

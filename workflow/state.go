@@ -5,7 +5,7 @@ package workflow
 // block that was only presumed may be lifted (see package choreo).
 type State string
 
-// The states of a task (spec/worklists.md, Process model; spec/choreography.md, Failure).
+// The states of a task (docs/language.md, A task; docs/systems.md, Process model).
 const (
 	NotReady  State = "NOT_READY" // its rule is undecided
 	Ready     State = "READY"     // its rule holds, nobody has started it
@@ -29,7 +29,7 @@ func (s State) Done() bool {
 // InstanceState is where a whole instance stands.
 type InstanceState string
 
-// The states of an instance (interface.md, JSON that others rely on).
+// The states of an instance (docs/language.md, final).
 const (
 	InstanceRunning     InstanceState = "running"
 	InstanceSucceeded   InstanceState = "succeeded"
@@ -42,7 +42,7 @@ const (
 // Transition is what a rule may ask of a task: did it ever become this?
 type Transition string
 
-// The transitions that a rule may name (language.md, Task, when).
+// The transitions that a rule may name (docs/language.md, when).
 const (
 	BecameReady     Transition = "ready"
 	BecameRunning   Transition = "running"

@@ -13,7 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// The exit statuses (interface.md). Scripts rely on them.
+// The exit statuses (docs/commands.md, Exit status). Scripts rely on them.
 const (
 	exitDone       = 0
 	exitFailed     = 1

@@ -198,7 +198,7 @@ func printMeans(u *ui, w io.Writer, r *study.Report, m *study.Measure, format st
 // signs is a published table: rows of signs, in the order of columns.
 type signs map[aptitude.Mechanism]string
 
-// The published tables (spec/aptitude.md), for display only: columns are the
+// The published tables (docs/study.md, What came out), for display only: columns are the
 // mechanisms without Sel-push, in their order; a blank is a cell that the
 // source leaves out.
 var (

@@ -16,7 +16,7 @@ type layer struct {
 // core is what the driver and its adapters may see of the pure packages.
 const core = "workflow partition contingency worklist membership choreo"
 
-// layers is design.md, Packages. Imports go one way:
+// layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
 //	workflow ← partition ← contingency
 //	workflow ← worklist, membership

@@ -24,6 +24,7 @@ var rules = []struct {
 	{"pure-imports", pureImportComplaints},
 	{"pure-code", pureCodeComplaints},
 	{"comments", commentComplaints},
+	{"citations", citationComplaints},
 	{"panics", panicComplaints},
 	{"effects", effectComplaints},
 	{"idle-permissions", idleComplaints},

@@ -33,6 +33,7 @@ type imported struct {
 
 // tree is the source of a module, in the order of paths.
 type tree struct {
+	fsys        fs.FS
 	fset        *token.FileSet
 	files       []file
 	permissions []permission
@@ -42,7 +43,7 @@ type tree struct {
 // readTree parses every Go file of the module that is not a test, for whatever
 // system it is built.
 func readTree(fsys fs.FS, permissions []permission) (*tree, error) {
-	t := &tree{fset: token.NewFileSet(), permissions: permissions, used: make(map[int]bool)}
+	t := &tree{fsys: fsys, fset: token.NewFileSet(), permissions: permissions, used: make(map[int]bool)}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -13,7 +13,7 @@ import (
 
 var every = flag.Int("every", 5, "TestVanish: one of how many events is tried; 1: all")
 
-// eleven is the workflow of Fig. 16 (language.md).
+// eleven is the workflow of figure 16 (docs/systems.md, Partitions).
 const eleven = `workflow: eleven
 tasks:
   a: {timeout: 10m}

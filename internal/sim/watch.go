@@ -14,7 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// checks are the invariants of design.md, as far as a run can see them.
+// checks are the invariants (docs/design.md, The invariants), as far as a run can see them.
 type checks struct {
 	w *world
 	// promised are, by node, the facts that it acknowledged.

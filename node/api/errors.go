@@ -6,7 +6,7 @@ import "fmt"
 // exit status, the server into an HTTP status.
 type Code string
 
-// The codes (interface.md, exit status).
+// The codes (docs/commands.md, Exit status).
 const (
 	Failed     Code = "failed"      // it was tried and failed: exit 1, HTTP 500
 	Invalid    Code = "invalid"     // the request is wrong: exit 2, HTTP 400

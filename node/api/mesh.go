@@ -82,7 +82,7 @@ type Stay struct {
 	Reason   string            `json:"reason"`
 }
 
-// Coordinator says who coordinates (interface.md, coordinator status).
+// Coordinator says who coordinates (docs/commands.md, mutirao coordinator status).
 type Coordinator struct {
 	Coordinator *string    `json:"coordinator"` // nil: nobody
 	Term        uint64     `json:"term"`        // its term; with nobody, the highest known

@@ -140,7 +140,7 @@ type Workflow struct {
 	Definition json.RawMessage `json:"definition,omitempty"`
 }
 
-// StartRequest starts an instance (interface.md, start).
+// StartRequest starts an instance (docs/commands.md, mutirao start).
 type StartRequest struct {
 	Workflow     string            `json:"workflow"`
 	Input        map[string]string `json:"input,omitempty"` // read by the data's types
@@ -266,7 +266,7 @@ type Told struct {
 	Participants []string `json:"participants,omitempty"`
 }
 
-// Instance is one instance as this node knows it (interface.md, show).
+// Instance is one instance as this node knows it (docs/commands.md, mutirao show).
 type Instance struct {
 	ID           string                 `json:"id"`
 	Workflow     workflow.Name          `json:"workflow"`
@@ -295,8 +295,8 @@ type Instance struct {
 }
 
 // Quality is the quality metric over the tasks that are done, and for which a
-// mechanism chose the performer (spec/aptitude.md): by what is recorded of those
-// choices, so by what was known when they were made.
+// mechanism chose the performer (docs/systems.md, The allocation metric): by what is
+// recorded of those choices, so by what was known when they were made.
 type Quality struct {
 	Actual float64 `json:"actual"` // Q_actual: Σ suitability × conformance of the performers
 	Ideal  float64 `json:"ideal"`  // Q_ideal: Σ of the best to be had
@@ -343,7 +343,7 @@ type Why struct {
 }
 
 // Candidate is a partner that was weighed, with the factors of the allocation
-// metric, each from 0 to 1 (spec/aptitude.md).
+// metric, each from 0 to 1 (docs/distribution.md, The factors).
 type Candidate struct {
 	Partner      string  `json:"partner"`
 	Suitability  float64 `json:"suitability"`

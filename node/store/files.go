@@ -21,8 +21,8 @@ import (
 // first record that it cannot read, deletes tables that its MANIFEST does not name, and
 // panics, in goroutines of its own, on lengths that make no sense. Here every byte that
 // means something is checked, and all that can still be read is found. (Formats:
-// table/builder.go, table/table.go, memtable.go and structs.go of Badger v4, MANIFEST
-// version 8; without compression and encryption.)
+// tables, memtables and the entries in them as of Badger v4, MANIFEST version 8;
+// without compression and encryption.)
 
 // record of an entry's flags, as Badger has them.
 const (

@@ -2,7 +2,7 @@
 // to the resource (a partner, or a user) that is most apt for it and still has
 // capacity, and says why.
 //
-// Source: spec/aptitude.md. The metric is
+// Where it comes from is told in docs/systems.md, The allocation metric. The metric is
 //
 //	abs_alloc = suitability × urgency × conformance × availability
 //

@@ -2,7 +2,7 @@
 // same random workflow instances are distributed by each of them, and the time
 // they took and the quality they reached are compared in pairs.
 //
-// Source: spec/aptitude.md, The study. A [Scenario] (Parse, or Five, the
+// Where it comes from is told in docs/systems.md, The study. A [Scenario] (Parse, or Five, the
 // published one) has Trials; [Run] performs one trial under each mechanism;
 // [Summarize] makes the [Report] of all of them; [Trace] shows one run in
 // detail, for the Gantt chart and the allocation table. Where the source leaves

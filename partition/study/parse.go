@@ -31,7 +31,7 @@ func Five() *Scenario {
 	return s
 }
 
-// Parse reads a scenario file (spec/aptitude.md, The study). name is the
+// Parse reads a scenario file (docs/study.md, Scenario files). name is the
 // file's name, for messages; open reads the file that a process: key names,
 // and may be nil when there is none. The error is
 // [workflow.Errors]: all mistakes at once, each with its place and what would

@@ -84,8 +84,8 @@ func atLoad(trials []Trial, sample []float64, load float64) []float64 {
 	return xs
 }
 
-// MarshalJSON writes the report as interface.md has it, with the seed and the
-// means per load besides.
+// MarshalJSON writes the report for programs: means and comparisons over all loads,
+// and the means per load.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type perLoad struct {
 		Load    float64                        `json:"load"`

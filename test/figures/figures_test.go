@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package figures_test shows each figure of spec/choreography.md, and the
+// Package figures_test shows each figure of docs/systems.md, Failure, and the
 // stories around them, as a user sees them: the program itself, several
 // processes of it, killed and frozen, and what "mutirao show" says in the end.
 //

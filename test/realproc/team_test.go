@@ -222,8 +222,8 @@ func (tm *team) tell(id string) string {
 	return b.String()
 }
 
-// elevenOf is the workflow of Fig. 16 without its time-outs
-// (spec/choreography.md), where every task takes so long.
+// elevenOf is the workflow of figure 16 without its time-outs
+// (docs/systems.md, Partitions), where every task takes so long.
 func elevenOf(each time.Duration) string {
 	return strings.ReplaceAll(`
 workflow: eleven

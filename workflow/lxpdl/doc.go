@@ -1,5 +1,5 @@
 // Package lxpdl imports workflow definitions in LXPDL, the XML format of the
-// aptitude study's source (spec/aptitude.md, Definition format):
+// aptitude study's source (docs/systems.md, LXPDL):
 //
 //	<lxpdl>
 //	  <tasks>

@@ -211,8 +211,13 @@ func TestProgressIsKept(t *testing.T) {
 		pass(time.Minute)
 		check("a minute later")
 		tm.p["one"].leave()
+		before, _ := tm.aboutInstances()
 		tm.p["one"].start()
-		synctest.Wait()
+		tm.connect("one", "two")
+		pass(time.Minute)
 		check("after a restart")
+		if frames, _ := tm.aboutInstances(); frames > before {
+			t.Errorf("after a restart %d frames are about instances that had ended for all: their summaries were not read", frames-before)
+		}
 	})
 }

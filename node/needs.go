@@ -1,9 +1,8 @@
 package node
 
 import (
+	"encoding/json"
 	"math"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -61,18 +60,20 @@ func reportedNeeds(needs []wire.Need) []api.Need {
 	return out
 }
 
-// storeNeeds puts needs into a summary, readNeeds takes them out. What cannot be read
-// says nothing: the instance itself does.
+// storeNeeds puts needs into a summary, readNeeds takes them out. A summary is made of
+// texts, so they are one: bytes that are no UTF-8 could not be read back. What cannot
+// be read says nothing: the instance itself does.
 func storeNeeds(needs []api.Need) string {
 	if len(needs) == 0 {
 		return ""
 	}
-	return string(encode(needs))
+	b, _ := json.Marshal(needs) // our own types encode
+	return string(b)
 }
 
 func readNeeds(s string) []api.Need {
 	needs := []api.Need{}
-	if s != "" && cbor.Unmarshal([]byte(s), &needs) != nil {
+	if s != "" && json.Unmarshal([]byte(s), &needs) != nil {
 		return []api.Need{}
 	}
 	return needs

@@ -13,11 +13,13 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -263,7 +265,7 @@ var (
 )
 
 var (
-	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	encMode = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 	decMode = must(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		IndefLength:       cbor.IndefLengthForbidden,
@@ -284,16 +286,22 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// buffers are where frames are encoded before their lengths are known.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
 // Encode gives the frame of a message.
 func Encode(m *Message) ([]byte, error) {
-	b, err := encMode.Marshal(m)
-	if err != nil {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	b.WriteByte(Version)
+	if err := encMode.MarshalToBuffer(m, b); err != nil {
 		return nil, fmt.Errorf("encode message: %w", err)
 	}
-	if len(b) >= MaxFrame {
-		return nil, fmt.Errorf("a message of %d bytes does not fit a frame of %d", len(b), MaxFrame)
+	if b.Len() > MaxFrame {
+		return nil, fmt.Errorf("a message of %d bytes does not fit a frame of %d", b.Len()-1, MaxFrame)
 	}
-	return append([]byte{Version}, b...), nil
+	return bytes.Clone(b.Bytes()), nil
 }
 
 // Decode reads a frame. Its error wraps ErrVersion or ErrMalformed.

@@ -17,7 +17,7 @@ import (
 // FactID names a fact: SHA-256 of a domain prefix and its encoding.
 type FactID [sha256.Size]byte
 
-func (id FactID) String() string { return hex.EncodeToString(id[:]) }
+func (id FactID) String() string { return string(hex.AppendEncode(make([]byte, 0, 2*len(id)), id[:])) }
 
 // Short is the prefix that people see.
 func (id FactID) Short() string { return hex.EncodeToString(id[:5]) }

@@ -157,8 +157,11 @@ const dataPatience = 3 * time.Second
 func (n *Node) materialised(ctx context.Context, def *workflow.Definition) (found []materialised, missed []string) {
 	for _, name := range def.TopoOrder() {
 		t := def.Task(name)
+		if t.Produces == "" {
+			continue
+		}
 		holders := n.people.holders(t.Produces)
-		if t.Produces == "" || len(holders) == 0 {
+		if len(holders) == 0 {
 			continue
 		}
 		x, err := n.read(ctx, def, t, holders)

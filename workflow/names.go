@@ -100,7 +100,7 @@ func ValidDataName(s string) bool { return len(s) <= MaxName && dataRE.MatchStri
 // Hash identifies a definition: SHA-256 of its canonical form.
 type Hash [sha256.Size]byte
 
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+func (h Hash) String() string { return string(hex.AppendEncode(make([]byte, 0, 2*len(h)), h[:])) }
 
 // IsZero reports whether h is the zero hash, which identifies nothing.
 func (h Hash) IsZero() bool { return h == Hash{} }
@@ -109,7 +109,9 @@ func (h Hash) IsZero() bool { return h == Hash{} }
 // that created it, so that nobody can choose it or make two with one ID.
 type InstanceID [16]byte
 
-func (id InstanceID) String() string { return hex.EncodeToString(id[:]) }
+func (id InstanceID) String() string {
+	return string(hex.AppendEncode(make([]byte, 0, 2*len(id)), id[:]))
+}
 
 // Short is the prefix of the ID that people see; any unique prefix works where
 // an ID is asked for.

@@ -7,8 +7,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// builtIn reports whether every node has that application (docs/language.md, application).
-func builtIn(app workflow.ApplicationName) bool {
+// BuiltIn reports whether every node has that application (docs/language.md, application).
+func BuiltIn(app workflow.ApplicationName) bool {
 	switch app {
 	case "", workflow.AppNoop, workflow.AppSleep, workflow.AppSet, workflow.AppFail:
 		return true

@@ -31,7 +31,7 @@ type Job struct {
 	// attempt has it after a restart too. The idempotency key is made of it.
 	Key           string
 	Instance      string
-	Origin        configs.Origin // of the definition
+	Origin        configs.Origin // of the definition; built-in applications do not need it
 	Task          workflow.TaskName
 	Attempt       string
 	Try           int
@@ -126,7 +126,7 @@ func New(apps map[workflow.ApplicationName]configs.Application, o Options) *Runn
 // Has reports whether this node can run that application.
 func (r *Runner) Has(app workflow.ApplicationName) bool {
 	_, configured := r.apps[app]
-	return configured || builtIn(app)
+	return configured || BuiltIn(app)
 }
 
 // Start starts a job and returns at once. done is called exactly once: before

@@ -10,8 +10,8 @@ import "time"
 
 // begun is a start of which nobody may know yet.
 type begun struct {
-	attempt AttemptID
-	since   time.Duration // Boot
+	start *entry
+	since time.Duration // Boot
 }
 
 // tellBegun owes the starts of what has run for long enough. Partners says when that
@@ -23,7 +23,7 @@ func (m *Machine) tellBegun(now Moment, partners Partners, r *Ready) {
 			r.wake(at)
 			return
 		}
-		a := m.state.attempts[m.begun[0].attempt]
+		a := m.state.attempts[m.begun[0].start.fact.Body.Start.Attempt]
 		if a == nil || !a.runs() {
 			continue
 		}

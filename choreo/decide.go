@@ -76,6 +76,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	m.awaitOffice(now, &r)
 	m.saveWaits(now, &r)
 	r.Beyond, m.beyond = m.beyond, nil
+	r.Persist = slices.Grow(r.Persist, len(m.unsaved))
 	for _, e := range m.unsaved {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: m.mine(e)})
 	}

@@ -281,7 +281,7 @@ func (c *chain) heeded() []*entry {
 
 // Heads are the last facts of all chains, sorted: what this replica knows.
 func (l *Log) Heads() []Head {
-	var hs []Head
+	hs := make([]Head, 0, len(l.strands))
 	for _, st := range l.strands {
 		hs = append(hs, st.last().head())
 	}

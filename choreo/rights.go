@@ -25,19 +25,22 @@ import (
 
 // evidence is what may have been true as far as a fact's author knew.
 type evidence struct {
-	s     *State
-	of    *entry // nil: of all that counts here
-	rules map[ruleWas]bool
+	s      *State
+	of     *entry // nil: of all that counts here
+	number int    // of this evidence; State.evidences counts them
 }
 
-// ruleWas is something of a slot's rule that may have been so: that it held, or that
-// it could not hold any more.
+// ruleWas is what one evidence says of a slot's rule: whether it may have been so.
+// While that is being found out, it may not.
 type ruleWas struct {
-	of   *Slot
-	held bool
+	by int // the evidence; 0: none was asked
+	is bool
 }
 
-func (s *State) evidenceOf(e *entry) *evidence { return &evidence{s: s, of: e} }
+func (s *State) evidenceOf(e *entry) *evidence {
+	s.evidences++
+	return &evidence{s: s, of: e, number: s.evidences}
+}
 
 func (v *evidence) knew(e *entry) bool { return e != nil && (v.of == nil || v.s.log.knew(v.of, e)) }
 
@@ -45,24 +48,19 @@ func (v *evidence) any(es []*entry) bool { return slices.ContainsFunc(es, v.knew
 
 // held reports whether the rule of a slot's task can have held, and ended whether it
 // can have become impossible.
-func (v *evidence) held(sl *Slot) bool  { return v.rule(ruleWas{sl, true}) }
-func (v *evidence) ended(sl *Slot) bool { return v.rule(ruleWas{sl, false}) }
+func (v *evidence) held(sl *Slot) bool  { return v.rule(sl, &sl.mayHold, true) }
+func (v *evidence) ended(sl *Slot) bool { return v.rule(sl, &sl.mayEnd, false) }
 
-func (v *evidence) rule(c ruleWas) bool {
-	r := c.of.Task.Rule
+func (v *evidence) rule(sl *Slot, was *ruleWas, held bool) bool {
+	r := sl.Task.Rule
 	if r == nil {
-		return c.held
+		return held
 	}
-	is, known := v.rules[c]
-	if !known {
-		if v.rules == nil {
-			v.rules = map[ruleWas]bool{}
-		}
-		v.rules[c] = false
-		is = v.came(r, c.held) || (c.held && v.dropped(r))
-		v.rules[c] = is
+	if was.by != v.number {
+		*was = ruleWas{by: v.number}
+		was.is = v.came(r, held) || (held && v.dropped(r))
 	}
-	return is
+	return was.is
 }
 
 // came reports whether a rule, or a part of one, can have come to hold or, if not

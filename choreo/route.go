@@ -68,7 +68,7 @@ func (m *Machine) routeFact(e *entry, now Moment, partners Partners) {
 		a := m.state.attempts[b.Start.Attempt]
 		m.oweWhoAsks(e, a, workflow.BecameRunning)
 		if a.start == e && a.runs() {
-			m.begun = append(m.begun, begun{a.ID, now.Boot})
+			m.begun = append(m.begun, begun{e, now.Boot})
 		}
 	}
 }

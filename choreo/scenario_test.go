@@ -628,7 +628,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 	}
 	for _, o := range b.Facts {
 		f := &o.e.fact.Body
-		if len(out) > 0 || f.Start == nil || slices.ContainsFunc(m.begun, func(x begun) bool { return x.attempt == f.Start.Attempt }) {
+		if len(out) > 0 || f.Start == nil || slices.ContainsFunc(m.begun, func(x begun) bool { return x.start.fact.Body.Start.Attempt == f.Start.Attempt }) {
 			continue
 		}
 		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.awaiting(a)[to] || m.judges(s.w)[0] == to) {

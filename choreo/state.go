@@ -16,16 +16,17 @@ type State struct {
 	plan *partition.Plan
 	log  *Log
 
-	trust    Trust // nil: nobody's credentials prove anything
-	genesis  *Genesis
-	rank     map[workflow.PartnerID]int // place in the succession
-	slots    []*Slot                    // in rule order
-	bySlot   map[workflow.TaskName]*Slot
-	patient  []*Slot // with a time-to-wait
-	holder   map[workflow.PartitionName]workflow.PartnerID
-	attempts map[AttemptID]*Attempt
-	bySucc   map[FactID]*Attempt
-	joined   map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
+	trust     Trust // nil: nobody's credentials prove anything
+	evidences int   // how often it was asked what an author knew (rights.go)
+	genesis   *Genesis
+	rank      map[workflow.PartnerID]int // place in the succession
+	slots     []*Slot                    // in rule order
+	bySlot    map[workflow.TaskName]*Slot
+	patient   []*Slot // with a time-to-wait
+	holder    map[workflow.PartitionName]workflow.PartnerID
+	attempts  map[AttemptID]*Attempt
+	bySucc    map[FactID]*Attempt
+	joined    map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
 	// participants are all of these, in order.
 	participants []workflow.PartnerID
 	cancel       *entry   // the earliest
@@ -124,6 +125,8 @@ type Slot struct {
 	shown      shown
 	// awaits: it waits to be judged (converge.go).
 	awaits bool
+	// mayHold and mayEnd are what the evidence that was asked last says of its rule.
+	mayHold, mayEnd ruleWas
 }
 
 // Attempt is one assignment of a slot to a partner.

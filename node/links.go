@@ -192,7 +192,7 @@ func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
 
 // pack puts a bundle into the peer's message, sending what is full.
 func (o *outbox) pack(a addressed) {
-	w := wire.Facts{Instance: a.b.Instance}
+	w := wire.Facts{Instance: a.b.Instance, Facts: make([]wire.Fact, 0, len(a.b.Facts))}
 	size := 256
 	if a.b.First {
 		w.Definition = a.d.def.Canonical()

@@ -3,10 +3,10 @@ package workflow
 // Tally counts findings by their truth, those by failure among them apart, and leaves
 // out what was dropped. So what an "and" or "or" of many comes to follows from each that
 // changes, without reading the others.
-type Tally struct{ all, byFailure [True + 1]int }
+type Tally struct{ all, byFailure [True + 1]int32 }
 
 // Count counts a finding by times.
-func (t *Tally) Count(f Finding, by int) {
+func (t *Tally) Count(f Finding, by int32) {
 	if f.Dropped {
 		return
 	}

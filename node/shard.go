@@ -14,6 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -36,6 +37,7 @@ type shard struct {
 	tellings map[workflow.PartnerID]*telling
 	local    []event // of our own making, before anything from outside
 	batch    batch
+	spent    batch         // of an earlier round, for its arrays
 	wakeAt   time.Duration // Boot time; 0: never
 
 	nextTick, nextCompare time.Duration                                        // Awake
@@ -64,6 +66,7 @@ type held struct {
 	// stays so until there are more.
 	settledAt int
 	reported  int // how many facts it had when it was last to be reported
+	weighed   int // likewise, when it was last weighed (usage.go)
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
@@ -109,6 +112,23 @@ type batch struct {
 	after    []func(error)
 	writes   []kv.Write
 	ready    []readied
+}
+
+// emptied is the batch without what it led to.
+func (b batch) emptied() batch {
+	return batch{
+		touched: emptied(b.touched), supplies: emptied(b.supplies), refusals: emptied(b.refusals), after: emptied(b.after),
+		writes: emptied(b.writes), ready: emptied(b.ready),
+	}
+}
+
+// emptied is s without its elements; an array that is large for a round is let go.
+func emptied[T any](s []T) []T {
+	if cap(s) > unitWrites {
+		return nil
+	}
+	clear(s)
+	return s[:0]
 }
 
 type supply struct {
@@ -281,7 +301,9 @@ func (s *shard) touch(h *held) {
 // acts in the order of choreo.Ready.
 func (s *shard) flush() {
 	b := s.batch
-	s.batch = batch{}
+	s.batch = s.spent
+	s.spent = batch{}
+	defer func() { s.spent = b.emptied() }()
 	for _, h := range b.touched {
 		s.n.ledger.enter(h.m) // what has ended takes nobody's time while others choose
 	}
@@ -488,6 +510,10 @@ func jobKey(id workflow.InstanceID, a choreo.AttemptID) string {
 
 func (s *shard) start(h *held, j choreo.Job) {
 	id := h.m.Instance()
+	origin := configs.Origin{}
+	if !runner.BuiltIn(j.Task.Application) {
+		origin = s.n.originOf(h.def)
+	}
 	done := func(res runner.Result) {
 		if res.Cancelled {
 			return
@@ -504,7 +530,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 		s.n.postFromRunner(s, e)
 	}
 	s.n.runner.Start(runner.Job{
-		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: s.n.originOf(h.def), Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
+		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
 		Dispatching: h.def.def.Distribution.Dispatching, Rank: h.rank(j.Task),
 		AgeOfInstance: max(s.n.clock.Now().Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing

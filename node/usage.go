@@ -72,8 +72,12 @@ func (h *held) sizes() string {
 	return string(b)
 }
 
-// weigh counts what an instance weighs now.
+// weigh counts what an instance weighs now, if it has more facts than before.
 func (s *shard) weigh(h *held) {
+	if h.weighed == h.m.Len() {
+		return
+	}
+	h.weighed = h.m.Len()
 	is := h.weights()
 	was := s.weighed[h.m.Instance()]
 	if !maps.Equal(was, is) {

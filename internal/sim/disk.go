@@ -75,7 +75,7 @@ func (d *disk) Commit(writes []kv.Write, done func(error)) {
 		panic(crashed{})
 	}
 	if d.lazy {
-		d.unsynced = append(d.unsynced, writes)
+		d.unsynced = append(d.unsynced, slices.Clone(writes)) // whose array is theirs after done
 		if len(d.unsynced) > 8 {
 			d.sync()
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,41 +20,56 @@ import (
 
 func newStudyCommand() *cobra.Command {
 	var names []string
-	var seed uint64
-	var dir string
+	var st studyRun
+	var published bool
 	cmd := &cobra.Command{
 		Use:   "study [SCENARIO]",
 		Short: "° Compare the mechanisms that hand out work, by simulation",
 		Long: `Simulates a scenario under each mechanism and compares the time they took and
-the quality they reached, in pairs. SCENARIO is a YAML file; without one it is
-five, the published study. The same seed gives the same bytes.`,
+the quality they reached, in pairs. SCENARIO is a YAML file, or one of the
+published scenarios, which are built in: five (when none is named), three and
+selective. Of these it says which published results come out, and which do not.
+-v prints the means of every condition, too. The same seed gives the same bytes.`,
 		Example: `  mutirao study
-  mutirao study hospital.yaml --svg charts
+  mutirao study three -v
+  mutirao study --published
+  mutirao study hospital.yaml --svg charts --instances
   mutirao study --mechanism Sel-push --mechanism Sel-push-pull --seed 7 -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if st.mechanisms, err = studyMechanisms(names); err != nil {
+				return err
+			}
+			if published {
+				if len(args) > 0 {
+					return usagef("--published runs the published scenarios, not %s: leave one of them out", args[0])
+				}
+				return st.runPublished(cmd.Context(), uiOf(cmd))
+			}
 			scenario, err := readScenario(cmd.InOrStdin(), args)
 			if err != nil {
 				return err
 			}
-			mechanisms, err := studyMechanisms(names)
-			if err != nil {
-				return err
-			}
-			return runStudy(cmd.Context(), uiOf(cmd), scenario, mechanisms, seed, dir)
+			return st.runOne(cmd.Context(), uiOf(cmd), scenario)
 		},
 	}
 	cmd.Flags().StringArrayVar(&names, "mechanism", nil, "a `mechanism` to study, may be repeated (default: the published eight)")
-	cmd.Flags().Uint64Var(&seed, "seed", study.DefaultSeed, "the `number` from which all chance comes")
-	cmd.Flags().StringVar(&dir, "svg", "", "draw the charts, and one run under each mechanism, into this `folder`")
+	cmd.Flags().BoolVar(&published, "published", false, "run all published scenarios, and compare every published result")
+	cmd.Flags().BoolVar(&st.instances, "instances", false, "also give time and quality of each instance, of one run")
+	cmd.Flags().Uint64Var(&st.seed, "seed", study.DefaultSeed, "the `number` from which all chance comes")
+	cmd.Flags().StringVar(&st.dir, "svg", "", "draw the charts, and one run under each mechanism, into this `folder`")
 	return cmd
 }
 
-// readScenario reads the scenario file that the arguments name, if any. A
-// process that it names is looked for beside it.
+// readScenario gives the scenario that the arguments name: a published one, or a
+// file. A process that it names is looked for beside it.
 func readScenario(stdin io.Reader, args []string) (*study.Scenario, error) {
-	if len(args) == 0 || args[0] == "five" {
+	if len(args) == 0 {
 		return study.Five(), nil
+	}
+	if s := study.Builtin(args[0]); s != nil {
+		return s, nil
 	}
 	src, err := readSource(stdin, args[0])
 	if err != nil {
@@ -87,19 +101,70 @@ func studyMechanisms(names []string) ([]aptitude.Mechanism, error) {
 	return ms, nil
 }
 
-func runStudy(ctx context.Context, u *ui, s *study.Scenario, mechanisms []aptitude.Mechanism, seed uint64, dir string) error {
-	results, err := runTrials(ctx, s, mechanisms, seed)
+// studyRun is how a study is run.
+type studyRun struct {
+	mechanisms []aptitude.Mechanism
+	seed       uint64
+	dir        string // for charts; empty: none are drawn
+	instances  bool   // one run is given instance by instance
+}
+
+func (st *studyRun) runOne(ctx context.Context, u *ui, s *study.Scenario) error {
+	report, err := st.run(ctx, s, st.dir)
 	if err != nil {
-		return fmt.Errorf("study %s: %w", s.Name, err)
+		return err
 	}
-	report := study.Summarize(s, mechanisms, seed, results)
+	if st.dir != "" {
+		u.note("charts are in %s", st.dir)
+	}
+	return u.result(report, func(w io.Writer) { printStudy(u, w, report) })
+}
+
+// runPublished runs all published scenarios.
+func (st *studyRun) runPublished(ctx context.Context, u *ui) error {
+	doc := publishedStudies{Seed: st.seed}
+	for _, name := range study.Builtins() {
+		dir := st.dir
+		if dir != "" {
+			dir = filepath.Join(dir, name)
+		}
+		report, err := st.run(ctx, study.Builtin(name), dir)
+		if err != nil {
+			return err
+		}
+		doc.Tally = doc.Tally.Plus(report.Published.Older).Plus(report.Published.Family)
+		doc.Scenarios = append(doc.Scenarios, report)
+	}
+	if st.dir != "" {
+		u.note("charts are in %s", st.dir)
+	}
+	return u.result(doc, func(w io.Writer) { doc.print(u, w) })
+}
+
+// publishedStudies are the studies of all published scenarios.
+type publishedStudies struct {
+	Seed uint64 `json:"seed"`
+	study.Tally
+	Scenarios []*study.Report `json:"scenarios"`
+}
+
+func (st *studyRun) run(ctx context.Context, s *study.Scenario, dir string) (*study.Report, error) {
+	results, err := runTrials(ctx, s, st.mechanisms, st.seed)
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", s.Name, err)
+	}
+	report := study.Summarize(s, st.mechanisms, st.seed, results)
+	if st.instances {
+		if report.Run, err = study.RunInstances(s, s.Example(), st.mechanisms, st.seed); err != nil {
+			return nil, fmt.Errorf("study %s: %w", s.Name, err)
+		}
+	}
 	if dir != "" {
 		if err := drawStudy(s, report, dir); err != nil {
-			return fmt.Errorf("draw the charts: %w", err)
+			return nil, fmt.Errorf("draw the charts: %w", err)
 		}
-		u.note("charts are in %s", dir)
 	}
-	return u.result(report, func(w io.Writer) { printStudy(u, w, report, isPublished(s)) })
+	return report, nil
 }
 
 // runTrials runs every trial, on all processors. Results stand in the order of
@@ -136,7 +201,7 @@ func drawStudy(s *study.Scenario, r *study.Report, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	charts := map[string][]byte{"time": r.TimeChart(), "quality": r.QualityChart()}
+	charts := append(r.Charts(), study.Chart{Name: "scheduling-graph", SVG: s.SchedulingGraph()})
 	example := s.Example()
 	for _, m := range r.Mechanisms {
 		_, work, err := study.Trace(s, example, m, r.Seed)
@@ -144,136 +209,13 @@ func drawStudy(s *study.Scenario, r *study.Report, dir string) error {
 			return err
 		}
 		name := strings.ToLower(string(m))
-		charts["gantt-"+name] = s.Gantt(m, example, work)
-		charts["allocation-"+name] = s.AllocationChart(m, example, work)
+		charts = append(charts, study.Chart{Name: "gantt-" + name, SVG: s.Gantt(m, example, work)},
+			study.Chart{Name: "allocation-" + name, SVG: s.AllocationChart(m, example, work)})
 	}
-	for name, svg := range charts {
-		if err := os.WriteFile(filepath.Join(dir, name+".svg"), svg, 0o644); err != nil {
+	for _, c := range charts {
+		if err := os.WriteFile(filepath.Join(dir, c.Name+".svg"), c.SVG, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// printStudy prints the tables of a report, beside the published ones if the
-// scenario is theirs.
-func printStudy(u *ui, w io.Writer, r *study.Report, published bool) {
-	var time, quality signs
-	if published {
-		time, quality = publishedTime, publishedQuality
-	}
-	fmt.Fprintf(w, "Scenario %s, seed %d: %d simulations of %s under %s.\n",
-		r.Scenario, r.Seed, r.Simulations, plural(r.Conditions, "condition"), plural(len(r.Mechanisms), "mechanism"))
-	fmt.Fprint(w, "\nTime until the last instance finished (less is better): mean ± 95 % confidence\n")
-	printMeans(u, w, r, &r.Time, "%.1f ± %.1f")
-	fmt.Fprint(w, "\nQuality, Q_total (more is better): mean ± 95 % confidence\n")
-	printMeans(u, w, r, &r.Quality, "%.4f ± %.4f")
-	fmt.Fprint(w, "\nTime, row against column: + better, - worse, = no significant difference (paired t-test, 95 %)\n")
-	if published {
-		fmt.Fprint(w, "Obtained/published; * where they differ\n")
-	}
-	printSigns(u, w, r, &r.Time, time)
-	fmt.Fprint(w, "\nQuality, row against column\n")
-	printSigns(u, w, r, &r.Quality, quality)
-	if same, all := agreement(r); published && all > 0 {
-		fmt.Fprintf(w, "\n%d of the %d published cells against Push, Pull, Typical, Receptive and Selective came out as published.\n", same, all)
-	}
-}
-
-func printMeans(u *ui, w io.Writer, r *study.Report, m *study.Measure, format string) {
-	t := table{head: []string{"MECHANISM", "ALL LOADS"}}
-	for _, load := range r.Loads {
-		t.head = append(t.head, fmt.Sprintf("LOAD %v", load))
-	}
-	for _, mech := range r.Mechanisms {
-		row := []string{string(mech)}
-		for _, s := range append([]study.Summary{m.Overall[mech]}, m.ByLoad[mech]...) {
-			row = append(row, fmt.Sprintf(format, s.Mean, s.Margin))
-		}
-		t.add(row...)
-	}
-	t.write(u, w, "  ")
-}
-
-// signs is a published table: rows of signs, in the order of columns.
-type signs map[aptitude.Mechanism]string
-
-// The published tables (docs/study.md, What came out), for display only: columns are the
-// mechanisms without Sel-push, in their order; a blank is a cell that the
-// source leaves out.
-var (
-	publishedTime = signs{
-		aptitude.SelPush:         "+---+-=",
-		aptitude.SelPush10:       "+-=-+ +",
-		aptitude.SelPushFlowtime: "+---+  ",
-	}
-	publishedQuality = signs{
-		aptitude.SelPush:         "-++++++",
-		aptitude.SelPush10:       "-+++= +",
-		aptitude.SelPushFlowtime: "-+++-  ",
-	}
-	publishedColumns = []aptitude.Mechanism{
-		aptitude.Push, aptitude.Pull, aptitude.Typical, aptitude.Receptive, aptitude.Selective,
-		aptitude.SelPush10, aptitude.SelPushFlowtime,
-	}
-)
-
-// isPublished reports whether the source has tables for this scenario. A file of
-// the same name may say something else.
-func isPublished(s *study.Scenario) bool { return reflect.DeepEqual(s, study.Five()) }
-
-func (s signs) at(row, column aptitude.Mechanism) string {
-	i := slices.Index(publishedColumns, column)
-	if i < 0 || i >= len(s[row]) {
-		return ""
-	}
-	return strings.TrimSpace(s[row][i : i+1])
-}
-
-// printSigns prints what was obtained and, after a slash, what was published;
-// where they differ the cell is marked.
-func printSigns(u *ui, w io.Writer, r *study.Report, m *study.Measure, published signs) {
-	t := table{head: []string{"ROW"}}
-	for _, column := range r.Mechanisms {
-		t.head = append(t.head, string(column))
-	}
-	for _, row := range r.Mechanisms {
-		cells := []string{string(row)}
-		for _, column := range r.Mechanisms {
-			cells = append(cells, cell(string(m.Test[row][column]), published.at(row, column)))
-		}
-		t.add(cells...)
-	}
-	t.write(u, w, "  ")
-}
-
-// cell is one cell of a sign table.
-func cell(obtained, published string) string {
-	switch published {
-	case "":
-		return obtained
-	case obtained:
-		return obtained + "/" + published
-	}
-	return obtained + "/" + published + " *"
-}
-
-// agreement counts the published cells against the first five mechanisms that
-// came out alike.
-func agreement(r *study.Report) (same, all int) {
-	count := func(m *study.Measure, published signs) {
-		for row := range published {
-			for _, column := range publishedColumns[:5] {
-				if obtained, ok := m.Test[row][column]; ok {
-					all++
-					if string(obtained) == published.at(row, column) {
-						same++
-					}
-				}
-			}
-		}
-	}
-	count(&r.Time, publishedTime)
-	count(&r.Quality, publishedQuality)
-	return same, all
 }

@@ -3,38 +3,157 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// TimeChart draws the time per mechanism and load.
-func (r *Report) TimeChart() []byte {
-	return r.chart(&r.Time, "Time until the last instance finished", "time units (less is better)")
+// figure is a chart of means with their confidence intervals: a row per case, in
+// it a mark per series.
+type figure struct {
+	title, unit, description string
+	legend                   string // what the series are
+	series                   []string
+	rows                     []figureRow
+	line                     float64 // a dashed vertical line; none without lineLabel
+	lineLabel                string
 }
 
-// QualityChart draws the quality per mechanism and load.
-func (r *Report) QualityChart() []byte {
-	return r.chart(&r.Quality, "Quality of the allocation", "Q_total = Q_actual / Q_ideal (more is better)")
+type figureRow struct {
+	label  string
+	values []Summary
 }
 
-// chart draws means with their confidence intervals: a row per mechanism, a
-// mark per load, values written beside them.
-func (r *Report) chart(m *Measure, title, unit string) []byte {
-	const left, right, top, lane = 150.0, 130.0, 76.0, 17.0
-	row := lane*float64(len(r.Loads)) + 14
-	bottom := top + row*float64(len(r.Mechanisms))
-	const width = 860.0
-	d := newDrawing(width, bottom+52, title, r.describe(m))
-	low, high := m.span()
-	x := newAxis(low, high, left, width-right, 7)
-	x.vertical(d, top, bottom, unit)
-	r.legend(d, left)
-	for i, mech := range r.Mechanisms {
-		y := top + row*float64(i)
-		if i%2 == 0 {
-			d.add(`<rect x="0" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.035"/>`, px(y), px(width), px(row), ink)
+// Chart is a picture with the name of its file.
+type Chart struct {
+	Name string // without extension
+	SVG  []byte
+}
+
+// Charts are all pictures of what was found: by load, by condition, and against
+// the mean of the older mechanisms.
+func (r *Report) Charts() []Chart {
+	var cs []Chart
+	for _, m := range []struct {
+		name, title, unit string
+		of                func(*Measures) *Measure
+	}{
+		{"time", "Time until the last instance finished", "time units (less is better)", func(m *Measures) *Measure { return &m.Time }},
+		{"instance-time", "Time per instance", "time units from arrival to end (less is better)", func(m *Measures) *Measure { return &m.InstanceTime }},
+		{"quality", "Quality of the allocation", "Q_total = Q_actual / Q_ideal (more is better)", func(m *Measures) *Measure { return &m.Quality }},
+	} {
+		overall := m.of(&r.Measures)
+		f := figure{title: m.title, unit: m.unit, description: r.describe(overall)}
+		cs = append(cs, Chart{m.name, r.byLoad(f, m.of).draw()})
+		cs = append(cs, r.byCondition(m.name, f, m.of)...)
+		if mean, ok := r.meanFigure(f, overall); ok {
+			cs = append(cs, Chart{m.name + "-mean", mean.draw()})
 		}
-		d.label(left-12, y+row/2+4, string(mech), `text-anchor="end"`)
-		for j, s := range m.ByLoad[mech] {
-			errorBar(d, x, y+7+lane*(float64(j)+.5), j, s, fmt.Sprintf("%s, load %v", mech, r.Loads[j]))
+	}
+	return cs
+}
+
+// byLoad has a row per mechanism, and a mark per load.
+func (r *Report) byLoad(f figure, of func(*Measures) *Measure) *figure {
+	f.legend = "load"
+	at := []*Measure{of(&r.Measures)}
+	if r.Together {
+		f.legend, f.series = "instances", []string{"all at once"}
+	} else {
+		at = nil
+		for i := range r.ByLoad {
+			f.series = append(f.series, number(r.ByLoad[i].Load))
+			at = append(at, of(&r.ByLoad[i].Measures))
+		}
+	}
+	for _, mech := range r.Mechanisms {
+		row := figureRow{label: string(mech)}
+		for _, m := range at {
+			row.values = append(row.values, m.Means[mech])
+		}
+		f.rows = append(f.rows, row)
+	}
+	return &f
+}
+
+// byCondition is a chart for each load: a row for each variability, and a mark
+// per mechanism.
+func (r *Report) byCondition(name string, f figure, of func(*Measures) *Measure) []Chart {
+	var cs []Chart
+	for rest := r.ByCondition; len(rest) > 0; {
+		load := rest[0].Load
+		n := slices.IndexFunc(rest, func(c ConditionReport) bool { return c.Load != load })
+		if n < 0 {
+			n = len(rest)
+		}
+		at := f
+		at.title = fmt.Sprintf("%s, load %v", f.title, load)
+		file := fmt.Sprintf("%s-load-%v", name, load)
+		if r.Together {
+			at.title, file = f.title+", all instances at once", name+"-together"
+		}
+		at.legend = "by"
+		for _, mech := range r.Mechanisms {
+			at.series = append(at.series, string(mech))
+		}
+		for i := range rest[:n] {
+			at.rows = append(at.rows, r.conditionRow(&rest[i], of))
+		}
+		cs = append(cs, Chart{file, at.draw()})
+		rest = rest[n:]
+	}
+	return cs
+}
+
+func (r *Report) conditionRow(c *ConditionReport, of func(*Measures) *Measure) figureRow {
+	row := figureRow{label: fmt.Sprintf("tasks %v, resources %v", c.TaskVariability, c.ResourceVariability)}
+	for _, mech := range r.Mechanisms {
+		row.values = append(row.values, of(&c.Measures).Means[mech])
+	}
+	return row
+}
+
+// meanFigure compares each mechanism to the mean of the older five, if these
+// were studied.
+func (r *Report) meanFigure(f figure, m *Measure) (*figure, bool) {
+	if slices.ContainsFunc(older, r.without) {
+		return nil, false
+	}
+	f.title += ", against the mean"
+	f.legend, f.series = "over", []string{"all conditions"}
+	f.line, f.lineLabel = m.average(older), "mean of the five older mechanisms"
+	for _, mech := range r.Mechanisms {
+		f.rows = append(f.rows, figureRow{string(mech), []Summary{m.Means[mech]}})
+	}
+	return &f, true
+}
+
+// Sizes of figures in pixels.
+const (
+	figureWidth = 860.0
+	figureLeft  = 160.0
+	figureRight = 130.0
+	figureTop   = 76.0
+	figureLane  = 17.0 // a mark, with its value beside it
+)
+
+func (f *figure) draw() []byte {
+	row := figureLane*float64(len(f.series)) + 14
+	bottom := figureTop + row*float64(len(f.rows))
+	d := newDrawing(figureWidth, bottom+52, f.title, f.description)
+	low, high := f.span()
+	x := newAxis(low, high, figureLeft, figureWidth-figureRight, 7)
+	x.vertical(d, figureTop, bottom, f.unit)
+	f.drawLegend(d)
+	if f.lineLabel != "" {
+		d.line(x.at(f.line), figureTop, x.at(f.line), bottom, ink, `stroke-dasharray="5 4"`)
+	}
+	for i, r := range f.rows {
+		y := figureTop + row*float64(i)
+		if i%2 == 0 {
+			d.add(`<rect x="0" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.035"/>`, px(y), px(figureWidth), px(row), ink)
+		}
+		d.label(figureLeft-12, y+row/2+4, r.label, `text-anchor="end"`)
+		for j, s := range r.values {
+			errorBar(d, x, y+7+figureLane*(float64(j)+.5), j, s, fmt.Sprintf("%s, %s %s", r.label, f.legend, f.series[j]))
 		}
 	}
 	return d.end()
@@ -52,25 +171,28 @@ func errorBar(d *drawing, x axis, y float64, series int, s Summary, what string)
 	d.label(high+8, y+3.5, value, fmt.Sprintf(`font-size="10" fill="%s"`, faint))
 }
 
-// legend says which mark stands for which load.
-func (r *Report) legend(d *drawing, left float64) {
-	x := left
-	d.label(x, 56, "load", fmt.Sprintf(`fill="%s"`, faint))
-	x += 42
-	for i, load := range r.Loads {
-		d.mark(i, x, 52, fmt.Sprintf("load %v", load))
-		text := number(load)
-		d.label(x+10, 56, text, "")
-		x += 34 + digit*float64(len(text))
+// drawLegend says which mark stands for which series.
+func (f *figure) drawLegend(d *drawing) {
+	x := 16.0
+	d.label(x, 56, f.legend, fmt.Sprintf(`fill="%s"`, faint))
+	x += 16 + digit*float64(len(f.legend))
+	for i, name := range f.series {
+		d.mark(i, x, 52, name)
+		d.label(x+10, 56, name, "")
+		x += 28 + digit*float64(len(name))
 	}
-	d.label(x+6, 56, "mean and 95 % confidence interval", fmt.Sprintf(`fill="%s"`, faint))
+	note := "mean and 95 % confidence interval"
+	if f.lineLabel != "" {
+		note += fmt.Sprintf("; dashed: %s, %s", f.lineLabel, number(f.line))
+	}
+	d.label(16, 71, note, fmt.Sprintf(`font-size="10" fill="%s"`, faint))
 }
 
-// span is the least and the greatest value that a chart must show.
-func (m *Measure) span() (low, high float64) {
+// span is the least and the greatest value that a figure must show.
+func (f *figure) span() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	for _, loads := range m.ByLoad {
-		for _, s := range loads {
+	for _, r := range f.rows {
+		for _, s := range r.values {
 			low, high = min(low, s.Low()), max(high, s.High())
 		}
 	}
@@ -79,9 +201,9 @@ func (m *Measure) span() (low, high float64) {
 
 // describe says in words what a chart shows.
 func (r *Report) describe(m *Measure) string {
-	text := fmt.Sprintf("Scenario %s, seed %d, %d simulations. Means over all loads:", r.Scenario, r.Seed, r.Simulations)
+	text := fmt.Sprintf("Scenario %s, seed %d, %d simulations. Means over all conditions:", r.Scenario, r.Seed, r.Simulations)
 	for _, mech := range r.Mechanisms {
-		text += fmt.Sprintf(" %s %s;", mech, number(m.Overall[mech].Mean))
+		text += fmt.Sprintf(" %s %s;", mech, number(m.Means[mech].Mean))
 	}
 	return text
 }

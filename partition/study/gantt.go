@@ -56,8 +56,8 @@ func (s *Scenario) taskLegend(d *drawing, left float64) {
 }
 
 func (s *Scenario) describeRun(m aptitude.Mechanism, t Trial, work []Work) string {
-	return fmt.Sprintf("Scenario %s under %s: %d tasks of %d workflow instances on %d resources; load %v, task variability %v, resource variability %v, repetition %d.",
-		s.Name, m, len(work), s.Instances, len(s.Resources), t.Load, t.TaskVariability, t.ResourceVariability, t.Repetition+1)
+	return fmt.Sprintf("Scenario %s under %s: %d tasks of %d workflow instances on %d resources; %s.",
+		s.Name, m, len(work), s.Instances, len(s.Resources), s.DescribeTrial(t))
 }
 
 // AllocationTable is who performed each task of each workflow instance in one

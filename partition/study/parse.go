@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	_ "embed"
 	"path"
 	"slices"
 	"strings"
@@ -18,18 +17,6 @@ const MaxSize = 1 << 20
 
 // maxWork bounds a study: simulated tasks per mechanism.
 const maxWork = 100_000_000
-
-//go:embed five.yaml
-var five []byte
-
-// Five is the published scenario.
-func Five() *Scenario {
-	s, err := Parse("five.yaml", five, nil)
-	if err != nil {
-		panic(err) // it is ours
-	}
-	return s
-}
 
 // Parse reads a scenario file (docs/study.md, Scenario files). name is the
 // file's name, for messages; open reads the file that a process: key names,
@@ -94,6 +81,7 @@ var scenarioKeys = []struct {
 	}},
 	{"instances", func(p *scenarioParser, n ast.Node) { p.setCount(&p.scenario.Instances, n, "instances") }},
 	{"repetitions", func(p *scenarioParser, n ast.Node) { p.setCount(&p.scenario.Repetitions, n, "repetitions") }},
+	{"arrivals", (*scenarioParser).takeArrivals},
 	{"loads", func(p *scenarioParser, n ast.Node) { p.scenario.Loads = p.numbers(n, "loads", positive) }},
 	{"task-variability", func(p *scenarioParser, n ast.Node) {
 		p.scenario.TaskVariability = p.numbers(n, "task-variability", variation)
@@ -158,6 +146,7 @@ func (p *scenarioParser) together(doc ast.Node, at map[string]entry) {
 	if p.scenario.Relax && p.scenario.DueFactor == 0 {
 		p.fail(at["relax"].node, "add due-factor: 2, for instance", "relax needs due dates")
 	}
+	p.checkArrivals(at)
 	if len(p.problems) > 0 {
 		return
 	}
@@ -196,4 +185,29 @@ func (p *scenarioParser) takeDispatching(n ast.Node) {
 		p.fail(n, "", "%v", err)
 	}
 	p.scenario.Dispatching = d
+}
+
+// arrivals are the ways in which instances come.
+var arrivals = map[string]bool{"poisson": false, "together": true}
+
+func (p *scenarioParser) takeArrivals(n ast.Node) {
+	way, ok := p.text(n, "arrivals")
+	if !ok {
+		return
+	}
+	if p.scenario.Together, ok = arrivals[way]; !ok {
+		p.fail(n, "write together, or poisson, which is the default", "there are no arrivals %q", way)
+	}
+}
+
+// checkArrivals makes sure that a load is stated only where instances come one
+// after the other.
+func (p *scenarioParser) checkArrivals(at map[string]entry) {
+	if !p.scenario.Together {
+		return
+	}
+	if loads, ok := at["loads"]; ok {
+		p.fail(loads.key, "remove loads", "instances that arrive together have no load")
+	}
+	p.scenario.Loads = []float64{1}
 }

@@ -144,6 +144,7 @@ func (p *scenarioParser) finishTasks() {
 		p.fail(p.tasks[stuck[0]].node, "remove one after:", "tasks wait for each other: %s", p.taskNames(stuck))
 		return
 	}
+	p.scenario.Process = tasks
 	if p.scenario.CriticalPath {
 		tasks = only(tasks, costliestPath(tasks, order))
 	}

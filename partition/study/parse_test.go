@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 			fmt.Fprintf(&b, "%+v\n", r)
 		}
 		rest := *s
-		rest.Tasks, rest.Resources = nil, nil
+		rest.Process, rest.Tasks, rest.Resources = nil, nil, nil
 		fmt.Fprintf(&b, "%+v\n", rest)
 		return b.String()
 	})
@@ -84,7 +84,7 @@ func TestHostileFilesEndSoon(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(five)
+	f.Add(fiveFile)
 	f.Add([]byte("process: office.lxpdl\nresources: [{name: x, roles: [clerk], suitability: {A: 1, B: 1, C: 1, D: 1}}]\n"))
 	f.Add([]byte("tasks: &a [*a, <<: *a, !!x 1, ~, .inf, 0x10, |\n  text]\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -13,17 +13,42 @@ type Report struct {
 	Scenario    string
 	Seed        uint64
 	Mechanisms  []aptitude.Mechanism
-	Conditions  int
 	Simulations int
-	Loads       []float64
-	Time        Measure // when the last workflow instance finished
-	Quality     Measure // Q_total
+	Together    bool // all instances arrived at once: there are no loads to tell apart
+
+	Measures                      // over all trials
+	ByLoad      []LoadReport      // none where instances arrived at once
+	ByCondition []ConditionReport // in the order of the scenario's Conditions
+
+	// Published is how the signs compare to the source's tables; nil for a
+	// scenario that the source does not have.
+	Published *Comparison
+	// Run is one trial, instance by instance; nil unless it was asked for.
+	Run *TrialRun
 }
 
-// Measure is one thing that was measured, over all trials.
+// LoadReport is what was found at one load.
+type LoadReport struct {
+	Load float64
+	Measures
+}
+
+// ConditionReport is what was found in one condition.
+type ConditionReport struct {
+	Condition
+	Measures
+}
+
+// Measures are all that was measured in a set of trials.
+type Measures struct {
+	Time         Measure // when the last workflow instance finished
+	InstanceTime Measure // from an instance's arrival to its end, mean of each run
+	Quality      Measure // Q_total
+}
+
+// Measure is one thing that was measured.
 type Measure struct {
-	Overall map[aptitude.Mechanism]Summary
-	ByLoad  map[aptitude.Mechanism][]Summary // in the order of Report.Loads
+	Means map[aptitude.Mechanism]Summary
 	// Test says how the first mechanism compares to the second.
 	Test map[aptitude.Mechanism]map[aptitude.Mechanism]Sign
 }
@@ -37,34 +62,53 @@ func Summarize(s *Scenario, mechanisms []aptitude.Mechanism, seed uint64, result
 	}
 	r := &Report{
 		Scenario: s.Name, Seed: seed, Mechanisms: slices.Clone(mechanisms),
-		Conditions:  len(s.Conditions()),
-		Simulations: len(trials) * len(mechanisms),
-		Loads:       s.Loads,
+		Simulations: len(trials) * len(mechanisms), Together: s.Together,
+		Measures: measure(mechanisms, results),
 	}
-	r.Time = r.measure(trials, results, lessIsBetter, func(x Result) float64 { return x.Time })
-	r.Quality = r.measure(trials, results, moreIsBetter, func(x Result) float64 { return x.Quality })
+	for i, c := range s.Conditions() {
+		of := results[i*s.Repetitions : (i+1)*s.Repetitions]
+		r.ByCondition = append(r.ByCondition, ConditionReport{c, measure(mechanisms, of)})
+	}
+	if !s.Together {
+		each := len(trials) / len(s.Loads) // loads change slowest
+		for i, load := range s.Loads {
+			r.ByLoad = append(r.ByLoad, LoadReport{load, measure(mechanisms, results[i*each:(i+1)*each])})
+		}
+	}
+	if s.isBuiltin() {
+		r.Published = compareToSource(r)
+	}
 	return r
 }
 
-func (r *Report) measure(trials []Trial, results [][]Result, side float64, value func(Result) float64) Measure {
+// measure describes the results of some trials, in the order of mechanisms.
+func measure(mechanisms []aptitude.Mechanism, results [][]Result) Measures {
+	of := func(side float64, value func(Result) float64) Measure {
+		samples := make([][]float64, len(mechanisms))
+		for i := range mechanisms {
+			for _, rs := range results {
+				samples[i] = append(samples[i], value(rs[i]))
+			}
+		}
+		return measureOf(mechanisms, samples, side)
+	}
+	return Measures{
+		Time:         of(lessIsBetter, func(x Result) float64 { return x.Time }),
+		InstanceTime: of(lessIsBetter, func(x Result) float64 { return x.InstanceTime }),
+		Quality:      of(moreIsBetter, func(x Result) float64 { return x.Quality }),
+	}
+}
+
+// measureOf describes one sample per mechanism, and compares them in pairs.
+func measureOf(mechanisms []aptitude.Mechanism, samples [][]float64, side float64) Measure {
 	m := Measure{
-		Overall: make(map[aptitude.Mechanism]Summary),
-		ByLoad:  make(map[aptitude.Mechanism][]Summary),
-		Test:    make(map[aptitude.Mechanism]map[aptitude.Mechanism]Sign),
+		Means: make(map[aptitude.Mechanism]Summary),
+		Test:  make(map[aptitude.Mechanism]map[aptitude.Mechanism]Sign),
 	}
-	samples := make([][]float64, len(r.Mechanisms))
-	for i, mech := range r.Mechanisms {
-		for _, rs := range results {
-			samples[i] = append(samples[i], value(rs[i]))
-		}
-		m.Overall[mech] = summarize(samples[i])
-		for _, load := range r.Loads {
-			m.ByLoad[mech] = append(m.ByLoad[mech], summarize(atLoad(trials, samples[i], load)))
-		}
-	}
-	for i, row := range r.Mechanisms {
+	for i, row := range mechanisms {
+		m.Means[row] = summarize(samples[i])
 		m.Test[row] = make(map[aptitude.Mechanism]Sign)
-		for j, column := range r.Mechanisms {
+		for j, column := range mechanisms {
 			if i != j {
 				m.Test[row][column] = compare(samples[i], samples[j], side)
 			}
@@ -73,52 +117,65 @@ func (r *Report) measure(trials []Trial, results [][]Result, side float64, value
 	return m
 }
 
-// atLoad picks the observations of the trials with that load.
-func atLoad(trials []Trial, sample []float64, load float64) []float64 {
-	var xs []float64
-	for i, t := range trials {
-		if t.Load == load {
-			xs = append(xs, sample[i])
-		}
-	}
-	return xs
+// measuresJSON is how measures are written, in reports and their parts.
+type measuresJSON struct {
+	Time             map[aptitude.Mechanism]Summary `json:"time"`
+	InstanceTime     map[aptitude.Mechanism]Summary `json:"instance_time"`
+	Quality          map[aptitude.Mechanism]Summary `json:"quality"`
+	TimeTest         signTable                      `json:"time_test"`
+	InstanceTimeTest signTable                      `json:"instance_time_test"`
+	QualityTest      signTable                      `json:"quality_test"`
 }
 
-// MarshalJSON writes the report for programs: means and comparisons over all loads,
-// and the means per load.
+type signTable = map[aptitude.Mechanism]map[aptitude.Mechanism]Sign
+
+func (m *Measures) json() measuresJSON {
+	return measuresJSON{
+		m.Time.Means, m.InstanceTime.Means, m.Quality.Means, m.Time.Test, m.InstanceTime.Test, m.Quality.Test,
+	}
+}
+
+// MarshalJSON writes the report for programs: means and comparisons over all
+// conditions, at each load and in each condition, and how they compare to what was
+// published.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type perLoad struct {
-		Load    float64                        `json:"load"`
-		Time    map[aptitude.Mechanism]Summary `json:"time"`
-		Quality map[aptitude.Mechanism]Summary `json:"quality"`
+		Load float64 `json:"load"`
+		measuresJSON
 	}
-	type signs = map[aptitude.Mechanism]map[aptitude.Mechanism]Sign
+	type perCondition struct {
+		Load                *float64 `json:"load"`
+		TaskVariability     float64  `json:"task_variability"`
+		ResourceVariability float64  `json:"resource_variability"`
+		measuresJSON
+	}
 	doc := struct {
-		Scenario    string                         `json:"scenario"`
-		Seed        uint64                         `json:"seed"`
-		Conditions  int                            `json:"conditions"`
-		Simulations int                            `json:"simulations"`
-		Mechanisms  []aptitude.Mechanism           `json:"mechanisms"`
-		Time        map[aptitude.Mechanism]Summary `json:"time"`
-		Quality     map[aptitude.Mechanism]Summary `json:"quality"`
-		TimeTest    signs                          `json:"time_test"`
-		QualityTest signs                          `json:"quality_test"`
-		ByLoad      []perLoad                      `json:"by_load"`
+		Scenario    string               `json:"scenario"`
+		Seed        uint64               `json:"seed"`
+		Conditions  int                  `json:"conditions"`
+		Simulations int                  `json:"simulations"`
+		Together    bool                 `json:"together"`
+		Mechanisms  []aptitude.Mechanism `json:"mechanisms"`
+		measuresJSON
+		Published   *Comparison    `json:"published,omitempty"`
+		ByLoad      []perLoad      `json:"by_load,omitempty"`
+		ByCondition []perCondition `json:"by_condition"`
+		Run         *TrialRun      `json:"run,omitempty"`
 	}{
-		r.Scenario, r.Seed, r.Conditions, r.Simulations, r.Mechanisms,
-		r.Time.Overall, r.Quality.Overall, r.Time.Test, r.Quality.Test, nil,
+		Scenario: r.Scenario, Seed: r.Seed, Conditions: len(r.ByCondition), Simulations: r.Simulations, Together: r.Together,
+		Mechanisms: r.Mechanisms, measuresJSON: r.Measures.json(), Published: r.Published, Run: r.Run,
 	}
-	for i, load := range r.Loads {
-		doc.ByLoad = append(doc.ByLoad, perLoad{load, r.Time.atLoad(i), r.Quality.atLoad(i)})
+	for i := range r.ByLoad {
+		l := &r.ByLoad[i]
+		doc.ByLoad = append(doc.ByLoad, perLoad{l.Load, l.Measures.json()})
+	}
+	for i := range r.ByCondition {
+		c := &r.ByCondition[i]
+		p := perCondition{&c.Load, c.TaskVariability, c.ResourceVariability, c.Measures.json()}
+		if r.Together {
+			p.Load = nil
+		}
+		doc.ByCondition = append(doc.ByCondition, p)
 	}
 	return json.Marshal(doc)
-}
-
-// atLoad gives the summaries at the load with that index.
-func (m *Measure) atLoad(i int) map[aptitude.Mechanism]Summary {
-	at := make(map[aptitude.Mechanism]Summary, len(m.ByLoad))
-	for mech, loads := range m.ByLoad {
-		at[mech] = loads[i]
-	}
-	return at
 }

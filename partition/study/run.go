@@ -12,8 +12,9 @@ const DefaultSeed = 2
 
 // Result is what one simulation is measured by.
 type Result struct {
-	Time    float64 // when the last workflow instance finished
-	Quality float64 // Q_total
+	Time         float64 // when the last workflow instance finished
+	InstanceTime float64 // from an instance's arrival to its end, on average
+	Quality      float64 // Q_total
 }
 
 // Work is one task of one workflow instance as a simulation performed it.

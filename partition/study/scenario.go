@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 )
@@ -11,14 +12,15 @@ import (
 // in the scenario's own time units.
 type Scenario struct {
 	Name      string
-	Tasks     []Task
+	Process   []Task // the whole process
+	Tasks     []Task // what is allocated: the process, or its critical path
 	Resources []Resource
 
 	ResourcesPerRole float64 // the n of λ = load × n / mean time
 	MeanTime         float64 // mean processing time where a task states none
 	Instances        int     // workflow instances per simulation
 	Repetitions      int     // random problems per condition
-	Together         bool    // all instances arrive at once, whatever the load
+	Together         bool    // all instances arrive at once: there is one load, which means nothing
 
 	Loads               []float64 // average system load
 	TaskVariability     []float64 // standard deviation of a task's mean, relative to it
@@ -32,9 +34,7 @@ type Scenario struct {
 	Patience    float64 // how long Sel-push-pull offers an item before it pushes
 	Rejection   float64 // chance that a resource turns down what it is given
 
-	// CriticalPath: only the tasks on the costliest path are allocated, and
-	// Tasks holds no others.
-	CriticalPath bool
+	CriticalPath bool // only the tasks on the costliest path are allocated
 }
 
 // Task is a step of the process.
@@ -76,11 +76,25 @@ func (s *Scenario) Conditions() []Condition {
 	return cs
 }
 
+// describe says in words what holds in a condition.
+func (s *Scenario) describe(c Condition) string {
+	load := fmt.Sprintf("load %v", c.Load)
+	if s.Together {
+		load = "all instances at once"
+	}
+	return fmt.Sprintf("%s, task variability %v, resource variability %v", load, c.TaskVariability, c.ResourceVariability)
+}
+
 // Trial is one random problem of one condition.
 type Trial struct {
 	Condition
 	Index      int // the condition's place among Conditions
 	Repetition int // from 0
+}
+
+// DescribeTrial says in words what holds in a trial.
+func (s *Scenario) DescribeTrial(t Trial) string {
+	return fmt.Sprintf("%s, repetition %d", s.describe(t.Condition), t.Repetition+1)
 }
 
 // Trials are all trials of the scenario, condition by condition.
@@ -104,6 +118,24 @@ func (s *Scenario) Example() Trial {
 // policy is how a mechanism is applied in this scenario.
 func (s *Scenario) policy(m aptitude.Mechanism) aptitude.Policy {
 	return aptitude.Policy{Mechanism: m, Dispatching: s.Dispatching, Relax: s.Relax, Compensate: s.Compensate, Patience: s.Patience}
+}
+
+// bestQualities are, per task, the greatest quality that anybody reaches.
+func (s *Scenario) bestQualities() map[aptitude.TaskID]float64 {
+	var rs []aptitude.Resource
+	for _, r := range s.Resources {
+		rs = append(rs, aptitude.Resource{ID: r.Name, Suitability: r.Suitability})
+	}
+	best := make(map[aptitude.TaskID]float64, len(s.Tasks))
+	for _, t := range s.Tasks {
+		best[t.Name] = aptitude.BestQuality(aptitude.Item{Task: t.Name, Violations: s.violations(t.Name)}, rs)
+	}
+	return best
+}
+
+// quality is what a resource gives a task.
+func (r *Resource) quality(t aptitude.TaskID) float64 {
+	return r.Suitability[t] * aptitude.Conformance(r.Violations[t])
 }
 
 // violations are those of a task, by who would commit them; nil when nobody does.

@@ -72,7 +72,7 @@ func simulate(s *Scenario, p *Problem, m aptitude.Mechanism, rnd *rand.Rand) (Re
 	}
 	// Not sim.now: the last event may be a wake for what has been done meanwhile.
 	last := sim.done[len(sim.done)-1]
-	return Result{Time: last.End, Quality: sim.quality.Total()}, sim.done, nil
+	return Result{Time: last.End, InstanceTime: p.instanceTime(sim.done), Quality: sim.quality.Total()}, sim.done, nil
 }
 
 func newSimulation(s *Scenario, p *Problem, m aptitude.Mechanism, rnd *rand.Rand) *simulation {
@@ -84,7 +84,7 @@ func newSimulation(s *Scenario, p *Problem, m aptitude.Mechanism, rnd *rand.Rand
 		index:   make(map[aptitude.ResourceID]int, len(s.Resources)),
 		lists:   make([]list, len(s.Resources)),
 		missing: make([][]int, s.Instances),
-		best:    make(map[aptitude.TaskID]float64, len(s.Tasks)),
+		best:    s.bestQualities(),
 		violate: make(map[aptitude.TaskID]map[aptitude.ResourceID][]aptitude.Violation),
 		done:    make([]Work, 0, n),
 	}
@@ -96,7 +96,6 @@ func newSimulation(s *Scenario, p *Problem, m aptitude.Mechanism, rnd *rand.Rand
 	}
 	for _, t := range s.Tasks {
 		sim.violate[t.Name] = s.violations(t.Name)
-		sim.best[t.Name] = aptitude.BestQuality(aptitude.Item{Task: t.Name, Violations: sim.violate[t.Name]}, sim.resources)
 	}
 	return sim
 }
@@ -246,7 +245,7 @@ func (sim *simulation) end(resource int) {
 	}
 	r.LastFlow = j.End - j.Start
 	sim.inHand[j.item.Task] -= j.item.Time
-	sim.quality.Add(r.Suitability[j.item.Task]*aptitude.Conformance(j.item.Violations[r.ID]), sim.best[j.item.Task])
+	sim.quality.Add(sim.scenario.Resources[resource].quality(j.item.Task), sim.best[j.item.Task])
 	sim.done = append(sim.done, j.Work)
 	for t, task := range sim.scenario.Tasks {
 		if slices.Contains(task.After, j.Task) {

@@ -1,0 +1,117 @@
+package study
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
+)
+
+// signTables are the published signs of one scenario. Rows are the mechanisms of
+// the Sel-push family.
+type signTables struct{ time, quality map[aptitude.Mechanism]string }
+
+// published are the source's tables (docs/study.md, What came out), which no
+// simulation reads. Columns are the mechanisms without Sel-push, in their order; a blank is
+// a cell that is not known here: a mechanism against itself, what the table says
+// in another place, and for three and selective the family among itself.
+var published = map[string]signTables{
+	"five": {
+		time:    map[aptitude.Mechanism]string{aptitude.SelPush: "+---+-=", aptitude.SelPush10: "+-=-+ +", aptitude.SelPushFlowtime: "+---+"},
+		quality: map[aptitude.Mechanism]string{aptitude.SelPush: "-++++++", aptitude.SelPush10: "-+++= +", aptitude.SelPushFlowtime: "-+++-"},
+	},
+	"three": {
+		time:    map[aptitude.Mechanism]string{aptitude.SelPush: "+-=-+", aptitude.SelPush10: "+-=-+", aptitude.SelPushFlowtime: "+-=-+"},
+		quality: map[aptitude.Mechanism]string{aptitude.SelPush: "-+++=", aptitude.SelPush10: "-+++-", aptitude.SelPushFlowtime: "-+=+-"},
+	},
+	"selective": {
+		time:    map[aptitude.Mechanism]string{aptitude.SelPush: "+---=", aptitude.SelPush10: "+-=-+", aptitude.SelPushFlowtime: "+---="},
+		quality: map[aptitude.Mechanism]string{aptitude.SelPush: "-++++", aptitude.SelPush10: "-+++=", aptitude.SelPushFlowtime: "-+++-"},
+	},
+}
+
+// The rows and the columns of the published tables.
+var (
+	family  = []aptitude.Mechanism{aptitude.SelPush, aptitude.SelPush10, aptitude.SelPushFlowtime}
+	older   = []aptitude.Mechanism{aptitude.Push, aptitude.Pull, aptitude.Typical, aptitude.Receptive, aptitude.Selective}
+	columns = append(slices.Clone(older), aptitude.SelPush10, aptitude.SelPushFlowtime)
+)
+
+// Comparison is how the signs of a study compare to the published ones.
+type Comparison struct {
+	Cells  []Cell  `json:"cells"`  // the published cells, row by row, time first
+	Older  Tally   `json:"older"`  // those of the family against the five older mechanisms
+	Family Tally   `json:"family"` // those of the family among itself
+	Claims []Claim `json:"claims,omitempty"`
+}
+
+// Cell is one published cell: how the row compares to the column.
+type Cell struct {
+	Measure   string             `json:"measure"` // time or quality
+	Row       aptitude.Mechanism `json:"row"`
+	Column    aptitude.Mechanism `json:"column"`
+	Obtained  Sign               `json:"obtained"`
+	Published Sign               `json:"published"`
+}
+
+// Same reports whether the cell came out as published.
+func (c *Cell) Same() bool { return c.Obtained == c.Published }
+
+// Tally counts published cells, and those of them that came out.
+type Tally struct {
+	Cells int `json:"cells"`
+	Same  int `json:"same"`
+}
+
+func (t *Tally) count(c *Cell) {
+	t.Cells++
+	if c.Same() {
+		t.Same++
+	}
+}
+
+// Plus is what two tallies count together.
+func (t Tally) Plus(o Tally) Tally { return Tally{t.Cells + o.Cells, t.Same + o.Same} }
+
+// At is the published cell of a measure, if the source has it.
+func (c *Comparison) At(measure string, row, column aptitude.Mechanism) (Cell, bool) {
+	i := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.Measure == measure && x.Row == row && x.Column == column })
+	if i < 0 {
+		return Cell{}, false
+	}
+	return c.Cells[i], true
+}
+
+// compareToSource holds a report against the source's tables for its scenario.
+// Cells of mechanisms that were not studied are left out.
+func compareToSource(r *Report) *Comparison {
+	c := &Comparison{}
+	tables := published[r.Scenario]
+	c.compare("time", &r.Time, tables.time)
+	c.compare("quality", &r.Quality, tables.quality)
+	if r.Scenario == "five" && !slices.ContainsFunc(aptitude.Mechanisms(), r.without) {
+		c.Claims = claims(r)
+	}
+	return c
+}
+
+// without reports whether a mechanism was not studied.
+func (r *Report) without(m aptitude.Mechanism) bool { return !slices.Contains(r.Mechanisms, m) }
+
+func (c *Comparison) compare(measure string, m *Measure, table map[aptitude.Mechanism]string) {
+	for _, row := range family {
+		for i, sign := range strings.Split(table[row], "") {
+			obtained, studied := m.Test[row][columns[i]]
+			if sign == " " || !studied {
+				continue
+			}
+			cell := Cell{measure, row, columns[i], obtained, Sign(sign)}
+			c.Cells = append(c.Cells, cell)
+			if slices.Contains(older, columns[i]) {
+				c.Older.count(&cell)
+			} else {
+				c.Family.count(&cell)
+			}
+		}
+	}
+}

@@ -48,7 +48,7 @@ func citationComplaints(t *tree) []string {
 func (t *tree) texts() (names []string) {
 	t.walk(func(name string) {
 		switch path.Ext(name) {
-		case ".go", ".yaml", ".txt", ".service":
+		case ".go", ".yaml", ".txt", ".service", ".py":
 			names = append(names, name)
 		}
 		if path.Base(name) == "Makefile" {

@@ -25,6 +25,7 @@ var rules = []struct {
 	{"pure-code", pureCodeComplaints},
 	{"comments", commentComplaints},
 	{"citations", citationComplaints},
+	{"documents", documentComplaints},
 	{"panics", panicComplaints},
 	{"effects", effectComplaints},
 	{"idle-permissions", idleComplaints},

@@ -25,7 +25,8 @@ import (
 //     success. Of several on one attempt, the higher office (none, if its author
 //     knew of a higher one), then the author earlier in the succession, then the
 //     lower hash, says what follows; the attempts that the others assigned remain
-//     attempts.
+//     attempts. How many verdicts on one attempt count, and how often one author
+//     finds others for a slot, is limited by what the author knew (limits.go).
 //  2. A start consumed, of each slot that its rule mentions, the success of the
 //     attempt that it knew of, if that success is in its past; where it knew of
 //     several attempts, what it names (consumed.go).

@@ -149,13 +149,15 @@ func (s *State) weigh(sl *Slot) {
 			s.weighSuccesses(a)
 		}
 	}
-	for _, a := range sl.Attempts {
-		a.blame = nil
-		for b := a; b.after != nil; b = b.after {
-			if b.by != nil && b.by.void {
-				a.blame = append(a.blame, b.by.at.fact.Chain.Author)
-			}
+	for _, a := range sl.Attempts { // each after the one that it follows
+		s.log.steps++
+		if a.blamed = nil; a.after != nil {
+			a.blamed = a.after.blamed
 		}
+		if a.by != nil && a.by.void {
+			a.blamed = append(slices.Clip(a.blamed), a.by.at.fact.Chain.Author)
+		}
+		a.blame = slices.Clip(a.blamed)
 		if a.success() != nil && s.deniesOthers(a, a.success()) {
 			a.blame = append(a.blame, a.Partner)
 		}

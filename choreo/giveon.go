@@ -114,6 +114,9 @@ func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.
 // they are the rest.
 func (m *Machine) passAll(u []inHand, c partition.Choice, reason string, now Moment) (rest []inHand, err error) {
 	for i, h := range u {
+		if m.movedOften(m.state.bySlot[h.slot]) {
+			return u[i:], errMovedOften
+		}
 		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: m.waited(m.state.bySlot[h.slot].Current, now)}
 		if _, err := m.append(now, Body{Assign: &Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, Annex: &annex}); err != nil {
 			return u[i:], err

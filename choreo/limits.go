@@ -32,6 +32,13 @@ const (
 	// somebody else has built upon them (door.go).
 	MaxChains = 8
 
+	// MaxVerdicts is how many verdicts on one attempt count, as far as a fact's author
+	// knew: who knows of one has no reason for another. MaxAttempts is how often one
+	// author finds somebody else for the work of one slot, as far as it knew: no work goes
+	// through so many hands. So who judges, or passes on, without end makes no slot costly.
+	MaxVerdicts = 32
+	MaxAttempts = 64
+
 	// maxReason bounds a reason, in bytes: it is for people.
 	maxReason = 4 << 10
 	// maxReasons bounds the reasons of one annex together, in bytes.

@@ -241,6 +241,8 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 		case a.Task.Name != t:
 		case a.Partner != m.self:
 			return nil, &Elsewhere{Task: t, Partner: a.Partner}
+		case m.movedOften(sl):
+			err = fmt.Errorf("%w: %w", ErrNotNow, errMovedOften)
 		case a.start != nil || sl.State.Done() || !m.wanted(a):
 			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", ErrNotNow, t, sl.State)
 		default:
@@ -249,6 +251,12 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 	}
 	return nil, err
 }
+
+// movedOften reports whether this node has found others for the work of a slot as often
+// as one may.
+func (m *Machine) movedOften(sl *Slot) bool { return m.own != nil && m.state.movedOften(m.own, sl) }
+
+var errMovedOften = fmt.Errorf("this node has found others for it %d times, no more are taken", MaxAttempts)
 
 // applyPass enters an assignment by which a holder passes its attempt on, or says
 // that it keeps it.
@@ -262,6 +270,8 @@ func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
 		a.kept = earlier(a.kept, e)
 		s.touch(a.Slot)
 		return ""
+	case s.movedOften(e, a.Slot):
+		return movedOften
 	}
 	a.passed = append(a.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
 	s.touch(a.Slot)

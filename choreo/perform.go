@@ -47,6 +47,10 @@ func (m *Machine) cameWithPartition(a *Attempt) bool {
 // added a fact: not if nobody can, nor if it is this node by the plain rule.
 func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) {
 	t := a.Task.Name
+	if m.movedOften(a.Slot) {
+		m.nobody[a.ID] = "it waits: " + errMovedOften.Error()
+		return false
+	}
 	w := m.work([]workflow.TaskName{t}, "", now)
 	w.Rejected, w.Holder = m.state.rejecters(a), m.self
 	if !partners.HasRole(m.self, a.Task.Role) {

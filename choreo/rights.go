@@ -292,7 +292,10 @@ func (s *State) shown(e *entry) string {
 	if e.untrue != nil {
 		return "its author's credentials are not true"
 	}
-	s.credentials[e.fact.Chain.Author] = append(s.credentials[e.fact.Chain.Author], e)
+	of := s.credentials[e.fact.Chain.Author]
+	if !slices.ContainsFunc(of, func(o *entry) bool { return o.strand == e.strand && slices.Equal(o.roles, e.roles) }) {
+		s.credentials[e.fact.Chain.Author] = append(of, e) // who knows of this fact knows of the earlier one
+	}
 	return ""
 }
 
@@ -365,6 +368,7 @@ func proves(trust Trust, credentials []byte, p workflow.PartnerID, role workflow
 // hasRole reports whether the author of what is judged had shown that it has a role.
 func (v *evidence) hasRole(p workflow.PartnerID, role workflow.RoleName) bool {
 	return slices.ContainsFunc(v.s.credentials[p], func(e *entry) bool {
+		v.s.log.steps++
 		return slices.Contains(e.roles, role) && v.knew(e)
 	})
 }

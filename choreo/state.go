@@ -173,6 +173,7 @@ type Attempt struct {
 	// blame are those who denied what they knew, for which its success goes behind
 	// all others (converge.go, rule 7); overruled: its holder had given it up.
 	blame     []workflow.PartnerID
+	blamed    []workflow.PartnerID // of these without its holder
 	overruled bool
 }
 
@@ -689,7 +690,10 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !allowed(a, act, e.fact.Chain.Author) {
 			continue
 		}
-		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.log.knew(e, ok) }) {
+		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.log.knew(e, ok) }) || s.judgedOften(e, a) {
+			continue
+		}
+		if act.Kind == workflow.FailContingency && act.Partner != "" && s.movedOften(e, a.Slot) {
 			continue
 		}
 		r := &ruling{at: e, action: act, final: a.Partner == e.fact.Chain.Author}
@@ -710,6 +714,30 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 	return why
 }
 
+// judgedOften reports whether a fact's author knew of all the verdicts on an attempt that
+// count.
+func (s *State) judgedOften(e *entry, a *Attempt) bool {
+	return s.atLeast(MaxVerdicts, len(a.rulings), func(i int) bool { return s.log.knew(e, a.rulings[i].at) })
+}
+
+// movedOften reports whether the author of a fact had found somebody else for the work of
+// a slot as often as one may, as far as it knew.
+func (s *State) movedOften(e *entry, sl *Slot) bool {
+	return s.atLeast(MaxAttempts, len(sl.Attempts), func(i int) bool {
+		by := sl.Attempts[i].assigned
+		return by.fact.Chain.Author == e.fact.Chain.Author && by.fact.Body.Genesis == nil && s.log.knew(e, by)
+	})
+}
+
+// atLeast reports whether something is so of that many of n.
+func (s *State) atLeast(many, n int, is func(int) bool) bool {
+	for i := 0; i < n && many > 0 && many <= n-i; i++ {
+		s.log.steps++
+		many -= one(is(i))
+	}
+	return many == 0
+}
+
 // allowed reports whether an action is what the author of the definition chose
 // for the failure of the attempt. Of a compensation only its holder can say that
 // it failed, and nothing follows from it.
@@ -721,6 +749,9 @@ func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {
 	kind := cmp.Or(t.OnFailure, workflow.FailBlock)
 	return act.Kind == kind && act.Task == t.Contingency
 }
+
+// movedOften is why an assignment does not count.
+const movedOften = "its author has found others for the task too often"
 
 func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 	a := s.attempts[b.After]
@@ -735,6 +766,9 @@ func (s *State) applyAssign(e *entry, b *Assign) (why string) {
 	})
 	if asked < 0 || b.Task != a.Task.Contingency {
 		return "no verdict asked for it"
+	}
+	if s.movedOften(e, a.Slot) {
+		return movedOften
 	}
 	a.assigns = append(a.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
 	s.touch(a.Slot)
@@ -766,13 +800,14 @@ func (s *State) Participants() []workflow.PartnerID { return s.participants }
 
 // join enters that a partner takes part through a fact.
 func (s *State) join(p workflow.PartnerID, e *entry) {
-	if _, first := s.rank[p]; first {
-		return
+	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p], func(by *entry) bool { return by.strand == e.strand }) {
+		return // who knows of this fact knows of the earlier one
 	}
 	if s.joined[p] != nil {
 		s.participants = slices.Delete(slices.Clone(s.participants), s.placeOf(p), s.placeOf(p)+1)
 	}
 	s.joined[p] = append(s.joined[p], e)
+	s.log.steps += len(s.joined[p])
 	slices.SortFunc(s.joined[p], byTime)
 	s.participants = slices.Insert(slices.Clone(s.participants), s.placeOf(p), p) // whoever reads the old ones goes on
 }

@@ -2,8 +2,11 @@ package choreo
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -38,6 +41,7 @@ type pen struct {
 	instance workflow.InstanceID
 	chain    Chain
 	seq      uint64
+	first    FactID
 	prev     FactID
 }
 
@@ -48,7 +52,9 @@ func (p *pen) write(b Body, seen ...Head) Received {
 	f := &Fact{Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, Seen: seen, Body: b}
 	r := encoded(p.t, f)
 	r.Att = &Attestation{Sig: make([]byte, 64)}
-	p.seq, p.prev = f.Seq, r.ID
+	if p.seq, p.prev = f.Seq, r.ID; f.Seq == 1 {
+		p.first = r.ID
+	}
 	return r
 }
 
@@ -227,4 +233,101 @@ func TestStepsOfManyChains(t *testing.T) {
 		}
 		return m.log.steps - before, 4 * n
 	})
+}
+
+// Who says the same of one attempt again and again, or finds somebody else for it, makes
+// nothing that follows more costly: beyond a limit that nobody honest comes near it does
+// not count.
+func TestStepsOfSayingTheSame(t *testing.T) {
+	const text = "workflow: same\ntasks:\n  e: {type: manual, role: doctor}\n  a: {on-failure: {contingency: b}}\n  b: {on-failure: {contingency: c}}\n  c: {}\n  d: {after: a}\n"
+	a := AttemptID{Slot: "a"}
+	verdict := func(on AttemptID, then workflow.TaskName, p string) Body {
+		return Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: on, Kind: workflow.FailContingency, Task: then, Partner: workflow.PartnerID(p)}}}}
+	}
+	for name, say := range map[string]func(p *pen, i int) Body{
+		"ready": func(*pen, int) Body { return Body{Ready: &ReadyBody{Attempt: a}} },
+		"start": func(_ *pen, i int) Body { return Body{Start: &Start{Attempt: a, Try: i + 1}} },
+		"credentials that do not do": func(*pen, int) Body {
+			return Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1}, Credentials: []byte("nurse")}
+		},
+		"verdicts": func(*pen, int) Body { return verdict(a, "b", "") },
+		"verdicts that give it to others": func(_ *pen, i int) Body {
+			return verdict(a, "b", fmt.Sprint("p", i))
+		},
+		"verdicts on what followed": func(p *pen, i int) Body {
+			if i%2 == 0 {
+				return verdict(a, "b", fmt.Sprint("p", i))
+			}
+			return verdict(AttemptID{Fact: p.prev, Slot: "a"}, "c", fmt.Sprint("p", i))
+		},
+		"others for one verdict": func(p *pen, i int) Body {
+			if i == 0 {
+				return verdict(a, "b", "")
+			}
+			return Body{Assign: &Assign{After: a, Verdict: p.first, Task: "b", Partner: workflow.PartnerID(fmt.Sprint("p", i))}}
+		},
+		"passed on to others": func(_ *pen, i int) Body {
+			return Body{Assign: &Assign{After: a, Task: "a", Partner: workflow.PartnerID(fmt.Sprint("p", i))}}
+		},
+		"passed on to one": func(*pen, int) Body { return Body{Assign: &Assign{After: a, Task: "a", Partner: "four"}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			growth(t, 40, func(n int) (int, int) {
+				w := newMesh(t, parse(t, text))
+				if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
+					t.Fatal(err)
+				}
+				m := w.nodes["one"].m
+				before, liar := m.log.steps, penOf(t, m, "three", 7)
+				for i := range n {
+					seen := []Head{}
+					if i == 0 {
+						seen = append(seen, m.log.genesis.head())
+					}
+					m.mustTake(t, liar.write(say(liar, i), seen...))
+					m.Decide(w.moment(), w)
+				}
+				if m.Len() < n {
+					t.Errorf("%d facts of %d", m.Len(), n)
+				}
+				return m.log.steps - before, n
+			})
+		})
+	}
+}
+
+// Participants that somebody brings in with every task that he judges cost each fact the
+// same, be they always one or always others, who may not exist.
+func TestStepsOfBringingIn(t *testing.T) {
+	for name, who := range map[string]func(i int) workflow.PartnerID{
+		"one":    func(int) workflow.PartnerID { return "four" },
+		"others": func(i int) workflow.PartnerID { return workflow.PartnerID(fmt.Sprint("p", i)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			growth(t, 40, func(n int) (int, int) {
+				var b strings.Builder
+				b.WriteString("workflow: many\ntasks:\n  b: {}\n")
+				for i := range n {
+					fmt.Fprintf(&b, "  t%05d: {on-failure: {contingency: b}}\n", i)
+				}
+				w := newMesh(t, parse(t, b.String()))
+				if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
+					t.Fatal(err)
+				}
+				m := w.nodes["one"].m
+				before, liar, seen := m.log.steps, penOf(t, m, "three", 7), []Head{m.log.genesis.head()}
+				for i := range n {
+					act := Action{Attempt: AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}, Kind: workflow.FailContingency, Task: "b", Partner: who(i)}
+					m.mustTake(t, liar.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}}, seen...))
+					m.Decide(w.moment(), w)
+					w.now += time.Millisecond
+					seen = nil
+				}
+				if m.state.contested != true {
+					t.Error("no verdict counts")
+				}
+				return m.log.steps - before, n
+			})
+		})
+	}
 }

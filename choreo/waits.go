@@ -506,6 +506,9 @@ func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, pa
 // watchPending gives a contingency that waits for somebody to whoever can take it
 // now: the guardian at once, the next in its place later.
 func (m *Machine) watchPending(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
+	if m.movedOften(sl) {
+		return false // others may
+	}
 	task := sl.Pending.action.Task
 	c, err := m.whoTakes([]workflow.TaskName{task}, "", now, partners)
 	if err != nil {
@@ -621,7 +624,7 @@ func (m *Machine) appoint(actions []Action, not workflow.PartnerID, now Moment, 
 			}
 			chosen[act.Task] = c
 		}
-		if c != nil {
+		if c != nil && !m.movedOften(m.state.bySlot[act.Attempt.Slot]) {
 			act.Partner = c.Partner
 		}
 	}

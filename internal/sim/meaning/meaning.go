@@ -285,10 +285,32 @@ func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
 		if slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(i, s) }) {
 			continue
 		}
+		if knewMany(m, choreo.MaxVerdicts, i, a.rulings, func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
+			continue
+		}
 		judged[a.slot], any = true, true
 		m.rule(a, i, x)
 	}
 	return any
+}
+
+// knewMany reports whether a fact's author knew of as many as that of some things.
+func knewMany[T any](m *Meaning, many, i int, things []T, by func(T) int) bool {
+	n := 0
+	for _, x := range things {
+		if m.h.knew(i, by(x)) {
+			n++
+		}
+	}
+	return n >= many
+}
+
+// movedOften reports whether a fact's author had found others for a slot as often as it may.
+func (m *Meaning) movedOften(i int, sl *Slot) bool {
+	own := slices.DeleteFunc(slices.Clone(sl.Attempts), func(a *Attempt) bool {
+		return a.after == nil || m.h.facts[a.assigned].Chain.Author != m.h.facts[i].Chain.Author
+	})
+	return knewMany(m, choreo.MaxAttempts, i, own, func(a *Attempt) int { return a.assigned })
 }
 
 func (m *Meaning) rule(a *Attempt, i int, x choreo.Action) {
@@ -319,12 +341,17 @@ func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
 			return false
 		case b.Partner == a.Partner:
 			first(&a.kept, i)
+		case m.movedOften(i, a.slot):
+			return false
 		default:
 			a.passed = append(a.passed, m.follows(a, i, nil, b.Task, b.Partner))
 		}
 		return true
 	}
 	for _, r := range a.rulings {
+		if m.movedOften(i, a.slot) {
+			return false
+		}
 		if m.h.facts[r.at].id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency &&
 			m.h.knew(i, r.at) && b.Task == a.task.Contingency {
 			a.found = append(a.found, m.follows(a, i, r, b.Task, b.Partner))

@@ -150,7 +150,8 @@ var mutants = []mutant{
 	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
 		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
 	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same", patches: []patch{{
-		"contingency/contingency.go", `			if o.mayBlock(slot) && o.waits(slot) && o.impossible(slot) {`, `			if _, failed := o.failed[slot]; !failed && o.mayBlock(slot) && o.waits(slot) && o.impossible(slot) {`}}},
+		"contingency/rules.go", `	return r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`, `	_, failed := o.failed[r.slot]
+	return !failed && r.truth(k) == workflow.Impossible && o.mayBlock(r.slot) && o.waits(r.slot)`}}},
 	{name: "fork-counts", what: "what follows a fork counts", patches: []patch{{
 		"choreo/fork.go", `		n = max(min(n, s.chain.cut()-1), s.base())`, `		n = max(n, s.base())`}}},
 	{name: "fresh-chain-forgets", what: "an author in a fresh chain may deny what it knew", patches: []patch{{

@@ -47,6 +47,7 @@ import (
 //	                          success, ready, trigger, called-off, verdict, assign, pass;
 //	                          write-off names a partner, and shows=P its eviction
 //	show P                    tasks as P knows them
+//	partitions P              partitions as P knows them
 //	jobs P                    what runs at P
 //	facts P, owed P
 //	built P                   what every start built upon, as P knows
@@ -97,40 +98,41 @@ func (s *story) run() string {
 
 func (s *story) commands() map[string]func() string {
 	return map[string]func() string{
-		"start":     s.start,
-		"complete":  func() string { return s.finish(Result{Outputs: s.values(2)}) },
-		"fail":      func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
-		"reject":    s.reject,
-		"cancel":    s.cancel,
-		"deliver":   func() string { return s.mail(s.w.deliver) },
-		"drop":      func() string { return s.mail(func(letter) {}) },
-		"stabilize": func() string { s.w.stabilize(s.d.HasArg("work")); return "" },
-		"meet":      func() string { s.w.meet(s.who(0), s.who(1)); return "" },
-		"crash":     func() string { s.w.crash(s.node(0)); return "" },
-		"die":       s.die,
-		"rise":      func() string { s.w.paused[s.who(0)] = false; s.w.reload(s.node(0)); return "" },
-		"backup":    func() string { s.backups[s.who(0)] = s.node(0).backup(); return "" },
-		"restore":   func() string { s.w.restore(s.node(0), s.backups[s.who(0)], s.incarnation()); return "" },
-		"lose-disk": func() string { s.w.restore(s.node(0), nil, s.incarnation()); return "" },
-		"gone":      func() string { return s.list(true) },
-		"back":      func() string { return s.list(false) },
-		"evict":     s.evict,
-		"write-off": s.writeOff,
-		"takes":     s.takes,
-		"lacks":     func() string { return s.roles(true) },
-		"has":       func() string { return s.roles(false) },
-		"advance":   s.advance,
-		"gap":       s.gap,
-		"lie":       s.lie,
-		"show":      s.show,
-		"jobs":      s.jobs,
-		"facts":     s.facts,
-		"owed":      s.owed,
-		"messages":  s.messages,
-		"same":      s.same,
-		"built":     s.built,
-		"flood":     s.flood,
-		"declined":  s.declined,
+		"start":      s.start,
+		"complete":   func() string { return s.finish(Result{Outputs: s.values(2)}) },
+		"fail":       func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
+		"reject":     s.reject,
+		"cancel":     s.cancel,
+		"deliver":    func() string { return s.mail(s.w.deliver) },
+		"drop":       func() string { return s.mail(func(letter) {}) },
+		"stabilize":  func() string { s.w.stabilize(s.d.HasArg("work")); return "" },
+		"meet":       func() string { s.w.meet(s.who(0), s.who(1)); return "" },
+		"crash":      func() string { s.w.crash(s.node(0)); return "" },
+		"die":        s.die,
+		"rise":       func() string { s.w.paused[s.who(0)] = false; s.w.reload(s.node(0)); return "" },
+		"backup":     func() string { s.backups[s.who(0)] = s.node(0).backup(); return "" },
+		"restore":    func() string { s.w.restore(s.node(0), s.backups[s.who(0)], s.incarnation()); return "" },
+		"lose-disk":  func() string { s.w.restore(s.node(0), nil, s.incarnation()); return "" },
+		"gone":       func() string { return s.list(true) },
+		"back":       func() string { return s.list(false) },
+		"evict":      s.evict,
+		"write-off":  s.writeOff,
+		"takes":      s.takes,
+		"lacks":      func() string { return s.roles(true) },
+		"has":        func() string { return s.roles(false) },
+		"advance":    s.advance,
+		"gap":        s.gap,
+		"lie":        s.lie,
+		"show":       s.show,
+		"partitions": s.partitions,
+		"jobs":       s.jobs,
+		"facts":      s.facts,
+		"owed":       s.owed,
+		"messages":   s.messages,
+		"same":       s.same,
+		"built":      s.built,
+		"flood":      s.flood,
+		"declined":   s.declined,
 	}
 }
 
@@ -470,6 +472,17 @@ func (s *story) show() string {
 		fmt.Fprintf(&b, "incident: %s %s%s\n", i.What, i.Task, i.Who)
 	}
 	return trimmed(b.String())
+}
+
+// partitions shows the partitions as a node knows them.
+func (s *story) partitions() string {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, p := range s.node(0).m.Snapshot().Partitions {
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", p.Name, p.Partner, p.State)
+	}
+	tw.Flush()
+	return b.String()
 }
 
 // trimmed has no spaces at the ends of lines.

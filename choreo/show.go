@@ -87,9 +87,6 @@ type IncidentView struct {
 func (m *Machine) Snapshot() Snapshot {
 	s := m.state
 	out := Snapshot{State: s.overall(), Started: m.log.genesis.fact.At, Data: maps.Clone(s.values), Conflicts: map[workflow.DataName][]workflow.Value{}}
-	for _, g := range s.genesis.Assign {
-		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition), Why: s.log.genesis.fact.Body.Annex.of(g.Partition, "")})
-	}
 	for _, name := range s.def.TopoOrder() {
 		t := s.def.Task(name)
 		if t.ContingencyOnly {
@@ -97,6 +94,10 @@ func (m *Machine) Snapshot() Snapshot {
 		} else {
 			out.Tasks = append(out.Tasks, s.slotView(s.bySlot[t.Name]))
 		}
+	}
+	for _, g := range s.genesis.Assign {
+		why := s.log.genesis.fact.Body.Annex.of(g.Partition, "")
+		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: partitionState(g.Partition, out.Tasks), Why: why})
 	}
 	for i := range out.Tasks {
 		v := &out.Tasks[i]
@@ -234,13 +235,14 @@ func (a *Attempt) compensation() Compensation {
 	return CompensationWaits
 }
 
-// partitionState sums up a partition's tasks: what is most alive of them.
-func (s *State) partitionState(p workflow.PartitionName) workflow.State {
+// partitionState sums up what is shown of a partition's tasks: what is most alive of
+// them. Those that ran in place of others count too.
+func partitionState(p workflow.PartitionName, tasks []TaskView) workflow.State {
 	order := []workflow.State{workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted, workflow.Succeeded, workflow.Skipped}
 	best := len(order) - 1
-	for _, t := range s.plan.Partition(p).Tasks {
-		if sl := s.bySlot[t]; sl != nil {
-			best = min(best, slices.Index(order, sl.State))
+	for _, t := range tasks {
+		if t.Partition == p {
+			best = min(best, slices.Index(order, t.State))
 		}
 	}
 	return order[best]

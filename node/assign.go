@@ -2,9 +2,7 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -29,7 +27,8 @@ func (n *Node) enter(h *held) {
 	}
 }
 
-// situation is what the partitions of a new instance are distributed by.
+// situation is what the partitions of a new instance are distributed by, without
+// what decides between equals.
 func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value) partition.Situation {
 	data := map[workflow.DataName]workflow.Value{}
 	for _, d := range def.Data {
@@ -38,11 +37,9 @@ func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 	for k, v := range input {
 		data[k] = v
 	}
-	seed := n.random(8)
 	partners, inHand := n.people.candidates(def, m, nil)
 	return partition.Situation{
 		Partners: partners, Self: n.member.ID(), Mechanism: m, InHand: inHand, Data: data,
-		Rand: rand.New(rand.NewPCG(binary.BigEndian.Uint64(seed), 0)),
 	}
 }
 

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -106,6 +108,9 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 		return nil, shown(err)
 	}
 	added.Author = n.people.name(n.definitions.author(l))
+	if added.Refused, err = n.refusedStart(l.hash); err != nil {
+		return nil, shown(err)
+	}
 	return added, nil
 }
 
@@ -261,8 +266,9 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 	if err := n.notYet(e.def, r); err != nil {
 		return nil, nil, nil, err
 	}
-	if role := e.def.CreatorRole; role != "" && !n.people.hasRole(role) {
-		return nil, nil, nil, n.lacks(role, fmt.Sprintf("start workflow %s", e.def.Name))
+	if err := n.mayCreate(e.def); err != nil {
+		n.count("refused.role", 1)
+		return nil, nil, nil, err
 	}
 	input, err := inputs(e.def, r.Input)
 	if err != nil {
@@ -291,7 +297,9 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 	default:
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
-	placed, choices, err := partition.Distribute(plan, n.situation(e.def, mechanism, input), pins)
+	s := n.situation(e.def, mechanism, input)
+	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(n.random(8)), 0))
+	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
 	}
@@ -574,8 +582,13 @@ func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 
 // lacks says that this node may not do something for want of a role.
 func (n *Node) lacks(role workflow.RoleName, what string) error {
-	leaf := n.people.chain().Leaf()
 	n.count("refused.role", 1)
+	return n.lacking(role, what)
+}
+
+// lacking is the refusal of what a role that this node lacks is for.
+func (n *Node) lacking(role workflow.RoleName, what string) error {
+	leaf := n.people.chain().Leaf()
 	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name, what, role, orNone(leaf.Roles)).
 		WithHint("roles come with the invitation: whoever may invite makes one with --role %s", role)
 }

@@ -1,8 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -37,6 +39,7 @@ func Check(p *Plan) []Warning {
 			i := p.graph.index[t]
 			out = append(out, p.checkEmergency(part, i)...)
 			out = append(out, p.checkContingency(part, i)...)
+			out = append(out, p.checkStandIn(part, i)...)
 		}
 	}
 	return out
@@ -88,6 +91,73 @@ func (p *Plan) checkContingency(part *Partition, i int) []Warning {
 		"pin one of the two partitions to another partner"}}
 }
 
+// checkStandIn finds tasks that wait for one which runs only in place of others:
+// where these do well, the task is skipped, and the instance succeeds without it.
+func (p *Plan) checkStandIn(part *Partition, i int) []Warning {
+	t := p.graph.tasks[i]
+	c := p.asksStandIn(t.Rule)
+	if c == nil {
+		return nil
+	}
+	names := joined(p.standsFor(c.Name), " or ")
+	return []Warning{{part.Name, t.Name,
+		fmt.Sprintf("task %s waits for %s, which runs only in place of %s: as long as that is not needed, %s is skipped, and the instance succeeds without it",
+			t.Name, c.Name, names, t.Name),
+		fmt.Sprintf("to have it run in either case, wait for %s: it has succeeded too when its contingency has", names)}}
+}
+
+// standsFor are the tasks with rules of their own that a task stands in for, be it
+// after other contingencies of theirs.
+func (p *Plan) standsFor(c workflow.TaskName) (out []workflow.TaskName) {
+	for i, t := range p.graph.tasks {
+		for next := i; p.graph.isSlot(i) && next != none; next = p.graph.next[next] {
+			if next != i && p.graph.tasks[next].Name == c {
+				out = append(out, t.Name)
+			}
+		}
+	}
+	return out
+}
+
+// asksStandIn is a task that is only a contingency and without which a rule cannot
+// hold; nil: there is none.
+func (p *Plan) asksStandIn(r *workflow.Rule) *workflow.Task {
+	if r == nil {
+		return nil
+	}
+	switch r.Op {
+	case workflow.OpTask:
+		if t := p.graph.tasks[p.graph.index[r.Task]]; t.ContingencyOnly && !r.Negated {
+			return t
+		}
+	case workflow.OpAnd:
+		for _, part := range r.Args {
+			if t := p.asksStandIn(part); t != nil {
+				return t
+			}
+		}
+	case workflow.OpOr:
+		var first *workflow.Task
+		for _, part := range r.Args {
+			t := p.asksStandIn(part)
+			if t == nil {
+				return nil
+			}
+			first = cmp.Or(first, t)
+		}
+		return first
+	}
+	return nil
+}
+
+func joined[S ~string](list []S, by string) string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = string(s)
+	}
+	return strings.Join(words, by)
+}
+
 // together reports whether two tasks are certainly held by one partner.
 func (p *Plan) together(a, b int) bool {
 	x, y := p.home[a], p.home[b]
@@ -116,7 +186,7 @@ func (p *Plan) checkUnrelated(part *Partition, related []int) []Warning {
 		return nil
 	}
 	return []Warning{{part.Name, "",
-		fmt.Sprintf("no path and no data connects its tasks %v", apart),
+		fmt.Sprintf("no path and no data connects its tasks %s", joined(apart, ", ")),
 		"place them in partitions of their own, so that they do not fail together"}}
 }
 

@@ -17,7 +17,8 @@ func newWorkflowAddCommand() *cobra.Command {
 		Short: "Check definitions and spread them to the mesh",
 		Long: `Adds definitions to the mesh: every partner learns of them, and any may start
 them. A definition of the same name is kept beside it, under its own version and
-hash. FILE may be - for stdin.`,
+hash. What start would refuse here, as things are, is a warning on stderr. FILE may
+be - for stdin.`,
 		Example: `  mutirao workflow add fire-call.yaml
   mutirao workflow add plans/*.yaml`,
 		Args: arguments("FILE..."),
@@ -47,6 +48,9 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 			return err
 		}
 		wf.Definition = nil
+		for _, why := range wf.Refused {
+			u.note("%s@%d: warning: as things are, it cannot be done here: %s", wf.Name, wf.Version, why)
+		}
 		added = append(added, *wf)
 	}
 	return u.result(added, func(w io.Writer) {

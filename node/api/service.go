@@ -136,6 +136,9 @@ type Workflow struct {
 	Added      time.Time     `json:"added"`
 	Author     string        `json:"author,omitempty"` // who lists it
 	Current    bool          `json:"current"`          // it is what its name alone starts
+	// Refused are the reasons for which start would refuse it at this node now, or its
+	// tasks would fail here; only where it was just added.
+	Refused []string `json:"refused,omitempty"`
 	// Definition is the canonical form; lists leave it out.
 	Definition json.RawMessage `json:"definition,omitempty"`
 }

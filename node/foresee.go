@@ -1,0 +1,80 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// refusedStart are the reasons for which start would refuse a definition here, or its
+// tasks would fail here, as things are now: what it uses that this version cannot do,
+// roles, capabilities and applications that nobody has, and applications that this
+// node does not let it use. What is given at the start may change some of them.
+func (n *Node) refusedStart(h workflow.Hash) ([]string, error) {
+	e, err := n.definitions.get(h)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, err := range []error{
+		n.notYet(e.def, api.StartRequest{}),
+		n.mayCreate(e.def),
+		partition.Unperformed(e.plan, n.people.roles()),
+		n.nobodyTakes(e),
+	} {
+		var e *api.Error
+		switch {
+		case errors.As(err, &e) && e.Hint != "":
+			out = append(out, fmt.Sprintf("%s (%s)", e.Message, e.Hint))
+		case err != nil:
+			out = append(out, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	return append(out, n.notAllowed(e)...), nil
+}
+
+// mayCreate refuses who lacks the role that starts a workflow.
+func (n *Node) mayCreate(def *workflow.Definition) error {
+	if role := def.CreatorRole; role != "" && !n.people.hasRole(role) {
+		return n.lacking(role, fmt.Sprintf("start workflow %s", def.Name))
+	}
+	return nil
+}
+
+// nobodyTakes are the refusals for partitions that no partner can take. Where data
+// that decides it comes with the start, nothing is known yet.
+func (n *Node) nobodyTakes(e *definition) error {
+	toCome := func(d workflow.DataDecl) bool { return d.Required && d.Default == nil }
+	barred := func(c workflow.Constraint) bool { return c.Violated != nil }
+	if slices.ContainsFunc(e.def.Data, toCome) && slices.ContainsFunc(e.def.Constraints, barred) {
+		return nil
+	}
+	mechanism, err := partition.MechanismOf(e.def, "")
+	if err != nil {
+		return err
+	}
+	s := n.situation(e.def, mechanism, nil)
+	s.Rand = rand.New(rand.NewPCG(0, 0)) // whom it would be is not asked
+	_, _, err = partition.Distribute(e.plan, s, nil)
+	return err
+}
+
+// notAllowed are the tasks whose application this node has, but not for this
+// definition.
+func (n *Node) notAllowed(e *definition) (out []string) {
+	origin := n.originOf(e)
+	for _, t := range e.def.Tasks {
+		if app, has := n.config.Applications[t.Application]; has && t.Type == workflow.Automatic && !app.Allows(origin) {
+			out = append(out, fmt.Sprintf("task %s: this node does not let workflow %s use application %s (see its allow list in %s)",
+				t.Name, e.def.Name, t.Application, configs.File))
+		}
+	}
+	return out
+}

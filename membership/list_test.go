@@ -477,3 +477,23 @@ func TestLastWordReachesEverybody(t *testing.T) {
 		}
 	}
 }
+
+// What a beat tells of work it tells once, and not more that can be done now than there is:
+// a claim that is repeated would weigh more.
+func TestBeatsThatTellOfWorkTwice(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		work []Work
+		ok   bool
+	}{
+		{"each once", []Work{{1, 1, 5, 9}, {1, 2, 9, 9}, {2, 1, 0, 9}}, true},
+		{"twice", []Work{{1, 1, 5, 9}, {2, 1, 5, 9}, {1, 1, 5, 9}}, false},
+		{"more now than there is", []Work{{1, 1, 10, 9}}, false},
+	} {
+		b := beatOf("a", 1, 2, 1)
+		b.Work = EncodeWork(c.work)
+		if err := b.Sign(keyOf("a")).Verify(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

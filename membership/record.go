@@ -103,10 +103,10 @@ type Beat struct {
 }
 
 // Work is unfinished work that a partner says it holds, of one kind, given by one
-// partner. Giver and Kind are short names; 0: several.
+// partner: each is told once. Giver and Kind are short names; 0: several.
 type Work struct {
 	Giver, Kind uint32
-	Ready, All  uint16 // its expected time in s: of what can be done now, and of all
+	Ready, All  uint16 // its expected time in s: of what can be done now, and of all; Ready ≤ All
 }
 
 // MaxWork bounds what a partner tells of the work that it holds.
@@ -231,7 +231,24 @@ func (b Beat) Verify() error {
 	if n := len(b.Work); n%workSize != 0 || n > MaxWork*workSize {
 		return fmt.Errorf("beat of %s: %d bytes about work: want at most %d times %d", b.Partner, n, MaxWork, workSize)
 	}
+	if err := checkWork(DecodeWork(b.Work)); err != nil {
+		return fmt.Errorf("beat of %s: %w", b.Partner, err)
+	}
 	return Verify(b.Partner, beatDomain, b.body(), b.Signature)
+}
+
+// checkWork returns an error where work of one kind and giver is told twice, or more of it
+// can be done now than there is.
+func checkWork(work []Work) error {
+	for i, w := range work {
+		switch {
+		case w.Ready > w.All:
+			return fmt.Errorf("work of kind %d given by %d: %d s of %d s can be done now", w.Kind, w.Giver, w.Ready, w.All)
+		case slices.ContainsFunc(work[:i], func(o Work) bool { return o.Giver == w.Giver && o.Kind == w.Kind }):
+			return fmt.Errorf("work of kind %d given by %d is told twice", w.Kind, w.Giver)
+		}
+	}
+	return nil
 }
 
 // compare orders two records of one partner: one by which it left for good is the

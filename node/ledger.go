@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -167,16 +168,18 @@ func (l *ledger) holdings(id workflow.InstanceID) []choreo.Holding {
 // workOf is what one partner holds of the work that mechanisms gave out.
 type workOf struct {
 	costs   map[partition.Kind]partition.InHand
+	known   map[partition.Kind]partition.InHand // of these what is known here, and not only said
 	backlog partition.InHand
 }
 
-func (w *workOf) add(k partition.Kind, h partition.InHand) {
+// add adds work of which so much is known here.
+func (w *workOf) add(k partition.Kind, h, known partition.InHand) {
 	w.backlog = w.backlog.Plus(h)
 	if k != partition.NoKind {
 		if w.costs == nil {
-			w.costs = map[partition.Kind]partition.InHand{}
+			w.costs, w.known = map[partition.Kind]partition.InHand{}, map[partition.Kind]partition.InHand{}
 		}
-		w.costs[k] = w.costs[k].Plus(h)
+		w.costs[k], w.known[k] = w.costs[k].Plus(h), w.known[k].Plus(known)
 	}
 }
 
@@ -213,7 +216,7 @@ func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*w
 	known := map[account]partition.InHand{}
 	for x, h := range l.lots {
 		if x.giver == l.self || x.partner == l.self {
-			of(x.partner).add(x.kind, h)
+			of(x.partner).add(x.kind, h, h)
 			continue
 		}
 		a := account{x.partner, shortName(x.giver), x.kind}
@@ -224,17 +227,27 @@ func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*w
 		others[a] = partition.InHand{Ready: max(h.Ready, others[a].Ready), All: max(h.All, others[a].All)}
 	}
 	for a, h := range others {
-		of(a.partner).add(a.kind, h)
+		of(a.partner).add(a.kind, h, known[a])
 	}
 	return out
 }
 
-// kinds adds up what all partners hold of each kind that costs them availability.
+// kinds adds up what all partners hold of each kind that costs them availability. What
+// one only says counts up to what all others hold: the more of a kind there is, the less
+// of it costs whom it was given to, and nobody is to make that nothing by a word.
 func kinds(work map[workflow.PartnerID]*workOf) map[partition.Kind]partition.InHand {
-	out := map[partition.Kind]partition.InHand{}
+	all := map[partition.Kind]partition.InHand{}
 	for _, w := range work {
 		for k, h := range w.costs {
-			out[k] = out[k].Plus(h)
+			all[k] = all[k].Plus(h)
+		}
+	}
+	out := maps.Clone(all)
+	for _, w := range work {
+		for k, h := range w.costs {
+			others := partition.InHand{Ready: all[k].Ready - h.Ready, All: all[k].All - h.All}
+			most := partition.InHand{Ready: max(w.known[k].Ready, others.Ready), All: max(w.known[k].All, others.All)}
+			out[k] = out[k].Minus(h.Minus(most))
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -262,6 +263,32 @@ func TestAcknowledgementWaitsForTheDisk(t *testing.T) {
 		}
 		two.disk.failWith(nil)
 		tm.succeeds(id, 10*time.Second, "one", "two")
+	})
+}
+
+// Whoever cannot store what comes does not ask for what it lacks of it: it would be sent
+// all of it again, as fast as it asks.
+func TestNothingIsAskedForOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, nil, seldom, "one", "two")
+		tm.add("one", fan)
+		one, two := tm.p["one"], tm.p["two"]
+		tasks := []workflow.TaskName{"a", "b", "c", "d"}
+		one.hand.hold(tasks...)
+		id := tm.begin("one", "fan", map[string]string{"work": "one", "end": "two"})
+		two.disk.failWith(kv.ErrFull)
+		for _, task := range tasks { // two loses the first, and with it the past of the others
+			one.hand.letGo(t, task)
+			synctest.Wait()
+		}
+		lost := func(c carried) bool {
+			return c.from == two.id() && slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask && len(h.Heads) > 0 })
+		}
+		if n := len(tm.f.sent(lost)); n > 0 {
+			t.Errorf("two asked %d times for what it cannot store", n)
+		}
+		two.disk.failWith(nil)
+		tm.succeeds(id, 40*time.Second, "one", "two")
 	})
 }
 

@@ -397,7 +397,9 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	}
 	switch {
 	case errors.Is(err, choreo.ErrMissingPast):
-		s.tell(from, f.Instance, wire.Ask)
+		if s.lost == 0 { // what comes now could not be made durable either: see loadAgain
+			s.tell(from, f.Instance, wire.Ask)
+		}
 	case err != nil:
 		s.n.refuse("facts-invalid", from)
 		s.log.Warn("facts refused", "from", from, "instance", f.Instance, "error", err)

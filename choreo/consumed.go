@@ -83,15 +83,9 @@ func (s *State) named(start *entry, from *Slot, success FactID) *Attempt {
 // mentioned are the slots that a task's rule mentions, each once, by name.
 func (s *State) mentioned(t workflow.TaskName) []*Slot {
 	var out []*Slot
-	in := map[*Slot]bool{}
 	for _, p := range s.def.Predecessors(t) {
-		for _, from := range s.slotsOf(p) {
-			if !in[from] {
-				in[from] = true
-				out = append(out, from)
-			}
-		}
+		out = append(out, s.slotsOf(p)...)
 	}
 	slices.SortFunc(out, func(a, b *Slot) int { return cmp.Compare(a.Task.Name, b.Task.Name) })
-	return out
+	return slices.Compact(out)
 }

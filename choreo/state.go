@@ -206,8 +206,6 @@ func newState(def *workflow.Definition, plan *partition.Plan, l *Log, trust Trus
 func (s *State) reset() {
 	s.genesis = s.log.genesis.fact.Body.Genesis
 	s.rank = map[workflow.PartnerID]int{}
-	s.bySlot = map[workflow.TaskName]*Slot{}
-	s.attempts = map[AttemptID]*Attempt{}
 	s.bySucc = map[FactID]*Attempt{}
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
@@ -259,7 +257,9 @@ func (s *State) layOut() {
 	for _, a := range s.genesis.Assign {
 		s.holder[a.Partition] = a.Partner
 	}
-	for _, name := range s.def.TopoOrder() {
+	order := s.def.TopoOrder()
+	s.bySlot, s.attempts = make(map[workflow.TaskName]*Slot, len(order)), make(map[AttemptID]*Attempt, len(order))
+	for _, name := range order {
 		t := s.def.Task(name)
 		if t.ContingencyOnly {
 			continue
@@ -335,21 +335,20 @@ func (s *State) layData() {
 // for nothing that is left are taken away. A slot does not wait for what only it
 // may write.
 func (s *State) hasCycle() bool {
-	waits, left := map[*Slot]int{}, map[*item]int{}
+	waits, left := make([]int, len(s.slots)), map[*item]int{} // waits and gone are by the slots' places
 	for _, it := range s.items {
 		left[it] = len(it.writers)
 	}
 	for _, sl := range s.slots {
-		waits[sl] += len(sl.asks)
+		waits[sl.place] += len(sl.asks)
 		for _, d := range sl.dependents {
-			waits[d]++
+			waits[d.place]++
 		}
 	}
-	var free []*Slot
-	gone := map[*Slot]bool{}
+	free, gone := make([]*Slot, 0, len(s.slots)), make([]bool, len(s.slots))
 	met := func(sl *Slot, n int) {
-		if waits[sl] -= n; waits[sl] == 0 && !gone[sl] {
-			gone[sl] = true
+		if waits[sl.place] -= n; waits[sl.place] == 0 && !gone[sl.place] {
+			gone[sl.place] = true
 			free = append(free, sl)
 		}
 	}
@@ -364,7 +363,7 @@ func (s *State) hasCycle() bool {
 			}
 		case 1:
 			for w := range it.writers {
-				if !gone[w] && slices.Contains(w.asks, it) {
+				if !gone[w.place] && slices.Contains(w.asks, it) {
 					met(w, 1)
 				}
 			}

@@ -87,21 +87,25 @@ func differing(a, b books) [][]byte {
 type change struct {
 	unit   uint64
 	all    tally
-	ranges map[string]tally
+	ranges map[string]*tally
 }
 
 // of is the tally of a range, with what the unit has changed so far.
-func (c *change) of(l *ledger, name []byte) tally {
-	if t, touched := c.ranges[string(name)]; touched {
-		return t
+func (c *change) of(l *ledger, name []byte) *tally {
+	t := c.ranges[string(name)]
+	if t == nil {
+		is := l.is.ranges[string(name)]
+		t = &is
+		c.ranges[string(name)] = t
 	}
-	return l.is.ranges[string(name)]
+	return t
 }
 
 // replace notes that an entry of a range takes the place of another; the tally of none
 // is 0.
 func (c *change) replace(l *ledger, name []byte, was, is tally) {
-	c.ranges[string(name)] = c.of(l, name).minus(was).plus(is)
+	t := c.of(l, name)
+	*t = t.minus(was).plus(is)
 	c.all = c.all.minus(was).plus(is)
 }
 
@@ -144,7 +148,7 @@ type ledger struct {
 
 // begin starts the change that the next unit makes.
 func (l *ledger) begin() *change {
-	return &change{unit: l.is.unit + 1, all: l.is.all, ranges: map[string]tally{}}
+	return &change{unit: l.is.unit + 1, all: l.is.all, ranges: map[string]*tally{}}
 }
 
 // enter makes a change that is durable in the database. An error of the file is none of
@@ -154,12 +158,12 @@ func (l *ledger) enter(c *change) error {
 	defer l.mu.Unlock()
 	l.is.unit = c.unit
 	for name, t := range c.ranges {
-		l.is.set(name, t)
+		l.is.set(name, *t)
 	}
 	if l.f == nil || l.size-l.begun > max(ledgerGrowth, l.begun) {
 		return l.rewrite()
 	}
-	b := frame(nil, unitFrame, books{c.unit, c.all, c.ranges}, slices.Sorted(maps.Keys(c.ranges)))
+	b := frame(nil, unitFrame, l.is, slices.Sorted(maps.Keys(c.ranges)))
 	n, err := l.f.Write(b)
 	l.size += int64(n)
 	if err != nil {

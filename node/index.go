@@ -51,7 +51,11 @@ func (x *index) put(id workflow.InstanceID, sum summary) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.tally.forget(id)
-	x.tally.count(x.all[id], -1)
+	was, listed := x.all[id]
+	if listed && was == sum {
+		return
+	}
+	x.tally.count(was, -1)
 	x.tally.count(sum, 1)
 	x.change(id, func() { x.all[id] = sum })
 }

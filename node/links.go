@@ -387,8 +387,9 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 			s.n.refuse("facts-not-counted", author)
 		}
 	}
-	h.m.Heard(s.moment())
-	if now := s.n.clock.Now(); err == nil {
+	now := s.moment()
+	h.m.Heard(now)
+	if err == nil {
 		h.heard(from, now.Boot)
 		h.came(facts, now.Wall.UnixMilli())
 	}
@@ -566,10 +567,11 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if len(w.Heads) > 0 {
 		delete(h.refused, from)
 	}
+	now := s.moment()
 	if h.m.HasAll(w.Heads) {
-		h.heard(from, s.n.clock.Now().Boot)
+		h.heard(from, now.Boot)
 	}
-	h.m.Heard(s.moment())
+	h.m.Heard(now)
 	if f := h.pending[from]; f != nil && f.more && w.Mode == wire.Acknowledge {
 		f.more = false
 		s.supply(h, from) // what did not fit into the bundle that arrived

@@ -379,7 +379,8 @@ func unit(writes []kv.Write) int {
 
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
-	r := h.m.Decide(s.moment(), s.n.people)
+	now := s.moment()
+	r := h.m.Decide(now, s.n.people)
 	id := h.m.Instance()
 	for _, err := range r.Beyond {
 		s.n.count("beyond-limit", 1)
@@ -388,7 +389,7 @@ func (s *shard) decide(h *held, b *batch) {
 	for _, f := range r.Persist {
 		sf := storedFact{Raw: f.Raw, Att: f.Att}
 		if !f.Own {
-			sf.Came = s.n.clock.Now().Wall.UnixMilli()
+			sf.Came = now.Wall.UnixMilli()
 		}
 		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(sf), New: true})
 	}

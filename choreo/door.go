@@ -91,9 +91,9 @@ type door struct {
 	looked int // entries of the log of which the rest has been worked out
 	// authors have facts among those that nobody looked at yet for naming.
 	authors []workflow.PartnerID
-	// aside is what others have set aside that is not here, ours up to which number
-	// this node has set a strand aside.
-	aside map[FactID]bool
+	// aside is what others have set aside that is not here, and who, ours up to which
+	// number this node has set a strand aside.
+	aside map[FactID][]workflow.PartnerID
 	ours  map[*strand]uint64
 	// stood are the limits of authors, and the forked chains, for which this node has
 	// named all that it may have.
@@ -108,7 +108,7 @@ func newDoor() door {
 	return door{
 		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{}, counts: map[Declined]int{},
 		named: map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
-		aside: map[FactID]bool{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
+		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
 	}
 }
 
@@ -359,16 +359,17 @@ func withRoom[K comparable, V any](all map[workflow.PartnerID]map[K]V, by workfl
 	return all[by]
 }
 
-// wantedBy are who named a fact that is not here, or what comes after it; "": whoever
-// set it aside.
+// wantedBy are who named or set aside a fact that is not here, or what comes after it.
 func (d *door) wantedBy(id FactID) (by []workflow.PartnerID) {
 	for p, of := range d.wanted {
 		if of[id] {
 			by = append(by, p)
 		}
 	}
-	if d.aside[id] {
-		by = append(by, "")
+	for _, p := range d.aside[id] {
+		if !d.wanted[p][id] {
+			by = append(by, p)
+		}
 	}
 	return by
 }
@@ -459,7 +460,9 @@ func (m *Machine) readOn() {
 		for h := range e.fact.aside() {
 			switch x := m.log.byID[h.ID]; {
 			case author != m.self && x == nil && m.Participates(author):
-				d.aside[h.ID] = true
+				if !slices.Contains(d.aside[h.ID], author) {
+					d.aside[h.ID] = append(d.aside[h.ID], author)
+				}
 			case author == m.self && x != nil:
 				d.ours[x.strand] = max(d.ours[x.strand], h.Seq)
 			}

@@ -384,3 +384,61 @@ func TestLoadedInstanceNamesNothingAgain(t *testing.T) {
 		t.Errorf("it says %d things", len(r.Persist))
 	}
 }
+
+// TestLiarDoesNotWashOutWhatOthersSetAside: what comes before a fact that an honest partner
+// has set aside is remembered, whatever a liar sets aside and sends meanwhile.
+func TestLiarDoesNotWashOutWhatOthersSetAside(t *testing.T) {
+	w := relayMesh(t)
+	one := w.nodes["one"].m
+	genesis := one.log.genesis.head()
+	tells := func(s string) Body {
+		return Body{TryFailed: &TryFailed{Attempt: AttemptID{Slot: "a"}, Try: 1, Reason: s}}
+	}
+	var branches [][]Received // more than are taken in of a chain by themselves
+	for i := range maxBranches + 5 {
+		p := penOf(t, one, "three", 0xee)
+		branches = append(branches, []Received{p.write(tells(fmt.Sprint("first ", i)), genesis), p.write(tells(fmt.Sprint("second ", i)))})
+	}
+	last := branches[len(branches)-1]
+	two := penOf(t, one, "two", 0xaa)
+	one.mustTake(t, two.write(Body{Seen: &Seen{Aside: []Head{{Chain: last[1].Fact.Chain, Seq: 2, ID: last[1].ID}}}}, genesis))
+	for _, b := range branches {
+		if _, err := one.Receive("three", b[:1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := one.Receive("two", last[1:]); err != nil || one.Has(last[1].ID) {
+		t.Fatalf("what two has set aside is taken in without what comes before it: %v", err)
+	}
+
+	liar, other := penOf(t, one, "three", 1), penOf(t, one, "three", 2)
+	var noise []Received
+	var asides []Head
+	for i := range 8 * MaxHeadsSeen {
+		x := other.write(tells(fmt.Sprint(i)), Head{Chain: Chain{Author: "one", Incarnation: Incarnation{1, byte(i >> 8), byte(i)}}, Seq: 1, ID: FactID{1, byte(i >> 8), byte(i)}})
+		noise = append(noise, x)
+		asides = append(asides, Head{Chain: Chain{Author: "two", Incarnation: Incarnation{2}}, Seq: x.Fact.Seq, ID: x.ID}) // a lie
+	}
+	for i, part := range slices.Collect(slices.Chunk(asides, MaxHeadsSeen)) {
+		seen := []Head{}
+		if i == 0 {
+			seen = append(seen, genesis)
+		}
+		slices.SortFunc(part, Head.compare)
+		one.mustTake(t, liar.write(Body{Seen: &Seen{Aside: part}}, seen...))
+	}
+	for _, x := range noise {
+		_, _ = one.Receive("three", []Received{x})
+	}
+	for _, f := range last {
+		if _, err := one.Receive("two", []Received{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !one.Has(last[0].ID) || !one.Has(last[1].ID) {
+		t.Error("what two has set aside is not taken in after a liar set much else aside")
+	}
+	if _, err := one.Receive("two", branches[len(branches)-2]); err != nil || one.Has(branches[len(branches)-2][0].ID) {
+		t.Errorf("what nobody has set aside is taken in: %v", err)
+	}
+}

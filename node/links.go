@@ -431,7 +431,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, err
 	}
 	if by != self && s.n.left(by) < instanceWeight+len(facts[0].Raw) {
-		return nil, &noRoom{wire.RefusedHeavy, by}
+		return nil, &noRoom{wire.RefusedHeavy, by} // before its definition is read
 	}
 	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
 	if errors.Is(err, kv.ErrNotFound) {
@@ -441,6 +441,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	}
 	if err != nil {
 		return nil, err
+	}
+	if by != self && s.n.left(by) < def.weight()/byteWeight+len(facts[0].Raw) {
+		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
 	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
 	if err != nil {

@@ -196,18 +196,44 @@ func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 // salvage reads what can be read of an instance's facts, and says where they lie.
 func (s *shard) salvage(id workflow.InstanceID) (kept []choreo.Received, keys [][]byte, err error) {
 	for _, prefix := range [][]byte{factPrefix(id), keptPrefix(id)} {
-		err := s.n.store.Scan(prefix, func(key, value []byte) error {
+		err := scanPast(s.n.store, prefix, len(factKey(id, 0)), func(key, value []byte) {
 			keys = append(keys, bytes.Clone(key))
 			if r, _, err := readFact(value); err == nil {
 				kept = append(kept, r)
 			}
-			return nil
 		})
-		if err != nil && !errors.Is(err, kv.ErrDamaged) {
+		if err != nil {
 			return nil, nil, err
 		}
 	}
 	return kept, keys, nil
+}
+
+// scanPast calls fn for each entry under a prefix that can be read, in order: where
+// reading stops at one that is damaged, it goes on with the next, by prefixes that are
+// longer by a byte, up to whole keys.
+func scanPast(store Store, prefix []byte, whole int, fn func(key, value []byte)) error {
+	type entry struct{ key, value []byte }
+	var read []entry
+	err := store.Scan(prefix, func(key, value []byte) error {
+		read = append(read, entry{bytes.Clone(key), bytes.Clone(value)})
+		return nil
+	})
+	switch {
+	case err == nil:
+		for _, e := range read {
+			fn(e.key, e.value)
+		}
+	case !errors.Is(err, kv.ErrDamaged):
+		return err
+	case len(prefix) < whole:
+		for b := range 256 {
+			if err := scanPast(store, append(bytes.Clone(prefix), byte(b)), whole, fn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // readFact reads a stored fact, and when it came (storedFact).

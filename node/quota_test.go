@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -133,6 +134,37 @@ func TestBytesOfOneMember(t *testing.T) {
 		pass(15 * time.Hour)
 		for _, id := range ids {
 			tm.succeeds(id, 0, "one", "two")
+		}
+	})
+}
+
+// What an instance weighs for its tasks is known before it is taken in: one that alone is
+// more than its initiator's share is refused, and not only the next.
+func TestTasksOfOneMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
+		var tasks, names strings.Builder
+		for i := range 400 {
+			fmt.Fprintf(&tasks, "  t%03d: {}\n", i)
+			fmt.Fprintf(&names, "t%03d, ", i)
+		}
+		tm.add("one", "\nworkflow: many\ntasks:\n"+tasks.String()+"  z: {}\npartitions: {pa: ["+names.String()+"], pb: [z]}\n")
+		pass(time.Minute)
+		for _, name := range []string{"one", "two"} {
+			tm.p[name].hand.work(time.Hour)
+		}
+		for _, who := range []string{"two", "one"} {
+			st, err := tm.p[who].node.Start(t.Context(), api.StartRequest{Workflow: "many", Assign: map[string]string{"pa": "two", "pb": "one"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			if who == "two" && (tm.running("one") != 0 || !tm.incident("two", st.ID, "fills the room that it may on that node")) {
+				t.Errorf("one took in an instance of 400 tasks, and has %d", tm.running("one"))
+			}
+		}
+		if n := tm.running("one"); n != 1 {
+			t.Errorf("one runs %d instances of its own user, want 1", n)
 		}
 	})
 }

@@ -52,9 +52,12 @@ func (u *usage) add(p workflow.PartnerID, w int64) {
 	}
 }
 
+// weight is what an instance of a definition weighs without its facts.
+func (d *definition) weight() int { return instanceWeight + len(d.def.Tasks)*taskWeight }
+
 // weights are what an instance in memory weighs.
 func (h *held) weights() map[workflow.PartnerID]int64 {
-	out := map[workflow.PartnerID]int64{h.sum.By: instanceWeight + int64(len(h.def.def.Tasks))*taskWeight}
+	out := map[workflow.PartnerID]int64{h.sum.By: int64(h.def.weight())}
 	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
 		out[p] += int64(facts)*factWeight + int64(bytes)*byteWeight
 	})

@@ -3,8 +3,8 @@ package choreo
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -97,14 +97,14 @@ const maxVerified = 4096
 // ErrForged.
 func (v *Verifier) Verify(author workflow.PartnerID, id FactID, a *Attestation) error {
 	if a == nil || len(a.Path) > maxPath || len(a.Sig) != 64 {
-		return fmt.Errorf("%w: fact %s of %s has no proper attestation", ErrForged, id.Short(), author)
+		return said.Errorf("%w: fact %s of %s has no proper attestation", ErrForged, id.Short(), author)
 	}
 	key := verified{author: author, root: a.root(id), sig: [64]byte(a.Sig)}
 	if _, ok := v.known[key]; ok {
 		return nil
 	}
 	if err := membership.Verify(author, attestDomain, key.root[:], a.Sig); err != nil {
-		return fmt.Errorf("%w: fact %s of %s: %w", ErrForged, id.Short(), author, err)
+		return said.Errorf("%w: fact %s of %s: %w", ErrForged, id.Short(), author, err)
 	}
 	if v.known == nil || len(v.known) >= maxVerified {
 		v.known = map[verified]struct{}{}

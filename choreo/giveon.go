@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -20,7 +21,7 @@ type GivenOn struct {
 type Stay struct {
 	Task  workflow.TaskName // empty: it is about the instance
 	State workflow.State
-	Why   string
+	Why   error
 }
 
 // GiveOn passes all that this node holds and has not begun on to partners that can be
@@ -28,7 +29,7 @@ type Stay struct {
 // itself. What nobody takes stays, and so does what has begun.
 func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []GivenOn, stays []Stay) {
 	if m.cleansUp() {
-		stays = append(stays, Stay{Why: "something that lost is still to be compensated here"})
+		stays = append(stays, Stay{Why: errors.New("something that lost is still to be compensated here")})
 	}
 	if !m.heeded() || m.state.overall() != workflow.InstanceRunning {
 		return nil, stays
@@ -50,7 +51,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		rest, _ := pass(u) // why not is asked of each by itself
 		for i, h := range rest {
 			if _, err := pass(rest[i : i+1]); err != nil {
-				stays = append(stays, Stay{h.task, m.state.bySlot[h.slot].State, clip(err.Error())})
+				stays = append(stays, Stay{h.task, m.state.bySlot[h.slot].State, err})
 			}
 		}
 	}
@@ -73,7 +74,7 @@ func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 		case a.Partner != m.self || sl.State.Done() || a.success() != nil || !m.wanted(a) || sl.Pending != nil:
 			continue
 		case a.start != nil:
-			begun = append(begun, Stay{a.Task.Name, sl.State, "it has begun"})
+			begun = append(begun, Stay{a.Task.Name, sl.State, errors.New("it has begun")})
 			continue
 		}
 		home := m.state.plan.Home(a.Task.Name)

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -189,7 +190,7 @@ func (g *Genesis) validate(author workflow.PartnerID) error {
 			return err
 		}
 		if !seen[a.Partner] {
-			return fmt.Errorf("partition %s is at %s, who is not in the succession", a.Partition, a.Partner)
+			return said.Errorf("partition %s is at %s, who is not in the succession", a.Partition, a.Partner)
 		}
 	}
 	if !seen[author] {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -151,7 +152,7 @@ func (l *Log) link(e *entry) error {
 	if f.Seq > 1 {
 		prev := l.byID[f.Prev]
 		if prev == nil {
-			return fmt.Errorf("%w: number %d of %s", ErrMissingPast, f.Seq-1, f.Chain.Author)
+			return said.Errorf("%w: number %d of %s", ErrMissingPast, f.Seq-1, f.Chain.Author)
 		}
 		if prev.fact.Chain != f.Chain || prev.fact.Seq != f.Seq-1 {
 			return fmt.Errorf("%w: it does not follow the fact that it names as previous", ErrFactInvalid)
@@ -161,7 +162,7 @@ func (l *Log) link(e *entry) error {
 	for _, h := range f.Seen {
 		p := l.byID[h.ID]
 		if p == nil {
-			return fmt.Errorf("%w: number %d of %s", ErrMissingPast, h.Seq, h.Chain.Author)
+			return said.Errorf("%w: number %d of %s", ErrMissingPast, h.Seq, h.Chain.Author)
 		}
 		if p.fact.Chain != h.Chain || p.fact.Seq != h.Seq {
 			return fmt.Errorf("%w: it misnames a head that it has seen", ErrFactInvalid)

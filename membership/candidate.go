@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -35,7 +36,7 @@ type candidacy struct {
 	office   Office
 	votes    map[workflow.PartnerID]Vote
 	granted  map[workflow.PartnerID]time.Duration // when the Ask was sent that each voter granted last
-	refusals map[workflow.PartnerID]string
+	refusals map[workflow.PartnerID]error
 	askAt    time.Duration // when to ask again
 	tryUntil time.Duration // end of the attempt in this term; 0 while pausing before the next
 	giveUpAt time.Duration
@@ -92,7 +93,7 @@ func (e *Election) Resign(now Now) (Ready, error) {
 	if e.candidacy.role == bystander {
 		return e.flush(now), ErrNotCoordinator
 	}
-	e.abandon("it resigned", now)
+	e.abandon(errors.New("it resigned"), now)
 	return e.flush(now), nil
 }
 
@@ -117,7 +118,7 @@ func (e *Election) attempt(now Now) {
 	c := &e.candidacy
 	term := max(e.known.highest, e.ballot.Highest, e.ballot.Voted.Term, e.head.First()-1) + 1
 	c.office = Office{Term: term, Number: e.head.Number, List: e.list}
-	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{}, map[workflow.PartnerID]string{}
+	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{}, map[workflow.PartnerID]error{}
 	c.tryUntil = now.Boot + e.head.Lease/tryPart
 	e.ballot.Highest, e.known.highest = term, term
 	e.persist()
@@ -134,7 +135,7 @@ func (e *Election) ask(now Now) {
 	c.askAt = now.Boot + e.head.Lease/part
 	if e.head.Has(e.me()) {
 		if no := e.refuse(e.self, c.office, now); no != nil {
-			c.refusals[e.self] = no.Reason
+			c.refusals[e.self] = heard(no.Reason, no.About)
 		} else {
 			v := e.vote(e.self, c.office, now)
 			c.votes[e.self], c.granted[e.self] = v, now.Boot
@@ -210,7 +211,7 @@ func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now Now) {
 	if r.List != e.list && r.Number <= e.head.Number {
 		e.send(from, Message{Lists: &Lists{e.lineage}})
 	}
-	c.refusals[from] = printable(r.Reason)
+	c.refusals[from] = heard(r.Reason, r.About)
 }
 
 // tickCandidacy asks again, pauses, tries the next term, or gives up.
@@ -222,7 +223,7 @@ func (e *Election) tickCandidacy(now Now) {
 		e.ask(now)
 		e.send("", Message{Holding: &o})
 	case c.role == candidate && now.Boot >= c.giveUpAt:
-		e.abandon("no majority: "+e.complaints(), now)
+		e.abandon(e.complaints(), now)
 	case c.role == candidate && c.tryUntil == 0 && now.Boot >= c.askAt:
 		e.attempt(now)
 	case c.role == candidate && c.tryUntil > 0 && now.Boot >= c.tryUntil:
@@ -257,12 +258,12 @@ func (e *Election) release(now Now) {
 // else, so that a node that was stopped does nothing with its old term.
 func (e *Election) lapse(now Now) {
 	if c := e.candidacy; c.role == coordinator && now.Boot >= c.until {
-		e.abandon("its lease ran out: no majority prolonged it", now)
+		e.abandon(errors.New("its lease ran out: no majority prolonged it"), now)
 	}
 }
 
 // abandon ends a candidacy or an office, if there is one.
-func (e *Election) abandon(reason string, now Now) {
+func (e *Election) abandon(reason error, now Now) {
 	c := e.candidacy
 	if c.role == bystander {
 		return
@@ -277,21 +278,24 @@ func (e *Election) abandon(reason string, now Now) {
 	e.tell(ElectionEvent{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
 }
 
-// complaints says which voters refused and why, and which did not answer.
-func (e *Election) complaints() string {
-	var out []string
+// complaints says that there is no majority: which voters refused and why, and which
+// did not answer.
+func (e *Election) complaints() error {
+	var each []string
+	var args []any
 	for _, v := range e.head.Voters {
 		if _, voted := e.candidacy.votes[v.Partner]; voted {
 			continue
 		}
 		reason := e.candidacy.refusals[v.Partner]
-		if reason == "" {
-			reason = "did not answer"
+		if reason == nil {
+			reason = errors.New("did not answer")
 		}
-		out = append(out, fmt.Sprintf("%s %s", shortID(v.Partner), reason))
+		if len(each) == shownVoter {
+			each = append(each, "…")
+			break
+		}
+		each, args = append(each, "%s %v"), append(args, v.Partner, reason)
 	}
-	if len(out) > shownVoter {
-		out = append(out[:shownVoter], "…")
-	}
-	return strings.Join(out, "; ")
+	return said.Errorf("no majority: "+strings.Join(each, "; "), args...)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -192,7 +193,7 @@ func (ch Chain) issuedProperly(i int, founder workflow.PartnerID) error {
 	c := ch[i]
 	if i == len(ch)-1 {
 		if c.Issuer != founder {
-			return fmt.Errorf("certificate of %s was issued by %s, not by the founder %s, and no delegate's certificate is attached: %w",
+			return said.Errorf("certificate of %s was issued by %s, not by the founder %s, and no delegate's certificate is attached: %w",
 				c.Name, c.Issuer, founder, ErrNotAllowed)
 		}
 		return nil
@@ -200,7 +201,7 @@ func (ch Chain) issuedProperly(i int, founder workflow.PartnerID) error {
 	issuer := ch[i+1]
 	switch {
 	case c.Issuer != issuer.Partner:
-		return fmt.Errorf("certificate of %s was issued by %s, but that of %s is attached: %w", c.Name, c.Issuer, issuer.Partner, ErrNotAllowed)
+		return said.Errorf("certificate of %s was issued by %s, but that of %s is attached: %w", c.Name, c.Issuer, issuer.Partner, ErrNotAllowed)
 	case !issuer.Delegate:
 		return fmt.Errorf("certificate of %s was issued by %s, who is not a delegate: %w", c.Name, issuer.Name, ErrNotAllowed)
 	case c.Delegate:

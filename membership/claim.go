@@ -3,6 +3,7 @@ package membership
 import (
 	"fmt"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -26,7 +27,7 @@ func (e *Election) Admit(o Office) error {
 		return fmt.Errorf("request in the office of %s: %w: electorate %d is in force here", o, ErrLowerOffice, e.head.Number)
 	}
 	if o.Compare(e.ballot.Known.Office) < 0 {
-		return fmt.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.ballot.Known.Office, e.ballot.Known.Holder)
+		return said.Errorf("request in the office of %s: %w: %s, held by %s", o, ErrLowerOffice, e.ballot.Known.Office, e.ballot.Known.Holder)
 	}
 	return nil
 }
@@ -41,7 +42,7 @@ func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now Now) error {
 	if c > 0 {
 		l, ok := e.listOf(m.Office)
 		if !ok {
-			return fmt.Errorf("claim of %s to %s: that electorate is not known here, or no longer in force", m.Holder, m.Office)
+			return said.Errorf("claim of %s to %s: that electorate is not known here, or no longer in force", m.Holder, m.Office)
 		}
 		if err := m.Verify(l); err != nil {
 			return err

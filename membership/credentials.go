@@ -1,8 +1,7 @@
 package membership
 
 import (
-	"fmt"
-
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -34,7 +33,7 @@ func VerifyCredentials(m Mesh, holder workflow.PartnerID, b []byte) (Office, err
 		return Office{}, err
 	}
 	if c.Mandate.Holder != holder {
-		return Office{}, fmt.Errorf("%s shows the mandate of %s: %w", holder, c.Mandate.Holder, ErrForged)
+		return Office{}, said.Errorf("%s shows the mandate of %s: %w", holder, c.Mandate.Holder, ErrForged)
 	}
 	if err := c.Lineage.Verify(m); err != nil {
 		return Office{}, err
@@ -44,5 +43,5 @@ func VerifyCredentials(m Mesh, holder workflow.PartnerID, b []byte) (Office, err
 			return c.Mandate.Office, c.Mandate.Verify(l)
 		}
 	}
-	return Office{}, fmt.Errorf("%s claims %s of an electorate that its lineage does not have: %w", holder, c.Mandate.Office, ErrForged)
+	return Office{}, said.Errorf("%s claims %s of an electorate that its lineage does not have: %w", holder, c.Mandate.Office, ErrForged)
 }

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -216,7 +217,7 @@ func (e *Election) adopt(ln Lineage, now Now) (bool, error) {
 
 // takeOver goes over to a verified, higher list. An office ends with its list.
 func (e *Election) takeOver(ln Lineage, now Now) {
-	e.abandon("the electorate changed", now)
+	e.abandon(errors.New("the electorate changed"), now)
 	e.setLineage(ln, now)
 	e.known.highest = max(e.known.highest, e.head.First()-1)
 	e.ballot.Signed = nil
@@ -226,7 +227,7 @@ func (e *Election) takeOver(ln Lineage, now Now) {
 	e.persist()
 	e.proposing = proposing{}
 	e.out.Lineage = ln
-	e.tell(ElectionEvent{Kind: ElectorateChanged, Reason: fmt.Sprintf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
+	e.tell(ElectionEvent{Kind: ElectorateChanged, Reason: fmt.Errorf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
 	e.known.heard, e.known.autoAt = now.Awake-e.head.Lease, 0
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -167,7 +168,7 @@ func (s *electionStory) news() string {
 func (s *electionStory) names(text string) string {
 	for i, m := range s.nodes {
 		text = strings.ReplaceAll(text, string(s.id(i)), m.name)
-		text = strings.ReplaceAll(text, shortID(s.id(i)), m.name)
+		text = strings.ReplaceAll(text, s.id(i).Short(), m.name)
 	}
 	return strings.ReplaceAll(text, string(idOf("founder")), "founder")
 }
@@ -428,5 +429,30 @@ func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
 	other := Mesh{Name: "other", Founder: idOf("n2")}
 	if _, err := VerifyCredentials(other, idOf("n1"), good); err == nil {
 		t.Error("another mesh's credentials are accepted")
+	}
+}
+
+// A reason that came from another node has the partners that it is about, so that
+// they are called by their names here: those alone, and in its order.
+func TestReasonsOfOthersNamePartners(t *testing.T) {
+	bia, caio := idOf("bia"), idOf("caio")
+	name := func(id workflow.PartnerID) string {
+		return map[workflow.PartnerID]string{bia: "bia", caio: "caio"}[id]
+	}
+	sent := said.Errorf("no majority: %s %v; %s did not answer", caio, said.Errorf("granted %s a lease", bia), bia)
+	declined := Message{Declined: &Declined{Reason: sent.Error(), About: said.Partners(sent)}}
+	got, err := DecodeMessage(EncodeMessage(declined))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := heard(got.Declined.Reason, got.Declined.About)
+	if got, want := said.Render(reason, name), "no majority: caio granted bia a lease; bia did not answer"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// An older node does not say whom it is about; a liar says anything.
+	for _, about := range [][]workflow.PartnerID{nil, {"", "x", bia, bia, bia, caio}, slices.Repeat([]workflow.PartnerID{"x"}, 1000)} {
+		if got := heard(sent.Error(), about).Error(); got != sent.Error() {
+			t.Errorf("with %v it is %q", about, got)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -129,7 +130,7 @@ func (l Electorate) validate() error {
 			return fmt.Errorf("electorate: %w", err)
 		}
 		if i > 0 && l.Voters[i-1].Partner >= v.Partner {
-			return fmt.Errorf("electorate: voter %s is out of order or listed twice", v.Partner)
+			return said.Errorf("electorate: voter %s is out of order or listed twice", v.Partner)
 		}
 	}
 	if l.Lease < MinLease || l.Lease > MaxLease {
@@ -182,7 +183,7 @@ func (l Electorate) consent(key ed25519.PrivateKey, v Voter, highest uint64) Con
 // verify checks that c is a countersignature by a member of list prev.
 func (c Consent) verify(prev Electorate) error {
 	if !prev.Has(c.Voter) {
-		return fmt.Errorf("consent of %s, who has no vote in electorate %d: %w", c.Voter.Partner, prev.Number, ErrNotAllowed)
+		return said.Errorf("consent of %s, who has no vote in electorate %d: %w", c.Voter.Partner, prev.Number, ErrNotAllowed)
 	}
 	return Verify(c.Voter.Partner, consentDomain, c.body(), c.Signature)
 }
@@ -247,10 +248,10 @@ func (l Electorate) countersigned(prev Electorate) error {
 	hash := l.Hash()
 	for i, c := range l.Consents {
 		if c.List != hash {
-			return fmt.Errorf("consent of %s is to another list than electorate %d: %w", c.Voter.Partner, l.Number, ErrForged)
+			return said.Errorf("consent of %s is to another list than electorate %d: %w", c.Voter.Partner, l.Number, ErrForged)
 		}
 		if i > 0 && l.Consents[i-1].Voter.Partner >= c.Voter.Partner {
-			return fmt.Errorf("consent of %s is out of order or given twice", c.Voter.Partner)
+			return said.Errorf("consent of %s is out of order or given twice", c.Voter.Partner)
 		}
 		if err := c.verify(prev); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -84,7 +85,7 @@ func (e Eviction) vet(m Mesh) error {
 		return err
 	}
 	if e.Partner == m.Founder {
-		return fmt.Errorf("eviction of the founder %s: %w: whoever wants another founder founds another mesh", e.Partner, ErrNotAllowed)
+		return said.Errorf("eviction of the founder %s: %w: whoever wants another founder founds another mesh", e.Partner, ErrNotAllowed)
 	}
 	if e.At < 0 || e.At > maxWall {
 		return fmt.Errorf("eviction at second %d: want the years 1970 to 9999", int64(e.At))
@@ -93,10 +94,10 @@ func (e Eviction) vet(m Mesh) error {
 		return fmt.Errorf("eviction with a reason of %d bytes: at most %d", len(e.Reason), MaxReason)
 	}
 	if e.Number == 0 {
-		return fmt.Errorf("eviction of %s has no number", e.Partner)
+		return said.Errorf("eviction of %s has no number", e.Partner)
 	}
 	if !sortedSet(e.Keep) || !sortedSet(e.KeepEvictions) {
-		return fmt.Errorf("eviction of %s: what is kept is out of order or listed twice", e.Partner)
+		return said.Errorf("eviction of %s: what is kept is out of order or listed twice", e.Partner)
 	}
 	if err := e.vetIssuer(m); err != nil {
 		return err
@@ -115,12 +116,12 @@ func (e Eviction) vetIssuer(m Mesh) error {
 		return nil
 	}
 	if err := e.Chain.Authentic(m); err != nil {
-		return fmt.Errorf("eviction by %s: %w", e.Issuer, err)
+		return said.Errorf("eviction by %s: %w", e.Issuer, err)
 	}
 	by := e.Chain.Leaf()
 	switch {
 	case by.Partner != e.Issuer || !by.Delegate:
-		return fmt.Errorf("eviction by %s: only the founder and delegates evict: %w", e.Issuer, ErrNotAllowed)
+		return said.Errorf("eviction by %s: only the founder and delegates evict: %w", e.Issuer, ErrNotAllowed)
 	case e.At < by.NotBefore || e.At > by.NotAfter:
 		return fmt.Errorf("eviction by %s at %s: its certificate is valid from %s to %s: %w", by.Name, e.At, by.NotBefore, by.NotAfter, ErrNotAllowed)
 	case len(e.Keep)+len(e.KeepEvictions) > 0:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -66,7 +67,7 @@ func Verify(id workflow.PartnerID, domain string, msg, sig []byte) error {
 		return err
 	}
 	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, inDomain(domain, msg), sig) {
-		return fmt.Errorf("%s said to be signed by %s: %w", domain, id, ErrForged)
+		return said.Errorf("%s said to be signed by %s: %w", domain, id, ErrForged)
 	}
 	return nil
 }

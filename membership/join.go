@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -128,14 +129,14 @@ func Prove(inv Invitation, h Hello, o Offer, key ed25519.PrivateKey, name string
 // vouches verifies the founder and the issuer that o shows.
 func (inv Invitation) vouches(o Offer, at time.Time) error {
 	if o.Mesh.ID() != inv.Mesh || o.Mesh.Name != inv.MeshName {
-		return fmt.Errorf("%s showed the founder of another mesh: %w", inv.Issuer, ErrWrongMesh)
+		return said.Errorf("%s showed the founder of another mesh: %w", inv.Issuer, ErrWrongMesh)
 	}
 	if inv.Issuer != o.Mesh.Founder {
 		if err := o.Chain.Verify(o.Mesh, at, nil); err != nil {
 			return err
 		}
 		if by := o.Chain.Leaf(); by.Partner != inv.Issuer || !by.Delegate {
-			return fmt.Errorf("%s showed the certificate of %s, which does not let it invite: %w", inv.Issuer, by.Name, ErrNotAllowed)
+			return said.Errorf("%s showed the certificate of %s, which does not let it invite: %w", inv.Issuer, by.Name, ErrNotAllowed)
 		}
 	}
 	return Verify(inv.Issuer, offerDomain, o.body(), o.Signature)
@@ -148,7 +149,7 @@ func (i Issuer) checkProof(o Offer, p Proof, s Secret) error {
 	}
 	msg := p.under(o, i.ID())
 	if want := s.sum(msg); !hmac.Equal(want[:], p.MAC[:]) {
-		return fmt.Errorf("%s does not hold the invitation's secret: %w", o.Hello.Joiner, ErrForged)
+		return said.Errorf("%s does not hold the invitation's secret: %w", o.Hello.Joiner, ErrForged)
 	}
 	return Verify(o.Hello.Joiner, proofDomain, msg, p.Signature)
 }
@@ -161,7 +162,7 @@ func Accept(o Offer, key ed25519.PrivateKey, w Welcome, at time.Time) error {
 		return err
 	}
 	if me := IDOf(key.Public().(ed25519.PublicKey)); w.Chain.Leaf().Partner != me {
-		return fmt.Errorf("welcome is for %s, not for %s", w.Chain.Leaf().Partner, me)
+		return said.Errorf("welcome is for %s, not for %s", w.Chain.Leaf().Partner, me)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -158,7 +159,7 @@ func NewList(m Mesh, self workflow.PartnerID, r *Revocations) *List {
 // after a store went back in time: raise the boot counter above it.
 func (l *List) Publish(r Record, now Now) ([]Event, error) {
 	if r.Partner != l.self {
-		return nil, fmt.Errorf("record of %s published as that of %s", r.Partner, l.self)
+		return nil, said.Errorf("record of %s published as that of %s", r.Partner, l.self)
 	}
 	if own := l.partners[l.self]; own != nil && r.Version.Compare(own.Record.Version) <= 0 {
 		return nil, fmt.Errorf("own record %s is not newer than %s, which is known: raise the boot counter", r.Version, own.Record.Version)
@@ -205,9 +206,9 @@ func stale(r, old Record) error {
 	case r.Version.Compare(old.Version) <= 0:
 		return nil
 	case old.Going == LeavesForGood:
-		return fmt.Errorf("record %s of %s: %w by record %s", r.Version, r.Partner, ErrLeft, old.Version)
+		return said.Errorf("record %s of %s: %w by record %s", r.Version, r.Partner, ErrLeft, old.Version)
 	}
-	return fmt.Errorf("record %s of %s: its %w, valid from %s: fetch that from any partner", r.Version, r.Partner, ErrReplaced, old.Chain.Leaf().NotBefore)
+	return said.Errorf("record %s of %s: its %w, valid from %s: fetch that from any partner", r.Version, r.Partner, ErrReplaced, old.Chain.Leaf().NotBefore)
 }
 
 // verify checks the signature, the limits and the chain, of a chain that was
@@ -303,7 +304,7 @@ func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 		return nil, nil
 	}
 	if it == nil || it.Record.Version != (Version{b.Version.Boot, b.Base}) {
-		return nil, fmt.Errorf("beat %s of %s confirms record %d: %w", b.Version, b.Partner, b.Base, ErrLacking)
+		return nil, said.Errorf("beat %s of %s confirms record %d: %w", b.Version, b.Partner, b.Base, ErrLacking)
 	}
 	if err := b.Verify(); err != nil {
 		return nil, err
@@ -330,9 +331,9 @@ func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now N
 	case id == l.self || it != nil && it.State == Evicted:
 		return nil, nil
 	case !load.valid():
-		return nil, fmt.Errorf("pulse of %s: load %d: want 0 to 1000 thousandths", id, load)
+		return nil, said.Errorf("pulse of %s: load %d: want 0 to 1000 thousandths", id, load)
 	case it == nil || it.Record.Version != record:
-		return nil, fmt.Errorf("pulse of %s confirms record %s: %w", id, record, ErrLacking)
+		return nil, said.Errorf("pulse of %s confirms record %s: %w", id, record, ErrLacking)
 	}
 	if err := it.Record.Chain.Current(now.Wall, l.evicted); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -188,10 +189,15 @@ func (s *listStory) told(events []Event, err error) string {
 		b.WriteByte('\n')
 	}
 	if err != nil {
-		for _, name := range []string{"ana", "bia", "caio", "davi", "me"} {
-			err = errors.New(strings.ReplaceAll(err.Error(), string(idOf(name)), name))
-		}
-		fmt.Fprintf(&b, "refused: %v\n", err)
+		named := said.Render(err, func(id workflow.PartnerID) string {
+			for _, name := range []string{"ana", "bia", "caio", "davi", "me"} {
+				if idOf(name) == id {
+					return name
+				}
+			}
+			return string(id)
+		})
+		fmt.Fprintf(&b, "refused: %s\n", named)
 	}
 	if b.Len() == 0 {
 		return "nothing\n"
@@ -384,9 +390,9 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	short := shortID(idOf("bia"))
+	short := idOf("bia").Short()
 	for text, want := range map[string]workflow.PartnerID{
-		"caio": idOf("caio"), string(idOf("bia")): idOf("bia"), short: idOf("bia"), commonID + short: idOf("bia"),
+		"caio": idOf("caio"), string(idOf("bia")): idOf("bia"), short: idOf("bia"), workflow.CommonID + short: idOf("bia"),
 	} {
 		if got, err := l.Resolve(text); err != nil || got != want {
 			t.Errorf("Resolve(%q) = %s, %v, want %s", text, got, err, want)

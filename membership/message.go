@@ -47,6 +47,8 @@ type Refusal struct {
 	Number uint64        `cbor:"4,keyasint"`           // of the list it votes in
 	List   ListHash      `cbor:"5,keyasint"`           // that list
 	Wait   time.Duration `cbor:"6,keyasint,omitempty"` // how long, if it is only busy
+	// About are the partners that Reason has by their short IDs, in its order.
+	About []workflow.PartnerID `cbor:"7,keyasint,omitempty"`
 }
 
 // Proposal asks for consent to a list.
@@ -76,7 +78,8 @@ type Nominate struct{}
 
 // Declined answers Nominate: the sender did not stand, or stood in vain.
 type Declined struct {
-	Reason string `cbor:"1,keyasint"`
+	Reason string               `cbor:"1,keyasint"`
+	About  []workflow.PartnerID `cbor:"2,keyasint,omitempty"` // as in Refusal
 }
 
 // maxMessage is the greatest encoded message, in bytes: a whole lineage.

@@ -15,28 +15,16 @@ var (
 	ErrAmbiguous = errors.New("more than one partner")
 )
 
-// Every Ed25519 peer ID begins alike, so people are shown what comes after.
-const (
-	commonID = "12D3KooW"
-	shownID  = 8
-)
-
-// shortID is the part of an ID that people see.
-func shortID(id workflow.PartnerID) string {
-	rest := strings.TrimPrefix(string(id), commonID)
-	return rest[:min(shownID, len(rest))]
-}
-
 // Label is what people are shown for a partner: its name, with the beginning
 // of its ID if another listed partner has the same name, else the ID.
 func (l *List) Label(id workflow.PartnerID) string {
 	it := l.partners[id]
 	if it == nil {
-		return shortID(id)
+		return id.Short()
 	}
 	for _, other := range l.ids() {
 		if other != id && l.partners[other].Record.Name() == it.Record.Name() {
-			return fmt.Sprintf("%s (%s)", it.Record.Name(), shortID(id))
+			return fmt.Sprintf("%s (%s)", it.Record.Name(), id.Short())
 		}
 	}
 	return it.Record.Name()
@@ -64,7 +52,7 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 				namedHere = append(namedHere, id)
 			}
 		}
-		if rest := strings.TrimPrefix(string(id), commonID); text != "" && (strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text)) {
+		if rest := strings.TrimPrefix(string(id), workflow.CommonID); text != "" && (strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text)) {
 			byID = append(byID, id)
 		}
 	}
@@ -88,7 +76,7 @@ func (l *List) describe(ids []workflow.PartnerID) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, fmt.Sprintf("%s (%s)", l.partners[id].Record.Name(), shortID(id)))
+		out = append(out, fmt.Sprintf("%s (%s)", l.partners[id].Record.Name(), id.Short()))
 	}
 	return strings.Join(out, " or ")
 }

@@ -1,12 +1,12 @@
 package membership
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -42,13 +42,13 @@ func (e *Election) Nominate(who workflow.PartnerID, now Now) (Ready, error) {
 
 // heldBy says who holds the office that is sought.
 func heldBy(m Mandate) error {
-	return fmt.Errorf("%w: %s, in %s: it has to resign first", ErrHeld, shortID(m.Holder), m.Office)
+	return said.Errorf("%w: %s, in %s: it has to resign first", ErrHeld, m.Holder, m.Office)
 }
 
 // onNominate stands for election and remembers whom to tell how it ends.
 func (e *Election) onNominate(from workflow.PartnerID, now Now) error {
 	if err := e.stand(now); err != nil {
-		e.send(from, Message{Declined: &Declined{Reason: err.Error()}})
+		e.send(from, Message{Declined: &Declined{Reason: err.Error(), About: said.Partners(err)}})
 		return err
 	}
 	if _, leads := e.Leads(now); leads {
@@ -63,9 +63,9 @@ func (e *Election) onNominate(from workflow.PartnerID, now Now) error {
 }
 
 // decline tells those who nominated this node that it stood in vain.
-func (e *Election) decline(reason string) {
+func (e *Election) decline(reason error) {
 	for _, p := range slices.Sorted(maps.Keys(e.nominations.theirs)) {
-		e.send(p, Message{Declined: &Declined{Reason: reason}})
+		e.send(p, Message{Declined: &Declined{Reason: reason.Error(), About: said.Partners(reason)}})
 	}
 	e.nominations.theirs = nil
 }
@@ -74,8 +74,23 @@ func (e *Election) decline(reason string) {
 func (e *Election) onDeclined(from workflow.PartnerID, d Declined) {
 	if e.nominations.ours[from] {
 		delete(e.nominations.ours, from)
-		e.tell(ElectionEvent{Kind: NotElected, Partner: from, Reason: printable(d.Reason)})
+		e.tell(ElectionEvent{Kind: NotElected, Partner: from, Reason: heard(d.Reason, d.About)})
 	}
+}
+
+// heard is a reason of others', with the partners that it is about in the order in
+// which it has their short IDs.
+func heard(reason string, about []workflow.PartnerID) error {
+	const most = 2 * shownVoter // each who refused may name another
+	var texts []string
+	var partners []workflow.PartnerID
+	rest := printable(reason)
+	for _, id := range about[:min(len(about), most)] {
+		if before, after, found := strings.Cut(rest, id.Short()); found && id != "" {
+			texts, partners, rest = append(texts, before), append(partners, id), after
+		}
+	}
+	return said.Join(append(texts, rest), partners)
 }
 
 // printable is a reason of others' as it may be shown to people: on one line,

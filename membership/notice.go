@@ -3,6 +3,7 @@ package membership
 import (
 	"fmt"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -93,14 +94,14 @@ func (n Notice) verifyIssuer(m Mesh) error {
 		}
 	} else {
 		if err := n.Chain.Authentic(m); err != nil {
-			return fmt.Errorf("notice by %s: %w", n.Issuer, err)
+			return said.Errorf("notice by %s: %w", n.Issuer, err)
 		}
 		if by := n.Chain.Leaf(); by.Partner != n.Issuer || n.At < by.NotBefore || n.At > by.NotAfter {
-			return fmt.Errorf("notice by %s at %s: want its own certificate, of that time: %w", n.Issuer, n.At, ErrNotAllowed)
+			return said.Errorf("notice by %s at %s: want its own certificate, of that time: %w", n.Issuer, n.At, ErrNotAllowed)
 		}
 	}
 	if n.Issuer != n.Author && !(n.Removed && n.Administers(m)) {
-		return fmt.Errorf("notice by %s of what is %s's: only its author lists it, and takes it off besides the founder and delegates: %w", n.Issuer, n.Author, ErrNotAllowed)
+		return said.Errorf("notice by %s of what is %s's: only its author lists it, and takes it off besides the founder and delegates: %w", n.Issuer, n.Author, ErrNotAllowed)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -56,10 +57,10 @@ func (v Vote) sign(key ed25519.PrivateKey) Vote {
 // verify checks that v was given by a voter of l, in l.
 func (v Vote) verify(l Electorate) error {
 	if !v.Office.of(l) || v.Office.Term < l.First() {
-		return fmt.Errorf("vote of %s is for %s, not in electorate %d from term %d", v.Voter.Partner, v.Office, l.Number, l.First())
+		return said.Errorf("vote of %s is for %s, not in electorate %d from term %d", v.Voter.Partner, v.Office, l.Number, l.First())
 	}
 	if !l.Has(v.Voter) {
-		return fmt.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number, ErrNotAllowed)
+		return said.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number, ErrNotAllowed)
 	}
 	return Verify(v.Voter.Partner, voteDomain, v.body(), v.Signature)
 }
@@ -75,14 +76,14 @@ type Mandate struct {
 // Verify checks the votes against electorate l, which is proven by its lineage.
 func (m Mandate) Verify(l Electorate) error {
 	if len(m.Votes) < l.Majority() || len(m.Votes) > len(l.Voters) {
-		return fmt.Errorf("%s claims %s with %d votes: want %d", m.Holder, m.Office, len(m.Votes), l.Majority())
+		return said.Errorf("%s claims %s with %d votes: want %d", m.Holder, m.Office, len(m.Votes), l.Majority())
 	}
 	for i, v := range m.Votes {
 		if v.Office != m.Office || v.Candidate != m.Holder {
-			return fmt.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office, ErrForged)
+			return said.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office, ErrForged)
 		}
 		if i > 0 && m.Votes[i-1].Voter.Partner >= v.Voter.Partner {
-			return fmt.Errorf("%s claims %s with a vote of %s out of order or counted twice", m.Holder, m.Office, v.Voter.Partner)
+			return said.Errorf("%s claims %s with a vote of %s out of order or counted twice", m.Holder, m.Office, v.Voter.Partner)
 		}
 		if err := v.verify(l); err != nil {
 			return err

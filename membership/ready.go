@@ -63,5 +63,5 @@ type ElectionEvent struct {
 	Kind    ElectionEventKind
 	Partner workflow.PartnerID // the coordinator that it is about, if any
 	Office  Office
-	Reason  string
+	Reason  error // nil: there is none
 }

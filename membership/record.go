@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -182,10 +183,10 @@ func (r Record) Roles() []workflow.RoleName { return r.Chain.Leaf().Roles }
 // validate checks sizes and sense; not the chain.
 func (r Record) validate() error {
 	if n := len(encode(r)); n > MaxRecord {
-		return fmt.Errorf("record of %s with %d bytes: at most %d", r.Partner, n, MaxRecord)
+		return said.Errorf("record of %s with %d bytes: at most %d", r.Partner, n, MaxRecord)
 	}
 	if err := validAddresses(r.Addresses); err != nil {
-		return fmt.Errorf("record of %s: %w", r.Partner, err)
+		return said.Errorf("record of %s: %w", r.Partner, err)
 	}
 	for _, x := range []struct {
 		what string
@@ -195,21 +196,21 @@ func (r Record) validate() error {
 		{"data sets", len(r.DataSets)}, {"suitabilities", len(r.Suitability)},
 	} {
 		if x.n > MaxItems {
-			return fmt.Errorf("record of %s with %d %s: at most %d", r.Partner, x.n, x.what, MaxItems)
+			return said.Errorf("record of %s with %d %s: at most %d", r.Partner, x.n, x.what, MaxItems)
 		}
 	}
 	if r.ConnectionTime < MinConnectionTime || r.ConnectionTime > MaxConnectionTime {
-		return fmt.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime, MinConnectionTime, MaxConnectionTime)
+		return said.Errorf("record of %s: connection time %s: want %s to %s", r.Partner, r.ConnectionTime, MinConnectionTime, MaxConnectionTime)
 	}
 	tooMuch := func(s Suitability) bool { return !s.Of.valid() }
 	if !r.Load.valid() || !r.Absence.valid() || slices.ContainsFunc(r.Suitability, tooMuch) {
-		return fmt.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Absence, r.Suitability)
+		return said.Errorf("record of %s: load %d, absence %d and suitabilities %v: want 0 to 1000 thousandths", r.Partner, r.Load, r.Absence, r.Suitability)
 	}
 	if r.Going > LeavesForGood {
-		return fmt.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, LeavesForGood)
+		return said.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, LeavesForGood)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
-		return fmt.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
+		return said.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
 	}
 	return nil
 }
@@ -226,13 +227,13 @@ func (r Record) Verify() error {
 // Verify checks that b's partner signed it and that it keeps the limits.
 func (b Beat) Verify() error {
 	if !b.Load.valid() {
-		return fmt.Errorf("beat of %s: load %d: want 0 to 1000 thousandths", b.Partner, b.Load)
+		return said.Errorf("beat of %s: load %d: want 0 to 1000 thousandths", b.Partner, b.Load)
 	}
 	if n := len(b.Work); n%workSize != 0 || n > MaxWork*workSize {
-		return fmt.Errorf("beat of %s: %d bytes about work: want at most %d times %d", b.Partner, n, MaxWork, workSize)
+		return said.Errorf("beat of %s: %d bytes about work: want at most %d times %d", b.Partner, n, MaxWork, workSize)
 	}
 	if err := checkWork(DecodeWork(b.Work)); err != nil {
-		return fmt.Errorf("beat of %s: %w", b.Partner, err)
+		return said.Errorf("beat of %s: %w", b.Partner, err)
 	}
 	return Verify(b.Partner, beatDomain, b.body(), b.Signature)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -60,7 +61,7 @@ func (r *Revocations) room(issuer workflow.PartnerID) error {
 	case issuer == r.mesh.Founder && own >= MaxEvictions:
 		return fmt.Errorf("%d evictions by the founder are known: no more are accepted", own)
 	case issuer != r.mesh.Founder && own >= MaxEvictionsPerDelegate:
-		return fmt.Errorf("%d evictions by %s are known: no more are accepted of one delegate", own, issuer)
+		return said.Errorf("%d evictions by %s are known: no more are accepted of one delegate", own, issuer)
 	case issuer != r.mesh.Founder && delegates >= MaxEvictions:
 		return fmt.Errorf("%d evictions by delegates are known: no more are accepted", delegates)
 	}
@@ -72,7 +73,7 @@ func (r *Revocations) room(issuer workflow.PartnerID) error {
 func (r *Revocations) Check(ch Chain) error {
 	leaf := ch.Leaf()
 	for _, e := range r.hitting(leaf) {
-		return fmt.Errorf("%s is %w by %s at %s%s", leaf.Name, ErrRevoked, e.Issuer, e.At, because(e.Reason))
+		return said.Errorf("%s is %w by %s at %s%s", leaf.Name, ErrRevoked, e.Issuer, e.At, because(e.Reason))
 	}
 	if len(ch) < 2 {
 		return nil

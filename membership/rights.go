@@ -1,8 +1,7 @@
 package membership
 
 import (
-	"fmt"
-
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -26,7 +25,7 @@ func (r Rights) Chain(p workflow.PartnerID, credentials []byte) (Chain, error) {
 		return nil, err
 	}
 	if ch.Leaf().Partner != p {
-		return nil, fmt.Errorf("%s shows the certificate of %s: %w", p, ch.Leaf().Partner, ErrForged)
+		return nil, said.Errorf("%s shows the certificate of %s: %w", p, ch.Leaf().Partner, ErrForged)
 	}
 	if err := ch.Authentic(r.Mesh); err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func (r Rights) Evicted(p workflow.PartnerID, proof []byte) error {
 		return err
 	}
 	if e.Partner != p || !e.OfKey() {
-		return fmt.Errorf("it is an eviction of %s, not of the key of %s: %w", e.Partner, p, ErrForged)
+		return said.Errorf("it is an eviction of %s, not of the key of %s: %w", e.Partner, p, ErrForged)
 	}
 	return e.vet(r.Mesh)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -70,7 +71,7 @@ func (e *Election) circulate(now Now) {
 // that consent to whoever proposes another.
 func (e *Election) onPropose(from workflow.PartnerID, l Electorate) error {
 	if !e.mayPropose(from) {
-		return fmt.Errorf("electorate proposed by %s, who does not administer the mesh: %w", from, ErrNotAllowed)
+		return said.Errorf("electorate proposed by %s, who does not administer the mesh: %w", from, ErrNotAllowed)
 	}
 	if len(e.lineage) == 0 {
 		return ErrNoElectorate
@@ -123,7 +124,7 @@ func (e *Election) onConsented(c Consented, now Now) error {
 		return err
 	}
 	if c.Consent.List != c.List.Hash() {
-		return fmt.Errorf("consent of %s is to another list than it came with: %w", c.Consent.Voter.Partner, ErrForged)
+		return said.Errorf("consent of %s is to another list than it came with: %w", c.Consent.Voter.Partner, ErrForged)
 	}
 	if err := c.Consent.verify(e.head); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (e *Election) tickProposal(now Now) {
 	switch {
 	case !p.active || now.Boot < p.next:
 	case now.Boot >= p.until:
-		reason := fmt.Sprintf("%d of the %d consents needed; those given stay given, propose again when more voters can be reached, or let the founder override",
+		reason := fmt.Errorf("%d of the %d consents needed; those given stay given, propose again when more voters can be reached, or let the founder override",
 			len(p.consents[p.list.Hash()]), e.head.Majority())
 		e.tell(ElectionEvent{Kind: ProposalFailed, Reason: reason})
 		e.proposing = proposing{}

@@ -114,7 +114,7 @@ func TestChainIsRefused(t *testing.T) {
 		{"delegate made by a delegate", change(func(ch Chain) Chain { ch[0].Delegate = true; return resign(ch, "davi") }), noon, ErrNotAllowed, "only the founder makes delegates"},
 		{"longer than its issuer", change(func(ch Chain) Chain { ch[0].NotAfter++; return resign(ch, "davi") }), noon, ErrNotAllowed, "after that of its issuer"},
 		{"delegate not attached", good[:1], noon, ErrNotAllowed, "no delegate's certificate"},
-		{"other delegate attached", Chain{good[0], tm.issue(t, tm.ana, Certificate{Partner: idOf("caio"), Name: "caio", Delegate: true, Serial: serial("c")})[0]}, noon, ErrNotAllowed, "that of " + string(idOf("caio")) + " is attached"},
+		{"other delegate attached", Chain{good[0], tm.issue(t, tm.ana, Certificate{Partner: idOf("caio"), Name: "caio", Delegate: true, Serial: serial("c")})[0]}, noon, ErrNotAllowed, "that of " + idOf("caio").Short() + " is attached"},
 		{"issuer not a delegate", func() Chain {
 			mere := tm.member(t, tm.ana, "caio")
 			c := Certificate{Mesh: tm.mesh.ID(), Partner: idOf("bia"), Name: "bia", Serial: serial("x"), NotBefore: 1, NotAfter: 2, Issuer: idOf("caio")}
@@ -174,7 +174,7 @@ func TestEvictionOfAMember(t *testing.T) {
 		t.Errorf("eviction of one serial hit another: %v", err)
 	}
 	tm.evict(t, tm.davi, "bia", Serial{})
-	refused(t, second.Verify(tm.mesh, noon, tm.known), ErrRevoked, string(idOf("davi")))
+	refused(t, second.Verify(tm.mesh, noon, tm.known), ErrRevoked, idOf("davi").Short())
 	if tm.known.KeyEvicted(idOf("bia")) {
 		t.Error("a delegate's eviction bars the key before its certificate was seen")
 	}

@@ -1,9 +1,9 @@
 package membership
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -47,7 +47,11 @@ func (e *Election) vote(candidate workflow.PartnerID, o Office, now Now) Vote {
 // lease does not stand in its way.
 func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refusal {
 	no := func(wait time.Duration, format string, args ...any) *Refusal {
-		return &Refusal{Office: o, Reason: fmt.Sprintf(format, args...), Term: e.known.highest, Number: e.head.Number, List: e.list, Wait: wait}
+		reason := said.Errorf(format, args...)
+		return &Refusal{
+			Office: o, Reason: reason.Error(), About: said.Partners(reason),
+			Term: e.known.highest, Number: e.head.Number, List: e.list, Wait: wait,
+		}
 	}
 	b := e.ballot
 	switch {
@@ -70,7 +74,7 @@ func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refu
 	case now.Awake < e.voter.waitUntil:
 		return no(e.voter.waitUntil-now.Awake, "has restarted or changed list and waits for a lease")
 	case now.Awake < e.voter.leaseUntil && e.voter.leaseTo != candidate:
-		return no(e.voter.leaseUntil-now.Awake, "granted %s a lease", shortID(e.voter.leaseTo))
+		return no(e.voter.leaseUntil-now.Awake, "granted %s a lease", e.voter.leaseTo)
 	}
 	return nil
 }

@@ -163,7 +163,10 @@ func (w *world) do(i int, r Ready, err error) {
 		w.post(i, env)
 	}
 	for _, ev := range r.Events {
-		what := ev.Reason
+		what := ""
+		if ev.Reason != nil {
+			what = ev.Reason.Error()
+		}
 		if ev.Office != (Office{}) {
 			what = strings.TrimSuffix(ev.Office.String()+": "+what, ": ")
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -178,8 +177,8 @@ func (o *office) send(e membership.Envelope) {
 // happened tells people, and whoever waits for the outcome.
 func (o *office) happened(e membership.ElectionEvent) {
 	text := string(e.Kind)
-	if e.Reason != "" {
-		text += ": " + e.Reason
+	if e.Reason != nil {
+		text += ": " + o.n.people.say(e.Reason)
 	}
 	o.n.log.Info("election", "event", text, "office", e.Office.String(), "partner", e.Partner)
 	ev := api.Event{At: o.n.clock.Now().Wall, Kind: "coordinator", Text: text}
@@ -329,15 +328,4 @@ func (o *office) listen() (events chan membership.ElectionEvent, done func()) {
 		defer o.mu.Unlock()
 		delete(o.waiting, events)
 	}
-}
-
-// named puts names in the place of the short IDs of partners.
-func (o *office) named(reason string) string {
-	const common, shown = len("12D3KooW"), 8
-	for _, p := range o.n.people.all() {
-		if id := string(p.Record.Partner); len(id) > common+shown {
-			reason = strings.ReplaceAll(reason, id[common:common+shown], o.n.people.name(p.Record.Partner))
-		}
-	}
-	return reason
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -76,7 +77,7 @@ func (c *credentials) check(facts []choreo.Received) error {
 			err = fmt.Errorf("the proof is of %s", o)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: verdict %s of %s in term %d: %w", choreo.ErrForged, f.ID.Short(), author, v.Office.Term, err)
+			return said.Errorf("%w: verdict %s of %s in term %d: %w", choreo.ErrForged, f.ID.Short(), author, v.Office.Term, err)
 		}
 	}
 	return nil
@@ -153,7 +154,7 @@ func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) err
 			err = n.people.current(ch)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: the credentials of %s in fact %s: %w", choreo.ErrForged, author, f.ID.Short(), err)
+			return said.Errorf("%w: the credentials of %s in fact %s: %w", choreo.ErrForged, author, f.ID.Short(), err)
 		}
 	}
 	return nil

@@ -74,10 +74,10 @@ func (n *Node) AddData(_ context.Context, name string, content []byte) (*api.Dat
 			WithHint("its values become part of the instances that read it; register a reference to what is larger")
 	}
 	if err := n.people.keepData(storedData{Name: name, Content: content}); err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	if err := n.announce(n.carrier.Addrs()); err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	sum := sha256.Sum256(content)
 	out := &api.DataSet{Name: name, Hash: hex.EncodeToString(sum[:]), Size: len(content), Values: []string{}}
@@ -91,9 +91,9 @@ func (n *Node) AddData(_ context.Context, name string, content []byte) (*api.Dat
 // its values.
 func (n *Node) RemoveData(_ context.Context, name string) error {
 	if err := n.people.dropData(name); err != nil {
-		return shown(err)
+		return n.shown(err)
 	}
-	return shown(n.announce(n.carrier.Addrs()))
+	return n.shown(n.announce(n.carrier.Addrs()))
 }
 
 func (p *people) keepData(d storedData) error {

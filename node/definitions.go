@@ -19,6 +19,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -694,7 +695,7 @@ func (d *definitions) read(w wire.Definition) (*offer, error) {
 			return nil, err
 		}
 		if n.Issuer != n.Author && !d.administers(n) {
-			return nil, fmt.Errorf("notice of workflow %s by %s, who administers no more: %w", n.Name, n.Issuer, membership.ErrNotAllowed)
+			return nil, said.Errorf("notice of workflow %s by %s, who administers no more: %w", n.Name, n.Issuer, membership.ErrNotAllowed)
 		}
 	}
 	return o, nil

@@ -133,7 +133,7 @@ func (n *Node) checkCertificate(d *diagnosis) (member bool) {
 		case errors.Is(err, membership.ErrExpired):
 			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ", now.Format(time.RFC3339)) + mend
 		}
-		d.wrong("certificate", n.people.named(err.Error()), mend)
+		d.wrong("certificate", n.people.say(err), mend)
 		return false
 	}
 	if nearEnd(leaf, n.clock.Now().Wall) {

@@ -114,7 +114,7 @@ func (n *Node) await(ctx context.Context, events <-chan membership.ElectionEvent
 		select {
 		case e := <-events:
 			if vain(e) {
-				return api.Errorf(api.Failed, "%s", n.office.named(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+				return api.Errorf(api.Failed, "%s", n.people.say(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
 			}
 		case <-n.clock.After(tick): // a coordinator is heard of without an event
 		case <-timeout:

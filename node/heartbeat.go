@@ -310,7 +310,7 @@ func (n *Node) takeDefinition(from workflow.PartnerID, d wire.Definition) {
 		return n.reading.spend(author, bytes, now.Awake)
 	})
 	if errors.Is(err, errNoRoom) {
-		n.events.publish(api.Event{At: now.Wall, Kind: "trouble", Text: err.Error()})
+		n.events.publish(api.Event{At: now.Wall, Kind: "trouble", Text: n.people.say(err)})
 	}
 	if err != nil {
 		reason, whose := "definition", from

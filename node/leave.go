@@ -54,14 +54,14 @@ func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, err
 			n.leaving.Store(false)
 			n.forGood.Store(false)
 		}
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	out, err := n.giveOnAll(ctx)
 	if first { // it leaves, whether whoever asked for it still waits or not
 		n.running.Go(n.leaveWhenDone)
 	}
 	if err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	out.Left = len(out.Stays) == 0 && n.gone(ctx)
 	return out, nil
@@ -197,7 +197,7 @@ func (n *Node) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given []api.
 		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: n.people.name(x.To.Partner), Reason: x.To.Why})
 	}
 	for _, x := range left {
-		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: n.people.named(x.Why)})
+		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: n.people.say(x.Why)})
 	}
 	if len(passed)+len(left) > 0 {
 		s.touch(h)

@@ -15,6 +15,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -295,7 +296,7 @@ func decodeMember(dir string, b []byte) (m Member, err error) {
 		return m, err
 	}
 	if who := m.Chain.Leaf().Partner; who != m.ID() {
-		return m, fmt.Errorf("the certificate is of %s, the key of %s", who, m.ID())
+		return m, said.Errorf("the certificate is of %s, the key of %s", who, m.ID())
 	}
 	for _, raw := range doc.Welcome {
 		if r, err := membership.DecodeRecord(raw); err == nil {

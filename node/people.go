@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -293,25 +293,16 @@ func (p *people) name(id workflow.PartnerID) string {
 	return string(id)
 }
 
-// named puts names for the IDs in a message to people.
-func (p *people) named(text string) string {
-	for _, x := range p.all() {
-		if name := x.Record.Name(); name != "" {
-			text = strings.ReplaceAll(text, string(x.Record.Partner), name)
-		}
-	}
-	return text
+// say is an error in words for people, who call partners by their names.
+func (p *people) say(err error) string {
+	return said.Render(err, p.label)
 }
 
-// inWords has an error for people speak of partners by their names.
-func (p *people) inWords(err error) error {
-	var e *api.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	named := *e
-	named.Message = p.named(e.Message)
-	return &named
+// label is the name of a partner in a sentence: it tells partners of one name apart.
+func (p *people) label(id workflow.PartnerID) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list.Label(id)
 }
 
 // admit judges the credentials that a peer showed.
@@ -321,7 +312,7 @@ func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
 		return err
 	}
 	if got := chain.Leaf().Partner; got != peer {
-		return fmt.Errorf("shows the certificate of %s: %w", got, membership.ErrForged)
+		return said.Errorf("shows the certificate of %s: %w", got, membership.ErrForged)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -485,7 +476,7 @@ func (p *people) offer(stranger workflow.PartnerID, req []byte) ([]byte, error) 
 		return nil, err
 	}
 	if h.Joiner != stranger {
-		return nil, fmt.Errorf("asks in the name of %s: %w", h.Joiner, membership.ErrForged)
+		return nil, said.Errorf("asks in the name of %s: %w", h.Joiner, membership.ErrForged)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -320,7 +320,7 @@ func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) 
 			WithHint("draw it on a node that takes part")
 	}
 	if err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	return draw(def.def, in, format)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -199,7 +200,7 @@ func (p *people) adoptChain(chain membership.Chain) error {
 		return errNoRenewal
 	}
 	if leaf := chain.Leaf(); leaf.Partner != p.member.ID() {
-		return fmt.Errorf("certificate of %s, not of this node: %w", leaf.Partner, membership.ErrNotAllowed)
+		return said.Errorf("certificate of %s, not of this node: %w", leaf.Partner, membership.ErrNotAllowed)
 	}
 	if err := chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted); err != nil {
 		return err

@@ -613,7 +613,7 @@ func (n *Node) findClosed(prefix string) error {
 	found, err := n.closings(prefix)
 	switch {
 	case err != nil:
-		return shown(err)
+		return n.shown(err)
 	case len(found) == 0:
 		return nil
 	case len(found) > 1:

@@ -88,7 +88,7 @@ func since(p membership.Partner) *time.Time {
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
 	inv, err := n.people.invite(r, n.inviteAt())
-	return inv, shown(err)
+	return inv, n.shown(err)
 }
 
 // AddWorkflow checks a definition, lists it and spreads it.
@@ -99,17 +99,17 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 	}
 	l, say, err := n.definitions.add(def, n.clock.Now().Wall)
 	if err != nil {
-		return nil, n.people.inWords(shown(err))
+		return nil, n.shown(err)
 	}
 	n.shareDefinitions(say, "")
 	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
 	added, err := n.definitions.whole(l)
 	if err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	added.Author = n.people.name(n.definitions.author(l))
 	if added.Refused, err = n.refusedStart(l.hash); err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	return added, nil
 }
@@ -139,7 +139,7 @@ func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
 	}
 	w, err := n.definitions.whole(l)
 	if err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	w.Author = n.people.name(n.definitions.author(l))
 	return w, nil
@@ -158,7 +158,7 @@ func (n *Node) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, er
 		say, err := n.definitions.remove(l, n.clock.Now().Wall)
 		n.shareDefinitions(say, "")
 		if err != nil {
-			return removed, n.people.inWords(shown(err))
+			return removed, n.shown(err)
 		}
 		removed = append(removed, about)
 	}
@@ -184,13 +184,13 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	}
 	e, err := n.definitions.get(l.hash)
 	if err != nil {
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	found, missed := n.materialised(ctx, e.def)
 	m, notes, err := n.prepare(e, r, found)
 	if err != nil {
 		if why := n.people.standing(); why != nil { // that is what kept partners from taking it
-			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", n.people.named(why.Error())).WithHint("mutirao doctor says how to mend it")
+			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", n.people.say(why)).WithHint("mutirao doctor says how to mend it")
 		}
 		return nil, andMissed(err, missed)
 	}
@@ -209,7 +209,7 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	})
 	if err != nil {
 		n.ledger.drop(id)
-		return nil, shown(err)
+		return nil, n.shown(err)
 	}
 	only, err := n.heldOnlyHere(ctx, id)
 	return &api.Started{ID: id.String(), HeldOnlyHere: only, Notes: notes}, err
@@ -247,7 +247,7 @@ func (n *Node) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 		})
 		switch {
 		case err != nil:
-			return true, shown(err)
+			return true, n.shown(err)
 		case elsewhere && !alone:
 			return false, nil
 		case alone || n.clock.Now().Awake > deadline:
@@ -431,7 +431,7 @@ func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, 
 	if all {
 		closed, err := n.closings("")
 		if err != nil {
-			return nil, shown(err)
+			return nil, n.shown(err)
 		}
 		for _, c := range closed {
 			if c.Signer != "" {
@@ -623,7 +623,7 @@ func (n *Node) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 	case there != nil:
 		return n.onlyThere(there)
 	}
-	return shown(n.do(ctx, id, func(s *shard) error {
+	return n.shown(n.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
@@ -645,7 +645,7 @@ func (n *Node) look(ctx context.Context, ref string, here func(*held), there fun
 	case elsewhere != nil:
 		return there(elsewhere)
 	}
-	return shown(n.peek(ctx, id, here))
+	return n.shown(n.peek(ctx, id, here))
 }
 
 // explain turns the core's refusals into errors for users.
@@ -671,14 +671,17 @@ func (n *Node) explain(err error) error {
 	return err
 }
 
-// shown makes sure that an error may be shown to a user.
-func shown(err error) error {
+// shown makes sure that an error may be shown to a user, who calls partners by their
+// names.
+func (n *Node) shown(err error) error {
 	var e *api.Error
 	switch {
-	case err == nil, errors.As(err, &e), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.As(err, &e):
+		return e.Named(n.people.label)
 	case errors.Is(err, choreo.ErrNotNow):
-		return api.Errorf(api.Refused, "%v", err)
+		return api.Errorf(api.Refused, "%s", n.people.say(err))
 	}
-	return api.Errorf(api.Failed, "%v", err)
+	return api.Errorf(api.Failed, "%s", n.people.say(err))
 }

@@ -16,7 +16,7 @@ func (n *Node) checkStanding() error {
 	err := n.people.standing()
 	why := ""
 	if err != nil {
-		why = "no member: " + n.people.named(err.Error())
+		why = "no member: " + n.people.say(err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -36,6 +36,18 @@ type (
 
 var dataRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// Short is the part of an ID that people see. Every Ed25519 peer ID begins alike, so
+// it is what comes after; any unique prefix of it works where a partner is asked for.
+func (id PartnerID) Short() string {
+	rest := strings.TrimPrefix(string(id), CommonID)
+	return rest[:min(shownID, len(rest))]
+}
+
+// CommonID is what all IDs of partners begin with.
+const CommonID = "12D3KooW"
+
+const shownID = 8
+
 // MaxName is the greatest length of any name, in bytes.
 const MaxName = 128
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
@@ -240,7 +241,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 			if !errors.As(err, &got) {
 				t.Fatalf("got %v", err)
 			}
-			if diff := cmp.Diff(sent, got); diff != "" {
+			if diff := cmp.Diff(sent, got, cmpopts.IgnoreUnexported(api.Error{})); diff != "" {
 				t.Error(diff)
 			}
 			if resp, _ := get(t, s, "/v1/instances/x", nil); resp.StatusCode != status {

@@ -1,6 +1,11 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
 
 // Code says what kind of "no" an error is. The command line turns it into its
 // exit status, the server into an HTTP status.
@@ -22,6 +27,8 @@ type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+
+	said error // Message, with its partners not in words yet
 }
 
 func (e *Error) Error() string {
@@ -33,7 +40,19 @@ func (e *Error) Error() string {
 
 // Errorf makes an Error with that code.
 func Errorf(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	said := said.Errorf(format, args...)
+	return &Error{Code: code, Message: said.Error(), said: said}
+}
+
+// Named returns e with the partners in its message by what name says: itself, if
+// there are none.
+func (e *Error) Named(name func(workflow.PartnerID) string) *Error {
+	if len(said.Partners(e.said)) == 0 {
+		return e
+	}
+	named := *e
+	named.Message = said.Render(e.said, name)
+	return &named
 }
 
 // WithHint returns e with the next step added.

@@ -239,6 +239,9 @@ func (d *document) structure(t reflect.Type) {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		s := d.schema(f.Type)
 		if text := d.comments[t.Name()+"."+f.Name]; text != "" {

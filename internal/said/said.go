@@ -1,0 +1,96 @@
+// Package said makes errors that speak of partners without knowing their names. An
+// error keeps its format and arguments, so that whoever shows it to people can put
+// the names in. Nothing is looked for in finished texts, where an ID might stand in
+// what somebody else wrote.
+//
+// The packages that name partners in errors import it: membership, choreo, node.
+package said
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// text is an error that has not been put into words for good.
+type text struct {
+	error  // in words with short IDs; it wraps what the format wraps
+	format string
+	args   []any
+}
+
+// Unwrap gives the error in words, which wraps the arguments of %w.
+func (t *text) Unwrap() error { return t.error }
+
+// Errorf is fmt.Errorf that keeps its arguments. Its text has partners by their short
+// IDs; see Render.
+func Errorf(format string, args ...any) error {
+	return &text{fmt.Errorf(format, worded(args, workflow.PartnerID.Short, keep)...), format, args}
+}
+
+// Render is the text of an error with partners by what name says. The text of an error
+// that was not made by Errorf has that of what it wraps in it, by convention.
+func Render(err error, name func(workflow.PartnerID) string) string {
+	var inner []error
+	switch e := err.(type) {
+	case nil:
+		return ""
+	case *text:
+		return fmt.Errorf(e.format, worded(e.args, name, func(inner error) error { return errors.New(Render(inner, name)) })...).Error()
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	}
+	words := err.Error()
+	for _, e := range inner {
+		if e != nil && e.Error() != "" {
+			words = strings.Replace(words, e.Error(), Render(e, name), 1)
+		}
+	}
+	return words
+}
+
+// worded are arguments with partners by what name says, alone or in a list.
+func worded(args []any, name func(workflow.PartnerID) string, inner func(error) error) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case workflow.PartnerID:
+			out[i] = name(a)
+		case []workflow.PartnerID:
+			names := make([]string, len(a))
+			for k, id := range a {
+				names[k] = name(id)
+			}
+			out[i] = strings.Join(names, ", ")
+		case error:
+			out[i] = inner(a)
+		default:
+			out[i] = a
+		}
+	}
+	return out
+}
+
+func keep(err error) error { return err }
+
+// Partners are those whom an error names, in the order of its text.
+func Partners(err error) (out []workflow.PartnerID) {
+	Render(err, func(id workflow.PartnerID) string {
+		out = append(out, id)
+		return ""
+	})
+	return out
+}
+
+// Join makes an error of texts and the partners between them: there is one more text.
+func Join(texts []string, partners []workflow.PartnerID) error {
+	args := []any{texts[0]}
+	for i, id := range partners {
+		args = append(args, id, texts[i+1])
+	}
+	return Errorf(strings.Repeat("%s", len(args)), args...)
+}

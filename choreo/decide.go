@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -15,6 +16,8 @@ import (
 type Ready struct {
 	// Persist must be durable before anything else is done or said.
 	Persist []Stored
+	// Made are data sets that tasks done here made, for the store with Persist.
+	Made []Made
 	// Tell are the peers that are owed something: send each its Outgoing.
 	Tell []workflow.PartnerID
 	// Ask are peers to be asked, if they can be reached, what they have.
@@ -50,6 +53,14 @@ type Job struct {
 	Input   map[workflow.DataName]workflow.Value
 }
 
+// Made is a data set that a task made which this node did.
+type Made struct {
+	Task   *workflow.Task
+	Values map[workflow.DataName]workflow.Value // what it wrote
+	From   map[workflow.DataName]workflow.Value // what it was made from, as far as that has values
+	At     int64                                // by this node's clock, ms since 1970
+}
+
 // Decide says what this node should do now. It adds the facts that follow from
 // what is known (starts, readiness by data, calling off), which are in Persist
 // with those that events added before.
@@ -79,10 +90,32 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	r.Persist = slices.Grow(r.Persist, len(m.unsaved))
 	for _, e := range m.unsaved {
 		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: m.mine(e)})
+		if made, ok := m.made(e); ok {
+			r.Made = append(r.Made, made)
+		}
 	}
 	m.unsaved = nil
 	r.Tell = m.allDue()
 	return r
+}
+
+// made is the data set whose making a fact of ours reports, if it does.
+func (m *Machine) made(e *entry) (Made, bool) {
+	ok := e.fact.Body.Success
+	if ok == nil || !m.mine(e) {
+		return Made{}, false
+	}
+	a := m.state.attempts[ok.Attempt]
+	if a == nil || a.undoes != nil || a.Task.Produces.Name == "" {
+		return Made{}, false
+	}
+	from := make(map[workflow.DataName]workflow.Value)
+	for _, n := range partition.MadeFrom(a.Task) {
+		if v, has := m.state.values[n]; has {
+			from[n] = v
+		}
+	}
+	return Made{Task: a.Task, Values: ok.Outputs, From: from, At: e.fact.At}, true
 }
 
 // saveWaits hands out the waits where they are due to be stored. Who takes no part

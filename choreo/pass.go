@@ -94,7 +94,7 @@ func (s *State) drop() {
 	for i := range annex.Dropped {
 		d := &annex.Dropped[i]
 		sl := s.bySlot[d.Task]
-		if sl == nil || sl.Task.Produces != d.DataSet {
+		if sl == nil || sl.Task.Produces.Name != d.DataSet {
 			continue
 		}
 		if ok, _ := partition.Droppable(s.def, sl.Task); ok {

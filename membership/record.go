@@ -50,6 +50,20 @@ type DataSet struct {
 	Name string            `cbor:"1,keyasint"`
 	Hash [sha256.Size]byte `cbor:"2,keyasint"`
 	Size uint64            `cbor:"3,keyasint"` // bytes
+	// Made and Until are by the partner's clock, in ms since 1970: since when there is
+	// this data, and when it ceases to be valid; 0: never.
+	Made  int64 `cbor:"4,keyasint,omitempty"`
+	Until int64 `cbor:"5,keyasint,omitempty"`
+	// Readers are roles, and partners by name or ID, to whom the partner gives it; empty: to everybody.
+	Readers []string `cbor:"6,keyasint,omitempty"`
+	// From says what a task made it from, in short; empty: it serves whoever needs it.
+	From []byte `cbor:"7,keyasint,omitempty"`
+}
+
+// Equal reports whether both are the same offer.
+func (d DataSet) Equal(o DataSet) bool {
+	return d.Name == o.Name && d.Hash == o.Hash && d.Size == o.Size && d.Made == o.Made && d.Until == o.Until &&
+		slices.Equal(d.Readers, o.Readers) && bytes.Equal(d.From, o.From)
 }
 
 // Suitability is how apt a partner holds itself for a task, role or capability.
@@ -280,7 +294,7 @@ func (r Record) compare(o Record) int {
 // sameProfile reports whether r and o differ in nothing that the catalogue shows.
 func (r Record) sameProfile(o Record) bool {
 	return slices.Equal(r.Capabilities, o.Capabilities) && slices.Equal(r.Applications, o.Applications) &&
-		slices.Equal(r.DataSets, o.DataSets) && slices.Equal(r.Suitability, o.Suitability) &&
+		slices.EqualFunc(r.DataSets, o.DataSets, DataSet.Equal) && slices.Equal(r.Suitability, o.Suitability) &&
 		r.ConnectionTime == o.ConnectionTime && r.Absence == o.Absence && r.Chain.Equal(o.Chain)
 }
 

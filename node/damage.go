@@ -125,7 +125,7 @@ func (n *Node) sift() (own bool, err error) {
 		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(membership.DecodeEviction)},
 		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(membership.DecodeEntry)},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
-		{[]byte{prefixData}, "a data set: register it again", false, cborDecodes[storedData]},
+		{[]byte{prefixData}, "a data set: register it again", false, decodes(decodeData)},
 		{metaKey(metaCertificate), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
 		{metaKey(metaProfile), "the profile: set it again (mutirao profile set)", false, cborDecodes[storedProfile]},
 		{metaKey(metaBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,15 +37,47 @@ type storedData struct {
 	_       struct{} `cbor:",toarray"`
 	Name    string
 	Content []byte
+	Terms   dataTerms
 }
 
+// dataTerms are what holds of a data set besides its content.
+type dataTerms struct {
+	_       struct{} `cbor:",toarray"`
+	ByTask  bool     // a task made it; else a user registered it
+	Made    int64    // ms since 1970, this node's clock
+	Until   int64    // when it ceases to be valid; 0: never
+	Readers []string
+	From    []byte // of what it was made; see membership.DataSet
+}
+
+// valid reports whether a data set may still be used at a moment, in ms since 1970.
+func (d dataTerms) valid(now int64) bool { return d.Until == 0 || now < d.Until }
+
 func dataKey(name string) []byte { return append([]byte{prefixData}, name...) }
+
+// decodeData reads a stored data set. Those from before there were terms have none.
+func decodeData(value []byte) (storedData, error) {
+	var d storedData
+	err := cbor.Unmarshal(value, &d)
+	if err == nil {
+		return d, nil
+	}
+	var old struct {
+		_       struct{} `cbor:",toarray"`
+		Name    string
+		Content []byte
+	}
+	if cbor.Unmarshal(value, &old) != nil {
+		return d, err
+	}
+	return storedData{Name: old.Name, Content: old.Content}, nil
+}
 
 func (p *people) loadData() error {
 	p.data = map[string]storedData{}
 	return p.store.Scan([]byte{prefixData}, func(_, value []byte) error {
-		var d storedData
-		if err := cbor.Unmarshal(value, &d); err != nil {
+		d, err := decodeData(value)
+		if err != nil {
 			return fmt.Errorf("a stored data set cannot be read: %w", err)
 		}
 		p.data[d.Name] = d
@@ -52,39 +85,103 @@ func (p *people) loadData() error {
 	})
 }
 
-// offered are data sets as a partner's record has them.
-func offered(data map[string]storedData) []membership.DataSet {
-	var out []membership.DataSet
-	for _, name := range slices.Sorted(maps.Keys(data)) {
-		d := data[name]
-		out = append(out, membership.DataSet{Name: name, Hash: sha256.Sum256(d.Content), Size: uint64(len(d.Content))})
+// offer is a data set as a partner's record has it.
+func (d storedData) offer() membership.DataSet {
+	return membership.DataSet{
+		Name: d.Name, Hash: sha256.Sum256(d.Content), Size: uint64(len(d.Content)),
+		Made: d.Terms.Made, Until: d.Terms.Until, Readers: d.Terms.Readers, From: d.Terms.From,
 	}
-	return out
+}
+
+// maxMade bounds what a record says of data sets that tasks made, in bytes: every
+// partner gets it, and what users registered comes first.
+const maxMade = 4 << 10
+
+// spareRecord is what a record keeps free for its signature and for longer addresses.
+const spareRecord = 1 << 10
+
+// offerData enters the data sets that are valid now into a record: those that users
+// registered, and of those that tasks made the newest, as far as there is room.
+func offerData(r *membership.Record, data map[string]storedData, now int64) {
+	r.DataSets = nil
+	var made []storedData
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		switch d := data[name]; {
+		case !d.Terms.valid(now):
+		case d.Terms.ByTask:
+			made = append(made, d)
+		default:
+			r.DataSets = append(r.DataSets, d.offer())
+		}
+	}
+	slices.SortStableFunc(made, func(a, b storedData) int { return cmp.Compare(b.Terms.Made, a.Terms.Made) })
+	room := min(maxMade, membership.MaxRecord-spareRecord-len(membership.EncodeRecord(*r)))
+	for _, d := range made {
+		offer := d.offer()
+		if room -= len(encode(offer)); room < 0 || len(r.DataSets) == membership.MaxItems {
+			break
+		}
+		r.DataSets = append(r.DataSets, offer)
+	}
+	slices.SortFunc(r.DataSets, func(a, b membership.DataSet) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // AddData registers a data set, durably, and publishes it.
-func (n *Node) AddData(_ context.Context, name string, content []byte) (*api.DataSet, error) {
-	switch rule := workflow.NameRule(name); {
-	case rule != "":
-		return nil, api.Errorf(api.Invalid, "data set %q: want %s", name, rule)
+func (n *Node) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
+	switch {
+	case !workflow.ValidName(name):
+		return nil, api.Errorf(api.Invalid, "data set %q: want 1 to %d letters, digits, and after the first one of _ . -", name, workflow.MaxName)
 	case len(content) == 0:
 		return nil, api.Errorf(api.Invalid, "data set %s is empty", name)
 	case len(content) > MaxData:
 		return nil, api.Errorf(api.Invalid, "data set %s has %d bytes, at most %d can be registered", name, len(content), MaxData).
 			WithHint("its values become part of the instances that read it; register a reference to what is larger")
+	case terms.Valid < 0:
+		return nil, api.Errorf(api.Invalid, "data set %s is to be valid for %s: want more than 0, or nothing for ever", name, terms.Valid)
+	case len(terms.Readers) > workflow.MaxReaders:
+		return nil, api.Errorf(api.Invalid, "data set %s has %d readers: at most %d are allowed", name, len(terms.Readers), workflow.MaxReaders).
+			WithHint("give them a role in common, and name that")
 	}
-	if err := n.people.keepData(storedData{Name: name, Content: content}); err != nil {
+	for _, reader := range terms.Readers {
+		if reader == "" || len(reader) > workflow.MaxName {
+			return nil, api.Errorf(api.Invalid, "reader %q: want a role, or a partner's name or ID", reader)
+		}
+	}
+	d := storedData{Name: name, Content: content, Terms: dataTerms{Made: n.clock.Now().Wall.UnixMilli(), Readers: terms.Readers}}
+	d.Terms.Until = until(d.Terms.Made, terms.Valid)
+	if err := n.people.keepData(d); err != nil {
 		return nil, n.shown(err)
 	}
 	if err := n.announce(n.carrier.Addrs()); err != nil {
 		return nil, n.shown(err)
 	}
 	sum := sha256.Sum256(content)
-	out := &api.DataSet{Name: name, Hash: hex.EncodeToString(sum[:]), Size: len(content), Values: []string{}}
+	out := &api.DataSet{
+		Name: name, Hash: hex.EncodeToString(sum[:]), Size: len(content), Values: []string{},
+		ValidUntil: moment(d.Terms.Until), Readers: d.Terms.Readers,
+	}
 	if values := valuesIn(content); values != nil {
 		out.Values = slices.Sorted(maps.Keys(values))
 	}
 	return out, nil
+}
+
+// until is when something ceases to be valid that was made at a moment, in ms since
+// 1970; 0: never.
+func until(made int64, valid time.Duration) int64 {
+	if valid == 0 {
+		return 0
+	}
+	return made + max(1, valid.Milliseconds())
+}
+
+// moment is a time in ms since 1970 for programs; nil: none.
+func moment(ms int64) *time.Time {
+	if ms == 0 {
+		return nil
+	}
+	t := time.UnixMilli(ms).UTC()
+	return &t
 }
 
 // RemoveData takes a data set off the catalogue. Instances that read it keep
@@ -99,13 +196,14 @@ func (n *Node) RemoveData(_ context.Context, name string) error {
 func (p *people) keepData(d storedData) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.data[d.Name]; !known && len(p.data) >= membership.MaxItems {
-		return api.Errorf(api.Refused, "there are %d data sets here, no more can be registered: remove one (mutirao resources remove NAME)", len(p.data))
-	}
 	all := maps.Clone(p.data)
+	delete(all, d.Name)
+	if registered := p.byUsers(all); registered >= membership.MaxItems {
+		return api.Errorf(api.Refused, "there are %d data sets here, no more can be registered: remove one (mutirao resources remove NAME)", registered)
+	}
 	all[d.Name] = d
 	r := p.own
-	r.DataSets = offered(all)
+	offerData(&r, all, d.Terms.Made)
 	if err := r.Sign(p.member.Key).Verify(); err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
@@ -114,6 +212,17 @@ func (p *people) keepData(d storedData) error {
 	}
 	p.data = all
 	return nil
+}
+
+// byUsers counts the data sets that users registered.
+func (p *people) byUsers(data map[string]storedData) int {
+	n := 0
+	for _, d := range data {
+		if !d.Terms.ByTask {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *people) dropData(name string) error {
@@ -132,15 +241,32 @@ func (p *people) dropData(name string) error {
 // protocolData asks a member for the content of a data set by its name.
 const protocolData = "/mutirao/data/1.0.0"
 
-// giveData answers protocolData.
-func (p *people) giveData(_ workflow.PartnerID, name []byte) ([]byte, error) {
+// giveData answers protocolData. The asker is who its connection proves it is.
+func (p *people) giveData(asker workflow.PartnerID, name []byte) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d, ok := p.data[string(name)]
-	if !ok {
+	switch {
+	case !ok:
 		return nil, errors.New("no such data set is registered here")
+	case !d.Terms.valid(p.clock.Now().Wall.UnixMilli()):
+		return nil, errors.New("the data set is not valid any more")
+	case asker != p.member.ID() && !p.mayRead(asker, d.Terms.Readers):
+		return nil, errors.New("the data set is for others")
 	}
 	return d.Content, nil
+}
+
+// mayRead reports whether a partner is among the readers of a data set, by its role
+// or its name, which are those of its certificate, or by its ID. The caller holds mu.
+func (p *people) mayRead(who workflow.PartnerID, readers []string) bool {
+	if len(readers) == 0 {
+		return true
+	}
+	x, known := p.list.Get(who)
+	return slices.ContainsFunc(readers, func(r string) bool {
+		return r == string(who) || known && (r == x.Record.Name() || x.Record.Chain.Leaf().HasRole(workflow.RoleName(r)))
+	})
 }
 
 // materialised is a task that is not needed, with the values that take its place.
@@ -152,23 +278,25 @@ type materialised struct {
 // dataPatience is how long a holder of a data set may take to answer.
 const dataPatience = 3 * time.Second
 
-// materialised finds the tasks of a definition whose data sets exist and can be
-// read now. missed says of others why they run all the same.
-func (n *Node) materialised(ctx context.Context, def *workflow.Definition) (found []materialised, missed []string) {
+// materialised finds the tasks of a definition whose data sets exist, fit the
+// instance's input, and can be read now. missed says of others why they run all the same.
+func (n *Node) materialised(ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value) (found []materialised, missed []string) {
+	produced := map[workflow.DataName]workflow.Value{}
 	for _, name := range def.TopoOrder() {
 		t := def.Task(name)
-		if t.Produces == "" {
+		if t.Produces.Name == "" {
 			continue
 		}
-		holders := n.people.holders(t.Produces)
+		holders := n.people.holders(t.Produces.Name)
 		if len(holders) == 0 {
 			continue
 		}
-		x, err := n.read(ctx, def, t, holders)
+		x, err := n.read(ctx, def, t, holders, beginning{input, produced})
 		if err != nil {
-			missed = append(missed, fmt.Sprintf("task %s is not dropped although data set %s exists: %v", name, t.Produces, err))
+			missed = append(missed, fmt.Sprintf("task %s is not dropped although data set %s exists: %v", name, t.Produces.Name, err))
 			continue
 		}
+		maps.Copy(produced, x.values)
 		found = append(found, *x)
 	}
 	return found, missed
@@ -188,8 +316,8 @@ func andMissed(err error, missed []string) error {
 
 // dataOffer is a data set at a partner.
 type dataOffer struct {
+	membership.DataSet
 	at   membership.Partner
-	hash [sha256.Size]byte
 	self bool
 }
 
@@ -200,7 +328,7 @@ func (p *people) holders(name string) []dataOffer {
 	for _, x := range p.all() {
 		for _, d := range x.Record.DataSets {
 			if self := x.Record.Partner == p.member.ID(); d.Name == name && (self || x.State == membership.Active) {
-				out = append(out, dataOffer{x, d.Hash, self})
+				out = append(out, dataOffer{d, x, self})
 			}
 		}
 	}
@@ -216,18 +344,23 @@ func (p *people) holders(name string) []dataOffer {
 	return out
 }
 
-// read gets the values of a task's data set from the first holder that answers.
-func (n *Node) read(ctx context.Context, def *workflow.Definition, t *workflow.Task, holders []dataOffer) (*materialised, error) {
+// read gets the values of a task's data set from the first holder that has what
+// fits, and answers.
+func (n *Node) read(ctx context.Context, def *workflow.Definition, t *workflow.Task, holders []dataOffer, b beginning) (*materialised, error) {
 	if ok, why := partition.Droppable(def, t); !ok {
 		return nil, errors.New(why)
 	}
 	var errs []error
 	for _, h := range holders {
-		content, err := n.content(ctx, t.Produces, h)
+		err := n.fits(def, t, h, b)
+		var content []byte
+		if err == nil {
+			content, err = n.content(ctx, h)
+		}
 		if err == nil {
 			var values map[workflow.DataName]workflow.Value
 			if values, err = valuesFor(def, t, content); err == nil {
-				return &materialised{choreo.Dropped{Task: t.Name, DataSet: t.Produces, Hash: h.hash, Holder: h.at.Record.Partner}, values}, nil
+				return &materialised{choreo.Dropped{Task: t.Name, DataSet: h.Name, Hash: h.Hash, Holder: h.at.Record.Partner}, values}, nil
 			}
 		}
 		errs = append(errs, fmt.Errorf("from %s: %w", h.at.Record.Name(), err))
@@ -235,20 +368,80 @@ func (n *Node) read(ctx context.Context, def *workflow.Definition, t *workflow.T
 	return nil, errors.Join(errs...)
 }
 
+// reads reports whether this node is among the readers of a data set.
+func (p *people) reads(readers []string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mayRead(p.member.ID(), readers)
+}
+
+// fits says why a data set is of no use in place of a task, before it is asked for.
+func (n *Node) fits(def *workflow.Definition, t *workflow.Task, d dataOffer, b beginning) error {
+	now := n.clock.Now().Wall.UnixMilli()
+	oldest := until(d.Made, t.Produces.Valid)
+	switch {
+	case !d.self && !n.people.reads(d.Readers):
+		return fmt.Errorf("it is for %s", strings.Join(d.Readers, ", "))
+	case d.Until != 0 && now >= d.Until:
+		return fmt.Errorf("it was valid until %s", time.UnixMilli(d.Until).UTC().Format(time.RFC3339))
+	case d.Made != 0 && oldest != 0 && now >= oldest:
+		return fmt.Errorf("it was made at %s, and the definition takes what is at most %s old",
+			time.UnixMilli(d.Made).UTC().Format(time.RFC3339), workflow.FormatDuration(t.Produces.Valid))
+	case len(d.From) == 0:
+		return nil
+	}
+	values := make(map[workflow.DataName]workflow.Value)
+	for _, name := range partition.MadeFrom(t) {
+		v, known := b.value(def, name)
+		if !known {
+			return fmt.Errorf("a task made it from %s, which is not known yet", name)
+		}
+		if v != nil {
+			values[name] = v
+		}
+	}
+	if !bytes.Equal(d.From, madeFrom(values)) {
+		return errors.New("a task made it from other data")
+	}
+	return nil
+}
+
+// beginning is the data that an instance begins with: its input, and what was
+// produced by tasks that are dropped.
+type beginning struct{ input, produced map[workflow.DataName]workflow.Value }
+
+// value is what every task will read under a name; nil: nothing. It is not known
+// where a task will write it.
+func (b beginning) value(def *workflow.Definition, name workflow.DataName) (v workflow.Value, known bool) {
+	if v, known = b.produced[name]; known {
+		return v, true
+	}
+	if len(def.Writers(name)) > 0 {
+		return nil, false
+	}
+	if v, given := b.input[name]; given {
+		return v, true
+	}
+	if decl := declared(def, name); decl != nil {
+		return decl.Default, true
+	}
+	return nil, true
+}
+
 // content is what a holder has, checked against what its record says.
-func (n *Node) content(ctx context.Context, name string, from dataOffer) (content []byte, err error) {
+func (n *Node) content(ctx context.Context, from dataOffer) (content []byte, err error) {
 	asker, can := n.carrier.(Requester)
 	switch {
 	case from.self:
-		content, err = n.people.giveData("", []byte(name))
+		content, err = n.people.giveData(n.member.ID(), []byte(from.Name))
 	case !can:
 		err = errors.New("this node cannot ask for it")
 	default:
 		ctx, cancel := context.WithTimeout(ctx, dataPatience)
 		defer cancel()
-		content, err = asker.Request(ctx, from.at.Record.Partner, from.at.Record.Addresses, protocolData, []byte(name))
+		content, err = asker.Request(ctx, from.at.Record.Partner, from.at.Record.Addresses, protocolData, []byte(from.Name))
 	}
-	if err == nil && (len(content) > MaxData || sha256.Sum256(content) != from.hash) {
+	if err == nil && (len(content) > MaxData || sha256.Sum256(content) != from.Hash) {
 		err = errors.New("what came is not what its record says: it is being changed")
 	}
 	return content, err

@@ -422,7 +422,7 @@ func TestOptimizerDropsWhatIsThere(t *testing.T) {
 		}
 		add := func(content string) {
 			t.Helper()
-			if _, err := tm.p["three"].node.AddData(t.Context(), "flood-map", []byte(content)); err != nil {
+			if _, err := tm.p["three"].node.AddData(t.Context(), "flood-map", []byte(content), api.DataTerms{}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -474,7 +474,7 @@ func TestOptimizerNeedsTheWholeData(t *testing.T) {
 			`{"area": "north", "level": "x"}`: "want a number",
 			"north":                           "it has no value for area",
 		} {
-			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(content)); err != nil {
+			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(content), api.DataTerms{}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -490,7 +490,7 @@ func TestOptimizerNeedsTheWholeData(t *testing.T) {
 				t.Errorf("with %s the task is dropped", content)
 			}
 		}
-		if _, err := tm.p["two"].node.AddData(t.Context(), "big", make([]byte, node.MaxData+1)); err == nil || !strings.Contains(err.Error(), "at most 65536 can be registered") {
+		if _, err := tm.p["two"].node.AddData(t.Context(), "big", make([]byte, node.MaxData+1), api.DataTerms{}); err == nil || !strings.Contains(err.Error(), "at most 65536 can be registered") {
 			t.Errorf("a data set that is too large: %v", err)
 		}
 	})

@@ -18,7 +18,7 @@ func (n *Node) announce(addrs []string) error {
 	r, err := n.people.publish(func(r *membership.Record) {
 		r.Addresses = addrs
 		n.people.profile.fill(r, n.config)
-		r.DataSets = offered(n.people.data)
+		offerData(r, n.people.data, n.clock.Now().Wall.UnixMilli())
 		if n.leaving.Load() {
 			r.Absence = absent
 		}
@@ -72,6 +72,9 @@ func (n *Node) pulse() time.Duration {
 	n.signs.plan(n.clock.Now(), n.lastBeat, n.nextBeat)
 	next := min(n.nextRetain-now, n.nextBeat-now, n.nextWatch-now, n.nextSweep-now, n.office.tick(), n.askDue())
 	n.officeChanged()
+	if made := n.tellMade(now); made > 0 {
+		next = min(next, made)
+	}
 	return max(next, 0)
 }
 

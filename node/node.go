@@ -50,6 +50,7 @@ type Node struct {
 	ledger      *ledger
 	learned     *learned
 	nextBeat    time.Duration
+	made        madeNews
 	lastBeat    time.Duration
 	signed      bool // the last sign of life was
 	signs       signs

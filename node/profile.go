@@ -211,7 +211,7 @@ func perMille(what string, v float64) (membership.PerMille, error) {
 func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range append(catalogue(n.people.all()), n.experience()...) {
+	for _, r := range append(catalogue(n.people.all(), n.clock.Now().Wall.UnixMilli()), n.experience()...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -250,16 +250,18 @@ func matches(words []string, r api.Resource, h api.Holder) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// catalogue lists what partners that are not gone have, by kind and name.
-func catalogue(partners []membership.Partner) []api.Resource {
+// catalogue lists what partners that are not gone have, by kind and name, at a moment
+// in ms since 1970.
+func catalogue(partners []membership.Partner, now int64) []api.Resource {
 	found := map[resourceKey]*api.Resource{}
-	add := func(p membership.Partner, k resourceKey, size uint64) {
+	add := func(p membership.Partner, k resourceKey, size uint64) *api.Resource {
 		r := found[k]
 		if r == nil {
 			r = &api.Resource{Kind: k.Kind, Name: k.Name, Hash: k.Hash, Size: size}
 			found[k] = r
 		}
 		r.Holders = append(r.Holders, holder(p))
+		return r
 	}
 	for _, p := range partners {
 		if p.State.Gone() {
@@ -276,7 +278,12 @@ func catalogue(partners []membership.Partner) []api.Resource {
 			add(p, resourceKey{Kind: "application", Name: string(x)}, 0)
 		}
 		for _, x := range p.Record.DataSets {
-			add(p, resourceKey{Kind: "data", Name: x.Name, Hash: hex.EncodeToString(x.Hash[:])}, x.Size)
+			if x.Until != 0 && now >= x.Until {
+				continue
+			}
+			r := add(p, resourceKey{Kind: "data", Name: x.Name, Hash: hex.EncodeToString(x.Hash[:])}, x.Size)
+			h := &r.Holders[len(r.Holders)-1]
+			h.ValidUntil, h.Readers = moment(x.Until), x.Readers
 		}
 	}
 	return inOrder(found)

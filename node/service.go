@@ -186,7 +186,8 @@ func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, n.shown(err)
 	}
-	found, missed := n.materialised(ctx, e.def)
+	input, _ := inputs(e.def, r.Input) // what is wrong with it is said below
+	found, missed := n.materialised(ctx, e.def, input)
 	m, notes, err := n.prepare(e, r, found)
 	if err != nil {
 		if why := n.people.standing(); why != nil { // that is what kept partners from taking it

@@ -386,6 +386,12 @@ func (s *shard) decide(h *held, b *batch) {
 		s.n.count("beyond-limit", 1)
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
+	for _, made := range r.Made {
+		writes, registered := s.n.register(made)
+		if b.writes = append(b.writes, writes...); registered != nil {
+			b.after = append(b.after, registered)
+		}
+	}
 	for _, f := range r.Persist {
 		sf := storedFact{Raw: f.Raw, Att: f.Att}
 		if !f.Own {

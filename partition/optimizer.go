@@ -20,7 +20,7 @@ import (
 // others write what it writes, or if another task waits for it without reading
 // what it writes, or for something else than its success.
 func Droppable(def *workflow.Definition, t *workflow.Task) (ok bool, why string) {
-	if t.Produces == "" {
+	if t.Produces.Name == "" {
 		return false, ""
 	}
 	for _, x := range []struct {
@@ -92,15 +92,22 @@ func otherConsumer(def *workflow.Definition, t *workflow.Task) string {
 	return ""
 }
 
-// read is the data that a task reads: its input, and what its rule and its
-// arguments mention.
+// read is the data that a task needs: what it is made from, and what its rule
+// mentions.
 func read(t *workflow.Task) []workflow.DataName {
-	names := slices.Clone(t.In)
+	names := MadeFrom(t)
 	t.Rule.Terms(func(r *workflow.Rule) {
 		if r.Op == workflow.OpData {
 			names = append(names, r.Data.Names()...)
 		}
 	})
+	return names
+}
+
+// MadeFrom is the data on which it depends what a task makes: its input, and what
+// its arguments mention. Sorted, each once.
+func MadeFrom(t *workflow.Task) []workflow.DataName {
+	names := slices.Clone(t.In)
 	for _, e := range t.With.Set {
 		names = append(names, e.Names()...)
 	}
@@ -109,7 +116,8 @@ func read(t *workflow.Task) []workflow.DataName {
 			names = append(names, e.Names()...)
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Without is the plan as far as it matters to who can take what, with some of

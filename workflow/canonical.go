@@ -167,8 +167,20 @@ func canonicalTask(t *Task) object {
 	o.span("duration", t.Duration)
 	put(o, "offline", t.Offline, false)
 	put(o, "repeat", t.Repeat, false)
-	put(o, "produces", t.Produces, "")
+	canonicalProduces(o, t.Produces)
 	return o
+}
+
+// canonicalProduces prints a data set: its name alone if there is no more to it.
+func canonicalProduces(o object, p Produces) {
+	if p.Valid == 0 && len(p.Readers) == 0 {
+		put(o, "produces", p.Name, "")
+		return
+	}
+	inner := object{"name": p.Name}
+	inner.span("valid", p.Valid)
+	set(inner, "readers", p.Readers)
+	o["produces"] = inner
 }
 
 // canonicalFailure prints what a failure, a reversal or a deadline does.

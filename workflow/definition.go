@@ -144,8 +144,15 @@ type Task struct {
 	Duration        time.Duration
 	Offline         bool
 	Repeat          bool
-	Produces        string
+	Produces        Produces
 	ContingencyOnly bool // some task names it as contingency and it has no rule: never ready by itself
+}
+
+// Produces is the data set that a task makes. The zero value: none.
+type Produces struct {
+	Name    string        // in the catalogue
+	Valid   time.Duration // from when it was made; 0: for ever
+	Readers []string      // roles, and partners by name or ID, who may read it; empty: everybody
 }
 
 // ByRole reports whether a task is for people with a role, on whatever partner.

@@ -45,7 +45,7 @@ var taskKeys = []key[Task]{
 	{"duration", func(r *reader, n *node, t *Task) { t.Duration = r.span(n) }},
 	{"offline", func(r *reader, n *node, t *Task) { t.Offline = r.boolean(n) }},
 	{"repeat", func(r *reader, n *node, t *Task) { t.Repeat = r.boolean(n) }},
-	{"produces", func(r *reader, n *node, t *Task) { t.Produces = r.word(n) }},
+	{"produces", func(r *reader, n *node, t *Task) { t.Produces = r.produces(n) }},
 }
 
 // tasks reads the tasks: first their names, which any of them may mention,
@@ -353,6 +353,31 @@ func (r *reader) retries(n *node) Retries {
 		return Retries{}
 	}
 	return *t
+}
+
+// MaxReaders bounds who may read a data set: partners tell one another of them.
+const MaxReaders = 16
+
+var producesKeys = []key[Produces]{
+	{"name", func(r *reader, n *node, p *Produces) { p.Name = r.word(n) }},
+	{"valid", func(r *reader, n *node, p *Produces) { p.Valid = r.span(n) }},
+	{"readers", func(r *reader, n *node, p *Produces) {
+		if p.Readers = names[string](r, n, (*reader).word); len(p.Readers) > MaxReaders {
+			r.on(n, "give them a role in common, and name that", "there are %d readers: at most %d are allowed", len(p.Readers), MaxReaders)
+		}
+	}},
+}
+
+// produces reads the name of a data set, or a mapping that says more of it.
+func (r *reader) produces(n *node) Produces {
+	if n.kind != mapNode {
+		return Produces{Name: r.word(n)}
+	}
+	p := &Produces{}
+	if readMap(r, n, producesKeys, p) && r.written(p, "name") == nil {
+		r.on(n, "write name: NAME", "produces does not name the data set")
+	}
+	return *p
 }
 
 var onFailureKeys = []key[Task]{

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newResourcesCommand() *cobra.Command {
@@ -45,7 +46,8 @@ words of QUERY must be found in a resource's kind and name, or in its holder's n
 }
 
 func newResourcesAddCommand() *cobra.Command {
-	var file string
+	var file, valid string
+	var terms api.DataTerms
 	cmd := &cobra.Command{
 		Use:   "add NAME --data FILE",
 		Short: "Register materialised data at this partner",
@@ -53,20 +55,28 @@ func newResourcesAddCommand() *cobra.Command {
 what this partner had under that name. A task that "produces: NAME", and is there for
 nothing else, is dropped from the instances that are started from now on: their tasks
 read the data set. FILE is a JSON object with a value for each name under the task's
-out; for a task with one name it may be the value itself, as text.`,
+out; for a task with one name it may be the value itself, as text.
+What a task made under NAME is registered by itself, but does not replace this.`,
 		Example: `  mutirao resources add flood-map --data map.json
-  echo 4.2 | mutirao resources add water-level --data -`,
+  echo 4.2 | mutirao resources add water-level --data - --valid 6h --reader medic`,
 		Args: arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
 				return usagef("--data is missing: the file with the data")
+			}
+			if valid != "" {
+				d, err := workflow.ParseDuration(valid)
+				if err != nil || d == 0 {
+					return usagef("--valid %q: want a duration above 0, such as 24h", valid)
+				}
+				terms.Valid = d
 			}
 			content, err := readSource(cmd.InOrStdin(), file)
 			if err != nil {
 				return err
 			}
 			return ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-				d, err := node.AddData(ctx, args[0], content)
+				d, err := node.AddData(ctx, args[0], content, terms)
 				if err != nil {
 					return err
 				}
@@ -75,6 +85,8 @@ out; for a task with one name it may be the value itself, as text.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "data", "", "the `file` with the data")
+	cmd.Flags().StringVar(&valid, "valid", "", "for how `long` it is valid from now on, such as 24h (default for ever)")
+	cmd.Flags().StringArrayVar(&terms.Readers, "reader", nil, "a `role`, or a partner by name or ID, who may read it, may be repeated (default everybody)")
 	return cmd
 }
 
@@ -97,7 +109,7 @@ func newResourcesRemoveCommand() *cobra.Command {
 func (u *ui) writeResources(w io.Writer, list []api.Resource) {
 	t := table{head: []string{"KIND", "NAME", "PARTNER", "STATE", "SPARE"}, states: 4}
 	noted := slices.ContainsFunc(list, func(r api.Resource) bool {
-		return slices.ContainsFunc(r.Holders, func(h api.Holder) bool { return h.Note != "" })
+		return slices.ContainsFunc(r.Holders, func(h api.Holder) bool { return noteOf(h) != "" })
 	})
 	if noted {
 		t.head = append(t.head, "NOTE")
@@ -110,10 +122,26 @@ func (u *ui) writeResources(w io.Writer, list []api.Resource) {
 		for _, h := range r.Holders {
 			row := []string{r.Kind, name, h.Name, h.State, fmt.Sprintf("%.2f", h.Spare)}
 			if noted {
-				row = append(row, orDash(h.Note))
+				row = append(row, orDash(noteOf(h)))
 			}
 			t.add(row...)
 		}
 	}
 	t.write(u, w, "")
+}
+
+// noteOf says what holds of a resource at one partner: of data until when it is
+// valid, and for whom it is.
+func noteOf(h api.Holder) string {
+	var notes []string
+	if h.Note != "" {
+		notes = append(notes, h.Note)
+	}
+	if h.ValidUntil != nil {
+		notes = append(notes, "until "+clock(*h.ValidUntil))
+	}
+	if len(h.Readers) > 0 {
+		notes = append(notes, "for "+strings.Join(h.Readers, ", "))
+	}
+	return strings.Join(notes, ", ")
 }

@@ -97,7 +97,7 @@ func obliging() *apitest.Fake {
 	f.OnResources = func(string) ([]api.Resource, error) { return nil, nil }
 	f.OnDoctor = func() (*api.Diagnosis, error) { return &api.Diagnosis{}, nil }
 	f.OnRejectTask = func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }
-	f.OnAddData = func(string, []byte) (*api.DataSet, error) { return &api.DataSet{}, nil }
+	f.OnAddData = func(string, []byte, api.DataTerms) (*api.DataSet, error) { return &api.DataSet{}, nil }
 	f.OnRemoveData = func(string) error { return nil }
 	return f
 }

@@ -179,6 +179,10 @@ type Holder struct {
 	Spare float64            `json:"spare"` // capacity not in use, 0 to 1
 	// Note says more: of experience, what this node has learned of the holder.
 	Note string `json:"note,omitempty"`
+	// ValidUntil and Readers are terms of data: when it ceases to be valid (nil: never),
+	// and the roles and partners who may read it (empty: every member).
+	ValidUntil *time.Time `json:"valid_until,omitempty"`
+	Readers    []string   `json:"readers,omitempty"`
 }
 
 // Diagnosis is what doctor found.

@@ -200,7 +200,7 @@ tasks:
 // readsData asks for a data set by its name: members may, others may not.
 func readsData(t *testing.T, v *victims, l *testliar.Liar) {
 	const protocol, plan = "/mutirao/data/1.0.0", `{"route": "north"}`
-	if _, err := v.ana.API.AddData(t.Context(), "plan", []byte(plan)); err != nil {
+	if _, err := v.ana.API.AddData(t.Context(), "plan", []byte(plan), api.DataTerms{}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := v.ana.API.Status(t.Context())

@@ -9,7 +9,7 @@ import (
 // WorkFake is the part of Fake about who does what.
 type WorkFake struct {
 	OnRejectTask func(api.RejectRequest) (*api.Passed, error)
-	OnAddData    func(name string, content []byte) (*api.DataSet, error)
+	OnAddData    func(name string, content []byte, terms api.DataTerms) (*api.DataSet, error)
 	OnRemoveData func(name string) error
 }
 
@@ -19,8 +19,8 @@ func (f *WorkFake) RejectTask(_ context.Context, r api.RejectRequest) (*api.Pass
 }
 
 // AddData implements api.Service.
-func (f *WorkFake) AddData(_ context.Context, name string, content []byte) (*api.DataSet, error) {
-	return f.OnAddData(name, content)
+func (f *WorkFake) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
+	return f.OnAddData(name, content, terms)
 }
 
 // RemoveData implements api.Service.

@@ -1,0 +1,228 @@
+package node_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const surveys = `
+workflow: surveys
+data: {district: {type: string}, permit: {type: string, default: none}, map: {type: string}, level: {type: number}}
+tasks:
+  fly:
+    type: manual
+    in: [district]
+    out: [map, level]
+    produces: {name: flood-map, valid: 24h, readers: [medic, four]}
+  plan: {after: fly, type: manual, in: [map, level]}
+partitions: {air: [fly], desk: [plan]}
+`
+
+// survey starts surveys of a district at a partner, flown at two, and gives its ID
+// and what the start noted.
+func (tm *team) survey(at, district string) (string, []string) {
+	tm.t.Helper()
+	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{
+		Workflow: "surveys", Input: map[string]string{"district": district}, Assign: map[string]string{"air": "two", "desk": at},
+	})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	synctest.Wait()
+	return st.ID, st.Notes
+}
+
+// flown finishes the flight of an instance.
+func (tm *team) flown(id, picture string) {
+	tm.t.Helper()
+	r := api.FinishRequest{ID: id, Task: "fly", Outputs: map[string]string{"map": picture, "level": "4.5"}}
+	if err := tm.p["two"].node.FinishTask(tm.t.Context(), r); err != nil {
+		tm.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// sets are the data sets that the catalogue lists at a partner.
+func (tm *team) sets(at string) []api.Resource {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Resources(tm.t.Context(), "data")
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list, func(r api.Resource) bool { return r.Kind != "data" })
+}
+
+// wantNote checks that a note of a start, or of none if it is empty, says why fly
+// was not dropped, and that it was dropped then.
+func (tm *team) wantNote(at, id string, notes []string, want string) {
+	tm.t.Helper()
+	dropped := tm.taskOf(at, id, "fly").Dropped != nil
+	if said := slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, want) }); dropped != (want == "") || !said && want != "" {
+		tm.t.Errorf("at %s fly is dropped: %v; the start says %q, want %q", at, dropped, notes, want)
+	}
+}
+
+// What a task made is registered by itself where it was done, with its terms: it is
+// found by whoever may read it, as long as it is valid, for the data that it was
+// made from; also after a crash.
+func TestWhatTasksMakeIsRegistered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
+		tm.add("one", surveys)
+		id, _ := tm.survey("one", "north")
+		if sets := tm.sets("one"); len(sets) != 0 {
+			t.Fatalf("before anything is made there is %+v", sets)
+		}
+		made := time.Now()
+		tm.flown(id, "dry")
+		sets := tm.sets("three")
+		if len(sets) != 1 || sets[0].Name != "flood-map" || sets[0].Holders[0].Name != "two" || sets[0].Size != uint64(len(`{"level":4.5,"map":"dry"}`)) {
+			t.Fatalf("three sees %+v", sets)
+		}
+		if h := sets[0].Holders[0]; h.ValidUntil == nil || h.ValidUntil.Sub(made).Round(time.Minute) != 24*time.Hour || !slices.Equal(h.Readers, []string{"four", "medic"}) {
+			t.Errorf("its terms are %+v", h)
+		}
+		check := func() {
+			t.Helper()
+			for at, want := range map[string]string{"one": "", "four": "", "two": "", "three": "from two: it is for four, medic"} {
+				id, notes := tm.survey(at, "north")
+				tm.wantNote(at, id, notes, want)
+				if want == "" && tm.show(at, id).Data["map"] != "dry" {
+					t.Errorf("at %s the map is %v", at, tm.show(at, id).Data["map"])
+				}
+			}
+			id, notes := tm.survey("one", "south")
+			tm.wantNote("one", id, notes, "from two: a task made it from other data")
+			for at, may := range map[string]bool{"one": true, "three": false, "four": true} { // whatever it believes of itself
+				content, err := tm.p[at].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", []byte("flood-map"))
+				if (err == nil) != may || may && !strings.Contains(string(content), "dry") {
+					t.Errorf("%s asks for the data itself, and gets %q, %v", at, content, err)
+				}
+			}
+		}
+		check()
+		tm.p["two"].crash()
+		tm.p["two"].start()
+		for _, at := range []string{"one", "three", "four"} {
+			tm.connect("two", at)
+		}
+		synctest.Wait()
+		check()
+		pass(time.Until(made.Add(24*time.Hour - time.Minute)))
+		if len(tm.sets("four")) != 1 {
+			t.Error("a minute before it ceases to be valid it is not in the catalogue")
+		}
+		pass(2 * time.Minute)
+		for _, at := range []string{"one", "two"} {
+			if sets := tm.sets(at); len(sets) != 0 {
+				t.Errorf("when it is not valid any more, %s has %+v in the catalogue", at, sets)
+			}
+			id, notes := tm.survey(at, "north")
+			if tm.taskOf(at, id, "fly").Dropped != nil {
+				t.Errorf("when it is not valid any more, it is used all the same: %q", notes)
+			}
+		}
+	})
+}
+
+// The newest counts; what a user registered is not replaced, and is for whom the
+// user says, as long as the user says.
+func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
+		tm.add("one", surveys)
+		first, _ := tm.survey("one", "north")
+		second, _ := tm.survey("one", "north")
+		tm.flown(first, "dry")
+		tm.flown(second, "wet")
+		pass(10 * time.Minute) // news of what is made does not go out at once each time
+		id, _ := tm.survey("one", "north")
+		if m := tm.show("one", id).Data["map"]; m != "wet" {
+			t.Errorf("the map is %v", m)
+		}
+		third, _ := tm.survey("one", "south")
+		add := func(terms api.DataTerms) {
+			t.Helper()
+			if _, err := tm.p["two"].node.AddData(t.Context(), "flood-map", []byte(`{"map": "by hand", "level": 1}`), terms); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		add(api.DataTerms{Valid: time.Hour, Readers: []string{"clerk"}})
+		tm.flown(third, "south")
+		pass(10 * time.Minute)
+		id, notes := tm.survey("three", "south")
+		tm.wantNote("three", id, notes, "")
+		if m := tm.show("three", id).Data["map"]; m != "by hand" {
+			t.Errorf("the map is %v", m)
+		}
+		id, notes = tm.survey("one", "south")
+		tm.wantNote("one", id, notes, "from two: it is for clerk")
+		pass(time.Hour)
+		id, notes = tm.survey("three", "north")
+		if tm.taskOf("three", id, "fly").Dropped != nil || len(tm.sets("three")) != 0 {
+			t.Errorf("what the user registered for an hour is still there: %q", notes)
+		}
+		// What the definition takes is at most a day old, whatever a user says.
+		add(api.DataTerms{})
+		pass(25 * time.Hour)
+		id, notes = tm.survey("one", "north")
+		tm.wantNote("one", id, notes, "and the definition takes what is at most 1d old")
+		if _, err := tm.p["two"].node.AddData(t.Context(), "x", []byte("1"), api.DataTerms{Readers: make([]string, workflow.MaxReaders+1)}); err == nil {
+			t.Error("too many readers are accepted")
+		}
+	})
+}
+
+// What is made from data that another task writes is for nobody who does not know
+// that data yet; what is not whole is not registered; and what is can be taken off
+// the catalogue.
+func TestWhatIsOfNoUseToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two")
+		tm.add("one", strings.NewReplacer("tasks:", "tasks:\n  ask: {type: manual, out: [district]}", "{air:", "{first: [ask], air:").Replace(surveys))
+		start := func() (string, []string) {
+			t.Helper()
+			st, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "surveys", Assign: map[string]string{"air": "two", "desk": "one", "first": "one"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return st.ID, st.Notes
+		}
+		id, _ := start()
+		if err := tm.p["two"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "fly", Outputs: map[string]string{"map": "dry"}}); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		if sets := tm.sets("one"); len(sets) != 0 {
+			t.Errorf("half of the data is registered: %+v", sets)
+		}
+		id, _ = start()
+		tm.flown(id, "dry")
+		_, err := tm.p["two"].node.AddData(t.Context(), "other", []byte("x"), api.DataTerms{Readers: []string{"one"}})
+		synctest.Wait()
+		if sets := tm.sets("one"); err != nil || len(sets) != 2 {
+			t.Fatalf("one sees %+v, %v", sets, err)
+		}
+		id, notes := start()
+		if tm.taskOf("one", id, "fly").Dropped != nil || !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "a task made it from district, which is not known yet") }) {
+			t.Errorf("the start says %q", notes)
+		}
+		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		var e *api.Error
+		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); !errors.As(err, &e) || e.Code != api.NotFound || len(tm.sets("one")) != 1 {
+			t.Errorf("what a task made cannot be taken off the catalogue: %v, %+v", err, tm.sets("one"))
+		}
+	})
+}

@@ -408,7 +408,9 @@ func (n *Node) fits(def *workflow.Definition, t *workflow.Task, d dataOffer, b b
 
 // beginning is the data that an instance begins with: its input, and what was
 // produced by tasks that are dropped.
-type beginning struct{ input, produced map[workflow.DataName]workflow.Value }
+type beginning struct {
+	input, produced map[workflow.DataName]workflow.Value
+}
 
 // value is what every task will read under a name; nil: nothing. It is not known
 // where a task will write it.

@@ -14,7 +14,9 @@ import (
 // what tasks made it has the newest.
 func TestRecordsHoldTheNewestOfWhatTasksMade(t *testing.T) {
 	data := map[string]storedData{}
-	put := func(name string, terms dataTerms) { data[name] = storedData{Name: name, Content: []byte("x"), Terms: terms} }
+	put := func(name string, terms dataTerms) {
+		data[name] = storedData{Name: name, Content: []byte("x"), Terms: terms}
+	}
 	long := strings.Repeat("r", 100)
 	for i := range 500 {
 		put(fmt.Sprintf("made-%03d", i), dataTerms{ByTask: true, Made: int64(i), Readers: []string{long, long}})

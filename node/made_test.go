@@ -213,7 +213,9 @@ func TestWhatIsOfNoUseToOthers(t *testing.T) {
 			t.Fatalf("one sees %+v, %v", sets, err)
 		}
 		id, notes := start()
-		if tm.taskOf("one", id, "fly").Dropped != nil || !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "a task made it from district, which is not known yet") }) {
+		if tm.taskOf("one", id, "fly").Dropped != nil || !slices.ContainsFunc(notes, func(n string) bool {
+			return strings.Contains(n, "a task made it from district, which is not known yet")
+		}) {
 			t.Errorf("the start says %q", notes)
 		}
 		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); err != nil {

@@ -1,6 +1,10 @@
 package choreo
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
 
 // Two facts with one number of one chain prove a fork: a lying author, or a
 // store that was restored without anybody noticing. The chain stops there; the
@@ -114,6 +118,12 @@ func (l *Log) vouch(q []grown) (more []*strand) {
 		})
 	}
 	return more
+}
+
+// Forked reports whether a partner's last chain here is proven to be forked.
+func (m *Machine) Forked(p workflow.PartnerID) bool {
+	chains := m.log.byAuthor[p]
+	return len(chains) > 0 && chains[len(chains)-1].forkedAt > 0
 }
 
 // Forks are the chains that are proven to be forked, with the first number

@@ -275,3 +275,47 @@ func TestRefusalsThatTheirAuthorHears(t *testing.T) {
 		}
 	})
 }
+
+// An instance that waits for a key that is nobody's, or for a liar, goes on for ever where
+// nothing has a time-out: show says for whom it waits, and what is the matter with that one.
+func TestShowSaysForWhomItWaitsInVain(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		lie        func(x *liar)
+	}{
+		{"passed on to nobody", "it waits for nobody-at-all, who is not on the partner list", func(x *liar) {
+			f := &choreo.Fact{Format: choreo.FormatFact, Instance: x.instance, Seq: 1, Seen: []choreo.Head{x.genesis},
+				Body:  choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "a"}, Task: "a", Partner: "nobody-at-all"}},
+				Chain: choreo.Chain{Author: x.member.ID(), Incarnation: choreo.Incarnation{0xee}}}
+			raw, id, err := f.Encode()
+			if err != nil {
+				x.tm.t.Fatal(err)
+			}
+			x.tell("one", [][]byte{raw}, []choreo.FactID{id})
+		}},
+		{"a forked chain", "it waits for three, whose facts do not count: two of them have one number", func(x *liar) {
+			raw, id := x.seen(0, 1, choreo.FactID{}, 0)
+			other, otherID := x.seen(0, 1, choreo.FactID{}, 1)
+			x.tell("one", [][]byte{raw, other}, []choreo.FactID{id, otherID})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one", "two", "three")
+				tm.add("one", chain)
+				tm.p["three"].hand.hold("a")
+				id := tm.begin("one", "chain", map[string]string{"pa": "three", "pb": "two", "pc": "one"})
+				pass(time.Second)
+				if a := tm.taskOf("one", id, "a"); a.Reason != "" {
+					t.Errorf("of a, which three works on, is said: %q", a.Reason)
+				}
+				c.lie(newLiar(tm, "three", id))
+				pass(time.Second)
+				in := tm.show("one", id)
+				if a := tm.taskOf("one", id, "a"); in.State != workflow.InstanceRunning || a.Reason != c.want {
+					t.Errorf("the instance is %s; a is %s at %s: %q, want %q", in.State, a.State, a.Partner, a.Reason, c.want)
+				}
+			})
+		})
+	}
+}

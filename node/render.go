@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -55,6 +56,9 @@ func (n *Node) render(h *held) *api.Instance {
 		v := n.renderTask(t)
 		if t.Awaits != "" {
 			v.Reason += n.obstacle(h, t.Awaits)
+		}
+		if why := n.waitsInVain(h, t); why != "" {
+			v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
@@ -119,6 +123,31 @@ func (n *Node) obstacle(h *held, t workflow.TaskName) string {
 		return ""
 	}
 	return fmt.Sprintf(": %v", err)
+}
+
+// waitsInVain says why nothing may come of a task that is at another partner; empty:
+// there is no reason known here.
+func (n *Node) waitsInVain(h *held, t choreo.TaskView) string {
+	p, self := t.Partner, n.member.ID()
+	if t.State != workflow.Ready && t.State != workflow.Running || p == "" || p == self {
+		return ""
+	}
+	why := ""
+	switch x, known := n.people.get(p); {
+	case !known:
+		why = "who is not on the partner list"
+	case x.State == membership.Evicted:
+		why = "who was evicted"
+	case x.State == membership.Left:
+		why = "who has left the mesh"
+	case x.State == membership.Expired:
+		why = "who was not heard of for its connection-time"
+	case h.m.Forked(p):
+		why = "whose facts do not count: two of them have one number"
+	default:
+		return ""
+	}
+	return "it waits for " + n.people.name(p) + ", " + why
 }
 
 func (n *Node) renderTask(t choreo.TaskView) api.Task {

@@ -997,6 +997,9 @@ func (d *definitions) find(ref string) (*listing, error) {
 // newest is the edition that was added last, by the moment that its author signed: when
 // each came here would differ from node to node.
 func (d *definitions) newest(all []*listing) *listing {
+	if len(all) == 1 {
+		return all[0]
+	}
 	at := map[*listing]membership.Wall{}
 	for _, l := range all {
 		if c := d.shown(l); c != nil {
@@ -1022,9 +1025,10 @@ func (d *definitions) editions(ref string) ([]*listing, error) {
 			names = append(names, string(l.about.Name))
 			continue
 		}
-		versions = append(versions, fmt.Sprintf("%s@%d", name, l.about.Version))
 		if !pinned || strconv.Itoa(l.about.Version) == at || (len(at) >= 4 && strings.HasPrefix(l.about.Hash, at)) {
 			found = append(found, l)
+		} else {
+			versions = append(versions, fmt.Sprintf("%s@%d", name, l.about.Version))
 		}
 	}
 	if len(found) == 0 {

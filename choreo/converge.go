@@ -93,7 +93,7 @@ func (s *State) stake(u *Attempt, q *judging) {
 }
 
 // claims counts the consumers of a success by what they claim.
-type claims [standing + 1]int
+type claims [standing + 1]int32
 
 // best is the best claim (rule 2).
 func (c *claims) best() stands {

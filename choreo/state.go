@@ -158,7 +158,6 @@ type Attempt struct {
 	passed    []*Attempt // likewise, by which its holder passed it on
 	kept      *entry     // its holder was chosen to perform it
 	users     []*Attempt // of later slots, whose start built upon a success of this one
-	claims    stands     // what it stands up for of what it was built upon, as its users know
 	claimed   claims     // by users
 
 	undo   *Attempt // its compensation; nil: none is defined, or no success is known
@@ -167,14 +166,15 @@ type Attempt struct {
 	// noticed is when (Boot) this node first knew that it could begin; for people.
 	noticed time.Duration
 
-	stands stands
-	wrote  *entry // the success whose outputs are among the current data's writes
+	stands    stands
+	claims    stands // what it stands up for of what it was built upon, as its users know
+	overruled bool   // its holder had given it up (converge.go, rule 7)
+	wrote     *entry // the success whose outputs are among the current data's writes
 
 	// blame are those who denied what they knew, for which its success goes behind
-	// all others (converge.go, rule 7); overruled: its holder had given it up.
-	blame     []workflow.PartnerID
-	blamed    []workflow.PartnerID // of these without its holder
-	overruled bool
+	// all others (converge.go, rule 7).
+	blame  []workflow.PartnerID
+	blamed []workflow.PartnerID // of these without its holder
 }
 
 // stands says whether a success is built upon, or the slot's choice.

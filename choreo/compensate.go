@@ -3,6 +3,7 @@ package choreo
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -56,6 +57,35 @@ func (s *State) mayUndo(a *Attempt) bool {
 		return (u.lost() || u.undoing()) && s.writtenOff[u.Partner] == nil
 	}
 	return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)
+}
+
+const (
+	// undoPause is for how long, where it takes many steps to look at all that is to be
+	// undone, it is left alone for each of them: it is not looked at for each fact.
+	undoPause = time.Microsecond
+	manySteps = 1000
+)
+
+// looksForUndoing says whether what is to be undone is looked at now; if not, when.
+type looksForUndoing struct {
+	now  bool
+	wake time.Duration // Boot; 0: never
+}
+
+// mayLookForUndoing says whether this decision looks at what is to be undone: each such
+// slot takes a look at all that may be later, and at all participants.
+func (m *Machine) mayLookForUndoing(now Moment) looksForUndoing {
+	d := m.look()
+	steps := len(d.undoing) * (len(m.state.slots) + len(m.state.joined))
+	next := d.undid + time.Duration(steps)*undoPause
+	switch {
+	case steps == 0:
+		return looksForUndoing{now: true}
+	case steps > manySteps && d.undid > 0 && now.Boot < next:
+		return looksForUndoing{wake: next}
+	}
+	d.undid = max(now.Boot, 1) // 0 is never
+	return looksForUndoing{now: true}
 }
 
 // settled reports whether no fact that is still to come can make the slot's

@@ -67,11 +67,12 @@ type Made struct {
 func (m *Machine) Decide(now Moment, partners Partners) Ready {
 	var r Ready
 	m.tick(now)
+	undoes := m.mayLookForUndoing(now)
 	for again := true; again && m.heeded(); {
 		again = false
 		r.Wake = 0
 		clear(m.nobody)
-		m.pass(func(sl *Slot) {
+		m.pass(undoes.now, func(sl *Slot) {
 			made := m.state.made
 			again = m.decideSlot(sl, partners, now, &r) || again
 			if m.state.made != made { // a fact of ours had all slots made anew
@@ -81,6 +82,9 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		})
 		again = m.watch(now, partners, &r) || again
 		again = m.nameAll(now) || again
+		if undoes.wake > 0 {
+			r.wake(undoes.wake)
+		}
 	}
 	m.route(now, partners)
 	m.tellBegun(now, partners, &r)

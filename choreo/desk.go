@@ -16,7 +16,7 @@ import (
 // how large the instance is.
 type desk struct {
 	made int // of which state, see State.made
-	// todo are the slots that Decide has to look at, clocked those of our own whose
+	// todo are the slots that Decide has to look at each time, clocked those of our own whose
 	// time may run, others those of others that this node clocks one by one, undoing
 	// those with successes that lost.
 	todo, clocked, others, undoing map[*Slot]bool
@@ -31,6 +31,10 @@ type desk struct {
 
 	queue byPlace // the slots that this pass of Decide has still to look at
 	at    int     // the place that it has reached; -1: no pass is under way
+	// all: this pass looks at what is to be undone, too, as was last done at undid
+	// (Boot; 0: never).
+	all   bool
+	undid time.Duration
 }
 
 // partDesk is what a partition's slots add up to.
@@ -78,9 +82,9 @@ func newDesk(made int) desk {
 func (m *Machine) look() *desk {
 	s, d := m.state, &m.desk
 	if d.made != s.made {
-		at, first := d.at, d.made == 0
+		was, at, first := *d, d.at, d.made == 0
 		if *d = newDesk(s.made); !first {
-			d.at = at
+			d.at, d.all, d.undid = at, was.all, was.undid
 		}
 	}
 	for _, sl := range s.moved {
@@ -95,7 +99,7 @@ func (m *Machine) look() *desk {
 func (m *Machine) lookAt(sl *Slot) {
 	d, was, is := &m.desk, sl.shown, m.show(sl)
 	m.notice(sl)
-	if is.todo && d.at >= 0 && sl.place > d.at && !sl.due {
+	if (is.todo || is.undoing && d.all) && d.at >= 0 && sl.place > d.at && !sl.due {
 		sl.due = true
 		heap.Push(&d.queue, sl)
 	}
@@ -191,7 +195,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	a := sl.Current
 	mine, wanted, done := a.Partner == m.self, m.wanted(a), sl.State.Done()
 	x.undoing = m.undoes && slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.lost() || a.undoing() })
-	x.todo = x.undoing || slices.ContainsFunc(sl.Attempts, m.mayAct)
+	x.todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
 	x.clocked = mine && wanted && (m.armed(sl) || a.start != nil || m.mayStart(a))
 	x.atWork = m.atWork(sl)
 	x.others = (sl.Pending != nil && sl.Pick == nil) || (a.Depth > 1 && !mine && sl.unjudged() && wanted && a.Task.Timeout > 0)
@@ -231,13 +235,19 @@ func (m *Machine) mayAct(a *Attempt) bool {
 func (m *Machine) attend(sl *Slot) { m.state.move(sl) }
 
 // pass calls fn for all slots at hand in rule order, and for those behind that come
-// to hand meanwhile.
-func (m *Machine) pass(fn func(*Slot)) {
+// to hand meanwhile. With all, what is to be undone is at hand.
+func (m *Machine) pass(all bool, fn func(*Slot)) {
 	d := m.look()
-	d.queue, d.at = nil, 0
+	d.queue, d.at, d.all = nil, 0, all
 	for sl := range d.todo {
 		sl.due = true
 		d.queue = append(d.queue, sl)
+	}
+	for sl := range d.undoing {
+		if all && !sl.due {
+			sl.due = true
+			d.queue = append(d.queue, sl)
+		}
 	}
 	heap.Init(&d.queue)
 	for made := d.made; len(d.queue) > 0; d = m.look() {

@@ -100,3 +100,43 @@ func TestStepsOfWatchingManyPartitions(t *testing.T) {
 		return m.log.steps - before, len(facts)
 	})
 }
+
+// What waits to be undone, because a participant is silent, costs what else is said the
+// same however much it is: all of it is looked at now and then.
+func TestStepsOfWaitingToUndo(t *testing.T) {
+	growth(t, 10, func(n int) (int, int) {
+		var b strings.Builder
+		b.WriteString("workflow: lost\ntasks:\n  b: {compensate: u}\n  u: {}\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  t%05d: {on-failure: {contingency: b}, compensate: u}\n", i)
+		}
+		w := newMesh(t, parse(t, b.String()))
+		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three", "four")); err != nil {
+			t.Fatal(err)
+		}
+		m := w.nodes["one"].m
+		two, three := penOf(t, m, "two", 7), penOf(t, m, "three", 7)
+		facts := []Received{two.write(Body{Seen: &Seen{}}, m.log.genesis.head()), three.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		for i := range n {
+			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
+			act := Action{Attempt: a, Kind: workflow.FailContingency, Task: "b", Partner: "two"}
+			v := two.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
+			next := AttemptID{Fact: v.ID, Slot: a.Slot}
+			facts = append(facts, v, two.write(Body{Start: &Start{Attempt: next, Try: 1}}), two.write(Body{Success: &Success{Attempt: next, Try: 1}}),
+				three.write(Body{Start: &Start{Attempt: a, Try: 1}}), three.write(Body{Success: &Success{Attempt: a, Try: 1}}))
+		}
+		m.mustTake(t, facts...)
+		w.now += time.Second
+		m.Decide(w.moment(), w)
+		if got := len(m.desk.undoing); got != n {
+			t.Errorf("%d of %d tasks wait to be undone", got, n)
+		}
+		before := m.log.steps
+		for range n {
+			w.now += time.Millisecond
+			m.mustTake(t, two.write(Body{Seen: &Seen{}}))
+			m.Decide(w.moment(), w)
+		}
+		return m.log.steps - before, n
+	})
+}

@@ -25,6 +25,7 @@ import (
 //	complete P TASK [data=value…]   the task succeeds at P: its job, or a person's word
 //	fail P TASK [reason=…]    the task, or its try, fails at P
 //	reject P TASK [reason=…]  P passes a task that it has not started on, to whom takes names
+//	leave P                   P gives on what it holds and has not begun; says what stays
 //	cancel P
 //	deliver [from=P] [to=P]   hands over the letters that are under way now
 //	drop [from=P] [to=P]      loses them
@@ -102,6 +103,7 @@ func (s *story) commands() map[string]func() string {
 		"complete":   func() string { return s.finish(Result{Outputs: s.values(2)}) },
 		"fail":       func() string { return s.finish(Result{Failed: true, Reason: s.arg("reason")}) },
 		"reject":     s.reject,
+		"leave":      s.leave,
 		"cancel":     s.cancel,
 		"deliver":    func() string { return s.mail(s.w.deliver) },
 		"drop":       func() string { return s.mail(func(letter) {}) },
@@ -342,6 +344,20 @@ func (s *story) reject() string {
 		return err.Error()
 	}
 	return "passed on to " + string(c.Partner)
+}
+
+func (s *story) leave() string {
+	n := s.node(0)
+	given, stays := n.m.GiveOn(string(n.id)+" leaves", s.w.moment(), s.w)
+	s.w.step(n)
+	var b strings.Builder
+	for _, g := range given {
+		fmt.Fprintf(&b, "%s to %s\n", g.Task, g.To.Partner)
+	}
+	for _, x := range stays {
+		fmt.Fprintf(&b, "%s stays, %s: %v\n", x.Task, x.State, x.Why)
+	}
+	return b.String()
 }
 
 func (s *story) cancel() string {

@@ -100,6 +100,11 @@ func complete(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
 	}
 }
 
+// completeWords completes an option that takes one of a few words; see oneOf.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // completeAssignment completes PARTITION=PARTNER of the workflow that is started.
 func completeAssignment(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	partition, _, named := strings.Cut(typed, "=")

@@ -7,10 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow/diagram"
 )
-
-// pictureFormats are the formats of drawings.
-var pictureFormats = []string{"svg", "mermaid", "dot"}
 
 func newDiagramCommand() *cobra.Command {
 	var format string
@@ -22,7 +20,7 @@ func newDiagramCommand() *cobra.Command {
 		Args:              arguments("ID"),
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if err := oneOf("format", format, pictureFormats...); err != nil {
+			if err := oneOf("format", format, diagram.Formats...); err != nil {
 				return err
 			}
 			picture, err := node.Diagram(ctx, args[0], format)
@@ -44,5 +42,5 @@ func (u *ui) writePicture(format string, picture []byte) error {
 
 func addPictureFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVar(format, "format", "svg", "svg, mermaid or dot")
-	complete(cmd, "format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp))
+	completeWords(cmd, "format", diagram.Formats...)
 }

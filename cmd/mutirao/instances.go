@@ -23,8 +23,8 @@ func newInstancesCommand() *cobra.Command {
 office of coordinator, those of all partners, as they report them. KNOWN-BY then says
 who reported an instance, and since when nothing was heard of it where that partner
 cannot be reached. NEEDS A PERSON says what has failed or is blocked, what nobody can
-perform, and how many incidents there were. With --all also those that have ended; of some only a summary is
-kept (limits.keep in config.yaml).`,
+perform, and how many incidents there were. With --all also those that have ended; of
+some only a summary is kept (limits.keep in config.yaml).`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
 		Args: arguments(),

@@ -25,9 +25,9 @@ func newInviteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite [--role R]... [--expires 24h] [--uses 1] [--delegate] [--qr FILE]",
 		Short: "Make an invitation to join the mesh",
-		Long: `Prints an invitation, and on a terminal with room for it also a QR code. Whoever has it can
-join with the roles it names, as often as it may be used, until it expires. This
-node must be running when it is used, and be reachable for the newcomer or for
+		Long: `Prints an invitation, and on a terminal with room for it also a QR code. Whoever has
+it can join with the roles it names, as often as it may be used, until it expires.
+This node must be running when it is used, and be reachable for the newcomer or for
 the member whom the invitation names besides.
 
 --delegate lets the newcomer invite and evict members, too; only the founder can

@@ -35,11 +35,17 @@ func addFormatFlag(f *pflag.FlagSet, name string) {
 	f.StringP(name, "o", "text", "the `format` of results: text, json or yaml")
 }
 
+// What -o and --color take.
+var (
+	outputFormats = []string{"text", "json", "yaml"}
+	colorModes    = []string{"auto", "always", "never"}
+)
+
 func checkOutputFlags(cmd *cobra.Command) error {
-	if err := oneOf("output", formatOf(cmd), "text", "json", "yaml"); err != nil {
+	if err := oneOf("output", formatOf(cmd), outputFormats...); err != nil {
 		return err
 	}
-	return oneOf("color", cmd.Flag("color").Value.String(), "auto", "always", "never")
+	return oneOf("color", cmd.Flag("color").Value.String(), colorModes...)
 }
 
 func formatOf(cmd *cobra.Command) string { return cmd.Flags().ShorthandLookup("o").Value.String() }

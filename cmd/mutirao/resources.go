@@ -92,9 +92,10 @@ What a task made under NAME is registered by itself, but does not replace this.`
 
 func newResourcesRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Take data of this partner off the catalogue",
-		Long:    `Takes a data set of this partner off the catalogue. Instances that read it keep its values.`,
+		Use:   "remove NAME",
+		Short: "Take data of this partner off the catalogue",
+		Long: `Takes a data set of this partner off the catalogue. Instances that read it keep its
+values.`,
 		Example: `  mutirao resources remove flood-map`,
 		Args:    arguments("NAME"),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {

@@ -76,8 +76,8 @@ func newRoot() *cobra.Command {
 	f.String("color", "auto", "`when` to use colour: auto, always or never; NO_COLOR is honoured")
 	f.BoolP("quiet", "q", false, "say nothing but results and errors")
 	f.BoolP("verbose", "v", false, "say more: complete IDs, more columns, a fuller log")
-	complete(root, "output", cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-	complete(root, "color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	completeWords(root, "output", outputFormats...)
+	completeWords(root, "color", colorModes...)
 
 	all := commands()
 	for _, title := range []string{meshGroup, workflowGroup, instanceGroup, programGroup} {

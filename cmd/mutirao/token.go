@@ -49,7 +49,7 @@ This command line needs no token: it takes the one in the node's folder.`,
 		},
 	}
 	cmd.Flags().StringVar(&scope, "scope", "", "what the token lets a program do: read, `work` or admin")
-	complete(cmd, "scope", cobra.FixedCompletions([]string{"read", "work", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	completeWords(cmd, "scope", "read", "work", "admin")
 	return cmd
 }
 

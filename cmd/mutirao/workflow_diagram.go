@@ -25,7 +25,7 @@ func newWorkflowDiagramCommand() *cobra.Command {
 		Args:              arguments("FILE|NAME"),
 		ValidArgsFunction: completeWorkflowsOrFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("format", format, pictureFormats...); err != nil {
+			if err := oneOf("format", format, diagram.Formats...); err != nil {
 				return err
 			}
 			def, err := definitionOf(cmd.Context(), nodeDir(cmd), args[0])

@@ -110,7 +110,7 @@ func (m *Machine) made(e *entry) (Made, bool) {
 		return Made{}, false
 	}
 	a := m.state.attempts[ok.Attempt]
-	if a == nil || a.undoes != nil || a.Task.Produces.Name == "" {
+	if a == nil || a.Task.Produces.Name == "" {
 		return Made{}, false
 	}
 	from := make(map[workflow.DataName]workflow.Value)

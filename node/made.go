@@ -82,19 +82,15 @@ func madeFrom(values map[workflow.DataName]workflow.Value) []byte {
 	return sum[:16]
 }
 
-// replace is what is to be stored for a data set that a task made. What a user
-// registered stays, and so does what was made later. Of what tasks made the oldest
-// goes when there is too much.
+// replace is what is to be stored for a data set that a task made, in place of what
+// a task made under this name before, whatever the clock said then. What a user
+// registered stays. Of what tasks made the oldest goes when there is too much.
 func (p *people) replace(d storedData) (writes []kv.Write, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now().Wall.UnixMilli()
-	was, known := p.data[d.Name]
-	switch {
-	case known && !was.Terms.ByTask && was.Terms.valid(now):
+	if was, known := p.data[d.Name]; known && !was.Terms.ByTask && was.Terms.valid(now) {
 		return nil, "a user registered data under this name"
-	case known && was.Terms.ByTask && was.Terms.Made > d.Terms.Made:
-		return nil, "there is newer data of this name"
 	}
 	writes = []kv.Write{{Key: dataKey(d.Name), Value: encode(d)}}
 	for _, old := range p.superfluous(d.Name, now) {
@@ -137,34 +133,19 @@ func (p *people) register(d storedData) {
 	p.data[d.Name] = d
 }
 
-// expiry is after what time the first data set that this node's record offers ceases
-// to be valid: at most 0 if it has. ok is false while none will.
-func (p *people) expiry() (after time.Duration, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now().Wall.UnixMilli()
-	for _, d := range p.own.DataSets {
-		if left := time.Duration(d.Until-now) * time.Millisecond; d.Until != 0 && (!ok || left < after) {
-			after, ok = left, true
-		}
-	}
-	return after, ok
-}
-
 // madeNews is what this node has to tell of data sets that tasks made.
 type madeNews struct {
 	any  atomic.Bool // there is one that no record offers yet
 	next time.Duration
 }
 
-// tellMade publishes what tasks made here, and takes back what is not valid any
-// more. It says after what time there may be more of that; 0: not by itself.
+// tellMade publishes what tasks made here. It says after what time it is to be
+// asked again; 0: when there is more. What is not valid any more stays in the record
+// until there is a new one: whoever reads it looks at the time.
 func (n *Node) tellMade(now time.Duration) time.Duration {
-	switch left, ok := n.people.expiry(); {
-	case !n.made.any.Load() && !ok:
+	switch {
+	case !n.made.any.Load():
 		return 0
-	case !n.made.any.Load() && left > 0:
-		return left
 	case now < n.made.next:
 		return n.made.next - now
 	}
@@ -173,5 +154,5 @@ func (n *Node) tellMade(now time.Duration) time.Duration {
 	if err := n.announce(n.carrier.Addrs()); err != nil {
 		n.log.Error("the data sets that were made here could not be published", "error", err)
 	}
-	return n.loadPause()
+	return 0
 }

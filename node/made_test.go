@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +131,29 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 			}
 		}
 	})
+}
+
+// However much tasks make, its partners are told of it no more often than of news of
+// its load: 48 things in an hour are told in at most 17 records, to three partners.
+func TestWhatTasksMakeIsToldSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
+		tm.add("one", surveys)
+		before := tm.records()
+		for i := range 48 {
+			id, _ := tm.survey("one", fmt.Sprint("district ", i))
+			tm.flown(id, "dry")
+			pass(75 * time.Second)
+		}
+		if n := tm.records() - before; n < 3*10 || n > 3*17 {
+			t.Errorf("%d records were sent", n)
+		}
+	})
+}
+
+// records counts the frames with a record of two that were sent by it.
+func (tm *team) records() int {
+	return len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Records) > 0 }))
 }
 
 // The newest counts; what a user registered is not replaced, and is for whom the

@@ -121,6 +121,9 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 			t.Error("a minute before it ceases to be valid it is not in the catalogue")
 		}
 		pass(2 * time.Minute)
+		if content, err := tm.p["one"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", []byte("flood-map")); err == nil {
+			t.Errorf("when it is not valid any more, two gives %q", content)
+		}
 		for _, at := range []string{"one", "two"} {
 			if sets := tm.sets(at); len(sets) != 0 {
 				t.Errorf("when it is not valid any more, %s has %+v in the catalogue", at, sets)
@@ -191,8 +194,9 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		tm.wantNote("one", id, notes, "from two: it is for clerk")
 		pass(time.Hour)
 		id, notes = tm.survey("three", "north")
-		if tm.taskOf("three", id, "fly").Dropped != nil || len(tm.sets("three")) != 0 {
-			t.Errorf("what the user registered for an hour is still there: %q", notes)
+		tm.wantNote("three", id, notes, "from two: it was valid until 2000-01-01T01:10:00Z")
+		if len(tm.sets("three")) != 0 {
+			t.Error("what the user registered for an hour is still in the catalogue")
 		}
 		// What the definition takes is at most a day old, whatever a user says.
 		add(api.DataTerms{})

@@ -52,7 +52,7 @@ set here.`,
 		Example: `  mutirao profile set --capability pump --capability ladder
   mutirao profile set --suitability rescue=0.9 --suitability driver=0.4
   mutirao profile set --availability low
-  mutirao profile set --application file-report     # a worker serves it
+  mutirao profile set --application file-report     # the node has what runs it
   mutirao profile set --connection-time 5m`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -189,6 +189,8 @@ func (conn *connection) request(ctx context.Context, rt *route, query url.Values
 		kind = ""
 	case source:
 		kind, content = "application/yaml", body
+	case json.RawMessage:
+		content = body // as it is, also where it is no JSON: the node says what is wrong
 	default:
 		var err error
 		if content, err = json.Marshal(body); err != nil {

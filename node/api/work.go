@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,7 +58,7 @@ type Passed struct {
 var (
 	addDataRoute = &route{
 		name: "addData", method: http.MethodPost, path: "/v1/data/{name}", scope: mayWork,
-		summary: "Register materialised data", body: source{}, reply: DataSet{},
+		summary: "Register materialised data", body: json.RawMessage{}, reply: DataSet{},
 		query: []parameter{
 			{name: "valid", doc: "For how long it is valid from now on, such as 24h; for ever when left out"},
 			{name: "readers", doc: "Roles, and partners by name or ID, who may read it, with commas between; every member when left out"},
@@ -121,7 +122,7 @@ func (c *Client) AddData(ctx context.Context, name string, content []byte, terms
 	if len(terms.Readers) > 0 {
 		query.Set("readers", strings.Join(terms.Readers, ","))
 	}
-	return call[*DataSet](ctx, c, addDataRoute, query, source(content), name)
+	return call[*DataSet](ctx, c, addDataRoute, query, json.RawMessage(content), name)
 }
 
 // RemoveData implements Service.

@@ -308,7 +308,9 @@ func (w *mesh) takeHeads(n *node, from workflow.PartnerID, h *headsLetter) {
 func (w *mesh) takeFacts(n *node, l letter) {
 	facts := w.decode(l.facts)
 	if n.m == nil && !w.adopt(n, facts) {
-		w.tellHeads(n, l.from, modeAsk)
+		if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil {
+			w.tellHeads(n, l.from, modeAsk)
+		}
 		return
 	}
 	_, err := n.m.Receive(l.from, facts)
@@ -335,7 +337,7 @@ func (w *mesh) decode(stored []Stored) []Received {
 	return facts
 }
 
-// adopt opens an instance that is new to a node.
+// adopt opens an instance that is new to a node, if it takes part.
 func (w *mesh) adopt(n *node, facts []Received) bool {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil {
 		return false
@@ -343,6 +345,10 @@ func (w *mesh) adopt(n *node, facts []Received) bool {
 	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err != nil {
 		w.t.Fatalf("%s cannot open the instance: %v", n.id, err)
+	}
+	if !m.Participates(n.id) && !m.BringsIn(n.id, facts) {
+		n.errs = append(n.errs, errors.New("it is sent an instance in which it sees no part of its own"))
+		return false
 	}
 	m.Adopt()
 	n.m = m

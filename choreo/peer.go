@@ -187,27 +187,72 @@ func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
 // Outgoing is what p lacks and is not under way to it, causes first, in about limit
 // bytes: more only where a single fact is greater, or facts that nothing but one
 // later attestation covers, and never more than one bundle in which they came here.
-// In every chain the last fact is attested, or ours to attest. Nil: nothing.
+// In every chain the last fact is attested, or ours to attest. With the genesis goes
+// the introduction. Nil: nothing.
 func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 	pr := m.peer(p)
-	lacks := m.log.since(pr.acked.join(pr.sent, &m.log.steps))
-	es := m.cut(lacks, limit)
+	has := pr.acked.join(pr.sent, &m.log.steps)
+	lacks := m.log.since(has)
+	var intro []*entry
+	if has.at(0) == 0 {
+		intro = m.introduction(p)
+	}
+	es := m.cut(lacks, limit-weigh(intro))
 	if len(es) == 0 {
 		return nil
 	}
 	b := &Bundle{Instance: m.log.instance, First: pr.acked.at(0) == 0, More: len(es) < len(lacks)}
+	for _, e := range es {
+		pr.sent = upTo(pr.sent, e, m.log)
+	}
+	if len(intro) > 0 {
+		es = append(es, intro...)
+		slices.SortFunc(es, byTime)
+		es = slices.Compact(es)
+	}
 	last := map[FactID]*Outgoing{}
 	for _, e := range es {
 		o := &Outgoing{e: e}
 		b.Facts = append(b.Facts, o)
 		delete(last, e.fact.Prev)
 		last[e.id] = o
-		pr.sent = upTo(pr.sent, e, m.log)
 	}
 	for _, o := range last {
 		o.Mine = m.mine(o.e) && o.e.att == nil
 	}
 	return b
+}
+
+// introduction are the facts by which p sees that it takes part, and that this node
+// does: nobody takes in an instance without seeing that (BringsIn). They may come long
+// after the genesis; what is missing between, p asks for.
+func (m *Machine) introduction(p workflow.PartnerID) (out []*entry) {
+	for _, who := range []workflow.PartnerID{p, m.self} {
+		for {
+			by := m.state.joined[who]
+			if len(by) == 0 || by[0] == m.log.genesis || slices.Contains(out, by[0]) {
+				break
+			}
+			out = append(out, m.attested(by[0])...)
+			who = by[0].fact.Chain.Author // who took part before that
+		}
+	}
+	return out
+}
+
+// attested is a fact with what follows in its chain up to an attestation; nil: there is none.
+func (m *Machine) attested(e *entry) (out []*entry) {
+	for {
+		m.log.steps++
+		out = append(out, e)
+		switch {
+		case e.att != nil || m.mine(e):
+			return out
+		case e == e.strand.last():
+			return nil
+		}
+		e = e.strand.number(e.fact.Seq + 1)
+	}
 }
 
 func (m *Machine) mine(e *entry) bool { return e.fact.Chain.Author == m.self }
@@ -234,10 +279,7 @@ func (m *Machine) cut(lacks []*entry, limit int) []*entry {
 		if !ok {
 			continue
 		}
-		more := 0
-		for _, x := range whole {
-			more += x.weight()
-		}
+		more := weigh(whole)
 		if len(out) > 0 && size+more > limit {
 			for _, x := range whole {
 				left[x] = true
@@ -275,6 +317,14 @@ func (m *Machine) whole(e *entry, left map[*entry]bool) (whole []*entry, ok bool
 		}
 	}
 	return whole, true
+}
+
+// weigh is about how many bytes facts take in a bundle.
+func weigh(es []*entry) (n int) {
+	for _, e := range es {
+		n += e.weight()
+	}
+	return n
 }
 
 // weight is about how many bytes a fact takes in a bundle.

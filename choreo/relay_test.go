@@ -141,15 +141,18 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 		w := randomMesh(t, d)
 		came := map[workflow.PartnerID]int{}
 		w.sent = func(l letter, b *Bundle) {
-			n, single := weightOf(b), 0
+			n, single, intro := weightOf(b), 0, 0
 			covered := map[FactID]bool{}
 			for _, o := range b.Facts {
 				covered[o.e.fact.Prev] = true
+				if o.e == w.nodes[l.from].m.log.genesis {
+					intro = weigh(w.nodes[l.from].m.introduction(l.to))
+				}
 				if m := w.nodes[l.from].m; m.mine(o.e) {
 					single = max(single, len(o.e.raw)+16)
 				}
 			}
-			if n > max(w.limit, single, came[l.from]) {
+			if n > max(w.limit, single, came[l.from])+intro {
 				rt.Fatalf("%s sends %d facts of %d bytes; the limit is %d, the largest bundle that it had %d", l.from, len(b.Facts), n, w.limit, came[l.from])
 			}
 			for _, o := range b.Facts {
@@ -163,4 +166,57 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 			w.randomStep(d)
 		}
 	})
+}
+
+// TestWhoComesLateSeesThatAtOnce: who is given work after more has happened than fits
+// into a bundle sees in the first one that it takes part, and that its sender does.
+func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
+	var tasks, done strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&tasks, "  t%d: {type: manual, out: [x]}\n", i)
+		fmt.Fprintf(&done, "t%d, ", i)
+	}
+	w := newMesh(t, parse(t, "workflow: long\ndata: {x: {type: string}}\ntasks:\n"+tasks.String()+"  y: {type: manual}\n  z: {type: manual}\npartitions:\n  pa: ["+done.String()+"y, z]\n"))
+	w.limit = 4 << 10
+	w.takers = map[workflow.TaskName]workflow.PartnerID{"y": "bob", "z": "bob"}
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pa": "ann"}, "ann")); err != nil {
+		t.Fatal(err)
+	}
+	ann := w.nodes["ann"]
+	for i := range 20 {
+		res := Result{Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 1000)}}
+		if err := ann.m.Finish(workflow.TaskName(fmt.Sprintf("t%d", i)), res, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(ann)
+	}
+	first := map[workflow.PartnerID]*Bundle{}
+	w.sent = func(l letter, b *Bundle) {
+		if first[l.to] == nil {
+			first[l.to] = b
+		}
+	}
+	reject := func(by workflow.PartnerID, task workflow.TaskName) {
+		t.Helper()
+		if _, err := w.nodes[by].m.Reject(task, "no time", w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(w.nodes[by])
+	}
+	reject("ann", "y")
+	reject("ann", "z")
+	w.stabilize(false)
+	w.takers["z"] = "cy" // whom bob tells, and ann cannot reach
+	w.paused = map[workflow.PartnerID]bool{"ann": true}
+	reject("bob", "z")
+	w.stabilize(false)
+	for _, who := range []workflow.PartnerID{"bob", "cy"} {
+		n := w.node(who)
+		if n.m == nil || n.m.Len() < ann.m.Len() || !n.m.Participates(who) {
+			t.Errorf("%s does not have what ann has: %v", who, n.errs)
+		}
+		if b := first[who]; !b.More {
+			t.Errorf("all fits into the first bundle for %s: the test shows nothing", who)
+		}
+	}
 }

@@ -364,6 +364,10 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		s.n.refuse("facts-from-no-participant", from)
 		return nil
 	}
+	if errors.Is(err, errNoPart) {
+		s.n.refuse("instance-of-others", from)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -418,7 +422,9 @@ func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) b
 	return m.Involved(p) || m.BringsIn(p, facts)
 }
 
-// adopt opens an instance that is new here. Its first fact must be its genesis.
+// adopt opens an instance that is new here. Its first fact must be its genesis. Who
+// begins it and who tells of it may be in order, and this node take no part all the
+// same: then nobody would ever tell it more, and it would take the room of who began it.
 func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
@@ -452,6 +458,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !mayTell(m, from, facts) {
 		return nil, errNoParticipant
 	}
+	if !mayTell(m, self, facts) {
+		return nil, errNoPart
+	}
 	_, again := s.n.index.get(f.Instance)
 	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.hash); err != nil {
 		return nil, err
@@ -476,6 +485,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 
 var (
 	errNoParticipant   = errors.New("facts of an instance in which the sender takes no part")
+	errNoPart          = errors.New("an instance in which this node takes no part")
 	errUnknownInstance = errors.New("facts of an instance that is not known here, without its genesis")
 )
 

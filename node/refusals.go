@@ -124,6 +124,7 @@ var reasons = map[string]reasonWhy{
 	"facts-not-taken":               {"facts that could not be taken in", mendOutdated},
 	"facts-from-no-participant":     {"facts of instances in which it takes no part", mendOutdated},
 	"heads-from-no-participant":     {"questions about instances in which it takes no part", mendOutdated},
+	"instance-of-others":            {"instances in which this node takes no part", mendOutdated},
 	"claim-unproved":                {"claims to have facts of this node that it does not have, without showing them", mendLiar},
 	"instances-over-share":          {"instances that it began beyond a member's share of limits.instances", mendFull},
 	"instances-over-limit":          {"instances that it began, since others have begun as many as limits.instances allows", mendFull},

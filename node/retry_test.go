@@ -186,3 +186,31 @@ func TestInstanceFromWhoTakesNoPart(t *testing.T) {
 		}
 	})
 }
+
+// Whoever takes part in an instance cannot plant it where no part of it is, genuine as
+// its facts are: nobody would tell that node more, and it would take the room of who
+// began the instance.
+func TestInstanceInWhichANodeTakesNoPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "four")
+		tm.add("one", chain)
+		tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		frame, err := wire.Encode(tm.f.sent(hasFacts)[0].m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		four := tm.p["four"]
+		four.node.OnFrame(tm.p["two"].id(), frame)
+		synctest.Wait()
+		if n := tm.counter("four", "refused.instance-of-others"); n != 1 {
+			t.Errorf("refused %d times, want once", n)
+		}
+		if f := tm.finding("four", "refused"); f.What != "of two: 1 × instances in which this node takes no part" {
+			t.Errorf("doctor says %q, want what two sent", f.What)
+		}
+		pass(time.Minute)
+		if l, _ := four.node.Instances(t.Context(), true); len(l) > 0 {
+			t.Errorf("four holds %v, want nothing", l)
+		}
+	})
+}

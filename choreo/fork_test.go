@@ -345,7 +345,8 @@ func TestRolledBackNodeIsToldAtFirstContact(t *testing.T) {
 	}
 }
 
-// What was acknowledged under another incarnation is owed again.
+// What was acknowledged under another incarnation is owed again. What is under way is sent
+// again when that is forgotten: any member may claim a new incarnation in each message.
 func TestNewIncarnationVoidsAcknowledgements(t *testing.T) {
 	w := relayMesh(t)
 	one := w.nodes["one"].m
@@ -356,6 +357,10 @@ func TestNewIncarnationVoidsAcknowledgements(t *testing.T) {
 	if !one.Behind("two") || !one.Owes("two") {
 		t.Error("a lost disk is taken to have what the former one acknowledged")
 	}
+	if b := one.Outgoing("two", MaxFact); b != nil {
+		t.Errorf("a word of a new incarnation has %d facts sent that are under way", len(b.Facts))
+	}
+	one.Forget("two")
 	if b := one.Outgoing("two", MaxFact); b == nil || !b.First || len(b.Facts) != one.Len() {
 		t.Errorf("a lost disk is sent %+v, want all facts with the definition", b)
 	}

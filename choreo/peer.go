@@ -17,7 +17,9 @@ type peer struct {
 	// acked is what the peer has made durable, sent what is under way to it,
 	// both as clocks of our log.
 	acked, sent vector
-	heads       []Head // as it said last
+	// most is all that it ever said that it has, in any incarnation.
+	most  vector
+	heads []Head // as it said last
 	// owed is what must reach it now, as a clock.
 	owed vector
 }
@@ -109,24 +111,28 @@ func (m *Machine) Behind(p workflow.PartnerID) bool {
 	return !m.peer(p).acked.covers(m.log.all)
 }
 
-// Acknowledge notes what a peer says that it has made durable. A new
-// incarnation voids what was known of it.
-func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) {
+// Acknowledge notes what a peer says that it has made durable, and reports whether it
+// never said so much before. A new incarnation voids what it was believed to have; what
+// is under way to it still is: it can say so as often as it likes.
+func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) (more bool) {
 	p := m.peer(from)
 	m.perhapsDue[from] = true
 	if p.incarnation != inc {
-		*p = peer{incarnation: inc, owed: p.owed}
+		p.incarnation, p.acked = inc, vector{}
 	}
 	p.heads = heads
 	p.acked = p.acked.join(m.log.covered(heads), &m.log.steps)
+	more = !p.most.covers(p.acked)
+	p.most = p.most.join(p.acked, &m.log.steps)
+	return more
 }
 
 // Restate is Acknowledge for a peer that says all that it has, in a question or
 // an answer: what it was believed to have beyond that, it has not. (It may have
 // lied, or facts may have been put under its name on the way.)
-func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head) {
+func (m *Machine) Restate(from workflow.PartnerID, inc Incarnation, heads []Head) (more bool) {
 	m.peer(from).acked = vector{}
-	m.Acknowledge(from, inc, heads)
+	return m.Acknowledge(from, inc, heads)
 }
 
 // AheadOfUs reports whether heads name a fact of our own chain that is not here,

@@ -261,33 +261,59 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 	out.facts(p, b, h.def)
 	f := h.pending[p]
 	if f == nil {
-		f = &inflight{pause: firstPause}
+		f = &inflight{pause: firstPause, askPause: firstPause}
 		h.pending[p] = f
 	}
 	s.underWay = true
-	f.more = b.More
-	f.due = s.n.clock.Now().Awake + f.pause + s.n.spread(f.pause/4)
+	f.more, f.idle = b.More, false
+	if !f.asked { // else it would be put off for ever where much is sent
+		s.wait(f)
+	}
 }
 
-// retry sends again what was not acknowledged in time.
+// wait has what is under way be taken to be so for a while.
+func (s *shard) wait(f *inflight) {
+	now := s.n.clock.Now().Awake
+	f.due, f.askDue = now+f.pause+s.n.spread(f.pause/4), now+f.askPause
+}
+
+// forget has all that p lacks be sent again, if it is time for that. The next time comes
+// after twice as long.
+func (s *shard) forget(h *held, p workflow.PartnerID, f *inflight) bool {
+	now := s.n.clock.Now().Awake
+	overdue, asked := !f.idle && now >= f.due, f.asked && now >= f.askDue
+	if overdue {
+		f.pause = min(2*f.pause, maxPause)
+	}
+	if asked {
+		f.askPause = min(2*f.askPause, maxPause)
+	}
+	if overdue || asked {
+		f.asked = false
+		s.wait(f)
+		h.m.Forget(p)
+	}
+	return overdue || asked
+}
+
+// retry sends again what was not acknowledged in time, or was asked for meanwhile.
 func (s *shard) retry() {
 	if !s.underWay {
 		return
 	}
 	s.underWay = false
-	now := s.n.clock.Now().Awake
 	out := s.n.newOutbox()
 	s.each(func(_ workflow.InstanceID, h *held) {
 		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
-			s.underWay = true
 			f := h.pending[p]
-			if now < f.due || !s.n.up(p) || s.wantsNoMore(h, p) {
+			if f.idle && !f.asked {
 				continue
 			}
-			f.pause = min(2*f.pause, maxPause)
-			h.m.Forget(p)
-			s.n.count("resent", 1)
-			s.send(out, h, p)
+			s.underWay = true
+			if s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
+				s.n.count("resent", 1)
+				s.send(out, h, p)
+			}
 		}
 	})
 	out.flush()
@@ -301,8 +327,11 @@ func (s *shard) compareAll() {
 			s.askForAside(p)
 		}
 	}
-	out := s.n.newOutbox()
+	out, now := s.n.newOutbox(), s.n.clock.Now().Awake
 	s.each(func(id workflow.InstanceID, h *held) {
+		maps.DeleteFunc(h.pending, func(_ workflow.PartnerID, f *inflight) bool {
+			return f.idle && !f.asked && now >= max(f.due, f.askDue)
+		})
 		for _, p := range h.m.Audience() {
 			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
 				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
@@ -495,9 +524,7 @@ func (s *shard) tell(p workflow.PartnerID, id workflow.InstanceID, mode wire.Hea
 		s.batch.heads = map[headsKey][]workflow.InstanceID{}
 	}
 	k := headsKey{p, mode}
-	if ids := s.batch.heads[k]; !slices.Contains(ids, id) {
-		s.batch.heads[k] = append(ids, id)
-	}
+	s.batch.heads[k] = append(s.batch.heads[k], id)
 }
 
 // telling are heads of one instance of which not all parts have come yet.
@@ -572,10 +599,11 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		s.doubt(h, from)
 		return nil // if it is true, nothing may be written under the old incarnation
 	}
+	var more bool
 	if w.Mode == wire.Acknowledge {
-		h.m.Acknowledge(from, w.Incarnation, w.Heads)
+		more = h.m.Acknowledge(from, w.Incarnation, w.Heads)
 	} else {
-		h.m.Restate(from, w.Incarnation, w.Heads)
+		more = h.m.Restate(from, w.Incarnation, w.Heads)
 	}
 	if len(w.Heads) > 0 {
 		delete(h.refused, from)
@@ -585,20 +613,52 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		h.heard(from, now.Boot)
 	}
 	h.m.Heard(now)
-	if f := h.pending[from]; f != nil && f.more && w.Mode == wire.Acknowledge {
-		f.more = false
-		s.supply(h, from) // what did not fit into the bundle that arrived
-	}
-	if !h.m.Owes(from) {
-		delete(h.pending, from)
-	}
 	if w.Mode == wire.Ask {
 		s.tell(from, w.Instance, wire.Answer)
 	}
-	if w.Mode != wire.Acknowledge && h.m.Behind(from) {
-		h.m.Forget(from)
-		s.supply(h, from)
-	}
+	s.answered(h, from, w.Mode, more)
 	s.touch(h)
 	return nil
+}
+
+// answered looks, once a peer has said what it has of an instance, at what is under way
+// to it and at what it lacks.
+func (s *shard) answered(h *held, from workflow.PartnerID, mode wire.HeadsMode, more bool) {
+	f, owes, asks := h.pending[from], h.m.Owes(from), mode != wire.Acknowledge
+	if f != nil && more {
+		f.pause, f.askPause = firstPause, firstPause
+		f.due = min(f.due, s.n.clock.Now().Awake+f.pause)
+	}
+	if f != nil && f.more && !asks {
+		f.more = false
+		s.supply(h, from) // what did not fit into the bundle that arrived
+	}
+	switch {
+	case !h.m.Behind(from):
+		if f != nil {
+			f.idle, f.asked = true, false
+		}
+	case asks || owes && (f == nil || f.idle): // it may have lost what it had
+		s.lacks(h, from, f)
+	}
+	if f != nil && !owes {
+		f.idle = true
+	}
+}
+
+// lacks brings a peer up to date that says that it lacks something. What is under way to
+// it is not sent again before its time.
+func (s *shard) lacks(h *held, p workflow.PartnerID, f *inflight) {
+	if f == nil {
+		f = &inflight{pause: firstPause, askPause: firstPause, idle: true}
+		h.pending[p] = f
+		s.wait(f)
+		h.m.Forget(p)
+		s.supply(h, p)
+		return
+	}
+	f.asked, s.underWay = true, true
+	if s.forget(h, p, f) || !f.more { // else it gets the rest when it acknowledges
+		s.supply(h, p)
+	}
 }

@@ -85,11 +85,17 @@ type held struct {
 	kept []choreo.Received
 }
 
-// inflight is what was sent to a peer and not acknowledged.
+// inflight is what was sent to a peer. It is sent again when no acknowledgement comes in
+// time, and where the peer says that it lacks something, but not at once each time: its
+// word may cost about as much as its silence.
 type inflight struct {
-	due   time.Duration // Awake at which to send again
-	more  bool          // not all fitted that it lacks
-	pause time.Duration
+	due      time.Duration // Awake at which to send again
+	pause    time.Duration // from sending until then
+	askDue   time.Duration // Awake from which on its word has all sent again
+	askPause time.Duration // from sending until then
+	more     bool          // not all fitted that it lacks
+	idle     bool          // it needs no acknowledgement any more
+	asked    bool          // the peer said since that it lacks something
 }
 
 // event is something that happened, for one shard. apply changes machines;
@@ -129,6 +135,19 @@ func emptied[T any](s []T) []T {
 	}
 	clear(s)
 	return s[:0]
+}
+
+// each is a list in which each is named once, where it stands first.
+func each[T comparable](list []T) []T {
+	if len(list) < 2 {
+		return list
+	}
+	seen := make(map[T]bool, len(list))
+	return slices.DeleteFunc(list, func(x T) bool {
+		again := seen[x]
+		seen[x] = true
+		return again
+	})
 }
 
 type supply struct {
@@ -321,7 +340,7 @@ func (s *shard) flush() {
 	for _, x := range b.refusals {
 		out.refusal(x.to, x.r)
 	}
-	for _, x := range b.supplies {
+	for _, x := range each(b.supplies) {
 		s.send(out, x.h, x.to)
 	}
 	for _, x := range b.ready {
@@ -722,7 +741,7 @@ func firstSummary(m *choreo.Machine, def *definition) summary {
 
 // tellHeads tells p what is durable here of these instances.
 func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
-	for _, id := range ids {
+	for _, id := range each(ids) {
 		w := wire.Heads{Instance: id, Incarnation: s.n.incarnation(), Mode: mode}
 		if h := s.held[id]; h != nil && h.m.Involved(p) {
 			w.Heads = h.m.Heads()

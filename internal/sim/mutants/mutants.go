@@ -77,11 +77,7 @@ var mutants = []mutant{
 	{name: "undo-what-stands", what: "what lost once is compensated although it stands again", patches: []patch{{
 		"choreo/compensate.go", `a.stands == superseded && a.success() != nil && a.undo.start == nil`, `a.success() != nil && a.undo.start == nil && len(a.rulings) > 0`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
-		"node/links.go", `			f.pause = min(2*f.pause, maxPause)
-			h.m.Forget(p)
-`, `			f.pause = min(2*f.pause, maxPause)
-			continue
-`}, {
+		"node/links.go", `if s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`, `if s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + antiEntropy

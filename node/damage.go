@@ -134,6 +134,7 @@ func (n *Node) sift() (own bool, err error) {
 		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
 		{metaKey(metaAge), "how old the store is: ended instances are kept for longer", false, cborDecodes[storedAge]},
 		{metaKey(metaClosed), "an account of the instances of which only summaries are kept", false, cborDecodes[storedClosed]},
+		{metaKey(metaDropped), "up to when instances were forgotten: very old ones may be taken in again", false, cborDecodes[storedDropped]},
 		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
 	}
 	var drop []kv.Write
@@ -156,14 +157,7 @@ func (n *Node) sift() (own bool, err error) {
 			return false, err
 		}
 	}
-	for len(drop) > 0 {
-		u := unit(drop)
-		if err := n.store.CommitWait(drop[:u]); err != nil {
-			return false, err
-		}
-		drop = drop[u:]
-	}
-	return own, nil
+	return own, n.commitAll(drop)
 }
 
 func decodes[T any](decode func([]byte) (T, error)) func([]byte) error {

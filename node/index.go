@@ -25,12 +25,14 @@ type index struct {
 	tally tally
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
 	digests map[workflow.PartnerID][endedDigest]byte
+	// dropped is up to when (ms) members began instances of which the IDs were dropped.
+	dropped map[workflow.PartnerID]int64
 }
 
 func newIndex() *index {
 	return &index{
 		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, tally: newTally(),
-		digests: map[workflow.PartnerID][endedDigest]byte{},
+		digests: map[workflow.PartnerID][endedDigest]byte{}, dropped: map[workflow.PartnerID]int64{},
 	}
 }
 

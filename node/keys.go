@@ -24,7 +24,7 @@ import (
 //	s name                    a data set (storedData)
 //	q instance(16)            why an instance is set aside (setAside)
 //	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
-//	x instance(16)            the summary of an ended instance whose facts were deleted (closing)
+//	x instance(16)            the summary of an ended instance whose facts were deleted (closing, forgotten)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'

@@ -462,6 +462,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
+	if s.n.index.mayBeDropped(by, facts[0].Fact.At) {
+		return nil, &closedHere{closing{Instance: f.Instance}}
+	}
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
 		return nil, err
 	}

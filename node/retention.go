@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,11 @@ import (
 // Nothing is given up that somebody may lack, that is disputed, or that awaits
 // compensation. An instance whose summary is here is never taken in again: who sends
 // facts of it is answered with the summary.
+//
+// There are as many summaries as limits.ended. Of more only the IDs are kept, and when
+// there are too many of those, whoever began most of them loses its oldest. Then no
+// instance is taken in any more that it began before: so none comes back, even if its ID
+// is gone. That costs only whoever ended so many.
 //
 // Nobody holds that up for ever who can be spoken to and does not answer: whoever was
 // connected for an hour in all, and was sent an ended instance again and again, and has
@@ -74,9 +80,13 @@ const (
 	closeBatch = 64
 	// retainEvery is how often this node looks for what it need not keep.
 	retainEvery = time.Minute
-	// metaAge is the node's own time (see lifetime), metaClosed what was given up so far.
-	metaAge    = "age"
-	metaClosed = "closed"
+	// maxForgotten is of how many instances only the IDs are kept, for each of limits.ended.
+	maxForgotten = 8
+	// metaAge is the node's own time (see lifetime), metaClosed what was given up so far,
+	// metaDropped of which instances even the IDs were dropped.
+	metaAge     = "age"
+	metaClosed  = "closed"
+	metaDropped = "dropped"
 )
 
 func closingKey(id workflow.InstanceID) []byte { return append([]byte{prefixClosing}, id[:]...) }
@@ -136,6 +146,20 @@ func (n *Node) ageWrite() kv.Write {
 	return kv.Write{Key: metaKey(metaAge), Value: encode(storedAge{Age: n.age(), Wall: n.clock.Now().Wall.UnixMilli()})}
 }
 
+// forgotten is what is kept of an instance whose summary is forgotten, beside its ID.
+type forgotten struct {
+	_       struct{}           `cbor:",toarray"`
+	By      workflow.PartnerID // who began it
+	Started int64              // ms, the initiator's clock
+}
+
+// storedDropped says, for each member, up to when (ms, its clock) it began instances of
+// which the IDs were dropped.
+type storedDropped struct {
+	_     struct{} `cbor:",toarray"`
+	Until map[workflow.PartnerID]int64
+}
+
 // closed is what this node has given up so far.
 type closed struct {
 	mu sync.Mutex // held while instances are given up
@@ -152,9 +176,12 @@ type storedClosed struct {
 
 func (n *Node) loadClosed() (err error) {
 	n.closed.storedClosed, err = stored(n.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, cbor.Unmarshal(b, &s) })
-	if err == nil {
-		n.index.gone(n.closed.Digests)
+	if err != nil {
+		return err
 	}
+	n.index.gone(n.closed.Digests)
+	d, err := stored(n.store, metaDropped, func(b []byte) (s storedDropped, err error) { return s, cbor.Unmarshal(b, &s) })
+	n.index.dropIDs(d.Until)
 	return err
 }
 
@@ -171,14 +198,18 @@ func (n *Node) closing(id workflow.InstanceID) (c closing, found bool, err error
 	return readClosing(id, b), true, nil
 }
 
-// readClosing reads a stored summary. Of one that was forgotten, or that cannot be
-// read, the ID is left.
+// readClosing reads a stored summary. Of one that was forgotten, who began it and when
+// is left beside the ID; of one that cannot be read, the ID.
 func readClosing(id workflow.InstanceID, b []byte) closing {
 	var c closing
-	if len(b) == 0 || cbor.Unmarshal(b, &c) != nil {
-		return closing{Instance: id}
+	if cbor.Unmarshal(b, &c) == nil {
+		return c
 	}
-	return c
+	var f forgotten
+	if cbor.Unmarshal(b, &f) != nil {
+		f = forgotten{}
+	}
+	return closing{Instance: id, By: f.By, Started: f.Started}
 }
 
 // retain gives up what need not be kept, and returns after what time to look again.
@@ -346,8 +377,8 @@ func xored(a, b [endedDigest]byte) [endedDigest]byte {
 	return a
 }
 
-// forget leaves only the IDs of the summaries that were made longest ago, when there
-// are more than limits.ended.
+// forget leaves only the IDs of summaries when there are more than limits.ended, and
+// drops IDs when there are more than maxForgotten times as many.
 func (n *Node) forget() {
 	n.closed.mu.Lock()
 	defer n.closed.mu.Unlock()
@@ -355,37 +386,122 @@ func (n *Node) forget() {
 	if n.closed.Number <= limit {
 		return
 	}
-	type made struct {
-		key []byte
-		at  int64
-	}
-	var all []made
+	summaries, ids := remembered{}, remembered{}
 	err := n.store.Scan([]byte{prefixClosing}, func(key, value []byte) error {
-		if c := readClosing(workflow.InstanceID(key[1:]), value); c.Signer != "" {
-			all = append(all, made{bytes.Clone(key), c.Closed})
+		id := workflow.InstanceID(key[1:])
+		c := readClosing(id, value)
+		switch m := (memory{id, c.Closed, c.Started}); {
+		case c.Signer != "":
+			summaries[c.By] = append(summaries[c.By], m)
+		case c.By != "": // else it is not known whose it is: it stays
+			m.at = m.started
+			ids[c.By] = append(ids[c.By], m)
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b made) int { return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.key, b.key)) })
-	next := n.closed.storedClosed.clone()
-	var writes []kv.Write
-	for _, m := range all[:max(len(all)-limit+limit/10, 0)] { // some more, so as not to come again soon
-		writes = append(writes, kv.Write{Key: m.key})
-	}
-	next.Number = len(all) - len(writes)
-	for err == nil && len(writes) > 0 {
-		u := unit(writes)
-		err = n.store.CommitWait(writes[:u])
-		writes = writes[u:]
+	if err == nil {
+		err = n.shorten(summaries, ids, limit-limit/10) // some more, so as not to come again soon
 	}
 	if err == nil {
-		err = n.store.CommitWait([]kv.Write{{Key: metaKey(metaClosed), Value: encode(next)}})
+		err = n.dropIDs(ids.beyond(limit * maxForgotten))
 	}
 	if err != nil {
 		n.logClosing(err)
-		return
+	}
+}
+
+// shorten leaves of summaries the IDs, but of so many.
+func (n *Node) shorten(summaries, ids remembered, limit int) error {
+	var writes []kv.Write
+	next := n.closed.storedClosed.clone()
+	next.Number = summaries.number()
+	beyond := summaries.beyond(limit)
+	next.Number -= beyond.number()
+	for _, by := range slices.Sorted(maps.Keys(beyond)) {
+		for _, m := range beyond[by] {
+			writes = append(writes, kv.Write{Key: closingKey(m.id), Value: encode(forgotten{By: by, Started: m.started})})
+			m.at = m.started
+			ids[by] = append(ids[by], m)
+		}
+	}
+	if err := n.commitAll(append(writes, kv.Write{Key: metaKey(metaClosed), Value: encode(next)})); err != nil {
+		return err
 	}
 	n.closed.storedClosed = next
+	return nil
+}
+
+// dropIDs deletes IDs. First it is noted what is not taken in any more for want of them.
+func (n *Node) dropIDs(ids remembered) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	until := map[workflow.PartnerID]int64{}
+	var writes []kv.Write
+	for _, by := range slices.Sorted(maps.Keys(ids)) {
+		for _, m := range ids[by] {
+			until[by] = max(until[by], m.started)
+			writes = append(writes, kv.Write{Key: closingKey(m.id), Delete: true})
+		}
+	}
+	now := kv.Write{Key: metaKey(metaDropped), Value: encode(storedDropped{Until: n.index.dropIDs(until)})}
+	return n.commitAll(append([]kv.Write{now}, writes...))
+}
+
+// commitAll makes writes durable in their order, in units of bounded size.
+func (n *Node) commitAll(writes []kv.Write) error {
+	for len(writes) > 0 {
+		u := unit(writes)
+		if err := n.store.CommitWait(writes[:u]); err != nil {
+			return err
+		}
+		writes = writes[u:]
+	}
+	return nil
+}
+
+// remembered are instances of which not all is kept, by who began them.
+type remembered map[workflow.PartnerID][]memory
+
+type memory struct {
+	id          workflow.InstanceID
+	at, started int64 // ms: by what the oldest is found, and when the instance began
+}
+
+func (r remembered) number() (n int) {
+	for _, of := range r {
+		n += len(of)
+	}
+	return n
+}
+
+// beyond are those that are too many: of whoever began most, the oldest.
+func (r remembered) beyond(limit int) remembered {
+	var numbers []int
+	for _, of := range r {
+		numbers = append(numbers, len(of))
+	}
+	level := levelOf(numbers, limit)
+	out := remembered{}
+	for by, of := range r {
+		if len(of) > level {
+			slices.SortFunc(of, func(a, b memory) int { return cmp.Or(cmp.Compare(a.at, b.at), compareInstances(a.id, b.id)) })
+			out[by] = of[:len(of)-level]
+		}
+	}
+	return out
+}
+
+// levelOf is how many each may have, so that all together have no more than limit.
+func levelOf(numbers []int, limit int) int {
+	slices.Sort(numbers)
+	for i, number := range numbers {
+		if level := limit / (len(numbers) - i); number > level {
+			return level
+		}
+		limit -= number
+	}
+	return math.MaxInt
 }
 
 // closable reports whether all facts of an instance may be deleted.
@@ -443,6 +559,26 @@ func (x *index) drop(id workflow.InstanceID) {
 	defer x.mu.Unlock()
 	x.tally.count(x.all[id], -1)
 	delete(x.all, id)
+}
+
+// dropIDs notes up to when members began instances of which the IDs are dropped, and
+// returns that of all members.
+func (x *index) dropIDs(until map[workflow.PartnerID]int64) map[workflow.PartnerID]int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for p, at := range until {
+		x.dropped[p] = max(x.dropped[p], at)
+	}
+	return maps.Clone(x.dropped)
+}
+
+// mayBeDropped reports whether an instance that a member began then may be one of which
+// the ID was dropped.
+func (x *index) mayBeDropped(by workflow.PartnerID, started int64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	until, some := x.dropped[by]
+	return some && started <= until
 }
 
 // refuseClosed answers who sends something of an instance that was given up.

@@ -199,6 +199,52 @@ func TestEndedInstancesAreBounded(t *testing.T) {
 	})
 }
 
+// An instance of which even the ID was dropped is not taken in again.
+func TestADroppedInstanceDoesNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Ended, c.Limits.Keep = 4, 5*time.Minute }, "ana", "mal")
+		tm.add("mal", chain)
+		ana, mal := tm.p["ana"], tm.p["mal"]
+		end := func() string {
+			id := tm.begin("mal", "chain", map[string]string{"pa": "mal", "pb": "ana", "pc": "mal"})
+			tm.succeeds(id, 10*time.Second, "mal")
+			pass(7 * time.Minute)
+			return id
+		}
+		id := end()
+		first := tm.f.sent(func(c carried) bool {
+			return c.to == ana.id() && len(c.m.Facts) > 0 && len(c.m.Facts[0].Definition) > 0
+		})
+		for range 50 {
+			end()
+		}
+		if n := ana.entries('x', id); n != 0 {
+			t.Fatalf("ana still has %d entries of the first instance", n)
+		}
+		ana.crash()
+		ana.start()
+		tm.connect("ana", "mal")
+		pass(time.Minute)
+		before := elapsed()
+		frame, err := wire.Encode(first[0].m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ana.node.OnFrame(mal.id(), frame)
+		pass(time.Second)
+		answer := tm.f.sent(func(c carried) bool { return c.from == ana.id() && c.sent >= before && len(c.m.Refusals) > 0 })
+		if len(answer) != 1 || answer[0].m.Refusals[0].Why != wire.RefusedClosed || len(answer[0].m.Refusals[0].Closing) > 0 {
+			t.Errorf("ana answers a replay with %v", answer)
+		}
+		if n := ana.entries('f', id); n != 0 {
+			t.Errorf("ana has taken %d facts in", n)
+		}
+		if last := end(); tm.state("ana", last) != workflow.InstanceSucceeded {
+			t.Error("ana takes no new instance in")
+		}
+	})
+}
+
 // summarised is how a partner says that it keeps only the summary of an instance, of
 // which it had so many facts.
 type summarised struct {

@@ -25,7 +25,7 @@ func NotYAML(file string, src []byte, err error) Problem {
 			s.line, s.col = min(max(tk.Position.Line, 1), len(s.lines)), max(tk.Position.Column, 1)
 		}
 	}
-	for _, look := range []func() (Problem, bool){s.known, s.tab, func() (Problem, bool) { return s.brackets(src) }, s.keys} {
+	for _, look := range []func() (Problem, bool){s.known, s.tab, func() (Problem, bool) { return s.brackets(src) }, s.keys, s.after} {
 		if p, found := look(); found {
 			p.File = file
 			return p
@@ -148,6 +148,18 @@ func (s stumble) brackets(src []byte) (Problem, bool) {
 		return s.here("this does not belong between brackets here", quoteHint+", and a comma parts one thing from the next")
 	case c == "}" || c == "]":
 		return s.here("this "+c+" closes nothing", "leave it out; "+quoteHint)
+	}
+	return Problem{}, false
+}
+
+// after finds what follows a text in quotes, or a list or mapping in brackets, that
+// has ended.
+func (s stumble) after() (Problem, bool) {
+	before := []rune(s.lines[s.line-1])
+	before = before[:min(s.col-1, len(before))]
+	text := strings.TrimRight(string(before), " ")
+	if end := len(text) - 1; end >= 0 && strings.ContainsRune(`"'}]`, rune(text[end])) {
+		return s.here("nothing may follow the "+text[end:]+" that ends the value", "leave it out; "+quoteHint)
 	}
 	return Problem{}, false
 }

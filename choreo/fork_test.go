@@ -227,6 +227,51 @@ func TestForkedNodeStops(t *testing.T) {
 	}
 }
 
+// TestWhomAForkBroughtInSeesThat: who took part until a chain proved to be forked, and has
+// lost its disk, sees in the first bundle that the instance is to come back to it.
+func TestWhomAForkBroughtInSeesThat(t *testing.T) {
+	w := relayMesh(t)
+	two := w.nodes["two"]
+	old := two.backup()
+	w.takers = map[workflow.TaskName]workflow.PartnerID{"b": "four"}
+	if _, err := two.m.Reject("b", "no time", w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(two)
+	first := w.take("two", "four")
+	w.mail, w.takers = nil, nil
+	w.restore(two, old, two.inc)
+	w.say("two", "b", 2)
+	w.stabilize(false)
+	for _, l := range first {
+		w.deliver(l)
+	}
+	w.say("four", "b", 4)
+	w.mail = nil
+	one, four := w.nodes["one"].m, w.nodes["four"]
+	four.m.Forget("one")
+	w.send(four, "one")
+	for _, l := range w.take("four", "one") {
+		w.deliver(l)
+	}
+	if one.Participates("four") || !one.Involved("four") {
+		t.Fatalf("four takes part: %t, is involved: %t", one.Participates("four"), one.Involved("four"))
+	}
+	one.Restate("four", Incarnation{2}, nil)
+	one.Forget("four")
+	var facts []Received
+	for _, o := range one.Outgoing("four", 600).Facts {
+		facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw})
+	}
+	m, err := Open(Self{Partner: "four", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, facts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.BringsIn("four", facts) {
+		t.Errorf("of %d facts, four does not see in the %d that come first that it took part", one.Len(), len(facts))
+	}
+}
+
 // A result that is recorded between a proof of a fork and the next decision.
 func TestForkBetweenResultAndDecision(t *testing.T) {
 	w := newMesh(t, parse(t, `

@@ -348,7 +348,7 @@ func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joine
 // that proved to be forked had brought it in, and it wrote facts. It has the
 // instance, and is to hear why it is out of it. Whoever brought itself in is not.
 func (m *Machine) Involved(p workflow.PartnerID) bool {
-	return m.Participates(p) || (len(m.log.byAuthor[p]) > 0 && m.state.former[p])
+	return m.Participates(p) || (len(m.log.byAuthor[p]) > 0 && m.state.former[p] != nil)
 }
 
 // BringsIn reports whether facts that came from elsewhere, causes first, bring a

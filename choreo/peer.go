@@ -234,16 +234,24 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 // after the genesis; what is missing between, p asks for.
 func (m *Machine) introduction(p workflow.PartnerID) (out []*entry) {
 	for _, who := range []workflow.PartnerID{p, m.self} {
-		for {
-			by := m.state.joined[who]
-			if len(by) == 0 || by[0] == m.log.genesis || slices.Contains(out, by[0]) {
-				break
-			}
-			out = append(out, m.attested(by[0])...)
-			who = by[0].fact.Chain.Author // who took part before that
+		for by := m.state.broughtIn(who); by != nil && !slices.Contains(out, by); by = m.state.broughtIn(by.fact.Chain.Author) {
+			out = append(out, m.attested(by)...)
 		}
 	}
 	return out
+}
+
+// broughtIn is the fact through which somebody takes part, or did until a chain proved to
+// be forked; nil: it takes part from the start, or not at all.
+func (s *State) broughtIn(p workflow.PartnerID) *entry {
+	by := s.former[p]
+	if joined := s.joined[p]; len(joined) > 0 {
+		by = joined[0]
+	}
+	if by == s.log.genesis {
+		return nil
+	}
+	return by
 }
 
 // attested is a fact with what follows in its chain up to an attestation; nil: there is none.

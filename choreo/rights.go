@@ -324,7 +324,7 @@ func (s *State) cutOff(e *entry) {
 	s.refuse(e, forkedAway)
 	if s.log.original[e.fact.Chain.Author] {
 		for p := range e.fact.Body.appoints() {
-			s.former[p] = true
+			s.former[p] = earlier(s.former[p], e)
 		}
 	}
 }

@@ -38,8 +38,9 @@ type State struct {
 	contested bool
 	// credentials are the facts by which partners showed theirs.
 	credentials map[workflow.PartnerID][]*entry
-	// former are those who took part until a chain proved to be forked.
-	former map[workflow.PartnerID]bool
+	// former are those who took part until a chain proved to be forked, through what; the
+	// earliest.
+	former map[workflow.PartnerID]*entry
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
 	// uncountedOf is how many facts that do not count came since that was last asked
@@ -211,7 +212,7 @@ func (s *State) reset() {
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
 	s.credentials = map[workflow.PartnerID][]*entry{}
-	s.former = map[workflow.PartnerID]bool{}
+	s.former = map[workflow.PartnerID]*entry{}
 	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}
@@ -484,7 +485,7 @@ func (s *State) admit(why string) {
 func (s *State) refuse(e *entry, why string) {
 	e.counted, e.why = false, why
 	s.refused[why]++
-	if author := e.fact.Chain.Author; !e.told && why != forkedAway && !s.former[author] {
+	if author := e.fact.Chain.Author; !e.told && why != forkedAway && s.former[author] == nil {
 		e.told = true
 		s.uncountedOf[author]++
 	}

@@ -67,6 +67,7 @@ type held struct {
 	settledAt int
 	reported  int // how many facts it had when it was last to be reported
 	weighed   int // likewise, when it was last weighed (usage.go)
+	digested  int // likewise, when its summary's Facts, With and Sizes were last worked out
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
@@ -602,8 +603,12 @@ func (s *shard) summarise(h *held) summary {
 	}
 	sum.Done, sum.Tasks, _ = h.m.Progress()
 	sum.Needs = storeNeeds(s.n.needs(h))
-	sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(h.m.Audience()), " "), uint64(h.m.Len())
-	sum.Sizes = h.sizes()
+	audience := h.m.Audience()
+	if h.digested != h.m.Len() { // these follow from its facts alone
+		h.digested = h.m.Len()
+		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(audience), " "), uint64(h.m.Len())
+		sum.Sizes = h.sizes(audience)
+	}
 	if sum.Ended == 0 {
 		sum.Ended, sum.Age = s.n.clock.Now().Wall.UnixMilli(), s.n.age()
 	}
@@ -612,7 +617,7 @@ func (s *shard) summarise(h *held) summary {
 	}
 	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
 	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false
-	for _, p := range h.m.Audience() {
+	for _, p := range audience {
 		waits, unheard := s.awaited(h, p)
 		sum.Settled = sum.Settled && !waits
 		sum.Unanswered = sum.Unanswered || unheard

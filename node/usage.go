@@ -65,11 +65,11 @@ func (h *held) weights() map[workflow.PartnerID]int64 {
 }
 
 // sizes are the bytes of each of the audience, as a summary has them.
-func (h *held) sizes() string {
+func (h *held) sizes(audience []workflow.PartnerID) string {
 	of := map[workflow.PartnerID]int{}
 	h.m.Authored(func(p workflow.PartnerID, _, bytes int) { of[p] = bytes })
 	var b []byte
-	for _, p := range h.m.Audience() {
+	for _, p := range audience {
 		b = strconv.AppendInt(append(b, ' '), int64(of[p]), 10)
 	}
 	return string(b)

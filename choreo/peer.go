@@ -216,6 +216,7 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 		slices.SortFunc(es, byTime)
 		es = slices.Compact(es)
 	}
+	b.Facts = make([]*Outgoing, 0, len(es))
 	last := map[FactID]*Outgoing{}
 	for _, e := range es {
 		o := &Outgoing{e: e}
@@ -277,6 +278,9 @@ func (m *Machine) mine(e *entry) bool { return e.fact.Chain.Author == m.self }
 // at once, however sparsely the chains of others are attested and however they were
 // written side by side.
 func (m *Machine) cut(lacks []*entry, limit int) []*entry {
+	if m.allFit(lacks, limit) {
+		return lacks
+	}
 	left := make(map[*entry]bool, len(lacks))
 	for _, e := range lacks {
 		left[e] = true
@@ -305,6 +309,19 @@ func (m *Machine) cut(lacks []*entry, limit int) []*entry {
 	}
 	slices.SortFunc(out, byTime)
 	return out
+}
+
+// allFit reports whether all that somebody lacks has at most limit bytes, and each of it
+// may go: it is ours, attested, or followed by what attests it.
+func (m *Machine) allFit(lacks []*entry, limit int) bool {
+	size := 0
+	for _, e := range lacks {
+		m.log.steps++
+		if size += e.weight(); size > limit || e.att == nil && !m.mine(e) && e == e.strand.last() {
+			return false
+		}
+	}
+	return true
 }
 
 // whole takes out of left a fact with all that must go with it: its past, and what

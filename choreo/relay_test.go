@@ -220,3 +220,39 @@ func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestUnattestedIsNotRelayed: a fact of somebody else that nothing here attests stays
+// here, and what its chain has before it goes, as far as it is attested.
+func TestUnattestedIsNotRelayed(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: relay\ntasks:\n  a: {type: manual}\n  b: {after: a, type: manual}\npartitions:\n  pa: [a]\n  pb: [b]\n"))
+	at := map[workflow.PartitionName]workflow.PartnerID{"pa": "ann", "pb": "bob"}
+	if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {
+		t.Fatal(err)
+	}
+	ann, bob := w.nodes["ann"], w.nodes["bob"]
+	for _, l := range w.mail {
+		w.deliver(l)
+	}
+	if err := ann.m.Finish("a", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.mail = nil
+	w.step(ann)
+	for _, l := range w.mail {
+		w.deliver(l)
+	}
+	last := bob.m.log.chainOf(ann.m.chain).strands[0].last()
+	if last.fact.Body.Success == nil || last.att == nil {
+		t.Fatalf("bob has %s of ann last, attested: %t", last.fact.Body.Kind(), last.att != nil)
+	}
+	last.att = nil
+	b := bob.m.Outgoing("cy", w.limit)
+	if b == nil || b.Facts[0].e != bob.m.log.genesis {
+		t.Fatalf("bob sends no genesis: %+v", b)
+	}
+	for _, o := range b.Facts {
+		if o.e == last {
+			t.Errorf("bob sends a fact that nothing attests: %s", b.Describe())
+		}
+	}
+}

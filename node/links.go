@@ -277,11 +277,16 @@ func (s *shard) wait(f *inflight) {
 	f.due, f.askDue = now+f.pause+s.n.spread(f.pause/4), now+f.askPause
 }
 
+// over reports whether an acknowledgement is overdue, and whether it is time for what the
+// peer asked for.
+func (f *inflight) over(now time.Duration) (overdue, asked bool) {
+	return !f.idle && now >= f.due, f.asked && now >= f.askDue
+}
+
 // forget has all that p lacks be sent again, if it is time for that. The next time comes
 // after twice as long.
 func (s *shard) forget(h *held, p workflow.PartnerID, f *inflight) bool {
-	now := s.n.clock.Now().Awake
-	overdue, asked := !f.idle && now >= f.due, f.asked && now >= f.askDue
+	overdue, asked := f.over(s.n.clock.Now().Awake)
 	if overdue {
 		f.pause = min(2*f.pause, maxPause)
 	}
@@ -303,14 +308,18 @@ func (s *shard) retry() {
 	}
 	s.underWay = false
 	out := s.n.newOutbox()
-	s.each(func(_ workflow.InstanceID, h *held) {
+	now := s.n.clock.Now().Awake
+	due := func(h *held) (yes bool) {
+		for _, f := range h.pending {
+			overdue, asked := f.over(now)
+			yes = yes || overdue || asked
+			s.underWay = s.underWay || !f.idle || f.asked
+		}
+		return yes
+	}
+	s.only(due, func(_ workflow.InstanceID, h *held) {
 		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
-			f := h.pending[p]
-			if f.idle && !f.asked {
-				continue
-			}
-			s.underWay = true
-			if s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
+			if f := h.pending[p]; s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
 				s.n.count("resent", 1)
 				s.send(out, h, p)
 			}

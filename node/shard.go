@@ -223,7 +223,19 @@ func (s *shard) pause() time.Duration {
 
 // each calls fn for every instance in memory, in the order of their IDs.
 func (s *shard) each(fn func(workflow.InstanceID, *held)) {
-	for _, id := range slices.SortedFunc(maps.Keys(s.held), func(a, b workflow.InstanceID) int { return bytes.Compare(a[:], b[:]) }) {
+	s.only(func(*held) bool { return true }, fn)
+}
+
+// only is each for those that are meant; meant is asked in any order.
+func (s *shard) only(meant func(*held) bool, fn func(workflow.InstanceID, *held)) {
+	var ids []workflow.InstanceID
+	for id, h := range s.held {
+		if meant(h) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, compareInstances)
+	for _, id := range ids {
 		fn(id, s.held[id])
 	}
 }
@@ -577,15 +589,13 @@ func (s *shard) wake() {
 		return
 	}
 	s.wakeAt = 0
-	s.each(func(_ workflow.InstanceID, h *held) {
-		switch {
-		case h.wake == 0:
-		case h.wake <= now:
-			s.touch(h)
-		case s.wakeAt == 0 || h.wake < s.wakeAt:
+	due := func(h *held) bool {
+		if h.wake > now && (s.wakeAt == 0 || h.wake < s.wakeAt) {
 			s.wakeAt = h.wake
 		}
-	})
+		return h.wake > 0 && h.wake <= now
+	}
+	s.only(due, func(_ workflow.InstanceID, h *held) { s.touch(h) })
 }
 
 // summarise says how the instance stands, for lists and for the next start.

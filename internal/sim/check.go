@@ -123,8 +123,10 @@ func (c *checks) instance(id string) {
 	for _, t := range shown.Tasks {
 		c.w.out.Tasks[t.Name] = t.State
 	}
-	if t := c.settled[id]; t != nil && !c.over[id] && !bytes.Equal(t, first) {
-		c.w.violate("final: %s changed after everything was known:\n%s", id[:8], difference(t, first))
+	if t := c.settled[id]; t != nil && !c.over[id] {
+		if before, after := c.compared(t, first); !bytes.Equal(before, after) {
+			c.w.violate("final: %s changed after everything was known:\n%s", id[:8], difference(before, after))
+		}
 	}
 	c.single(id, entries)
 	c.keptWork(id, entries)
@@ -149,13 +151,19 @@ func (w *world) nobodyLeft(in *api.Instance) bool {
 	return w.nodes[craneAt].gone && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
 }
 
-// differ says that two machines show an instance otherwise. Where there is little room
-// nodes need not have the same of what liars wrote and does not count.
-func (c *checks) differ(m, o *machine, id string, a, b []byte) {
+// compared are two fingerprints, as far as they must be the same. Where there is little
+// room nodes need not have the same of what liars wrote and does not count, and may find
+// room for it late.
+func (c *checks) compared(a, b []byte) ([]byte, []byte) {
 	if c.w.plan.Room > 0 {
-		a, b = c.withoutLies(a), c.withoutLies(b)
+		return c.withoutLies(a), c.withoutLies(b)
 	}
-	if !bytes.Equal(a, b) {
+	return a, b
+}
+
+// differ says that two machines show an instance otherwise.
+func (c *checks) differ(m, o *machine, id string, a, b []byte) {
+	if a, b = c.compared(a, b); !bytes.Equal(a, b) {
 		c.w.violate("convergent: n%d and n%d differ on %s:\n%s", m.i, o.i, id[:8], difference(a, b))
 	}
 }

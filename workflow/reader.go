@@ -131,7 +131,7 @@ func (r *reader) named(n *node, what string) []entry {
 func (r *reader) validName(n *node) bool {
 	rule := NameRule(n.text)
 	if rule != "" {
-		r.on(n, cmp.Or(KeyHint(n.text), rule), "%q is not a valid name", n.text)
+		r.on(n, cmp.Or(KeyHint(n.text), rule), "%s is not a valid name", excerpt(n.text))
 	}
 	return rule == ""
 }

@@ -25,8 +25,8 @@ func newShowCommand() *cobra.Command {
 		Long: `Shows an instance: its partitions and who holds them, its tasks and their states,
 its data, what people should look at, and how much time is left. Partners who can be
 reached are asked first what they have, for half a second at most; of a task that is
-with one who was not heard for long, it says as of when it is known. ID may be any
-unique prefix.`,
+with one who was not heard for long, it says as of when it is known.
+ID may be any unique prefix.`,
 		Example: `  mutirao show 3f9a0c21d4
   mutirao show 3f9a --watch          # until it has ended
   mutirao show 3f9a -o json`,

@@ -200,10 +200,11 @@ func (a *Attempt) endedByHolder() bool {
 }
 
 // wanted reports whether the slot still waits for this attempt. A slot is held
-// for the sake of the attempt in charge, so that one goes on too.
+// for the sake of the attempt in charge, so that one goes on too. One that its holder
+// called off does not, though others only presume that it failed.
 func (m *Machine) wanted(a *Attempt) bool {
 	sl := a.Slot
-	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && !sl.over() && m.state.cancel == nil
+	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && a.off == nil && !sl.over() && m.state.cancel == nil
 }
 
 // GoesOn reports whether this node may still do something about the instance,
@@ -218,7 +219,7 @@ func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
 // atWork reports whether this node may still do a slot's task, whatever others presume.
 func (m *Machine) atWork(sl *Slot) bool {
 	a := sl.Current
-	return a.Partner == m.self && a.success() == nil && a.off == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
+	return a.Partner == m.self && a.success() == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
 }
 
 // mayStart reports whether an attempt that is wanted and not started is ready.

@@ -58,11 +58,12 @@ func (c *check) wants(ok bool, format string, args ...any) {
 }
 
 // live reports whether a slot still waits for an attempt, as its holder sees it:
-// what others only presume does not stop it, unless somebody else took over.
+// what others only presume does not stop it, unless somebody else took over. What
+// the holder called off is over.
 func (m *Meaning) live(a *Attempt) bool {
 	sl := a.slot
 	over := a.givenUp() || (sl.outcome != nil && sl.outcome.action.Kind != workflow.FailBlock)
-	return sl.Pick == nil && sl.Current == a && !over && !m.cancelled
+	return sl.Pick == nil && sl.Current == a && a.off == none && !over && !m.cancelled
 }
 
 // mayStart reports whether a live attempt is ready, as its holder sees it.

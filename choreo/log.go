@@ -76,6 +76,7 @@ type strand struct {
 	// the one up to which State has applied them. Kept where some chain is forked.
 	good, entered uint64
 	counted       *entry // the last that counts
+	said          int    // how often one counted that says more than what its author has seen
 }
 
 // base is the number before that of the strand's first fact.

@@ -28,6 +28,7 @@ type evidence struct {
 	s      *State
 	of     *entry // nil: of all that counts here
 	number int    // of this evidence; State.evidences counts them
+	within bool   // a rule is being read, perhaps for another one
 }
 
 // ruleWas is what one evidence says of a slot's rule: whether it may have been so.
@@ -36,6 +37,27 @@ type ruleWas struct {
 	by int // the evidence; 0: none was asked
 	is bool
 }
+
+// reading is what a rule was found to be for a fact, which is kept where that took many
+// steps. What may be so stays so for what follows in the strand, and what may not be so
+// as long as its author knows no more.
+type reading struct {
+	is     bool
+	others vector // what it knew of others
+	said   int    // of what it had said itself, how much changed something
+	at     int    // the first of what the rule asks for that may not be so
+}
+
+// readingOf names it: by who says it, of which slot, and whether it is about the rule
+// having come to hold.
+type readingOf struct {
+	strand *strand
+	slot   *Slot
+	held   bool
+}
+
+// keptFrom is from how many steps on a reading is kept.
+const keptFrom = 32
 
 func (s *State) evidenceOf(e *entry) *evidence {
 	s.evidences++
@@ -58,9 +80,44 @@ func (v *evidence) rule(sl *Slot, was *ruleWas, held bool) bool {
 	}
 	if was.by != v.number {
 		*was = ruleWas{by: v.number}
-		was.is = v.came(r, held) || (held && v.dropped(r))
+		if v.of == nil || v.within {
+			was.is = v.read(r, held)
+		} else {
+			was.is = v.reread(sl, held)
+		}
 	}
 	return was.is
+}
+
+func (v *evidence) read(r *workflow.Rule, held bool) bool {
+	return v.came(r, held) || (held && v.dropped(r))
+}
+
+// reread reads a slot's rule unless that was done for an earlier fact of the strand that
+// says enough. Of a rule that asks for several things it goes on with the first that was
+// not so.
+func (v *evidence) reread(sl *Slot, held bool) bool {
+	of, readings := readingOf{v.of.strand, sl, held}, v.s.readings
+	was, known := readings[of]
+	if known && (was.is || was.said == v.of.strand.said && was.others.covers(v.of.others)) {
+		return was.is
+	}
+	before := v.s.log.steps
+	is := reading{others: v.of.others, said: v.of.strand.said, at: was.at}
+	v.within = true
+	if r := sl.Task.Rule; held && r.Op == workflow.OpAnd {
+		for is.at < len(r.Args) && v.read(r.Args[is.at], true) {
+			is.at++
+		}
+		is.is = is.at == len(r.Args)
+	} else {
+		is.is = v.read(r, held)
+	}
+	v.within = false
+	if known || v.s.log.steps-before >= keptFrom {
+		readings[of] = is
+	}
+	return is.is
 }
 
 // came reports whether a rule, or a part of one, can have come to hold or, if not

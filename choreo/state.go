@@ -18,6 +18,7 @@ type State struct {
 
 	trust     Trust // nil: nobody's credentials prove anything
 	evidences int   // how often it was asked what an author knew (rights.go)
+	readings  map[readingOf]reading
 	genesis   *Genesis
 	rank      map[workflow.PartnerID]int // place in the succession
 	slots     []*Slot                    // in rule order
@@ -211,6 +212,7 @@ func (s *State) reset() {
 	s.bySucc = map[FactID]*Attempt{}
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
+	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*entry{}
 	s.former = map[workflow.PartnerID]*entry{}
 	s.writtenOff = map[workflow.PartnerID]*entry{}
@@ -546,6 +548,7 @@ func (s *State) apply(e *entry) {
 	}
 	e.counted = true
 	e.strand.counted = e
+	e.strand.said += one(b.Seen == nil)
 	s.log.heed(e)
 }
 

@@ -1,0 +1,90 @@
+package choreo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Whoever says again and again of a task that it is ready, or starts it, has its rule read
+// when that can have changed, however much it asks for.
+func TestStepsOfReadingARule(t *testing.T) {
+	start := func(i int) Body { return Body{Start: &Start{Attempt: AttemptID{Slot: "last"}, Try: i + 1}} }
+	ready := func(int) Body { return Body{Ready: &ReadyBody{Attempt: AttemptID{Slot: "last"}}} }
+	none, all := func(int) int { return 0 }, func(n int) int { return n }
+	allButOne := func(n int) int { return n - 1 }
+	for _, c := range []struct {
+		name string
+		rule string          // of the last task; empty: that another one is ready, which has the join
+		done func(n int) int // how many are done before
+		say  func(i int) Body
+		seen bool // it says between two of them that it has seen nothing
+		more bool // it does one more between two of them
+	}{
+		{"a join of which the last is missing", "after: [%s]", allButOne, start, false, false},
+		{"the same, with other facts between", "after: [%s]", allButOne, start, true, false},
+		{"a join that it completes meanwhile", "after: [%s]", none, start, false, true},
+		{"what waits for such a join to be ready", "", allButOne, start, true, false},
+		{"a join that is complete, and data", "after: [%s], when: x > 5", all, ready, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			growth(t, 20, func(n int) (int, int) {
+				var b strings.Builder
+				b.WriteString("workflow: wide\ndata: {x: {type: integer}}\ntasks:\n  writer: {out: [x]}\n")
+				for i := range n {
+					fmt.Fprintf(&b, "  t%05d: {}\n", i)
+				}
+				var names []string
+				for i := range n {
+					names = append(names, fmt.Sprintf("t%05d", i))
+				}
+				if join := strings.Join(names, ", "); c.rule != "" {
+					fmt.Fprintf(&b, "  last: {"+c.rule+"}\n", join)
+				} else {
+					fmt.Fprintf(&b, "  join: {after: [%s]}\n  last: {when: ready(\"join\")}\n", join)
+				}
+				w := newMesh(t, parse(t, b.String()))
+				if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
+					t.Fatal(err)
+				}
+				m := w.nodes["one"].m
+				liar := penOf(t, m, "three", 7)
+				m.mustTake(t, liar.write(Body{Seen: &Seen{}}, m.log.genesis.head()))
+				do := func(task int) {
+					a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", task))}
+					m.mustTake(t, liar.write(Body{Start: &Start{Attempt: a, Try: 1}}), liar.write(Body{Success: &Success{Attempt: a, Try: 1}}))
+				}
+				for i := range c.done(n) {
+					do(i)
+				}
+				before := m.log.steps
+				done := c.done(n)
+				for i := range n {
+					if c.more && done < n-1 {
+						do(done)
+						done++
+					}
+					if c.seen {
+						m.mustTake(t, liar.write(Body{Seen: &Seen{}}))
+					}
+					f := liar.write(c.say(i))
+					m.mustTake(t, f)
+					if m.log.byID[f.ID].counted != (done == n) {
+						t.Fatalf("fact %d counts: %t", i, done < n)
+					}
+				}
+				steps := m.log.steps - before
+				for i := done; i < n; i++ {
+					do(i)
+				}
+				f := liar.write(c.say(n))
+				if m.mustTake(t, f); !m.log.byID[f.ID].counted {
+					t.Error("when its author knows that all is done it does not count")
+				}
+				return steps, n
+			})
+		})
+	}
+}

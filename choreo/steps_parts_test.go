@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -139,4 +140,87 @@ func TestStepsOfWaitingToUndo(t *testing.T) {
 		}
 		return m.log.steps - before, n
 	})
+}
+
+// Partitions of others whose time is over together cost each verdict the same, however
+// many they are.
+func TestStepsOfManyPartitionsThatAreOver(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		w, m := many(t, n, "t%05d: {timeout: 1h}", "p%05d: {tasks: [t%05d]}")
+		before := m.log.steps
+		for range 20 {
+			w.now += 10 * time.Minute
+			m.Decide(w.moment(), w)
+		}
+		if got := m.Len(); got != 1+n {
+			t.Errorf("%d facts, want the genesis and %d verdicts", got, n)
+		}
+		return m.log.steps - before, n
+	})
+}
+
+// chooser counts how often it is asked.
+type chooser struct {
+	*mesh
+	asked int
+}
+
+func (c *chooser) Choose(x Work) (partition.Choice, error) {
+	c.asked++
+	return c.mesh.Choose(x)
+}
+
+// Contingencies that nobody can take are tried now and then, not with every fact.
+func TestStepsOfContingenciesThatNobodyCanTake(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		w, m := many(t, n, "t%05d: {on-failure: {contingency: b}}", "")
+		w.takers = map[workflow.TaskName]workflow.PartnerID{"b": ""}
+		by := &chooser{mesh: w}
+		three := penOf(t, m, "three", 7)
+		facts := []Received{three.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		for i := range n {
+			a := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("t%05d", i))}
+			act := Action{Attempt: a, Kind: workflow.FailContingency, Task: "b"}
+			facts = append(facts, three.write(Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}}))
+		}
+		m.mustTake(t, facts...)
+		w.now += time.Minute
+		m.Decide(w.moment(), by)
+		if len(m.desk.others) != n || by.asked == 0 {
+			t.Fatalf("%d contingencies wait of %d, and somebody was asked for %d times", len(m.desk.others), n, by.asked)
+		}
+		before := m.log.steps
+		by.asked = 0
+		for range n {
+			w.now += time.Millisecond
+			m.mustTake(t, three.write(Body{Seen: &Seen{}}))
+			m.Decide(w.moment(), by)
+		}
+		return m.log.steps - before + by.asked, n
+	})
+}
+
+// many is an instance of n tasks and one more, b, which one partner holds; another one may
+// judge.
+func many(t testing.TB, n int, task, part string) (w *mesh, m *Machine) {
+	var b strings.Builder
+	b.WriteString("workflow: many\ntasks:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  "+task+"\n", i)
+	}
+	if b.WriteString("  b: {}\n"); part != "" {
+		b.WriteString("partitions:\n  p: {tasks: [b]}\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  "+part+"\n", i, i)
+		}
+	}
+	w = newMesh(t, parse(t, b.String()))
+	holders := map[workflow.PartitionName]workflow.PartnerID{}
+	for _, p := range w.plan.Partitions() {
+		holders[p.Name] = "three"
+	}
+	if err := w.start("one", w.genesis(holders, "one", "two", "three")); err != nil {
+		t.Fatal(err)
+	}
+	return w, w.nodes["one"].m
 }

@@ -212,10 +212,10 @@ func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
 	return added
 }
 
-// watchEvery is how often at most all partitions and participants are looked at: where
-// there are many not for each fact. What is over is judged so much later.
+// watchEvery is how often at most all partitions, participants and contingencies at others
+// are looked at: where there are many not for each fact. What is over is judged so much later.
 func (m *Machine) watchEvery() time.Duration {
-	if n := len(m.state.genesis.Assign) + len(m.state.Participants()); n >= manySlots {
+	if n := len(m.state.genesis.Assign) + len(m.state.Participants()) + len(m.look().others); n >= manySlots {
 		return time.Duration(n) * lookPause
 	}
 	return 0
@@ -299,30 +299,35 @@ func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duratio
 	return m.judge(m.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
 }
 
-// watchOthers clocks what others hold, as the guardian or in its place.
-func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) bool {
-	later := m.place(partners) * GuardianTimeout
-	for _, p := range m.state.Participants() {
+// watchOthers clocks what others hold, as the guardian or in its place. What is over
+// together is judged in one go, as long as the instance runs on.
+func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) (added bool) {
+	later, made := m.place(partners)*GuardianTimeout, m.state.made
+	goesOn := func(judged bool) bool {
 		m.log.steps++
-		if p == m.self || m.look().unjudged[p] == 0 {
-			continue
+		if !judged {
+			return true
 		}
-		if partners.Gone(p) && m.watchGone(p, later, now, partners, r) {
+		added, m.hearing = true, hearing{}
+		return m.state.made == made && m.state.overall() == workflow.InstanceRunning
+	}
+	for _, p := range m.state.Participants() {
+		gone := p != m.self && m.look().unjudged[p] > 0 && partners.Gone(p)
+		if !goesOn(gone && m.watchGone(p, later, now, partners, r)) {
 			return true
 		}
 	}
 	for _, g := range m.state.genesis.Assign {
-		if m.log.steps++; g.Partner != m.self && m.watchAnswer(g, later, now, age, partners, r) {
+		if !goesOn(g.Partner != m.self && m.watchAnswer(g, later, now, age, partners, r)) {
 			return true
 		}
 	}
 	for _, sl := range inOrder(m.look().others) {
-		m.log.steps++
-		if m.watchContingency(sl, later, now, partners, r) {
+		if !goesOn(m.watchContingency(sl, later, now, partners, r)) {
 			return true
 		}
 	}
-	return false
+	return added
 }
 
 // place is how many living partners judge before this node does.

@@ -175,30 +175,16 @@ func (a *Attempt) tookItself() bool {
 
 // uncounted are the facts that do not count, but for those of forked chains.
 func (s *State) uncounted() (out []IncidentView) {
-	type refusal struct {
-		by  workflow.PartnerID
-		why string
-	}
-	if len(s.refused) == 0 {
-		return nil
-	}
-	times, order := map[refusal]int{}, []refusal(nil)
-	at := map[refusal]int64{}
-	for _, e := range slices.SortedFunc(slices.Values(s.log.order), byTime) {
-		r := refusal{e.fact.Chain.Author, e.why}
-		if e.counted || e.why == "" || e.why == forkedAway {
-			continue
-		}
-		if times[r]++; times[r] == 1 {
-			order, at[r] = append(order, r), e.fact.At
-		}
-	}
+	first := func(a, b refusal) int { return byTime(s.refusals[a].first, s.refusals[b].first) }
+	order := slices.SortedFunc(maps.Keys(s.refusals), first)
 	for _, r := range order[:min(len(order), maxUncounted)] {
-		what := fmt.Sprintf("%d of its facts do not count: %s", times[r], r.why)
-		if times[r] == 1 {
+		s.log.steps++
+		of := s.refusals[r]
+		what := fmt.Sprintf("%d of its facts do not count: %s", of.number, r.why)
+		if of.number == 1 {
 			what = "one of its facts does not count: " + r.why
 		}
-		out = append(out, IncidentView{At: at[r], Who: r.by, What: what})
+		out = append(out, IncidentView{At: of.first.fact.At, Who: r.by, What: what})
 	}
 	return out
 }

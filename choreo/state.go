@@ -47,6 +47,8 @@ type State struct {
 	// uncountedOf is how many facts that do not count came since that was last asked
 	// for, by author: without those of forked chains, and of who was brought in by one.
 	uncountedOf map[workflow.PartnerID]int
+	// refusals are those of facts that do not count though their chain does.
+	refusals map[refusal]refusedFacts
 
 	decls      map[workflow.DataName]*workflow.DataDecl
 	items      map[workflow.DataName]*item
@@ -212,6 +214,7 @@ func (s *State) reset() {
 	s.bySucc = map[FactID]*Attempt{}
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
+	s.refusals = map[refusal]refusedFacts{}
 	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*entry{}
 	s.former = map[workflow.PartnerID]*entry{}
@@ -484,9 +487,25 @@ func (s *State) admit(why string) {
 	}
 }
 
+// refusal is whose facts do not count, and why.
+type refusal struct {
+	by  workflow.PartnerID
+	why string
+}
+
+type refusedFacts struct {
+	number int
+	first  *entry
+}
+
 func (s *State) refuse(e *entry, why string) {
 	e.counted, e.why = false, why
 	s.refused[why]++
+	if why != forkedAway {
+		r := refusal{e.fact.Chain.Author, why}
+		of := s.refusals[r]
+		s.refusals[r] = refusedFacts{of.number + 1, earlier(of.first, e)}
+	}
 	if author := e.fact.Chain.Author; !e.told && why != forkedAway && s.former[author] == nil {
 		e.told = true
 		s.uncountedOf[author]++

@@ -88,3 +88,21 @@ func TestStepsOfReadingARule(t *testing.T) {
 		})
 	}
 }
+
+// Facts that do not count cost those who show them the same however many there are.
+func TestStepsOfShowingWhatDoesNotCount(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		m := relayMesh(t).nodes["one"].m
+		liar, seen, shown := penOf(t, m, "three", 7), []Head{m.log.genesis.head()}, 0
+		for i := range n {
+			m.mustTake(t, liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "none"}, Try: i + 1}}, seen...))
+			seen = nil
+			before := m.log.steps
+			if got := m.state.uncounted(); len(got) != 1 || i > 0 && !strings.HasPrefix(got[0].What, fmt.Sprint(i+1, " ")) {
+				t.Fatalf("of %d facts that do not count %+v is shown", i+1, got)
+			}
+			shown += m.log.steps - before
+		}
+		return shown, n
+	})
+}

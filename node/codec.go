@@ -1,21 +1,31 @@
 package node
 
-import "github.com/fxamacker/cbor/v2"
+import (
+	"math"
 
-// encMode encodes what this node keeps for itself.
-var encMode = func() cbor.EncMode {
-	m, err := cbor.CoreDetEncOptions().EncMode()
+	"github.com/fxamacker/cbor/v2"
+)
+
+// encMode encodes what this node keeps for itself, decMode reads it back: all of it,
+// also texts that are no UTF-8 and lists of any length. An error's text may well be
+// such a one, and what could not be read back would be taken for a damage of the disk.
+var (
+	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	decMode = must(cbor.DecOptions{
+		UTF8: cbor.UTF8DecodeInvalid, MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32,
+	}.DecMode())
+)
+
+// must is a value made of options that are constants of ours.
+func must[T any](v T, err error) T {
 	if err != nil {
-		panic(err) // the options are constants of ours
+		panic(err)
 	}
-	return m
-}()
+	return v
+}
 
 // encode encodes a value of ours, which cannot fail.
-func encode(v any) []byte {
-	b, err := encMode.Marshal(v)
-	if err != nil {
-		panic(err) // our own types encode
-	}
-	return b
-}
+func encode(v any) []byte { return must(encMode.Marshal(v)) }
+
+// decode reads what encode made.
+func decode(b []byte, v any) error { return decMode.Unmarshal(b, v) }

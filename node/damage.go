@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -91,7 +89,7 @@ func (n *Node) recall() error {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil
 	}
-	if err == nil && cbor.Unmarshal(b, &n.losses.is) != nil {
+	if err == nil && decode(b, &n.losses.is) != nil {
 		n.losses.is = storedLosses{}
 	}
 	return err
@@ -169,7 +167,7 @@ func decodes[T any](decode func([]byte) (T, error)) func([]byte) error {
 
 func cborDecodes[T any](b []byte) error {
 	var v T
-	return cbor.Unmarshal(b, &v)
+	return decode(b, &v)
 }
 
 func sized(want int) func([]byte) error {

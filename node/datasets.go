@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -58,7 +56,7 @@ func dataKey(name string) []byte { return append([]byte{prefixData}, name...) }
 // decodeData reads a stored data set. Those from before there were terms have none.
 func decodeData(value []byte) (storedData, error) {
 	var d storedData
-	err := cbor.Unmarshal(value, &d)
+	err := decode(value, &d)
 	if err == nil {
 		return d, nil
 	}
@@ -67,7 +65,7 @@ func decodeData(value []byte) (storedData, error) {
 		Name    string
 		Content []byte
 	}
-	if cbor.Unmarshal(value, &old) != nil {
+	if decode(value, &old) != nil {
 		return d, err
 	}
 	return storedData{Name: old.Name, Content: old.Content}, nil

@@ -16,8 +16,6 @@ import (
 	"time"
 	"weak"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -160,7 +158,7 @@ func (d *definitions) load(unknown func(error)) error {
 
 func readListing(key, value []byte) (*listing, error) {
 	var s storedListing
-	if err := cbor.Unmarshal(value, &s); err != nil {
+	if err := decode(value, &s); err != nil {
 		return nil, err
 	}
 	l := &listing{size: s.Size, bare: s.Bare, claims: map[workflow.PartnerID]*claim{}}

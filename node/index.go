@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -41,7 +39,7 @@ func (x *index) load(s Store, each func(workflow.InstanceID, summary) error) err
 	return s.Scan([]byte{prefixInstance}, func(key, value []byte) error {
 		id := workflow.InstanceID(key[1:])
 		var sum summary
-		if cbor.Unmarshal(value, &sum) != nil {
+		if decode(value, &sum) != nil {
 			sum = summary{} // loading it says the same again
 		}
 		x.put(id, sum)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -72,7 +70,7 @@ func newLearned(cfg configs.Config) *learned {
 func (l *learned) load(s Store) error {
 	return s.Scan([]byte{prefixLesson}, func(_, value []byte) error {
 		var x storedLesson
-		if err := cbor.Unmarshal(value, &x); err != nil {
+		if err := decode(value, &x); err != nil {
 			return fmt.Errorf("what was learned of partners cannot be read: %w", err)
 		}
 		l.set(x.Lesson, x.Shard, x.Experience)
@@ -186,12 +184,12 @@ func (s *shard) unlearn(writes []kv.Write) {
 			continue
 		}
 		var now, was storedLesson
-		if cbor.Unmarshal(w.Value, &now) != nil {
+		if decode(w.Value, &now) != nil {
 			continue // it was encoded here
 		}
 		b, err := s.n.store.Get(w.Key)
 		if err == nil {
-			err = cbor.Unmarshal(b, &was)
+			err = decode(b, &was)
 		}
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			s.log.Warn("what was learned of a partner cannot be read", "error", err)

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -279,7 +277,7 @@ func LoadMember(dir string) (Member, error) {
 // beginners: of it, what cannot be read is passed over.
 func decodeMember(dir string, b []byte) (m Member, err error) {
 	var doc memberDoc
-	if err := cbor.Unmarshal(b, &doc); err != nil {
+	if err := decode(b, &doc); err != nil {
 		return m, err
 	}
 	if doc.Format != 1 {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -42,7 +40,7 @@ func (p *people) loadProfile() error {
 		return nil
 	}
 	if err == nil {
-		err = cbor.Unmarshal(b, &p.profile)
+		err = decode(b, &p.profile)
 	}
 	if err != nil {
 		return fmt.Errorf("the stored profile cannot be read: %w", err)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -57,7 +55,7 @@ func (n *Node) loadQuarantine() error {
 			return nil
 		}
 		var q setAside
-		if err := cbor.Unmarshal(value, &q); err != nil {
+		if err := decode(value, &q); err != nil {
 			q = setAside{Since: n.started.UnixMilli(), Why: "it was set aside before this start", Lost: true}
 		}
 		n.quarantine(workflow.InstanceID(key[1:]), q)
@@ -239,7 +237,7 @@ func scanPast(store Store, prefix []byte, whole int, fn func(key, value []byte))
 // readFact reads a stored fact, and when it came (storedFact).
 func readFact(value []byte) (f choreo.Received, came int64, err error) {
 	var sf storedFact
-	if err := cbor.Unmarshal(value, &sf); err != nil {
+	if err := decode(value, &sf); err != nil {
 		return choreo.Received{}, 0, err
 	}
 	fact, id, err := choreo.DecodeFact(sf.Raw)

@@ -126,7 +126,7 @@ type storedAge struct {
 
 func (n *Node) loadAge() error {
 	now := n.clock.Now()
-	was, err := stored(n.store, metaAge, func(b []byte) (s storedAge, err error) { return s, cbor.Unmarshal(b, &s) })
+	was, err := stored(n.store, metaAge, func(b []byte) (s storedAge, err error) { return s, decode(b, &s) })
 	if err != nil {
 		return err
 	}
@@ -175,12 +175,12 @@ type storedClosed struct {
 }
 
 func (n *Node) loadClosed() (err error) {
-	n.closed.storedClosed, err = stored(n.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, cbor.Unmarshal(b, &s) })
+	n.closed.storedClosed, err = stored(n.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, decode(b, &s) })
 	if err != nil {
 		return err
 	}
 	n.index.gone(n.closed.Digests)
-	d, err := stored(n.store, metaDropped, func(b []byte) (s storedDropped, err error) { return s, cbor.Unmarshal(b, &s) })
+	d, err := stored(n.store, metaDropped, func(b []byte) (s storedDropped, err error) { return s, decode(b, &s) })
 	n.index.dropIDs(d.Until)
 	return err
 }
@@ -202,11 +202,11 @@ func (n *Node) closing(id workflow.InstanceID) (c closing, found bool, err error
 // is left beside the ID; of one that cannot be read, the ID.
 func readClosing(id workflow.InstanceID, b []byte) closing {
 	var c closing
-	if cbor.Unmarshal(b, &c) == nil {
+	if decode(b, &c) == nil {
 		return c
 	}
 	var f forgotten
-	if cbor.Unmarshal(b, &f) != nil {
+	if decode(b, &f) != nil {
 		f = forgotten{}
 	}
 	return closing{Instance: id, By: f.By, Started: f.Started}

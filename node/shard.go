@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -667,7 +665,7 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 // readSummary reads the summary of an instance. Of one that cannot be read the
 // instance's own facts say the same (see load).
 func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum summary) {
-	if err := cbor.Unmarshal(b, &sum); err != nil {
+	if err := decode(b, &sum); err != nil {
 		s.log.Warn("the summary of an instance cannot be read and is made again", "instance", id, "error", err)
 		return summary{}
 	}

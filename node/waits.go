@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -45,7 +43,7 @@ func (s *shard) restoreWaits(m *choreo.Machine) error {
 	case err != nil:
 		return err
 	default:
-		if err := cbor.Unmarshal(b, &sw); err != nil {
+		if err := decode(b, &sw); err != nil {
 			// Waits that begin anew end late, never early.
 			s.log.Error("the waits of an instance cannot be read and begin anew", "instance", m.Instance(), "error", err)
 			s.n.lost("how long instance %s had waited: its time-outs and triggers begin anew", m.Instance())

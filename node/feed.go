@@ -30,6 +30,13 @@ func (f *feed) publish(e api.Event) {
 	}
 }
 
+// watched reports whether anybody watches.
+func (f *feed) watched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.watchers) > 0
+}
+
 // watch calls fn for every event until ctx ends or fn returns an error.
 func (f *feed) watch(ctx context.Context, fn func(api.Event) error) error {
 	ch := make(chan api.Event, feedSize)

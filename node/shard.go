@@ -337,8 +337,9 @@ func (s *shard) flush() {
 	for _, h := range b.touched {
 		s.n.ledger.enter(h.m) // what has ended takes nobody's time while others choose
 	}
+	now := s.n.clock.Now()
 	for _, h := range b.touched {
-		s.decide(h, &b)
+		s.decide(h, now, &b)
 	}
 	if err := s.commit(b.writes); err != nil {
 		s.lose(b, err)
@@ -408,9 +409,8 @@ func unit(writes []kv.Write) int {
 }
 
 // decide collects what a machine wants done.
-func (s *shard) decide(h *held, b *batch) {
-	now := s.moment()
-	r := h.m.Decide(now, s.n.people)
+func (s *shard) decide(h *held, now membership.Now, b *batch) {
+	r := h.m.Decide(s.momentAt(now), s.n.people)
 	id := h.m.Instance()
 	for _, err := range r.Beyond {
 		s.n.count("beyond-limit", 1)
@@ -529,7 +529,7 @@ func (s *shard) act(h *held, r choreo.Ready) {
 	for _, j := range r.Start {
 		s.start(h, j)
 	}
-	if len(r.Persist) > 0 {
+	if len(r.Persist) > 0 && s.n.events.watched() {
 		s.n.events.publish(api.Event{At: s.n.clock.Now().Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
 	}
 	s.n.index.put(id, h.sum)
@@ -575,8 +575,10 @@ func (s *shard) start(h *held, j choreo.Job) {
 }
 
 // moment reads the clocks for the core.
-func (s *shard) moment() choreo.Moment {
-	now := s.n.clock.Now()
+func (s *shard) moment() choreo.Moment { return s.momentAt(s.n.clock.Now()) }
+
+// momentAt is moment for clocks that were read already.
+func (s *shard) momentAt(now membership.Now) choreo.Moment {
 	return choreo.Moment{Boot: now.Boot, Wall: now.Wall, Chance: s.n.chance()}
 }
 

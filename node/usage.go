@@ -1,7 +1,6 @@
 package node
 
 import (
-	"maps"
 	"math"
 	"strconv"
 	"sync"
@@ -44,6 +43,20 @@ func (u *usage) change(was, is map[workflow.PartnerID]int64) {
 	}
 }
 
+// grow counts what an instance weighs more than it was counted with, and notes that there.
+func (u *usage) grow(was map[workflow.PartnerID]int64, h *held) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
+		is := int64(facts)*factWeight + int64(bytes)*byteWeight
+		if p == h.sum.By {
+			is += int64(h.def.weight())
+		}
+		u.add(p, is-was[p])
+		was[p] = is
+	})
+}
+
 // add adds to what an author's facts weigh. The caller holds u.mu.
 func (u *usage) add(p workflow.PartnerID, w int64) {
 	u.all += w
@@ -57,10 +70,8 @@ func (d *definition) weight() int { return instanceWeight + len(d.def.Tasks)*tas
 
 // weights are what an instance in memory weighs.
 func (h *held) weights() map[workflow.PartnerID]int64 {
-	out := map[workflow.PartnerID]int64{h.sum.By: int64(h.def.weight())}
-	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
-		out[p] += int64(facts)*factWeight + int64(bytes)*byteWeight
-	})
+	out := map[workflow.PartnerID]int64{}
+	newUsage().grow(out, h)
 	return out
 }
 
@@ -77,16 +88,17 @@ func (h *held) sizes(audience []workflow.PartnerID) string {
 
 // weigh counts what an instance weighs now, if it has more facts than before.
 func (s *shard) weigh(h *held) {
-	if h.weighed == h.m.Len() {
+	id, before := h.m.Instance(), h.weighed
+	if h.weighed = h.m.Len(); h.weighed == before {
 		return
 	}
-	h.weighed = h.m.Len()
-	is := h.weights()
-	was := s.weighed[h.m.Instance()]
-	if !maps.Equal(was, is) {
-		s.n.usage.change(was, is)
-		s.weighed[h.m.Instance()] = is
+	if was := s.weighed[id]; before > 0 && was != nil {
+		s.n.usage.grow(was, h)
+		return
 	}
+	is := h.weights() // it was loaded just now, perhaps with less than it had
+	s.n.usage.change(s.weighed[id], is)
+	s.weighed[id] = is
 }
 
 // weighAgain counts the instances that are no more in memory, and what this node

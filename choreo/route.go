@@ -38,7 +38,10 @@ func (m *Machine) route(now Moment, partners Partners) {
 	for _, g := range m.state.genesis.Assign {
 		mine := g.Partner == m.self || m.office == m.self
 		done := mine && m.partitionDone(g.Partition)
-		if done && !m.ended[g.Partition] {
+		if done == m.ended[g.Partition] {
+			continue
+		}
+		if done {
 			m.oweAll(m.latest())
 		}
 		m.ended[g.Partition] = done // what was only presumed to be over may go on, and end again

@@ -111,7 +111,7 @@ func TestStepsOfCycles(t *testing.T) {
 // the same however much waits.
 func TestStepsAtRest(t *testing.T) {
 	c := course{task: func(b *strings.Builder, i, n int) { fmt.Fprintf(b, "out: [x], when: x > %d", n+i) }}
-	growth(t, 20, func(n int) (int, int) {
+	growth(t, 5, func(n int) (int, int) {
 		w := newMesh(t, c.definition(t, n))
 		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ func (r *reader) check() {
 	r.checkCycles(g, looped)
 	r.checkReach(g)
 	r.checkWaits()
+	r.checkConditions()
 }
 
 // tasks are the tasks that a rule mentions, each once, by name.
@@ -220,4 +221,39 @@ func (r *reader) contingencyNode(t *Task) *node {
 		return n
 	}
 	return r.where(t, "on-failure")
+}
+
+// checkConditions reports that what is written may have conditions evaluated too often:
+// each write of a data item costs one evaluation for each different condition about it.
+func (r *reader) checkConditions() {
+	writers, readers := map[DataName]int{}, map[DataName]*Task{} // the last reader
+	conditions := map[DataName]map[string]bool{}
+	for _, t := range r.def.Tasks {
+		for _, n := range t.Out {
+			writers[n]++
+		}
+		t.Rule.Terms(func(leaf *Rule) {
+			if leaf.Op != OpData {
+				return
+			}
+			for _, n := range leaf.Data.names {
+				if conditions[n] == nil {
+					conditions[n] = map[string]bool{}
+				}
+				conditions[n][leaf.Data.String()], readers[n] = true, t
+			}
+		})
+	}
+	sum, most := 0, DataName("")
+	for _, n := range slices.Sorted(maps.Keys(conditions)) {
+		evaluations := writers[n] * len(conditions[n])
+		if sum += evaluations; most == "" || evaluations > writers[most]*len(conditions[most]) {
+			most = n
+		}
+	}
+	if sum > MaxEvaluations {
+		r.on(r.ruleNode(readers[most]), "have one task work out what the others wait for, into a data item of its own",
+			"%d tasks may write %s, and rules have %d different conditions about it: in all data at most %d evaluations are allowed, here it may take %d",
+			writers[most], most, len(conditions[most]), MaxEvaluations, sum)
+	}
 }

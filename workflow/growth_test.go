@@ -18,7 +18,11 @@ var shapes = []struct {
 	text  func(n int) string
 }{
 	{"all write and read one data item", false, func(n int) string {
-		return "data: {x: {type: integer}}\ntasks:\n" + lines(n, "  t%d: {when: x > %[1]d, out: [x]}")
+		b := strings.Builder{}
+		for i := range n {
+			fmt.Fprintf(&b, "  t%d: {when: x > %d, out: [x]}\n", i, i%64) // see MaxEvaluations
+		}
+		return "data: {x: {type: integer}}\ntasks:\n" + b.String()
 	}},
 	{"many wait for a shared contingency of many", false, func(n int) string {
 		return "tasks:\n  c: {}\n" + lines(n, "  a%d: {contingency: c}") + lines(n, "  b%d: {after: c}")

@@ -22,6 +22,9 @@ const (
 	MaxDepth  = 32      // mappings and lists inside each other
 	MaxTasks  = 10_000
 	MaxEnum   = 1_000 // values of a data item
+	// MaxEvaluations is how often conditions about data have to be evaluated at most when
+	// each task has run: of each item its writers times its different conditions.
+	MaxEvaluations = 1 << 18
 )
 
 // node is a value of the document with its place. It is what the rest of the

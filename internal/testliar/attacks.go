@@ -156,7 +156,7 @@ func definitions(ctx context.Context, l *Liar, size int) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "workflow: big-%d\ndata: {x: {type: integer}}\ntasks:\n", i)
 		for k := range share(6000, size) {
-			fmt.Fprintf(&b, "  t%d: {when: x > %d, out: [x]}\n", k, k)
+			fmt.Fprintf(&b, "  t%d: {when: x > %d, out: [x]}\n", k, k%40) // as many conditions as are allowed
 		}
 		l.offers(ctx, b.String())
 	}

@@ -26,7 +26,10 @@ import (
 //	                           joins those that may be judged
 //	contingency     another's  from when it is known to be ready, and was     the guardian's verdict, presumed
 //	                           handed over
-//	hand-over       another's  until its holder is known to have heard what   the two above begin all the same
+//	its readiness   another's  from when its rule holds, or the wait of its   the same
+//	                           trigger began, for all that is known here,
+//	                           and was handed over, until it is ready
+//	hand-over       another's  until its holder is known to have heard what   the three above begin all the same
 //	                           made it ready, at most its connectionTime
 //	                           and an hour
 //	pending         nobody's   while a contingency waits and somebody can     the guardian gives it out
@@ -74,9 +77,11 @@ const (
 	WaitAgain       WaitKind = 8 // the pause before the next try
 	WaitPending     WaitKind = 9 // a contingency that somebody can take, and nobody has
 
-	// Until the holder of what a WaitAnswer or a WaitContingency is for has heard.
+	// Until the holder of what a WaitAnswer, a WaitContingency or a WaitReadiness is for has heard.
 	WaitAnswerOver      WaitKind = 10
 	WaitContingencyOver WaitKind = 11
+
+	WaitReadiness WaitKind = 12 // another's contingency attempt, of which it is not known that it is ready
 )
 
 // WaitKey names a wait: by attempt, partition or partner.
@@ -323,7 +328,7 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 		}
 	}
 	for _, sl := range inOrder(m.look().others) {
-		if !goesOn(m.watchContingency(sl, later, now, partners, r)) {
+		if !goesOn(m.watchContingency(sl, later, now, age, partners, r)) {
 			return true
 		}
 	}
@@ -485,9 +490,11 @@ func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) (total t
 	return total, bounded
 }
 
-// watchContingency judges a contingency at another that gave no result in time,
-// and finds somebody for one that nobody could take.
-func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
+// watchContingency judges a contingency at another that gave no result in time, or no
+// word that it is ready, and finds somebody for one that nobody could take.
+func (m *Machine) watchContingency(
+	sl *Slot, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
+) bool {
 	a := sl.Current
 	if sl.Pending != nil && sl.Pick == nil {
 		return m.watchPending(sl, later, now, partners, r)
@@ -495,17 +502,38 @@ func (m *Machine) watchContingency(sl *Slot, later time.Duration, now Moment, pa
 	if a.Depth == 1 || a.Partner == m.self || !sl.unjudged() || !m.wanted(a) || a.Task.Timeout == 0 {
 		return false
 	}
-	total := a.Task.Timeout + slack(a.Task.Timeout) + later
-	active := sl.State != workflow.NotReady
 	key := WaitKey{Kind: WaitContingency, Name: a.ID.String()}
+	active, from, total, reason := sl.State != workflow.NotReady, a.waitedBefore(), a.Task.Timeout, "no result in time"
+	if !active && m.shouldBeReady(sl, now, age, r) {
+		key.Kind, active, from = WaitReadiness, true, 0
+		total, reason = total+sl.Task.TimeToWait, "no word in time that it is ready"
+	}
+	total += slack(total) + later
 	if m.clocks.all[key] == nil {
 		if !active || !m.handedOver(key, []*Attempt{a}, later, now, partners, r) {
 			return false
 		}
-		m.clocks.beginAfter(key, a.waitedBefore(), now.Boot)
+		m.clocks.beginAfter(key, from, now.Boot)
 	}
 	t := m.clocks.run(key, active, now.Boot)
-	return m.over(t, total, active, now, r) && m.judge([]*Attempt{a}, CauseTimeout, "no result in time", now, partners)
+	return m.over(t, total, active, now, r) && m.judge([]*Attempt{a}, CauseTimeout, reason, now, partners)
+}
+
+// shouldBeReady reports whether, for all that is known here, the holder of a slot that is
+// not ready has something to say: its rule holds, or the wait of its trigger has begun. If
+// that will begin it asks to be woken.
+func (m *Machine) shouldBeReady(sl *Slot, now Moment, age time.Duration, r *Ready) bool {
+	start, _ := m.state.plan.WaitStart(sl.Task.Name)
+	switch {
+	case m.ruleHolds(sl):
+		return true
+	case sl.Task.TimeToWait == 0:
+		return false
+	case age < start && !m.predecessorReady(sl):
+		r.wake(now.Boot + start - age)
+		return false
+	}
+	return true
 }
 
 // watchPending gives a contingency that waits for somebody to whoever can take it

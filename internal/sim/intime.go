@@ -41,6 +41,8 @@ func (c *checks) inTime(h *meaning.History, id factID, f *choreo.Fact) {
 		switch name, of, _ := strings.Cut(strings.TrimPrefix(v.Reason, "partition "), " gave "); {
 		case !strings.HasPrefix(v.Reason, "partition ") && strings.HasPrefix(v.Reason, "no result within"):
 			w.own(x.Attempt)
+		case strings.HasPrefix(v.Reason, "no word"):
+			w.readiness(x.Attempt)
 		case !strings.HasPrefix(v.Reason, "partition "):
 			w.contingency(x.Attempt)
 		case strings.Contains(of, "within"):
@@ -178,6 +180,24 @@ func (w *wait) contingency(a choreo.AttemptID) {
 	least := task.Timeout + min(max(task.Timeout/10, time.Second), 15*time.Second) - w.c.waited(a)
 	if !w.knew(least).Began(a) {
 		w.early(a.String()+" was ready or running", least)
+	}
+	w.handedOver(a, least)
+}
+
+// readiness is the wait for word that another's attempt, that somebody was found for, is
+// ready: from when its rule held, or the wait of its trigger began.
+func (w *wait) readiness(a choreo.AttemptID) {
+	_, task := w.knew(0).HolderOf(a)
+	if task == nil {
+		return
+	}
+	trigger := w.c.w.def.Task(a.Slot).TimeToWait
+	least := task.Timeout + trigger
+	least += min(max(least/10, time.Second), 15*time.Second)
+	then, since := w.knew(least), w.at-least-w.m.learned[w.f.Instance]
+	worst, _ := w.c.w.bounds.WaitStart(a.Slot)
+	if armed := trigger > 0 && (then.Armed(a.Slot) || since >= worst); !armed && !then.RuleHolds(a) {
+		w.early(a.String()+" should have been ready", least)
 	}
 	w.handedOver(a, least)
 }

@@ -47,6 +47,12 @@ func (m *Meaning) Began(id choreo.AttemptID) bool {
 	return a != nil && (a.slot.State == workflow.Ready || a.slot.State == workflow.Running)
 }
 
+// RuleHolds reports whether the rule of an attempt's slot held.
+func (m *Meaning) RuleHolds(id choreo.AttemptID) bool {
+	a := m.attempts[id]
+	return a != nil && m.rule3(a.slot).truth == workflow.True
+}
+
 // HolderOf is who holds an attempt, and by what task.
 func (m *Meaning) HolderOf(id choreo.AttemptID) (workflow.PartnerID, *workflow.Task) {
 	if a := m.attempts[id]; a != nil {

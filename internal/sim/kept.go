@@ -69,8 +69,12 @@ func (c *checks) inRoom(m *machine) {
 	}
 }
 
-// repaired checks, at the end, that nothing is set aside of which another has all.
+// repaired checks, at the end, that nothing is set aside of which another has all. Who is
+// gone for good may have been out of reach of all others since its disk lost something.
 func (c *checks) repaired(m *machine) {
+	if m.gone {
+		return
+	}
 	for key := range m.disk.data {
 		if key[0] != quarantineKeys || len(key) != 17 {
 			continue

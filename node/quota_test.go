@@ -7,8 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // incident reports whether one of an instance's incidents at a partner says so.
@@ -85,6 +87,26 @@ func TestPlacesForInstances(t *testing.T) {
 		pass(2 * time.Hour)
 		for _, id := range twos {
 			tm.succeeds(id, 0, "one", "two")
+		}
+	})
+}
+
+// What an instance weighs that is read from the disk again counts before more of it is
+// taken in: else its author adds to it without end, a bundle each time.
+func TestBytesOfWhatIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
+		tm.add("one", chain)
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		tm.succeeds(id, time.Minute, "one", "two")
+		two, had := tm.forger("two", id), len(tm.log("one", id))
+		large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60<<10)}
+		for range 10 {
+			two.says("one", tm.headSent(two.id), choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
+			pass(time.Minute) // two has it as well, and so it is not in memory any more
+		}
+		if n := len(tm.log("one", id)) - had; n == 0 || n > 4 {
+			t.Errorf("one took in %d facts of 60 KiB, want as many as fill two's share of its memory, 4", n)
 		}
 	})
 }

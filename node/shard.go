@@ -709,6 +709,7 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	if sum.Settled {
 		h.settledAt = m.Len()
 	}
+	s.weigh(h) // before more of it is taken in
 	h.kept, err = s.loadKept(id)
 	return h, err
 }

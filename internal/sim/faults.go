@@ -56,8 +56,11 @@ func (w *world) strike(f Fault) {
 	case Gone:
 		w.vanish(m)
 	case Full:
-		m.disk.full = true
-		later(func() { m.disk.full, m.well = false, w.now }) // it tries again after a pause
+		m.fill(true)
+		later(func() { // it tries again after a pause
+			m.fill(false)
+			m.well = w.now
+		})
 	case Cut, OneWay, Split:
 		w.block(f, +1)
 		later(func() { w.block(f, -1) })
@@ -184,7 +187,8 @@ func (w *world) block(f Fault, by int) {
 func (w *world) heal() {
 	w.healed = w.now
 	for _, m := range w.nodes {
-		m.disk.full, m.disk.crash = false, nil
+		m.fill(false)
+		m.disk.crash = nil
 		w.revive(m)
 	}
 	w.relink()

@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -20,26 +23,67 @@ const (
 	quarantineKeys = 'q'
 )
 
+// unanswered is how long a node waits for who is connected, and does not acknowledge what
+// has ended (node/retention.go), without what two comparisons take.
+const unanswered = time.Hour - time.Minute
+
 // gaveUp checks, when a machine replaces an instance by its summary, that all who take
-// part have all of it.
+// part have all of it. Whose disk is full acknowledges nothing, and is waited for no longer
+// than others that do not.
 func (c *checks) gaveUp(m *machine, id workflow.InstanceID) {
 	c.w.note("n%d gives up %s", m.i, id.String()[:8])
 	c.over[id.String()] = true
 	if m.forgot {
 		return // it does not know what it had told
 	}
-	for fid := range m.disk.facts {
-		if f := c.all[fid]; f == nil || f.Instance != id || c.lies[fid] || c.forged[fid] != "" {
-			continue // of what a liar wrote others may have other parts
+	for _, p := range c.parties[id] {
+		i, ok := c.w.who(p)
+		o := c.w.nodes[i]
+		if !ok || o.forgot || o.lied || o.keepsSummary(id.String()) {
+			continue
 		}
-		for _, p := range c.parties[id] {
-			i, ok := c.w.who(p)
-			if o := c.w.nodes[i]; ok && !o.forgot && !o.lied && !o.keepsSummary(id.String()) && !o.disk.facts[fid] {
-				c.w.violate("pruned: n%d gives up %s, and n%d does not have %s's %s", m.i, id.String()[:8], i, c.w.label(c.all[fid].Chain.Author), said(c.all[fid]))
-				return
-			}
+		if f, lacks := c.lacks(o, m, id); lacks && o.fullFor(m.arrived[f]) < unanswered {
+			c.w.violate("pruned: n%d gives up %s, and n%d does not have %s's %s", m.i, id.String()[:8], i, c.w.label(c.all[f].Chain.Author), said(c.all[f]))
+			return
 		}
 	}
+}
+
+// lacks is what came first to a machine of what another lacks of an instance. Of what a
+// liar wrote others may have other parts.
+func (c *checks) lacks(o, m *machine, id workflow.InstanceID) (first factID, any bool) {
+	for fid := range m.disk.facts {
+		f := c.all[fid]
+		if f == nil || f.Instance != id || o.disk.facts[fid] || c.lies[fid] || c.forged[fid] != "" {
+			continue
+		}
+		if !any || cmp.Or(cmp.Compare(m.arrived[fid], m.arrived[first]), bytes.Compare(fid[:], first[:])) < 0 {
+			first, any = fid, true
+		}
+	}
+	return first, any
+}
+
+// fill has a machine's disk be full, or have room again.
+func (m *machine) fill(full bool) {
+	if m.disk.full != full {
+		m.disk.full = full
+		m.filled = append(m.filled, m.w.now)
+	}
+}
+
+// fullFor is for how long its disk was full since then.
+func (m *machine) fullFor(since time.Duration) (long time.Duration) {
+	for i, at := range m.filled {
+		until := m.w.now
+		if i+1 < len(m.filled) {
+			until = m.filled[i+1]
+		}
+		if i%2 == 0 {
+			long += max(until, since) - max(at, since)
+		}
+	}
+	return long
 }
 
 // again is called when a machine writes a fact of an instance that it had given up.

@@ -83,6 +83,8 @@ type machine struct {
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted
+	// filled is when its disk became full, had room again, and so on.
+	filled []time.Duration
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration

@@ -212,8 +212,8 @@ func (m *Machine) cleansUp() bool {
 // failUndo records that a compensation failed for good. Nothing stands in for
 // one: people have to look at it.
 func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) bool {
-	_, err := m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
-	return err == nil
+	e, err := m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
+	return err == nil && e.counted
 }
 
 // personsUndo finds a compensation of that name that waits here for a person.

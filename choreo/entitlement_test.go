@@ -165,6 +165,35 @@ func TestVerdictAgainstASuccess(t *testing.T) {
 	}
 }
 
+// However many verdicts others write on an attempt, its holder's own counts: who had
+// its word refused would say it again and again.
+func TestVerdictsOfOthersLeaveTheHoldersItsPlace(t *testing.T) {
+	w := guardedMesh(t)
+	one := w.nodes["one"].m
+	liar := w.as("two", one)
+	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2"}
+	for n := range MaxVerdicts + 1 {
+		e := liar.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
+		if _, err := one.Receive("two", []Received{encoded(t, e.fact)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := one.log.byID[e.id].counted; got != (n < MaxVerdicts) {
+			t.Fatalf("verdict %d of the others counts: %t", n+1, got)
+		}
+	}
+	a := one.state.bySlot["a"].Attempts[0]
+	if !one.fail(a, CauseReported, "the pump is broken", w.moment(), w) || !a.endedByHolder() {
+		t.Errorf("what its holder says of it does not count: %v", one.state.refused)
+	}
+	w.shuffledMatches(t, one)
+	for range MaxVerdicts {
+		if !one.fail(a, CauseReported, "the pump is broken", w.moment(), w) {
+			return
+		}
+	}
+	t.Errorf("its holder's verdicts count without end")
+}
+
 // One verdict judges a slot once: a second action on it would make two
 // attempts with one name.
 func TestVerdictThatNamesASlotTwice(t *testing.T) {

@@ -253,8 +253,10 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 }
 
 // movedOften reports whether this node has found others for the work of a slot as often
-// as one may.
-func (m *Machine) movedOften(sl *Slot) bool { return m.own != nil && m.state.movedOften(m.own, sl) }
+// as one may. Its next fact will have seen all of them, also those of an earlier incarnation.
+func (m *Machine) movedOften(sl *Slot) bool {
+	return m.state.atLeast(MaxAttempts, len(sl.Attempts), func(i int) bool { return movedBy(sl.Attempts[i], m.self) })
+}
 
 var errMovedOften = fmt.Errorf("this node has found others for it %d times, no more are taken", MaxAttempts)
 

@@ -738,18 +738,27 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 }
 
 // judgedOften reports whether a fact's author knew of all the verdicts on an attempt that
-// count.
+// count. The holder's own are counted apart: what others presume takes none from it.
 func (s *State) judgedOften(e *entry, a *Attempt) bool {
-	return s.atLeast(MaxVerdicts, len(a.rulings), func(i int) bool { return s.log.knew(e, a.rulings[i].at) })
+	final := a.Partner == e.fact.Chain.Author
+	return s.atLeast(MaxVerdicts, len(a.rulings), func(i int) bool {
+		return a.rulings[i].final == final && s.log.knew(e, a.rulings[i].at)
+	})
 }
 
 // movedOften reports whether the author of a fact had found somebody else for the work of
 // a slot as often as one may, as far as it knew.
 func (s *State) movedOften(e *entry, sl *Slot) bool {
 	return s.atLeast(MaxAttempts, len(sl.Attempts), func(i int) bool {
-		by := sl.Attempts[i].assigned
-		return by.fact.Chain.Author == e.fact.Chain.Author && by.fact.Body.Genesis == nil && s.log.knew(e, by)
+		a := sl.Attempts[i]
+		return movedBy(a, e.fact.Chain.Author) && s.log.knew(e, a.assigned)
 	})
+}
+
+// movedBy reports whether a partner found the holder of an attempt after the instance had
+// begun.
+func movedBy(a *Attempt, p workflow.PartnerID) bool {
+	return a.assigned.fact.Chain.Author == p && a.assigned.fact.Body.Genesis == nil
 }
 
 // atLeast reports whether something is so of that many of n.

@@ -602,7 +602,8 @@ func (sl *Slot) unjudged() bool {
 }
 
 // judge writes a verdict on attempts, with what their failure does: several, if it
-// does not fit into one fact. It reports whether facts were added.
+// does not fit into one fact. It reports whether facts were added that count: from others
+// nothing follows.
 func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, partners Partners) (added bool) {
 	failures := make([]contingency.Failure, len(as))
 	byslot := map[workflow.TaskName]*Attempt{}
@@ -622,8 +623,8 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 	office := m.officeNow(partners)
 	for part := range slices.Chunk(actions, MaxActions) {
 		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
-		_, err := m.append(now, Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
-		added = added || err == nil
+		e, err := m.append(now, Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
+		added = added || err == nil && e.counted
 	}
 	return added
 }

@@ -285,13 +285,18 @@ func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
 		if slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(i, s) }) {
 			continue
 		}
-		if knewMany(m, choreo.MaxVerdicts, i, a.rulings, func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
+		if knewMany(m, choreo.MaxVerdicts, i, a.ruledBy(m.h.facts[i].Chain.Author), func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
 			continue
 		}
 		judged[a.slot], any = true, true
 		m.rule(a, i, x)
 	}
 	return any
+}
+
+// ruledBy are the verdicts of the holder on its own attempt, or those of others.
+func (a *Attempt) ruledBy(p workflow.PartnerID) []*ruling {
+	return slices.DeleteFunc(slices.Clone(a.rulings), func(r *ruling) bool { return r.final != (a.Partner == p) })
 }
 
 // knewMany reports whether a fact's author knew of as many as that of some things.

@@ -28,7 +28,8 @@ func (c *checks) atEnd() {
 				c.w.violate("durable: n%d had acknowledged number %d of %s, and it is not on its disk", m.i, x.Seq, c.w.label(x.Chain.Author))
 			}
 		}
-		if size := m.disk.size(); size > diskRoom+diskPerFact*len(m.disk.facts) {
+		room := len(c.w.def.Canonical()) + diskRoom + diskPerFact*len(m.disk.facts)
+		if size := m.disk.size(); size > room {
 			c.w.violate("bounded: n%d's disk holds %d bytes for %d facts", m.i, size, len(m.disk.facts))
 		}
 		c.fewChains(m)
@@ -75,9 +76,9 @@ func (c *checks) fewChains(m *machine) {
 	}
 }
 
-// What a node may keep on its disk, in bytes: definitions, records, instances
-// that others made and it does not hold, and so much for each fact, with its
-// share of summaries and waits.
+// What a node may keep on its disk, in bytes, beside the run's definition, which all members
+// list: records, instances that others made and it does not hold, and so much for each fact,
+// with its share of summaries and waits.
 const (
 	diskRoom    = 16 << 10
 	diskPerFact = 1536

@@ -668,6 +668,7 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 // instance's own facts say the same (see load).
 func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum summary) {
 	if err := decode(b, &sum); err != nil {
+		s.n.count("unreadable.summaries", 1)
 		s.log.Warn("the summary of an instance cannot be read and is made again", "instance", id, "error", err)
 		return summary{}
 	}

@@ -45,6 +45,7 @@ func (s *shard) restoreWaits(m *choreo.Machine) error {
 	default:
 		if err := decode(b, &sw); err != nil {
 			// Waits that begin anew end late, never early.
+			s.n.count("unreadable.waits", 1)
 			s.log.Error("the waits of an instance cannot be read and begin anew", "instance", m.Instance(), "error", err)
 			s.n.lost("how long instance %s had waited: its time-outs and triggers begin anew", m.Instance())
 			sw = storedWaits{BootID: s.n.bootID, Boot: now.Boot}

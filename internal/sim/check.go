@@ -194,6 +194,7 @@ func (m *machine) keepsSummary(id string) bool {
 
 // settle keeps what every instance has come to, when all is known everywhere.
 func (c *checks) settle() {
+	c.talk = map[talk]int{}
 	for _, id := range c.w.started {
 		for _, m := range c.w.honest() {
 			if print, err := m.node.Fingerprint(context.Background(), id); err == nil {

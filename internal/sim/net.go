@@ -44,6 +44,7 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 	}
 	w.out.Frames++
 	l := letter{frame, w.checks.sent(c.m, frame)}
+	w.checks.said(c.m.i, j, l.msg)
 	if len(c.m.does) > 0 {
 		frame = c.m.w.abuse(c.m, p, frame)
 	}

@@ -33,6 +33,8 @@ type checks struct {
 	all     map[factID]*choreo.Fact
 	judges  map[job]judge // the first to judge an attempt
 	parties map[workflow.InstanceID][]workflow.PartnerID
+	// talk is how many frames about instances were sent since all was known everywhere.
+	talk map[talk]int
 	// heard is when each node had a sign of life of each other from itself last, and
 	// expired the same when it wrote a verdict on somebody who is gone.
 	heard   map[[2]int]time.Duration

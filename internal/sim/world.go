@@ -166,6 +166,8 @@ func Run(p Plan, v Variant) *Outcome {
 	}
 	w.checks.settle()
 	w.run(w.now + 2*p.ConnectionTime)
+	w.checks.quiet(2 * p.ConnectionTime)
+	w.checks.readable()
 	w.checks.atEnd()
 	w.out.Virtual, w.out.Events = w.now*time.Duration(p.Nodes), w.events
 	return w.out

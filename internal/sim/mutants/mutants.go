@@ -212,4 +212,17 @@ var mutants = []mutant{
 		"choreo/waits.go", `	for part := range slices.Chunk(actions, MaxActions) {
 		v :=`, `	for part := range slices.Chunk(actions, 16*MaxActions) {
 		v :=`}}},
+	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person", patches: []patch{{
+		"node/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
+		"node/needs.go", `	b, _ := json.Marshal(needs) // our own types encode
+`, `	_ = json.Marshal
+	b := encode(needs)
+`}}},
+	{name: "restless", what: "partners compare what they have every second, whether or not one may lack something", patches: []patch{{
+		"node/shard.go", `		s.nextCompare = now + antiEntropy
+		s.compareAll()
+`, `		s.nextCompare = now + time.Second
+		s.compareAll()
+`}, {
+		"node/links.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`, `s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
 }

@@ -471,7 +471,8 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
-	if s.n.index.mayBeDropped(by, facts[0].Fact.At) {
+	_, again := s.n.index.get(f.Instance) // one that was set aside was never given up
+	if !again && s.n.index.mayBeDropped(by, facts[0].Fact.At) {
 		return nil, &closedHere{closing{Instance: f.Instance}}
 	}
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
@@ -502,7 +503,6 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !mayTell(m, self, facts) {
 		return nil, errNoPart
 	}
-	_, again := s.n.index.get(f.Instance)
 	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.hash); err != nil {
 		return nil, err
 	}

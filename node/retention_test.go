@@ -245,6 +245,43 @@ func TestADroppedInstanceDoesNotComeBack(t *testing.T) {
 	})
 }
 
+// An instance that began before those of which even the IDs were dropped still runs here,
+// is damaged and set aside: a partner gives it back.
+func TestADamagedInstanceOlderThanDroppedOnesComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Ended, c.Limits.Keep = 4, 5*time.Minute }, "ana", "mal")
+		tm.add("mal", chain)
+		ana := tm.p["ana"]
+		places := map[string]string{"pa": "mal", "pb": "ana", "pc": "mal"}
+		ana.hand.hold("c")
+		old := tm.begin("mal", "chain", map[string]string{"pa": "mal", "pb": "ana", "pc": "ana"})
+		id := instance(t, old)
+		first := ""
+		for i := range 51 {
+			ended := tm.begin("mal", "chain", places)
+			if i == 0 {
+				first = ended
+			}
+			tm.succeeds(ended, 10*time.Second, "mal")
+			pass(7 * time.Minute)
+		}
+		if n := ana.entries('x', first); n != 0 {
+			t.Fatalf("ana still has %d entries of the first instance that ended", n)
+		}
+		ana.crash()
+		ana.disk.garble(ana.disk.entries("f" + string(id[:]))[1])
+		ana.start()
+		synctest.Wait()
+		if _, err := ana.node.Show(t.Context(), old); err == nil || !strings.Contains(err.Error(), "is set aside since") {
+			t.Fatalf("the instance is not set aside: %v", err)
+		}
+		tm.connect("ana", "mal")
+		pass(time.Minute)
+		ana.hand.letAllGo()
+		tm.succeeds(old, 3*time.Minute, "ana", "mal")
+	})
+}
+
 // summarised is how a partner says that it keeps only the summary of an instance, of
 // which it had so many facts.
 type summarised struct {

@@ -207,28 +207,39 @@ func (s *shard) salvage(id workflow.InstanceID) (kept []choreo.Received, keys []
 	return kept, keys, nil
 }
 
+// maxFailedScans bounds how often reading may fail while an instance is saved. Each
+// place that is damaged costs two at most, beside those of the instance as a whole.
+const maxFailedScans = 4096
+
 // scanPast calls fn for each entry under a prefix that can be read, in order: where
 // reading stops at one that is damaged, it goes on with the next, by prefixes that are
-// longer by a byte, up to whole keys.
+// longer by a byte, up to whole keys. When it has failed too often, it ends with what
+// was read: as for what is damaged, partners have the rest.
 func scanPast(store Store, prefix []byte, whole int, fn func(key, value []byte)) error {
+	failed := 0
+	return scanParts(store, prefix, whole, &failed, fn)
+}
+
+func scanParts(store Store, prefix []byte, whole int, failed *int, fn func(key, value []byte)) error {
 	type entry struct{ key, value []byte }
 	var read []entry
 	err := store.Scan(prefix, func(key, value []byte) error {
 		read = append(read, entry{bytes.Clone(key), bytes.Clone(value)})
 		return nil
 	})
-	switch {
-	case err == nil:
+	if err == nil {
 		for _, e := range read {
 			fn(e.key, e.value)
 		}
-	case !errors.Is(err, kv.ErrDamaged):
+		return nil
+	}
+	if !errors.Is(err, kv.ErrDamaged) {
 		return err
-	case len(prefix) < whole:
-		for b := range 256 {
-			if err := scanPast(store, append(bytes.Clone(prefix), byte(b)), whole, fn); err != nil {
-				return err
-			}
+	}
+	*failed++
+	for b := 0; b < 256 && len(prefix) < whole && *failed < maxFailedScans; b++ {
+		if err := scanParts(store, append(bytes.Clone(prefix), byte(b)), whole, failed, fn); err != nil {
+			return err
 		}
 	}
 	return nil

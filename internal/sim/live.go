@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -30,7 +31,27 @@ func (w *world) bound() time.Duration {
 		}
 		latest, longest = max(latest, end), max(longest, w.steps(t.Name))
 	}
-	return latest + time.Duration(longest)*w.judging() + w.plan.ConnectionTime + time.Minute
+	return latest + time.Duration(longest)*w.judging() + w.plan.ConnectionTime + time.Minute + w.unanswered()
+}
+
+// unanswered is how much later it may be where the words of a liar do not count, not even
+// that its own time is over: nothing that it holds then ends before the others' wait for its
+// whole partition is over (choreo/waits.go, answer). That begins when all has ended that the
+// partition waits for, and takes the waits of its triggers as well. What follows on its first
+// task is as late.
+func (w *world) unanswered() (later time.Duration) {
+	for _, p := range w.bounds.Partitions() {
+		if !w.nodes[w.plan.Pins[string(p.Name)]].lied {
+			continue
+		}
+		over, first := w.worstBefore(p.Tasks)+p.Timeout, time.Duration(math.MaxInt64)
+		for _, t := range p.Tasks {
+			end, _ := w.bounds.WorstEnd(t)
+			over, first = over+w.def.Task(t).TimeToWait, min(first, end)
+		}
+		later += max(over-first, 0) + w.judging() + w.plan.ConnectionTime
+	}
+	return later
 }
 
 // steps is how many attempts one after the other it takes at most until a task

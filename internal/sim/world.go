@@ -157,8 +157,10 @@ func Run(p Plan, v Variant) *Outcome {
 	for _, m := range w.nodes {
 		w.persons(m)
 	}
-	w.at(p.Length, w.heal)
-	w.at(p.Length+w.bound(), w.checks.ended)
+	w.at(p.Length, func() {
+		w.heal()
+		w.at(w.now+w.bound(), w.checks.ended) // by now it is known who lied
+	})
 	w.run(p.Length)
 	w.run(w.now + exchange)
 	for limit := p.Length + w.patience(); w.now < limit && !w.calm() && len(w.out.Violations) == 0; {

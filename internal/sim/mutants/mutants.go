@@ -65,7 +65,7 @@ var mutants = []mutant{
 	{name: "judged-again", what: "who is presumed to have failed is judged again and again", patches: []patch{{
 		"choreo/waits.go", `a.Partner == m.self || !sl.unjudged() || !m.wanted(a)`, `a.Partner == m.self || !m.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
-		"choreo/decide.go", `sl.Current == a && !sl.over() &&`, `sl.Current == a && sl.Outcome == nil &&`}}},
+		"choreo/decide.go", `a.off == nil && !sl.over() &&`, `a.off == nil && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
 		"contingency/contingency.go", `	if waits && (f.Dropped`, `	if false && waits && (f.Dropped`}}},
 	{name: "overtaking", what: "a contingency starts before what its slot waits for", patches: []patch{{
@@ -77,7 +77,7 @@ var mutants = []mutant{
 	{name: "undo-what-stands", what: "what lost once is compensated although it stands again", patches: []patch{{
 		"choreo/compensate.go", `a.stands == superseded && a.success() != nil && a.undo.start == nil`, `a.success() != nil && a.undo.start == nil && len(a.rulings) > 0`}}},
 	{name: "no-retry", what: "nothing is sent again", patches: []patch{{
-		"node/links.go", `if s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`, `if s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
+		"node/links.go", `s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {`, `s.n.up(p) && s.wantsNoMore(h, p) && s.forget(h, p, f) {`}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
 `, `		s.nextCompare = now + antiEntropy

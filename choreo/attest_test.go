@@ -66,13 +66,13 @@ func bent(a *Attestation) map[string]*Attestation {
 	return out
 }
 
-// checkBundle checks that each fact of a bundle is attested, ours to attest, or
-// named as previous by a later one of its chain.
+// checkBundle checks that each fact of a bundle is attested, ours to attest, or, unless
+// it brings somebody in, named as previous by a later one of its chain.
 func checkBundle(m *Machine, b *Bundle) error {
 	vouched := map[FactID]bool{}
 	for i := len(b.Facts) - 1; i >= 0; i-- {
 		o := b.Facts[i]
-		if o.Attestation() == nil && !o.Mine && !vouched[o.ID()] {
+		if o.Attestation() == nil && !o.Mine && (!vouched[o.ID()] || o.e.fact.Body.BringsIn()) {
 			return fmt.Errorf("%s to a peer: nothing vouches for %s number %d of %s", m.self, o.e.fact.Body.Kind(), o.e.fact.Seq, o.e.fact.Chain.Author)
 		}
 		if o.Mine && o.e.fact.Chain.Author != m.self {

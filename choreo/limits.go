@@ -22,6 +22,9 @@ const (
 	// MaxFact bounds an encoded fact, in bytes: several fit into one frame, with
 	// room for the definition.
 	MaxFact = 256 << 10
+	// MaxBundle bounds the facts of one bundle, in bytes without their attestations: what
+	// came in one may have to be passed on as one.
+	MaxBundle = 2 * MaxFact
 	// MaxHeadsSeen bounds the heads that one fact names: at most 47 KiB, so that
 	// a large result still fits beside them. More go into `seen` facts before it.
 	MaxHeadsSeen = 256

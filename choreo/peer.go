@@ -173,8 +173,8 @@ type Bundle struct {
 // Outgoing is a fact on its way to a peer.
 type Outgoing struct {
 	e *entry
-	// Mine marks a chain's last fact in the bundle that is our own and has no
-	// attestation yet.
+	// Mine marks a fact of our own that has no attestation yet and goes with one: the
+	// last of a chain in the bundle, and each that brings somebody in.
 	Mine bool
 }
 
@@ -193,16 +193,17 @@ func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
 // Outgoing is what p lacks and is not under way to it, causes first, in about limit
 // bytes: more only where a single fact is greater, or facts that nothing but one
 // later attestation covers, and never more than one bundle in which they came here.
-// In every chain the last fact is attested, or ours to attest. With the genesis goes
-// the introduction. Nil: nothing.
+// In every chain the last fact is attested, or ours to attest, and so is each that
+// brings somebody in. The introduction goes along where MaxBundle leaves it room.
+// Nil: nothing.
 func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 	pr := m.peer(p)
 	has := pr.acked.join(pr.sent, &m.log.steps)
 	lacks := m.log.since(has)
-	var intro []*entry
-	if has.at(0) == 0 {
-		intro = m.introduction(p)
+	if len(lacks) == 0 {
+		return nil
 	}
+	intro := m.introduction(p, has)
 	es := m.cut(lacks, limit-weigh(intro))
 	if len(es) == 0 {
 		return nil
@@ -211,63 +212,123 @@ func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
 	for _, e := range es {
 		pr.sent = upTo(pr.sent, e, m.log)
 	}
-	if len(intro) > 0 {
-		es = append(es, intro...)
-		slices.SortFunc(es, byTime)
-		es = slices.Compact(es)
-	}
-	b.Facts = make([]*Outgoing, 0, len(es))
+	b.Facts = m.outgoing(withIntroduction(es, intro))
+	return b
+}
+
+// outgoing makes facts ready to go. It marks those that we are to attest.
+func (m *Machine) outgoing(es []*entry) []*Outgoing {
+	out := make([]*Outgoing, 0, len(es))
 	last := map[FactID]*Outgoing{}
 	for _, e := range es {
-		o := &Outgoing{e: e}
-		b.Facts = append(b.Facts, o)
+		o := &Outgoing{e: e, Mine: e.fact.Body.BringsIn() && m.mine(e) && e.att == nil}
+		out = append(out, o)
 		delete(last, e.fact.Prev)
 		last[e.id] = o
 	}
 	for _, o := range last {
 		o.Mine = m.mine(o.e) && o.e.att == nil
 	}
-	return b
+	return out
 }
 
-// introduction are the facts by which p sees that it takes part, and that this node
-// does: nobody takes in an instance without seeing that (BringsIn). They may come long
-// after the genesis; what is missing between, p asks for.
-func (m *Machine) introduction(p workflow.PartnerID) (out []*entry) {
-	for _, who := range []workflow.PartnerID{p, m.self} {
-		for by := m.state.broughtIn(who); by != nil && !slices.Contains(out, by); by = m.state.broughtIn(by.fact.Chain.Author) {
-			out = append(out, m.attested(by)...)
+// withIntroduction puts the introduction among facts that go anyway, if all of it then
+// still fits into a bundle. With the genesis alone, the fact of one participant always does.
+func withIntroduction(es, intro []*entry) []*entry {
+	if len(intro) == 0 {
+		return es
+	}
+	all := slices.Concat(es, intro)
+	slices.SortFunc(all, byTime)
+	all = slices.Compact(all)
+	size := 0
+	for _, e := range all {
+		size += len(e.raw)
+	}
+	if size > MaxBundle {
+		return es
+	}
+	return all
+}
+
+// introduction are the facts by which p sees that this node takes part and, with the
+// genesis, that p does, as far as it does not have them: nobody takes in what somebody
+// tells of an instance, nor the instance, without seeing that (BringsIn). They may come
+// long after what p has; what is missing between, p asks for.
+func (m *Machine) introduction(p workflow.PartnerID, has vector) (out []*entry) {
+	shown := map[workflow.PartnerID]bool{}
+	for _, who := range []workflow.PartnerID{m.self, p} {
+		if who == p && has.at(0) > 0 {
+			break
 		}
+		for l := m.lightest(who, has, shown); l != nil && l.by != nil; l = l.next {
+			shown[l.next.who] = true
+			if has.at(l.by.strand.place) < l.by.fact.Seq {
+				out = append(out, l.by)
+			}
+		}
+		shown[who] = true
 	}
 	return out
 }
 
-// broughtIn is the fact through which somebody takes part, or did until a chain proved to
-// be forked; nil: it takes part from the start, or not at all.
-func (s *State) broughtIn(p workflow.PartnerID) *entry {
-	by := s.former[p]
-	if joined := s.joined[p]; len(joined) > 0 {
-		by = joined[0]
-	}
-	if by == s.log.genesis {
-		return nil
-	}
-	return by
+// link is one of a row through which somebody takes part: who gave work to the next,
+// and by what; by is nil at the end of the row.
+type link struct {
+	who    workflow.PartnerID
+	by     *entry
+	next   *link
+	weight int // of the facts up to the end of the row that go along
 }
 
-// attested is a fact with what follows in its chain up to an attestation; nil: there is none.
-func (m *Machine) attested(e *entry) (out []*entry) {
-	for {
-		m.log.steps++
-		out = append(out, e)
-		switch {
-		case e.att != nil || m.mine(e):
-			return out
-		case e == e.strand.last():
-			return nil
+// lightest is the row of facts through which somebody takes part that weighs the least,
+// from a participant who was one from the start, or was shown to be one. What has been
+// received weighs nothing. Nil: there is none. However heavy a fact somebody else gives
+// it work by, that does not keep it out.
+func (m *Machine) lightest(who workflow.PartnerID, has vector, shown map[workflow.PartnerID]bool) *link {
+	open, done := []*link{{who: who}}, map[workflow.PartnerID]bool{}
+	for len(open) > 0 {
+		m.log.steps += len(open)
+		least := 0
+		for i, l := range open {
+			if l.weight < open[least].weight {
+				least = i
+			}
 		}
-		e = e.strand.number(e.fact.Seq + 1)
+		l := open[least]
+		open = slices.Delete(open, least, least+1)
+		if done[l.who] {
+			continue
+		}
+		done[l.who] = true
+		through := m.state.broughtInBy(l.who)
+		if shown[l.who] || slices.Contains(through, m.log.genesis) {
+			return l
+		}
+		for _, by := range through {
+			if by.att == nil && !m.mine(by) {
+				continue
+			}
+			weight := l.weight
+			if has.at(by.strand.place) < by.fact.Seq {
+				weight += by.weight()
+			}
+			open = append(open, &link{who: by.fact.Chain.Author, by: by, next: l, weight: weight})
+		}
 	}
+	return nil
+}
+
+// broughtInBy are the facts through which somebody takes part, or did until a chain
+// proved to be forked: the genesis, if it did from the start. It is not to be changed.
+func (s *State) broughtInBy(p workflow.PartnerID) []*entry {
+	if joined := s.joined[p]; len(joined) > 0 {
+		return joined
+	}
+	if by := s.former[p]; by != nil {
+		return []*entry{by}
+	}
+	return nil
 }
 
 func (m *Machine) mine(e *entry) bool { return e.fact.Chain.Author == m.self }

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,8 +146,8 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 			covered := map[FactID]bool{}
 			for _, o := range b.Facts {
 				covered[o.e.fact.Prev] = true
-				if o.e == w.nodes[l.from].m.log.genesis {
-					intro = weigh(w.nodes[l.from].m.introduction(l.to))
+				if o.e.fact.Body.BringsIn() && o.e != w.nodes[l.from].m.log.genesis {
+					intro += len(o.e.raw) + 16 // it may go beyond the limit
 				}
 				if m := w.nodes[l.from].m; m.mine(o.e) {
 					single = max(single, len(o.e.raw)+16)
@@ -156,8 +157,8 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 				rt.Fatalf("%s sends %d facts of %d bytes; the limit is %d, the largest bundle that it had %d", l.from, len(b.Facts), n, w.limit, came[l.from])
 			}
 			for _, o := range b.Facts {
-				if o.e.att == nil && !covered[o.e.id] {
-					rt.Fatalf("%s sends a fact that nothing attests", l.from)
+				if o.e.att == nil && (!covered[o.e.id] || o.e.fact.Body.BringsIn()) {
+					rt.Fatalf("%s sends a %s fact that nothing attests", l.from, o.e.fact.Body.Kind())
 				}
 			}
 			came[l.to] = max(came[l.to], n)
@@ -219,6 +220,109 @@ func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
 			t.Errorf("all fits into the first bundle for %s: the test shows nothing", who)
 		}
 	}
+}
+
+// TestWhoeverElseBroughtANewcomerIn: whoever is given work by an honest participant gets in,
+// in a bundle of the usual size, although a liar had given it work before, and by its last
+// fact attested a whole bundle.
+func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: heavy\ntasks: {a: {type: manual}, x: {type: manual}}\npartitions: {pa: [a], px: [x]}\n"))
+	w.limit = 192 << 10
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pa": "ann", "px": "lou"}, "ann", "lou")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	ann := w.nodes["ann"]
+	lou, size := w.as("lou", ann.m), 0
+	var run []Received
+	add := func(b Body) {
+		f := encoded(t, lou.mustAppend(w.moment(), b).fact)
+		run, size = append(run, f), size+len(f.Raw)
+	}
+	lie := func(n int) Body {
+		out := map[workflow.DataName]workflow.Value{"lie": strings.Repeat("x", n)}
+		return Body{Success: &Success{Attempt: AttemptID{Slot: "x"}, Try: 1, Outputs: out}}
+	}
+	add(Body{Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"}, Annex: &Annex{Rejected: "no"}})
+	add(lie(MaxFact - 1<<10))
+	before := size
+	add(lie(128 << 10))
+	rest := MaxBundle - size - (size - before - 128<<10)
+	add(lie(rest))
+	if size != MaxBundle {
+		t.Fatalf("lou's bundle has %d bytes, want %d", size, MaxBundle)
+	}
+	run[len(run)-1].Att = &Attestation{Sig: make([]byte, 64)}
+	if n, err := ann.m.Receive("lou", run); n != len(run) || err != nil || !ann.m.Participates("new") {
+		t.Fatalf("ann took %d facts: %v", n, err)
+	}
+	w.step(ann)
+	first := func() []Received {
+		ann.m.Forget("new")
+		var facts []Received
+		size := 0
+		for _, o := range ann.m.Outgoing("new", w.limit).Facts {
+			facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw})
+			size += len(o.e.raw)
+		}
+		if size > MaxBundle || facts[0].Fact.Body.Genesis == nil {
+			t.Errorf("the first bundle has %d bytes and begins with a %s fact: want at most %d, and the genesis", size, facts[0].Fact.Body.Kind(), MaxBundle)
+		}
+		return facts
+	}
+	first()
+	w.takers = map[workflow.TaskName]workflow.PartnerID{"a": "new"}
+	if _, err := ann.m.Reject("a", "no time", w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(ann)
+	m, err := Open(Self{Partner: "new", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, first()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.BringsIn("new", first()) {
+		t.Error("it does not see that ann gave it work")
+	}
+}
+
+// TestIntroductionIsTheLightest: of several ways in which somebody came to take part, that
+// of the fewest bytes is shown, though it has more steps and came later.
+func TestIntroductionIsTheLightest(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: rows\ntasks: {b: {type: manual}, x: {type: manual}}\npartitions: {pb: [b], px: [x]}\n"))
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"pb": "ann", "px": "lou"}, "ann", "lou")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	ann := w.nodes["ann"]
+	passOn := func(by, to workflow.PartnerID) {
+		t.Helper()
+		w.takers = map[workflow.TaskName]workflow.PartnerID{"b": to}
+		if _, err := w.nodes[by].m.Reject("b", "no time", w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(w.nodes[by])
+		w.stabilize(false)
+	}
+	check := func(want ...string) {
+		t.Helper()
+		var shown []string
+		for _, e := range ann.m.introduction("new", vector{}) {
+			shown = append(shown, string(e.fact.Chain.Author)+" to "+string(e.fact.Body.Assign.Partner))
+		}
+		if !slices.Equal(shown, want) {
+			t.Errorf("shown: %q, want %q", shown, want)
+		}
+	}
+	lie := Body{Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"}, Annex: &Annex{Rejected: strings.Repeat("x", maxReason)}}
+	f := encoded(t, w.as("lou", ann.m).mustAppend(w.moment(), lie).fact)
+	f.Att = &Attestation{Sig: make([]byte, 64)}
+	if _, err := ann.m.Receive("lou", []Received{f}); err != nil {
+		t.Fatal(err)
+	}
+	check("lou to new")
+	passOn("ann", "bob")
+	passOn("bob", "new")
+	check("ann to bob", "bob to new")
 }
 
 // TestUnattestedIsNotRelayed: a fact of somebody else that nothing here attests stays

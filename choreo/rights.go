@@ -375,6 +375,16 @@ func (b *Body) appoints() iter.Seq[workflow.PartnerID] {
 	}
 }
 
+// BringsIn reports whether a fact with this body may bring somebody into the instance.
+// Such a fact goes with an attestation of its own: so nothing else of its chain is needed
+// to show a newcomer that it takes part, whatever its author wrote after it.
+func (b *Body) BringsIn() bool {
+	for range b.appoints() {
+		return true
+	}
+	return b.Genesis != nil
+}
+
 // cutOff refuses a fact of a forked chain. Whomever it gave work to, as somebody who
 // took part from the start, took part as far as it knew.
 func (s *State) cutOff(e *entry) {

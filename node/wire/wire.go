@@ -45,7 +45,7 @@ const (
 	MaxInstances = 512
 	// MaxBundle bounds the facts of one instance in one frame, in bytes: what came in
 	// one bundle may have to be passed on as one, beside the definition.
-	MaxBundle = 512 << 10
+	MaxBundle = choreo.MaxBundle
 	// MaxHeads bounds the heads of one instance that are told at once; more are told in
 	// up to MaxParts parts, one after the other.
 	MaxHeads = 1024
@@ -421,7 +421,8 @@ func (h Heads) Parts() []Heads {
 
 // DecodeFacts reads and checks the facts of one instance: each is well formed
 // and either attested by its author or named as previous by one that is, so
-// that all are their author's. Errors wrap choreo.ErrFactInvalid or
+// that all are their author's. Each that brings somebody in is attested itself.
+// Errors wrap choreo.ErrFactInvalid or
 // choreo.ErrForged.
 func DecodeFacts(f *Facts, v *choreo.Verifier) ([]choreo.Received, error) {
 	if n := f.size(); n > MaxBundle {
@@ -438,7 +439,7 @@ func DecodeFacts(f *Facts, v *choreo.Verifier) ([]choreo.Received, error) {
 	vouched := make(map[choreo.FactID]workflow.PartnerID, len(out))
 	for _, r := range slices.Backward(out) {
 		author := r.Fact.Chain.Author
-		if by, ok := vouched[r.ID]; r.Att != nil || !ok || by != author {
+		if by, ok := vouched[r.ID]; r.Att != nil || !ok || by != author || r.Fact.Body.BringsIn() {
 			if err := v.Verify(author, r.ID, r.Att); err != nil {
 				return nil, err
 			}

@@ -37,11 +37,16 @@ func (a author) attest(ids ...choreo.FactID) []*choreo.Attestation {
 // chain writes n facts of an author, each after the one before.
 func chain(t testing.TB, a author, n int) (facts []wire.Fact, ids []choreo.FactID) {
 	t.Helper()
+	return chainOf(t, a, slices.Repeat([]choreo.Body{{Seen: &choreo.Seen{}}}, n)...)
+}
+
+func chainOf(t testing.TB, a author, bodies ...choreo.Body) (facts []wire.Fact, ids []choreo.FactID) {
+	t.Helper()
 	prev := choreo.FactID{}
-	for i := range n {
+	for i, body := range bodies {
 		f := &choreo.Fact{
 			Format: choreo.FormatFact, Instance: workflow.InstanceID{1}, Chain: choreo.Chain{Author: a.id}, Seq: uint64(i + 1), Prev: prev,
-			Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: choreo.Body{Seen: &choreo.Seen{}},
+			Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: body,
 		}
 		raw, id, err := f.Encode()
 		if err != nil {
@@ -213,6 +218,8 @@ func TestDecodeFacts(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	mine, ids := chain(t, a, 3)
 	his, hisIDs := chain(t, b, 2)
+	assign := choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "t"}, Task: "t", Partner: b.id}}
+	bringing, bringingIDs := chainOf(t, a, assign, choreo.Body{Seen: &choreo.Seen{}})
 	with := func(f wire.Fact, att *choreo.Attestation) wire.Fact { f.Att = att; return f }
 	for _, c := range []struct {
 		what  string
@@ -228,6 +235,8 @@ func TestDecodeFacts(t *testing.T) {
 		{"attested by another", []wire.Fact{with(mine[0], b.attest(ids[0])[0])}, choreo.ErrForged},
 		{"another fact's attestation", []wire.Fact{mine[0], with(mine[1], a.attest(ids[0])[0])}, choreo.ErrForged},
 		{"a fact between missing", []wire.Fact{mine[0], with(mine[2], a.attest(ids[2])[0])}, choreo.ErrForged},
+		{"a fact that brings somebody in, attested itself", []wire.Fact{with(bringing[0], a.attest(bringingIDs[0])[0]), with(bringing[1], a.attest(bringingIDs[1])[0])}, nil},
+		{"a fact that brings somebody in, only a later one attested", []wire.Fact{bringing[0], with(bringing[1], a.attest(bringingIDs[1])[0])}, choreo.ErrForged},
 		{"effects before causes", []wire.Fact{with(mine[1], a.attest(ids[1])[0]), mine[0]}, choreo.ErrForged},
 		{"a fact whose first attestation is wrong although a later one vouches", []wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
 		{"no fact at all", []wire.Fact{{Raw: []byte{0xff}}}, choreo.ErrFactInvalid},

@@ -241,3 +241,43 @@ func (a *Attempt) output(n workflow.DataName) (workflow.Value, bool) {
 	v, ok := a.wrote.fact.Body.Success.Outputs[n]
 	return v, ok
 }
+
+// unchanged reports whether a data item had the value that it has now when an attempt
+// started, and always since, by what the start's author knew. Where that would take
+// reading the whole history again it says no: where somebody may have been held back,
+// and of who wrote and was judged, or was not the only one.
+func (s *State) unchanged(n workflow.DataName, start *entry) bool {
+	it := s.item(n)
+	if len(it.writers) == 0 {
+		return true
+	}
+	if start == nil || s.log.forks > 0 || s.contested && slices.ContainsFunc(s.slots, (*Slot).mayBeHeld) {
+		return false
+	}
+	for sl := range it.writers {
+		if !s.wroteBefore(sl, start) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBeHeld reports whether the slot's successes may have been held back for a while.
+func (sl *Slot) mayBeHeld() bool {
+	return sl.Task.Reconcile == workflow.KeepReplacement && len(sl.Attempts) > 1
+}
+
+// wroteBefore reports whether what a slot wrote stood, all of it, when somebody started.
+func (s *State) wroteBefore(sl *Slot, start *entry) bool {
+	wrote := 0
+	for _, a := range sl.Attempts {
+		s.log.steps++
+		if a.success() == nil {
+			continue
+		}
+		if wrote += len(a.successes); wrote > 1 || a.stands != standing || len(a.rulings) > 0 || !s.log.knew(start, a.success()) {
+			return false
+		}
+	}
+	return true
+}

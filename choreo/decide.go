@@ -59,6 +59,8 @@ type Made struct {
 	Values map[workflow.DataName]workflow.Value // what it wrote
 	From   map[workflow.DataName]workflow.Value // what it was made from, as far as that has values
 	At     int64                                // by this node's clock, ms since 1970
+	// Unsure is data of which it is not certain that the task read what From says; empty: none.
+	Unsure workflow.DataName
 }
 
 // Decide says what this node should do now. It adds the facts that follow from
@@ -113,13 +115,16 @@ func (m *Machine) made(e *entry) (Made, bool) {
 	if a == nil || a.Task.Produces.Name == "" {
 		return Made{}, false
 	}
-	from := make(map[workflow.DataName]workflow.Value)
+	out := Made{Task: a.Task, Values: ok.Outputs, From: map[workflow.DataName]workflow.Value{}, At: e.fact.At}
 	for _, n := range partition.MadeFrom(a.Task) {
 		if v, has := m.state.values[n]; has {
-			from[n] = v
+			out.From[n] = v
+		}
+		if out.Unsure == "" && !m.state.unchanged(n, a.base) {
+			out.Unsure = n
 		}
 	}
-	return Made{Task: a.Task, Values: ok.Outputs, From: from, At: e.fact.At}, true
+	return out, true
 }
 
 // saveWaits hands out the waits where they are due to be stored. Who takes no part

@@ -48,6 +48,7 @@ type node struct {
 	wake    time.Duration
 	aheads  int // how often a peer turned out to be ahead of us on our own chain
 	stopped []AttemptID
+	made    []Made
 	errs    []error // of Receive
 }
 
@@ -199,6 +200,7 @@ func (w *mesh) step(n *node) {
 		}
 	}
 	n.persist(w.t, r)
+	n.made = append(n.made, r.Made...)
 	for _, p := range r.Tell {
 		w.send(n, p)
 	}

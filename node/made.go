@@ -55,6 +55,8 @@ func dataOf(made choreo.Made) (d storedData, why string) {
 		return d, "it names no data under out"
 	case !workflow.ValidName(p.Name):
 		return d, "a data set cannot have this name"
+	case made.Unsure != "":
+		return d, "it is not certain that the task read " + string(made.Unsure) + " as it is now"
 	}
 	content, err := json.Marshal(made.Values)
 	if err != nil {

@@ -154,6 +154,7 @@ func (n *Node) tellMade(now time.Duration) time.Duration {
 	n.made.any.Store(false)
 	n.made.next = now + n.loadPause()
 	if err := n.announce(n.carrier.Addrs()); err != nil {
+		n.made.any.Store(true)
 		n.log.Error("the data sets that were made here could not be published", "error", err)
 	}
 	return 0

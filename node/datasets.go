@@ -36,6 +36,8 @@ type storedData struct {
 	Name    string
 	Content []byte
 	Terms   dataTerms
+	// author lists the workflow of which a task made it. It is stored in the key.
+	author workflow.PartnerID
 }
 
 // dataTerms are what holds of a data set besides its content.
@@ -51,7 +53,19 @@ type dataTerms struct {
 // valid reports whether a data set may still be used at a moment, in ms since 1970.
 func (d dataTerms) valid(now int64) bool { return d.Until == 0 || now < d.Until }
 
+// dataKey is the key of what a user registered, d.key that of any data set: what users
+// register and what tasks make is stored side by side.
 func dataKey(name string) []byte { return append([]byte{prefixData}, name...) }
+
+func (d storedData) key() []byte { return dataKey(d.id()) }
+
+// id tells data sets of one name apart.
+func (d storedData) id() string {
+	if !d.Terms.ByTask {
+		return d.Name
+	}
+	return d.Name + "\x00" + string(d.author)
+}
 
 // decodeData reads a stored data set. Those from before there were terms have none.
 func decodeData(value []byte) (storedData, error) {
@@ -71,16 +85,48 @@ func decodeData(value []byte) (storedData, error) {
 	return storedData{Name: old.Name, Content: old.Content}, nil
 }
 
+// loadData reads the data sets. Of several under one name, as a crash leaves them, what
+// a user registered stays, else what was made last; and no more than there may be.
 func (p *people) loadData() error {
 	p.data = map[string]storedData{}
-	return p.store.Scan([]byte{prefixData}, func(_, value []byte) error {
+	var gone []storedData
+	err := p.store.Scan([]byte{prefixData}, func(key, value []byte) error {
 		d, err := decodeData(value)
 		if err != nil {
 			return fmt.Errorf("a stored data set cannot be read: %w", err)
 		}
-		p.data[d.Name] = d
+		_, author, _ := strings.Cut(string(key[1:]), "\x00")
+		if d.author = workflow.PartnerID(author); d.Terms.ByTask && author == "" {
+			gone = append(gone, storedData{Name: string(key[1:])}) // whose workflow that was is not known
+			return nil
+		}
+		was, known := p.data[d.Name]
+		switch {
+		case !known:
+			p.data[d.Name] = d
+		case d.before(was, p.clock.Now().Wall.UnixMilli()):
+			gone = append(gone, was)
+			p.data[d.Name] = d
+		default:
+			gone = append(gone, d)
+		}
 		return nil
 	})
+	for _, name := range p.superfluous("", 0) {
+		gone = append(gone, p.data[name])
+		delete(p.data, name)
+	}
+	p.clear(gone)
+	return err
+}
+
+// before reports whether a data set goes before another of the same name.
+func (d storedData) before(o storedData, now int64) bool {
+	users := func(d storedData) bool { return !d.Terms.ByTask && d.Terms.valid(now) }
+	if users(d) != users(o) {
+		return users(d)
+	}
+	return d.Terms.Made > o.Terms.Made
 }
 
 // offer is a data set as a partner's record has it.
@@ -99,7 +145,8 @@ const maxMade = 4 << 10
 const spareRecord = 1 << 10
 
 // offerData enters the data sets that are valid now into a record: those that users
-// registered, and of those that tasks made the newest, as far as there is room.
+// registered, and of those that tasks made the newest of each author, in turn, as far as
+// there is room.
 func offerData(r *membership.Record, data map[string]storedData, now int64) {
 	r.DataSets = nil
 	var made []storedData
@@ -113,6 +160,12 @@ func offerData(r *membership.Record, data map[string]storedData, now int64) {
 		}
 	}
 	slices.SortStableFunc(made, func(a, b storedData) int { return cmp.Compare(b.Terms.Made, a.Terms.Made) })
+	turn, of := map[string]int{}, map[workflow.PartnerID]int{}
+	for _, d := range made {
+		turn[d.Name] = of[d.author]
+		of[d.author]++
+	}
+	slices.SortStableFunc(made, func(a, b storedData) int { return cmp.Compare(turn[a.Name], turn[b.Name]) })
 	room := min(maxMade, membership.MaxRecord-spareRecord-len(membership.EncodeRecord(*r)))
 	for _, d := range made {
 		offer := d.offer()
@@ -208,6 +261,9 @@ func (p *people) keepData(d storedData) error {
 	if err := p.store.CommitWait([]kv.Write{{Key: dataKey(d.Name), Value: encode(d)}}); err != nil {
 		return err
 	}
+	if was, known := p.data[d.Name]; known && was.id() != d.id() {
+		p.clear([]storedData{was})
+	}
 	p.data = all
 	return nil
 }
@@ -226,10 +282,11 @@ func (p *people) byUsers(data map[string]storedData) int {
 func (p *people) dropData(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.data[name]; !known {
+	d, known := p.data[name]
+	if !known {
 		return api.Errorf(api.NotFound, "no data set %s is registered here", name).WithHint("list them: mutirao resources data")
 	}
-	if err := p.store.CommitWait([]kv.Write{{Key: dataKey(name), Delete: true}}); err != nil {
+	if err := p.store.CommitWait([]kv.Write{{Key: d.key(), Delete: true}}); err != nil {
 		return err
 	}
 	delete(p.data, name)

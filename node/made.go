@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,21 @@ import (
 // Partners learn of it with this node's record, which goes out on this account no
 // more often than news of its load.
 
-// register is what is to be stored of a data set that a task made, and what is to
-// be done once that is durable; nothing where it is not to be registered.
-func (n *Node) register(made choreo.Made) ([]kv.Write, func(error)) {
+// register is what is to be stored of a data set that a task of a workflow made, and
+// what is to be done once that is durable; nothing where it is not to be registered.
+// Anybody can have tasks done here by starting what they wrote themselves: only what a
+// workflow made that is listed counts, for the author who lists it.
+func (n *Node) register(made choreo.Made, of *definition) ([]kv.Write, func(error)) {
 	d, why := dataOf(made)
+	if l := n.definitions.listing(of.hash); why == "" && l != nil {
+		d.author = n.definitions.author(l)
+	}
 	var writes []kv.Write
-	if why == "" {
+	switch {
+	case why != "":
+	case d.author == "":
+		why = "its workflow is not listed"
+	default:
 		writes, why = n.people.replace(d)
 	}
 	if why != "" {
@@ -34,8 +44,7 @@ func (n *Node) register(made choreo.Made) ([]kv.Write, func(error)) {
 		return nil, nil
 	}
 	return writes, func(err error) {
-		if err == nil {
-			n.people.register(d)
+		if n.people.register(d, err == nil); err == nil {
 			n.made.any.Store(true)
 			n.nudge()
 		}
@@ -84,55 +93,125 @@ func madeFrom(values map[workflow.DataName]workflow.Value) []byte {
 	return sum[:16]
 }
 
+// pendingMade is a data set of which the store is told, for each task that makes it now.
+type pendingMade struct {
+	author workflow.PartnerID
+	tasks  int
+}
+
 // replace is what is to be stored for a data set that a task made, in place of what
-// a task made under this name before, whatever the clock said then. What a user
-// registered stays. Of what tasks made the oldest goes when there is too much.
+// a task of the same author made under this name before, whatever the clock said then.
+// What others have under it stays while it is valid, but for what is made for somebody
+// whom this node trusts, and was made for somebody else. What a user registered stays,
+// under a key of its own. Each replace is followed by register.
 func (p *people) replace(d storedData) (writes []kv.Write, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.clock.Now().Wall.UnixMilli()
-	if was, known := p.data[d.Name]; known && !was.Terms.ByTask && was.Terms.valid(now) {
+	was, known := p.data[d.Name]
+	pending, more := p.pending[d.Name]
+	known = known && was.Terms.valid(p.clock.Now().Wall.UnixMilli())
+	switch {
+	case known && !was.Terms.ByTask:
 		return nil, "a user registered data under this name"
+	case more && pending.author != d.author:
+		return nil, "data under this name are being stored for another author"
+	case known && was.author != d.author && (p.trusts(was.author) || !p.trusts(d.author)):
+		return nil, "data under this name were made for another author, " + string(was.author)
 	}
-	writes = []kv.Write{{Key: dataKey(d.Name), Value: encode(d)}}
-	for _, old := range p.superfluous(d.Name, now) {
-		writes = append(writes, kv.Write{Key: dataKey(old), Delete: true})
+	if p.pending == nil {
+		p.pending = map[string]pendingMade{}
 	}
-	return writes, ""
+	p.pending[d.Name] = pendingMade{d.author, pending.tasks + 1}
+	return []kv.Write{{Key: d.key(), Value: encode(d)}}, ""
+}
+
+// trusts reports whether what workflows of an author make goes before what others make:
+// this node, the founder and the delegates. The caller holds mu.
+func (p *people) trusts(author workflow.PartnerID) bool {
+	if author == p.member.ID() || author == p.member.Mesh.Founder {
+		return true
+	}
+	x, ok := p.list.Get(author)
+	return ok && x.State != membership.Evicted && x.Record.Chain.Leaf().Delegate
 }
 
 // superfluous names the data sets that go when another is made: those that are not
-// valid any more, and the oldest beyond what a record holds. The caller holds mu.
+// valid any more, and of those that tasks made, where there are more than a record
+// holds, the oldest of whose author has most. The caller holds mu.
 func (p *people) superfluous(but string, now int64) []string {
 	var gone []string
-	var made []storedData
+	made, n := map[workflow.PartnerID][]storedData{}, 0
 	for name, d := range p.data {
+		_, pending := p.pending[name]
 		switch {
-		case name == but:
-		case !d.Terms.valid(now):
+		case d.Terms.ByTask && (name == but || d.Terms.valid(now)):
+			made[d.author] = append(made[d.author], d)
+			n++
+		case name != but && !pending && !d.Terms.valid(now):
 			gone = append(gone, name)
-		case d.Terms.ByTask:
-			made = append(made, d)
 		}
 	}
-	slices.SortFunc(made, func(a, b storedData) int {
-		return cmp.Or(cmp.Compare(b.Terms.Made, a.Terms.Made), cmp.Compare(a.Name, b.Name))
-	})
-	for _, d := range made[min(len(made), membership.MaxItems-1):] {
-		gone = append(gone, d.Name)
+	for _, of := range made {
+		slices.SortFunc(of, func(a, b storedData) int {
+			return cmp.Or(cmp.Compare(a.Terms.Made, b.Terms.Made), cmp.Compare(a.Name, b.Name))
+		})
+	}
+	authors := slices.Sorted(maps.Keys(made))
+	for ; n > membership.MaxItems; n-- {
+		most := slices.MaxFunc(authors, func(a, b workflow.PartnerID) int { return cmp.Compare(len(made[a]), len(made[b])) })
+		i := slices.IndexFunc(made[most], func(d storedData) bool { _, pending := p.pending[d.Name]; return d.Name != but && !pending })
+		if i < 0 {
+			break // the next one that is made finds them stored
+		}
+		gone = append(gone, made[most][i].Name)
+		made[most] = slices.Delete(made[most], i, i+1)
 	}
 	slices.Sort(gone)
 	return gone
 }
 
-// register takes up a data set that is durable.
-func (p *people) register(d storedData) {
+// register takes up a data set that is durable, or not if it could not be stored. What
+// it takes the place of is deleted only now: with the lock held, so that the store is
+// told in the same order.
+func (p *people) register(d storedData, stored bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, old := range p.superfluous(d.Name, p.clock.Now().Wall.UnixMilli()) {
-		delete(p.data, old)
+	if x := p.pending[d.Name]; x.tasks > 1 {
+		p.pending[d.Name] = pendingMade{x.author, x.tasks - 1}
+	} else {
+		delete(p.pending, d.Name)
+	}
+	if !stored {
+		return
+	}
+	now := p.clock.Now().Wall.UnixMilli()
+	was, known := p.data[d.Name]
+	if known && !was.Terms.ByTask && was.Terms.valid(now) { // registered meanwhile
+		p.clear([]storedData{d})
+		return
+	}
+	var gone []storedData
+	if known && was.id() != d.id() {
+		gone = append(gone, was)
 	}
 	p.data[d.Name] = d
+	for _, name := range p.superfluous(d.Name, now) {
+		gone = append(gone, p.data[name])
+		delete(p.data, name)
+	}
+	p.clear(gone)
+}
+
+// clear deletes data sets from the store. What a crash leaves of them is found at the
+// next start (loadData). The caller holds mu.
+func (p *people) clear(gone []storedData) {
+	var writes []kv.Write
+	for _, d := range gone {
+		writes = append(writes, kv.Write{Key: d.key(), Delete: true})
+	}
+	if len(writes) > 0 {
+		p.store.Commit(writes, func(error) {}) // troubled hears of an error
+	}
 }
 
 // madeNews is what this node has to tell of data sets that tasks made.

@@ -1,13 +1,18 @@
 package node
 
 import (
+	"crypto/ed25519"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // However much tasks make, the record has room for what users registered, and of
@@ -60,11 +65,92 @@ func TestOldestOfWhatTasksMadeGoes(t *testing.T) {
 		p.data[name] = storedData{Name: name, Terms: dataTerms{ByTask: true, Made: int64(i + 1)}}
 	}
 	p.data["over"] = storedData{Name: "over", Terms: dataTerms{Until: 1000}}
+	if gone := fmt.Sprint(p.superfluous("made-007", 1000)); gone != "[over]" {
+		t.Errorf("for one that is replaced %v go", gone)
+	}
+	p.data["new"] = storedData{Name: "new", Terms: dataTerms{ByTask: true, Made: 1000}}
 	if gone := fmt.Sprint(p.superfluous("new", 1000)); gone != "[made-000 over]" {
 		t.Errorf("for a new one %v go", gone)
 	}
-	if gone := fmt.Sprint(p.superfluous("made-007", 1000)); gone != "[over]" {
-		t.Errorf("for one that is replaced %v go", gone)
+	for i := range 3 { // of another author they stay, however old
+		name := fmt.Sprintf("other-%d", i)
+		p.data[name] = storedData{Name: name, author: "other", Terms: dataTerms{ByTask: true}}
+	}
+	if gone := fmt.Sprint(p.superfluous("new", 1000)); gone != "[made-000 made-001 made-002 made-003 over]" {
+		t.Errorf("beside those of another author %v go", gone)
+	}
+	// In the record, too, each author has its turn.
+	var r membership.Record
+	offerData(&r, p.data, 1000)
+	if n := slices.IndexFunc(r.DataSets, func(d membership.DataSet) bool { return d.Name == "other-2" }); n < 0 {
+		t.Errorf("the record has nothing of whom little was made for, but %d others", len(r.DataSets))
+	}
+}
+
+// What tasks make at the same time is stored side by side with what a user registers
+// meanwhile, and in the end the store has what is offered, and no more than there may be.
+func TestStoredIsWhatIsOffered(t *testing.T) {
+	s := newShelf()
+	p := &people{store: s, clock: stillClock{}, member: Member{Key: ed25519.NewKeyFromSeed(make([]byte, 32))}, list: membership.NewList(membership.Mesh{}, "me", nil), data: map[string]storedData{}}
+	made := func(name string, at int64, author workflow.PartnerID) storedData {
+		return storedData{Name: name, Content: []byte(author), author: author, Terms: dataTerms{ByTask: true, Made: at}}
+	}
+	begin := func(d storedData) (end func(stored bool)) {
+		t.Helper()
+		writes, why := p.replace(d)
+		if why != "" {
+			t.Fatalf("%s of %s: %s", d.Name, d.author, why)
+		}
+		return func(stored bool) {
+			if stored {
+				s.Commit(writes, func(error) {})
+			}
+			p.register(d, stored)
+		}
+	}
+	for i := range membership.MaxItems {
+		begin(made(fmt.Sprintf("made-%03d", i), int64(i+1), "a"))(true)
+	}
+	one, two := begin(made("x", 1000, "a")), begin(made("y", 1001, "b")) // of one round
+	if _, why := p.replace(made("x", 1002, "b")); why == "" {
+		t.Error("what is being stored for one author is replaced for another")
+	}
+	one(true)
+	two(true)
+	begin(made("z", 1002, "b"))(false)
+	if _, why := p.replace(made("x", 1003, "b")); why == "" {
+		t.Error("what was made for one author is replaced for another")
+	}
+	begin(made("x", 1004, "a"))(true)
+	user := begin(made("w", 1005, "b"))
+	if err := s.CommitWait([]kv.Write{{Key: dataKey("w"), Value: encode(storedData{Name: "w", Content: []byte("by hand")})}}); err != nil {
+		t.Fatal(err)
+	}
+	p.data["w"] = storedData{Name: "w", Content: []byte("by hand")}
+	user(true)
+	if len(s.data) != len(p.data) || len(p.data) != membership.MaxItems+1 {
+		t.Errorf("%d are stored, %d offered, want %d", len(s.data), len(p.data), membership.MaxItems+1)
+	}
+	for name, d := range p.data {
+		if s.data[string(d.key())] == nil {
+			t.Errorf("%s of %s is not stored", name, d.author)
+		}
+	}
+	if got := string(p.data["w"].Content); got != "by hand" {
+		t.Errorf("what a user registered is %q", got)
+	}
+	for i := range 50 { // as a crash leaves them
+		d := made(fmt.Sprintf("left-%02d", i), 1, "a")
+		s.data[string(d.key())] = encode(d)
+	}
+	d := made("w", 2000, "a")
+	s.data[string(d.key())] = encode(d)
+	before := slices.Sorted(maps.Keys(p.data))
+	if err := p.loadData(); err != nil {
+		t.Fatal(err)
+	}
+	if after := slices.Sorted(maps.Keys(p.data)); !slices.Equal(before, after) || len(s.data) != len(p.data) || p.data["x"].author != "a" || string(p.data["w"].Content) != "by hand" {
+		t.Errorf("after a start there are %v, %d stored; want %v", after, len(s.data), before)
 	}
 }
 

@@ -209,6 +209,72 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 	})
 }
 
+// What others have made here does not take the place of what was made for somebody this
+// node trusts; what nobody lists makes nothing.
+func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
+		tm.add("one", surveys)
+		tm.add("four", strings.Replace(surveys, "workflow: surveys", "workflow: mine", 1))
+		start := func() string {
+			t.Helper()
+			st, err := tm.p["four"].node.Start(t.Context(), api.StartRequest{Workflow: "mine", Input: map[string]string{"district": "north"}, Assign: map[string]string{"air": "two", "desk": "four"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return st.ID
+		}
+		check := func(when, want string) {
+			t.Helper()
+			pass(10 * time.Minute)
+			content, err := tm.p["four"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", []byte("flood-map"))
+			if (err == nil) != (want != "") || !strings.Contains(string(content), want) {
+				t.Errorf("%s two gives %q, %v; want %q", when, content, err, want)
+			}
+		}
+		before, between, after := start(), start(), start()
+		good, _ := tm.survey("one", "north")
+		tm.flown(before, "theirs")
+		check("before anything else is made", "theirs")
+		tm.flown(good, "ours")
+		check("when the founder's workflow made it", "ours")
+		tm.flown(between, "theirs again")
+		check("when another's workflow made it again", "ours")
+		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["four"].node.RemoveWorkflow(t.Context(), "mine"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		tm.flown(after, "unlisted")
+		check("when what nobody lists made it", "")
+	})
+}
+
+// What could not be told is told later.
+func TestWhatIsMadeIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
+		tm.add("one", surveys)
+		id, _ := tm.survey("one", "north")
+		two := tm.p["two"].plug
+		addrs := two.addrs
+		two.addrs = slices.Repeat([]string{strings.Repeat("a", 1000)}, 100)
+		tm.flown(id, "dry")
+		pass(time.Second)
+		two.addrs = addrs
+		if sets := tm.sets("two"); len(sets) != 0 {
+			t.Fatalf("it was told: %+v", sets)
+		}
+		pass(10 * time.Minute)
+		if sets := tm.sets("two"); len(sets) != 1 {
+			t.Errorf("later two has %+v in the catalogue", sets)
+		}
+	})
+}
+
 // What is made from data that another task writes is for nobody who does not know
 // that data yet; what is not whole is not registered; and what is can be taken off
 // the catalogue.

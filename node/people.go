@@ -46,6 +46,7 @@ type people struct {
 	renewed map[workflow.PartnerID]membership.Chain // issued here since the start
 	profile storedProfile
 	data    map[string]storedData // this node's data sets, by name
+	pending map[string]pendingMade
 	hearsay map[workflow.PartnerID]*hearsay
 }
 

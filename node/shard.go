@@ -417,7 +417,7 @@ func (s *shard) decide(h *held, now membership.Now, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.register(made)
+		writes, registered := s.n.register(made, h.def)
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, registered)
 		}

@@ -315,6 +315,10 @@ func (w *mesh) takeFacts(n *node, l letter) {
 		}
 		return
 	}
+	if !n.m.Involved(l.from) && !n.m.BringsIn(l.from, facts) {
+		n.errs = append(n.errs, fmt.Errorf("%s tells of it, who takes no part as far as this shows", l.from))
+		return
+	}
 	_, err := n.m.Receive(l.from, facts)
 	n.m.Heard(w.moment())
 	if err != nil {

@@ -17,12 +17,12 @@ var shapes = []struct {
 }{
 	{"all write and read one data item", func(b *strings.Builder, n int) {
 		b.WriteString("data: {x: {type: integer}}\ntasks:\n")
-		each(b, n, "  t%d: {when: x > %[1]d, out: [x]}")
+		conditions(b, n, "  t%d: {when: x > %d, out: [x]}")
 	}},
 	{"many write what many read", func(b *strings.Builder, n int) {
 		b.WriteString("data: {x: {type: integer}}\ntasks:\n")
 		each(b, n, "  t%d: {timeout: 1s, out: [x]}")
-		each(b, n, "  u%d: {when: x > %[1]d}")
+		conditions(b, n, "  u%d: {when: x > %d}")
 	}},
 	{"many wait for a shared contingency of many", func(b *strings.Builder, n int) {
 		b.WriteString("tasks:\n  c: {}\n")
@@ -75,6 +75,14 @@ var shapes = []struct {
 func each(b *strings.Builder, n int, line string) {
 	for i := range n {
 		fmt.Fprintf(b, line+"\n", i)
+	}
+}
+
+// conditions is each with a condition in the line: as many different ones as a definition
+// may have where thousands write what they are about (workflow.MaxEvaluations).
+func conditions(b *strings.Builder, n int, line string) {
+	for i := range n {
+		fmt.Fprintf(b, line+"\n", i, i%64)
 	}
 }
 

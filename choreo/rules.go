@@ -25,7 +25,7 @@ type clause struct {
 
 // set notes what a clause comes to, and has the rules above it follow.
 func (s *State) set(n *clause, f workflow.Finding) {
-	s.lifted, s.stirred = s.lifted || f != n.comes && n.decided(), s.stirred || f != n.comes
+	s.lifted = s.lifted || f != n.comes && n.decided()
 	for s.log.steps++; f != n.comes; s.log.steps++ {
 		was := n.comes
 		if n.comes = f; n.up == nil {

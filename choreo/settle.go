@@ -20,9 +20,7 @@ func (s *State) settle() {
 		s.lifted = false
 		s.propagate()
 	} else if len(s.dirty) > 0 {
-		s.stirred = false
-		s.propagate()
-		s.lifted = s.stirred
+		s.lifted = true
 	}
 	if s.lifted {
 		s.anew()
@@ -109,7 +107,6 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 		}
 	}
 	s.lifted = s.lifted || sl.State != st && sl.State.Done()
-	s.stirred = s.stirred || sl.State != st
 	sl.State = st
 	if open := !st.Done(); open != sl.open {
 		sl.open = open
@@ -127,7 +124,6 @@ func (s *State) stand(sl *Slot, st workflow.State) {
 	if is == sl.weighs {
 		return
 	}
-	s.stirred = true
 	s.pending += one(is.pending) - one(sl.weighs.pending)
 	s.going += one(is.going) - one(sl.weighs.going)
 	s.blocked += one(is.blocked) - one(sl.weighs.blocked)

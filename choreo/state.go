@@ -82,9 +82,8 @@ type State struct {
 	doubts map[*entry][]*Slot
 	judged *Slot
 	// cyclic: tasks wait for data that they would write for each other. lifted:
-	// something that was decided about rules and states is not so any more. stirred:
-	// something about them is not as it was.
-	cyclic, lifted, stirred bool
+	// something that was decided about rules and states is not so any more.
+	cyclic, lifted bool
 	// idle: nothing is ready, running or armed, so what is undecided about data
 	// stays as it is and counts as impossible. Only where cyclic.
 	idle bool

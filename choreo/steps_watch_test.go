@@ -106,25 +106,3 @@ func TestStepsOfCycles(t *testing.T) {
 		return m.log.steps - before, len(all)
 	})
 }
-
-// Where all that is left waits in a circle of data, a fact that changes nothing of it costs
-// the same however much waits.
-func TestStepsAtRest(t *testing.T) {
-	c := course{task: func(b *strings.Builder, i, n int) { fmt.Fprintf(b, "out: [x], when: x > %d", n+i) }}
-	growth(t, 5, func(n int) (int, int) {
-		w := newMesh(t, c.definition(t, n))
-		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "three"}, "one", "two", "three")); err != nil {
-			t.Fatal(err)
-		}
-		m := w.nodes["one"].m
-		if !m.state.idle {
-			t.Error("something is under way")
-		}
-		before, liar, seen := m.log.steps, penOf(t, m, "three", 7), []Head{m.log.genesis.head()}
-		for range n {
-			m.mustTake(t, liar.write(Body{Assign: &Assign{After: AttemptID{Slot: "t00000"}, Task: "t00000", Partner: "three"}}, seen...))
-			seen = nil
-		}
-		return m.log.steps - before, n
-	})
-}

@@ -13,18 +13,18 @@ import (
 
 // Annex is what goes with a fact that assigns work: how that came about.
 type Annex struct {
-	// Mechanism is, in a genesis, by what the instance's work is distributed;
-	// empty: the plain rule.
+	// Mechanism is, in a genesis, the allocation mechanism of the instance; empty:
+	// the plain rule.
 	Mechanism aptitude.Mechanism `cbor:"1,keyasint,omitempty"`
-	// Why explains the fact's assignments. It is for people, and for whoever
+	// Why explains the fact's assignments. It is for people, and for a node that
 	// weighs later work against it; it has no part in what is true of the instance.
 	Why []Why `cbor:"2,keyasint,omitempty"`
 	// Rejected is, in an assignment by which a holder passes work on, its reason.
 	Rejected string `cbor:"3,keyasint,omitempty"`
 	// Dropped are, in a genesis, the tasks that are not needed.
 	Dropped []Dropped `cbor:"4,keyasint,omitempty"`
-	// Offered tells, in an assignment by a task's holder, that it gives a person's
-	// task to who performs it, which is no rejection.
+	// Offered says, in an assignment by a task's holder, that it gives a person's
+	// task to its performer, which is no rejection.
 	Offered bool `cbor:"5,keyasint,omitempty"`
 	// Waited is, in an assignment by which a holder passes work on, for how long
 	// the task had been ready: its time-out goes on from there.
@@ -108,7 +108,7 @@ func WhyOf(c partition.Choice, tasks ...workflow.TaskName) Why {
 		return 0
 	})
 	w.Others = max(len(ranked)-maxWeighed, 0)
-	if w.Others > 0 { // whoever would have done it best is recorded, however busy: the choice is measured by that
+	if w.Others > 0 { // the partner that would have done it best is recorded, however busy: the choice is measured by it
 		best := slices.MaxFunc(ranked, func(a, b aptitude.Candidate) int { return cmp.Compare(a.Quality(), b.Quality()) })
 		if !slices.ContainsFunc(ranked[:maxWeighed], func(c aptitude.Candidate) bool { return c.Quality() >= best.Quality() }) {
 			ranked[maxWeighed-1] = best

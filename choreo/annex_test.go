@@ -135,8 +135,8 @@ tasks:
 	}
 }
 
-// A genesis gives data only what their declarations allow; who writes it is told so,
-// as is who opens what another wrote.
+// A genesis gives data only what their declarations allow; the node that writes it
+// is told so, and so is one that opens what another wrote.
 func TestGenesisGivesWhatIsDeclared(t *testing.T) {
 	def, err := workflow.Parse("w.yaml", []byte("workflow: w\ndata: {n: {type: integer, max: 9}, f: {type: number}, at: {type: time}, l: {type: list}}\ntasks: {a: {}}\n"))
 	if err != nil {

@@ -4,9 +4,10 @@ import "time"
 
 // A task that runs for long is READY at everybody who was not told of its start,
 // and starts are told with what follows them (route.go). So the start of a task that
-// still runs after a while is told by itself, to whoever waits for the task and who
-// judges; a task that ends before costs nothing. Like every message it brings all that
-// its receiver lacks, so results for which nobody elsewhere waits go along.
+// still runs after a while is told by itself, to the partners that wait for the task
+// and to those that judge; a task that ends before costs nothing. Like every message
+// it brings all that its receiver lacks, so results for which nobody elsewhere waits
+// go along.
 
 // begun is a start of which nobody may know yet.
 type begun struct {

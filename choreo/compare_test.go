@@ -20,7 +20,7 @@ func firstDifference(a, b []byte) string {
 	return fmt.Sprintf("%d lines and %d lines", len(la), len(lb))
 }
 
-// scratch folds the facts of a machine anew, all at once.
+// scratch folds the facts of a machine again, all at once.
 func (w *mesh) scratch(m *Machine) *Machine {
 	w.t.Helper()
 	var facts []Received

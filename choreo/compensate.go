@@ -21,9 +21,9 @@ import (
 //	succeeded, or failed for good: an incident
 //
 // A compensation is an attempt that fills no slot. It is named by a success of
-// the attempt that it undoes, is held by who performed that one, and is
-// started, tried again and ended by the same facts as any other. What it writes
-// is recorded and counts for nothing: neither did what it undoes.
+// the attempt that it undoes, is held by that one's performer, and is started,
+// tried again and ended by the same facts as any other. What it writes is
+// recorded and counts for nothing: neither did what it undoes.
 
 // undoable gives an attempt that has succeeded its compensation, if the author
 // of the definition wants one.
@@ -231,8 +231,8 @@ func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
 // answers reports whether this node answers for the instance: it began it.
 func (m *Machine) answers() bool { return m.self == m.log.genesis.fact.Chain.Author }
 
-// Unanswerable is the error of an order that only who began the instance may give.
-// It is an ErrNotNow.
+// Unanswerable is the error of an order that only the instance's initiator may
+// give. It is an ErrNotNow.
 type Unanswerable struct{ By workflow.PartnerID }
 
 func (e *Unanswerable) Error() string {
@@ -242,7 +242,7 @@ func (e *Unanswerable) Error() string {
 func (e *Unanswerable) Unwrap() error { return ErrNotNow }
 
 // WriteOff records that nobody is to wait any more for what a partner may have
-// done unheard: its part in the instance is given up by who answers for it.
+// done unheard: the node that answers for the instance gives its part up.
 func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
 	switch {
 	case !m.Participates(p):

@@ -155,7 +155,7 @@ func (s *State) follow(sl *Slot) {
 	}
 }
 
-// held notes who holds a slot that asks for data, for whoever writes them.
+// held notes who holds a slot that asks for data, for those that write them.
 func (s *State) held(sl *Slot, was workflow.PartnerID) {
 	is := sl.Current.Partner
 	if is == was {
@@ -230,8 +230,8 @@ func (s *State) knewHigher(e *entry) bool {
 	})
 }
 
-// noteOffice remembers the first verdict in an office of each strand: who knew of a
-// later one there knew of that.
+// noteOffice remembers the first verdict in an office of each strand: an author
+// that knew of a later one there knew of that.
 func (s *State) noteOffice(e *entry) {
 	o := e.fact.Body.Verdict.Office
 	known := func(h *entry) bool { return h.strand == e.strand && h.fact.Body.Verdict.Office.compare(o) == 0 }

@@ -15,7 +15,7 @@ type item struct {
 	writers map[*Slot]bool
 	askers  []*Slot // whose rules have terms about it
 	open    int     // writers that are not done
-	// holders counts the askers by who holds them.
+	// holders counts the askers by their holders.
 	holders    map[workflow.PartnerID]int
 	conditions []*condition
 	writes     []*writes
@@ -215,7 +215,7 @@ func (it *item) mayChange(of *Slot) bool {
 }
 
 // opens notes that a writer is done, or is not any more. Only where it was one of
-// the last two does that change anything for whoever waits.
+// the last two does that change anything for those that wait.
 func (s *State) opens(it *item, open bool) {
 	left := it.open
 	if open {
@@ -245,7 +245,7 @@ func (a *Attempt) output(n workflow.DataName) (workflow.Value, bool) {
 // unchanged reports whether a data item had the value that it has now when an attempt
 // started, and always since, by what the start's author knew. Where that would take
 // reading the whole history again it says no: where somebody may have been held back,
-// and of who wrote and was judged, or was not the only one.
+// and where a writer was judged, or was not the only one.
 func (s *State) unchanged(n workflow.DataName, start *entry) bool {
 	it := s.item(n)
 	if len(it.writers) == 0 {

@@ -77,7 +77,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		m.pass(undoes.now, func(sl *Slot) {
 			made := m.state.made
 			again = m.decideSlot(sl, partners, now, &r) || again
-			if m.state.made != made { // a fact of ours had all slots made anew
+			if m.state.made != made { // a fact of ours had all slots made again
 				sl = m.state.slots[sl.place]
 			}
 			again = m.undoes && m.undo(sl, partners, now, &r) || again
@@ -127,9 +127,9 @@ func (m *Machine) made(e *entry) (Made, bool) {
 	return out, true
 }
 
-// saveWaits hands out the waits where they are due to be stored. Who takes no part
-// any more waits for nothing; who must take a new incarnation goes on from what is
-// stored.
+// saveWaits hands out the waits where they are due to be stored. A node that takes
+// no part any more waits for nothing; one that must take a new incarnation goes on
+// from what is stored.
 func (m *Machine) saveWaits(now Moment, r *Ready) {
 	if !m.Participates(m.self) {
 		m.clocks.forget()
@@ -276,7 +276,7 @@ func (m *Machine) resume(a *Attempt, now Moment, partners Partners, r *Ready) (a
 		delete(m.again, a.ID)
 		return m.start(a, a.try()+1, now, partners, r)
 	case a.failed != nil && a.failed.fact.Body.TryFailed.Try == a.try():
-		m.pause(a, now) // the pause before the next try begins anew after a restart
+		m.pause(a, now) // the pause before the next try begins again after a restart
 		return true
 	}
 	m.running[a.ID] = true
@@ -465,7 +465,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	if err := m.begin(a, now, partners); err != nil {
 		return err
 	}
-	a = m.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made anew
+	a = m.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made again
 	m.record(a, a.try(), res, now, partners)
 	return nil
 }

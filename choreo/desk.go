@@ -251,7 +251,7 @@ func (m *Machine) pass(all bool, fn func(*Slot)) {
 	}
 	heap.Init(&d.queue)
 	for made := d.made; len(d.queue) > 0; d = m.look() {
-		if d.made != made { // a fact of ours had all slots made anew: look has filled the queue
+		if d.made != made { // a fact of ours had all slots made again: look has filled the queue
 			made = d.made
 			continue
 		}

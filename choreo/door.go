@@ -70,8 +70,8 @@ const (
 	// a forked chain may have brought them in.
 	maxOutsiders = 16
 	// maxRemembered bounds what is remembered, by author, of facts that are not here:
-	// of the author's facts, and of what it named. Of who floods it all goes at once, and
-	// nothing of others.
+	// of the author's facts, and of what it named. Of an author that floods it everything
+	// is forgotten at once, and nothing of others.
 	maxRemembered = 1024
 )
 
@@ -79,9 +79,9 @@ const (
 type door struct {
 	shares Shares
 	// declined are the facts, declinedOf the same by author, who takes no part together
-	// under "". By who named it, named is up to which number another has seen a chain of
-	// which that is not here, wanted what others have seen or set aside that is not here,
-	// with what comes before it.
+	// under "". By the partner that named it, named is up to which number that one has
+	// seen a chain of which this is not here, wanted what it has seen or set aside that
+	// is not here, with what comes before it.
 	declined   map[FactID]Declined
 	declinedOf map[workflow.PartnerID]map[FactID]bool
 	named      map[workflow.PartnerID]map[Chain]uint64
@@ -91,8 +91,8 @@ type door struct {
 	looked int // entries of the log of which the rest has been worked out
 	// authors have facts among those that nobody looked at yet for naming.
 	authors []workflow.PartnerID
-	// aside is what others have set aside that is not here, and who, ours up to which
-	// number this node has set a strand aside.
+	// aside is what others have set aside that is not here, with those that did, ours
+	// up to which number this node has set a strand aside.
 	aside map[FactID][]workflow.PartnerID
 	ours  map[*strand]uint64
 	// stood are the limits of authors, and the forked chains, for which this node has
@@ -264,7 +264,7 @@ func (v *visit) beyond(f Received) string {
 }
 
 // takesNamed reports whether there is room for a fact that is beyond what is taken in of
-// its author for itself, and that another named: who names it may lie as well.
+// its author for itself, and that another named: the one that names it may lie as well.
 func (v *visit) takesNamed(f Received) bool {
 	s, author := v.m.door.shares, f.Fact.Chain.Author
 	if author == v.m.self || v.m.log.Has(f.ID) {
@@ -359,7 +359,8 @@ func withRoom[K comparable, V any](all map[workflow.PartnerID]map[K]V, by workfl
 	return all[by]
 }
 
-// wantedBy are who named or set aside a fact that is not here, or what comes after it.
+// wantedBy are the partners that named or set aside a fact that is not here, or what comes after
+// it.
 func (d *door) wantedBy(id FactID) (by []workflow.PartnerID) {
 	for p, of := range d.wanted {
 		if of[id] {
@@ -414,8 +415,8 @@ func (m *Machine) declines(f Received, beyond string) Declined {
 	}
 	for p := range f.Fact.parents() {
 		d, gone := m.door.declined[p]
-		// Who takes part and is within its limits has named what it has seen of
-		// others: that is missing, and taken in when it comes again.
+		// An author that takes part and is within its limits has named what it has
+		// seen of others: that is missing, and taken in when it comes again.
 		if gone && (d.Author == author || !m.Participates(author)) {
 			return Declined{Author: author, Why: d.Why}
 		}

@@ -165,8 +165,8 @@ func TestVerdictAgainstASuccess(t *testing.T) {
 	}
 }
 
-// However many verdicts others write on an attempt, its holder's own counts: who had
-// its word refused would say it again and again.
+// However many verdicts others write on an attempt, its holder's own counts: a
+// holder whose word is refused would say it again and again.
 func TestVerdictsOfOthersLeaveTheHoldersItsPlace(t *testing.T) {
 	w := guardedMesh(t)
 	one := w.nodes["one"].m

@@ -27,7 +27,7 @@ func (id FactID) IsZero() bool { return id == FactID{} }
 
 func (id FactID) compare(o FactID) int { return bytes.Compare(id[:], o[:]) }
 
-// Incarnation tells the lives of a store apart: it is drawn anew when a store
+// Incarnation tells the lives of a store apart: it is drawn again when a store
 // is created or restored, so that an author never uses a number twice.
 type Incarnation [8]byte
 
@@ -255,8 +255,9 @@ type Office struct {
 	Term uint64
 	List uint64
 	Hash [32]byte
-	// Proof are the author's credentials (membership.Credentials). Whoever takes
-	// the fact in has checked that they prove this office to be its author's.
+	// Proof are the author's credentials (membership.Credentials). A node that
+	// takes the fact in has checked that they prove this office to be its
+	// author's.
 	Proof []byte
 }
 
@@ -291,13 +292,13 @@ type Seen struct {
 }
 
 // WriteOff says that nobody is to wait any more for what a partner may have done
-// unheard, before superseded work is compensated: it was evicted, or who answers
-// for the instance gave it up.
+// unheard, before superseded work is compensated: it was evicted, or the partner
+// that answers for the instance gave it up.
 type WriteOff struct {
 	_       struct{} `cbor:",toarray"`
 	Partner workflow.PartnerID
 	// Eviction proves that the partner was evicted (membership.EncodeEviction);
-	// empty: by order of who began the instance.
+	// empty: by order of the instance's initiator.
 	Eviction []byte
 }
 

@@ -80,7 +80,8 @@ func (w *mesh) fresh(author workflow.PartnerID, bodies ...func(last FactID) Body
 
 func says(b Body) func(FactID) Body { return func(FactID) Body { return b } }
 
-// Who has shown that it knew of a result cannot judge it away in a fresh chain.
+// A partner that has shown that it knew of a result cannot judge it away in a
+// fresh chain.
 func TestFreshChainKnowsOfTheSuccessThatItJudgesAway(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		w := forgetting(t, "keep-replacement")

@@ -19,8 +19,8 @@ import (
 //	               facts of others who took part from the start knew of it
 //
 // Nobody is restored from a backup unnoticed that often: of a chain with more
-// than maxBranches nothing counts by itself. So a liar has everything applied
-// anew so often at most, however many forks it makes.
+// than maxBranches nothing counts by itself. So a liar has everything applied again
+// at most so often, however many forks it makes.
 const maxBranches = 8
 
 // fork notes that two facts of a chain have a number.

@@ -227,8 +227,8 @@ func TestForkedNodeStops(t *testing.T) {
 	}
 }
 
-// TestWhomAForkBroughtInSeesThat: who took part until a chain proved to be forked, and has
-// lost its disk, sees in the first bundle that the instance is to come back to it.
+// TestWhomAForkBroughtInSeesThat: a node that took part until a chain proved to be forked,
+// and has lost its disk, sees in the first bundle that the instance is to come back to it.
 func TestWhomAForkBroughtInSeesThat(t *testing.T) {
 	w := relayMesh(t)
 	two := w.nodes["two"]
@@ -429,7 +429,7 @@ partitions: {p1: [a, c], p2: [b]}
 	w.stabilize(false)
 	two := w.nodes["two"]
 	w.restore(two, nil, Incarnation{2})
-	w.meet("two", "three") // not from one, who has it first hand
+	w.meet("two", "three") // not from one, which has it first hand
 	w.stabilize(false)
 	if j, ok := two.jobOf("b"); !ok || two.jobs[j].Try != 1 {
 		t.Fatalf("two runs %v, want b, try 1 again", two.jobs)

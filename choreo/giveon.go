@@ -89,7 +89,7 @@ func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 	return units, begun
 }
 
-// takerOf finds who can be reached and takes tasks as a unit in this node's place.
+// takerOf finds a partner that can be reached and takes tasks as a unit in this node's place.
 func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.Choice, error) {
 	tasks := make([]workflow.TaskName, len(u))
 	for i, h := range u {
@@ -111,8 +111,8 @@ func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.
 	return c, err
 }
 
-// passAll passes attempts on to who was chosen, up to one that cannot be: from there on
-// they are the rest.
+// passAll passes attempts on to the chosen partner, up to one that cannot be passed on:
+// from there on they are the rest.
 func (m *Machine) passAll(u []inHand, c partition.Choice, reason string, now Moment) (rest []inHand, err error) {
 	for i, h := range u {
 		if m.movedOften(m.state.bySlot[h.slot]) {

@@ -177,7 +177,7 @@ func (m *Machine) meant(by name) []*Slot {
 // that it takes as much memory as the definition and not once more for each partition.
 type awaited struct {
 	left map[workflow.PartitionName]int       // of its slots how many are not done, by where they are; no zeros
-	by   map[workflow.PartitionName]*partDesk // who waits for it
+	by   map[workflow.PartitionName]*partDesk // those that wait for it
 	// latest is when its slots are done in the worst case, at is where the last of them
 	// is, elsewhere when those are that are not there.
 	latest, elsewhere time.Duration
@@ -193,7 +193,7 @@ func (w *awaited) holdsUp(p workflow.PartitionName) bool {
 }
 
 // count notes that a slot in a partition is done (by: -1), or is not (+1). Only where it is
-// of the last partition, or the one before, does that change anything for who waits.
+// of the last partition, or the one before, does that change anything for those that wait.
 func (w *awaited) count(in workflow.PartitionName, by int, steps *int) {
 	was, only := len(w.left), w.only()
 	if w.left[in] += by; w.left[in] == 0 {
@@ -293,8 +293,8 @@ func (m *Machine) await(n name) *awaited {
 
 // handedOver reports whether attempts at others may be clocked under a key: their
 // holders are known to have heard of what made them ready, or have neither expired
-// nor acknowledged it for a whole connectionTime. Whoever lives has met somebody
-// within that, who had it too.
+// nor acknowledged it for a whole connectionTime. A partner that lives has met
+// somebody within that, who had it too.
 func (m *Machine) handedOver(
 	k WaitKey, as []*Attempt, later time.Duration, now Moment, partners Partners, r *Ready,
 ) bool {
@@ -370,8 +370,8 @@ func (m *Machine) hasHeard(p workflow.PartnerID, t workflow.TaskName) bool {
 	return true
 }
 
-// ends are of each strand the last of the facts that ended the slots of a name: who has
-// that has those before it.
+// ends are of each strand the last of the facts that ended the slots of a name: a node
+// that has it has those before it.
 func (m *Machine) ends(n name) []*entry {
 	es, known := m.hearing.ends[n]
 	if known {

@@ -68,8 +68,8 @@ func TestDecidingTwiceAsksForNothingNew(t *testing.T) {
 	}
 }
 
-// TestWhoTakesNoPartAnyMoreIsIdle: who was brought in by a chain that proves to be forked
-// takes no part any more. It has nothing to wait for, after a restart neither.
+// TestWhoTakesNoPartAnyMoreIsIdle: a node that was brought in by a chain that proves to
+// be forked takes no part any more. It has nothing to wait for, after a restart neither.
 func TestWhoTakesNoPartAnyMoreIsIdle(t *testing.T) {
 	w := newMesh(t, parse(t, `
 workflow: idle

@@ -279,7 +279,7 @@ func (naive) clocks(m *Machine) error {
 	return nil
 }
 
-// peers compares who takes part, and who is owed something.
+// peers compares which partners take part, and which are owed something.
 func (naive) peers(m *Machine) error {
 	s := m.state
 	all := slices.Clone(s.genesis.Succession)
@@ -329,7 +329,7 @@ func (n naive) check(m *Machine, r *rand.Rand) error {
 	m.state.reset()
 	m.state.settle()
 	if diff := firstDifference(kept, m.Fingerprint()); diff != "" {
-		return fmt.Errorf("kept up to date, and applied anew: %s", diff)
+		return fmt.Errorf("kept up to date, and applied again: %s", diff)
 	}
 	return nil
 }

@@ -37,9 +37,10 @@ const (
 	MaxChains = 8
 
 	// MaxVerdicts is how many verdicts on one attempt count, as far as a fact's author
-	// knew: who knows of one has no reason for another. MaxAttempts is how often one
-	// author finds somebody else for the work of one slot, as far as it knew: no work goes
-	// through so many hands. So who judges, or passes on, without end makes no slot costly.
+	// knew: an author that knows of one has no reason for another. MaxAttempts is how often
+	// one author finds somebody else for the work of one slot, as far as it knew: no work
+	// goes through so many hands. So an author that judges, or passes on, without end makes
+	// no slot costly.
 	MaxVerdicts = 32
 	MaxAttempts = 64
 
@@ -47,7 +48,7 @@ const (
 	maxReason = 4 << 10
 	// maxReasons bounds the reasons of one annex together, in bytes.
 	maxReasons = 32 << 10
-	// maxCollection bounds the entries of any list or map in a fact, for who decodes.
+	// maxCollection bounds the entries of any list or map in a fact, for the decoder's sake.
 	maxCollection = 16 << 10
 	// maxTry is the highest number of a try; the definition's retries end long before.
 	maxTry = math.MaxInt32

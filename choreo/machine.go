@@ -53,7 +53,7 @@ type Machine struct {
 
 // Moment is when something happens, for this node: Boot is the time since the
 // machine started, suspend included; Wall is for people. Chance is a number in
-// [0, 1) for whoever must choose.
+// [0, 1) for a choice by lot.
 type Moment struct {
 	Boot   time.Duration
 	Wall   time.Time
@@ -85,15 +85,15 @@ type Partners interface {
 	Gone(workflow.PartnerID) bool
 	Evicted(workflow.PartnerID) bool
 	// Eviction proves that a partner was evicted, and Credentials what roles this
-	// node has, to whoever trusts (Trust); nil: nothing does.
+	// node has, to a node that trusts (Trust); nil: nothing does.
 	Eviction(workflow.PartnerID) []byte
 	Credentials() []byte
 	// ConnectionTime is within what time a partner that nobody met expires.
 	ConnectionTime(workflow.PartnerID) time.Duration
 	// HasRole reports whether a partner has a role, as far as is known.
 	HasRole(workflow.PartnerID, workflow.RoleName) bool
-	// Coordinator is who holds the office of coordinator, as far as is known;
-	// empty: nobody.
+	// Coordinator is the partner that holds the office of coordinator, as far as
+	// is known; empty: nobody.
 	Coordinator() workflow.PartnerID
 	// Reachable reports whether a partner can be reached now, as far as is known.
 	Reachable(workflow.PartnerID) bool
@@ -103,7 +103,8 @@ type Partners interface {
 	// that began at since (Moment.Boot), if it still runs then. What began later is
 	// not told earlier.
 	TellStart(since time.Duration) time.Duration
-	// Choose finds who takes a piece of work; the error says why nobody can.
+	// Choose finds the partner that takes a piece of work; the error says why
+	// nobody can.
 	Choose(Work) (partition.Choice, error)
 }
 
@@ -346,7 +347,8 @@ func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joine
 
 // Involved reports whether p takes part, or must believe so: a participant's chain
 // that proved to be forked had brought it in, and it wrote facts. It has the
-// instance, and is to hear why it is out of it. Whoever brought itself in is not.
+// instance, and is to hear why it is out of it. A partner that brought itself in
+// is not.
 func (m *Machine) Involved(p workflow.PartnerID) bool {
 	return m.Participates(p) || (len(m.log.byAuthor[p]) > 0 && m.state.former[p] != nil)
 }
@@ -366,8 +368,8 @@ func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
 	return in[p]
 }
 
-// Audience is who is to have all facts in the end: the participants, and after
-// them the others who are involved.
+// Audience are those that are to have all facts in the end: the participants,
+// and after them the others who are involved.
 func (m *Machine) Audience() []workflow.PartnerID {
 	ps := slices.Clone(m.state.Participants())
 	for _, c := range m.log.chains {

@@ -28,8 +28,8 @@ type mesh struct {
 	gone    map[workflow.PartnerID]bool // what the partner list says
 	office  *Office
 	evicted map[workflow.PartnerID]bool              // likewise
-	lacking map[workflow.PartnerID]bool              // who has no roles
-	takers  map[workflow.TaskName]workflow.PartnerID // who Choose finds; "" in it: nobody
+	lacking map[workflow.PartnerID]bool              // those that have no roles
+	takers  map[workflow.TaskName]workflow.PartnerID // those that Choose finds; "" in it: nobody
 	dice    dice                                     // has Choose find anybody living, or nobody
 	// sent sees every letter with facts.
 	sent   func(l letter, b *Bundle)
@@ -130,8 +130,9 @@ func (w *mesh) Office() *Office { return w.office }
 // TellStart is a second later (Partners).
 func (w *mesh) TellStart(since time.Duration) time.Duration { return since + time.Second }
 
-// Choose finds who takes tasks (Partners): whom the test named, else of a person's
-// task mostly its holder, else the first living partner other than not, else not.
+// Choose finds a partner that takes tasks (Partners): the one that the test named,
+// else of a person's task mostly its holder, else the first living partner other
+// than not, else not.
 func (w *mesh) Choose(x Work) (partition.Choice, error) {
 	p, ok := w.choose(x.Tasks, x.Not)
 	if _, named := w.takers[x.Tasks[0]]; x.Holder != "" && !named && (w.dice == nil || w.dice.chance(60)) {
@@ -368,7 +369,7 @@ func (w *mesh) crash(n *node) {
 	w.reload(n)
 }
 
-// reload makes the machine anew from the disk, as a node does when it starts.
+// reload makes the machine again from the disk, as a node does when it starts.
 func (w *mesh) reload(n *node) {
 	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
 	if len(n.disk) == 0 {

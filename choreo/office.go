@@ -6,8 +6,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file says who hands on what this node has to tell (route.go): in orchestration
-// the coordinator, while it can be reached and answers, else this node itself.
+// This file says which node hands on what this one has to tell (route.go): in
+// orchestration the coordinator, while it can be reached and answers, else this node
+// itself.
 //
 // So a hand-over waits for a coordinator that is dead for officePatience at most, which
 // is less than a guardian-timeout. Only what it acknowledged and did not hand on before
@@ -25,8 +26,8 @@ type unanswered struct {
 	owed  vector
 }
 
-// coordinator is who orchestrates the instance now: nobody in choreography, or
-// while no living participant holds the office.
+// coordinator is the partner that orchestrates the instance now: nobody in
+// choreography, or while no living participant holds the office.
 func (m *Machine) coordinator(partners Partners) workflow.PartnerID {
 	if m.state.genesis.Coordination != workflow.Orchestration {
 		return ""
@@ -38,7 +39,8 @@ func (m *Machine) coordinator(partners Partners) workflow.PartnerID {
 	return c
 }
 
-// router is who hands on what this node has to tell; empty: itself.
+// router is the partner that hands on what this node has to tell; empty:
+// itself.
 func (m *Machine) router(now Moment, partners Partners) workflow.PartnerID {
 	c := m.coordinator(partners)
 	if c == "" || c == m.self {

@@ -8,8 +8,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Outcome is how an attempt ended, as far as it says something about who
-// performed it.
+// Outcome is how an attempt ended, as far as it says something about its
+// performer.
 type Outcome struct {
 	Partner workflow.PartnerID
 	Task    *workflow.Task
@@ -31,8 +31,9 @@ func between(from, to int64) time.Duration {
 }
 
 // Outcomes are how the attempts of an instance ended that its performers began:
-// those that succeeded, and those that their performer or its clock gave up. Who
-// was only out of reach has not failed by that, nor whoever was called off.
+// those that succeeded, and those that their performer or its clock gave up. A
+// performer that was only out of reach has not failed by that, nor has one that
+// was called off.
 func (m *Machine) Outcomes() []Outcome {
 	var out []Outcome
 	for _, sl := range m.state.slots {

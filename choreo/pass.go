@@ -14,25 +14,25 @@ import (
 
 // This file is about who does what: what a choice is told of the work, what
 // work a partner has in hand, and how a holder passes on what it does not want.
-// How people's tasks find who performs them is in perform.go.
+// How people's tasks find their performers is in perform.go.
 
 // Work is a piece of work of an instance that somebody must be found for.
 type Work struct {
 	Instance workflow.InstanceID
 	Plan     *partition.Plan
-	// Mechanism is by what the instance's work is distributed.
+	// Mechanism is the allocation mechanism of the instance.
 	Mechanism aptitude.Mechanism
 	Tasks     []workflow.TaskName // one partner takes them all
-	Not       workflow.PartnerID  // who failed it: rather another
+	Not       workflow.PartnerID  // the one that failed it: rather another
 	Rejected  []workflow.PartnerID
-	// Holder is, of a person's task, who holds it and seeks somebody who has its
-	// role and can be reached now; empty: other work.
+	// Holder is, of a person's task, the partner that holds it and seeks somebody
+	// who has its role and can be reached now; empty: other work.
 	Holder workflow.PartnerID
 	Data   map[workflow.DataName]workflow.Value
-	// Performers are who performs or performed a task, or was chosen to, as far as
-	// is known.
+	// Performers are, by task, the partner that performs or performed it, or was
+	// chosen to, as far as is known.
 	Performers map[workflow.TaskName]workflow.PartnerID
-	// Chance is in [0, 1), for whoever must choose.
+	// Chance is in [0, 1), for a choice by lot.
 	Chance float64
 }
 
@@ -63,7 +63,7 @@ func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Mo
 	return w
 }
 
-// Mechanism is by what the instance's work is distributed.
+// Mechanism is the allocation mechanism of the instance.
 func (m *Machine) Mechanism() aptitude.Mechanism {
 	if a := m.log.genesis.fact.Body.Annex; a != nil {
 		return a.Mechanism
@@ -143,7 +143,7 @@ func (h Holding) Same(o Holding) bool {
 	return h.Partner == o.Partner && h.Partition == o.Partition && h.Task == o.Task && h.Work == o.Work
 }
 
-// Holdings are the unfinished work of the instance, by who holds it.
+// Holdings are the unfinished work of the instance, by its holders.
 func (m *Machine) Holdings() []Holding {
 	if m.state.overall() != workflow.InstanceRunning {
 		return nil
@@ -206,7 +206,7 @@ func (m *Machine) InHand() time.Duration {
 }
 
 // Reject passes a task that this node holds, and has not started, on to another
-// partner. Who rejected it before does not get it again.
+// partner. A partner that rejected it is not asked again.
 func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partners Partners) (partition.Choice, error) {
 	a, err := m.notBegun(t)
 	if err != nil {
@@ -307,9 +307,9 @@ func (a *Attempt) passedOn() bool {
 // only hold it.
 func (a *Attempt) chosen() bool { return a.kept != nil || a.passedOn() }
 
-// rejecters are those who rejected an attempt until it came to a's holder. Who
-// offers what came with a partition, or by a verdict, has not rejected it; who
-// gives on what was given to them has.
+// rejecters are those that rejected an attempt until it came to a's holder. A
+// partner that offers what came with a partition, or by a verdict, has not
+// rejected it; one that gives on what was given to it has.
 func (s *State) rejecters(a *Attempt) (out []workflow.PartnerID) {
 	for a.passedOn() {
 		b := &a.assigned.fact.Body

@@ -272,8 +272,8 @@ func (m *Machine) introduction(p workflow.PartnerID, has vector) (out []*entry) 
 	return out
 }
 
-// link is one of a row through which somebody takes part: who gave work to the next,
-// and by what; by is nil at the end of the row.
+// link is one of a row through which somebody takes part: the partner that gave work
+// to the next, and the fact by which it did; by is nil at the end of the row.
 type link struct {
 	who    workflow.PartnerID
 	by     *entry

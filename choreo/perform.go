@@ -5,9 +5,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file finds who performs people's tasks. The holder of a partition runs
-// it; a task with a role is for any partner that has the role (docs/language.md, role).
-// When such a task becomes ready its holder gives it to one of them who can be
+// This file finds the performers of people's tasks. The holder of a partition runs it;
+// a task with a role is for any partner that has the role (docs/language.md, role).
+// When such a task becomes ready its holder gives it to one of them that can be
 // reached, by the instance's mechanism, and takes itself into account:
 //
 //	                         the holder performs it        somebody else does
@@ -17,9 +17,10 @@ import (
 // Where nobody can be reached who has the role, the task waits at its holder,
 // visibly, with its time-out running, and is offered as soon as somebody comes.
 //
-// What is with somebody who lacks the role, whoever gave it to them, is given on
-// in the same way: as part of a unit of contingencies, by a stale or a wrong word.
-// It does not come back to anybody who gave on what they had been given.
+// A task at a partner without the role is passed on in the same way, no matter
+// which partner gave it there: as part of a unit of contingencies, by a stale or a
+// wrong word. It does not come back to a partner that passed on what it had been
+// given.
 
 // seeksPerformer reports whether an attempt here, which has not been started, is a
 // person's task for which nobody was chosen yet, or this node wrongly.
@@ -43,8 +44,8 @@ func (m *Machine) cameWithPartition(a *Attempt) bool {
 	return home != "" && m.holder(home) == a.Partner
 }
 
-// offer gives an attempt of ours to whoever performs it. It reports whether it
-// added a fact: not if nobody can, nor if it is this node by the plain rule.
+// offer gives an attempt of ours to its performer. It reports whether it added
+// a fact: not if nobody can, nor if it is this node by the plain rule.
 func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) {
 	t := a.Task.Name
 	if m.movedOften(a.Slot) {

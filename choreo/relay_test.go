@@ -49,8 +49,9 @@ func offline(t *testing.T, def string, work func(w *mesh)) *mesh {
 	return w
 }
 
-// TestRelayOfTwoWhoWorkedOffline: whoever relays what two others did side by side sends
-// it in bundles of the usual size, although hardly ever both chains are attested at once.
+// TestRelayOfTwoWhoWorkedOffline: a node that relays what two others did side by side
+// sends it in bundles of the usual size, although hardly ever both chains are attested at
+// once.
 func TestRelayOfTwoWhoWorkedOffline(t *testing.T) {
 	small := func(n int) string {
 		var tasks strings.Builder
@@ -169,8 +170,9 @@ func TestBundlesAreNoLargerThanTheyCame(t *testing.T) {
 	})
 }
 
-// TestWhoComesLateSeesThatAtOnce: who is given work after more has happened than fits
-// into a bundle sees in the first one that it takes part, and that its sender does.
+// TestWhoComesLateSeesThatAtOnce: a node that is given work after more has happened
+// than fits into a bundle sees in the first one that it takes part, and that its
+// sender does.
 func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
 	var tasks, done strings.Builder
 	for i := range 20 {
@@ -222,9 +224,9 @@ func TestWhoComesLateSeesThatAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhoeverElseBroughtANewcomerIn: whoever is given work by an honest participant gets in,
-// in a bundle of the usual size, although a liar had given it work before, and by its last
-// fact attested a whole bundle.
+// TestWhoeverElseBroughtANewcomerIn: a partner that is given work by an honest participant
+// gets in, in a bundle of the usual size, although a liar had given it work before, and by
+// its last fact attested a whole bundle.
 func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 	w := newMesh(t, parse(t, "workflow: heavy\ntasks: {a: {type: manual}, x: {type: manual}}\npartitions: {pa: [a], px: [x]}\n"))
 	w.limit = 192 << 10

@@ -7,8 +7,8 @@ import (
 )
 
 // Unsettled reports why the facts of an instance that has ended must be kept, even if
-// everybody has them; empty: nothing is to be expected of it any more. gone tells who
-// is waited for no longer.
+// everybody has them; empty: nothing is to be expected of it any more. gone reports
+// whether a partner is waited for no longer.
 func (m *Machine) Unsettled(gone func(workflow.PartnerID) bool) string {
 	out := func(a *Attempt) bool { return gone(a.Partner) || m.state.writtenOff[a.Partner] != nil }
 	for _, sl := range m.state.slots {

@@ -48,7 +48,7 @@ type reading struct {
 	at     int    // the first of what the rule asks for that may not be so
 }
 
-// readingOf names it: by who says it, of which slot, and whether it is about the rule
+// readingOf names it: by its author, of which slot, and whether it is about the rule
 // having come to hold.
 type readingOf struct {
 	strand *strand
@@ -351,7 +351,7 @@ func (s *State) shown(e *entry) string {
 	}
 	of := s.credentials[e.fact.Chain.Author]
 	if !slices.ContainsFunc(of, func(o *entry) bool { return o.strand == e.strand && slices.Equal(o.roles, e.roles) }) {
-		s.credentials[e.fact.Chain.Author] = append(of, e) // who knows of this fact knows of the earlier one
+		s.credentials[e.fact.Chain.Author] = append(of, e) // an author that knows of this fact knows of the earlier one
 	}
 	return ""
 }
@@ -385,8 +385,8 @@ func (b *Body) BringsIn() bool {
 	return b.Genesis != nil
 }
 
-// cutOff refuses a fact of a forked chain. Whomever it gave work to, as somebody who
-// took part from the start, took part as far as it knew.
+// cutOff refuses a fact of a forked chain. Those to whom it gave work, having taken
+// part from the start, took part as far as it knew.
 func (s *State) cutOff(e *entry) {
 	s.refuse(e, forkedAway)
 	if s.log.original[e.fact.Chain.Author] {
@@ -450,7 +450,7 @@ func (v *evidence) mayPerform(a *Attempt) string {
 }
 
 // mayWriteOff says why a partner may not be written off by a fact; "": it may, by
-// who began the instance, and so answers for it, or because it was evicted.
+// the instance's initiator, who answers for it, or because it was evicted.
 func (s *State) mayWriteOff(e *entry, b *WriteOff) string {
 	switch {
 	case !s.tookPart(b.Partner, e):

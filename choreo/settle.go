@@ -23,7 +23,7 @@ func (s *State) settle() {
 		s.lifted = true
 	}
 	if s.lifted {
-		s.anew()
+		s.resettle()
 	}
 	if !s.idle && s.quiescent() {
 		s.presume(true)
@@ -31,12 +31,12 @@ func (s *State) settle() {
 	}
 }
 
-// anew works out all states from nothing, for a definition in which tasks wait
+// resettle works out all states from nothing, for a definition in which tasks wait
 // for data that they would write for each other, when something that was decided is
 // not so any more: what was concluded from it could hold itself up. While more and
 // more is decided, nothing can. What is undecided about data when nothing is
 // under way that may change it stays as it is, and counts as impossible.
-func (s *State) anew() {
+func (s *State) resettle() {
 	s.presume(false)
 	for _, sl := range s.slots {
 		s.stand(sl, workflow.NotReady)
@@ -270,8 +270,8 @@ func (s *State) termOf(sl *Slot, tr workflow.Transition, t workflow.TaskName) wo
 	}
 }
 
-// standIn is the attempt in a slot at a task that is only a contingency: whoever
-// it was passed on to. nil: there is none yet.
+// standIn is the attempt in a slot at a task that is only a contingency, with
+// the last partner that it was passed on to. nil: there is none yet.
 func (s *State) standIn(sl *Slot, t workflow.TaskName) *Attempt {
 	i := slices.IndexFunc(sl.Attempts, func(a *Attempt) bool { return a.Task.Name == t })
 	if i < 0 {

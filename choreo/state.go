@@ -45,7 +45,8 @@ type State struct {
 	// refused counts facts that do not count, by reason.
 	refused map[string]int
 	// uncountedOf is how many facts that do not count came since that was last asked
-	// for, by author: without those of forked chains, and of who was brought in by one.
+	// for, by author: without those of forked chains, and of authors that were brought
+	// in by one.
 	uncountedOf map[workflow.PartnerID]int
 	// refusals are those of facts that do not count though their chain does.
 	refusals map[refusal]refusedFacts
@@ -59,10 +60,10 @@ type State struct {
 	conditions map[string]*condition // by their one spelling
 	fills      map[workflow.TaskName][]*Slot
 
-	// going counts the slots of which more is expected, pending those that wait for
-	// who takes a contingency, blocked those that are; failures are those that failed.
-	// underWay counts those that may come to change the data, forData those that wait
-	// for data. end is how it all ended, as far as known.
+	// going counts the slots of which more is expected, pending those that wait for a
+	// partner that takes a contingency, blocked those that are; failures are those
+	// that failed. underWay counts those that may come to change the data, forData
+	// those that wait for data. end is how it all ended, as far as known.
 	going, pending, blocked, underWay, forData int
 	failures                                   map[*Slot]bool
 	end                                        workflow.InstanceState
@@ -73,7 +74,7 @@ type State struct {
 	frontier vector
 
 	// moved are the slots of which something changed since the machine last looked
-	// (desk.go), made counts how often all slots were made anew.
+	// (desk.go), made counts how often all slots were made again.
 	moved []*Slot
 	made  int
 	dirty []*Slot
@@ -140,8 +141,8 @@ type Attempt struct {
 	Task    *workflow.Task // what is performed: the slot's task or a contingency
 	Partner workflow.PartnerID
 	Depth   int // 1, 2, …: its number in the chain
-	// replaced is how many verdicts led to it: who has it passed on takes the place
-	// of who had it.
+	// replaced is how many verdicts led to it: an attempt that was passed on
+	// inherits the number of the one before.
 	replaced int
 
 	assigned  *entry
@@ -206,7 +207,7 @@ func newState(def *workflow.Definition, plan *partition.Plan, l *Log, trust Trus
 	return s
 }
 
-// reset builds the state anew from the whole log.
+// reset builds the state again from the whole log.
 func (s *State) reset() {
 	s.genesis = s.log.genesis.fact.Body.Genesis
 	s.rank = map[workflow.PartnerID]int{}
@@ -832,7 +833,7 @@ func (s *State) Participants() []workflow.PartnerID { return s.participants }
 // join enters that a partner takes part through a fact.
 func (s *State) join(p workflow.PartnerID, e *entry) {
 	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p], func(by *entry) bool { return by.strand == e.strand }) {
-		return // who knows of this fact knows of the earlier one
+		return // an author that knows of this fact knows of the earlier one
 	}
 	if s.joined[p] != nil {
 		s.participants = slices.Delete(slices.Clone(s.participants), s.placeOf(p), s.placeOf(p)+1)
@@ -840,7 +841,7 @@ func (s *State) join(p workflow.PartnerID, e *entry) {
 	s.joined[p] = append(s.joined[p], e)
 	s.log.steps += len(s.joined[p])
 	slices.SortFunc(s.joined[p], byTime)
-	s.participants = slices.Insert(slices.Clone(s.participants), s.placeOf(p), p) // whoever reads the old ones goes on
+	s.participants = slices.Insert(slices.Clone(s.participants), s.placeOf(p), p) // a reader of the old ones goes on
 }
 
 // placeOf is where a participant stands, or would stand, among all.

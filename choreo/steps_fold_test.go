@@ -91,9 +91,9 @@ func (c course) definition(t testing.TB, n int) *workflow.Definition {
 	return parse(t, b.String())
 }
 
-// facts are the course of n tasks, written by who holds all of them: start and
-// success of each, and where data decide that it is ready. Of a contested one each
-// has a verdict, too, and the contingency's start and success.
+// facts are the course of n tasks, written by the partner that holds all of them:
+// start and success of each, and where data decide that it is ready. Of a
+// contested one each has a verdict, too, and the contingency's start and success.
 func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
 	w := newMesh(t, c.definition(t, n))
 	m, err := Create(Self{Partner: "one", Incarnation: Incarnation{1}}, w.def, w.plan, w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two"), nil, w.moment())

@@ -8,8 +8,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Whoever says again and again of a task that it is ready, or starts it, has its rule read
-// when that can have changed, however much it asks for.
+// However often an author says of a task that it is ready, or starts it, its rule is read
+// only when that can have changed, however much the rule asks for.
 func TestStepsOfReadingARule(t *testing.T) {
 	start := func(i int) Body { return Body{Start: &Start{Attempt: AttemptID{Slot: "last"}, Try: i + 1}} }
 	ready := func(int) Body { return Body{Ready: &ReadyBody{Attempt: AttemptID{Slot: "last"}}} }

@@ -194,7 +194,7 @@ func TestStepsAfterAFork(t *testing.T) {
 }
 
 // A liar that forks again and again, each time earlier, has the state applied
-// anew a few times, not each time.
+// again a few times, not each time.
 func TestStepsOfManyForks(t *testing.T) {
 	growth(t, 40, func(n int) (int, int) {
 		m := relayMesh(t).nodes["one"].m
@@ -235,9 +235,9 @@ func TestStepsOfManyChains(t *testing.T) {
 	})
 }
 
-// Who says the same of one attempt again and again, or finds somebody else for it, makes
-// nothing that follows more costly: beyond a limit that nobody honest comes near it does
-// not count.
+// An author that says the same of one attempt again and again, or finds somebody else
+// for it, makes nothing that follows more costly: beyond a limit that nobody honest
+// comes near it does not count.
 func TestStepsOfSayingTheSame(t *testing.T) {
 	const text = "workflow: same\ntasks:\n  e: {type: manual, role: doctor}\n  a: {on-failure: {contingency: b}}\n  b: {on-failure: {contingency: c}}\n  c: {}\n  d: {after: a}\n"
 	a := AttemptID{Slot: "a"}

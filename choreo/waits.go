@@ -22,7 +22,7 @@ import (
 //	                           at the latest from the worst case
 //	answer          another's  from when all that it waits for is known to    the guardian's verdict,
 //	                partition  have ended, at the latest from the worst case, presumed
-//	                           and was handed over; anew whenever a task
+//	                           and was handed over; again whenever a task
 //	                           joins those that may be judged
 //	contingency     another's  from when it is known to be ready, and was     the guardian's verdict, presumed
 //	                           handed over
@@ -40,14 +40,14 @@ import (
 // are known to wait for what is clocked elsewhere (guardian.go). A task joins
 // them when that is over, when a block is lifted, and when its trigger fires.
 //
-// Whoever acknowledges nothing, and does not expire, stalls nothing: it lives, so
-// it has met somebody within the connectionTime that bounds the hand-over, and
-// after that its time runs as if it had heard.
+// A partner that acknowledges nothing, and does not expire, stalls nothing: it
+// lives, so it has met somebody within the connectionTime that bounds the
+// hand-over, and after that its time runs as if it had heard.
 //
-// The guardian is who orchestrates, else the first living partner of the
-// succession. The others clock the same waits and judge one guardian-timeout
-// later for each living partner before them, so that a silent guardian is
-// replaced without asking anybody.
+// The guardian is the partner that orchestrates, else the first living one of
+// the succession. The others clock the same waits and judge one
+// guardian-timeout later for each living partner before them, so that a silent
+// guardian is replaced without asking anybody.
 
 // GuardianTimeout is how much longer each next in the succession waits before
 // it judges in the guardian's place.
@@ -454,7 +454,7 @@ func (m *Machine) mayBegin(p workflow.PartitionName, now Moment, age time.Durati
 }
 
 // working are the slots of those attempts whose time counts. While a trigger is
-// waited for that does not count as work: when it fires the time begins anew.
+// waited for that does not count as work: when it fires the time begins again.
 func working(as []*Attempt) map[workflow.TaskName]bool {
 	of := make(map[workflow.TaskName]bool, len(as))
 	for _, a := range as {
@@ -536,8 +536,8 @@ func (m *Machine) shouldBeReady(sl *Slot, now Moment, age time.Duration, r *Read
 	return true
 }
 
-// watchPending gives a contingency that waits for somebody to whoever can take it
-// now: the guardian at once, the next in its place later.
+// watchPending gives a contingency that waits for somebody to a partner that can
+// take it now: the guardian at once, the next in its place later.
 func (m *Machine) watchPending(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
 	if m.movedOften(sl) {
 		return false // others may
@@ -585,8 +585,8 @@ func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*Attempt) {
 
 // countsIn reports whether an attempt is part of what a partition's holder answers
 // for: what it has and, where the author gave the partition a time-out as a whole,
-// what it passed on. A contingency does not count, whoever has it: it is clocked by
-// itself.
+// what it passed on. A contingency does not count, no matter which partner has it:
+// it is clocked by itself.
 func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
 	if m.state.plan.Home(a.Slot.Task.Name) != p {
 		return false
@@ -618,8 +618,8 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 		actions[i] = Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
 	}
 	chosen := m.appoint(actions, as[0].Partner, now, partners)
-	// Who takes a unit of contingencies was chosen for all of them: how the
-	// actions are spread over facts has no part in what they do.
+	// The partner that takes a unit of contingencies was chosen for all of them:
+	// how the actions are spread over facts has no part in what they do.
 	office := m.officeNow(partners)
 	for part := range slices.Chunk(actions, MaxActions) {
 		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
@@ -629,10 +629,10 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 	return added
 }
 
-// appoint finds who takes the contingencies among a verdict's actions: those that
-// the author placed in a partition go to its holder, the others go to one partner
-// as a unit where one can take them all, else each to whoever can. It returns the
-// choices by contingency, one for all of a unit.
+// appoint finds partners for the contingencies among a verdict's actions: those
+// that the author placed in a partition go to its holder, the others go to one
+// partner as a unit where one can take them all, else each to one that can. It
+// returns the choices by contingency, one for all of a unit.
 func (m *Machine) appoint(actions []Action, not workflow.PartnerID, now Moment, partners Partners) map[workflow.TaskName]*partition.Choice {
 	chosen := map[workflow.TaskName]*partition.Choice{} // nil: nobody
 	var unit []workflow.TaskName
@@ -687,7 +687,7 @@ func whysOf(actions []Action, chosen map[workflow.TaskName]*partition.Choice) (w
 }
 
 // whoTakes finds a living partner for contingencies: the holder of the
-// partition in which the author placed it, else whoever the partner list
+// partition in which the author placed it, else one that the partner list
 // offers, rather not the one that failed.
 func (m *Machine) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID, now Moment, partners Partners) (partition.Choice, error) {
 	if len(tasks) == 0 {

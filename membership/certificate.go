@@ -246,7 +246,7 @@ func (i Issuer) Issue(c Certificate) (Chain, error) {
 	return chain, nil
 }
 
-// Renew certifies the leaf of ch anew, with the same name and rights, for
+// Renew certifies the leaf of ch again, with the same name and rights, for
 // lifetime from at, this node's wall clock. serial is random. A delegate
 // cannot renew another's right to invite; the founder can.
 func (i Issuer) Renew(ch Chain, at time.Time, lifetime time.Duration, serial Serial, r *Revocations) (Chain, error) {

@@ -20,7 +20,7 @@ func (id EvictionID) String() string { return hex.EncodeToString(id[:]) }
 // Eviction puts a partner out for good (Serial zero: its key, hence every
 // certificate it has or gets), or voids the one certificate Serial of it. It
 // never names a certificate by hash: a hash can be dodged by encoding or
-// signing the same certificate anew.
+// signing the same certificate again.
 //
 // Delegates evict members. Only the founder evicts delegates, so two delegates
 // can never evict each other. A delegate's eviction voids whatever hangs on

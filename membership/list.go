@@ -138,7 +138,7 @@ const lateness = 2 * time.Second
 // before, whoever repeats it, says nothing. Who passes one on says how long ago
 // the partner told it, its age, and from then on silence counts: else news of
 // somebody who is gone would keep it listed. Silence counts the observer's awake
-// time only, and anew after a gap.
+// time only, and again after a gap.
 type List struct {
 	mesh     Mesh
 	self     workflow.PartnerID
@@ -412,7 +412,7 @@ func (l *List) notice(now Now) {
 }
 
 // Gap tells the list that this node could not hear for a while (suspend,
-// stop): everybody's silence counts anew, after a grace. A gap that made the
+// stop): everybody's silence counts again, after a grace. A gap that made the
 // list miss its own wake-up it finds itself.
 func (l *List) Gap(now Now) {
 	l.now = max(l.now, now.Awake)

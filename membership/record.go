@@ -15,7 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Incarnation tells the lives of a node's store apart: it is drawn anew when
+// Incarnation tells the lives of a node's store apart: it is drawn again when
 // a store is created or restored.
 type Incarnation [8]byte
 

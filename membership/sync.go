@@ -122,7 +122,7 @@ func (it *item) stored() Stored {
 }
 
 // Restore puts a persisted partner back after a restart. Who was here is
-// unreachable until heard of; its silence counts anew, after a grace. The
+// unreachable until heard of; its silence counts again, after a grace. The
 // store is trusted: signatures are not verified again, evictions are.
 func (l *List) Restore(s Stored, now Now) {
 	l.now = max(l.now, now.Awake)

@@ -26,7 +26,7 @@ func (c setClock) Now() membership.Now {
 	return now
 }
 
-// again has a partner start anew as told, at these addresses, and meet the others.
+// again restarts a partner as told, at these addresses, and meet the others.
 func (tm *team) again(name string, at []string, fit func(*node.Parts), meet ...string) {
 	p := tm.p[name]
 	p.crash()

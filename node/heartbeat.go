@@ -395,7 +395,7 @@ func (n *Node) partnerChanged(e membership.Event, p membership.Partner) {
 	n.reconsider(e.Partner)
 }
 
-// reconsider has the instances that a change of p concerns decide anew.
+// reconsider has the instances that a change of p concerns decide again.
 func (n *Node) reconsider(p workflow.PartnerID) {
 	for _, s := range n.shards {
 		n.side(func() { n.post(s, event{apply: func(s *shard) error { s.touchConcerned(p); return nil }}) })
@@ -426,7 +426,7 @@ func (n *Node) follow(p membership.Partner) {
 	}
 }
 
-// touchConcerned has the instances decide anew in which p takes part, or which
+// touchConcerned has the instances decide again in which p takes part, or which
 // wait for somebody who can take a contingency.
 func (s *shard) touchConcerned(p workflow.PartnerID) {
 	s.each(func(_ workflow.InstanceID, h *held) {

@@ -27,7 +27,7 @@ func (n *Node) coordinator() workflow.PartnerID {
 // something of elections happens.
 func (n *Node) chief() chief { return *n.served.Load() }
 
-// officeChanged has all instances worked out anew when another holds the
+// officeChanged has all instances worked out again when another holds the
 // office than when it was last called.
 func (n *Node) officeChanged() {
 	var now chief

@@ -18,7 +18,7 @@ import (
 
 // overview is what others reported to this node while it is the coordinator, of
 // instances all over the mesh. It is kept in memory, and forgotten with the
-// office: whoever is the next hears it anew.
+// office: whoever is the next hears it again.
 type overview struct {
 	limit int // reports of one partner; of all together overviewShare times as many
 

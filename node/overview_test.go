@@ -60,7 +60,7 @@ func (tm *team) wantOverview(at, id, want string) {
 
 // The coordinator lists what it takes no part in: what ran before it took office,
 // what changes, and what changed while its connections were cut. With the office
-// it forgets; the next hears everything anew.
+// it forgets; the next hears everything again.
 func TestCoordinatorSeesTheWholeMesh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three", "four")

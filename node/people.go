@@ -129,7 +129,7 @@ func (p *people) publish(fn func(*membership.Record)) (membership.Record, error)
 }
 
 // reborn and rebooted have the node's later records tell a new incarnation, and
-// a boot counter from which versions begin anew.
+// a boot counter from which versions begin again.
 func (p *people) reborn(inc membership.Incarnation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -139,7 +139,7 @@ func (p *people) renewal(old membership.Chain, random func(int) []byte) (members
 	return chain, err
 }
 
-// takeRenewal takes in this node's own certificate, issued anew.
+// takeRenewal takes in this node's own certificate, issued again.
 func (n *Node) takeRenewal(from workflow.PartnerID, b []byte) {
 	if len(b) == 0 {
 		return
@@ -159,7 +159,7 @@ func (n *Node) takeRenewal(from workflow.PartnerID, b []byte) {
 	n.certified()
 }
 
-// renewOwn has the founder certify itself anew.
+// renewOwn has the founder certify itself again.
 func (n *Node) renewOwn() {
 	if n.member.ID() != n.member.Mesh.Founder {
 		return

@@ -58,7 +58,7 @@ func (s *shard) reportDue(now time.Duration) (in time.Duration, ok bool) {
 	return r.next - now, len(r.queue) > 0 && s.n.up(r.to.partner)
 }
 
-// reportAll begins anew, for a coordinator who may know nothing of us.
+// reportAll begins again, for a coordinator who may know nothing of us.
 func (s *shard) reportAll(to chief) {
 	s.reports = reports{to: to, queued: map[workflow.InstanceID]bool{}, next: s.reports.next}
 	if to.partner == "" {

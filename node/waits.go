@@ -44,10 +44,10 @@ func (s *shard) restoreWaits(m *choreo.Machine) error {
 		return err
 	default:
 		if err := decode(b, &sw); err != nil {
-			// Waits that begin anew end late, never early.
+			// Waits that begin again end late, never early.
 			s.n.count("unreadable.waits", 1)
-			s.log.Error("the waits of an instance cannot be read and begin anew", "instance", m.Instance(), "error", err)
-			s.n.lost("how long instance %s had waited: its time-outs and triggers begin anew", m.Instance())
+			s.log.Error("the waits of an instance cannot be read and begin again", "instance", m.Instance(), "error", err)
+			s.n.lost("how long instance %s had waited: its time-outs and triggers begin again", m.Instance())
 			sw = storedWaits{BootID: s.n.bootID, Boot: now.Boot}
 		}
 	}

@@ -30,7 +30,7 @@ func ask(fn asking) func(*cobra.Command, []string) error {
 const (
 	// lookAgain bounds how long a change can stay unseen when an event was lost.
 	lookAgain = 2 * time.Second
-	// patience is how long a node may be away, e.g. to be started anew, while a
+	// patience is how long a node may be away, e.g. to be started again, while a
 	// command follows something.
 	patience = 20 * time.Second
 )

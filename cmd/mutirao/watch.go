@@ -19,7 +19,7 @@ type document struct {
 	same any // unless nil: what of v must differ for it to have changed
 }
 
-// watch prints a document anew whenever it has changed: on a terminal in the
+// watch prints a document again whenever it has changed: on a terminal in the
 // place of the one before, else below it; JSON as one line each. It ends when
 // the document says that nothing more will come, or with ctx.
 func (u *ui) watch(ctx context.Context, node api.Service, load func() (document, error)) error {

@@ -118,7 +118,7 @@ func (w *world) vanish(m *machine) {
 	w.down(m)
 }
 
-// reboot starts a machine that was off: its boot time begins anew.
+// reboot starts a machine that was off: its boot time begins again.
 func (w *world) reboot(m *machine) {
 	if m.node == nil && !m.gone {
 		m.boots++

@@ -55,7 +55,7 @@ const (
 	Crash    FaultKind = "crash"     // kill -9 between two steps, restarted after For
 	CrashIn  FaultKind = "crash-in"  // kill -9 in a commit: before it is durable (Other 0) or after (Other 1)
 	Stop     FaultKind = "stop"      // SIGTERM: it goes down in good order, and is started again after For
-	Reboot   FaultKind = "reboot"    // power loss: as crash, but the boot clock begins anew
+	Reboot   FaultKind = "reboot"    // power loss: as crash, but the boot clock begins again
 	LostDisk FaultKind = "lost-disk" // the store is empty after the crash; the key is the same
 	OldDisk  FaultKind = "old-disk"  // after For, the store is put back to what it is now
 	Gone     FaultKind = "gone"      // never comes back

@@ -63,7 +63,7 @@ func (c *Client) connection() *connection {
 	return c.conn
 }
 
-// renew looks whether the node has started anew since old.
+// renew looks whether the node has started again since old.
 func (c *Client) renew(old *connection) (*connection, bool) {
 	a, err := readAccess(c.dir)
 	if err != nil || a == old.access {
@@ -143,7 +143,7 @@ func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, bo
 }
 
 // do sends a request and returns the reply of a success. A request that the
-// node has not seen, because it has started anew elsewhere, is sent there.
+// node has not seen, because it has started again elsewhere, is sent there.
 func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
 	for _, p := range params {
 		if slices.Contains([]string{"", ".", ".."}, p) { // would change the path

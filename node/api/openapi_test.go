@@ -23,7 +23,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write openapi.json anew from the routes and the types")
+var rewrite = flag.Bool("rewrite", false, "write openapi.json from the routes and the types")
 
 // The document that the node serves is what follows from the table of routes,
 // the types of requests and replies, and their comments. After a change:

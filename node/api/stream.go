@@ -11,7 +11,7 @@ import (
 
 // EventGap is the kind of an event that stands for events that were not
 // delivered: the reader was too slow, or its connection broke. Whatever it
-// follows, it has to read anew.
+// follows, it has to read again.
 const EventGap = "gap"
 
 const (

@@ -145,7 +145,7 @@ func parseAddrs(addrs []string, limit int) (parsed []ma.Multiaddr, bad error) {
 }
 
 // watchAddrs notices when this node's own addresses change, tells who wants to
-// know, and makes connections prove themselves or come anew.
+// know, and makes connections prove themselves or come again.
 func (m *Mesh) watchAddrs() {
 	ticker := time.NewTicker(m.limits.WatchEvery)
 	defer ticker.Stop()

@@ -112,7 +112,7 @@ func (d *discovery) stop() {
 // service is the name that nodes of this mesh answer to.
 func (m *Mesh) service() string { return "_" + m.cfg.Discovery + "._udp" }
 
-// askNow reports whether to ask: who is missing anew is asked for at once.
+// askNow reports whether to ask: a partner that is missing again is asked for at once.
 func (d *discovery) askNow() bool {
 	missing := d.mesh.missing()
 	fresh := false

@@ -131,7 +131,7 @@ func TestPingFloodIsCut(t *testing.T) {
 	b.until(t, "the connection cut", func() bool { return b.Counters().Refused[ReasonMalformed] == 1 && b.count("down", a.ID()) == 1 })
 }
 
-// A stream that breaks on a living connection is made anew; the handler hears of
+// A stream that breaks on a living connection is made again; the handler hears of
 // the gap.
 func TestBrokenStreamIsReplaced(t *testing.T) {
 	a, b := connected(t, overBoth)

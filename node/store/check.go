@@ -97,7 +97,7 @@ func (s *Store) checkedOpen(bo badger.Options) error {
 	return s.begin(known, is, in.wrong, lost)
 }
 
-// openRebuilt opens the database, made anew if something is wrong with it, and reads
+// openRebuilt opens the database, made again if something is wrong with it, and reads
 // all of it.
 func (s *Store) openRebuilt(bo badger.Options, wrong []string, known record) (is books, lost kv.Damage, err error) {
 	if s.db != nil {
@@ -139,7 +139,7 @@ func (s *Store) begin(known record, is books, wrong []string, lost kv.Damage) er
 	}
 	d.Vanished = d.Vanished || lost.Vanished
 	if len(wrong) > 0 {
-		d.Found = append(d.Found, fmt.Sprintf("the database was made anew of what can be read; the damaged files are kept in %s until the next damage", damagedName))
+		d.Found = append(d.Found, fmt.Sprintf("the database was made again from what can be read; the damaged files are kept in %s until the next damage", damagedName))
 	}
 	s.ledger.damage = d
 	s.ledger.is = is
@@ -301,7 +301,7 @@ func (s *Store) setOrphansAside(orphans []string) error {
 // rebuild makes a new database of all versions of all entries that can be read, and
 // puts it in the place of the damaged one.
 func (s *Store) rebuild(bo badger.Options, wrong []string) error {
-	s.opts.Logger.Error("the store is damaged and is made anew of what can be read", "dir", s.dir, "damage", wrong)
+	s.opts.Logger.Error("the store is damaged and is made again from what can be read", "dir", s.dir, "damage", wrong)
 	data, fresh, old := filepath.Join(s.dir, dataName), filepath.Join(s.dir, newName), filepath.Join(s.dir, damagedName)
 	if err := os.RemoveAll(old); err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -314,7 +314,7 @@ func (s *Store) rebuild(bo badger.Options, wrong []string) error {
 	}
 	bo.Dir, bo.ValueDir, bo.SyncWrites = fresh, fresh, false
 	if err := fill(bo, data, filepath.Join(s.dir, orphanName)); err != nil {
-		return fmt.Errorf("store %s is damaged and cannot be made anew: %w", s.dir, noSpace(err))
+		return fmt.Errorf("store %s is damaged and cannot be made again: %w", s.dir, noSpace(err))
 	}
 	if err := os.Rename(data, old); err != nil {
 		return fmt.Errorf("store: %w", err)

@@ -43,7 +43,7 @@
 //     its last seconds; then the transactions vouch for themselves, and an end of the
 //     log that was never synced is trimmed without alarm. Undetected is only a disk
 //     that, with a power loss, also loses what it had synced in those seconds.
-//   - A damaged database is made anew of all versions of all entries that can still be
+//   - A damaged database is made again from all versions of all entries that can still be
 //     read, also of those behind a damaged record of a log and of tables that MANIFEST
 //     does not name. The damaged files are kept in data.damaged until the next damage.
 //   - Damage says what was found until Settle. Reading a range that has another number

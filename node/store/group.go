@@ -50,7 +50,7 @@ func (s *Store) enter(c *change) {
 		return
 	}
 	if err := s.ledger.enter(c); err != nil {
-		s.opts.Logger.Warn("the ledger is written anew with the next unit", "error", err)
+		s.opts.Logger.Warn("the ledger is written again with the next unit", "error", err)
 	}
 }
 

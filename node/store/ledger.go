@@ -24,9 +24,9 @@ import (
 const (
 	ledgerName = "ledger"
 	// ledgerSync bounds how much of the ledger a power loss can take: it is synced so
-	// often at most, beside the commits, and when it is written anew.
+	// often at most, beside the commits, and when it is written again.
 	ledgerSync = 5 * time.Second
-	// ledgerGrowth is how many bytes are appended before the ledger is written anew,
+	// ledgerGrowth is how many bytes are appended before the ledger is written again,
 	// or as many as it began with, if that is more.
 	ledgerGrowth = 1 << 20
 )
@@ -139,7 +139,7 @@ type ledger struct {
 	is       books
 	underway bool      // a unit, between the books and the database
 	damage   kv.Damage // found, and not settled
-	f        *os.File  // nil: to be written anew
+	f        *os.File  // nil: to be written again
 	begun    int64     // bytes of the file when it was begun
 	size     int64
 	synced   time.Time
@@ -152,7 +152,7 @@ func (l *ledger) begin() *change {
 }
 
 // enter makes a change that is durable in the database. An error of the file is none of
-// the unit's: the ledger is written anew at the next one.
+// the unit's: the ledger is written again at the next one.
 func (l *ledger) enter(c *change) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +197,7 @@ func (l *ledger) drop() {
 	}
 }
 
-// rewrite begins the file anew with the books as they are, durably.
+// rewrite begins the file again with the books as they are, durably.
 func (l *ledger) rewrite() error {
 	l.drop()
 	b, err := l.encode()

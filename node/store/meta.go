@@ -71,7 +71,7 @@ func parseMeta(path string, b []byte) (meta, error) {
 }
 
 func damagedMeta(path, why string) error {
-	return fmt.Errorf("store: %s is damaged: %s: remove that file and start again, it is made anew from the data", path, why)
+	return fmt.Errorf("store: %s is damaged: %s: remove that file and start again, it is made again from the data", path, why)
 }
 
 // sum is the checksum of a meta.

@@ -35,7 +35,7 @@ type Store struct {
 // Open opens the store in dir, which it makes if need be. A folder that another
 // process has open gives a *LockedError; one made by a newer program and a full disk
 // (ErrFull) are refused with the reason. Every file is read and checked. A damaged
-// store is made anew of all that can still be read; Damage says what was lost.
+// store is made again from all that can still be read; Damage says what was lost.
 func Open(dir string, o Options) (*Store, error) {
 	o, sz, err := o.complete()
 	if err != nil {
@@ -304,7 +304,7 @@ func (s *Store) Close() error {
 	}
 	// Half of the reserve: the memtables, with some room for a compaction.
 	if err := s.room(s.opts.Reserve / 2); err != nil {
-		_ = s.ledger.close() // the next opening makes it anew
+		_ = s.ledger.close() // the next opening makes it again
 		return fmt.Errorf("store closed without a flush: %w", err)
 	}
 	if err := errors.Join(s.db.close(), s.ledger.close()); err != nil {

@@ -87,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// Files that Badger cannot do without are made anew of the others.
+// Files that Badger cannot do without are made again from the others.
 func TestLostFilesAreMadeAgain(t *testing.T) {
 	for _, name := range []string{metaName, dataName + "/MANIFEST", dataName + "/KEYREGISTRY", dataName + "/DISCARD"} {
 		for _, nonsense := range []bool{false, true} {

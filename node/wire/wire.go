@@ -88,7 +88,7 @@ type Message struct {
 	Evictions *Evictions `cbor:"9,keyasint,omitempty"`
 	// Election are encoded messages of the election, membership.Message.
 	Election [][]byte `cbor:"10,keyasint,omitempty"`
-	// Renewal is the receiver's own certificate chain, issued anew.
+	// Renewal is the receiver's own certificate chain, issued again.
 	Renewal []byte `cbor:"11,keyasint,omitempty"`
 	// Wall is the sender's wall clock in ms since 1970, to find clocks that are
 	// wrong; nothing is decided by it.

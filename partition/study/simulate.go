@@ -13,7 +13,7 @@ import (
 // The reading of the source (docs/study.md): an item that is assigned stands
 // in its resource's own list and counts as in hand until it is finished; then
 // the resource has back the availability that the item cost. What nobody can
-// take now stays in the shared queue, which is distributed anew whenever
+// take now stays in the shared queue, which is distributed again whenever
 // something became ready or ended.
 type simulation struct {
 	scenario *Scenario

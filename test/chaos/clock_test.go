@@ -13,7 +13,7 @@ import (
 )
 
 // clock is the machine's, with a wall clock that can be set, and a boot clock
-// that began anew where the device is said to have been rebooted. All else of
+// that began again where the device is said to have been rebooted. All else of
 // the process, timers included, goes by the machine's clocks.
 type clock struct {
 	*node.SystemClock

@@ -160,7 +160,7 @@ func (p *proc) up() error {
 	return nil
 }
 
-// reboot has the device's boot clock begin anew; it must be down.
+// reboot has the device's boot clock begin again; it must be down.
 func (p *proc) reboot(boot time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -105,7 +105,7 @@ func (w *world) join(name string, chain membership.Chain) *member {
 	return m
 }
 
-// start starts the node from its disk, anew if it is running.
+// start starts the node from its disk, again if it is running.
 func (m *member) start() {
 	m.w.t.Helper()
 	m.stop()

@@ -16,7 +16,7 @@ func TestMutantsApplyAndCompile(t *testing.T) {
 	}
 	for _, m := range mutants {
 		if _, err := overlay(root, t.TempDir(), m.patches); err != nil {
-			t.Errorf("mutant %s does not apply any more: write it anew for the changed code: %v", m.name, err)
+			t.Errorf("mutant %s does not apply any more: write it again for the changed code: %v", m.name, err)
 		}
 	}
 	if t.Failed() {

@@ -24,7 +24,7 @@ type Write struct {
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrFull: the disk has no room. Reading goes on; a later commit is tried anew.
+	// ErrFull: the disk has no room. Reading goes on; a later commit is tried again.
 	ErrFull = errors.New("disk full")
 	// ErrTooBig: a key, a value or a unit is over the store's limit. Trying
 	// again will not help.

@@ -68,6 +68,28 @@ func (w *wait) knew(before time.Duration) *meaning.Meaning {
 	return w.h.Known(w.id, func(id factID) bool { at, ok := w.m.arrived[id]; return ok && at <= w.at-before })
 }
 
+// everKnew reports whether something was so for the machine at a moment that lies at least
+// so long before. A block that lifts takes a state back; a clock that it began goes on.
+func (w *wait) everKnew(before time.Duration, so func(*meaning.Meaning) bool) bool {
+	moments := w.moments(before)
+	return slices.ContainsFunc(moments, func(at time.Duration) bool { return so(w.knew(w.at - at)) })
+}
+
+// moments are when the machine got facts of the instance, at least so long before, the last
+// one first.
+func (w *wait) moments(before time.Duration) []time.Duration {
+	var moments []time.Duration
+	for id, at := range w.m.arrived {
+		if at <= w.at-before && w.c.all[id] != nil && w.c.all[id].Instance == w.f.Instance {
+			moments = append(moments, at)
+		}
+	}
+	slices.Sort(moments)
+	moments = slices.Compact(moments)
+	slices.Reverse(moments)
+	return moments
+}
+
 func (w *wait) early(what string, least time.Duration) {
 	w.c.w.violate("time: n%d's %s of %s: %s, not for %s", w.m.i, said(w.f), w.f.Instance.String()[:8], what, least)
 }
@@ -107,19 +129,12 @@ func (w *wait) own(a choreo.AttemptID) {
 // one of its tasks was ready or running.
 func (w *wait) ownPartition(p workflow.PartitionName) {
 	part := w.c.w.bounds.Partition(p)
-	var moments []time.Duration
-	for _, at := range w.m.arrived {
-		if at < w.at {
-			moments = append(moments, at)
+	active, until := time.Duration(0), w.at
+	for _, at := range w.moments(0) {
+		if active < part.Timeout && w.knew(w.at-at).Active(part.Tasks) {
+			active += until - at
 		}
-	}
-	slices.Sort(moments)
-	moments = append(slices.Compact(moments), w.at)
-	active := time.Duration(0)
-	for i := len(moments) - 2; i >= 0 && active < part.Timeout; i-- {
-		if w.knew(w.at - moments[i]).Active(part.Tasks) {
-			active += moments[i+1] - moments[i]
-		}
+		until = at
 	}
 	if active < part.Timeout {
 		w.early("a task of partition "+string(p)+" was ready or running", part.Timeout)
@@ -194,9 +209,9 @@ func (w *wait) readiness(a choreo.AttemptID) {
 	trigger := w.c.w.def.Task(a.Slot).TimeToWait
 	least := task.Timeout + trigger
 	least += min(max(least/10, time.Second), 15*time.Second)
-	then, since := w.knew(least), w.at-least-w.m.learned[w.f.Instance]
 	worst, _ := w.c.w.bounds.WaitStart(a.Slot)
-	if armed := trigger > 0 && (then.Armed(a.Slot) || since >= worst); !armed && !then.RuleHolds(a) {
+	due := trigger > 0 && w.at-least-w.m.learned[w.f.Instance] >= worst
+	if !due && !w.everKnew(least, func(m *meaning.Meaning) bool { return trigger > 0 && m.Armed(a.Slot) || m.RuleHolds(a) }) {
 		w.early(a.String()+" should have been ready", least)
 	}
 	w.handedOver(a, least)
@@ -225,7 +240,8 @@ func (w *wait) handedOver(a choreo.AttemptID, least time.Duration) {
 func (w *wait) trigger(t workflow.TaskName) {
 	least := w.c.w.def.Task(t).TimeToWait
 	worst, _ := w.c.w.bounds.WaitStart(t)
-	if !w.knew(least).Armed(t) && w.at-least-w.m.learned[w.f.Instance] < worst {
+	armed := func(m *meaning.Meaning) bool { return m.Armed(t) }
+	if w.at-least-w.m.learned[w.f.Instance] < worst && !w.everKnew(least, armed) {
 		w.early("a task before "+string(t)+" was ready", least)
 	}
 }

@@ -23,9 +23,17 @@ func firstDifference(a, b []byte) string {
 // scratch folds the facts of a machine again, all at once.
 func (w *mesh) scratch(m *Machine) *Machine {
 	w.t.Helper()
+	return w.scratchOf(m, func(*entry) bool { return true })
+}
+
+// scratchOf folds those facts of a machine anew that keep says.
+func (w *mesh) scratchOf(m *Machine, keep func(*entry) bool) *Machine {
+	w.t.Helper()
 	var facts []Received
 	for _, e := range m.log.order {
-		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+		if keep(e) {
+			facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+		}
 	}
 	n, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {

@@ -41,8 +41,8 @@ import (
 //  5. The rest is superseded, and undone once that is settled (compensate.go).
 //  6. Data: of the standing successes' writes the one with the highest
 //     (logical time, hash) is current; concurrent ones are a conflict.
-//  7. An author in a fresh chain knows what its other chains show that it knew
-//     (forget.go). A verdict does not count (1) if its author knew of the success
+//  7. An author in a fresh chain knows what its other chains show that it knew, by
+//     facts that count (forget.go). A verdict does not count (1) if its author knew of the success
 //     elsewhere; its attempt remains, and its success goes behind all others in 3.
 //     So does a success whose author knew elsewhere of another's. What an author
 //     put behind in this way its own starts, if they deny the same, do not hold up

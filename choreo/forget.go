@@ -19,6 +19,9 @@ import (
 // those who knew of f without x against those who knew of x without f. Everybody
 // shows one of the two at most, and has shown it once it knows either, so what
 // was settled does not change any more.
+//
+// Only facts that count show anything. Whoever knows of another one does not name
+// it, so it would not show what it knows, and somebody else need not have it.
 
 // forgot reports whether x denies y: a fact of x's author in another chain knew of
 // y, neither of the two knew of the other, and no more of the others had heard of
@@ -53,12 +56,12 @@ func (s *State) heardFirst(x, y *entry) (n int) {
 	return n
 }
 
-// firstThatKnew is the first fact of a chain, before it was forked, that knew of g,
-// whether it counts or not: its author signed it. Nil: there is none.
+// firstThatKnew is the first fact of a chain, before it was forked, that counts and
+// knew of g. Nil: there is none.
 func (s *State) firstThatKnew(c *chain, g *entry) *entry {
-	facts := c.strands[0].facts
+	facts := c.strands[0].counted
 	if c.forkedAt > 0 {
-		facts = facts[:min(uint64(len(facts)), c.cut()-1)]
+		facts = c.strands[0].countedBefore(c.cut())
 	}
 	i := sort.Search(len(facts), func(i int) bool { return s.log.knew(facts[i], g) })
 	if i == len(facts) {
@@ -87,10 +90,13 @@ func (s *State) reopen(es []*entry) {
 		return
 	}
 	for _, e := range es {
+		if !e.counted || e.strand != e.strand.chain.strands[0] {
+			continue // firstThatKnew passes it over
+		}
 		s.reopenFor(e)
 		var before vector
-		if e.fact.Seq > 1 {
-			before = e.parents[0].others
+		if shown := e.strand.countedBefore(e.fact.Seq); len(shown) > 0 {
+			before = shown[len(shown)-1].others
 		}
 		e.others.beyond(before, func(k int, to uint64) {
 			st := s.log.strands[k]
@@ -197,9 +203,6 @@ func (s *State) weighSuccesses(a *Attempt) {
 // repeats reports whether more of the others heard of o before e, another success of
 // the same attempt.
 func (s *State) repeats(e, o *entry) bool {
-	if len(s.log.byAuthor[e.fact.Chain.Author]) < 2 {
-		return false
-	}
 	s.dependsOn(e, o)
 	return s.heardFirst(o, e) > s.heardFirst(e, o)
 }

@@ -1,7 +1,9 @@
 package choreo
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -185,8 +187,73 @@ func TestFreshChainDoesNotForgetThatItGaveUp(t *testing.T) {
 	}
 }
 
+// A fact that does not count shows nothing: whoever knows of it does not name it. What it
+// says that its author knew would weigh until the next of the others says anything.
+func TestWhatDoesNotCountShowsNothing(t *testing.T) {
+	w := forgetting(t, "keep-replacement")
+	w.say("one", "a", 1)
+	w.meetAll()
+	w.stabilize(false)
+	liar := w.nodes["liar"].m
+	of := w.must(liar.append(w.moment(), Body{Start: &Start{Attempt: AttemptID{Slot: "a"}, Try: 1}}))
+	one := w.nodes["one"].m
+	if _, err := one.Receive("liar", []Received{{Fact: of.fact, ID: of.id, Raw: of.raw, Att: &Attestation{}}}); err != nil {
+		t.Fatal(err)
+	}
+	if e := one.log.byID[of.id]; e == nil || e.counted {
+		t.Fatal("that another holds the attempt is not held against a start")
+	}
+	judged := Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
+	var a2 AttemptID
+	lie := w.fresh("liar", says(judged), func(v FactID) Body {
+		a2 = AttemptID{Fact: v, Slot: "a"}
+		return Body{Start: &Start{Attempt: a2, Try: 1}}
+	}, func(FactID) Body { return Body{Success: &Success{Attempt: a2, Try: 1}} })
+	if _, err := one.Receive("liar", lie); err != nil {
+		t.Fatal(err)
+	}
+	before := one.state.bySlot["a"].Pick
+	if before.Partner != "liar" {
+		t.Errorf("the slot's success is that of %s, by what does not count", before.Partner)
+	}
+	w.must(one.append(w.moment(), Body{Seen: &Seen{}}))
+	if after := one.state.bySlot["a"].Pick; after != before {
+		t.Errorf("the slot's success was that of %s, and is that of %s as others were heard of", before.Partner, after.Partner)
+	}
+	w.shuffledMatches(t, one)
+	mustMean(t, "without what does not count", one, w.counting(one))
+}
+
+// counting folds what counts of a machine's facts, with its past.
+func (w *mesh) counting(m *Machine) *Machine {
+	w.t.Helper()
+	return w.scratchOf(m, func(e *entry) bool {
+		return slices.ContainsFunc(m.log.order, func(x *entry) bool { return x.counted && m.log.knew(x, e) })
+	})
+}
+
+// mustMean fails the test where what counts means something else for one machine than for
+// another.
+func mustMean(t testing.TB, what string, a, b *Machine) {
+	t.Helper()
+	if d := firstDifference(countingLines(a), countingLines(b)); d != "" {
+		t.Fatalf("%s: states differ, %s", what, d)
+	}
+}
+
+func countingLines(m *Machine) (out []byte) {
+	for line := range bytes.Lines(m.Fingerprint()) {
+		if !bytes.HasPrefix(line, []byte("refused ")) && !bytes.HasSuffix(line, []byte("counted=false\n")) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
 // TestForgettersInAnyOrder: histories with authors who speak in several chains, of
-// which some deny what others knew, mean the same in every order of arrival.
+// which some deny what others knew, mean the same in every order of arrival, and without
+// what does not count.
 func TestForgettersInAnyOrder(t *testing.T) {
 	seeds := uint64(250)
 	if testing.Short() {
@@ -205,6 +272,7 @@ func TestForgettersInAnyOrder(t *testing.T) {
 		for range 4 {
 			mustMatch(t, "in another order", m, w.shuffled(m, r.IntN))
 		}
+		mustMean(t, fmt.Sprintf("seed %d: without what does not count", seed), m, w.counting(m))
 		for _, sl := range m.state.slots {
 			for _, a := range sl.Attempts {
 				behind += min(len(a.blame), 1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -75,8 +76,8 @@ type strand struct {
 	// good is the number up to which its facts count as far as forks go, entered
 	// the one up to which State has applied them. Kept where some chain is forked.
 	good, entered uint64
-	counted       *entry // the last that counts
-	said          int    // how often one counted that says more than what its author has seen
+	counted       []*entry // those that count, in order
+	said          int      // how often one counted that says more than what its author has seen
 }
 
 // base is the number before that of the strand's first fact.
@@ -95,6 +96,19 @@ func (s *strand) number(n uint64) *entry { return s.facts[n-s.base()-1] }
 
 // last is the strand's last fact.
 func (s *strand) last() *entry { return s.facts[len(s.facts)-1] }
+
+// lastCounted is the strand's last fact that counts; nil: none does.
+func (s *strand) lastCounted() *entry {
+	if len(s.counted) == 0 {
+		return nil
+	}
+	return s.counted[len(s.counted)-1]
+}
+
+// countedBefore are the strand's facts that count, of those before a number.
+func (s *strand) countedBefore(n uint64) []*entry {
+	return s.counted[:sort.Search(len(s.counted), func(i int) bool { return s.counted[i].fact.Seq >= n })]
+}
 
 // Errors of Insert.
 var (
@@ -268,14 +282,14 @@ func (l *Log) heed(e *entry) {
 func (c *chain) heeded() []*entry {
 	followed := map[*entry]bool{}
 	for _, s := range c.strands[1:] {
-		if s.counted != nil {
+		if len(s.counted) > 0 {
 			followed[s.from] = true
 		}
 	}
 	var out []*entry
 	for _, s := range c.strands {
-		if s.counted != nil && !followed[s.counted] {
-			out = append(out, s.counted)
+		if e := s.lastCounted(); e != nil && !followed[e] {
+			out = append(out, e)
 		}
 	}
 	return out

@@ -566,7 +566,7 @@ func (s *State) apply(e *entry) {
 		return
 	}
 	e.counted = true
-	e.strand.counted = e
+	e.strand.counted = append(e.strand.counted, e)
 	e.strand.said += one(b.Seen == nil)
 	s.log.heed(e)
 }

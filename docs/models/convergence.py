@@ -362,8 +362,10 @@ class State:
             if f.kind == "start":
                 a.starts.append(f)
             elif f.kind == "success":
-                # A success after its holder's own, final verdict does not count.
-                if not any(v.author == f.author and v.id in f.past for v in self.rulings[a.id]):
+                # A success after its holder's own, final verdict does not count, and shows nothing.
+                if any(v.author == f.author and v.id in f.past for v in self.rulings[a.id]):
+                    self.of[f.author].remove(f)
+                else:
                     a.successes.append(f)
             elif f.kind == "calledoff":
                 a.off = f

@@ -37,11 +37,12 @@ func (m *Meaning) chains(author workflow.PartnerID) (out []choreo.Chain) {
 	return out
 }
 
-// firstToKnow is the first fact of a chain, before it was forked, that knew of another.
+// firstToKnow is the first fact of a chain, before it was forked, that counts and knew of
+// another: what does not count nobody names, so nobody shows that it knows of it.
 func (m *Meaning) firstToKnow(c choreo.Chain, g int) int {
 	fork := m.forks[c]
 	for i, f := range m.h.facts {
-		if m.in.has(i) && f.Chain == c && (fork == 0 || f.Seq < fork) && m.h.knew(i, g) {
+		if m.counts.has(i) && f.Chain == c && (fork == 0 || f.Seq < fork) && m.h.knew(i, g) {
 			return i
 		}
 	}
@@ -100,7 +101,7 @@ func (m *Meaning) rank(a *Attempt, s int) int {
 	switch {
 	case m.deniesOthers(a, s):
 		return 2
-	case len(m.chains(a.Partner)) > 1 && slices.ContainsFunc(a.successes, func(o int) bool {
+	case slices.ContainsFunc(a.successes, func(o int) bool {
 		return o != s && m.heardFirst(o, s) > m.heardFirst(s, o)
 	}):
 		return 1

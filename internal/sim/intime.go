@@ -80,7 +80,11 @@ func (w *wait) everKnew(before time.Duration, so func(*meaning.Meaning) bool) bo
 func (w *wait) moments(before time.Duration) []time.Duration {
 	var moments []time.Duration
 	for id, at := range w.m.arrived {
-		if at <= w.at-before && w.c.all[id] != nil && w.c.all[id].Instance == w.f.Instance {
+		of := w.c.all[id].Instance
+		if w.c.all[id].Body.Genesis != nil {
+			of = choreo.InstanceOf(id)
+		}
+		if at <= w.at-before && of == w.f.Instance {
 			moments = append(moments, at)
 		}
 	}

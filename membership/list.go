@@ -99,6 +99,8 @@ type item struct {
 	beat     Beat          // the newest, if newer than the record
 	signed   time.Duration // Awake at which the newest of both was told by the partner itself
 	deadline time.Duration // Awake at which silence expires it
+	named    string        // the name that looks is of
+	looks    string
 }
 
 // become puts the partner into a state.

@@ -16,14 +16,15 @@ var (
 )
 
 // Label is what people are shown for a partner: its name, with the beginning
-// of its ID if another listed partner has the same name, else the ID.
+// of its ID if another listed partner has the same name, or one that looks the
+// same, else the ID.
 func (l *List) Label(id workflow.PartnerID) string {
 	it := l.partners[id]
 	if it == nil {
 		return id.Short()
 	}
-	for _, other := range l.ids() {
-		if other != id && l.partners[other].Record.Name() == it.Record.Name() {
+	for other, its := range l.partners {
+		if other != id && its.look() == it.look() {
 			return fmt.Sprintf("%s (%s)", it.Record.Name(), id.Short())
 		}
 	}

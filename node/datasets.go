@@ -179,9 +179,10 @@ func offerData(r *membership.Record, data map[string]storedData, now int64) {
 
 // AddData registers a data set, durably, and publishes it.
 func (n *Node) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
+	if rule := workflow.NameRule(name); rule != "" {
+		return nil, api.Errorf(api.Invalid, "data set %q: want %s", name, rule)
+	}
 	switch {
-	case !workflow.ValidName(name):
-		return nil, api.Errorf(api.Invalid, "data set %q: want 1 to %d letters, digits, and after the first one of _ . -", name, workflow.MaxName)
 	case len(content) == 0:
 		return nil, api.Errorf(api.Invalid, "data set %s is empty", name)
 	case len(content) > MaxData:
@@ -194,8 +195,8 @@ func (n *Node) AddData(_ context.Context, name string, content []byte, terms api
 			WithHint("give them a role in common, and name that")
 	}
 	for _, reader := range terms.Readers {
-		if reader == "" || len(reader) > workflow.MaxName {
-			return nil, api.Errorf(api.Invalid, "reader %q: want a role, or a partner's name or ID", reader)
+		if rule := workflow.NameRule(reader); rule != "" {
+			return nil, api.Errorf(api.Invalid, "reader %q: want a role, or a partner's name or ID: %s", reader, rule)
 		}
 	}
 	d := storedData{Name: name, Content: content, Terms: dataTerms{Made: n.clock.Now().Wall.UnixMilli(), Readers: terms.Readers}}

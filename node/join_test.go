@@ -90,6 +90,19 @@ func TestJoiningByANameThatIsTaken(t *testing.T) {
 	})
 }
 
+// Nor could those whose names look the same: in two alphabets, or in a mixture.
+func TestJoiningByANameThatLooksLikeAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "cop")
+		once := tm.invite("one", api.InviteRequest{})
+		wantRefusal(t, "cop in Cyrillic", tm.join(tm.newcomer("\u0441\u043e\u0440"), once), "looks like cop, which is taken in mesh test")
+		wantRefusal(t, "one with a Cyrillic o", tm.join(tm.newcomer("\u043ene"), once), "letters of one alphabet")
+		if err := tm.join(tm.newcomer("\u043a\u043e\u0442"), once); err != nil {
+			t.Errorf("a Cyrillic name that is nobody else's: %v", err)
+		}
+	})
+}
+
 // Who cannot reach the issuer has a member that the invitation names pass its
 // requests on; the uses are counted all the same, and a refusal is the issuer's.
 func TestJoiningByAnotherMember(t *testing.T) {

@@ -62,8 +62,6 @@ func dataOf(made choreo.Made) (d storedData, why string) {
 	switch {
 	case len(made.Task.Out) == 0:
 		return d, "it names no data under out"
-	case !workflow.ValidName(p.Name):
-		return d, "a data set cannot have this name"
 	case made.Unsure != "":
 		return d, "it is not certain that the task read " + string(made.Unsure) + " as it is now"
 	}

@@ -536,15 +536,17 @@ func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error)
 	return membership.EncodeWelcome(w), nil
 }
 
-// nameFree keeps two partners from having one name, as far as is known here: people
-// tell them apart by it. mu must be held.
+// nameFree keeps two partners from having one name, or names that look the same, as
+// far as is known here: people tell them apart by it. mu must be held.
 func (p *people) nameFree(name string, id workflow.PartnerID) error {
-	for _, x := range p.list.Partners() {
-		if x.Record.Name() == name && x.Record.Partner != id && !x.State.Gone() {
-			return fmt.Errorf("the name %s is taken in mesh %s: join with another --name", name, p.member.Mesh.Name)
-		}
+	x, taken := p.list.Namesake(name, id)
+	switch {
+	case !taken:
+		return nil
+	case x.Record.Name() == name:
+		return fmt.Errorf("the name %s is taken in mesh %s: join with another --name", name, p.member.Mesh.Name)
 	}
-	return nil
+	return fmt.Errorf("the name %s looks like %s, which is taken in mesh %s: join with another --name", name, x.Record.Name(), p.member.Mesh.Name)
 }
 
 // maxWelcome bounds the records in a welcome; the rest comes with the first

@@ -169,8 +169,8 @@ func (s storedProfile) suited(change map[string]float64) (storedProfile, error) 
 		suits = map[string]membership.PerMille{}
 	}
 	for name, v := range change {
-		if !workflow.ValidName(name) {
-			return s, api.Errorf(api.Invalid, "suitability for %q: want the name of a task, role or capability", name)
+		if rule := workflow.NameRule(name); rule != "" {
+			return s, api.Errorf(api.Invalid, "suitability for %q: want the name of a task, role or capability: %s", name, rule)
 		}
 		if v < 0 {
 			delete(suits, name)

@@ -1,12 +1,15 @@
 package workflow
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -51,23 +54,26 @@ const shownID = 8
 // MaxName is the greatest length of any name, in bytes.
 const MaxName = 128
 
-// ValidName reports whether s may name a workflow, task, partition, partner or
-// role: letters of any alphabet, digits, and after the first one of _ . -
+// ValidName reports whether s may name a workflow, task, partition, partner, role,
+// capability, application or data set: letters of any alphabet, digits, and after the
+// first one of _ . -
 func ValidName(s string) bool { return NameRule(s) == "" }
 
 // NameRule says what is allowed in place of s, which is no valid name; empty: it is
-// one. Two names that look the same are the same: an accent and its letter are one
-// character, and alphabets whose letters look alike are not mixed.
+// one. Two names that look the same are the same: what looks the same is written in
+// one way, and alphabets whose letters look alike are not mixed.
 func NameRule(s string) string {
 	switch {
 	case len(s) > MaxName:
-		return fmt.Sprintf("at most %d bytes", MaxName)
+		return longName(s)
 	case strings.IndexFunc(s, notInName) >= 0 || strings.IndexFunc(s, beginsName) != 0:
 		return "letters, digits, _ . -, beginning with a letter or digit"
-	case !plainForm(s):
-		return "letters in their usual form, an accent and its letter as one character (Unicode NFKC)"
-	case mixed(s):
-		return "letters of one alphabet: those of others look like them"
+	}
+	if usual := usualForm(s); usual != s {
+		return cmp.Or(NameRule(usual), "these letters in their usual form: "+usual)
+	}
+	if mixed(s) {
+		return "letters of one alphabet, or Latin ones beside one that does not look like it"
 	}
 	return ""
 }
@@ -79,35 +85,150 @@ func notInName(r rune) bool {
 
 func beginsName(r rune) bool { return r >= '0' && r <= '9' || unicode.IsLetter(r) }
 
-// plainForm reports whether there is no other way to write what looks like s, as far
-// as Unicode says. The ordinals of Portuguese are not what they are made of.
-func plainForm(s string) bool {
-	return norm.NFKC.IsNormalString(strings.NewReplacer("º", "", "ª", "").Replace(s))
+// MakeName makes a valid name out of any text, as near to it as may be: what cannot
+// stand there becomes a dash. It is empty where nothing is left.
+func MakeName(s string) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return r
+	}, s)
+	name = dashed(usualForm(name), notInName)
+	if mixed(name) {
+		i := strings.IndexFunc(name, unicode.IsLetter)
+		first, _ := utf8.DecodeRuneInString(name[i:])
+		alphabet := alphabetOf(first)
+		name = dashed(name, func(r rune) bool { a := alphabetOf(r); return a != nil && a != alphabet })
+	}
+	if name = strings.TrimLeftFunc(name, func(r rune) bool { return !beginsName(r) }); len(name) > MaxName {
+		name = strings.ToValidUTF8(name[:MaxName], "")
+	}
+	return strings.TrimRight(name, "-")
 }
 
-// lookalikes are the alphabets with letters that look like others'.
-var lookalikes = []*unicode.RangeTable{
-	unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu,
+// dashed is s with a dash for all that are no good, several in a row or one.
+func dashed(s string, bad func(rune) bool) string {
+	var out strings.Builder
+	for rest := s; rest != ""; {
+		i := strings.IndexFunc(rest, bad)
+		if i < 0 {
+			out.WriteString(rest)
+			break
+		}
+		out.WriteString(rest[:i] + "-")
+		rest = strings.TrimLeftFunc(rest[i:], bad)
+	}
+	return out.String()
 }
 
-func mixed(s string) bool {
-	var first *unicode.RangeTable
-	for _, r := range s {
-		for _, alphabet := range lookalikes {
-			if !unicode.Is(alphabet, r) {
-				continue
-			}
-			if first != nil && first != alphabet {
-				return true
-			}
-			first = alphabet
+// usualForm is the one way to write what looks like s. It is NFKC but for letters
+// that people write as one, though Unicode makes them of others.
+func usualForm(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	var out []byte
+	from := 0
+	for i, r := range s {
+		if ofItsOwn(r) {
+			out = utf8.AppendRune(norm.NFKC.AppendString(out, s[from:i]), r)
+			from = i + utf8.RuneLen(r)
 		}
 	}
-	return false
+	usual := string(norm.NFKC.AppendString(out, s[from:]))
+	return laoAM.ReplaceAllString(thaiAM.ReplaceAllString(usual, "${1}\u0e33"), "${1}\u0eb3")
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+// ofItsOwn reports whether a letter is not what NFKC makes of it: it looks different,
+// and people have a key for it.
+func ofItsOwn(r rune) bool {
+	switch {
+	case r >= 0xff00 && r <= 0xffef, r == 0x37a: // of half width; an accent with a space
+		return false
+	case r >= 0x3131 && r <= 0x318e: // Korean
+		return true
+	}
+	return unicode.Is(unicode.Lm, r) || strings.ContainsRune("ªºĿŀև\u0e33\u0eb3\u0edc\u0edd", r)
+}
+
+// The vowel AM of Thai and Lao, written as its two parts: a tone mark stands before
+// it, but may be typed between them.
+var (
+	thaiAM = regexp.MustCompile(`\x{0e4d}([\x{0e48}-\x{0e4b}]?)\x{0e32}`)
+	laoAM  = regexp.MustCompile(`\x{0ecd}([\x{0ec8}-\x{0ecb}]?)\x{0eb2}`)
+)
+
+// lookalikes are the alphabets with letters that look like those of Latin.
+var lookalikes = []*unicode.RangeTable{
+	unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu,
+}
+
+// mixed reports whether s has letters of two alphabets, and not of Latin and another
+// that looks different (Unicode Technical Standard 39, moderately restrictive).
+func mixed(s string) bool {
+	if isASCII(s) {
+		return false
+	}
+	latin, other := false, (*unicode.RangeTable)(nil)
+	for _, r := range s {
+		if other != nil && unicode.Is(other, r) {
+			continue
+		}
+		switch a := alphabetOf(r); {
+		case a == unicode.Latin:
+			latin = true
+		case a == nil: // digits, signs and accents belong to all
+		case other != nil && a != other:
+			return true
+		default:
+			other = a
+		}
+	}
+	return latin && slices.Contains(lookalikes, other)
+}
+
+// alphabetOf is the alphabet of a letter; nil: it is of none, or of all. Those that
+// are written together, as Japanese writes three, count as one.
+func alphabetOf(r rune) *unicode.RangeTable {
+	switch {
+	case unicode.Is(unicode.Latin, r):
+		return unicode.Latin
+	case unicode.In(r, unicode.Common, unicode.Inherited):
+		return nil
+	case unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo):
+		return unicode.Han
+	}
+	for _, alphabet := range unicode.Scripts {
+		if unicode.Is(alphabet, r) {
+			return alphabet
+		}
+	}
+	return nil
 }
 
 // ValidDataName reports whether s may name a data item.
-func ValidDataName(s string) bool { return len(s) <= MaxName && dataRE.MatchString(s) }
+func ValidDataName(s string) bool { return dataRule(s) == "" }
+
+// dataRule says what is allowed in place of s, which is no valid name for data; empty:
+// it is one. Expressions have these names, and know no other letters.
+func dataRule(s string) string {
+	switch {
+	case len(s) > MaxName:
+		return longName(s)
+	case !dataRE.MatchString(s):
+		return "letters a to z and A to Z, digits and _, beginning with a letter or _"
+	}
+	return ""
+}
+
+func longName(s string) string {
+	return fmt.Sprintf("at most %d bytes (this has %d; a letter has 1 to 4)", MaxName, len(s))
+}
 
 // Hash identifies a definition: SHA-256 of its canonical form.
 type Hash [sha256.Size]byte

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // nameRules are what may name a thing, and else what is allowed in its place. \u0301
@@ -22,6 +23,17 @@ var nameRules = []struct{ name, rule string }{
 	{"حريق", ""},
 	{"救護-team", ""},
 	{"Löschzug-Süd", ""},
+	{"น้ำ-2", ""},
+	{"ກຳລັງ", ""},
+	{"ໜອງ-ໝາ", ""},
+	{"և-խումբ", ""},
+	{"ㄱ-조", ""},
+	{"instal·lació", "letters, digits"},
+	{"instaŀlació", ""},
+	{"kʷən", ""},
+	{"क\u093cलम", ""},
+	{"टीम-A", ""},
+	{"サーバー室", ""},
 	{strings.Repeat("é", MaxName/2), ""},
 
 	{"", "letters, digits"},
@@ -37,9 +49,15 @@ var nameRules = []struct{ name, rule string }{
 	{"a\xff", "letters, digits"},
 	{"🔥", "letters, digits"},
 	{strings.Repeat("é", MaxName/2) + "x", "at most 128 bytes"},
-	{"incendie-e\u0301teint", "usual form"},
-	{"ｃrew", "usual form"},
-	{"ﬁre", "usual form"},
+	{"incendie-e\u0301teint", "usual form: incendie-éteint"},
+	{"ｃrew", "usual form: crew"},
+	{"ﬁre", "usual form: fire"},
+	{"\u0958लम", "usual form: क\u093cलम"},
+	{"น\u0e49\u0e4d\u0e32", "usual form: น้ำ"},
+	{"น\u0e4d\u0e49\u0e32", "usual form: น้ำ"},
+	{strings.Repeat("\u0958", MaxName/3), "at most 128 bytes"},
+	{"µ-lab", "one alphabet"},
+	{"טיםא-टीम", "one alphabet"},
 	{"\u0441rew-2", "one alphabet"},
 	{"\u0430nа-o", "one alphabet"},
 }
@@ -53,6 +71,52 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Every letter may stand in a name, or the rule says which others may in its place;
+// but for those that are words with spaces, and an accent that is no letter.
+func TestEveryLetterHasAName(t *testing.T) {
+	var none []rune
+	for r := range rune(unicode.MaxRune) {
+		if !unicode.IsLetter(r) || notInName(r) {
+			continue
+		}
+		name := string(r)
+		rule := NameRule(name)
+		_, usual, found := strings.Cut(rule, "usual form: ")
+		switch {
+		case rule == "":
+		case !found:
+			none = append(none, r)
+		case NameRule(usual) != "":
+			t.Errorf("%q: write %q, which is refused: %s", name, usual, NameRule(usual))
+		}
+	}
+	if words := 19; len(none) > words {
+		t.Errorf("no form of these is a name: %q", none)
+	}
+}
+
+// Whatever the text: what is made of it is a name, and a name stays what it is.
+func FuzzMakeName(f *testing.F) {
+	for _, c := range nameRules {
+		f.Add(c.name)
+	}
+	for _, s := range []string{"Médico de guardia", "Оператор A", "e\u0301 \u0301", "\u200d", "น\u0e4d x \u0e32", strings.Repeat("ﷺ", 20)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name := MakeName(s)
+		if name != "" && !ValidName(name) {
+			t.Errorf("%q: %q is no name: %s", s, name, NameRule(name))
+		}
+		if ValidName(s) && strings.TrimRight(s, "-") != name {
+			t.Errorf("%q became %q", s, name)
+		}
+		if usual := usualForm(s); usualForm(usual) != usual {
+			t.Errorf("%q: its usual form is %q, whose usual form is %q", s, usual, usualForm(usual))
+		}
+	})
+}
+
 // Editors take every name that the parser takes.
 func TestSchemaHasTheNames(t *testing.T) {
 	src, err := os.ReadFile("../configs/workflow.schema.json")
@@ -61,11 +125,27 @@ func TestSchemaHasTheNames(t *testing.T) {
 	}
 	var schema struct {
 		Defs struct {
-			Name struct{ Pattern string }
+			Name struct {
+				Pattern   string
+				MaxLength int
+			}
+			Produces struct {
+				Properties struct {
+					Readers struct {
+						OneOf []struct{ MaxItems int }
+					}
+				}
+			}
 		} `json:"$defs"`
 	}
 	if err := json.Unmarshal(src, &schema); err != nil {
 		t.Fatal(err)
+	}
+	if got := schema.Defs.Name.MaxLength; got != MaxName {
+		t.Errorf("names of the schema have at most %d letters, want %d", got, MaxName)
+	}
+	if lists := schema.Defs.Produces.Properties.Readers.OneOf; len(lists) != 2 || lists[1].MaxItems != MaxReaders {
+		t.Errorf("the readers of the schema are %v, want at most %d", lists, MaxReaders)
 	}
 	pattern := regexp.MustCompile(schema.Defs.Name.Pattern)
 	for _, c := range nameRules {

@@ -96,7 +96,7 @@ var applicationKeys = []key[ApplicationDecl]{
 	{"os", func(r *reader, n *node, a *ApplicationDecl) { a.OS = r.text(n) }},
 	{"cpu", func(r *reader, n *node, a *ApplicationDecl) { a.CPU = r.text(n) }},
 	{"installer", func(r *reader, n *node, a *ApplicationDecl) { a.Installer = r.text(n) }},
-	{"hosts", func(r *reader, n *node, a *ApplicationDecl) { a.Hosts = names[string](r, n, (*reader).word) }},
+	{"hosts", func(r *reader, n *node, a *ApplicationDecl) { a.Hosts = names[string](r, n, (*reader).name) }},
 }
 
 // maxApplication bounds the size of an application: 1 TiB.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -26,7 +27,7 @@ func (r *reader) data() {
 	for _, e := range r.unique(n) {
 		switch name := e.key.text; {
 		case !ValidDataName(name):
-			r.on(e.key, "letters, digits and _, beginning with a letter or _", "%q is not a valid name for data", name)
+			r.on(e.key, cmp.Or(KeyHint(name), dataRule(name)), "%s is not a valid name for data", excerpt(name))
 		case reserved[name]:
 			r.on(e.key, "choose another name", "%q means something in expressions", name)
 		default:

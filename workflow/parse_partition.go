@@ -32,9 +32,9 @@ func (r *reader) partitions() {
 
 var partitionKeys = []key[PartitionDecl]{
 	{"tasks", func(r *reader, n *node, p *PartitionDecl) { p.Tasks = names[TaskName](r, n, (*reader).name) }},
-	{"partner", func(r *reader, n *node, p *PartitionDecl) { p.Partner = r.word(n) }},
+	{"partner", func(r *reader, n *node, p *PartitionDecl) { p.Partner = r.name(n) }},
 	{"roles", func(r *reader, n *node, p *PartitionDecl) { p.Roles = names[RoleName](r, n, (*reader).name) }},
-	{"needs", func(r *reader, n *node, p *PartitionDecl) { p.Needs = names[Capability](r, n, (*reader).word) }},
+	{"needs", func(r *reader, n *node, p *PartitionDecl) { p.Needs = names[Capability](r, n, (*reader).name) }},
 	{"timeout", func(r *reader, n *node, p *PartitionDecl) { p.Timeout = r.span(n) }},
 }
 

@@ -22,11 +22,11 @@ var taskKeys = []key[Task]{
 	{"after", func(r *reader, n *node, t *Task) { t.After = names[TaskName](r, n, (*reader).name) }},
 	{"when", func(r *reader, n *node, t *Task) { t.When = n.text }},
 	{"type", func(r *reader, n *node, t *Task) { t.Type = oneOf(r, n, Automatic, SemiAutomatic, Manual, SubWorkflow) }},
-	{"application", func(r *reader, n *node, t *Task) { t.Application = ApplicationName(r.word(n)) }},
+	{"application", func(r *reader, n *node, t *Task) { t.Application = ApplicationName(r.name(n)) }},
 	{"with", kept[Task]},
 	{"uses", kept[Task]},
 	{"role", func(r *reader, n *node, t *Task) { t.Role = RoleName(r.name(n)) }},
-	{"needs", func(r *reader, n *node, t *Task) { t.Needs = names[Capability](r, n, (*reader).word) }},
+	{"needs", func(r *reader, n *node, t *Task) { t.Needs = names[Capability](r, n, (*reader).name) }},
 	{"in", func(r *reader, n *node, t *Task) { t.In = r.dataNames(n) }},
 	{"out", func(r *reader, n *node, t *Task) { t.Out = r.dataNames(n) }},
 	{"timeout", func(r *reader, n *node, t *Task) { t.Timeout = r.span(n) }},
@@ -293,9 +293,9 @@ func (r *reader) taskRule(t *Task) *Rule {
 }
 
 func (r *reader) dataNames(n *node) []DataName {
-	out := names[DataName](r, n, (*reader).word)
+	out := names[DataName](r, n, (*reader).dataName)
 	for _, item := range n.list() {
-		if item.kind == scalarNode && item.text != "" && r.scope.data[DataName(item.text)] == nil {
+		if item.kind == scalarNode && !item.isNull() && r.scope.data[DataName(item.text)] == nil {
 			r.on(item, r.nearData(item.text), "there is no data %q", item.text)
 		}
 	}
@@ -359,10 +359,10 @@ func (r *reader) retries(n *node) Retries {
 const MaxReaders = 16
 
 var producesKeys = []key[Produces]{
-	{"name", func(r *reader, n *node, p *Produces) { p.Name = r.word(n) }},
+	{"name", func(r *reader, n *node, p *Produces) { p.Name = r.name(n) }},
 	{"valid", func(r *reader, n *node, p *Produces) { p.Valid = r.span(n) }},
 	{"readers", func(r *reader, n *node, p *Produces) {
-		if p.Readers = names[string](r, n, (*reader).word); len(p.Readers) > MaxReaders {
+		if p.Readers = names[string](r, n, (*reader).name); len(p.Readers) > MaxReaders {
 			r.on(n, "give them a role in common, and name that", "there are %d readers: at most %d are allowed", len(p.Readers), MaxReaders)
 		}
 	}},
@@ -371,7 +371,7 @@ var producesKeys = []key[Produces]{
 // produces reads the name of a data set, or a mapping that says more of it.
 func (r *reader) produces(n *node) Produces {
 	if n.kind != mapNode {
-		return Produces{Name: r.word(n)}
+		return Produces{Name: r.name(n)}
 	}
 	p := &Produces{}
 	if readMap(r, n, producesKeys, p) && r.written(p, "name") == nil {
@@ -404,7 +404,7 @@ func (r *reader) suitability(n *node) map[string]float64 {
 	}
 	out := map[string]float64{}
 	for _, e := range r.unique(n) {
-		if who := r.word(e.key); who != "" {
+		if who := r.name(e.key); who != "" {
 			out[who] = r.number(e.value, 0, 1)
 		}
 	}

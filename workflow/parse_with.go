@@ -1,6 +1,9 @@
 package workflow
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // with reads the arguments of an application.
 func (r *reader) with(n *node, app ApplicationName) With {
@@ -102,7 +105,7 @@ func (r *reader) inputs(n *node) map[DataName]*Expr {
 	out := map[DataName]*Expr{}
 	for _, e := range r.unique(n) {
 		if !ValidDataName(e.key.text) {
-			r.on(e.key, "letters, digits and _, beginning with a letter or _", "%q is not a valid name for data", e.key.text)
+			r.on(e.key, cmp.Or(KeyHint(e.key.text), dataRule(e.key.text)), "%s is not a valid name for data", excerpt(e.key.text))
 			continue
 		}
 		out[DataName(e.key.text)] = r.expression(e.value, r.scope, assignable(TypeQuery)...)
@@ -111,7 +114,7 @@ func (r *reader) inputs(n *node) map[DataName]*Expr {
 }
 
 var compensateKeys = []key[Compensation]{
-	{"application", func(r *reader, n *node, c *Compensation) { c.Application = ApplicationName(r.word(n)) }},
+	{"application", func(r *reader, n *node, c *Compensation) { c.Application = ApplicationName(r.name(n)) }},
 	{"task", func(r *reader, n *node, c *Compensation) { c.Task = TaskName(r.name(n)) }},
 	{"with", kept[Compensation]},
 }
@@ -121,7 +124,7 @@ var compensateKeys = []key[Compensation]{
 func (r *reader) compensate(n *node) *Compensation {
 	c := &Compensation{}
 	if n.kind != mapNode {
-		name := r.word(n)
+		name := r.name(n)
 		if r.def.Task(TaskName(name)) != nil {
 			c.Task = TaskName(name)
 		} else {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -148,15 +147,10 @@ func (r *reader) name(n *node) string {
 	return n.text
 }
 
-// word reads a name that may have any printable characters but spaces.
-func (r *reader) word(n *node) string {
+// dataName reads the name of a data item; whether there is one is for the caller.
+func (r *reader) dataName(n *node) string {
 	if n.kind != scalarNode || n.isNull() {
 		r.on(n, "", "want a name, have %s", n.what())
-		return ""
-	}
-	bad := strings.IndexFunc(n.text, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) })
-	if n.text == "" || len(n.text) > MaxName || bad >= 0 {
-		r.on(n, fmt.Sprintf("at most %d characters without spaces", MaxName), "%q is not a valid name", n.text)
 		return ""
 	}
 	return n.text

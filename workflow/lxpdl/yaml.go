@@ -1,13 +1,11 @@
 package lxpdl
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -102,34 +100,18 @@ func (ns names) valid(name, fallback string) string {
 	v := base
 	for i := max(ns.last[base], 1) + 1; ns.taken[v]; i++ {
 		suffix := fmt.Sprint("-", i)
-		v = base[:min(len(base), workflow.MaxName-len(suffix))] + suffix
+		v = strings.ToValidUTF8(base[:min(len(base), workflow.MaxName-len(suffix))], "") + suffix
 		ns.last[base] = i
 	}
 	ns.native[name], ns.taken[v] = v, true
 	return v
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
-
-// validName makes a name of the native format out of any text; letters lose
-// their accents.
-func validName(s, fallback string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, norm.NFD.String(s))
-	s = strings.TrimLeft(notInNames.ReplaceAllString(s, "-"), "_.-")
-	s = strings.TrimRight(s[:min(len(s), workflow.MaxName)], "-")
-	if s == "" {
-		return fallback
-	}
-	return s
-}
+// validName makes a name of the native format out of any text.
+func validName(s, fallback string) string { return cmp.Or(workflow.MakeName(s), fallback) }
 
 var (
-	plain    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+	plain    = regexp.MustCompile(`^\pL[\pL\pM0-9_.-]*$`)
 	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
 )
 

@@ -1,0 +1,50 @@
+package membership
+
+import (
+	"strings"
+	"testing"
+)
+
+// Escapes are letters of Cyrillic (\u04..), Greek (\u03..) or Armenian (\u05..).
+func TestLookalikes(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"cop", "\u0441\u043e\u0440"}, {"HETA", "\u0397\u0395\u03a4\u0391"}, {"one", "\u0585\u0578\u0065"},
+		{"KAPTA", "\u041a\u0410\u0420\u0422\u0410"}, {"\u03ba\u03b1\u03c5", "\u043a\u0430\u0446"}, {"crew-1", "crew-l"},
+		{"\u0e19\u0e49\u0e33", "\u0e19\u0e49\u0e4d\u0e32"}, {"caf\u00e9", "\u0441\u0430f\u0435\u0301"},
+	} {
+		alike := looks(pair[0]) == looks(pair[1])
+		if want := pair[1] != "\u043a\u0430\u0446"; alike != want {
+			t.Errorf("%+q and %+q look the same: %v, want %v", pair[0], pair[1], alike, want)
+		}
+	}
+	seen := map[rune]bool{}
+	for _, r := range strings.Join(strings.Fields(lookalikes), "") {
+		if seen[r] {
+			t.Errorf("%+q is there twice", r)
+		}
+		seen[r] = true
+	}
+}
+
+func TestLabelOfLookalikes(t *testing.T) {
+	tm := newTeam(t)
+	l := NewList(tm.mesh, idOf("me"), tm.known)
+	named := func(name string) func(*Record) {
+		return func(r *Record) {
+			r.Chain = tm.issue(t, tm.ana, Certificate{Partner: r.Partner, Name: name, Serial: serial(name)})
+		}
+	}
+	for who, name := range map[string]string{"bia": "cop", "caio": "\u0441\u043e\u0440", "eve": "cops"} {
+		if _, err := l.Apply(tm.record(t, who, 1, 1, named(name)), 0, at(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for who, want := range map[string]string{"bia": "cop (" + idOf("bia").Short() + ")", "eve": "cops"} {
+		if got := l.Label(idOf(who)); got != want {
+			t.Errorf("Label = %q, want %q", got, want)
+		}
+	}
+	if x, _ := l.Namesake("\u0441\u043e\u0440", idOf("caio")); x.Record.Partner != idOf("bia") {
+		t.Errorf("it looks like %q, want cop", x.Record.Name())
+	}
+}

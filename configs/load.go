@@ -51,14 +51,7 @@ func Parse(name string, src []byte) (Config, error) {
 	return c, nil
 }
 
-func decode(src []byte, into any, strict bool) (err error) {
-	// The YAML library panics on some tags in front of lists (goccy/go-yaml
-	// 1.19.2); a configuration has no use for tags, so a message will do.
-	defer func() {
-		if recover() != nil {
-			err = errTag
-		}
-	}()
+func decode(src []byte, into any, strict bool) error {
 	if len(bytes.TrimSpace(src)) == 0 {
 		return nil
 	}
@@ -72,12 +65,12 @@ func decode(src []byte, into any, strict bool) (err error) {
 	if strict {
 		opts = append(opts, yaml.Strict())
 	}
-	return yaml.UnmarshalWithOptions(src, into, opts...)
+	return workflow.GuardYAML(func() error { return yaml.UnmarshalWithOptions(src, into, opts...) })
 }
 
-// errTag is that the YAML library cannot read a text, because of a tag as far as is
-// known.
-var errTag = errors.New("tags have no meaning here: leave them out, and put a text that begins with ! in quotes")
+// noTags is what to say where a tag is why the YAML library cannot read a text
+// (goccy/go-yaml 1.19.2: some tags in front of lists).
+const noTags = "tags have no meaning here: leave them out, and put a text that begins with ! in quotes"
 
 // durationError is a mistake in a duration, as it is written. The YAML library does
 // not say where.

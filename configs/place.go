@@ -9,8 +9,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -32,7 +30,7 @@ func wrong(name string, line, col int, what string) *Error {
 func placed(name string, src []byte, err error) error {
 	e := &Error{}
 	var body ast.Node
-	if file, err := parser.ParseBytes(src, 0); err == nil && len(file.Docs) > 0 {
+	if file, err := workflow.ParseYAML(src); err == nil && len(file.Docs) > 0 {
 		body = file.Docs[0].Body
 	}
 	all := []error{err}
@@ -113,10 +111,11 @@ func located(name string, src []byte, err error) error {
 			return wrong(name, line, col, key+": "+d.Error())
 		}
 	}
-	if errors.Is(err, errTag) {
-		for _, tk := range lexer.Tokenize(string(src)) {
+	if errors.Is(err, workflow.ErrYAMLLibrary) {
+		tokens, _ := workflow.YAMLTokens(src) // none, if it cannot even cut the text
+		for _, tk := range tokens {
 			if tk.Type == token.TagType {
-				return wrong(name, tk.Position.Line, tk.Position.Column, err.Error())
+				return wrong(name, tk.Position.Line, tk.Position.Column, noTags)
 			}
 		}
 	}

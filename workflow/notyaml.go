@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -17,7 +16,8 @@ import (
 // is where it noticed, often a line too early or too late. So the text itself is
 // looked at, from that place on. The package configs and the study use it too.
 func NotYAML(file string, src []byte, err error) Problem {
-	s := stumble{lines: strings.Split(string(src), "\n"), line: 1, col: 1}
+	tokens, _ := YAMLTokens(src) // none, if the library cannot even cut the text
+	s := stumble{lines: strings.Split(string(src), "\n"), line: 1, col: 1, tokens: tokens}
 	var at yaml.Error
 	if errors.As(err, &at) {
 		s.message = at.GetMessage()
@@ -25,7 +25,7 @@ func NotYAML(file string, src []byte, err error) Problem {
 			s.line, s.col = min(max(tk.Position.Line, 1), len(s.lines)), max(tk.Position.Column, 1)
 		}
 	}
-	for _, look := range []func() (Problem, bool){s.known, s.tab, func() (Problem, bool) { return s.brackets(src) }, s.keys, s.after} {
+	for _, look := range []func() (Problem, bool){s.known, s.tab, s.brackets, s.keys, s.after} {
 		if p, found := look(); found {
 			p.File = file
 			return p
@@ -42,6 +42,7 @@ type stumble struct {
 	lines     []string
 	line, col int
 	message   string // the library's
+	tokens    token.Tokens
 }
 
 func (s stumble) here(message, hint string) (Problem, bool) {
@@ -88,11 +89,49 @@ func (s stumble) reach() []int {
 	return out
 }
 
-// content is a line without its indentation, and bare reports that there is none.
-func (s stumble) content(i int) string { return strings.TrimSpace(s.lines[i]) }
+// content is a line without its indentation and comment, and bare reports that there
+// is none.
+func (s stumble) content(i int) string { return withoutComment(strings.TrimSpace(s.lines[i])) }
 
-func (s stumble) bare(i int) bool {
-	return s.content(i) == "" || strings.HasPrefix(s.content(i), "#")
+func (s stumble) bare(i int) bool { return s.content(i) == "" }
+
+// withoutComment is a line up to its comment: a # that stands first or after a space,
+// and not in a text in quotes. Such a text begins where a value or a key may.
+func withoutComment(line string) string {
+	begins, before, quote := true, ' ', rune(0)
+	for i, c := range line {
+		switch {
+		case c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '#' && before == ' ':
+			return strings.TrimRight(line[:i], " ")
+		case begins && (c == '"' || c == '\''):
+			quote = c
+		}
+		begins = strings.ContainsRune("[{,:-", c) || begins && c == ' '
+		before = c
+	}
+	return line
+}
+
+// inBrackets are the lines, counted from 0, that begin between brackets. No indentation
+// means anything there.
+func (s stumble) inBrackets() map[int]bool {
+	out := map[int]bool{}
+	depth, line := 0, 0
+	for _, tk := range s.tokens {
+		for ; line < tk.Position.Line; line++ {
+			out[line] = depth > 0
+		}
+		switch tk.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			depth++
+		case token.MappingEndType, token.SequenceEndType:
+			depth--
+		}
+	}
+	return out
 }
 
 // indent is how many characters stand before a line's content.
@@ -113,11 +152,11 @@ func (s stumble) tab() (Problem, bool) {
 const quoteHint = "a text with , : { } [ ] or # in it stands in quotes"
 
 // brackets finds a bracket that is not closed, or closes nothing.
-func (s stumble) brackets(src []byte) (Problem, bool) {
+func (s stumble) brackets() (Problem, bool) {
 	var open []*token.Token
 	inside := false // whether a bracket was open where the library noticed
 	closing := map[token.Type]string{token.MappingStartType: "}", token.SequenceStartType: "]"}
-	for _, tk := range lexer.Tokenize(string(src)) {
+	for _, tk := range s.tokens {
 		line, col := tk.Position.Line, max(tk.Position.Column, 1)
 		if line < s.line || line == s.line && col <= s.col {
 			inside = len(open) > 0
@@ -169,7 +208,11 @@ var keyRE = regexp.MustCompile(`^((?:- +)*)("[^"]*"|'[^']*'|[^\s"'{\[#:-][^:#]*?
 
 // keys finds a line that is no key with its value, or lies under none.
 func (s stumble) keys() (Problem, bool) {
+	bracketed := s.inBrackets()
 	for _, i := range s.reach() {
+		if bracketed[i] {
+			continue
+		}
 		first := s.indent(i) + 1
 		found := keyRE.FindStringSubmatch(s.content(i))
 		if found == nil {
@@ -182,7 +225,7 @@ func (s stumble) keys() (Problem, bool) {
 			}
 			continue
 		}
-		if p, found := s.level(i); found {
+		if p, found := s.level(i, bracketed); found {
 			return p, true
 		}
 		value := found[3]
@@ -192,7 +235,11 @@ func (s stumble) keys() (Problem, bool) {
 		}
 	}
 	if s.message == "unexpected key name" {
-		return s.here(excerpt(s.content(s.line-1))+" has no colon", "write KEY: VALUE, or KEY: with what belongs to it indented below")
+		what := " has no colon"
+		if strings.Contains(s.content(s.line-1), ":") {
+			what = " is no key with a value"
+		}
+		return s.here(excerpt(s.content(s.line-1))+what, "write KEY: VALUE, or KEY: with what belongs to it indented below")
 	}
 	return Problem{}, false
 }
@@ -205,10 +252,10 @@ type column struct {
 }
 
 // level finds a line whose first column fits none of the lines above.
-func (s stumble) level(i int) (Problem, bool) {
+func (s stumble) level(i int, bracketed map[int]bool) (Problem, bool) {
 	var open, gone []column
 	for j := range i {
-		if !s.bare(j) {
+		if !s.bare(j) && !bracketed[j] {
 			open, _ = enter(open, s.columns(j))
 		}
 	}
@@ -271,6 +318,7 @@ func enter(open, line []column) (now, gone []column) {
 // The ways in which people who know other notations give a key its value.
 var (
 	assignment = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?)\s*(?:=>|:=|->|=)\s*([^=]*)$`)
+	clockTime  = regexp.MustCompile(`^["']?[0-9]+:[0-9]`)
 	noSpace    = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?):([^\s/:].*)$`)
 )
 
@@ -280,7 +328,7 @@ func KeyHint(text string) string {
 	if m := assignment.FindStringSubmatch(text); m != nil {
 		return strings.TrimSpace("write "+m[1]+": "+whole(m[2])) + ", with a colon and a space"
 	}
-	if m := noSpace.FindStringSubmatch(text); m != nil {
+	if m := noSpace.FindStringSubmatch(text); m != nil && !clockTime.MatchString(text) {
 		return "put a space after the colon: " + m[1] + ": " + whole(m[2])
 	}
 	return ""

@@ -101,7 +101,7 @@ func readSource(src []byte, pr *problems) *node {
 	if !ok {
 		return nil
 	}
-	file, err := parseTokens(tokens)
+	file, err := parseTokens(tokens, parser.AllowDuplicateMapKey())
 	if err != nil {
 		p := NotYAML(pr.file, src, err)
 		pr.at(p.Line, p.Col, p.Message, p.Hint)
@@ -141,17 +141,6 @@ func validPrefix(line []byte) int {
 		n++
 	}
 	return n
-}
-
-// parseTokens contains the YAML library: whatever it stumbles over is a
-// mistake in the text, never the end of a node.
-func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the YAML library panics: %v", r)
-		}
-	}()
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
 func (s *source) document(file *ast.File) *node {

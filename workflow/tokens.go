@@ -3,7 +3,6 @@ package workflow
 import (
 	"fmt"
 
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -13,8 +12,12 @@ import (
 // number of missing values times the length of the text, and to the square of
 // the number of documents.
 func tokenize(src []byte, pr *problems) (tokens token.Tokens, ok bool) {
-	tokens = lexer.Tokenize(string(src))
 	before := len(pr.list)
+	tokens, err := YAMLTokens(src)
+	if err != nil {
+		p := NotYAML(pr.file, src, err)
+		pr.at(p.Line, p.Col, p.Message, p.Hint)
+	}
 	g := gauge{}
 	for _, tk := range tokens {
 		line, col := tk.Position.Line, max(tk.Position.Column, 1)

@@ -13,6 +13,8 @@ type library struct {
 // replacement, touches one folder.
 var libraries = []library{
 	{"github.com/dgraph-io", words("node/store"), "only the store knows that it is Badger"},
+	{"github.com/goccy/go-yaml/lexer", words("workflow"), "it panics over some texts, and is guarded in one place"},
+	{"github.com/goccy/go-yaml/parser", words("workflow"), "it panics over some texts, and is guarded in one place"},
 	{"github.com/hashicorp/memberlist", words("membership/gossip"), "only the gossip adapter knows memberlist"},
 	{"github.com/libp2p/go-libp2p-pubsub", words("membership/gossip"), "only the gossip adapter knows pubsub"},
 	{"github.com/libp2p/go-libp2p", words("node/mesh"), "only the mesh transport knows libp2p; others name partners by workflow.PartnerID"},

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -24,7 +23,7 @@ type reader struct {
 
 // document gives the one node of a YAML document; nil after a problem.
 func (r *reader) document(src []byte) ast.Node {
-	f, err := parser.ParseBytes(src, 0)
+	f, err := workflow.ParseYAML(src)
 	if err != nil {
 		r.problems = append(r.problems, workflow.NotYAML(r.file, src, err))
 		return nil

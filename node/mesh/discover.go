@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/zeroconf/v2"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 )
@@ -28,10 +27,8 @@ const (
 	// askFirst and askLast are the pauses between questions for the same missing.
 	askFirst = 5 * time.Second
 	askLast  = 5 * time.Minute
-	// servicePort has to be given, but addresses go into the text.
-	servicePort = 4001
-	idKey       = "id="
-	addrKey     = "a="
+	idKey    = "id="
+	addrKey  = "a="
 	// maxAnnounced keeps an answer within one packet.
 	maxAnnounced = 12
 )
@@ -40,7 +37,7 @@ const (
 type discovery struct {
 	mesh      *Mesh
 	announced []string
-	server    *zeroconf.Server
+	lan       *lan             // nil: it could not be opened
 	missing   map[peer.ID]bool // as of the last look
 	pause     time.Duration
 	due       time.Time // of the next question
@@ -51,7 +48,7 @@ func (m *Mesh) discover() {
 	d := &discovery{mesh: m}
 	defer d.stop()
 	for m.ctx.Err() == nil {
-		if addrs := announceable(m.Addrs()); !slices.Equal(addrs, d.announced) {
+		if addrs := announceable(m.Addrs()); d.lan == nil || !slices.Equal(addrs, d.announced) {
 			d.announce(addrs)
 		}
 		if d.askNow() {
@@ -87,32 +84,26 @@ func (d *discovery) announce(addrs []string) {
 	}
 	id := d.mesh.host.ID().String()
 	text := []string{idKey + id}
-	var ips []string
 	for _, s := range addrs {
 		text = append(text, addrKey+s)
-		if ip := strings.Split(s, "/"); len(ip) > 2 && !slices.Contains(ips, ip[2]) {
-			ips = append(ips, ip[2])
-		}
 	}
-	name := id[len(id)-16:]
 	var err error
-	if d.server, err = zeroconf.RegisterProxy(name, d.mesh.service(), "local", servicePort, name, ips, text, nil); err != nil {
-		d.server = nil
+	if d.lan, err = openLAN(d.mesh.ctx, d.mesh.service(), id[len(id)-16:], text); err != nil {
 		d.mesh.cfg.Logger.Debug("not announced on the local network", "error", err)
 	}
 }
 
 func (d *discovery) stop() {
-	if d.server != nil {
-		d.server.Shutdown()
-		d.server = nil
+	if d.lan != nil {
+		d.lan.close()
+		d.lan = nil
 	}
 }
 
 // service is the name that nodes of this mesh answer to.
-func (m *Mesh) service() string { return "_" + m.cfg.Discovery + "._udp" }
+func (m *Mesh) service() string { return "_" + m.cfg.Discovery + "._udp.local." }
 
-// askNow reports whether to ask: a partner that is missing again is asked for at once.
+// askNow reports whether to ask: a partner that has just gone missing is asked for at once.
 func (d *discovery) askNow() bool {
 	missing := d.mesh.missing()
 	fresh := false
@@ -121,7 +112,7 @@ func (d *discovery) askNow() bool {
 	}
 	d.missing = missing
 	switch now := time.Now(); {
-	case len(missing) == 0 || len(d.announced) == 0:
+	case len(missing) == 0 || d.lan == nil:
 		return false
 	case fresh:
 		d.pause = askFirst
@@ -152,37 +143,18 @@ func (d *discovery) ask() {
 	ctx, cancel := context.WithTimeout(d.mesh.ctx, listenTime)
 	defer cancel()
 	found := map[peer.ID][]ma.Multiaddr{}
-	for _, kind := range []zeroconf.IPType{zeroconf.IPv4AndIPv6, zeroconf.IPv4, zeroconf.IPv6} {
-		err := d.browse(ctx, kind, found)
-		if err == nil {
-			break // else this machine does not speak one of the two
-		}
-		d.mesh.cfg.Logger.Debug("cannot ask on the local network", "error", err)
-	}
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		d.mesh.seen(id, found[id])
-	}
-}
-
-// browse collects answers until ctx ends.
-func (d *discovery) browse(ctx context.Context, kind zeroconf.IPType, found map[peer.ID][]ma.Multiaddr) error {
-	entries := make(chan *zeroconf.ServiceEntry)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- zeroconf.Browse(ctx, d.mesh.service(), "local", entries, zeroconf.SelectIPTraffic(kind))
-	}()
-	for {
+	d.lan.ask()
+	for ctx.Err() == nil {
 		select {
-		case err := <-ended: // it takes nothing more from entries, and sends nothing more
-			return err
-		case e, ok := <-entries:
-			if !ok {
-				return <-ended
-			}
-			if id, addrs, err := readAnnouncement(e.Text, d.mesh.limits.Addresses); err == nil && d.missing[id] {
+		case <-ctx.Done():
+		case text := <-d.lan.texts:
+			if id, addrs, err := readAnnouncement(text, d.mesh.limits.Addresses); err == nil && d.missing[id] {
 				found[id] = addrs
 			}
 		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		d.mesh.seen(id, found[id])
 	}
 }
 

@@ -13,7 +13,7 @@ var adoptOnce sync.Once
 
 // adoptLog routes the logs that are one per process and would go to stderr to the
 // first mesh's logger: of libp2p's errors only, since it warns of what is usual in
-// a network; of Go's standard log, where multicast DNS writes, all as details.
+// a network; of Go's standard log, where some libraries write, all as details.
 func adoptLog(to *slog.Logger) {
 	adoptOnce.Do(func() {
 		gologshim.SetDefaultHandler(errorsOnly{to.Handler()})

@@ -20,6 +20,7 @@ var libraries = []library{
 	{"github.com/libp2p/go-libp2p", words("node/mesh"), "only the mesh transport knows libp2p; others name partners by workflow.PartnerID"},
 	{"github.com/libp2p/go-libp2p/core/host", words("node/mesh membership/gossip"), "pubsub is made from a host, so gossip has to name that interface; it gets one that shows members only, from the mesh"},
 	{"github.com/quic-go", words("node/mesh"), "only the mesh transport knows how bytes travel"},
+	{"golang.org/x/net", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"github.com/spf13", words("cmd"), "only the command line has flags"},
 	{"testing", words("node/store/storetest"), "test machinery in a program adds flags and weight; only a conformance suite, which tests import, needs it"},
 	{"C", nil, "Mutirão is built without cgo, so that it cross-compiles to every device"},

@@ -26,6 +26,7 @@ var rules = []struct {
 	{"comments", commentComplaints},
 	{"citations", citationComplaints},
 	{"documents", documentComplaints},
+	{"dependencies", dependencyComplaints},
 	{"panics", panicComplaints},
 	{"effects", effectComplaints},
 	{"idle-permissions", idleComplaints},

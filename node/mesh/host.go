@@ -5,58 +5,35 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
-	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
-	"github.com/libp2p/go-libp2p/p2p/security/noise"
-	tls "github.com/libp2p/go-libp2p/p2p/security/tls"
-	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/libp2p/go-libp2p/x/rate"
 )
 
-// newHost makes the libp2p host: QUIC and TCP only, no DHT. The
-// black-hole detectors are off: they would stop UDP or IPv6 for a node that dials
-// partners who are away. libp2p's own ping is off: control.go has one.
+// newHost makes the libp2p host: QUIC and TCP only, no DHT, and without libp2p's own ping: control.go has one.
 func (m *Mesh) newHost() (host.Host, error) {
 	c := m.cfg
 	key, err := privateKey(c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("mesh: the key cannot be used: %w", err)
 	}
+	relays, err := c.Relay.relaying(m.relays, m.isMember)
+	if err != nil {
+		return nil, err
+	}
 	resources, err := resourceManager(c.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("mesh: resource limits: %w", err)
 	}
-	connections, err := connmgr.NewConnManager(c.Limits.Connections*3/4, c.Limits.Connections, connmgr.WithGracePeriod(c.Limits.HelloTimeout))
+	connections, err := connmgr.NewConnManager(c.Limits.Connections*3/4, c.Limits.Connections,
+		connmgr.WithGracePeriod(c.Limits.HelloTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("mesh: connection limits: %w", err)
 	}
-	relaying, err := c.Relay.options(m.relays, m.isMember)
-	if err != nil {
-		return nil, err
-	}
-	h, err := libp2p.New(append(relaying,
-		libp2p.Identity(key),
-		libp2p.UserAgent(userAgent),
-		libp2p.NoListenAddrs,
-		libp2p.Transport(quic.NewTransport),
-		libp2p.Transport(tcp.NewTCPTransport),
-		libp2p.Security(noise.ID, noise.New),
-		libp2p.Security(tls.ID, tls.New),
-		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
-		libp2p.ResourceManager(newRationed(resources, m)),
-		libp2p.ConnectionGater(m.gate),
-		libp2p.ConnectionManager(connections),
-		libp2p.DisableMetrics(),
-		libp2p.Ping(false),
-		libp2p.UDPBlackHoleSuccessCounter(nil),
-		libp2p.IPv6BlackHoleSuccessCounter(nil),
-	)...)
+	h, err := putTogether(key, managers{newRationed(resources, m), connections, m.gate}, relays)
 	if err != nil {
 		return nil, fmt.Errorf("mesh: no libp2p host: %w", err)
 	}

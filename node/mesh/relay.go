@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/host/autonat"
 	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
 	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
@@ -54,35 +55,41 @@ const punchTime = 8 * time.Second
 // us: a team may have one relay, and a wrong address costs an attempt in vain.
 var believeOne = sync.OnceFunc(func() { observedaddrs.ActivationThresh = 1 })
 
-// options are the relay's part of making a host.
-func (r Relay) options(via []ma.Multiaddr, member func(peer.ID) bool) ([]libp2p.Option, error) {
-	if len(r.Via) == 0 && !r.Serve {
-		return []libp2p.Option{libp2p.DisableRelay()}, nil
-	}
-	opts := []libp2p.Option{libp2p.EnableRelay()}
+// relaying is the relay's part of making a host.
+type relaying struct {
+	dial      bool               // connections are made by relays
+	via       []autorelay.Option // how relays are asked; nil: none is
+	serve     []relay.Option     // how this node relays; nil: it does not
+	reachable []autonat.Option   // what is known beforehand about where it can be reached
+}
+
+// relaying says what these settings mean for a host.
+func (r Relay) relaying(via []ma.Multiaddr, member func(peer.ID) bool) (relaying, error) {
+	c := relaying{dial: len(r.Via) > 0 || r.Serve}
 	if len(r.Via) > 0 {
 		infos, err := peer.AddrInfosFromP2pAddrs(via...)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		// Somebody who names relays needs them: nothing is to be found out first.
-		opts = append(opts, libp2p.ForceReachabilityPrivate(), libp2p.EnableAutoRelayWithStaticRelays(infos,
-			autorelay.WithBootDelay(0), autorelay.WithMinInterval(askRelayEvery), autorelay.WithBackoff(askRelayEvery)))
+		c.reachable = append(c.reachable, autonat.WithReachability(network.ReachabilityPrivate))
+		c.via = append(c.via, autorelay.WithStaticRelays(infos), autorelay.WithBootDelay(0),
+			autorelay.WithMinInterval(askRelayEvery), autorelay.WithBackoff(askRelayEvery))
 	}
 	if r.Serve {
 		resources := relay.DefaultResources()
 		resources.Limit = &relay.RelayLimit{Duration: relayDuration, Data: relayData}
 		resources.MaxReservations, resources.MaxCircuits = relayReservations, relayCircuits
 		resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = relayReservations, relayReservations
-		opts = append(opts, libp2p.EnableRelayService(relay.WithResources(resources), relay.WithACL(membersOnly(member))))
+		c.serve = append(c.serve, relay.WithResources(resources), relay.WithACL(membersOnly(member)))
 		if len(r.Via) == 0 {
-			opts = append(opts, libp2p.ForceReachabilityPublic())
+			c.reachable = append(c.reachable, autonat.WithReachability(network.ReachabilityPublic))
 		}
 	}
-	if r.Punch {
+	if r.Punch && c.dial {
 		believeOne()
 	}
-	return opts, nil
+	return c, nil
 }
 
 // newPuncher has libp2p punch holes for a host that uses relays. libp2p's own option

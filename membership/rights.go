@@ -10,14 +10,6 @@ import (
 // a certificate ran out, or was voided since, is for those who take a fact in.
 type Rights struct{ Mesh Mesh }
 
-// Roles are the roles that credentials, an encoded [Chain] for the partner's key,
-// prove it to have been given. Errors wrap [ErrWrongMesh], [ErrForged] or
-// [ErrNotAllowed] where these apply.
-func (r Rights) Roles(p workflow.PartnerID, credentials []byte) ([]workflow.RoleName, error) {
-	ch, err := r.Chain(p, credentials)
-	return ch.Leaf().Roles, err
-}
-
 // Chain is the chain that credentials are, for the partner's key and authentic.
 func (r Rights) Chain(p workflow.PartnerID, credentials []byte) (Chain, error) {
 	ch, err := DecodeChain(credentials)

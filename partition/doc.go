@@ -1,8 +1,8 @@
 // Package partition knows how a workflow is cut: which partition each task is
 // in, which tasks must report at once because somebody elsewhere waits for
 // them (responseImmediate), how long a partition and the way to a task may
-// take at worst, and which partner can take what. It also suggests a cut when
-// the author gave none.
+// take at worst, and which partner can take what. It also suggests a cut, which
+// workflow check prints for the author who asks.
 //
 // Promises: no I/O, no clock, no goroutine, no randomness. What it returns
 // depends on its arguments alone, in a fixed order, so that two nodes with one

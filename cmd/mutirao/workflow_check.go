@@ -17,22 +17,30 @@ import (
 )
 
 func newWorkflowCheckCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "check FILE...",
+	s := &suggester{}
+	cmd := &cobra.Command{
+		Use:   "check [--suggest-partitions[=N]] FILE...",
 		Short: "° Find the mistakes in definitions",
 		Long: `Finds what cannot work before it is started. Each mistake is one line on stdout,
 file:line:col: message (hint), and makes the exit status 1. What works, but
 probably not as it is meant, is a warning on stderr; where a node runs in --dir, so is
 what nobody in its mesh is or has (roles, capabilities, applications, partners), and
-which hard constraint leaves nobody. FILE may be - for stdin.`,
+which hard constraint leaves nobody. FILE may be - for stdin.
+
+--suggest-partitions prints a cut of each definition without mistakes, as it may be
+put there: tasks that ask the same of whoever performs them stay together, and few
+edges cross. It is a proposal; what the definition says of partitions is not asked.`,
 		Example: `  mutirao workflow check fire-call.yaml
   mutirao workflow check plans/*.yaml
-  mutirao workflow check -o json fire-call.yaml`,
+  mutirao workflow check -o json fire-call.yaml
+  mutirao workflow check --suggest-partitions=3 fire-call.yaml`,
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			return checkWorkflows(cmd.Context(), uiOf(cmd), cmd.InOrStdin(), nodeDir(cmd), files)
+			return checkWorkflows(cmd.Context(), uiOf(cmd), cmd.InOrStdin(), nodeDir(cmd), files, s)
 		},
 	}
+	s.flag(cmd)
+	return cmd
 }
 
 // mistake is a problem as programs read it.
@@ -44,7 +52,11 @@ type mistake struct {
 	Hint    string `json:"hint"`
 }
 
-func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, files []string) error {
+func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, files []string, s *suggester) error {
+	count, err := s.count()
+	if err != nil {
+		return err
+	}
 	found, wrong := []mistake{}, 0
 	partners := partnersHere(ctx, dir)
 	for _, file := range files {
@@ -78,12 +90,14 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 					u.note("%s: warning: %s", file, w)
 				}
 			}
+			s.suggest(file, def, count)
 		}
 	}
-	err := u.result(found, func(w io.Writer) {
+	err = u.result(s.result(found), func(w io.Writer) {
 		for _, m := range found {
 			fmt.Fprintln(w, workflow.Problem(m))
 		}
+		s.write(w)
 	})
 	if err == nil && wrong > 0 {
 		err = &exitError{status: exitFailed, message: fmt.Sprintf("%s in %s", plural(len(found), "mistake"), plural(wrong, "file"))}

@@ -43,7 +43,8 @@ func dependencyComplaints(t *tree) []string {
 		cells := strings.Split(m[2], "|")
 		for _, c := range cells {
 			if len(cells) != 4 || strings.TrimSpace(c) == "" {
-				out = append(out, fmt.Sprintf("%s:%d: the row of %s is not complete: %s; fill all of its five cells", dependencyTable, i+1, m[1], dependencyWhy))
+				out = append(out, fmt.Sprintf("%s:%d: the row of %s is not complete: %s; fill all of its five cells",
+					dependencyTable, i+1, m[1], dependencyWhy))
 				break
 			}
 		}
@@ -56,12 +57,14 @@ func dependencyComplaints(t *tree) []string {
 			path = m[1]
 		}
 		if path != "" && !account(rows, path) {
-			out = append(out, fmt.Sprintf("go.mod:%d: %s has no row in %s: %s; add one, or do without it", i+1, path, dependencyTable, dependencyWhy))
+			out = append(out, fmt.Sprintf("go.mod:%d: %s has no row in %s: %s; add one, or do without it",
+				i+1, path, dependencyTable, dependencyWhy))
 		}
 	}
 	for i, line := range strings.Split(string(table), "\n") {
 		if m := accounted.FindStringSubmatch(line); m != nil && !rows[m[1]] {
-			out = append(out, fmt.Sprintf("%s:%d: go.mod does not ask for %s: %s; take its row away", dependencyTable, i+1, m[1], dependencyWhy))
+			out = append(out, fmt.Sprintf("%s:%d: go.mod does not ask for %s: %s; take its row away",
+				dependencyTable, i+1, m[1], dependencyWhy))
 		}
 	}
 	return out

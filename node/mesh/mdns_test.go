@@ -91,7 +91,8 @@ func TestReadPacket(t *testing.T) {
 // An announcement fits into one packet of a network, however many addresses a node has.
 func TestAnnouncementIsSmall(t *testing.T) {
 	long := addrKey + "/ip6/2001:db8:1234:5678:9abc:def0:1234:5678/udp/65535/quic-v1"
-	text := append([]string{idKey + "12D3KooWQYhTNQdmr3ArTeUHRYzFg94BKyTkoWBDWez9kSCVe2Xo"}, slices.Repeat([]string{long}, maxAnnounced)...)
+	text := slices.Repeat([]string{long}, maxAnnounced)
+	text = append(text, idKey+"12D3KooWQYhTNQdmr3ArTeUHRYzFg94BKyTkoWBDWez9kSCVe2Xo")
 	if _, tell := askAndTell(t, text...); len(tell) > 1200 {
 		t.Errorf("an announcement of %d bytes", len(tell))
 	}

@@ -159,7 +159,9 @@ func newSwarm(key crypto.PrivKey, m managers, bus libp2pevent.Bus) (*swarm.Swarm
 
 // addTransports has connections be made by QUIC and by TCP, and returns what secures those that are not secure by
 // themselves.
-func addTransports(net *swarm.Swarm, key crypto.PrivKey, m managers, sockets *quicreuse.ConnManager) (transport.Upgrader, error) {
+func addTransports(
+	net *swarm.Swarm, key crypto.PrivKey, m managers, sockets *quicreuse.ConnManager,
+) (transport.Upgrader, error) {
 	muxers := []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: yamux.DefaultTransport}}
 	byNoise, err := noise.New(noise.ID, key, muxers)
 	if err != nil {

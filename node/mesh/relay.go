@@ -102,7 +102,8 @@ func (r Relay) newPuncher(h host.Host) (*holepunch.Service, error) {
 	if !ok {
 		return nil, errors.New("mesh: this libp2p host has no identify service, which hole punching needs")
 	}
-	s, err := holepunch.NewService(h, ids.IDService(), func() []ma.Multiaddr { return publicAddrs(h) }, holepunch.DirectDialTimeout(punchTime))
+	public := func() []ma.Multiaddr { return publicAddrs(h) }
+	s, err := holepunch.NewService(h, ids.IDService(), public, holepunch.DirectDialTimeout(punchTime))
 	if err != nil {
 		return nil, fmt.Errorf("mesh: hole punching: %w", err)
 	}

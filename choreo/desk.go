@@ -46,11 +46,11 @@ type partDesk struct {
 
 	// answers is of how many slots the partition's holder owes an answer (countsIn),
 	// active how many of these are ready or running, for the partition's own time-out;
-	// endless how many of these may take for ever, and waits for how long together
-	// they may wait for a trigger. joined counts how often one came to work.
-	answers, active, endless, joined int
-	waits                            time.Duration
-	looked                           time.Duration // when all its slots were last looked at (Boot); 0: never
+	// waits is for how long together they may wait for a trigger. joined counts how
+	// often one came to work.
+	answers, active, joined int
+	waits                   time.Duration
+	looked                  time.Duration // when all its slots were last looked at (Boot); 0: never
 	// before is how many of the names that its tasks wait for have slots elsewhere that are
 	// not done, worst when they are in the worst case. Only if awaits is set.
 	before int
@@ -66,7 +66,7 @@ type shown struct {
 	holding, apart, own, begun     bool
 	expected                       time.Duration
 	done                           bool // it waits for nothing any more
-	answers, works, endless        bool // see partDesk
+	answers, works                 bool // see partDesk
 	waits                          time.Duration
 }
 
@@ -177,7 +177,6 @@ func (p *partDesk) count(x shown, by int) {
 		p.expected += time.Duration(by) * x.expected
 	}
 	p.answers += by * one(x.answers)
-	p.endless += by * one(x.endless)
 	p.waits += time.Duration(by) * x.waits
 }
 
@@ -198,7 +197,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	x.todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
 	x.clocked = mine && wanted && (m.armed(sl) || a.start != nil || m.mayStart(a))
 	x.atWork = m.atWork(sl)
-	x.others = (sl.Pending != nil && sl.Pick == nil) || (a.Depth > 1 && !mine && sl.unjudged() && wanted && a.Task.Timeout > 0)
+	x.others = (sl.Pending != nil && sl.Pick == nil) || (!mine && wanted && m.maySingle(sl))
 	x.left = !done || x.atWork
 	if sl.unjudged() {
 		x.unjudged = a.Partner
@@ -206,7 +205,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	x.begun = sl.State == workflow.Ready || sl.State == workflow.Running || done && a.start != nil
 	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.countsIn(home, a) {
 		x.active = sl.State == workflow.Ready || sl.State == workflow.Running
-		x.answers, x.endless = true, a.Task.Timeout == 0 && !m.state.plan.Partition(home).Declared
+		x.answers = true
 		if x.works = sl.Task.TimeToWait == 0 || sl.begun(); !sl.begun() {
 			x.waits = sl.Task.TimeToWait
 		}
@@ -215,6 +214,13 @@ func (m *Machine) show(sl *Slot) (x shown) {
 		x.expected, x.own, x.apart, x.holding = partition.Expected(a.Task), mine, a.byItself(), !a.byItself()
 	}
 	return x
+}
+
+// maySingle reports whether what is at another in a slot may be clocked by itself: always,
+// or while its partition may be kept for ever (guardian.go).
+func (m *Machine) maySingle(sl *Slot) bool {
+	begins := sl.State != workflow.NotReady || sl.hasData || sl.Task.TimeToWait > 0
+	return sl.unjudged() && (sl.Current.Depth > 1 || m.endless && begins) && m.mayTake(sl.Current) > 0
 }
 
 // mayAct reports whether decideSlot may have something to do about an attempt.

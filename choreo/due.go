@@ -109,10 +109,7 @@ func (m *Machine) partitionDue(g Placement, now Moment, partners Partners) (d Du
 	total := m.state.plan.Partition(g.Partition).Timeout
 	if g.Partner != m.self {
 		kind, key.Kind = DueVerdict, WaitAnswer
-		answer, bounded := m.answerTime(g.Partition, m.unfinishedIn(g.Partition))
-		if !bounded {
-			return Due{}, false
-		}
+		answer := m.answerTime(g.Partition, m.unfinishedIn(g.Partition))
 		total = answer + slack(answer) + m.place(partners)*GuardianTimeout
 	}
 	c := m.clocks.get(key)

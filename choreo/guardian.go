@@ -29,6 +29,35 @@ func (m *Machine) mayJudge(p workflow.PartitionName) []*Attempt {
 	return slices.DeleteFunc(m.unfinishedIn(p), func(a *Attempt) bool { return known.waits(a.Slot) })
 }
 
+// keptForEver reports whether a partition of another may be kept for ever: one of its
+// tasks may take for ever, or may wait for ever for others. It is not clocked as a whole.
+func (m *Machine) keptForEver(p workflow.PartitionName) bool {
+	if m.state.plan.Timeout(p) == 0 {
+		return true
+	}
+	part := m.before(p)
+	return part.before > 0 && part.worst == forEver
+}
+
+// single is how long the attempt in charge of a slot at another may take where it is
+// clocked by itself; 0: it is not, or may take for ever.
+func (m *Machine) single(sl *Slot) time.Duration {
+	if a := sl.Current; a.Depth > 1 && a.Task.Timeout > 0 || m.keptForEver(m.state.plan.Home(sl.Task.Name)) {
+		return m.mayTake(a)
+	}
+	return 0
+}
+
+// mayTake is how long an attempt may take: its time-out, else that of the partition whose
+// author gave it one; 0: for ever.
+func (m *Machine) mayTake(a *Attempt) time.Duration {
+	home := m.state.plan.Home(a.Slot.Task.Name)
+	if a.Task.Timeout > 0 || !m.countsIn(home, a) {
+		return a.Task.Timeout
+	}
+	return m.state.plan.Timeout(home)
+}
+
 // waiting finds out what is known to wait, for the clock of one partition. A slot
 // waits while nobody can take its contingency, while a clock here runs for it that
 // is not this partition's, and while its rule cannot hold before others that
@@ -65,7 +94,7 @@ func (w *waiting) find(sl *Slot) bool {
 	case a.Depth > 1 && !w.m.countsIn(w.in, a):
 		return true
 	case home != w.in:
-		return a.Partner == w.m.self || w.m.clocks.answering(home)
+		return a.Partner == w.m.self || w.m.clocks.answering(home) || w.m.single(sl) > 0
 	}
 	return false
 }

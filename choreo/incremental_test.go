@@ -203,12 +203,14 @@ func (naive) answers(m *Machine) error {
 			}
 		}
 		part := d.part(g.Partition)
-		total, bounded := m.answerTime(g.Partition, left)
-		if timeout := m.state.plan.Timeout(g.Partition); timeout > 0 && bounded != (part.endless == 0) || total != timeout+part.waits {
-			return fmt.Errorf("%s answers within %s, bounded %t, want %s, %t", g.Partition, timeout+part.waits, part.endless == 0, total, bounded)
+		if total := m.answerTime(g.Partition, left); total != m.state.plan.Timeout(g.Partition)+part.waits {
+			return fmt.Errorf("%s waits for triggers for %s, want an answer within %s", g.Partition, part.waits, total)
 		}
 		if got := m.unfinishedIn(g.Partition); !slices.Equal(got, left) || part.answers != len(left) {
 			return fmt.Errorf("%s answers for %d (%d), want %d", g.Partition, len(got), part.answers, len(left))
+		}
+		if m.keptForEver(g.Partition) && !m.endless {
+			return fmt.Errorf("%s may be kept for ever, and all is said to end", g.Partition)
 		}
 		before, worst := map[name]bool{}, time.Duration(0)
 		for _, t := range m.state.plan.Partition(g.Partition).Tasks {

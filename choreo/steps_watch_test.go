@@ -38,22 +38,39 @@ func TestStepsOfWatching(t *testing.T) {
 			})
 		})
 		t.Run(c.name+", another's", func(t *testing.T) {
-			growth(t, 10, func(n int) (int, int) {
-				w, all := c.facts(t, n)
-				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				before := m.log.steps
-				for i := range all[1:] {
-					m.mustTake(t, all[i+1])
-					w.now += time.Millisecond
-					m.Decide(w.moment(), w)
-				}
-				return m.log.steps - before, len(all)
-			})
+			growth(t, 10, func(n int) (int, int) { return c.watched(t, n) })
 		})
 	}
+}
+
+// watched is how many steps it takes another to follow the course and clock what it waits
+// for, a fact in a millisecond, and of how many facts.
+func (c course) watched(t *testing.T, n int) (steps, facts int) {
+	w, all := c.facts(t, n)
+	m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := m.log.steps
+	for i := range all[1:] {
+		m.mustTake(t, all[i+1])
+		w.now += time.Millisecond
+		m.Decide(w.moment(), w)
+	}
+	return m.log.steps - before, len(all)
+}
+
+// The tasks of a partition that may be kept for ever are clocked one by one, which costs a
+// fact the same however many there are: here all are ready at once, and the last has no
+// time-out.
+func TestStepsOfWatchingOneByOne(t *testing.T) {
+	c := course{task: func(b *strings.Builder, i, n int) {
+		if i < n-1 {
+			b.WriteString("timeout: 1h, ")
+		}
+		fanTask(b, i, n)
+	}}
+	growth(t, 10, func(n int) (int, int) { return c.watched(t, n) })
 }
 
 // Other participants cost a fact nothing that they need not be told of.

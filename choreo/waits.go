@@ -24,7 +24,7 @@ import (
 //	                partition  have ended, at the latest from the worst case, presumed
 //	                           and was handed over; again whenever a task
 //	                           joins those that may be judged
-//	contingency     another's  from when it is known to be ready, and was     the guardian's verdict, presumed
+//	attempt         another's  from when it is known to be ready, and was     the guardian's verdict, presumed
 //	                           handed over
 //	its readiness   another's  from when its rule holds, or the wait of its   the same
 //	                           trigger began, for all that is known here,
@@ -39,6 +39,12 @@ import (
 // What may be judged of a partition are its unfinished tasks without those that
 // are known to wait for what is clocked elsewhere (guardian.go). A task joins
 // them when that is over, when a block is lifted, and when its trigger fires.
+//
+// Clocked as attempts, each by itself, are contingencies, what was passed on, and all
+// that is at another in a partition which may be kept for ever: one of its tasks may
+// take for ever, or it waits for what may never end, as tasks do that wait for data
+// which they would write for each other. No moment is known at which the time of such
+// a partition begins; that of each of its tasks does when the task can begin.
 //
 // A partner that acknowledges nothing, and does not expire, stalls nothing: it
 // lives, so it has met somebody within the connectionTime that bounds the
@@ -67,21 +73,21 @@ type WaitKind uint8
 
 // The kinds of waits. The numbers are stored: never reuse one.
 const (
-	WaitTimeout     WaitKind = 1 // an attempt of our own
-	WaitPartition   WaitKind = 2 // a partition of our own
-	WaitTrigger     WaitKind = 3 // an emergency task of our own
-	WaitWorstCase   WaitKind = 4 // since this node knows the instance
-	WaitAnswer      WaitKind = 5 // another's partition
-	WaitContingency WaitKind = 6 // another's contingency attempt
-	WaitGone        WaitKind = 7 // a partner who is out of the process
-	WaitAgain       WaitKind = 8 // the pause before the next try
-	WaitPending     WaitKind = 9 // a contingency that somebody can take, and nobody has
+	WaitTimeout   WaitKind = 1 // an attempt of our own
+	WaitPartition WaitKind = 2 // a partition of our own
+	WaitTrigger   WaitKind = 3 // an emergency task of our own
+	WaitWorstCase WaitKind = 4 // since this node knows the instance
+	WaitAnswer    WaitKind = 5 // another's partition
+	WaitAttempt   WaitKind = 6 // another's attempt that is clocked by itself
+	WaitGone      WaitKind = 7 // a partner who is out of the process
+	WaitAgain     WaitKind = 8 // the pause before the next try
+	WaitPending   WaitKind = 9 // a contingency that somebody can take, and nobody has
 
-	// Until the holder of what a WaitAnswer, a WaitContingency or a WaitReadiness is for has heard.
-	WaitAnswerOver      WaitKind = 10
-	WaitContingencyOver WaitKind = 11
+	// Until the holder of what a WaitAnswer, a WaitAttempt or a WaitReadiness is for has heard.
+	WaitAnswerOver  WaitKind = 10
+	WaitAttemptOver WaitKind = 11
 
-	WaitReadiness WaitKind = 12 // another's contingency attempt, of which it is not known that it is ready
+	WaitReadiness WaitKind = 12 // as WaitAttempt, where it is not known that it is ready
 )
 
 // WaitKey names a wait: by attempt, partition or partner.
@@ -97,7 +103,7 @@ func (k WaitKey) handOver() WaitKey {
 	if k.Kind == WaitAnswer {
 		return WaitKey{Kind: WaitAnswerOver, Name: k.Name}
 	}
-	return WaitKey{Kind: WaitContingencyOver, Name: k.Name}
+	return WaitKey{Kind: WaitAttemptOver, Name: k.Name}
 }
 
 // Wait is a clock and how far it has got.
@@ -328,7 +334,7 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 		}
 	}
 	for _, sl := range inOrder(m.look().others) {
-		if !goesOn(m.watchContingency(sl, later, now, age, partners, r)) {
+		if !goesOn(m.watchSingle(sl, later, now, age, partners, r)) {
 			return true
 		}
 	}
@@ -372,13 +378,13 @@ func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Momen
 func (m *Machine) watchAnswer(
 	g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
 ) bool {
-	if m.state.plan.Timeout(g.Partition) == 0 {
-		return false // it may take for ever
+	if m.keptForEver(g.Partition) {
+		return false // its tasks are clocked one by one
 	}
 	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
 	c, part := m.clocks.all[key], m.look().part(g.Partition)
 	switch {
-	case part.answers == 0, !m.state.contested && part.endless > 0:
+	case part.answers == 0:
 		return false
 	case c == nil && !m.mayBegin(g.Partition, now, age, r):
 		return false
@@ -395,8 +401,7 @@ func (m *Machine) watchAnswer(
 		if left = m.unfinishedIn(g.Partition); c == nil || m.state.contested {
 			left = m.mayJudge(g.Partition)
 		}
-		var bounded bool
-		if total, bounded = m.answerTime(g.Partition, left); !bounded || len(left) == 0 {
+		if total = m.answerTime(g.Partition, left); len(left) == 0 {
 			return false
 		}
 		of := working(left)
@@ -447,10 +452,10 @@ func (m *Machine) mayBegin(p workflow.PartitionName, now Moment, age time.Durati
 	if part.before == 0 {
 		return true
 	}
-	if part.worst != forEver && age < part.worst {
+	if age < part.worst {
 		r.wake(now.Boot + part.worst - age)
 	}
-	return part.worst != forEver && age >= part.worst
+	return age >= part.worst
 }
 
 // working are the slots of those attempts whose time counts. While a trigger is
@@ -476,34 +481,32 @@ func subset(a, b map[workflow.TaskName]bool) bool {
 
 // answerTime is how long a partition may take once all that it waits for has
 // ended: its time-out, and the waits of those of its unfinished tasks that have
-// an emergency trigger, which run although nothing else does. A task without a
-// time-out may take for ever, unless the author gave the partition one.
-func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) (total time.Duration, bounded bool) {
-	part := m.state.plan.Partition(p)
-	total, bounded = part.Timeout, part.Timeout > 0
+// an emergency trigger, which run although nothing else does.
+func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) time.Duration {
+	total := m.state.plan.Timeout(p)
 	for _, a := range left {
-		bounded = bounded && (part.Declared || a.Task.Timeout > 0)
 		if !a.Slot.begun() {
 			total += a.Slot.Task.TimeToWait
 		}
 	}
-	return total, bounded
+	return total
 }
 
-// watchContingency judges a contingency at another that gave no result in time, or no
-// word that it is ready, and finds somebody for one that nobody could take.
-func (m *Machine) watchContingency(
+// watchSingle judges what is clocked by itself at another: it gave no result in time, or
+// no word that it is ready. It finds somebody for a contingency that nobody could take.
+func (m *Machine) watchSingle(
 	sl *Slot, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
 ) bool {
 	a := sl.Current
 	if sl.Pending != nil && sl.Pick == nil {
 		return m.watchPending(sl, later, now, partners, r)
 	}
-	if a.Depth == 1 || a.Partner == m.self || !sl.unjudged() || !m.wanted(a) || a.Task.Timeout == 0 {
+	total := m.single(sl)
+	if a.Partner == m.self || !sl.unjudged() || !m.wanted(a) || total == 0 {
 		return false
 	}
-	key := WaitKey{Kind: WaitContingency, Name: a.ID.String()}
-	active, from, total, reason := sl.State != workflow.NotReady, a.waitedBefore(), a.Task.Timeout, "no result in time"
+	key := WaitKey{Kind: WaitAttempt, Name: a.ID.String()}
+	active, from, reason := sl.State != workflow.NotReady, a.waitedBefore(), "no result in time"
 	if !active && m.shouldBeReady(sl, now, age, r) {
 		key.Kind, active, from = WaitReadiness, true, 0
 		total, reason = total+sl.Task.TimeToWait, "no word in time that it is ready"

@@ -369,6 +369,13 @@ func (w *mesh) crash(n *node) {
 	w.reload(n)
 }
 
+// die ends a node, and nobody is told: for the others it lives and says nothing.
+func (w *mesh) die(n *node) {
+	w.paused[n.id] = true
+	w.mail = slices.DeleteFunc(w.mail, func(l letter) bool { return l.from == n.id || l.to == n.id })
+	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
+}
+
 // reload makes the machine again from the disk, as a node does when it starts.
 func (w *mesh) reload(n *node) {
 	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0

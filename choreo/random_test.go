@@ -28,9 +28,12 @@ func pickOf[T any](d dice, from []T) T { return from[d(len(from))] }
 // randomDefinition is a definition of up to seven tasks with rules about
 // earlier tasks and about data, cut into up to three partitions. In some, tasks
 // wait for data that they would write for each other.
-func randomDefinition(d dice) *workflow.Definition {
+func randomDefinition(d dice) *workflow.Definition { return validDefinition(d, randomSource) }
+
+// validDefinition is the first of random sources that is right.
+func validDefinition(d dice, source func(dice) string) *workflow.Definition {
 	for {
-		def, err := workflow.Parse("random.yaml", []byte(randomSource(d)))
+		def, err := workflow.Parse("random.yaml", []byte(source(d)))
 		if err == nil {
 			return def
 		}
@@ -41,10 +44,11 @@ func randomDefinition(d dice) *workflow.Definition {
 	}
 }
 
-func randomSource(d dice) string {
+func randomSource(d dice) string { return sourceOf(d, d.chance(30)) }
+
+func sourceOf(d dice, timed bool) string {
 	var b strings.Builder
-	n := 1 + d(7)
-	timed, cyclic := d.chance(30), d.chance(40)
+	n, cyclic := 1+d(7), d.chance(40)
 	b.WriteString("workflow: random\ndata:\n  x: {type: integer}\n  y: {type: integer}\ntasks:\n")
 	for i := range n {
 		fmt.Fprintf(&b, "  t%d: {%s}\n", i, strings.Join(randomTask(d, i, timed, cyclic), ", "))

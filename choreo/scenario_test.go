@@ -389,10 +389,7 @@ func (s *story) mail(do func(letter)) string {
 }
 
 func (s *story) die() string {
-	n := s.node(0)
-	s.w.paused[n.id] = true
-	s.w.mail = slices.DeleteFunc(s.w.mail, func(l letter) bool { return l.from == n.id || l.to == n.id })
-	n.m, n.jobs, n.wake = nil, map[AttemptID]Job{}, 0
+	s.w.die(s.node(0))
 	return ""
 }
 

@@ -266,7 +266,7 @@ func (f *Fact) validateAnnex() error {
 	case (a.Mechanism != "" || len(a.Dropped) > 0) && f.Body.Genesis == nil:
 		return errors.New("an instance's mechanism, and what is dropped of it, is in its genesis")
 	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
-		return errors.New("only who passes work on says that it is offered, and for how long it waited")
+		return errors.New("only a holder that passes work on says that it is offered, and for how long it waited")
 	case a.Waited < 0 || a.Waited > maxWaited:
 		return fmt.Errorf("work that waited for %s, want 0 to %s", a.Waited, maxWaited)
 	case len(a.Why) > maxWhy || len(a.Dropped) > maxCollection:

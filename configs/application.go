@@ -72,7 +72,7 @@ func (a Application) OutputLimit() int64 {
 //
 //	NAME            listed by this node, the founder or a delegate
 //	NAME by AUTHOR  listed by that partner, given by name or ID
-//	NAME@HASH       that definition, whoever lists it: 16 digits of its hash, or more
+//	NAME@HASH that definition, no matter who lists it: 16 digits of its hash, or more
 type Permit string
 
 // minHash is how many digits of a hash tell definitions apart also from those that
@@ -108,7 +108,7 @@ func (p Permit) validate() string {
 type Origin struct {
 	Workflow workflow.Name
 	Hash     string
-	// Authors are the names and IDs of the partners who listed it.
+	// Authors are the names and IDs of the partners that listed it.
 	Authors []string
 	// Trusted: this node, the founder or a delegate is among them.
 	Trusted bool

@@ -14,8 +14,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Error is a configuration that cannot be used. It does not mend itself: whoever
-// starts the node again and again should stop.
+// Error is a configuration that cannot be used. It does not mend itself: a
+// supervisor that starts the node again and again should stop.
 type Error struct{ what []string }
 
 // Error gives one line for each mistake, with file, line, column and key.

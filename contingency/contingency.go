@@ -4,8 +4,8 @@
 // choices (docs/systems.md, Failure: figures 19 to 22).
 //
 // Promises: a pure function of the definition and of how the instance stands;
-// the same failures give the same responses in the same order, whoever works
-// them out. It decides what is to be done, never by whom or when.
+// the same failures give the same responses in the same order, on every node.
+// It decides what is to be done, never by whom or when.
 //
 // choreo, internal/sim and cmd may import it; it imports workflow and partition.
 package contingency

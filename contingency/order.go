@@ -7,7 +7,7 @@ import (
 )
 
 // This file says in what order failures are looked at: a slot after all that its
-// rule asks about, be it a task or who writes its data.
+// rule asks about, be it a task or a writer of its data.
 
 // node is what a slot waits for: a task or a data item.
 type node struct {

@@ -85,7 +85,7 @@ func (e Eviction) vet(m Mesh) error {
 		return err
 	}
 	if e.Partner == m.Founder {
-		return said.Errorf("eviction of the founder %s: %w: whoever wants another founder founds another mesh", e.Partner, ErrNotAllowed)
+		return said.Errorf("eviction of the founder %s: %w: to have another founder, found another mesh", e.Partner, ErrNotAllowed)
 	}
 	if e.At < 0 || e.At > maxWall {
 		return fmt.Errorf("eviction at second %d: want the years 1970 to 9999", int64(e.At))

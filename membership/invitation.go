@@ -33,7 +33,7 @@ func (s Secret) ID() InvitationID {
 }
 
 // Invitation is what a joiner needs: which mesh, who can let it in, where to
-// find that one or others who relay, and the secret to show. Whoever has it
+// find that one or others who relay, and the secret to show. Anybody who has it
 // can join until it expires or is used up: it is shown once and never logged.
 type Invitation struct {
 	Mesh      MeshID             `cbor:"1,keyasint"`

@@ -8,8 +8,8 @@ import (
 )
 
 // Pass is a joiner's message to the issuer of its invitation, for another member
-// to pass on. Whoever passes it puts in the joiner's ID as its connection shows it;
-// what it could forge is worth nothing (see Hello).
+// to pass on. The member that passes it puts in the joiner's ID as its connection
+// shows it; what it could forge is worth nothing (see Hello).
 type Pass struct {
 	Issuer  workflow.PartnerID `cbor:"1,keyasint"`
 	Joiner  workflow.PartnerID `cbor:"2,keyasint,omitempty"`

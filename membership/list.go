@@ -136,11 +136,11 @@ const lateness = 2 * time.Second
 // who is here. Which record of a partner is kept does not depend on the order
 // of arrival. It is not safe for concurrent use.
 //
-// A partner is validated by each *new* record or beat; one that was seen
-// before, whoever repeats it, says nothing. Who passes one on says how long ago
-// the partner told it, its age, and from then on silence counts: else news of
-// somebody who is gone would keep it listed. Silence counts the observer's awake
-// time only, and again after a gap.
+// A partner is validated by each *new* record or beat; one that was seen before
+// says nothing, no matter who repeats it. A partner that passes one on says how
+// long ago its author told it, its age, and from then on silence counts: else
+// news of somebody who is gone would keep it listed. Silence counts the
+// observer's awake time only, and again after a gap.
 type List struct {
 	mesh     Mesh
 	self     workflow.PartnerID
@@ -322,10 +322,10 @@ func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 	return l.alive(it, b.Load, age, now), nil
 }
 
-// Pulse takes in that a partner stands by its record of that version, of which
-// whoever calls is certain: it was told over a connection on which the partner has
-// proved its key. It counts like a beat, but cannot be proved to others. The error
-// wraps [ErrLacking] if the record is not the one known here.
+// Pulse takes in that a partner stands by its record of that version, of which the
+// caller is certain: it was told over a connection on which the partner has proved
+// its key. It counts like a beat, but cannot be proved to others. The error wraps
+// [ErrLacking] if the record is not the one known here.
 func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now Now) ([]Event, error) {
 	l.notice(now)
 	it := l.partners[id]

@@ -25,7 +25,7 @@ type Mesh struct {
 	Founder workflow.PartnerID `cbor:"2,keyasint"`
 }
 
-// ID is the mesh's identity. Whoever knows it can check a founder that a
+// ID is the mesh's identity. A node that knows it can check a founder that a
 // stranger claims.
 func (m Mesh) ID() MeshID {
 	h := sha256.New()

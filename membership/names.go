@@ -34,9 +34,9 @@ func (l *List) Label(id workflow.PartnerID) string {
 // Resolve finds the partner that a person means: by name, by ID, or by a
 // unique beginning of the ID, with or without what all IDs begin with. Names
 // are unique only by good habit: two delegates that cannot see each other may
-// give one twice, and who was evicted may join again under the same. Then the
-// one that is not gone is meant, else the one that was not evicted; if that
-// leaves several, the ID decides.
+// give one twice, and a member that was evicted may join again under the same.
+// Then the one that is not gone is meant, else the one that was not evicted; if
+// that leaves several, the ID decides.
 func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 	var named, namedMembers, namedHere, byID []workflow.PartnerID
 	for _, id := range l.ids() {

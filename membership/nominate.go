@@ -13,10 +13,11 @@ import (
 // maxReason bounds what others give as a reason, in bytes.
 const maxReason = 1024
 
-// nominations are who was asked to stand, by whom.
+// nominations are the requests to stand, by those who asked and those who were
+// asked.
 type nominations struct {
-	ours   map[workflow.PartnerID]bool // whom this node asked and who has not answered
-	theirs map[workflow.PartnerID]bool // who asked this node and waits for the outcome
+	ours   map[workflow.PartnerID]bool // those that this node asked and that have not answered
+	theirs map[workflow.PartnerID]bool // those that asked this node and wait for the outcome
 }
 
 // Nominate asks another node to stand for election. Its claim tells that it was
@@ -81,7 +82,7 @@ func (e *Election) onDeclined(from workflow.PartnerID, d Declined) {
 // heard is a reason of others', with the partners that it is about in the order in
 // which it has their short IDs.
 func heard(reason string, about []workflow.PartnerID) error {
-	const most = 2 * shownVoter // each who refused may name another
+	const most = 2 * shownVoter // each that refused may name another
 	var texts []string
 	var partners []workflow.PartnerID
 	rest := printable(reason)

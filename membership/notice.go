@@ -10,7 +10,7 @@ import (
 // Notice says of a workflow definition that its author lists it, or that it is
 // listed no more. The notices of one definition by one author are numbered from 1 in
 // steps of one, so that nobody can make a later one impossible by a great number:
-// who shows the last shows all before it.
+// a partner that shows the last shows all before it.
 //
 // The author alone lists it; the author, the founder and delegates take it off the
 // list.

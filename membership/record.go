@@ -56,7 +56,7 @@ type DataSet struct {
 	Until int64 `cbor:"5,keyasint,omitempty"`
 	// Readers are roles, and partners by name or ID, to whom the partner gives it; empty: to everybody.
 	Readers []string `cbor:"6,keyasint,omitempty"`
-	// From says what a task made it from, in short; empty: it serves whoever needs it.
+	// From says what a task made it from, in short; empty: it serves anybody who needs it.
 	From []byte `cbor:"7,keyasint,omitempty"`
 }
 
@@ -112,7 +112,7 @@ type Beat struct {
 	Base      uint64             `cbor:"3,keyasint"` // Seq of the record, of the same boot
 	Load      PerMille           `cbor:"4,keyasint"`
 	Signature []byte             `cbor:"5,keyasint,omitempty"`
-	// Work is which part of the load mechanisms gave it: for whoever else gives work
+	// Work is which part of the load mechanisms gave it: for others that give work
 	// out ([DecodeWork]).
 	Work []byte `cbor:"6,keyasint,omitempty"`
 }

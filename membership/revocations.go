@@ -17,7 +17,7 @@ import (
 type Revocations struct {
 	mesh    Mesh
 	known   map[EvictionID]Eviction
-	against map[workflow.PartnerID][]EvictionID // by whom they evict, sorted
+	against map[workflow.PartnerID][]EvictionID // by the evicted member, sorted
 }
 
 // NewRevocations is the empty set for mesh m.

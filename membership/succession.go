@@ -67,8 +67,8 @@ func (e *Election) circulate(now Now) {
 	}
 }
 
-// onPropose consents to the first successor that is proposed, and repeats
-// that consent to whoever proposes another.
+// onPropose consents to the first successor that is proposed, and repeats that
+// consent to a node that proposes another.
 func (e *Election) onPropose(from workflow.PartnerID, l Electorate) error {
 	if !e.mayPropose(from) {
 		return said.Errorf("electorate proposed by %s, who does not administer the mesh: %w", from, ErrNotAllowed)

@@ -56,7 +56,7 @@ func (l *List) Newer(digest []Held) ([]Record, []Beat) {
 }
 
 // Age is how long ago a partner told the newest record or beat that is held here,
-// as far as is known: who passes them on says so.
+// as far as is known: the partner that passes them on says so.
 func (l *List) Age(id workflow.PartnerID, now Now) time.Duration {
 	l.now = max(l.now, now.Awake)
 	it := l.partners[id]
@@ -121,9 +121,9 @@ func (it *item) stored() Stored {
 	return Stored{Record: it.Record, Beat: it.beat, Expired: it.State == Expired, Validated: it.Validated, Since: it.Since}
 }
 
-// Restore puts a persisted partner back after a restart. Who was here is
-// unreachable until heard of; its silence counts again, after a grace. The
-// store is trusted: signatures are not verified again, evictions are.
+// Restore puts a persisted partner back after a restart. A partner that was
+// here is unreachable until heard of; its silence counts again, after a grace.
+// The store is trusted: signatures are not verified again, evictions are.
 func (l *List) Restore(s Stored, now Now) {
 	l.now = max(l.now, now.Awake)
 	ct, since := s.Record.ConnectionTime, WallOf(now.Wall)

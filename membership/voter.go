@@ -43,8 +43,8 @@ func (e *Election) vote(candidate workflow.PartnerID, o Office, now Now) Vote {
 // refuse tells why this node does not vote for a candidate in office o; nil
 // if it does. It votes in the highest list it knows and not once it consented
 // to the next, once per term, and never while a lease that it granted to
-// another runs: who asks for a term has given up the lower ones, so its own
-// lease does not stand in its way.
+// another runs: a node that asks for a term has given up the lower ones, so its
+// own lease does not stand in its way.
 func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refusal {
 	no := func(wait time.Duration, format string, args ...any) *Refusal {
 		reason := said.Errorf(format, args...)

@@ -235,7 +235,7 @@ func (w *world) deliver(k int, keep bool) {
 	w.do(p.to, r, err)
 }
 
-// advance lets real time pass and ticks whoever is due, in order.
+// advance lets real time pass and ticks the nodes that are due, in order.
 func (w *world) advance(d time.Duration) {
 	end := w.real + d
 	for {

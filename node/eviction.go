@@ -58,7 +58,7 @@ func (p *people) evict(id workflow.PartnerID, reason string) (membership.Evictio
 		return membership.Eviction{}, nil, api.Errorf(api.Refused, "a node does not evict itself").WithHint("stop it, and have another member evict it")
 	}
 	if id == p.member.Mesh.Founder {
-		return membership.Eviction{}, nil, api.Errorf(api.NotAllowed, "nobody evicts the founder").WithHint("whoever wants another founder founds another mesh")
+		return membership.Eviction{}, nil, api.Errorf(api.NotAllowed, "nobody evicts the founder").WithHint("to have another founder, found another mesh")
 	}
 	var listed []membership.Chain
 	for _, x := range p.list.Partners() {

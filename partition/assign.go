@@ -319,7 +319,7 @@ func choiceOf(name workflow.PartitionName, ranked []contender) Choice {
 }
 
 // refuse says why nobody can take a unit: what each demand lacks if nobody
-// meets it, else who comes nearest.
+// meets it, else which partner comes nearest.
 func (u *unit) refuse(name workflow.PartitionName, ranked []contender) Refusal {
 	if len(ranked) == 0 {
 		return Refusal{name, u.name + ": there is no partner to take it", "start another partner, or have one that takes nothing raise its availability: mutirao profile set --availability high"}

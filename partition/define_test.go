@@ -79,7 +79,7 @@ func randomDefinition(t *rapid.T, s shape) *workflow.Definition {
 }
 
 // addContingencies gives some tasks chains of contingencies, some of which are
-// placed and some left to whoever is available.
+// placed and some left to any available partner.
 func addContingencies(t *rapid.T, def *workflow.Definition, s shape, place func(workflow.TaskName)) {
 	for _, task := range def.Tasks {
 		for range rapid.IntRange(0, 2).Draw(t, "contingencies of "+string(task.Name)) {

@@ -18,8 +18,8 @@ import (
 
 // This file hands out the parts of one instance by the mechanisms of package
 // aptitude, as the study does, at the moment at which they must have a holder.
-// So nothing waits in a queue: what the study would let wait goes, here, to
-// whoever of those entitled has the least work in hand.
+// So nothing waits in a queue: what the study would let wait goes, here, to the
+// one of those entitled that has the least work in hand.
 
 // PlainRule is the mechanism of a definition that says nothing about
 // distribution: the rules of Assign.
@@ -55,7 +55,7 @@ type Situation struct {
 	Performers map[workflow.TaskName]string
 	// Rejected have turned the work down.
 	Rejected []workflow.PartnerID
-	// Rand decides who is first where several are.
+	// Rand decides which partner is first where several are.
 	Rand *rand.Rand
 }
 
@@ -232,10 +232,10 @@ func (d *distributor) count(g given) {
 
 // face works out what a unit finds in its way: of a kind of work in hand, a partner's
 // availability is taken up by its share of the time of all such work, the unit
-// itself included (FilaW). Who is given a unit that is ready meets what is ready. One
-// that is ready later meets all that is not finished, and what was given just now of
-// the same instance as far as the two can overlap. It returns the time of the work of
-// each kind, without the unit.
+// itself included (FilaW). A partner that is given a unit that is ready meets what is
+// ready. One that is ready later meets all that is not finished, and what was given
+// just now of the same instance as far as the two can overlap. It returns the time of
+// the work of each kind, without the unit.
 func (d *distributor) face(u *unit, work Kind) map[Kind]float64 {
 	ready := !u.later
 	queue := make(map[Kind]float64, len(d.s.InHand))
@@ -275,7 +275,7 @@ func (d *distributor) face(u *unit, work Kind) map[Kind]float64 {
 	return queue
 }
 
-// give finds who takes a unit.
+// give finds the partner that takes a unit.
 func (d *distributor) give(u *unit, work Kind) (Choice, *Refusal) {
 	queue := d.face(u, work)
 	item, err := d.item(u)
@@ -318,8 +318,9 @@ func (d *distributor) item(u *unit) (aptitude.Item, error) {
 	return it, nil
 }
 
-// resources are the partners as the metric sees them. Who cannot be reached now
-// is absent, unless nobody suited can be; who goes down is.
+// resources are the partners as the metric sees them. A partner that cannot be
+// reached now is absent, unless nobody suited can be; one that goes down always
+// is.
 func (d *distributor) resources(u *unit) []aptitude.Resource {
 	here := slices.ContainsFunc(d.partners, func(p Partner) bool {
 		return p.Reachable && rested(p) > 0 && u.suitability(p) > 0 && !slices.Contains(d.s.Rejected, p.ID)
@@ -342,9 +343,9 @@ func (d *distributor) resources(u *unit) []aptitude.Resource {
 // to be given out now cannot wait for somebody to come.
 const patience = 1
 
-// allocate asks the mechanism. What it would let wait goes to whoever of those
-// entitled has the least in hand; of equals chance decides where idle partners would
-// have taken it by themselves, else the most apt, the first.
+// allocate asks the mechanism. What it would let wait goes to the one of those
+// entitled that has the least in hand; of equals chance decides where idle partners
+// would have taken it by themselves, else the most apt, the first.
 func (d *distributor) allocate(item aptitude.Item, resources []aptitude.Resource, queued float64) (aptitude.Assignment, string) {
 	policy := aptitude.Policy{Mechanism: d.s.Mechanism, Patience: patience, Compensate: d.plan.def.Distribution.CompensateViolations}
 	q := aptitude.Queue{Waiting: []aptitude.Item{item}, InHand: map[aptitude.TaskID]float64{item.Task: queued}}

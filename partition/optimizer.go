@@ -56,7 +56,8 @@ func standsFor(def *workflow.Definition, t *workflow.Task) bool {
 	})
 }
 
-// otherConsumer says who needs a task for more than the data that it writes.
+// otherConsumer names a task that needs another for more than the data that it
+// writes.
 func otherConsumer(def *workflow.Definition, t *workflow.Task) string {
 	readers := 0
 	for _, o := range def.Tasks {

@@ -132,7 +132,7 @@ func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {
 		u.tasks = append(u.tasks, t)
 		u.addTask(t)
 		if c := p.def.CompensationOf(t); c != nil {
-			u.addTask(c) // whoever did a task undoes it
+			u.addTask(c) // the partner that did a task undoes it
 		}
 	}
 }

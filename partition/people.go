@@ -34,7 +34,7 @@ func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 
 // Unknown are warnings about names in a definition that mean nothing to anybody
 // on the partner list: partners, roles, capabilities and applications that
-// nobody is or has. Somebody may still join who does.
+// nobody is or has. A partner that is or has them may still join.
 func Unknown(def *workflow.Definition, partners []Partner) []string {
 	has := func(name string) bool {
 		return slices.ContainsFunc(partners, func(p Partner) bool {

@@ -195,7 +195,7 @@ func (p *Plan) Partition(name workflow.PartitionName) *Partition {
 }
 
 // Home names the partition that a task is placed in. It is empty for a
-// contingency that was left for whoever is available.
+// contingency that was left for any available partner.
 func (p *Plan) Home(t workflow.TaskName) workflow.PartitionName {
 	if i, ok := p.graph.index[t]; ok && p.home[i] != none {
 		return p.partitions[p.home[i]].Name

@@ -11,13 +11,14 @@ import (
 
 // Suggest proposes a cut into k partitions, or into as many as come naturally
 // when k is 0 or less. It is a service to the author and never forced. A
-// contingency without a rule of its own stays with whoever is available.
+// contingency without a rule of its own stays with any partner that is
+// available.
 //
 // The heuristic, in three steps:
 //
-//  1. Tasks that ask the same of whoever performs them (role, needs, application)
-//     form a group. Tasks that ask nothing join, one after the other, the group
-//     that they share most edges with; those that no edge leads to stay together.
+//  1. Tasks that ask the same of their performers (role, needs, application) form
+//     a group. Tasks that ask nothing join, one after the other, the group that
+//     they share most edges with; those that no edge leads to stay together.
 //  2. While there are too many groups, the two that share most edges become one
 //     (the smaller pair first).
 //  3. While there are too few, the group that can be split without parting tasks

@@ -263,7 +263,7 @@ const (
 	Orchestration Coordination = "orchestration"
 )
 
-// Distribution says how work finds those who do it (docs/language.md, distribution).
+// Distribution says how work finds its performers (docs/language.md, distribution).
 type Distribution struct {
 	Mechanism   string
 	Dispatching string

@@ -12,7 +12,7 @@ import (
 )
 
 // NotYAML says in our words why a text is not YAML, where, and what to do. err is
-// what the YAML library found. Its words are for who writes parsers, and its place
+// what the YAML library found. Its words are for authors of parsers, and its place
 // is where it noticed, often a line too early or too late. So the text itself is
 // looked at, from that place on. The package configs and the study use it too.
 func NotYAML(file string, src []byte, err error) Problem {

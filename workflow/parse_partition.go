@@ -38,8 +38,8 @@ var partitionKeys = []key[PartitionDecl]{
 	{"timeout", func(r *reader, n *node, p *PartitionDecl) { p.Timeout = r.span(n) }},
 }
 
-// wholePartition is the cut of a definition that has none. What is only a
-// contingency is left for whoever is available when it is needed.
+// wholePartition is the cut of a definition that has none. A task that is only
+// a contingency is left for any partner that is available when it is needed.
 func (r *reader) wholePartition() {
 	p := PartitionDecl{Name: mainPartition}
 	for _, t := range r.def.Tasks {

@@ -78,8 +78,8 @@ func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 	return known
 }
 
-// outdented is a hint to who forgot to indent what belongs to an entry: nothing is
-// under it, and what follows is of no use where it is.
+// outdented is a hint to an author who forgot to indent what belongs to an entry:
+// nothing is under it, and what follows is of no use where it is.
 func (e entry) outdented() string {
 	if e.key == nil || !e.value.isNull() {
 		return ""

@@ -11,8 +11,8 @@ import (
 // delegate is called by memberlist with its lock held: it only notes.
 type delegate struct{ g *Gossip }
 
-// NotifyAlive refuses who is not followed, or comes under an address that is
-// not its own: any member could have made it up.
+// NotifyAlive refuses a member that is not followed, or that comes under an
+// address that is not its own: any member could have made it up.
 func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	p := workflow.PartnerID(n.Name)
 	if p != d.g.cfg.Mesh.ID() && !d.g.follows(p) {

@@ -9,8 +9,8 @@
 //
 // How memberlist runs over libp2p (transport.go): a node's name is its partner
 // ID, its address a synthetic one that never changes, packets are frames on one
-// long-lived stream per partner. Who is dead is forgotten by memberlist; joining
-// it again is ours (reconnect.go).
+// long-lived stream per partner. Memberlist forgets a dead node; joining it
+// again is ours (reconnect.go).
 //
 // cmd puts it together with the mesh; node talks to it through an interface of
 // its own and is told through Handler.

@@ -78,8 +78,8 @@ const (
 )
 
 // New starts gossiping. It registers its protocols with the mesh, so call it
-// before members can be admitted. It takes part with those only who were named
-// by Follow.
+// before members can be admitted. It takes part only with members that Follow
+// named.
 func New(cfg Config) (*Gossip, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

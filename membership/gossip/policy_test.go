@@ -16,11 +16,11 @@ import (
 )
 
 // The policy by which lists come to agree, simulated in virtual time with real
-// lists and signed records: whoever hears a record that is new to it passes it
-// on to all whom it is connected with; on contact lists are compared; now and
-// then each compares its list with somebody's. A node here is connected with
-// six others at most, so that news has a way to go; one message in twenty is
-// lost; a hop takes 20 to 120 ms.
+// lists and signed records: a node that hears a record that is new to it passes
+// it on to all that it is connected with; on contact lists are compared; now
+// and then each compares its list with somebody's. A node here is connected
+// with six others at most, so that news has a way to go; one message in twenty
+// is lost; a hop takes 20 to 120 ms.
 const (
 	degree       = 6
 	lossPerMille = 50
@@ -143,7 +143,7 @@ func (s *simulated) send(from, to int, arrive func()) {
 	s.after(minHop+time.Duration(s.r.Int64N(int64(maxHop-minHop))), arrive)
 }
 
-// tell is news of one record; who has not heard it passes it on.
+// tell is news of one record; a node that has not heard it passes it on.
 func (s *simulated) tell(from, to int, rec membership.Record) {
 	s.send(from, to, func() { s.hear(from, to, rec) })
 }

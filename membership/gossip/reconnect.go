@@ -26,9 +26,10 @@ func (g *Gossip) queueLocked(p workflow.PartnerID) {
 	}
 }
 
-// reconnect joins whom memberlist does not know or thinks dead: those who were
-// met or heard at once, and now and then somebody by chance. memberlist itself
-// forgets the dead, and two sides that think each other dead are silent.
+// reconnect joins members that memberlist does not know or thinks dead: those
+// who were met or heard at once, and now and then somebody by chance.
+// memberlist itself forgets the dead, and two sides that think each other dead
+// are silent.
 func (g *Gossip) reconnect() {
 	again := time.NewTimer(g.cfg.Timing.Rejoin)
 	defer again.Stop()
@@ -74,7 +75,7 @@ func (g *Gossip) joinQueued() {
 		}
 		if _, err := g.list.Join([]string{joinName(p)}); err != nil {
 			g.cfg.Logger.Debug("cannot join", "partner", p, "error", err)
-			g.cfg.Mesh.Doubt(p) // nobody probes whom nobody has joined
+			g.cfg.Mesh.Doubt(p) // nobody probes a node that nobody has joined
 		}
 	}
 }
@@ -130,8 +131,9 @@ func (g *Gossip) suspect(p workflow.PartnerID) {
 // patience is for how many half probes somebody may be known by name only.
 const patience = 4
 
-// reportMissing finds whom we have only heard of: no connection came about, and
-// memberlist has not seen them either, so that no verdict would ever come.
+// reportMissing finds members that we have only heard of: no connection came
+// about, and memberlist has not seen them either, so that no verdict would ever
+// come.
 func (g *Gossip) reportMissing() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,8 +156,9 @@ func (g *Gossip) noteLocked(v verdict) {
 	}
 }
 
-// judge hands verdicts over. Whoever is silent for all others but answers us is
-// not silent; whoever answers others but has no connection with us is dialled.
+// judge hands verdicts over. A member that is silent for all others but answers
+// us is not silent; one that answers others but has no connection with us is
+// dialled.
 func (g *Gossip) judge() {
 	for {
 		select {

@@ -11,8 +11,8 @@ import (
 // that nobody can take now stays in the queue: ask again when something
 // becomes ready or a resource frees up.
 //
-// The arguments are taken to be sound; see [Check]. rnd decides who is first
-// at a shared queue.
+// The arguments are taken to be sound; see [Check]. rnd decides which resource
+// is first at a shared queue.
 func Allocate(q Queue, resources []Resource, p Policy, rnd *rand.Rand) []Assignment {
 	a := allocator{
 		now:       q.Now,

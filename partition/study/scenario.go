@@ -138,7 +138,7 @@ func (r *Resource) quality(t aptitude.TaskID) float64 {
 	return r.Suitability[t] * aptitude.Conformance(r.Violations[t])
 }
 
-// violations are those of a task, by who would commit them; nil when nobody does.
+// violations are those of a task, by the resource that would commit them; nil when nobody does.
 func (s *Scenario) violations(t aptitude.TaskID) map[aptitude.ResourceID][]aptitude.Violation {
 	var all map[aptitude.ResourceID][]aptitude.Violation
 	for _, r := range s.Resources {

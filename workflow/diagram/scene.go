@@ -72,7 +72,7 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 		}
 	}
 	if len(rest) > 0 {
-		s.addLane(lane{name: "whoever is available"}, rest)
+		s.addLane(lane{name: "any available partner"}, rest)
 	}
 	for _, t := range d.Tasks {
 		s.addEdges(t)

@@ -67,7 +67,7 @@ func TestDues(t *testing.T) {
 		t.Errorf("p1 at its holder: %v, want a time-out in 16 minutes", got)
 	}
 	if got := w.node("judge").m.Dues(w.moment(), w).Partitions["p1"]; len(got) != 1 || got[0].Kind != DueVerdict || got[0].Left <= 16*time.Minute {
-		t.Errorf("p1 at who judges: %v, want a verdict after its time-out", got)
+		t.Errorf("p1 at the judge: %v, want a verdict after its time-out", got)
 	}
 	w.crash(w.node("one"))
 	if got := w.node("one").m.Dues(w.moment(), w).Tasks["a"]; len(got) != 1 || got[0].Left > 7*time.Minute {

@@ -73,7 +73,7 @@ func asks(t *testing.T, q question, times int) (sent int) {
 }
 
 // What a member says of what it has, however often, makes a node send an instance at most
-// once more for each time that it does so anyhow for who asks once and is silent.
+// once more for each time that it does so anyhow for one that asks once and is silent.
 func TestAsksCostNoMoreThanSilence(t *testing.T) {
 	silence := asks(t, questions[0], 1)
 	for _, q := range questions {

@@ -40,8 +40,8 @@ func (c *contact) begin(at time.Duration) {
 
 func (c *contact) hear(at time.Duration) { c.heard.Store(int64(at)) }
 
-// tellsWithin is within what time a partner in contact tells everybody who takes part
-// what it has (compareAll), so what it had not told by then had not happened.
+// tellsWithin is within what time a partner in contact tells all that take part what
+// it has (compareAll), so what it had not told by then had not happened.
 const tellsWithin = antiEntropy + 2*firstPause
 
 // heard notes that a partner said what it has of an instance.
@@ -142,8 +142,8 @@ func (n *Node) dateTasks(h *held, tasks []choreo.TaskView, out []api.Task) {
 	}
 }
 
-// oldest is as of when an instance is known, by the partner who holds what is not done
-// and was not heard for longest. No instant: nobody else holds anything.
+// oldest is as of when an instance is known, by the partner that holds what is not
+// done and was not heard for longest. No instant: nobody else holds anything.
 func (n *Node) oldest(h *held) (at *time.Time, known string) {
 	var stale bool
 	for _, p := range h.m.Holders() {
@@ -168,8 +168,8 @@ const (
 	freshFor = time.Second
 )
 
-// Refresh asks the partners who hold what of an instance is not done, and can be
-// reached, what they have, and waits for half a second at most.
+// Refresh asks the partners that hold what of an instance is not done, and can
+// be reached, what they have, and waits for half a second at most.
 func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
 	out := &api.Refreshed{Answered: []string{}, Silent: []string{}}
 	id, there, err := n.locate(ref)
@@ -217,8 +217,8 @@ func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 	return out, nil
 }
 
-// silent are those of the asked who have not answered since. Who asks may give up
-// before its shard has looked, so what that finds comes over a channel.
+// silent are those of the asked that have not answered since. The caller may
+// give up before its shard has looked, so what that finds comes over a channel.
 func (n *Node) silent(id workflow.InstanceID, asked []workflow.PartnerID, since time.Duration) []workflow.PartnerID {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshWait)
 	defer cancel()

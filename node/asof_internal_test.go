@@ -14,7 +14,8 @@ func factOf(author workflow.PartnerID, at int64) choreo.Received {
 }
 
 // What somebody passes on is as old as its author says, and never newer than when it
-// came: neither who passes it on nor who wrote it can make it newer than that.
+// came: neither the partner that passes it on nor its author can make it newer than
+// that.
 func TestNobodyMakesTheirWordsNewer(t *testing.T) {
 	const noon = int64(1_900_000_000_000)
 	var h held
@@ -33,8 +34,8 @@ func TestNobodyMakesTheirWordsNewer(t *testing.T) {
 	}
 }
 
-// Who shows an instance to the coordinator cannot make it newer than now, nor put words
-// of its own there.
+// A partner that shows an instance to the coordinator cannot make it newer than now,
+// nor put words of its own there.
 func TestShownIsRedated(t *testing.T) {
 	clock := stillClock{at: time.Hour}
 	now := clock.Now().Wall

@@ -105,8 +105,8 @@ func TestOldKnowledgeIsSaid(t *testing.T) {
 	})
 }
 
-// What holders have is asked for when people want to see it; who is not reached, or
-// does not answer, is not waited for.
+// What holders have is asked for when people want to see it; a partner that is not
+// reached, or does not answer, is not waited for.
 func TestRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, nil, seldom, "one", "two", "three")

@@ -77,8 +77,8 @@ func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, with
 	return out, kinds(work)
 }
 
-// plainly are the partners as the plain rule sees them: those who take nothing are
-// none. A mechanism passes over them, and says so.
+// plainly are the partners as the plain rule sees them: those that take nothing
+// are none. A mechanism passes over them, and says so.
 func (p *people) plainly(all []membership.Partner, without *choreo.Holding) (out []partition.Partner) {
 	known := p.ledger.inHand(all)
 	for _, x := range all {
@@ -97,7 +97,7 @@ func (p *people) plainly(all []membership.Partner, without *choreo.Holding) (out
 	return out
 }
 
-// roles are those of all partners who may be here again.
+// roles are those of all partners that may be here again.
 func (p *people) roles() []workflow.RoleName {
 	var out []workflow.RoleName
 	for _, x := range p.all() {
@@ -123,8 +123,8 @@ func (p *people) candidate(x membership.Partner) partition.Partner {
 	return out
 }
 
-// Choose finds who can take a piece of work now, rather not who failed it
-// (choreo.Partners).
+// Choose finds a partner that can take a piece of work now, rather not the one
+// that failed it (choreo.Partners).
 func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
 	p.ledger.assigning.Lock()
 	defer p.ledger.assigning.Unlock()

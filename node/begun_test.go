@@ -40,8 +40,8 @@ partitions:
   end: [join]
 `
 
-// Whoever waits for a task, and who judges, knows within two seconds that it runs.
-// Whoever has nothing to do with it is not told.
+// A partner that waits for a task, or that judges, knows within two seconds that
+// it runs. One that has nothing to do with it is not told.
 func TestLongTaskIsToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, nil, seldom, "one", "two", "three", "four")
@@ -66,7 +66,7 @@ func TestLongTaskIsToldOf(t *testing.T) {
 }
 
 // What tasks cost in frames: those that end within a second as many as before; those
-// that run for longer one more for each of who waits and who judges, with its
+// that run for longer one more for each partner that waits or judges, with its
 // acknowledgement, however many tasks began together.
 func TestFramesOfLongTasks(t *testing.T) {
 	run := func(takes time.Duration) (frames, bytes int) {

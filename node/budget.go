@@ -57,7 +57,7 @@ func (b *budgets) spend(p workflow.PartnerID, much int, now time.Duration) bool 
 		return false
 	}
 	if len(b.of) >= maxRefused {
-		for other, o := range b.of { // whoever has spent nothing lately
+		for other, o := range b.of { // those that have spent nothing lately
 			if int((now-o.at)/b.ration.each) >= o.much {
 				delete(b.of, other)
 			}
@@ -89,8 +89,8 @@ func (n *Node) originOf(e *definition) configs.Origin {
 	return o
 }
 
-// readAhead reads the definition that came with facts, on the goroutine of the peer who
-// sent it: an instance that is new here finds it among those read lately.
+// readAhead reads the definition that came with facts, on the goroutine of the peer
+// that sent it: an instance that is new here finds it among those read lately.
 func (n *Node) readAhead(p workflow.PartnerID, f *wire.Facts) {
 	if len(f.Definition) == 0 {
 		return

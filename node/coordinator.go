@@ -174,7 +174,7 @@ func (o *office) send(e membership.Envelope) {
 	}
 }
 
-// happened tells people, and whoever waits for the outcome.
+// happened tells people, and callers that wait for the outcome.
 func (o *office) happened(e membership.ElectionEvent) {
 	text := string(e.Kind)
 	if e.Reason != nil {

@@ -14,7 +14,7 @@ import (
 // Rights are proved in the facts. A verdict that a coordinator writes names its
 // office and carries the proof of its election, so that all nodes order such
 // verdicts alike (choreo/converge.go, rule 1): the core believes what it is told of
-// offices, here is where that is checked. Whoever needs a role shows its
+// offices, here is where that is checked. A node that needs a role shows its
 // certificates (choreo/rights.go): the core asks Roles whether they are true, and
 // here facts are refused whose author shows what ran out or was evicted.
 //
@@ -162,7 +162,7 @@ func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) err
 
 // stranger is an author of facts whom this node does not know to be a member: a key
 // can be made up as often as one likes, and each would have the share of a member.
-// Of one who has just joined the record is on its way, and so are its facts once
+// The record of one that has just joined is on its way, and so are its facts once
 // more; the sender itself has shown its certificate. Empty: there is none.
 func (n *Node) stranger(from workflow.PartnerID, facts []choreo.Received) workflow.PartnerID {
 	last := workflow.PartnerID("")

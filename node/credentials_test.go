@@ -10,8 +10,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// A coordinator who was elected while an instance ran judges first, and its
-// verdict says in which office: everybody can check that, also who was away.
+// A coordinator that was elected while an instance ran judges first, and its
+// verdict says in which office: everybody can check that, also a partner that
+// was away.
 func TestTheCoordinatorJudgesInItsOffice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, brisk, "one", "two", "three")

@@ -23,7 +23,7 @@ import (
 )
 
 // This file keeps materialised data for the Optimizer: data sets are registered
-// where they are, advertised in the partner record, and read by whoever starts
+// where they are, advertised in the partner record, and read by nodes that start
 // an instance that would otherwise produce them. A data set is small: its values
 // go into the instance.
 
@@ -297,7 +297,8 @@ func (p *people) dropData(name string) error {
 // protocolData asks a member for the content of a data set by its name.
 const protocolData = "/mutirao/data/1.0.0"
 
-// giveData answers protocolData. The asker is who its connection proves it is.
+// giveData answers protocolData. The asker is the partner that its connection
+// proves.
 func (p *people) giveData(asker workflow.PartnerID, name []byte) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -358,7 +359,7 @@ func (n *Node) materialised(ctx context.Context, def *workflow.Definition, input
 	return found, missed
 }
 
-// andMissed adds to a refused start which data sets did not help: whoever
+// andMissed adds to a refused start which data sets did not help: a user who
 // registered one expects that nobody need be able to produce it.
 func andMissed(err error, missed []string) error {
 	var e *api.Error

@@ -33,7 +33,7 @@ import (
 // is read when it is used.
 //
 // A definition is kept while somebody lists it, or an instance that is here uses it
-// (sweep). Those that nobody lists take the room of whoever began the instances; what
+// (sweep). Those that nobody lists take the room of the instances' initiators; what
 // is left of one that was taken off the list are its notices, of which the oldest are
 // forgotten (forget).
 //
@@ -54,7 +54,7 @@ type definitions struct {
 	entries map[workflow.Hash]*listing
 	named   map[workflow.Name][]*listing
 	listed  map[workflow.PartnerID]load // by author
-	recent  [16]*definition             // those read last, kept for those who come for them again
+	recent  [16]*definition             // those read last, kept for those that come for them again
 	next    int                         // of recent
 	// away are claims that are not taken in: they are not asked for again. True: there
 	// was no room for it; false: its name is another's.
@@ -63,7 +63,7 @@ type definitions struct {
 
 // rights is what definitions ask about members.
 type rights interface {
-	// signer is this node as one who signs.
+	// signer is this node as one that signs.
 	signer() membership.Issuer
 	// good reports whether a certificate chain was not evicted since.
 	good(membership.Chain) bool
@@ -182,7 +182,7 @@ func readListing(key, value []byte) (*listing, error) {
 }
 
 // enter puts a listing among those in memory. The caller holds d.mu, or is the only
-// one who knows d.
+// one that knows d.
 func (d *definitions) enter(l *listing) {
 	d.entries[l.hash] = l
 	d.named[l.about.Name] = append(d.named[l.about.Name], l)
@@ -343,8 +343,7 @@ func (d *definitions) keep(e *definition) error {
 // roomBeside reports whether there is room for a definition that nobody may list,
 // beside those of the instances that its bringer began, and of those that all others
 // did (tally.brings): as many as may be listed, and as many bytes as four members'. One
-// that administers may fill all of it. What somebody lists takes the room of whoever
-// does.
+// that administers may fill all of it. What a member lists takes that member's room.
 func (d *definitions) roomBeside(e *definition, by workflow.PartnerID, administers bool, brings map[workflow.PartnerID]map[workflow.Hash]int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -513,8 +512,8 @@ func (d *definitions) count(author workflow.PartnerID) int {
 	return d.listed[author].n
 }
 
-// administers reports whether a notice is by the founder or a delegate who was not
-// evicted since.
+// administers reports whether a notice is by the founder or a delegate that was
+// not evicted since.
 func (d *definitions) administers(n membership.Notice) bool {
 	return n.Administers(d.mesh) && (len(n.Chain) == 0 || d.rights.good(n.Chain))
 }
@@ -552,7 +551,7 @@ func (d *definitions) ownerLocked(name workflow.Name, newcomer *claim) (o owner)
 	return o
 }
 
-// entitled reports whether a claim is by whom the name belongs to.
+// entitled reports whether a claim is by the owner of the name.
 func (d *definitions) entitled(o owner, c *claim) bool {
 	return c.author == o.author || o.administrators && d.administers(c.first)
 }
@@ -605,9 +604,9 @@ func (d *definitions) remove(l *listing, now time.Time) (say []wire.Definition, 
 }
 
 // forget unlearns the oldest removals if there are more than are worth remembering:
-// whoever was away for all that time may bring one back. All others fill as much as
-// the node's limit, one member, unless it administers, a share of it, and this node's
-// user as much besides.
+// a partner that was away for all that time may bring one back. All others fill as
+// much as the node's limit, one member, unless it administers, a share of it, and
+// this node's user as much besides.
 func (d *definitions) forget() error {
 	type old struct {
 		l *listing
@@ -1051,7 +1050,7 @@ func (d *definitions) notFound(ref string, names, versions []string) error {
 	return err.WithHint("there are: %s", strings.Join(slices.Compact(names), ", "))
 }
 
-// author is who listed a definition that is shown; empty: nobody.
+// author is the partner that listed a definition that is shown; empty: nobody.
 func (d *definitions) author(l *listing) workflow.PartnerID {
 	if c := d.shown(l); c != nil {
 		return c.author

@@ -224,8 +224,8 @@ func TestRemovalOfWhatIsNotListed(t *testing.T) {
 	}
 }
 
-// What there was no room for is no trouble any more when whoever listed it
-// removes it.
+// A definition for which there was no room is no trouble any more when its
+// author removes it.
 func TestNoRoomForWhatIsRemoved(t *testing.T) {
 	d, _ := shelved(t, 1)
 	dina := mesh(t)["dina"]
@@ -326,8 +326,8 @@ func TestNoticesAreProved(t *testing.T) {
 }
 
 // A name is the founder's and delegates' once one of them lists something under it,
-// else whoever was first; and all who know the same list the same, in whatever order
-// they came to know it.
+// else that of the first to list it; and all who know the same list the same, in
+// whatever order they came to know it.
 func TestNamesHaveOwners(t *testing.T) {
 	all := mesh(t)
 	for _, c := range []struct {
@@ -487,7 +487,7 @@ func TestRation(t *testing.T) {
 	}
 }
 
-// Whoever lists a definition of another's name has it run nothing.
+// A member that lists a definition of another's name has it run nothing.
 func TestOriginOfDefinitions(t *testing.T) {
 	all := mesh(t)
 	d := known(t, newShelf(), 10, all["ana"])

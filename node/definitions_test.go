@@ -230,7 +230,8 @@ func TestDefinitionIsReadWhenItIsUsed(t *testing.T) {
 
 // What nobody lists any more is deleted when no instance uses it, and so is what came
 // with an instance of which only the summary is left; one member brings no more such
-// than its share, the node's own user always has room, and who is refused is counted.
+// than its share, the node's own user always has room, and the refused member is
+// counted.
 func TestDefinitionsThatNobodyUsesAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 8

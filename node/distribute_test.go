@@ -47,7 +47,7 @@ func (tm *team) profile(name string, c api.ProfileChange) {
 	synctest.Wait()
 }
 
-// give starts an instance of job by a mechanism and tells who got it.
+// give starts an instance of job by a mechanism and returns its holder.
 func (tm *team) give(at, mechanism string) (id, partner string) {
 	tm.t.Helper()
 	st, err := tm.p[at].node.Start(tm.t.Context(), api.StartRequest{Workflow: "job", Mechanism: mechanism})
@@ -222,7 +222,7 @@ partitions: {p: {tasks: [look], partner: one}}
 }
 
 // A partner that rejects what it was given passes it on to the next most apt,
-// in one step; who has rejected it does not get it again.
+// in one step; a partner that has rejected it does not get it again.
 func TestRejectedWorkGoesToTheNextMostApt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, five...)
@@ -263,7 +263,7 @@ distribution: {mechanism: Push}
 }
 
 // A contingency goes to the most apt by the mechanism of its instance, also
-// where that was chosen at the start, and whoever assigns it.
+// where that was chosen at the start, no matter which node assigns it.
 func TestContingencyByTheMechanismOfTheInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, five...)

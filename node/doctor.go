@@ -126,7 +126,7 @@ func (n *Node) checkFiles(d *diagnosis) {
 func (n *Node) checkCertificate(d *diagnosis) (member bool) {
 	leaf := n.people.chain().Leaf()
 	if err := n.people.standing(); err != nil {
-		mend := "no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder"
+		mend := "no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"
 		switch now := n.clock.Now().Wall.UTC(); {
 		case errors.Is(err, membership.ErrNotYet):
 			mend = fmt.Sprintf("this clock says %s: set it, and nothing else is needed", now.Format(time.RFC3339))
@@ -153,7 +153,7 @@ func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {
 	}
 	slices.Sort(stale)
 	if len(stale) > 0 {
-		d.warn("partners", "expired: "+strings.Join(stale, ", "), "their unfinished work counts as failed; who will not come back can be evicted: mutirao evict PARTNER")
+		d.warn("partners", "expired: "+strings.Join(stale, ", "), "their unfinished work counts as failed; one that will not come back can be evicted: mutirao evict PARTNER")
 		return
 	}
 	d.ok("partners", "%d known, none expired", len(partners))

@@ -33,7 +33,8 @@ func (n *Node) takeClock(from workflow.PartnerID, ms int64) {
 	n.clocks[from] = born(time.UnixMilli(ms), n.clock.Now())
 }
 
-// ahead is how far this clock is ahead of each partner's who told its own.
+// ahead is how far this clock is ahead of that of each partner that told its
+// own.
 func (n *Node) ahead() map[workflow.PartnerID]time.Duration {
 	now := n.clock.Now()
 	ours := born(now.Wall, now)

@@ -95,7 +95,8 @@ func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
 	}
 }
 
-// roundabout tells with whom this node is connected by a relay only.
+// roundabout are the partners with which this node is connected by a relay
+// only.
 func (n *Node) roundabout() string {
 	r, can := n.carrier.(Relaying)
 	if !can {

@@ -124,8 +124,8 @@ func TestDoctor(t *testing.T) {
 			"store", api.FindingWrong, "the store cannot be read: input/output error", "join again from a fresh folder"},
 
 		{"a certificate that ends soon", func(tm *team) { clockOf(300 * day)(tm) }, "certificate", api.FindingWarning, "ends at ", "it is renewed as soon as one or the founder is in contact"},
-		{"a certificate that has ended", func(tm *team) { clockOf(400 * day)(tm) }, "certificate", api.FindingWrong, "expired", "If that is wrong, set it, and nothing else is needed; else no partner admits this node any more: ask whoever may invite for an invitation, and join again with a fresh folder"},
-		{"an evicted node", func(tm *team) { tm.expel("one", "two"); synctest.Wait() }, "certificate", api.FindingWrong, "two is evicted by one at", "ask whoever may invite"},
+		{"a certificate that has ended", func(tm *team) { clockOf(400 * day)(tm) }, "certificate", api.FindingWrong, "expired", "If that is wrong, set it, and nothing else is needed; else no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"},
+		{"an evicted node", func(tm *team) { tm.expel("one", "two"); synctest.Wait() }, "certificate", api.FindingWrong, "two is evicted by one at", "ask a partner that may invite"},
 
 		{"a partner that nobody can reach", func(tm *team) { tm.disconnect("one", "three"); tm.disconnect("two", "three"); synctest.Wait() },
 			"links", api.FindingWarning, "three cannot be reached at at three", "is it running"},

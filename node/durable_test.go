@@ -266,8 +266,8 @@ func TestAcknowledgementWaitsForTheDisk(t *testing.T) {
 	})
 }
 
-// Whoever cannot store what comes does not ask for what it lacks of it: it would be sent
-// all of it again, as fast as it asks.
+// A node that cannot store what comes does not ask for what it lacks of it: it would be
+// sent all of it again, as fast as it asks.
 func TestNothingIsAskedForOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamWith(t, nil, seldom, "one", "two")

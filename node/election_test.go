@@ -32,7 +32,8 @@ func (tm *team) electorate(names ...string) {
 	}
 }
 
-// coordinator is whom a partner takes for the coordinator; empty: nobody.
+// coordinator is the partner that another takes for the coordinator; empty:
+// nobody.
 func (tm *team) coordinator(at string) string {
 	tm.t.Helper()
 	c, err := tm.p[at].node.CoordinatorStatus(tm.t.Context())
@@ -64,8 +65,9 @@ func (tm *team) cut(left, right []string) {
 	synctest.Wait()
 }
 
-// Whoever is configured to stands of its own accord whenever nobody coordinates:
-// after the start, and after the coordinator is gone. Nobody else does.
+// A node that is configured to stands of its own accord whenever nobody
+// coordinates: after the start, and after the coordinator is gone. Nobody else
+// does.
 func TestOnlyCandidatesStandOfTheirOwnAccord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, brisk, "one", "two", "three")

@@ -14,7 +14,7 @@ import (
 )
 
 // outcomeWait is the longest that an election or a handover is waited for;
-// who gives up earlier says so.
+// a candidate that gives up earlier says so.
 const outcomeWait = 90 * time.Second
 
 // officeView is how elections stand at one moment.

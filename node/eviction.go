@@ -14,8 +14,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Evict removes a member for good: the eviction is made durable, sent to
-// everybody who is connected, and cuts the connections to whom it concerns.
+// Evict removes a member for good: the eviction is made durable, sent to every
+// connected partner, and cuts the connections to those that it concerns.
 func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
 	id, err := n.people.resolveWhole(r.Partner)
 	if err != nil {

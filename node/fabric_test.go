@@ -47,12 +47,12 @@ type plug struct {
 
 	// Guarded by f.mu.
 	addrs    []string
-	lines    map[workflow.PartnerID]*line // to here, by who is at the other end
+	lines    map[workflow.PartnerID]*line // to here, by the partner at the other end
 	last     map[workflow.PartnerID]*line // the newest, in use or not
 	wanted   map[workflow.PartnerID]bool
 	book     map[workflow.PartnerID][]string
 	handlers map[string]func(workflow.PartnerID, []byte) ([]byte, error)
-	open     map[string]bool // to whom nobody admits, too
+	open     map[string]bool // to those that nobody admits, too
 }
 
 // line carries frames to one side of a connection.

@@ -7,8 +7,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// feed hands events to whoever watches. A watcher that does not keep up
-// misses events, which only say that something changed.
+// feed hands events to those that watch. A watcher that does not keep up misses
+// events, which only say that something changed.
 type feed struct {
 	mu       sync.Mutex // guards watchers
 	watchers map[chan api.Event]struct{}

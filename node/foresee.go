@@ -40,7 +40,7 @@ func (n *Node) refusedStart(h workflow.Hash) ([]string, error) {
 	return append(out, n.notAllowed(e)...), nil
 }
 
-// mayCreate refuses who lacks the role that starts a workflow.
+// mayCreate refuses a node that lacks the role that starts a workflow.
 func (n *Node) mayCreate(def *workflow.Definition) error {
 	if role := def.CreatorRole; role != "" && !n.people.hasRole(role) {
 		return n.lacking(role, fmt.Sprintf("start workflow %s", def.Name))

@@ -52,8 +52,8 @@ func (tm *team) finish(at, id string, task workflow.TaskName) {
 	synctest.Wait()
 }
 
-// Whoever stops and is back within its connectionTime has lost nothing: nobody
-// judges what it holds, ready or not.
+// A node that stops and is back within its connectionTime has lost nothing:
+// nobody judges what it holds, ready or not.
 func TestRestartKeepsWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 20 * time.Second }, "one", "two", "three")
@@ -87,8 +87,8 @@ func TestRestartKeepsWork(t *testing.T) {
 	})
 }
 
-// Whoever does not come back is judged when its connectionTime has run out, not
-// before and not later.
+// A node that does not come back is judged when its connectionTime has run out,
+// not before and not later.
 func TestGoingDownForTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 20 * time.Second }, "one", "two", "three")
@@ -145,7 +145,7 @@ partitions:
 }
 
 // A coordinator that goes down gives its office up: nobody waits for its lease, and
-// who is configured to stands at once.
+// a node that is configured to stands at once.
 func TestCoordinatorThatGoesDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 5 * time.Minute }, "one", "two", "three")
@@ -187,7 +187,7 @@ partitions:
   pb: [b]
   pc: [c]
 `)
-		pass(15 * time.Minute) // who votes waits for a lease after a start
+		pass(15 * time.Minute) // a voter waits for a lease after a start
 		if _, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// What is heard of a partner through others: who does not hear it asks somebody
-// who does, and is passed its signed beats as they come. They count from when it
-// told them, so their age goes with them.
+// What is heard of a partner through others: a node that does not hear it asks
+// one that does, and is passed its signed beats as they come. They count from
+// when it told them, so their age goes with them.
 
 // compareEvery is how often a node asks somebody for what it may have missed,
 // if nothing makes it doubt.
@@ -19,8 +19,8 @@ const compareEvery = 2 * time.Minute
 
 // Others are asked for a partner's signs of life after that share of its
 // connectionTime of silence, sooner where it is out of reach and nobody has told of
-// it yet, and again each askEvery-th part of it: who hears them passes them on as
-// they come, for wantedFor connectionTimes.
+// it yet, and again each askEvery-th part of it: a partner that hears them passes
+// them on as they come, for wantedFor connectionTimes.
 const (
 	askShare      = 0.65
 	askShareFirst = 0.4
@@ -28,10 +28,10 @@ const (
 	wantedFor     = 4
 )
 
-// catchUp asks connected partners for what is not known here: when somebody has
-// been silent for a good part of its connectionTime whoever told of it last, else
-// one after the other, and somebody when nobody was asked for a while. It returns
-// after what time to call it again.
+// catchUp asks connected partners for what is not known here: when one has been
+// silent for a good part of its connectionTime the partner that told of it last,
+// else one after the other, and somebody when nobody was asked for a while. It
+// returns after what time to call it again.
 func (n *Node) catchUp(now time.Duration) time.Duration {
 	silent, next := n.people.silent()
 	up := n.upPeers()
@@ -60,7 +60,7 @@ func (n *Node) catchUp(now time.Duration) time.Duration {
 	return next
 }
 
-// hearsay keeps a partner unreachable of whom others told and who is not
+// hearsay keeps a partner unreachable of which others told and which is not
 // connected here: what they tell validates it, and says nothing of the way to it.
 func (n *Node) hearsay(from, about workflow.PartnerID, fresh bool) {
 	if from == about || about == n.member.ID() || n.up(about) {
@@ -72,7 +72,7 @@ func (n *Node) hearsay(from, about workflow.PartnerID, fresh bool) {
 	n.people.reach(about, false)
 }
 
-// passBeat passes a fresh beat on to those who do not hear its author themselves.
+// passBeat passes a fresh beat on to those that do not hear its author themselves.
 func (n *Node) passBeat(from workflow.PartnerID, b membership.Beat) {
 	for _, p := range n.people.wantedBy(b.Partner) {
 		if p != from && n.up(p) {
@@ -81,7 +81,8 @@ func (n *Node) passBeat(from workflow.PartnerID, b membership.Beat) {
 	}
 }
 
-// hearsay is who told of a partner's signs of life, and who wants to be told.
+// hearsay is, of a partner, which others told of its signs of life, and which
+// want to be told.
 type hearsay struct {
 	some   bool                                 // somebody told
 	teller workflow.PartnerID                   // the last
@@ -96,7 +97,7 @@ func (p *people) told(by, of workflow.PartnerID) {
 	h.some, h.teller = true, by
 }
 
-// hearsayOf must be called with mu held, for somebody who is listed.
+// hearsayOf must be called with mu held, for a listed partner.
 func (p *people) hearsayOf(id workflow.PartnerID) *hearsay {
 	if p.hearsay[id] == nil {
 		p.hearsay[id] = &hearsay{wanted: map[workflow.PartnerID]time.Duration{}}
@@ -117,8 +118,9 @@ func (p *people) heardOf(id workflow.PartnerID) bool {
 	return float64(p.clock.Now().Wall.Sub(x.Validated.Time())) < askShare*float64(x.Record.ConnectionTime)
 }
 
-// teller is who told last of a partner, so most likely knows more; empty: nobody.
-// It is given once: who then tells nothing new is not asked again.
+// teller is the one that told last of a partner, so most likely knows more;
+// empty: nobody. It is given once: if it then tells nothing new it is not asked
+// again.
 func (p *people) teller(of workflow.PartnerID) (by workflow.PartnerID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +142,7 @@ func (p *people) want(by workflow.PartnerID, of []workflow.PartnerID) {
 	}
 }
 
-// wantedBy is who wants the beats of a partner passed on.
+// wantedBy are the partners that want the beats of another passed on.
 func (p *people) wantedBy(id workflow.PartnerID) (by []workflow.PartnerID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// In a line of partners, of whom only neighbours can reach each other, everybody
+// In a line of partners, of which only neighbours can reach each other, everybody
 // stays listed by what the others pass on. When the last one dies, nobody lists it
 // for longer than its connectionTime, however it was heard of.
 func TestNewsOfWhoIsOutOfReachCountsFromWhenItWasTold(t *testing.T) {

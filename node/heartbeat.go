@@ -121,9 +121,9 @@ func (n *Node) tellStart(since time.Duration) time.Duration {
 // with some air.
 func (n *Node) beatEvery() time.Duration { return n.connectionTime() * 5 / 16 }
 
-// nextSign is a sign of life: a signed beat, which partners may pass on to those who
+// nextSign is a sign of life: a signed beat, which partners may pass on to those that
 // do not hear us, and next time a pulse, which is a sixth of it, unless there is news
-// of work that others who give work out should have.
+// of work that others that give work out should have.
 func (n *Node) nextSign() *wire.Message {
 	t, news := n.ledger.tell()
 	if n.signed = !n.signed || news; n.signed {
@@ -157,7 +157,8 @@ func (n *Node) broadcast(m *wire.Message) {
 	}
 }
 
-// records are this node's own record and whom it knows, for a new contact.
+// records are this node's own record and those of the partners that it knows,
+// for a new contact.
 func (n *Node) records() [][]byte {
 	if p, ok := n.people.get(n.member.ID()); ok {
 		return [][]byte{membership.EncodeRecord(p.Record)}
@@ -307,7 +308,7 @@ const maxAnswer = 4 << 20
 func (n *Node) takeDefinition(from workflow.PartnerID, d wire.Definition) {
 	now := n.clock.Now()
 	news, author, err := n.definitions.merge(d, now.Wall, func(author workflow.PartnerID, bytes int) bool {
-		if !n.people.known(author) { // who signed pays, and else who tells
+		if !n.people.known(author) { // the signer pays, and else the sender
 			author = from
 		}
 		return n.reading.spend(author, bytes, now.Awake)
@@ -345,8 +346,8 @@ func (n *Node) noteLacking(p workflow.PartnerID, theirs []wire.DefinitionStamp) 
 	}
 }
 
-// askForDefinitions asks the partners again who have definitions that this node still
-// lacks: they came too fast, or they did not all fit into one answer.
+// askForDefinitions asks the partners again that have definitions that this node
+// still lacks: they came too fast, or they did not all fit into one answer.
 func (n *Node) askForDefinitions() {
 	var have []wire.DefinitionStamp
 	for _, p := range n.upPeers() {

@@ -71,8 +71,8 @@ func TestInvitation(t *testing.T) {
 	})
 }
 
-// Two partners of one name could not be told apart; who is gone for good has left
-// its name to others.
+// Two partners of one name could not be told apart; a member that is gone for
+// good has left its name to others.
 func TestJoiningByANameThatIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
@@ -130,7 +130,7 @@ func TestJoiningByAnotherMember(t *testing.T) {
 	})
 }
 
-const errNoIssuer = "who made the invitation cannot be reached from here either"
+const errNoIssuer = "the partner that made the invitation cannot be reached from here either"
 
 // A use that cannot be stored is not granted, and not counted.
 func TestInvitationOnAFullDisk(t *testing.T) {
@@ -148,8 +148,8 @@ func TestInvitationOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A node's own name, and whom it met, outlive a restart; partners that went
-// down in good order come back.
+// A node's own name, and the partners that it met, outlive a restart; partners
+// that went down in good order come back.
 func TestPartnersAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")

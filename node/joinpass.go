@@ -12,17 +12,18 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// An invitation is redeemed at its issuer only. Who cannot reach that one, or not
-// at the addresses that it had, has another member pass the requests on.
+// An invitation is redeemed at its issuer only. A newcomer that cannot reach that
+// one, or not at the addresses that it had, has another member pass the requests
+// on.
 const (
 	protocolPass   = "/mutirao/join-pass/1.0.0"   // a stranger's, to any member
 	protocolPassed = "/mutirao/join-passed/1.0.0" // that member's, to the issuer
 )
 
-// passPatience is how long an issuer is waited for who is connected here.
+// passPatience is how long to wait for a connected issuer.
 const passPatience = 10 * time.Second
 
-var errNoIssuer = errors.New("who made the invitation cannot be reached from here either")
+var errNoIssuer = errors.New("the partner that made the invitation cannot be reached from here either")
 
 // pass passes a stranger's request to join on to the issuer of its invitation.
 func (n *Node) pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {

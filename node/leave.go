@@ -57,7 +57,7 @@ func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, err
 		return nil, n.shown(err)
 	}
 	out, err := n.giveOnAll(ctx)
-	if first { // it leaves, whether whoever asked for it still waits or not
+	if first { // it leaves, whether the caller still waits or not
 		n.running.Go(n.leaveWhenDone)
 	}
 	if err != nil {
@@ -138,7 +138,8 @@ func (n *Node) leaveWhenDone() {
 }
 
 // goAway tells the others that this node has left, and ends Run. That it is for good
-// is durable first: who was told so takes nothing from this node any more.
+// is durable first: a partner that was told so takes nothing from this node any
+// more.
 func (n *Node) goAway() error {
 	how := membership.Leaves
 	if n.forGood.Load() {
@@ -167,7 +168,7 @@ func (n *Node) giveOn(ctx context.Context) ([]api.Given, []api.Stay, error) {
 	return given, stays, nil
 }
 
-// giveOnFrom is giveOn of one shard's instances. Whoever asks may give up before the
+// giveOnFrom is giveOn of one shard's instances. The caller may give up before the
 // shard has done it, so what it did is read only after that.
 func (n *Node) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []api.Stay, error) {
 	var given []api.Given

@@ -53,8 +53,9 @@ func (p *partner) gone() {
 	p.node = nil
 }
 
-// Who leaves gives on what it has not begun, says what stays, goes on with that, and
-// goes when it is done. Nobody judges anything. Started again, it is a partner as before.
+// A node that leaves gives on what it has not begun, says what stays, goes on with that,
+// and goes when it is done. Nobody judges anything. Started again, it is a partner as
+// before.
 func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = time.Minute }, "one", "two", "three")
@@ -81,7 +82,7 @@ func TestLeave(t *testing.T) {
 			t.Errorf("two goes on with what stays, and is %s to one", p.State)
 		}
 		// It takes nothing new on.
-		wantRefusal(t, "a partition for who leaves", func() error {
+		wantRefusal(t, "a partition for the partner that leaves", func() error {
 			_, err := tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: "held"})
 			return err
 		}(), "two")
@@ -162,8 +163,9 @@ func TestLeaveAlone(t *testing.T) {
 	})
 }
 
-// Who leaves for good is out: its node does not start again, no later word of its key
-// counts, its name is free, and nobody waits for it. The founder, and who votes, do not.
+// A node that leaves for good is out: its node does not start again, no later word of
+// its key counts, its name is free, and nobody waits for it. The founder, and voters, do
+// not.
 func TestLeaveForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = time.Minute }, "one", "two", "three")
@@ -208,7 +210,7 @@ func TestLeaveForGood(t *testing.T) {
 		}
 		again := tm.newcomer("two")
 		if err := tm.join(again, inv.Token); err != nil {
-			t.Errorf("the name of who left for good is not free: %v", err)
+			t.Errorf("the name of the partner that left for good is not free: %v", err)
 		}
 	})
 }

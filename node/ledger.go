@@ -16,7 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// ledger is the unfinished work that is known here, by who holds it: what new
+// ledger is the unfinished work that is known here, by its holders: what new
 // work is weighed against, beside what partners say of themselves. It follows
 // from the instances in memory, and an assignment counts at once.
 type ledger struct {
@@ -234,7 +234,8 @@ func (l *ledger) inHand(partners []membership.Partner) map[workflow.PartnerID]*w
 
 // kinds adds up what all partners hold of each kind that costs them availability. What
 // one only says counts up to what all others hold: the more of a kind there is, the less
-// of it costs whom it was given to, and nobody is to make that nothing by a word.
+// of it costs the partner that it was given to, and nobody is to make that nothing by a
+// word.
 func kinds(work map[workflow.PartnerID]*workOf) map[partition.Kind]partition.InHand {
 	all := map[partition.Kind]partition.InHand{}
 	for _, w := range work {

@@ -57,7 +57,7 @@ distribution: {mechanism: Sel-push}
 `)
 }
 
-// performers are who holds the partitions of an instance.
+// performers are the holders of the partitions of an instance.
 func (tm *team) performers(at, id string) (out []string) {
 	for _, p := range tm.show(at, id).Partitions {
 		out = append(out, p.Partner)
@@ -90,8 +90,8 @@ func TestChainGoesToTheMostApt(t *testing.T) {
 	}
 }
 
-// Two who give out work see what the other gave: the second finds the best of all
-// busy, though it has no part in the instance for which that is so.
+// Two nodes that give out work see what the other gave: the second finds the best
+// of all busy, though it has no part in the instance for which that is so.
 func TestTwoGiversDoNotBothFillTheBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 15 * time.Second }, five...)
@@ -120,7 +120,7 @@ func TestTwoGiversDoNotBothFillTheBest(t *testing.T) {
 }
 
 // A trace of other work sets nobody back by Sel-push-10, which takes the most
-// available of those who are nearly as apt.
+// available of those that are nearly as apt.
 func TestTraceOfLoadDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := sawyers(t)
@@ -137,8 +137,8 @@ partitions: {p: {tasks: [look], partner: one}}
 	})
 }
 
-// Sel-push-flowtime goes by what a partner was given last: of the apt, who has been
-// given nothing yet comes before those who have not even finished.
+// Sel-push-flowtime goes by what a partner was given last: of the apt, one that has
+// been given nothing yet comes before those that have not even finished.
 func TestFlowTimeIsThatOfTheLastAllocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := sawyers(t)
@@ -169,7 +169,7 @@ func TestVerdictsSayWhatIsTrue(t *testing.T) {
 	})
 }
 
-// An ended instance says what those who did its work reached of what could be had.
+// An ended instance says what those that did its work reached of what could be had.
 func TestQualityOfAnInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := sawyers(t)

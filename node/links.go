@@ -455,14 +455,14 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 }
 
 // mayTell reports whether p takes part in an instance, if need be by these facts:
-// whom a participant's verdict chose may be the first to tell of it.
+// a partner that a participant's verdict chose may be the first to tell of it.
 func mayTell(m *choreo.Machine, p workflow.PartnerID, facts []choreo.Received) bool {
 	return m.Involved(p) || m.BringsIn(p, facts)
 }
 
-// adopt opens an instance that is new here. Its first fact must be its genesis. Who
-// begins it and who tells of it may be in order, and this node take no part all the
-// same: then nobody would ever tell it more, and it would take the room of who began it.
+// adopt opens an instance that is new here. Its first fact must be its genesis. Its
+// initiator and the sender may be in order, and this node take no part all the same:
+// then nobody would ever tell it more, and it would take the room of its initiator.
 func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance

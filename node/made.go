@@ -25,7 +25,7 @@ import (
 // register is what is to be stored of a data set that a task of a workflow made, and
 // what is to be done once that is durable; nothing where it is not to be registered.
 // Anybody can have tasks done here by starting what they wrote themselves: only what a
-// workflow made that is listed counts, for the author who lists it.
+// workflow made that is listed counts, for the author that lists it.
 func (n *Node) register(made choreo.Made, of *definition) ([]kv.Write, func(error)) {
 	d, why := dataOf(made)
 	if l := n.definitions.listing(of.hash); why == "" && l != nil {
@@ -220,7 +220,7 @@ type madeNews struct {
 
 // tellMade publishes what tasks made here. It says after what time it is to be
 // asked again; 0: when there is more. What is not valid any more stays in the record
-// until there is a new one: whoever reads it looks at the time.
+// until there is a new one: its readers look at the time.
 func (n *Node) tellMade(now time.Duration) time.Duration {
 	switch {
 	case !n.made.any.Load():

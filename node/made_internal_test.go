@@ -83,7 +83,7 @@ func TestOldestOfWhatTasksMadeGoes(t *testing.T) {
 	var r membership.Record
 	offerData(&r, p.data, 1000)
 	if n := slices.IndexFunc(r.DataSets, func(d membership.DataSet) bool { return d.Name == "other-2" }); n < 0 {
-		t.Errorf("the record has nothing of whom little was made for, but %d others", len(r.DataSets))
+		t.Errorf("the record has nothing for those that little was made for, but %d others", len(r.DataSets))
 	}
 }
 

@@ -71,7 +71,7 @@ func (tm *team) wantNote(at, id string, notes []string, want string) {
 }
 
 // What a task made is registered by itself where it was done, with its terms: it is
-// found by whoever may read it, as long as it is valid, for the data that it was
+// found by those that may read it, as long as it is valid, for the data that it was
 // made from; also after a crash.
 func TestWhatTasksMakeIsRegistered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -159,8 +159,8 @@ func (tm *team) records() int {
 	return len(tm.f.sent(func(c carried) bool { return c.from == tm.p["two"].id() && len(c.m.Records) > 0 }))
 }
 
-// The newest counts; what a user registered is not replaced, and is for whom the
-// user says, as long as the user says.
+// The newest counts; what a user registered is not replaced, and is for the
+// partners that the user names, as long as the user says.
 func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
@@ -275,9 +275,9 @@ func TestWhatIsMadeIsToldAgain(t *testing.T) {
 	})
 }
 
-// What is made from data that another task writes is for nobody who does not know
-// that data yet; what is not whole is not registered; and what is can be taken off
-// the catalogue.
+// What is made from data that another task writes is for no node that does not
+// know that data yet; what is not whole is not registered; and what is can be
+// taken off the catalogue.
 func TestWhatIsOfNoUseToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one:medic", "two")

@@ -19,8 +19,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// The files of a node's folder that say who it is: private ones. The store lies
-// beside them in store/.
+// The files of a node's folder that hold its identity: private ones. The store
+// lies beside them in store/.
 const (
 	keyFile    = "key"    // the seed of the Ed25519 key, base64
 	memberFile = "member" // the mesh and the certificate chain, CBOR
@@ -105,14 +105,15 @@ const (
 	protocolProof = "/mutirao/join-proof/1.0.0"
 )
 
-// Who is asked to let a newcomer in may be busy with a crowd of strangers, or about
-// to come back: it is asked so often, with that pause in between.
+// The member that is asked to let a newcomer in may be busy with a crowd of
+// strangers, or about to come back: it is asked so often, with that pause in
+// between.
 const (
 	joinTimes = 20
 	joinPause = 500 * time.Millisecond
 )
 
-// ErrUnanswered tells that nobody whom an invitation names could be reached.
+// ErrUnanswered says that no partner that an invitation names could be reached.
 var ErrUnanswered = errors.New("no answer")
 
 // errRefusal is an issuer's answer that no other way, and no later attempt, changes.

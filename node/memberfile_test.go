@@ -10,8 +10,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 )
 
-// Whatever bit flips in the files that say who a node is: it is noticed, or the node is
-// the same member of the same mesh.
+// Whatever bit flips in the files that hold a node's identity: it is noticed, or the
+// node is the same member of the same mesh.
 func TestDamagedMemberFiles(t *testing.T) {
 	dir := t.TempDir()
 	was, err := node.Init(dir, node.InitOptions{Mesh: "test", Name: "ana"})

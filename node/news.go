@@ -6,7 +6,7 @@ import (
 )
 
 // How the partner list stays the same everywhere: a changed record goes to all
-// by gossip; beats go straight to those who are connected, and no further,
+// by gossip; beats go straight to those that are connected, and no further,
 // since each of them would be N messages more; a partner whose beats stay out
 // is asked for at others (hearsay.go); on contact and now and then lists are
 // compared.
@@ -15,13 +15,14 @@ import (
 // node included. It may lose some. Its methods never block.
 type Gossip interface {
 	Publish(news []byte)
-	// Follow says who may take part, Met that there is a new connection.
+	// Follow says which partners may take part, Met that there is a new
+	// connection.
 	Follow(p workflow.PartnerID, follow bool)
 	Met(p workflow.PartnerID)
 }
 
-// direct is what a node does without gossip: it tells who is connected, and who
-// hears news tells others (passOn).
+// direct is what a node does without gossip: it tells connected partners, and
+// those that hear news tell others (passOn).
 type direct struct{ n *Node }
 
 func (d direct) Publish(news []byte) {
@@ -62,7 +63,7 @@ func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
 	if err != nil {
 		n.refuse("news-malformed", author)
 		n.log.Warn("news refused", "author", author, "error", err)
-		n.distrust(author) // it signed them, whoever passed them on
+		n.distrust(author) // it signed them, no matter which partner passed them on
 		return
 	}
 	n.learn(author, m, false)

@@ -55,7 +55,7 @@ type Node struct {
 	signed      bool // the last sign of life was
 	signs       signs
 	nextWatch   time.Duration
-	served      atomic.Pointer[chief] // the coordinator for whom instances were last worked out
+	served      atomic.Pointer[chief] // the coordinator for which instances were last worked out
 	overview    *overview
 	refusals    *refusals
 	usage       *usage
@@ -73,7 +73,7 @@ type Node struct {
 	unfit       func() []string
 	born        time.Time     // by the wall clock when the node started
 	nextPull    time.Duration // when catchUp asks somebody in any case
-	turn        int           // whom it asks
+	turn        int           // the partners that it asks
 	bootID      string        // of the machine's present boot
 	begun       chan struct{} // closed by Begin: carrier is set
 	stopped     chan struct{}
@@ -321,7 +321,7 @@ func (n *Node) talks() bool {
 	}
 }
 
-// self says who machines act for.
+// self says for which partner machines act.
 func (n *Node) self() choreo.Self {
 	return choreo.Self{Partner: n.member.ID(), Incarnation: n.incarnation(), Trust: &n.credentials}
 }

@@ -11,7 +11,7 @@ import (
 // so while it holds the office: immediate reports go to it, and it releases the
 // successors (choreo/route.go). It is never needed for progress.
 
-// coordinator is who holds the office, as far as this node knows; empty: nobody.
+// coordinator is the partner that holds the office, as far as this node knows; empty: nobody.
 func (n *Node) coordinator() workflow.PartnerID {
 	if n.office == nil {
 		return ""
@@ -23,8 +23,8 @@ func (n *Node) coordinator() workflow.PartnerID {
 	return m.Holder
 }
 
-// chief is who held the office when that was last looked at, which is whenever
-// something of elections happens.
+// chief is the partner that held the office when that was last looked at, which
+// is whenever something of elections happens.
 func (n *Node) chief() chief { return *n.served.Load() }
 
 // officeChanged has all instances worked out again when another holds the

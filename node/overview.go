@@ -18,7 +18,7 @@ import (
 
 // overview is what others reported to this node while it is the coordinator, of
 // instances all over the mesh. It is kept in memory, and forgotten with the
-// office: whoever is the next hears it again.
+// office: the next coordinator hears it again.
 type overview struct {
 	limit int // reports of one partner; of all together overviewShare times as many
 
@@ -45,7 +45,7 @@ func newOverview(limit int) *overview {
 }
 
 // clear forgets everything, for another office. The caller holds o.mu, or is
-// the only one who knows o.
+// the only one that knows o.
 func (o *overview) clear(office membership.Office) {
 	o.office, o.size = office, 0
 	o.all, o.of = map[workflow.InstanceID]map[workflow.PartnerID]reported{}, map[workflow.PartnerID]int{}
@@ -85,7 +85,7 @@ func (o *overview) take(office membership.Office, from workflow.PartnerID, r rep
 	return old.State != r.State || old.Facts != r.Facts || old.Done != r.Done, false
 }
 
-// account is what is reported of one instance, by whom.
+// account is what one partner reports of one instance.
 type account struct {
 	reported
 	by workflow.PartnerID
@@ -204,7 +204,7 @@ func (n *Node) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSum
 	return list
 }
 
-// witness is who reported something, and when.
+// witness is a partner that reported something, and when.
 func (n *Node) witness(a account) api.Witness {
 	w := api.Witness{Name: n.people.name(a.by), State: "unknown", At: a.at}
 	if p, ok := n.people.get(a.by); ok {

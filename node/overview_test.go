@@ -30,8 +30,8 @@ func (tm *team) elect(at string) {
 	tm.t.Fatalf("%s is not elected: %v", at, err)
 }
 
-// overview is an instance in a partner's list: state, progress, with whom, and who
-// told of it; "" if it is not in it.
+// overview is an instance in a partner's list: state, progress, the partners that
+// it is with, and the one that told of it; "" if it is not in it.
 func (tm *team) overview(at, id string) string {
 	tm.t.Helper()
 	list, err := tm.p[at].node.Instances(tm.t.Context(), true)

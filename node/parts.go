@@ -40,12 +40,13 @@ type Carrier interface {
 	HandleRequest(protocol string, open bool, fn func(p workflow.PartnerID, req []byte) ([]byte, error))
 }
 
-// Relaying is a Carrier that may go round by relays, and says for whom it does.
+// Relaying is a Carrier that may go round by relays, and says for which
+// partners it does.
 type Relaying interface {
 	Relayed() []workflow.PartnerID
 }
 
-// Distrusting is a Carrier that can keep a partner away for a while, who sends
+// Distrusting is a Carrier that can keep a partner away for a while that sends
 // what a correct one never does.
 type Distrusting interface {
 	Distrust(p workflow.PartnerID)

@@ -16,15 +16,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// people is who is here: the partner list with its persistence, this node's
-// own record, and the invitations that it issued.
+// people are the partners that are here: the partner list with its persistence,
+// this node's own record, and the invitations that it issued.
 type people struct {
 	member Member
 	store  Store
 	clock  Clock
 	// changed is told of every event of the list, without the lock held.
 	changed func(membership.Event, membership.Partner)
-	// coordinator tells who holds the office of coordinator.
+	// coordinator returns the partner that holds the office of coordinator.
 	coordinator func() workflow.PartnerID
 	// office is the office that this node holds; nil: none.
 	office func() *choreo.Office
@@ -86,7 +86,8 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 	}
 	for _, r := range m.welcome.Records {
 		// What the welcome brought may be outdated or gone by now; then it is passed
-		// over. Its age is not known: like who was stored, they are not here until heard.
+		// over. Its age is not known: like stored partners, they are not here until
+		// heard.
 		if _, known := p.list.Get(r.Partner); !known {
 			if _, err := p.list.Apply(r, 0, now); err != nil {
 				continue
@@ -153,7 +154,7 @@ func (p *people) heartbeat(t told) membership.Beat {
 	}.Sign(p.member.Key)
 }
 
-// pulse is that beat for those who need no signature.
+// pulse is that beat for partners that need no signature.
 func (p *people) pulse(load membership.PerMille) *wire.Pulse {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,12 +209,12 @@ func (p *people) reach(who workflow.PartnerID, reachable bool) {
 	p.tell(events)
 }
 
-// tick expires who is silent, and says after what time to call again.
+// tick expires silent partners, and says after what time to call again.
 func (p *people) tick() time.Duration {
 	p.mu.Lock()
 	now := p.clock.Now()
 	events, next, ok := p.list.Tick(now)
-	for _, e := range events { // else whoever is gone for good would be given work after each restart
+	for _, e := range events { // else a partner that is gone for good would be given work after each restart
 		if st, listed := p.list.Stored(e.Partner); listed {
 			p.store.Commit([]kv.Write{{Key: partnerKey(e.Partner), Value: membership.EncodeStored(st)}}, func(error) {})
 		}
@@ -405,7 +406,8 @@ func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	return ok && partner.Record.Chain.Leaf().HasRole(role)
 }
 
-// Coordinator is who holds the office of coordinator (choreo.Partners).
+// Coordinator is the partner that holds the office of coordinator
+// (choreo.Partners).
 func (p *people) Coordinator() workflow.PartnerID { return p.coordinator() }
 
 // resolve finds the partner that a user names.
@@ -470,7 +472,7 @@ func (p *people) invite(r api.InviteRequest, addresses []string) (*api.Invitatio
 	return &api.Invitation{Token: inv.Token(), Expires: e.Expires.Time(), Uses: e.Uses}, nil
 }
 
-// offer answers a stranger who asks to join.
+// offer answers a stranger that asks to join.
 func (p *people) offer(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 	h, err := membership.DecodeHello(req)
 	if err != nil {
@@ -492,7 +494,7 @@ func (p *people) offer(stranger workflow.PartnerID, req []byte) ([]byte, error) 
 	return membership.EncodeOffer(o), nil
 }
 
-// redeem judges the proof of a stranger who was made an offer, counts the use
+// redeem judges the proof of a stranger that was made an offer, counts the use
 // and hands out the certificate, in this order.
 func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 	proof, err := membership.DecodeProof(req)

@@ -31,9 +31,9 @@ func (tm *team) search(mechanism string) (id string, t api.Task) {
 	return st.ID, tm.show("base", st.ID).Tasks[0]
 }
 
-// A person's task goes to the most apt of those who have its role, at the moment
-// at which it is ready, and everybody is told why. Who is busy, rejects it or
-// cannot be reached is passed over.
+// A person's task goes to the most apt of those that have its role, at the
+// moment at which it is ready, and everybody is told why. A partner that is
+// busy, rejects it or cannot be reached is passed over.
 func TestPeoplesTasksGoToTheMostAptWithTheRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer", "cai:rescuer")
@@ -85,8 +85,9 @@ func TestHolderKeepsThePeoplesTaskForWhichItIsMostApt(t *testing.T) {
 	})
 }
 
-// By the plain rule the holder keeps what it has the role for. Else the task goes
-// to who has it, as soon as one can be reached; until then it says what it waits for.
+// By the plain rule the holder keeps what it has the role for. Else the task goes to
+// one that has it, as soon as one can be reached; until then it says what it waits
+// for.
 func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "ana:rescuer", "dora")
@@ -118,8 +119,8 @@ func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 	})
 }
 
-// Who was given a task counts as its performer for the constraints of the next,
-// before anybody has begun.
+// The partner that was given a task counts as its performer for the constraints
+// of the next, before anybody has begun.
 func TestConstraintsSeeWhoWasChosenToPerform(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base", "ana:rescuer", "bia:rescuer")

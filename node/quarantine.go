@@ -72,7 +72,7 @@ func (n *Node) quarantine(id workflow.InstanceID, q setAside) {
 	n.ledger.drop(id)
 }
 
-// errAside is the answer to whoever asks for an instance that is set aside.
+// errAside is the answer to a request for an instance that is set aside.
 func errAside(id workflow.InstanceID, q setAside) error {
 	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id, time.UnixMilli(q.Since).UTC().Format(time.RFC3339), q.Why).
 		WithHint("partners who have it are asked for it on contact; mutirao doctor says what else is damaged")

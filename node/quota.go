@@ -14,8 +14,9 @@ import (
 )
 
 // What others make this node hold has limits (configs.Limits). One member fills at
-// most a share of each, so that who floods the node crowds nobody out; and all others
-// together leave a reserve, so that the node's own user can always begin something.
+// most a share of each, so that a member that floods the node crowds nobody out; and
+// all others together leave a reserve, so that the node's own user can always begin
+// something.
 const (
 	memberShare = 4 // one member fills at most one part of so many
 	ownReserve  = 8 // one part of so many is for the node's own user
@@ -27,12 +28,12 @@ func shareOf[T int | int64](limit T) T { return max(limit/memberShare, 1) }
 // othersOf is how much of a limit all members but this one may fill together.
 func othersOf[T int | int64](limit T) T { return limit - (limit+ownReserve-1)/ownReserve }
 
-// tally counts instances by who began them.
+// tally counts instances by their initiators.
 type tally struct {
 	all   tallied
 	of    map[workflow.PartnerID]tallied
 	begun map[workflow.InstanceID]summary // not durable yet
-	// brings are, by who began them, how many instances there are of each definition.
+	// brings are, by their initiators, how many instances there are of each definition.
 	brings map[workflow.PartnerID]map[workflow.Hash]int
 	// stored are the bytes of the facts of instances that are not in memory, by author.
 	stored    map[workflow.PartnerID]int64
@@ -149,8 +150,8 @@ type noRoom struct {
 
 func (e *noRoom) Error() string { return "no room for this instance: " + refusedWhy[e.why].here }
 
-// refusedWhy says why an instance is not taken in: to whom it was refused, and to the
-// people of the node that refused it.
+// refusedWhy says why an instance is not taken in: to the node to which it was
+// refused, and to the people of the node that refused it.
 var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedShare:     {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
 	wire.RefusedFull:      {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
@@ -174,7 +175,7 @@ type refusedAt struct {
 const refusedPause = 5 * time.Minute
 
 // refuseInstance tells the sender why an instance is not taken in. It counts against
-// who began it: others only pass it on.
+// its initiator: others only pass it on.
 func (s *shard) refuseInstance(to workflow.PartnerID, id workflow.InstanceID, e *noRoom) {
 	s.n.refuse(refusedWhy[e.why].reason, e.by)
 	s.batch.refusals = append(s.batch.refusals, refusalTo{to, wire.Refusal{Instance: id, Why: e.why}})
@@ -224,7 +225,7 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 	return len(h.refused) > 0 && s.n.clock.Now().Awake < h.refused[p].until
 }
 
-// refusedBy says for people who did not take an instance in.
+// refusedBy says for people which partners did not take an instance in.
 func (n *Node) refusedBy(p workflow.PartnerID, r refusedAt) string {
 	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", n.people.name(p), refusedWhy[r.why].there)
 }

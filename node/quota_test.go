@@ -39,7 +39,7 @@ func (tm *team) running(at string) int {
 }
 
 // One member fills no more than its share of the places for instances, all others
-// together leave some for the node's own user; who was refused is told why, and tries
+// together leave some for the node's own user; the refused one is told why, and tries
 // again later.
 func TestPlacesForInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

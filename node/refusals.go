@@ -13,11 +13,12 @@ import (
 )
 
 // Everything that is refused of a member is counted by member and reason, so that
-// people see who overburdens or deceives their node. What strangers try is in the
-// node's counters only: whoever makes keys would else push members out.
+// people see which members overburden or deceive their node. What strangers try
+// is in the node's counters only: an attacker that makes keys would else push
+// members out.
 
 const (
-	maxRefused = 256 // members counted; of more, whoever was refused longest ago is forgotten
+	maxRefused = 256 // members counted; of more, the one refused longest ago is forgotten
 	maxReasons = 32  // reasons counted of one member; further ones count as otherReason
 )
 
@@ -57,7 +58,7 @@ func (r *refusals) count(member workflow.PartnerID, reason string, now time.Time
 	of[reason] = refusal{of[reason].times + 1, now}
 }
 
-// oldest is who was refused longest ago. The caller holds r.mu.
+// oldest is the member that was refused longest ago. The caller holds r.mu.
 func (r *refusals) oldest() (oldest workflow.PartnerID) {
 	var at time.Time
 	for p, of := range r.of {
@@ -91,7 +92,7 @@ func (r *refusals) list(member workflow.PartnerID) []api.Refusal {
 	return out
 }
 
-// refuse counts what was refused of a peer, in all and, of a member, by who it is.
+// refuse counts what was refused of a peer, in all and, of a member, by its ID.
 // Reasons are few constants: never a text or a number of the peer's.
 func (n *Node) refuse(reason string, p workflow.PartnerID) {
 	n.count("refused."+reason, 1)
@@ -105,9 +106,9 @@ type reasonWhy struct{ what, mend string }
 
 const (
 	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
-	mendFull     = "raise the limit in config.yaml if this device has the means; else ask whoever runs it to finish or cancel some. If it floods this node: mutirao evict %s"
+	mendFull     = "raise the limit in config.yaml if this device has the means; else ask the people who run it to finish or cancel some. If it floods this node: mutirao evict %s"
 	mendGone     = "nothing: it learns that from the partners"
-	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask whoever runs it; if that does not help: mutirao evict %s"
+	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"
 )
 
 // reasons are the reasons that are known by name.
@@ -116,11 +117,11 @@ var reasons = map[string]reasonWhy{
 	"facts-malformed":               {"facts that cannot be read", mendLiar},
 	"facts-forged":                  {"facts without their author's signature", mendLiar},
 	"facts-invalid":                 {"facts that contradict what they build upon", mendLiar},
-	"facts-beyond-chains":           {"facts under more lives of its store than are taken in", "a store that was lost and restored so often while an instance ran, or a member that deceives. Its own status and doctor say so too. Ask whoever runs it; if it deceives: mutirao evict %s"},
-	"facts-not-counted":             {"facts that do not count: mutirao show lists them as incidents, with why", "a node in order writes none: its program or its disk is damaged, or it deceives. Ask whoever runs it; if that does not help: mutirao evict %s"},
+	"facts-beyond-chains":           {"facts under more lives of its store than are taken in", "a store that was lost and restored so often while an instance ran, or a member that deceives. Its own status and doctor say so too. Ask the people who run it; if it deceives: mutirao evict %s"},
+	"facts-not-counted":             {"facts that do not count: mutirao show lists them as incidents, with why", "a node in order writes none: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"},
 	"facts-beyond-facts":            {"facts beyond its share of an instance", mendLiar},
 	"facts-beyond-authors":          {"facts of instances in which it takes no part", mendOutdated},
-	"facts-of-strangers":            {"facts of somebody who is not on the partner list", mendLiar},
+	"facts-of-strangers":            {"facts of an author that is not on the partner list", mendLiar},
 	"facts-not-taken":               {"facts that could not be taken in", mendOutdated},
 	"facts-from-no-participant":     {"facts of instances in which it takes no part", mendOutdated},
 	"heads-from-no-participant":     {"questions about instances in which it takes no part", mendOutdated},
@@ -145,7 +146,7 @@ var reasons = map[string]reasonWhy{
 	"greetings-too-fast":            {"greetings, which came too often to be answered", mendOutdated},
 	"comparisons-too-fast":          {"comparisons of ended instances, which came too often to be made", mendOutdated},
 	"election":                      {"messages about the coordinator", mendOutdated},
-	"eviction":                      {"evictions by who may not evict, or that are not signed", mendLiar},
+	"eviction":                      {"evictions by a member that may not evict, or that are not signed", mendLiar},
 	"renewal":                       {"certificates that are not this node's", mendLiar},
 	"news-malformed":                {"news that cannot be read", mendLiar},
 	"connection-of-former-member":   {"connections, since it is no member any more", mendGone},
@@ -154,7 +155,7 @@ var reasons = map[string]reasonWhy{
 	"stranger.not-yet-valid":        {"connections, since its certificate is not valid yet", "one of the two clocks is wrong: set it"},
 	"stranger.wrong-mesh":           {"connections with a certificate of another mesh", mendOutdated},
 	"stranger.forged":               {"connections with a certificate that is not signed as it should be", mendLiar},
-	"stranger.not-allowed":          {"connections with a certificate by somebody who may not give any", mendLiar},
+	"stranger.not-allowed":          {"connections with a certificate by a member that may not give any", mendLiar},
 	"stranger.malformed":            {"connections with a certificate that cannot be read", mendLiar},
 	"summary-of-running":            {"summaries of instances that have not ended", mendOutdated},
 	"summary":                       {"summaries of ended instances that it did not sign", mendLiar},

@@ -30,7 +30,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		t.Errorf("%d members are counted, want %d", len(r.of), maxRefused)
 	}
 	if len(r.list("eve")) != 0 {
-		t.Error("who was refused longest ago is still counted")
+		t.Error("the member refused longest ago is still counted")
 	}
 	if l := r.list("member-0"); len(l) != 1 || l[0].Times != 1 {
 		t.Errorf("of the first of the others %+v is counted, want one", l)

@@ -9,7 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/wire"
 )
 
-// Whoever publishes news that cannot be read is counted, and cut off.
+// A member that publishes news that cannot be read is counted, and cut off.
 func TestGarbageNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")
@@ -28,8 +28,8 @@ func TestGarbageNews(t *testing.T) {
 	})
 }
 
-// Greetings that come too often are not answered, and counted by member; whoever was
-// not answered asks again, and learns of all definitions in the end.
+// Greetings that come too often are not answered, and counted by member; a node that
+// was not answered asks again, and learns of all definitions in the end.
 func TestGreetingsAreRationed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")

@@ -16,8 +16,8 @@ import (
 // its time is left and the two are in contact. The founder renews its own.
 const renewalPart = 4
 
-// sweepEvery is how often certificates are looked at, here and of those who
-// are connected, and evictions are compared again.
+// sweepEvery is how often certificates are looked at, here and of connected
+// partners, and evictions are compared again.
 const sweepEvery = time.Minute
 
 // metaCertificate is the key of a renewed certificate; the member file keeps
@@ -72,12 +72,12 @@ func (p *people) chain() membership.Chain {
 	return p.member.Chain
 }
 
-// issuer is this node as one who certifies; the caller holds p.mu.
+// issuer is this node as one that certifies; the caller holds p.mu.
 func (p *people) issuer() membership.Issuer {
 	return membership.Issuer{Mesh: p.member.Mesh, Key: p.member.Key, Chain: p.member.Chain}
 }
 
-// signer is this node as one who signs what it says.
+// signer is this node as one that signs what it says.
 func (p *people) signer() membership.Issuer {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // takes office, then those that changed, in bunches. Nothing depends on a report:
 // one that is lost with its connection is sent again on the next contact.
 
-// chief is who holds the office, as far as this node knows; the zero value:
-// nobody.
+// chief is the partner that holds the office, as far as this node knows; the
+// zero value: nobody.
 type chief struct {
 	partner workflow.PartnerID
 	office  membership.Office
@@ -58,7 +58,7 @@ func (s *shard) reportDue(now time.Duration) (in time.Duration, ok bool) {
 	return r.next - now, len(r.queue) > 0 && s.n.up(r.to.partner)
 }
 
-// reportAll begins again, for a coordinator who may know nothing of us.
+// reportAll begins again, for a coordinator that may know nothing of us.
 func (s *shard) reportAll(to chief) {
 	s.reports = reports{to: to, queued: map[workflow.InstanceID]bool{}, next: s.reports.next}
 	if to.partner == "" {

@@ -27,19 +27,19 @@ import (
 // An ended instance is kept with all its facts for a time (limits.keep), and no more
 // of them than limits.ended; after that a signed summary is kept in their place.
 // Nothing is given up that somebody may lack, that is disputed, or that awaits
-// compensation. An instance whose summary is here is never taken in again: who sends
-// facts of it is answered with the summary.
+// compensation. An instance whose summary is here is never taken in again: a partner
+// that sends facts of it is answered with the summary.
 //
 // There are as many summaries as limits.ended. Of more only the IDs are kept, and when
-// there are too many of those, whoever began most of them loses its oldest. Then no
+// there are too many of those, the initiator of most of them loses its oldest. Then no
 // instance is taken in any more that it began before: so none comes back, even if its ID
-// is gone. That costs only whoever ended so many.
+// is gone. That costs only a partner that ended so many.
 //
-// Nobody holds that up for ever who can be spoken to and does not answer: whoever was
-// connected for an hour in all, and was sent an ended instance again and again, and has
-// not acknowledged it, is not waited for. Nor is whoever is not on the partner list: a
-// participant can pass work on to keys that are nobody's. Whoever is out of reach is
-// waited for, as long as it is not evicted.
+// A partner that can be spoken to and does not answer cannot hold that up for ever: one
+// that was connected for an hour in all, and was sent an ended instance again and
+// again, and has not acknowledged it, is not waited for. Nor is one that is not on the
+// partner list: a participant can pass work on to keys that are nobody's. A partner out
+// of reach is waited for, as long as it is not evicted.
 
 // closing is the summary of an ended instance whose facts were deleted.
 type closing struct {
@@ -57,7 +57,7 @@ type closing struct {
 	// heads of their chains.
 	Number uint64
 	Digest [endedDigest]byte
-	// With are those who took part, Others how many more did.
+	// With are partners that took part, Others how many more did.
 	With   []workflow.PartnerID
 	Others int
 	Signer workflow.PartnerID
@@ -66,7 +66,7 @@ type closing struct {
 
 const (
 	closingDomain = "closing"
-	// maxClosedWith bounds whom a summary names.
+	// maxClosedWith bounds how many partners a summary names.
 	maxClosedWith = 32
 	// earliest is how long after its end an instance is kept in any case: one member
 	// cannot make this node forget faster.
@@ -460,7 +460,7 @@ func (n *Node) commitAll(writes []kv.Write) error {
 	return nil
 }
 
-// remembered are instances of which not all is kept, by who began them.
+// remembered are instances of which not all is kept, by their initiators.
 type remembered map[workflow.PartnerID][]memory
 
 type memory struct {
@@ -475,7 +475,7 @@ func (r remembered) number() (n int) {
 	return n
 }
 
-// beyond are those that are too many: of whoever began most, the oldest.
+// beyond are those that are too many: of the initiator of most, the oldest.
 func (r remembered) beyond(limit int) remembered {
 	var numbers []int
 	for _, of := range r {
@@ -581,7 +581,8 @@ func (x *index) mayBeDropped(by workflow.PartnerID, started int64) bool {
 	return some && started <= until
 }
 
-// refuseClosed answers who sends something of an instance that was given up.
+// refuseClosed answers a partner that sends something of an instance that was
+// given up.
 func (s *shard) refuseClosed(to workflow.PartnerID, c closing) {
 	if c.Signer != "" && c.Others == 0 && !slices.Contains(c.With, to) {
 		s.n.refuse("facts-from-no-participant", to)
@@ -646,7 +647,7 @@ func (n *Node) checkLate(d *diagnosis) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, id := range slices.SortedFunc(maps.Keys(n.late), compareInstances) {
-		d.warn("facts", n.late[id], "mutirao show "+id.Short()+" shows what is here; whoever began the instance decides")
+		d.warn("facts", n.late[id], "mutirao show "+id.Short()+" shows what is here; its initiator decides")
 	}
 }
 
@@ -661,8 +662,8 @@ func (n *Node) tooLate(h *held, by workflow.PartnerID, c closing) {
 	}
 }
 
-// late reports whether this node has facts that a partner takes no more, who is not
-// gone. Such an instance is kept for limits.keep once more from when that is known.
+// late reports whether this node has facts that a partner that is not gone takes no
+// more. Such an instance is kept for limits.keep once more from when that is known.
 func (h *held) late(gone func(workflow.PartnerID) bool) bool {
 	for p, c := range h.closedBy {
 		if c.Signer != "" && c.Number < uint64(h.m.Len()) && !gone(p) {

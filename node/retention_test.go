@@ -50,7 +50,8 @@ func (tm *team) closed(at, id string) *api.Closing {
 }
 
 // An instance that ended and that everybody has is kept for its time, then its signed
-// summary is, and it is never taken in again; whoever sends facts of it is told.
+// summary is, and it is never taken in again; a partner that sends facts of it is
+// told.
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, keeping(6*time.Hour), "one", "two", "three")
@@ -163,7 +164,7 @@ func TestWhatIsNotGivenUp(t *testing.T) {
 }
 
 // Where there are more ended instances than may be kept, those that ended first are
-// given up before their time; of whom they were, and when what may not be given up
+// given up before their time; whose they were, and when what may not be given up
 // takes all room, no more are taken in.
 func TestEndedInstancesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -372,8 +373,8 @@ func TestFalseSummary(t *testing.T) {
 	})
 }
 
-// Whoever is connected and never says that it has an ended instance is not waited for,
-// nor is a key that is nobody's; whoever is out of reach is.
+// A partner that is connected and never says that it has an ended instance is not
+// waited for, nor is a key that is nobody's; one that is out of reach is.
 func TestWhoDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, keeping(6*time.Hour), "ana", "bea", "mal")

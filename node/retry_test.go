@@ -130,7 +130,7 @@ func TestContactBringsWhatWasMissed(t *testing.T) {
 	})
 }
 
-// Somebody who was brought in by a verdict reports to a partner that has not
+// A node that was brought in by a verdict reports to a partner that has not
 // heard of the verdict yet, and cannot hear of it from its author.
 func TestNewcomerBringsTheVerdictItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ partitions: {pa: [a], pb: [b]}
 	})
 }
 
-// Who takes no part in an instance can plant it nowhere, genuine as its facts are.
+// A member that takes no part in an instance can plant it nowhere, genuine as its facts are.
 func TestInstanceFromWhoTakesNoPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three", "four")
@@ -187,9 +187,9 @@ func TestInstanceFromWhoTakesNoPart(t *testing.T) {
 	})
 }
 
-// Whoever takes part in an instance cannot plant it where no part of it is, genuine as
-// its facts are: nobody would tell that node more, and it would take the room of who
-// began the instance.
+// A member that takes part in an instance cannot plant it where no part of it is,
+// genuine as its facts are: nobody would tell that node more, and it would take the
+// room of the instance's initiator.
 func TestInstanceInWhichANodeTakesNoPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "four")

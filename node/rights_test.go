@@ -88,7 +88,7 @@ func (tm *team) headSent(id workflow.InstanceID) (h choreo.Head) {
 }
 
 // A participant without the role cannot take a task with a role, by whatever it
-// judges: its start does not count, and everybody sees who judged.
+// judges: its start does not count, and everybody sees which partner judged.
 func TestAParticipantWithoutTheRoleCannotTakeATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana:medic", "bea", "mal")
@@ -136,7 +136,7 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 	})
 }
 
-// Whoever lacks the creator role cannot start the workflow, by whatever it sends.
+// A member that lacks the creator role cannot start the workflow, by whatever it sends.
 func TestAnInstanceOfWhoLacksTheCreatorRoleIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana:commander", "mal")
@@ -190,8 +190,8 @@ tasks: {go: {type: manual, role: commander}}
 	})
 }
 
-// Whoever takes no part does not come to take part by assigning itself, and is told
-// nothing.
+// A member that takes no part does not come to take part by assigning itself, and
+// is told nothing.
 func TestWhoTakesNoPartCannotBringItselfIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana", "bea", "mal")
@@ -227,7 +227,8 @@ partitions: {pa: [a], pb: [b]}
 }
 
 // A key that is no member's has no share of anything: neither its instances nor its
-// facts are taken in, whoever brings them, and the one that does is counted.
+// facts are taken in, no matter which member brings them, and the one that does is
+// counted.
 func TestFactsOfMadeUpKeysAreNotTakenIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana", "bea", "mal")

@@ -22,7 +22,7 @@ const proveAgain = 30 * time.Second
 
 // doubt deals with a peer that names facts of this node's own which are not here.
 // If that is true, this store went back in time; but saying so costs a liar
-// nothing. So the peer is told what is here, which has whoever holds the facts
+// nothing. So the peer is told what is here, which has the holders of the facts
 // send them: only our own signature proves that we wrote them.
 func (s *shard) doubt(h *held, from workflow.PartnerID) {
 	now := s.n.clock.Now().Awake
@@ -44,7 +44,8 @@ func (s *shard) doubt(h *held, from workflow.PartnerID) {
 // that its store lacks: the store went back in time. A new incarnation begins, so
 // that no number is used twice; instances are loaded again under it, and everybody
 // is told, since a voter of a former incarnation has no vote. That can be so only
-// once in a process. by is who brought the proof; empty: it is not known.
+// once in a process. by is the partner that brought the proof; empty: it is not
+// known.
 func (n *Node) rolledBack(by workflow.PartnerID) {
 	n.restoring.Lock()
 	defer n.restoring.Unlock()

@@ -68,8 +68,9 @@ func TestRestoredFromABackup(t *testing.T) {
 	})
 }
 
-// Saying that a node has forgotten facts proves nothing: whoever says so is asked
-// for them, now and then, and the node goes on in its incarnation, with its vote.
+// Saying that a node has forgotten facts proves nothing: the partner that says so
+// is asked for them, now and then, and the node goes on in its incarnation, with
+// its vote.
 func TestClaimOfForgottenFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, brisk, "one", "two", "three")

@@ -20,7 +20,7 @@ import (
 
 var _ api.Service = (*Node)(nil)
 
-// Status says who this node is and how it fares.
+// Status says which node this is and how it fares.
 func (n *Node) Status(context.Context) (*api.Status, error) {
 	leaf := n.people.chain().Leaf()
 	st := &api.Status{
@@ -61,7 +61,7 @@ func texts[T ~string](in []T) []string {
 	return out
 }
 
-// Partners lists who is here.
+// Partners lists the partners that are here.
 func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 	out := []api.Partner{}
 	for _, p := range n.people.all() {
@@ -591,7 +591,7 @@ func (n *Node) lacks(role workflow.RoleName, what string) error {
 func (n *Node) lacking(role workflow.RoleName, what string) error {
 	leaf := n.people.chain().Leaf()
 	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name, what, role, orNone(leaf.Roles)).
-		WithHint("roles come with the invitation: whoever may invite makes one with --role %s", role)
+		WithHint("roles come with the invitation: a partner that may invite makes one with --role %s", role)
 }
 
 func orNone(roles []workflow.RoleName) string {

@@ -73,9 +73,9 @@ type held struct {
 	// (mindSilence), excused how many are not waited for.
 	silent  map[workflow.PartnerID]time.Duration
 	excused int
-	// closedBy are the partners who keep only its summary.
+	// closedBy are the partners that keep only its summary.
 	closedBy map[workflow.PartnerID]closing
-	// refused are the partners who have no room for it.
+	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   map[workflow.PartnerID]word
 	// Of an instance that comes out of quarantine: what was noted, until that is

@@ -44,8 +44,8 @@ func (n *Node) tellStanding(p workflow.PartnerID, _ []byte) ([]byte, error) {
 	return wire.Encode(&wire.Message{Evictions: &wire.Evictions{List: n.people.evictionsAbout(p)}})
 }
 
-// evictionsAbout are the encoded evictions of a partner, and those of whoever
-// issued the certificate that it was listed with.
+// evictionsAbout are the encoded evictions of a partner, and those of the
+// issuer of the certificate that it was listed with.
 func (p *people) evictionsAbout(id workflow.PartnerID) [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

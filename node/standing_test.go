@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Whoever was evicted while it was away asks why nobody admits it, also when to
-// its knowledge everybody else has expired; and remembers after a restart.
+// A node that was evicted while it was away asks why nobody admits it, also
+// when to its knowledge everybody else has expired; and remembers after a
+// restart.
 func TestTheEvictedLearnWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")

@@ -9,7 +9,7 @@ import (
 
 // A node has two front doors. Begin and Run drive it with goroutines of its
 // own; BeginStepped and Step drive the same code in the caller's goroutine, for
-// simulation and tests: whoever calls decides what happens next. The store must
+// simulation and tests: the caller decides what happens next. The store must
 // then call done before Commit returns.
 
 // BeginStepped is Begin for a node that is driven by Step.

@@ -5,7 +5,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
 
-// watchedStore tells how every commit went, whoever made it.
+// watchedStore reports how every commit went, by whatever part of the node.
 type watchedStore struct {
 	Store
 	told func(error)

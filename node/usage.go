@@ -13,8 +13,8 @@ import (
 
 // What instances in memory weigh, by the authors of their facts, in bytes. It is an
 // estimate of what they take: a fact weighs its bytes twice, as they came and decoded,
-// and what is kept beside them; an instance what its tasks need, which counts for who
-// began it.
+// and what is kept beside them; an instance what its tasks need, which counts for its
+// initiator.
 const (
 	factWeight     = 1 << 10
 	taskWeight     = 2 << 10

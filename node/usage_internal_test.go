@@ -11,8 +11,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// What instances weigh is about what they take: a member who piles them up fills its
-// share of the memory, and not more.
+// What instances weigh is about what they take: a member that piles them up fills
+// its share of the memory, and not more.
 func TestWeightIsWhatInstancesTake(t *testing.T) {
 	for _, c := range []struct {
 		name                    string

@@ -25,7 +25,7 @@ type language struct {
 	prefix string // of the language tags that it suits
 }
 
-// languages are those there are; the first is for who understands none.
+// languages are those there are; the first is for readers that understand none.
 var languages = []*language{
 	load(&language{code: "en", prefix: "en", comma: ".", date: "2006-01-02"}),
 	load(&language{code: "pt-BR", prefix: "pt", comma: ",", date: "02/01/2006"}),

@@ -361,8 +361,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Who has not signed in is told how to, in their language, and nothing of the
-// node: a call of the fake would panic.
+// A person who has not signed in is told how to, in their language, and nothing
+// of the node: a call of the fake would panic.
 func TestOutside(t *testing.T) {
 	p := newPage(&apitest.Fake{})
 	for _, tt := range []struct {

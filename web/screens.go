@@ -73,7 +73,7 @@ func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
 	}
 	return view{template: "instance", name: string(in.Workflow), live: true, instance: in.ID, data: struct {
 		Instance *api.Instance
-		Silent   []string // who was asked and did not answer
+		Silent   []string // those that were asked and did not answer
 		States   map[workflow.TaskName]workflow.State
 		Summary  bool // nobody can be asked for more
 		Diagram  string

@@ -126,7 +126,7 @@ never changes it, so that the two sides of a split cannot both elect. A mesh beg
 with its founder alone.
 
 --set has the present voters hand over to others: a majority of them must consent,
-and whoever consents votes no more in the old list. Only the founder and delegates
+and a voter that consents votes no more in the old list. Only the founder and delegates
 may ask for it.
 
 --override sets the list on the founder's word alone, for when a majority of the

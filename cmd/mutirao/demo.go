@@ -49,7 +49,7 @@ var demoWorkflow []byte
 const demoLimit = 3 * time.Minute
 
 // demoConfig is the configuration of the demo's nodes: on this machine only,
-// quick to notice who is away.
+// quick to notice that one is away.
 const demoConfig = "preset: local\nconnection-time: 20s\n"
 
 // stage is where the demo plays.
@@ -459,7 +459,7 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-// keep leaves the folders where they are, for whoever wants to know what went wrong.
+// keep leaves the folders where they are, for users who want to know what went wrong.
 func (s *stage) keep() string {
 	dir := s.dir
 	s.stop()

@@ -86,7 +86,8 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	}
 }
 
-// whereAt is with whom an instance's work is, and as of when that is known.
+// whereAt names the partners that an instance's work is with, and as of when
+// that is known.
 func whereAt(in api.InstanceSummary) string {
 	at := orDash(strings.Join(in.At, ", "))
 	if in.Known != "" {
@@ -127,8 +128,8 @@ func progress(done, tasks int) string {
 	return fmt.Sprintf("%d/%d", done, tasks)
 }
 
-// knownBy is who reported an instance. What is reported by those who cannot be
-// reached may have changed since.
+// knownBy are the partners that reported an instance. What is reported by those
+// that cannot be reached may have changed since.
 func knownBy(witnesses []api.Witness, now time.Time) string {
 	var out []string
 	for _, w := range witnesses {

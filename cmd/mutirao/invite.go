@@ -25,7 +25,7 @@ func newInviteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite [--role R]... [--expires 24h] [--uses 1] [--delegate] [--qr FILE]",
 		Short: "Make an invitation to join the mesh",
-		Long: `Prints an invitation, and on a terminal with room for it also a QR code. Whoever has
+		Long: `Prints an invitation, and on a terminal with room for it also a QR code. Anybody who has
 it can join with the roles it names, as often as it may be used, until it expires.
 This node must be running when it is used, and be reachable for the newcomer or for
 the member whom the invitation names besides.
@@ -91,7 +91,7 @@ func (u *ui) drawCode(token string) {
 }
 
 // saveCode writes an invitation's QR code into a file that only this user can read:
-// whoever sees it can join.
+// anybody who sees it can join.
 func saveCode(file, token string) error {
 	code, err := codeOf(token)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // ui is how a command speaks. Its rules: results on stdout, everything else on
-// stderr; tables have their header always, so that whoever reads a pipe knows
+// stderr; tables have their header always, so that the reader of a pipe knows
 // the columns; colour and short IDs on a terminal only; nothing is ever cut
 // off.
 type ui struct {

@@ -132,7 +132,7 @@ func (u *ui) writeResources(w io.Writer, list []api.Resource) {
 }
 
 // noteOf says what holds of a resource at one partner: of data until when it is
-// valid, and for whom it is.
+// valid, and which partners may read it.
 func noteOf(h api.Holder) string {
 	var notes []string
 	if h.Note != "" {

@@ -91,7 +91,7 @@ func newTaskRejectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reject ID TASK [--reason R]",
 		Short: "Pass a task that was given to this partner on to another",
-		Long: `Passes a task that this partner holds, and has not started, on to whoever is most apt
+		Long: `Passes a task that this partner holds, and has not started, on to the most apt
 of the others; it does not come back. When nobody else can take it the task stays here.
 To be given nothing more at all: mutirao profile set --availability none.`,
 		Example:           `  mutirao task reject 3f9a procedure-1 --reason "no water left"`,

@@ -199,8 +199,8 @@ func TestOnlyMainKnowsTheStandardStreams(t *testing.T) {
 	}
 }
 
-// The moments in a node's texts are shown in the zone of whoever reads them, as all
-// other times are.
+// The moments in a node's texts are shown in the zone of their reader, as all other
+// times are.
 func TestTimesInTexts(t *testing.T) {
 	was := time.Local
 	defer func() { time.Local = was }()

@@ -1,8 +1,8 @@
-// Package plain makes texts of others harmless for whoever reads them: on a
-// terminal, in a drawing, on a page. A name, a reason or a value may hold
-// control characters and escape sequences, which steer a terminal, and
-// characters that turn the direction of writing, which make a line read as what
-// it is not. Here they become visible; everything that can be seen stays as it is.
+// Package plain makes texts of others harmless for their readers: on a terminal,
+// in a drawing, on a page. A name, a reason or a value may hold control characters
+// and escape sequences, which steer a terminal, and characters that turn the
+// direction of writing, which make a line read as what it is not. Here they become
+// visible; everything that can be seen stays as it is.
 //
 // The command line, package workflow/diagram and package web import it.
 package plain

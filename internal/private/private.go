@@ -1,6 +1,6 @@
 // Package private writes and reads the files that make a node what it is: its
-// key, the certificate of its membership, the tokens of its API. Whoever can read
-// them is the node, and whoever can replace them decides what it is.
+// key, the certificate of its membership, the tokens of its API. A user who can
+// read them is the node, and one who can replace them decides what it is.
 //
 // Promises: such a file is only ever made new, in a name that was free, readable
 // by its owner alone from its first byte on, and complete when it appears under

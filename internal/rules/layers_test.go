@@ -39,7 +39,7 @@ var layers = []layer{
 	{"node", words(core + " internal/said partition/aptitude workflow/diagram configs node/... membership/gossip internal/private"), "the driver moves facts between the core and its adapters; only cmd stands above it"},
 	{"node/assemble", words(core + " configs node/... membership/gossip web internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
-	{"node/wire", words(core), "the codec knows what it encodes and nobody who sends it"},
+	{"node/wire", words(core), "the codec knows what it encodes, and no sender"},
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
 	{"node/runner", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
 	{"node/api", words(core + " configs node/wire internal/private internal/said"), "adapters do not know one another: only node and cmd see two"},
@@ -50,8 +50,8 @@ var layers = []layer{
 	{"internal/sim", words(core + " configs internal/sim/meaning node node/api node/runner node/store/kv node/wire"), "the simulator drives the real core and the real driver, by its stepped front door, on disks, links and clocks of its own: it knows the words of the adapters, and none of them"},
 	{"internal/sim/mutants", words("internal/sim"), "the tool breaks the source on purpose and runs the simulator on it"},
 	{"internal/private", nil, "a private file is private whatever is in it"},
-	{"internal/said", words("workflow"), "an error that speaks of partners knows their IDs, and not who shows it to whom"},
-	{"internal/plain", nil, "what may be shown does not depend on who shows it"},
+	{"internal/said", words("workflow"), "an error that speaks of partners knows their IDs, and not its readers"},
+	{"internal/plain", nil, "what may be shown does not depend on its reader"},
 	{"internal/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/testnode", words("configs node node/api node/assemble"), "it runs whole nodes and asks them what any program may"},
@@ -115,7 +115,7 @@ func layerComplaints(t *tree) []string {
 
 func (l layer) advice() string {
 	if len(l.may) == 0 {
-		return "it may import none of our packages: move the code up to who needs both, or pass a value or a small interface in"
+		return "it may import none of our packages: move the code up to a package that needs both, or pass a value or a small interface in"
 	}
-	return fmt.Sprintf("it may import %s: move the code up to who needs both, or pass a value or a small interface in", strings.Join(l.may, ", "))
+	return fmt.Sprintf("it may import %s: move the code up to a package that needs both, or pass a value or a small interface in", strings.Join(l.may, ", "))
 }

@@ -37,7 +37,7 @@ var house = []permission{
 	{"panic", "node/wire.must", constantOptions},
 	{"panic", "cmd/mutirao.complete", "it fails only for an option that the program does not have"},
 	{"panic", "partition/study.Builtin", "the scenario is embedded, and tested"},
-	{"panic", "partition/study.Summarize", "the results were counted by who calls it"},
+	{"panic", "partition/study.Summarize", "the results were counted by its caller"},
 	{"panic", "web.must", "templates and strings are embedded, and tested"},
 	{"panic", "workflow.encode", ownTypes},
 	{"panic", "workflow/diagram.escape", "writing to a buffer cannot fail"},

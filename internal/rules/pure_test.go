@@ -40,7 +40,7 @@ var pureBans = []ban{
 	{"os", nil, "the core sees no files, no environment and no process", "take the bytes or the setting as an argument"},
 	{"syscall", nil, "the core does not know what system it runs on", "take what you need as an argument"},
 	{"golang.org/x/sys", nil, "the core does not know what system it runs on", "take what you need as an argument"},
-	{"log", nil, "the core returns what happened; who runs it decides what to say", "return an error, a notice or a counter"},
+	{"log", nil, "the core returns what happened; its driver decides what to say", "return an error, a notice or a counter"},
 	{"crypto/rand", nil, "chance is an argument, so that a seed repeats a run", "take an io.Reader or a *rand.Rand"},
 	{"golang.org/x/sync", nil, "the core starts no goroutine, so it has none to wait for", "let node run things side by side"},
 	{"sync/atomic", nil, "nothing in the core is shared while it changes", "let one owner hold the state"},

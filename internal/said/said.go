@@ -1,7 +1,7 @@
 // Package said makes errors that speak of partners without knowing their names. An
-// error keeps its format and arguments, so that whoever shows it to people can put
-// the names in. Nothing is looked for in finished texts, where an ID might stand in
-// what somebody else wrote.
+// error keeps its format and arguments, so that the code that shows it to people
+// can put the names in. Nothing is looked for in finished texts, where an ID might
+// stand in what somebody else wrote.
 //
 // The packages that name partners in errors import it: membership, choreo, node.
 package said
@@ -77,7 +77,7 @@ func worded(args []any, name func(workflow.PartnerID) string, inner func(error) 
 
 func keep(err error) error { return err }
 
-// Partners are those whom an error names, in the order of its text.
+// Partners are those that an error names, in the order of its text.
 func Partners(err error) (out []workflow.PartnerID) {
 	Render(err, func(id workflow.PartnerID) string {
 		out = append(out, id)

@@ -140,14 +140,14 @@ func (c *checks) instance(id string) {
 }
 
 // takesPart reports whether a machine takes part in an instance that it shows in this
-// way. Who was brought in by a chain that proved to be forked does not any more, and
-// has nothing to end: where only the liar is left, nobody has.
+// way. A node that was brought in by a chain that proved to be forked does not any
+// more, and has nothing to end: where only the liar is left, nobody has.
 func takesPart(m *machine, print []byte) bool {
 	return bytes.Contains(print, []byte("\nparticipant "+string(m.member.ID())+"\n"))
 }
 
-// nobodyLeft reports whether an instance visibly waits for somebody who can take
-// a contingency, while who could is gone for good.
+// nobodyLeft reports whether an instance visibly waits for a node that can take
+// a contingency, while those that could are gone for good.
 func (w *world) nobodyLeft(in *api.Instance) bool {
 	return w.nodes[craneAt].gone && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
 }

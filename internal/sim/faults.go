@@ -183,7 +183,7 @@ func (w *world) block(f Fault, by int) {
 	w.relink()
 }
 
-// heal ends all that is wrong, but for who is gone for good.
+// heal ends all that is wrong, but for nodes that are gone for good.
 func (w *world) heal() {
 	w.healed = w.now
 	for _, m := range w.nodes {
@@ -194,7 +194,7 @@ func (w *world) heal() {
 	w.relink()
 }
 
-// note keeps a remark about a run, for whoever reads a failing one.
+// note keeps a remark about a run, for readers of a failing one.
 func (w *world) note(format string, args ...any) {
 	if len(w.out.Notes) < 50 {
 		w.out.Notes = append(w.out.Notes, fmt.Sprintf("%s: ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))

@@ -98,9 +98,9 @@ func (w *wait) early(what string, least time.Duration) {
 	w.c.w.violate("time: n%d's %s of %s: %s, not for %s", w.m.i, said(w.f), w.f.Instance.String()[:8], what, least)
 }
 
-// expiring is the part of a connectionTime for which somebody was silent, at least, who
-// is judged to be gone: signs of life come three times in it, and one may not count for
-// want of the record that it is about.
+// expiring is the part of a connectionTime for which somebody was silent, at least,
+// that is judged to be gone: signs of life come three times in it, and one may not
+// count for want of the record that it is about.
 const expiring = 0.6
 
 // gone is the silence of a partner, which may have said that it goes down.
@@ -145,7 +145,7 @@ func (w *wait) ownPartition(p workflow.PartitionName) {
 	}
 }
 
-// answer is the time-out of another's partition, by whoever waits for it.
+// answer is the time-out of another's partition, by a node that waits for it.
 func (w *wait) answer(p workflow.PartitionName, a choreo.AttemptID) {
 	part := w.c.w.bounds.Partition(p)
 	least := part.Timeout + min(max(part.Timeout/10, time.Second), 15*time.Second)

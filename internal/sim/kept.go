@@ -23,8 +23,8 @@ const (
 	quarantineKeys = 'q'
 )
 
-// unanswered is how long a node waits for who is connected, and does not acknowledge what
-// has ended (node/retention.go), without what two comparisons take.
+// unanswered is how long a node waits for a partner that is connected, and does not
+// acknowledge what has ended (node/retention.go), without what two comparisons take.
 const unanswered = time.Hour - time.Minute
 
 // gaveUp checks, when a machine replaces an instance by its summary, that all who take
@@ -113,8 +113,9 @@ func (c *checks) inRoom(m *machine) {
 	}
 }
 
-// repaired checks, at the end, that nothing is set aside of which another has all. Who is
-// gone for good may have been out of reach of all others since its disk lost something.
+// repaired checks, at the end, that nothing is set aside of which another has all. A node
+// that is gone for good may have been out of reach of all others since its disk lost
+// something.
 func (c *checks) repaired(m *machine) {
 	if m.gone {
 		return

@@ -20,8 +20,9 @@ func (w *world) judging() time.Duration {
 
 // bound is what the definition implies: the latest end of any task, counted
 // from its start, and for each step on the longest way through the definition
-// the time of its judges; who is gone has to expire first. Where no time-out
-// bounds a task's data there is none, and patience is all that can be asked for.
+// the time of its judges; a node that is gone has to expire first. Where no
+// time-out bounds a task's data there is none, and patience is all that can be
+// asked for.
 func (w *world) bound() time.Duration {
 	latest, longest := time.Duration(0), 0
 	for _, t := range w.def.Tasks {

@@ -18,7 +18,7 @@ var errNotConnected = errors.New("simulated: not connected")
 // Addrs is one address, made up.
 func (c *carrier) Addrs() []string { return []string{"/ip4/127.0.0.1/tcp/1"} }
 
-// SetAddrs and Want do nothing: whoever can be connected is.
+// SetAddrs and Want do nothing: nodes that can be connected are.
 func (c *carrier) SetAddrs(workflow.PartnerID, []string) error { return nil }
 
 // Want does nothing.

@@ -53,9 +53,10 @@ func (c *checks) notBefore(m *machine, id workflow.InstanceID, a choreo.AttemptI
 // one idea of who is there.
 const calmFor = 2 * time.Minute
 
-// undisturbed reports whether nothing is wrong and has been for a while: who is
-// gone has been gone for a while, too. Who takes others' certificates for not
-// valid yet, by a clock that is far behind, is as cut off as by a broken link.
+// undisturbed reports whether nothing is wrong and has been for a while: a node
+// that is gone has been gone for a while, too. A node that takes others'
+// certificates for not valid yet, by a clock that is far behind, is as cut off
+// as by a broken link.
 func (w *world) undisturbed() bool {
 	down := slices.ContainsFunc(w.nodes, func(m *machine) bool {
 		return (m.node == nil && !m.gone) || m.skew < -membership.ClockSkew
@@ -64,8 +65,8 @@ func (w *world) undisturbed() bool {
 }
 
 // oneJudge checks that two do not judge one attempt while nothing is wrong:
-// whoever is not the guardian waits longer. A holder judges its own attempt once its
-// own time is over, whatever others presumed.
+// a node that is not the guardian waits longer. A holder judges its own attempt once
+// its own time is over, whatever others presumed.
 func (c *checks) oneJudge(m *machine, key job, v *choreo.Verdict) {
 	before, ok := c.judges[key]
 	if !ok {

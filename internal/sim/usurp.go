@@ -126,7 +126,7 @@ func (w *world) certificates(m *machine) []byte {
 	return issue(w.mesh, keyOf(0), base.AddDate(-1, 0, 0)) // by the founder, a year ago
 }
 
-// chiefs is a workflow that only who has a role may begin.
+// chiefs is a workflow that only a node with a role may begin.
 const chiefs = "workflow: chiefs\ncreator-role: chief\ntasks:\n  only: {timeout: 10m}\n"
 
 // begin adds an instance that its author may not begin.

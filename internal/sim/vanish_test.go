@@ -74,7 +74,8 @@ func vanish(t *testing.T, nodes int, v sim.Vanish) {
 	if len(out.Tasks) == 0 {
 		return // the initiator took the instance with it
 	}
-	// What must have succeeded, by whoever is still there: j has its trigger.
+	// What must have succeeded, by the nodes that are still there: j has its
+	// trigger.
 	sure := map[int]string{0: "efgj", 1: "abcdefg", 2: "j", 3: "abcdefghijk"}[v.Node]
 	for _, name := range sure {
 		if s := out.Tasks[workflow.TaskName(name)]; s != workflow.Succeeded {

@@ -22,10 +22,10 @@ type checks struct {
 	done     []doneWork
 	forged   map[factID]string
 	lies     map[factID]bool // by hostile members: whether they count the rules say
-	// over are instances that somebody has given up: who comes later with more is told
-	// so, and need not find anybody who goes on with it.
+	// over are instances that somebody has given up: a node that comes later with more
+	// is told so, and need not find anybody who goes on with it.
 	over map[string]bool
-	// beganBy is who began an instance; unbegun are those that nobody may have begun.
+	// beganBy is the initiator of an instance; unbegun are those that nobody may have begun.
 	beganBy map[workflow.InstanceID]workflow.PartnerID
 	unbegun map[workflow.InstanceID]bool
 	// settled is what every instance had come to once all was known everywhere.
@@ -36,12 +36,12 @@ type checks struct {
 	// talk is how many frames about instances were sent since all was known everywhere.
 	talk map[talk]int
 	// heard is when each node had a sign of life of each other from itself last, and
-	// expired the same when it wrote a verdict on somebody who is gone.
+	// expired the same when it wrote a verdict on a partner that is gone.
 	heard   map[[2]int]time.Duration
 	expired map[factID]map[int]time.Duration
 }
 
-// judge is who judged, and when.
+// judge is a node that judged, and when.
 type judge struct {
 	node int
 	at   time.Duration
@@ -251,8 +251,9 @@ func (c *checks) waited(id choreo.AttemptID) time.Duration {
 	return 0
 }
 
-// partitionWait is how long whoever is not its holder waits at least for the
-// answer of a slot's partition: a tenth longer than its holder, within bounds.
+// partitionWait is how long a node that is not its holder waits at least for
+// the answer of a slot's partition: a tenth longer than its holder, within
+// bounds.
 func (c *checks) partitionWait(m *machine, t workflow.TaskName) time.Duration {
 	d := c.w.bounds.Timeout(c.w.bounds.Home(t))
 	if c.w.home[t] != m.i {

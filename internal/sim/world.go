@@ -410,7 +410,7 @@ func (w *world) calm() bool {
 }
 
 // settled reports whether every instance has ended wherever it is known, also for
-// who is only presumed to have failed.
+// a node that is only presumed to have failed.
 func (w *world) settled() bool {
 	for _, m := range w.nodes {
 		if m.gone {

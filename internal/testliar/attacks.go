@@ -49,7 +49,7 @@ var Attacks = []Attack{
 	{"asks", "an instance of 5,000 facts that has ended, asked for 50,000 times", asks},
 	{"heads", "1,000,000 heads that nobody has, of an instance of 5,000 facts", heads},
 	{"compared", "1,000 digests of ended instances that differ, where 250 are shared", compared},
-	{"verdicts", "600 verdicts that each give 128 tasks to partners who do not exist", verdicts},
+	{"verdicts", "600 verdicts that each give 128 tasks to partners that do not exist", verdicts},
 	{"garbage", "frames that are none, and partner records of noise", garbage},
 }
 
@@ -199,7 +199,7 @@ func values(ctx context.Context, l *Liar, _ int) {
 	}
 }
 
-// rollback claims that the chain of whoever made the instance, and one of the
+// rollback claims that the chain of the instance's initiator, and one of the
 // victim's own, go on.
 func rollback(ctx context.Context, l *Liar, size int) {
 	id, hs := l.instance(ctx)

@@ -37,10 +37,10 @@ func (f *Forger) Says(ctx context.Context, b choreo.Body, seen ...choreo.Head) c
 	return f.last.id
 }
 
-// Who is the member that lies.
+// Who is the identity of the member that lies.
 func (l *Liar) Who() node.Member { return l.who }
 
-// Victim is whom it aims at.
+// Victim is the node that it aims at.
 func (l *Liar) Victim() workflow.PartnerID { return l.victim }
 
 // Says sends a message to the victim. It reports whether that was taken.
@@ -72,8 +72,8 @@ func (l *Liar) Request(ctx context.Context, addrs []string, protocol string, req
 	return l.mesh.Request(ctx, l.victim, addrs, protocol, req)
 }
 
-// Pair has one liar begin instances in which another takes part, who writes 3 MiB into
-// each. What the victim does not take of that, the first names as seen.
+// Pair has one liar begin instances in which another takes part, which writes 3 MiB
+// into each. What the victim does not take of that, the first names as seen.
 func Pair(ctx context.Context, one, other *Liar, instances int) {
 	type begun struct {
 		id workflow.InstanceID

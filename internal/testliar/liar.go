@@ -1,4 +1,4 @@
-// Package testliar is a member who lies: it has a valid certificate and key, speaks
+// Package testliar is a member that lies: it has a valid certificate and key, speaks
 // the protocols by the project's own packages, and sends what no correct node sends.
 //
 // Promises: a Liar holds to no limit of ours but that of a frame, without which

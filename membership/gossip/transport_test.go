@@ -37,7 +37,7 @@ func newLonely(t *testing.T) *transport {
 	return tr
 }
 
-// Writing never waits and never fails, whoever is away: memberlist reads,
+// Writing never waits and never fails, no matter which members are away: memberlist reads,
 // answers and acknowledges in one goroutine, and takes most errors for its own.
 func TestWritingNeverWaits(t *testing.T) {
 	tr := newLonely(t)

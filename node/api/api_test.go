@@ -176,8 +176,8 @@ func TestCanonicalFormArrivesByteForByte(t *testing.T) {
 	}
 }
 
-// Lists and maps that a service left out are empty, not null, for whoever
-// reads the JSON; the service's own value stays as it was.
+// Lists and maps that a service left out are empty, not null, in the JSON; the
+// service's own value stays as it was.
 func TestMissingListsAreEmpty(t *testing.T) {
 	held := &api.Instance{Tasks: []api.Task{{Name: "t"}}}
 	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{

@@ -59,8 +59,8 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 
 // openDoor begins a session. It answers with a page that leads inside, not with
 // a redirect: when the link was clicked on another site, the browser would
-// follow without the cookie, because it is a strict one. Whoever only looks what
-// is behind a link (HEAD) does not use it up.
+// follow without the cookie, because it is a strict one. A program that only
+// looks what is behind a link (HEAD) does not use it up.
 func (h *handler) openDoor(w http.ResponseWriter, r *http.Request, code string) {
 	if r.Method != http.MethodGet || !h.links.use(code) {
 		h.o.Page.Outside(w, r, Spent)

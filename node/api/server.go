@@ -40,9 +40,9 @@ type handler struct {
 	links, sessions *secrets // of the page
 }
 
-// NewServer returns the handler of svc's interface. Whoever knows the token may
-// do everything, tokens for others included; without one nothing would be safe,
-// so an empty token panics.
+// NewServer returns the handler of svc's interface. A program that knows the
+// token may do everything, tokens for others included; without one nothing
+// would be safe, so an empty token panics.
 func NewServer(svc Service, token string, o Options) http.Handler {
 	if token == "" {
 		panic("api: NewServer needs a token")

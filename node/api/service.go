@@ -42,9 +42,9 @@ type Service interface {
 	// Instances lists running instances, or all: those that the node takes part in
 	// and, at the coordinator, those of the whole mesh.
 	Instances(ctx context.Context, all bool) ([]InstanceSummary, error)
-	// Refresh asks the partners who hold what of an instance is not done, and can be
-	// reached, what they have, and waits half a second at most: what Show says after
-	// that is as new as can be.
+	// Refresh asks the partners that hold what of an instance is not done, and can
+	// be reached, what they have, and waits half a second at most: what Show says
+	// after that is as new as can be.
 	Refresh(ctx context.Context, id string) (*Refreshed, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
@@ -189,8 +189,8 @@ type InstanceSummary struct {
 	// heard yet. Known says the same in words where that is long ago.
 	AsOf  *time.Time `json:"as_of"`
 	Known string     `json:"known,omitempty"`
-	// KnownBy are those who told this node, as the coordinator, of an instance
-	// that it takes no part in itself; the best informed first.
+	// KnownBy are the partners that told this node, as the coordinator, of an
+	// instance that it takes no part in itself; the best informed first.
 	KnownBy []Witness `json:"known_by"`
 	// Quarantine says why an instance is set aside that cannot be read here; then
 	// the rest is what was last known of it, if anything.
@@ -208,7 +208,7 @@ type Need struct {
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
 }
 
-// Refreshed says whom Refresh asked.
+// Refreshed says which partners Refresh asked.
 type Refreshed struct {
 	Answered []string `json:"answered"`
 	Silent   []string `json:"silent"` // connected, and did not answer in time

@@ -10,8 +10,8 @@ import (
 )
 
 // A browser cannot keep the token secret the way a program does, so it never
-// gets it. Whoever has the token asks for a link that works once; it gives the
-// browser a cookie that opens the page, and nothing below /v1/.
+// gets it. A user who has the token asks for a link that works once; it gives
+// the browser a cookie that opens the page, and nothing below /v1/.
 
 const (
 	linkLife    = 5 * time.Minute
@@ -70,7 +70,7 @@ func newSecrets(life time.Duration, most int) *secrets {
 }
 
 // add makes a secret. When there are too many, the one that would end first
-// ends now: whoever asks for another is more likely to be at the screen.
+// ends now: a user who asks for another is more likely to be at the screen.
 func (s *secrets) add() (secret string, expires time.Time) {
 	secret, expires = rand.Text(), time.Now().Add(s.life)
 	s.mu.Lock()

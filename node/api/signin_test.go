@@ -68,7 +68,7 @@ func (b *browser) want(status int, body, method, path string, headers ...string)
 	}
 }
 
-// link asks for a link, as whoever has the token may.
+// link asks for a link, as every holder of the token may.
 func (b *browser) link() (path string) {
 	b.t.Helper()
 	w := b.do("POST", "/v1/sign-in", "Authorization: Bearer token")
@@ -245,7 +245,7 @@ func TestEventsOfThePage(t *testing.T) {
 	}
 }
 
-// Who reaches the node by a socket only is told that a browser cannot.
+// A user who reaches the node by a socket only is told that a browser cannot.
 func TestNoLinkToASocket(t *testing.T) {
 	dir, _ := serve(t, "unix:s", &apitest.Fake{}, api.Options{Page: doors{}})
 	if _, _, err := dial(t, dir).SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "a browser cannot reach the node") {

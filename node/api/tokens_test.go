@@ -203,7 +203,7 @@ func TestTokensThatCannotBe(t *testing.T) {
 }
 
 // A damaged file of tokens stops no node: its own token works, no other does,
-// and the file is left for who mends it.
+// and the file is left for a person to mend.
 func TestDamagedTokens(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, api.TokensFile)

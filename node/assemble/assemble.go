@@ -154,7 +154,7 @@ func (h *Host) openMesh(member node.Member) error {
 }
 
 // spareConnections is the least that libp2p is given, so that there is room for
-// those who join and for partners who connect again; each partner may have two
+// newcomers and for partners that connect again; each partner may have two
 // connections for a moment.
 const spareConnections = 64
 

@@ -25,12 +25,12 @@ type mesh struct {
 	open []given // the oldest first
 }
 
-// given is an instance and who got it.
+// given is an instance and its holder.
 type given struct{ id, partner string }
 
 func (m *mesh) initiator() api.Service { return m.at["five"].h.Service() }
 
-// give starts an instance and tells who got it.
+// give starts an instance and returns its holder.
 func (m *mesh) give(mechanism string) given {
 	m.t.Helper()
 	ctx := context.Background()
@@ -64,7 +64,7 @@ func (m *mesh) finish() {
 }
 
 // hundred has a hundred instances distributed, two under way at a time, and
-// tells who got how many and the quality, at best 1.
+// returns how many each got and the quality, at best 1.
 func (m *mesh) hundred(mechanism string) (got map[string]int, quality float64) {
 	m.t.Helper()
 	got = map[string]int{}
@@ -84,8 +84,8 @@ func (m *mesh) hundred(mechanism string) (got map[string]int, quality float64) {
 }
 
 // On five real nodes with unequal suitabilities a hundred instances are
-// distributed by each mechanism: quality and load order as in the study, and who
-// becomes unavailable, rejects or leaves is passed over at once.
+// distributed by each mechanism: quality and load order as in the study, and a
+// partner that becomes unavailable, rejects or leaves is passed over at once.
 func TestMechanismsOnARealMesh(t *testing.T) {
 	m := &mesh{t: t, at: team(t, "one", "two", "three", "four", "five")}
 	if _, err := m.initiator().AddWorkflow(context.Background(), "rescue.yaml", []byte(rescue)); err != nil {

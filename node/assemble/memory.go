@@ -16,8 +16,8 @@ const (
 )
 
 // Economise has the process collect its garbage early on a small device, so that what
-// others send does not take it beyond its preset. Whoever sets GOMEMLIMIT knows better.
-// It is for processes that run one node.
+// others send does not take it beyond its preset. A user who sets GOMEMLIMIT knows
+// better. It is for processes that run one node.
 func Economise(cfg configs.Config) {
 	if cfg.Store == configs.StoreSmall && cfg.Limits.Memory <= smallMemory && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(smallBase + smallFactor*cfg.Limits.Memory)

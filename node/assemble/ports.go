@@ -13,7 +13,7 @@ import (
 // The files that remember where the node listened, one address a line, so that it
 // takes the same ports again if they are free.
 const (
-	meshPorts = "listening"     // for partners, who dial it there first when they were away
+	meshPorts = "listening"     // for partners, which dial it there first when they were away
 	apiPorts  = "listening-api" // for programs and browsers
 )
 

@@ -144,8 +144,8 @@ func parseAddrs(addrs []string, limit int) (parsed []ma.Multiaddr, bad error) {
 	return parsed, bad
 }
 
-// watchAddrs notices when this node's own addresses change, tells who wants to
-// know, and makes connections prove themselves or come again.
+// watchAddrs notices when this node's own addresses change, tells those that
+// want to know, and makes connections prove themselves or come again.
 func (m *Mesh) watchAddrs() {
 	ticker := time.NewTicker(m.limits.WatchEvery)
 	defer ticker.Stop()

@@ -37,7 +37,7 @@ type Config struct {
 	// Hello returns our credentials for a new connection, at most Limits.Hello
 	// bytes; nil means none. It may be called from many goroutines.
 	Hello func() []byte
-	// Admit decides whether a peer, who has proved to hold its key, is a member:
+	// Admit decides whether a peer, which has proved to hold its key, is a member:
 	// nil lets it in, an error keeps it out and is told to it (up to 256 bytes).
 	// It may be called from many goroutines.
 	Admit func(peer workflow.PartnerID, hello []byte, boot uint64) error

@@ -172,7 +172,7 @@ func TestStrangersAreLimited(t *testing.T) {
 	}
 	b.until(t, "strangers cut", func() bool { return b.Counters().Refused[ReasonTooMany] >= 6 })
 	member := start(t, overBoth)
-	b.knows(t, member) // who is wanted is no stranger
+	b.knows(t, member) // a wanted partner is no stranger
 	b.untilUp(t, member)
 }
 

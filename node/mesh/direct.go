@@ -12,7 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 )
 
-// directEvery is how often a partner whom only relays lead to is dialled directly,
+// directEvery is how often a partner that only relays lead to is dialled directly,
 // beside soon after its addresses or ours change: a way may have opened, and the
 // relay has others to serve.
 const directEvery = 2 * time.Minute
@@ -30,7 +30,7 @@ func (p *partner) roundabout() bool {
 }
 
 // shorten waits for a while, or until something changed, and then tries to connect
-// directly with a partner whom only relays lead to.
+// directly with a partner that only relays lead to.
 func (k *keeper) shorten(ctx context.Context) {
 	d := directEvery + jitter(directEvery/4)
 	for k.nap(ctx, d) && k.partner.mesh.cfg.Relay.Punch {
@@ -50,10 +50,10 @@ func (k *keeper) shorten(ctx context.Context) {
 
 var errNoPunch = errors.New("mesh: no hole is punched from here")
 
-// punch has libp2p punch holes to a partner whom a relay leads to. A dial alone does
+// punch has libp2p punch holes to a partner that a relay leads to. A dial alone does
 // not get through two NATs: nobody's record tells the addresses outside of them, and
-// both have to send at one moment. Who was called by the relay begins, as libp2p
-// wants it.
+// both have to send at one moment. The side that was called by the relay begins, as
+// libp2p wants it.
 func (m *Mesh) punch(ctx context.Context, p *partner) error {
 	if m.puncher == nil || len(publicAddrs(m.host)) == 0 || !p.calledByRelay() {
 		return errNoPunch

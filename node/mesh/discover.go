@@ -13,11 +13,12 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// Discovery on the local network, by multicast DNS: each node answers who asks
-// for the mesh's service with its ID and addresses, and asks while somebody who
-// is wanted has no connection: at once, then ever more rarely. So a mesh that is
-// whole sends nothing. What it learns is a hint, beside the address book: who
-// answers at an address has to prove its key, and to be admitted, as always.
+// Discovery on the local network, by multicast DNS: each node answers those that
+// ask for the mesh's service with its ID and addresses, and asks while a partner
+// that is wanted has no connection: at once, then ever more rarely. So a mesh
+// that is whole sends nothing. What it learns is a hint, beside the address
+// book: a node that answers at an address has to prove its key, and to be
+// admitted, as always.
 
 const (
 	// lookEvery is how often somebody may be found to be missing.
@@ -74,7 +75,7 @@ func announceable(addrs []string) []string {
 	return all
 }
 
-// announce answers with these addresses from now on, and has whoever is missing
+// announce answers with these addresses from now on, and has missing partners
 // asked for at once: we may be on another network.
 func (d *discovery) announce(addrs []string) {
 	d.stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// gate is what libp2p asks about each connection: whom a key belongs to is known
+// gate is what libp2p asks about each connection: the owner of the key is known
 // before there is anything to talk over.
 type gate struct {
 	mesh *Mesh
@@ -49,7 +49,7 @@ func (g *gate) InterceptSecured(d network.Direction, p peer.ID, _ network.ConnMu
 func (g *gate) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
 
 // opens reports whether p may connect. Somebody evicted may once in a while: it may
-// not know yet, and can only ask who refuses it.
+// not know yet, and can only ask those that refuse it.
 func (g *gate) opens(p peer.ID) bool {
 	evicted := g.mesh.cfg.Evicted(partnerID(p))
 	now := g.mesh.now()

@@ -31,13 +31,13 @@ type Limits struct {
 	Partners  int
 	Addresses int
 	// Faults is how many violations (oversized, malformed or slow frames, broken
-	// streams) end a connection. Who committed them, broken streams aside, may
-	// connect again after PenaltyTime, and somebody evicted as often.
+	// streams) end a connection. A peer that committed them, broken streams aside,
+	// may connect again after PenaltyTime, and an evicted one as often.
 	Faults      int
 	PenaltyTime time.Duration
 
-	// HelloTimeout bounds the exchange of credentials; a connection of somebody
-	// who was not admitted is closed after StrangerTime.
+	// HelloTimeout bounds the exchange of credentials; a connection of a peer that
+	// was not admitted is closed after StrangerTime.
 	HelloTimeout time.Duration
 	StrangerTime time.Duration
 	// PingEvery is the silence after which a partner is pinged; one that then says

@@ -7,12 +7,12 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// Strangers are those who were not admitted, or not yet: whoever means harm, and
-// whoever wants to join. There are few places for them (Limits.Strangers), and
-// fewer for those from one address (Limits.StrangersPerAddress). The place for
-// one too many is that of the stranger from the same address, or from the most
-// crowded one, who has shown the least, and among these of the one who has been
-// here longest. Somebody who joins is through within a few round trips.
+// Strangers are those that were not admitted, or not yet: some mean harm, some
+// want to join. There are few places for them (Limits.Strangers), and fewer for
+// those from one address (Limits.StrangersPerAddress). The place for one too
+// many is that of the stranger from the same address, or from the most crowded
+// one, that has shown the least, and among these of the one that has been here
+// longest. One that joins is through within a few round trips.
 
 // origin is what strangers are told apart by before they have a key: an IPv4
 // address, or an IPv6 network of the size that one customer is given.
@@ -46,13 +46,13 @@ const (
 // shows notes what a stranger has shown.
 func (l *link) shows(what int32) { l.shown.Store(max(l.shown.Load(), what)) }
 
-// strangerLocked reports whether the link takes a place for strangers. Partners who
-// are wanted are known, and have proved their keys.
+// strangerLocked reports whether the link takes a place for strangers. Partners
+// that are wanted are known, and have proved their keys.
 func (l *link) strangerLocked() bool {
 	return !l.member && l.partner.wanted == nil && !l.ended()
 }
 
-// surplusLocked finds who must go for a new link's sake, nil if nobody.
+// surplusLocked finds the link that must go for a new one's sake, nil if none.
 func (m *Mesh) surplusLocked(fresh *link) *link {
 	if !fresh.strangerLocked() {
 		return nil

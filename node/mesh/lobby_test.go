@@ -18,7 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Who has to go for a stranger too many.
+// Which stranger has to go when there is one too many.
 func TestSurplus(t *testing.T) {
 	const here, there = "/ip4/192.0.2.1/tcp/1", "/ip4/192.0.2.2/tcp/1"
 	type guest struct {

@@ -49,7 +49,7 @@ type Mesh struct {
 	own []string // own addresses as of the last look; watchAddrs' alone
 }
 
-// New starts a mesh node: it listens, and answers who connects.
+// New starts a mesh node: it listens, and answers those that connect.
 func New(cfg Config) (*Mesh, error) {
 	cfg, err := cfg.complete()
 	if err != nil {

@@ -29,7 +29,7 @@ type partner struct {
 	farewell chan struct{} // of a stream that is sent on: closed when that ends
 	wanted   *keeper       // nil: not wanted
 	addrs    []ma.Multiaddr
-	seen     []ma.Multiaddr // on the local network, by whoever said so (discover.go)
+	seen     []ma.Multiaddr // on the local network, by the partner that said so (discover.go)
 
 	// handling is held while the handler is called, so that it hears of one thing
 	// at a time.
@@ -49,7 +49,7 @@ func (m *Mesh) partnerLocked(id peer.ID) *partner {
 	return p
 }
 
-// forgetLocked drops a partner of whom there is nothing to know.
+// forgetLocked drops a partner of which there is nothing to know.
 func (m *Mesh) forgetLocked(p *partner) {
 	if p.links == 0 && p.wanted == nil && len(p.addrs) == 0 && !p.sending {
 		delete(m.partners, p.peer)

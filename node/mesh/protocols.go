@@ -3,7 +3,8 @@ package mesh
 import "github.com/libp2p/go-libp2p/core/protocol"
 
 // The protocols of this package. The bytes under one ID never change; a new
-// version gets a new ID. IDs of request protocols belong to who registers them.
+// version gets a new ID. IDs of request protocols belong to those that register
+// them.
 const (
 	// helloProtocol: see handshake.go and control.go.
 	helloProtocol protocol.ID = "/mutirao/hello/1.0.0"

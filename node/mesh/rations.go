@@ -12,8 +12,8 @@ import (
 
 // rationed is the resource manager, with rations of what all share until it is
 // known whose it is: handshakes for each address, streams for each stranger. Else
-// some could take all of it, and nobody else would get as far as to show who they
-// are.
+// some could take all of it, and nobody else would get as far as to show its
+// identity.
 type rationed struct {
 	network.ResourceManager
 	mesh *Mesh

@@ -145,7 +145,7 @@ func (member membersOnly) AllowConnect(src peer.ID, _ ma.Multiaddr, dest peer.ID
 }
 
 // isMember waits for a hello that is due or under way, and reports whether it was a
-// member's: who asks for a relay's service asks at once.
+// member's: a member asks for a relay's service at once.
 func (m *Mesh) isMember(id peer.ID) bool {
 	l := m.liveLink(id)
 	if l == nil {

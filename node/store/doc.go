@@ -27,8 +27,8 @@
 // # Damaged disks
 //
 // Nothing that the store's files lose is lost in silence, whatever happens to one of
-// them. (Whoever puts the whole folder back as it was a while ago deceives the store;
-// partners who hold facts of that time notice it.)
+// them. (A user who puts the whole folder back as it was a while ago deceives the
+// store; partners that hold facts of that time notice it.)
 //
 //   - Every file is read and checked before Badger sees it, and every entry afterwards,
 //     at each opening and by Verify: Badger itself passes over damaged tables, ends its

@@ -109,7 +109,7 @@ func (o Options) reserve(memtable int64) int64 {
 func badgerOptions(dir string, sz sizes, log *slog.Logger) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(true).
-		WithBypassLockGuard(true). // our own lock says who holds it
+		WithBypassLockGuard(true). // our own lock says which process holds it
 		WithDetectConflicts(false).
 		WithMetricsEnabled(false).
 		WithLogger(badgerLogger{log}).

@@ -23,7 +23,7 @@ type Report struct {
 	// Done of Tasks have ended; both are 0 where the sender did not look.
 	Done, Tasks uint32
 	// At are the partners with whom a task is ready or runs, Participants those
-	// who take part; MaxReported of each at most.
+	// that take part; MaxReported of each at most.
 	At, Participants []workflow.PartnerID
 	// Needs are why the instance needs a person, MaxNeeds at most.
 	Needs []Need

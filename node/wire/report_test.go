@@ -86,7 +86,7 @@ func FuzzDecodeLook(f *testing.F) {
 	})
 }
 
-// A report whose times JSON cannot say is refused, by who would send it too.
+// A report whose times JSON cannot say is refused, by its would-be sender, too.
 func TestTimesOfReports(t *testing.T) {
 	for _, c := range []struct {
 		started, ended int64

@@ -99,7 +99,7 @@ type Message struct {
 	// it is for the receiver only.
 	Pulse *Pulse `cbor:"14,keyasint,omitempty"`
 	// Ended is a digest of the ended instances in which sender and receiver take
-	// part: who has another compares them.
+	// part: a receiver that has another compares them.
 	Ended []byte `cbor:"15,keyasint,omitempty"`
 	// Ages say how many milliseconds ago their author told each of Records, and then
 	// each of Beats, which the sender passes on; missing at the end: just now.
@@ -136,7 +136,8 @@ type Pulse struct {
 // where that differs the IDs, and then the evictions.
 type Evictions struct {
 	_ struct{} `cbor:",toarray"`
-	// Digest is that of the sender's set; who has another answers with IDs.
+	// Digest is that of the sender's set; a receiver that has another answers with
+	// IDs.
 	Digest []byte
 	// IDs name all that the sender has, if Asks: answer with the rest.
 	Asks bool
@@ -185,7 +186,7 @@ const (
 	Acknowledge HeadsMode = iota
 	// Ask has the receiver send what the sender lacks, and answer with its own heads.
 	Ask
-	// Answer answers Ask: the one who asked sends what the other lacks.
+	// Answer answers Ask: the one that asked sends what the other lacks.
 	Answer
 )
 

@@ -267,7 +267,7 @@ func flipped(raw []byte) []byte {
 	return out
 }
 
-// A fact of one author cannot be vouched for by another who names it as its previous.
+// A fact of one author cannot be vouched for by another that names it as its previous.
 func TestAnotherCannotVouch(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	mine, ids := chain(t, a, 1)

@@ -50,7 +50,7 @@ const (
 // out reports whether the candidate is out of the question whatever the load.
 func (v Verdict) out() bool { return v == Rejecting || v == Forbidden || v == Absent }
 
-// Visible are the resources that see the item in a shared queue, whoever takes it.
+// Visible are the resources that see the item in a shared queue, no matter which takes it.
 func (a *Assignment) Visible() []ResourceID {
 	var ids []ResourceID
 	for i := range a.Candidates {

@@ -103,7 +103,8 @@ func (tm *team) bound() time.Duration {
 	return longest + 3*connectionTime + nodes*choreo.GuardianTimeout + patience
 }
 
-// held are the instances of the running round that somebody holds, and who.
+// held are the instances of the running round that a node holds, with those
+// nodes.
 func (tm *team) held(ctx context.Context) (map[string][]*proc, map[string]workflow.Name, error) {
 	who, of := map[string][]*proc{}, map[string]workflow.Name{}
 	for _, p := range tm.ps {

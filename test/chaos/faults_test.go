@@ -140,7 +140,7 @@ func (tm *team) mute(a, b *proc, by int) error {
 	return tm.hold(fmt.Sprintf("%s>%s", a.name, b.name), by, func(on bool) error { return tm.lan.Mute(a.host, b.host, on) })
 }
 
-// split puts one or two nodes on the other side: those who are there hear each other.
+// split puts one or two nodes on the other side: those that are there hear each other.
 func split(tm *team, r *rand.Rand) (func() error, error) {
 	a, b := tm.anyTwo(r)
 	away := []*proc{a, b}[:1+r.IntN(2)]

@@ -268,7 +268,8 @@ func (h *history) chain(t workflow.TaskName) (out []workflow.TaskName) {
 }
 
 // firstReady is when the first of some tasks can have become ready, or can have
-// been skipped, or was judged: who is gone fails before its task is ready.
+// been skipped, or was judged: a node that is gone fails before its task is
+// ready.
 func (h *history) firstReady(ts []workflow.TaskName, i int) time.Duration {
 	first := time.Duration(1 << 62)
 	for _, t := range h.shown.Tasks {
@@ -294,7 +295,7 @@ func (h *history) judged(t workflow.TaskName, i int) time.Duration {
 	return first
 }
 
-// entitled: whoever starts or ends a task holds it, or was given it, as a
+// entitled: a node that starts or ends a task holds it, or was given it, as a
 // contingency or to perform it.
 func (h *history) entitled() (out []string) {
 	holders := map[workflow.TaskName][]string{}

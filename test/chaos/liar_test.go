@@ -33,7 +33,7 @@ var (
 )
 
 const (
-	liarVar  = "MUTIRAO_CHAOS_LIAR"      // the folder of the member who lies
+	liarVar  = "MUTIRAO_CHAOS_LIAR"      // the folder of the member that lies
 	seedVar  = "MUTIRAO_CHAOS_LIAR_SEED" // of its attacks
 	liarName = "mal"
 
@@ -42,8 +42,8 @@ const (
 	sayLied    = "lied"     // told by the liar: an attack, and how many frames were taken
 )
 
-// liar is the member who lies: a process of its own, on a host of its own, with the
-// certificate and key of a node that had joined.
+// liar is the member that lies: a process of its own, on a host of its own, with
+// the certificate and key of a node that had joined.
 type liar struct {
 	cmd   *exec.Cmd
 	dir   string
@@ -342,8 +342,8 @@ func (tm *team) trusted(ctx context.Context, p *proc) {
 	}
 }
 
-// takesUp checks that every node still starts instances: a liar who has used up what
-// a node has for all would have the other checks look at nothing.
+// takesUp checks that every node still starts instances: a liar that has used up
+// what a node has for all would have the other checks look at nothing.
 func (tm *team) takesUp(ctx context.Context) {
 	if tm.liar == nil || tm.last {
 		return
@@ -369,9 +369,9 @@ func (tm *team) takesUp(ctx context.Context) {
 // maxLies is how many of the liar's instances are compared after a round.
 const maxLies = 40
 
-// compareLies compares what the nodes made of the liar's instances: those who have the
-// same facts of one have the same fingerprint of it. The liar goes on meanwhile, and
-// may tell one node more than another.
+// compareLies compares what the nodes made of the liar's instances: those that have
+// the same facts of one have the same fingerprint of it. The liar goes on meanwhile,
+// and may tell one node more than another.
 func (tm *team) compareLies(ctx context.Context) {
 	if tm.liar == nil {
 		return

@@ -56,7 +56,7 @@ func (tm *team) start(ctx context.Context, r *rand.Rand, pace pace) {
 		if r.IntN(4) == 0 {
 			req.Coordination = string(workflow.Orchestration)
 		}
-		_ = tm.any(r).start(ctx, w.text, req) // it may be down, or not hear those who are needed
+		_ = tm.any(r).start(ctx, w.text, req) // it may be down, or not hear those that are needed
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *process) status() *api.Coordinator {
 	return c
 }
 
-// coordinator is whom p takes for the coordinator; empty: nobody.
+// coordinator is the partner that p takes for the coordinator; empty: nobody.
 func (p *process) coordinator() string {
 	p.T.Helper()
 	if c := p.status(); c.Coordinator != nil {

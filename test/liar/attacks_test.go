@@ -66,7 +66,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// liar is mal, who takes part in an instance and was told so.
+// liar is mal, which takes part in an instance and was told so.
 func (v *victims) liar(instance string) *testliar.Liar {
 	v.t.Helper()
 	l := v.liarOf(v.malFolder)

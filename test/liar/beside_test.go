@@ -24,7 +24,7 @@ var (
 
 // While a lying member does all its attacks in turn, two honest partners run
 // instances in which it has no work: all end, and not much later than beside a
-// liar who is idle. Liar and victims have processors of their own.
+// liar that is idle. Liar and victims have processors of their own.
 func TestHonestWorkBesideALiar(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("NOT TESTED: liar and victims need a processor each")

@@ -21,8 +21,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// A member who has no right says all the same what only who has it may say: it does
-// not count, and the victims work on.
+// A member that has no right says all the same what only one that has it may say:
+// it does not count, and the victims work on.
 func TestRights(t *testing.T) {
 	v := newVictims(t)
 	l := v.liar(v.begins())

@@ -10,7 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/testnode"
 )
 
-// Two members who lie: one begins instances, and names as seen what the other writes
+// Two members that lie: one begins instances, and names as seen what the other writes
 // there beyond its share. The victim keeps within its means, and has room for others.
 func TestTwoLiars(t *testing.T) {
 	v := newVictims(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// victims are two honest partners: ana, the founder, at whom attacks are aimed,
-// and bea. The liar joined as mal, and was listed, before it began to lie.
+// victims are two honest partners: ana, the founder, at which attacks are
+// aimed, and bea. The liar joined as mal, and was listed, before it began to
+// lie.
 type victims struct {
 	t         *testing.T
 	ana, bea  *testnode.Node

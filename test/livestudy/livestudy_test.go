@@ -288,7 +288,7 @@ func TestLiveQualityIsTheStudys(t *testing.T) {
 }
 
 // What changes where two give out the same work in turn, and hear of each other's only
-// with the beats of those who hold it: the best get more, and the work is less spread.
+// with the beats of its holders: the best get more, and the work is less spread.
 func TestTwoGivers(t *testing.T) {
 	l := levels[1]
 	s, ts := trials(l)

@@ -63,8 +63,9 @@ type place struct {
 	roles []workflow.RoleName
 }
 
-// members are the keys of those who may be in a mesh, in the order of their IDs, which
-// is that in which equals are preferred: as the study prefers the first in the file.
+// members are the keys of those that may be in a mesh, in the order of their IDs,
+// which is that in which equals are preferred: as the study prefers the first in the
+// file.
 var members = sync.OnceValue(func() (out []member) {
 	for i := range 20 {
 		var s [ed25519.SeedSize]byte

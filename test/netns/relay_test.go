@@ -39,7 +39,7 @@ func TestRelayBetweenNATs(t *testing.T) {
 }
 
 // With hole punching the two get a direct connection. Both NATs keep the port of
-// who is inside, as most do.
+// a node inside, as most do.
 func TestHolePunching(t *testing.T) {
 	l := behindNATs(t, public)
 	if l == nil {
@@ -88,7 +88,7 @@ func TestHolePunchingIsTriedAgain(t *testing.T) {
 	}))
 }
 
-// relayTeam is a relay outside, and two members who name it.
+// relayTeam is a relay outside, and two members that name it.
 func (l *lan) relayTeam(punching string) []*testnode.Node {
 	l.t.Helper()
 	all := l.nodes()

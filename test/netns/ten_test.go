@@ -11,8 +11,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// patient is the connection time of whoever is killed and comes back: a busy machine
-// takes its time to start a process.
+// patient is the connection time of a node that is killed and comes back: a busy
+// machine takes its time to start a process.
 const patient = 5 * time.Minute
 
 // onLoopback is a mesh on this machine only. The last node is patient.

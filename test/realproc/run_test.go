@@ -110,7 +110,7 @@ func TestTwoHundredInstances(t *testing.T) {
 	}
 }
 
-// A second process on the same folder is told who holds it.
+// A second process on the same folder is told which one holds it.
 func TestSecondProcessOnAFolder(t *testing.T) {
 	tm := newTeam(t, "one")
 	p := tm.ps[0]

@@ -15,7 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Whoever shows no good certificate at the hello stays out.
+// A peer that shows no good certificate at the hello stays out.
 func TestHelloRefuses(t *testing.T) {
 	w := newWorld(t)
 	ana := w.all[0]
@@ -134,8 +134,8 @@ func (a attempt) redeem(at *member) error {
 	return err
 }
 
-// Invitations are honoured as often as they say, until they expire, for whoever
-// proves their secret; what was recorded is worth nothing.
+// Invitations are honoured as often as they say, until they expire, for peers
+// that prove their secret; what was recorded is worth nothing.
 func TestInvitationsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ana := w.all[0]
@@ -418,7 +418,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 }
 
 // An evicted member is cut off at once and refused by everybody, also by those
-// who hear of it later, and after any restart.
+// that hear of it later, and after any restart.
 func TestEvictionSpreadsAndLasts(t *testing.T) {
 	w := newWorld(t)
 	ana, bea, carla, dora := w.all[0], w.join("bea", w.certify("bea", year)), w.join("carla", w.certify("carla", year)), w.join("dora", w.certify("dora", year))
@@ -457,14 +457,14 @@ func TestEvictionSpreadsAndLasts(t *testing.T) {
 	}
 }
 
-// Certificates are renewed in time by whoever issued them; one that ran out is
+// Certificates are renewed in time by their issuers; one that ran out is
 // refused, and its owner is cut off.
 func TestCertificatesAreRenewedOrRunOut(t *testing.T) {
 	const life = 10 * 24 * time.Hour
 	w := newWorld(t)
 	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", life)), w.join("carla", w.certify("carla", life))
 	w.meet(ana, bea, carla)
-	w.cut(ana, carla, true) // carla is in contact with bea only, who issues nothing
+	w.cut(ana, carla, true) // carla is in contact with bea only, which issues nothing
 	// Nothing happens for nine days; a step of the world would be a moment.
 	w.now += 9 * 24 * time.Hour
 	w.run(3 * time.Minute)

@@ -1,4 +1,4 @@
-// Package strangers_test tries what those who do not belong, and members who
+// Package strangers_test tries what peers that do not belong, and members that
 // do what they may not, could try; each attempt must be refused and counted.
 package strangers_test
 
@@ -189,7 +189,7 @@ func pair(a, b *member) [2]*member {
 	return [2]*member{a, b}
 }
 
-// connect connects who wants and admits each other.
+// connect connects nodes that want and admit each other.
 func (w *world) connect() {
 	for i, a := range w.all {
 		for _, b := range w.all[:i] {
@@ -299,7 +299,7 @@ func (m *member) Send(p workflow.PartnerID, b []byte) error {
 	return nil
 }
 
-// Request asks whoever runs, member or not.
+// Request asks a node that runs, member or not.
 func (m *member) Request(_ context.Context, p workflow.PartnerID, _ []string, protocol string, req []byte) ([]byte, error) {
 	o := m.w.find(p)
 	if o == nil || o.node == nil || m.w.apart[pair(m, o)] || o.requests[protocol] == nil {

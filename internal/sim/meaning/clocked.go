@@ -53,7 +53,7 @@ func (m *Meaning) RuleHolds(id choreo.AttemptID) bool {
 	return a != nil && m.rule3(a.slot).truth == workflow.True
 }
 
-// HolderOf is who holds an attempt, and by what task.
+// HolderOf is the holder of an attempt, and its task.
 func (m *Meaning) HolderOf(id choreo.AttemptID) (workflow.PartnerID, *workflow.Task) {
 	if a := m.attempts[id]; a != nil {
 		return a.Partner, a.task

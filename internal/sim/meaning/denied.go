@@ -118,7 +118,7 @@ func (m *Meaning) deniesOthers(a *Attempt, i int) bool {
 }
 
 // props reports whether u holds a up by a start that denies what stands against a, and
-// is of an author because of whom a goes behind.
+// is of an author because of which a goes behind.
 func (m *Meaning) props(u, a *Attempt) bool {
 	return slices.Contains(a.blame, u.Partner) && u.base != none && m.deniesOthers(a, u.base)
 }

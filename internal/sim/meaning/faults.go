@@ -12,7 +12,7 @@ import (
 // This file says what an honest node may write, by what it knew when it did.
 
 // Faults are what is wrong with a fact, given its past: what its author must not
-// have written then. Who may have been misled by a fork is not asked.
+// have written then. A node that may have been misled by a fork is not asked.
 func (h *History) Faults(id choreo.FactID) []string {
 	i, ok := h.index[id]
 	if !ok || i == 0 {

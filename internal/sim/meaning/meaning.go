@@ -46,7 +46,7 @@ type Slot struct {
 	asked   *ruling // by which it is pending
 }
 
-// Attempt is who was to fill a slot, by what.
+// Attempt is a partner that was to fill a slot, and by which task.
 type Attempt struct {
 	ID      choreo.AttemptID
 	Partner workflow.PartnerID
@@ -366,8 +366,8 @@ func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
 	return false
 }
 
-// authority orders facts by who may decide: the higher office, the earlier in the
-// succession, the lower hash.
+// authority orders facts by their authors' right to decide: the higher office,
+// the earlier in the succession, the lower hash.
 func (m *Meaning) authority(i, j int) int {
 	a, b := m.h.facts[i], m.h.facts[j]
 	place := func(p workflow.PartnerID) int {
@@ -394,7 +394,7 @@ func compareOffices(a, b *choreo.Verdict) int {
 	return cmp.Or(cmp.Compare(x.Term, y.Term), cmp.Compare(x.List, y.List), bytes.Compare(x.Hash[:], y.Hash[:]))
 }
 
-// follow finds who is in charge of a slot.
+// follow finds the attempt in charge of a slot.
 func (m *Meaning) follow(sl *Slot) {
 	for a := sl.Attempts[0]; a != nil; {
 		sl.Current = a

@@ -62,7 +62,7 @@ var mutants = []mutant{
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
 		"choreo/state.go", `return s.log.knew(e, ok)`, `return false && s.log.knew(e, ok)`}, {
 		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
-	{name: "judged-again", what: "who is presumed to have failed is judged again and again", patches: []patch{{
+	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
 		"choreo/waits.go", `a.Partner == m.self || !sl.unjudged() || !m.wanted(a)`, `a.Partner == m.self || !m.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
 		"choreo/decide.go", `a.off == nil && !sl.over() &&`, `a.off == nil && sl.Outcome == nil &&`}}},
@@ -139,7 +139,7 @@ var mutants = []mutant{
 			continue
 		}
 		c := Consumption`}}},
-	{name: "no-hand-over", what: "who was not reached yet is clocked all the same", patches: []patch{{
+	{name: "no-hand-over", what: "a partner that was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
 		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {`, `c == nil || !subset(of, of) {`}}},
@@ -160,7 +160,7 @@ var mutants = []mutant{
 		"choreo/door.go", `!m.door.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
 		"choreo/attest.go", `author, attestDomain, key.root[:], a.Sig); err != nil {`, `author, attestDomain, key.root[:], a.Sig); err != nil && author == "" {`}}},
-	{name: "gone-at-once", what: "who goes down for a while is judged at once", patches: []patch{{
+	{name: "gone-at-once", what: "a node that goes down for a while is judged at once", patches: []patch{{
 		"membership/list.go", `		if it.State == Active {
 			it.become(Unreachable, at)
 		}
@@ -181,11 +181,11 @@ var mutants = []mutant{
 		"choreo/rights.go", `	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
 `, `	case e != nil:
 `}}},
-	{name: "role-unasked", what: "who performs a task need not show its role", patches: []patch{{
+	{name: "role-unasked", what: "the performer of a task need not show its role", patches: []patch{{
 		"choreo/rights.go", `if a.Task.ByRole() && !v.hasRole(`, `if a.Task.ByRole() && a.Task == nil && !v.hasRole(`}}},
 	{name: "other-mesh", what: "certificates of any founder prove roles", patches: []patch{{
 		"membership/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`, `if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
-	{name: "expired-counts", what: "who shows a certificate that ran out is believed", patches: []patch{{
+	{name: "expired-counts", what: "a partner that shows a certificate that ran out is believed", patches: []patch{{
 		"node/credentials.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
 		"choreo/rights.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`, `	if def.CreatorRole != "" || len(credentials) == 0 {`}}},

@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"flag"
 	"html"
 	"log/slog"
 	"net/http"
@@ -15,15 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-var rewrite = flag.Bool("rewrite", false, "record what the pages say in testdata")
 
 // Moments are shown by the device's clock; the tests' device is in one place.
 func TestMain(m *testing.M) {
@@ -190,26 +186,10 @@ func TestPages(t *testing.T) {
 					if w.Code != 200 || w.Header().Get("Content-Language") != l.code {
 						t.Errorf("status %d, language %s", w.Code, w.Header().Get("Content-Language"))
 					}
-					compare(t, "testdata/"+tt.name+"."+l.code+".txt", prose(w.Body.String()))
+					golden.Compare(t, "testdata/"+tt.name+"."+l.code+".txt", prose(w.Body.String()))
 				})
 			})
 		}
-	}
-}
-
-func compare(t *testing.T, file, got string) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got; -rewrite records it):\n%s", file, diff)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 )
 
 // The canonical forms in testdata/canonical are written out, so that a change
@@ -36,7 +38,7 @@ func TestCanonicalGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "\n%s\n", d.Hash())
-		golden(t, strings.TrimSuffix(file, ".yaml")+".txt", b.Bytes())
+		golden.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", b.Bytes())
 	}
 }
 

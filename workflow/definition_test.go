@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 )
 
 const storm = `
@@ -76,7 +78,7 @@ func TestFeatures(t *testing.T) {
 	for _, f := range Features(d) {
 		fmt.Fprintf(&b, "%d %s %s\n", f.Line, f.Feature, f.Task)
 	}
-	golden(t, "testdata/features.txt", []byte(b.String()))
+	golden.Compare(t, "testdata/features.txt", []byte(b.String()))
 
 	plain, err := Parse("plain", []byte("workflow: f\ntasks: {a: {}, b: {after: a, application: fail, with: {reason: x}, time-to-wait: 0s, offline: false}}"))
 	if err != nil {

@@ -1,8 +1,6 @@
 package workflow
 
 import (
-	"bytes"
-	"flag"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,27 +8,9 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what is found as what is expected")
-
-// golden compares with a file, or writes it.
-func golden(t *testing.T, file string, have []byte) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(file, have, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, want) {
-		t.Errorf("%s:\nhave\n%s\nwant\n%s", file, have, want)
-	}
-}
 
 // Each file in testdata/mistakes shows one kind of mistake; the .txt beside it
 // is what a user sees.
@@ -50,7 +30,7 @@ func TestMistakes(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s has no mistakes: %s", name, d.Canonical())
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", []byte(err.Error()+"\n"))
+			golden.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", []byte(err.Error()+"\n"))
 		})
 	}
 }
@@ -74,5 +54,5 @@ func TestNotYAML(t *testing.T) {
 		}
 		out.Files = append(out.Files, f, txtar.File{Name: strings.TrimSuffix(f.Name, ".yaml") + ".txt", Data: []byte(err.Error() + "\n")})
 	}
-	golden(t, name, txtar.Format(&out))
+	golden.Compare(t, name, txtar.Format(&out))
 }

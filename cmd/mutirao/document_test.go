@@ -1,18 +1,15 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write docs/commands.md from the commands")
+	"github.com/mutirao-mesh/mutirao/internal/golden"
+)
 
 const commandsFile = "../../docs/commands.md"
 
@@ -22,19 +19,7 @@ func TestDocumentOfCommandsIsUpToDate(t *testing.T) {
 	t.Setenv("HOME", "/home/ana")
 	t.Setenv("MUTIRAO_DIR", "")
 	got := commandsPage()
-	if *rewrite {
-		if err := os.WriteFile(commandsFile, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(commandsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("docs/commands.md is out of date: run go test ./cmd/mutirao -run Document -rewrite, "+
-			"and read the difference:\n%s", diff)
-	}
+	golden.Compare(t, commandsFile, got)
 	if strings.Contains(got, "/home/") {
 		t.Error("docs/commands.md names a folder of the machine on which it was made")
 	}

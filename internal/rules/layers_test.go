@@ -52,6 +52,7 @@ var layers = []layer{
 	{"internal/private", nil, "a private file is private whatever is in it"},
 	{"internal/said", words("workflow"), "an error that speaks of partners knows their IDs, and not its readers"},
 	{"internal/plain", nil, "what may be shown does not depend on its reader"},
+	{"internal/golden", nil, "it compares files, whatever is in them"},
 	{"internal/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/testnode", words("configs node node/api node/assemble"), "it runs whole nodes and asks them what any program may"},

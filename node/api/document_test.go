@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 )
 
 const apiFile = "../../docs/api.md"
@@ -22,20 +22,7 @@ func TestPageOfTheAPIIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := apiPage(t, src)
-	if *rewrite {
-		if err := os.WriteFile(apiFile, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(apiFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("docs/api.md is out of date: run go test ./node/api -run \"OpenAPI|Page\" -rewrite, "+
-			"and read the difference:\n%s", diff)
-	}
+	golden.Compare(t, apiFile, apiPage(t, src))
 }
 
 // described is what the page shows of an OpenAPI document.

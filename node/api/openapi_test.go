@@ -3,12 +3,10 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"net/http"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,12 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write openapi.json from the routes and the types")
 
 // The document that the node serves is what follows from the table of routes,
 // the types of requests and replies, and their comments. After a change:
@@ -35,15 +30,7 @@ func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, '\n')
-	if *rewrite {
-		if err := os.WriteFile("openapi.json", got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(strings.Split(string(openAPI), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("openapi.json is out of date: run go test ./node/api -run OpenAPI -rewrite, and read the difference:\n%s", diff)
-	}
+	golden.Compare(t, "openapi.json", got)
 }
 
 type object = map[string]any

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +12,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/internal/golden"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what is found as what is expected")
 
 func parse(t *testing.T, src string) *workflow.Definition {
 	t.Helper()
@@ -58,18 +56,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				file := filepath.Join("testdata", c.name+"."+format)
-				if *rewrite {
-					if err := os.WriteFile(file, have, 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Equal(have, want) {
-					t.Errorf("%s has changed:\n%s", file, have)
-				}
+				golden.Compare(t, file, have)
 			})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -54,7 +55,7 @@ type Why struct {
 	Reason    string // in words
 	// Threshold is the abs_alloc that the chosen one had to reach, Share the part
 	// of its availability that the work costs it until it is finished.
-	Threshold, Share PerMille
+	Threshold, Share membership.PerMille
 	// Candidates are the best of those who were weighed, the chosen one first, and the
 	// most apt among them;
 	// Others is how many more there were.
@@ -62,14 +63,11 @@ type Why struct {
 	Others     int
 }
 
-// PerMille is a share of one in thousandths, 0 to 1000.
-type PerMille uint16
-
 // Weighed is a candidate with its factors.
 type Weighed struct {
 	_                                               struct{} `cbor:",toarray"`
 	Partner                                         workflow.PartnerID
-	Suitability, Urgency, Conformance, Availability PerMille
+	Suitability, Urgency, Conformance, Availability membership.PerMille
 	Verdict                                         aptitude.Verdict
 }
 
@@ -77,9 +75,6 @@ type Weighed struct {
 func (w Weighed) Factors() aptitude.Factors {
 	return aptitude.Factors{Suitability: w.Suitability.Share(), Urgency: w.Urgency.Share(), Conformance: w.Conformance.Share(), Availability: w.Availability.Share()}
 }
-
-// Share is p as a share of one.
-func (p PerMille) Share() float64 { return float64(p) / 1000 }
 
 // maxWeighed bounds the candidates that are recorded.
 const maxWeighed = 8
@@ -159,6 +154,6 @@ func Brief(why []Why) []Why {
 	return why
 }
 
-func perMille(x float64) PerMille {
-	return PerMille(math.Round(1000 * min(max(x, 0), 1)))
+func perMille(x float64) membership.PerMille {
+	return membership.PerMille(math.Round(1000 * min(max(x, 0), 1)))
 }

@@ -42,6 +42,9 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Boot, v.Seq) }
 // PerMille is a share of one in thousandths, 0 to 1000.
 type PerMille uint16
 
+// Share is p as a share of one.
+func (p PerMille) Share() float64 { return float64(p) / 1000 }
+
 // valid reports whether p is a share of one.
 func (p PerMille) valid() bool { return p <= 1000 }
 

@@ -87,7 +87,7 @@ func (p *people) plainly(all []membership.Partner, without *choreo.Holding) (out
 		}
 		c := p.candidate(x)
 		if x.Record.Partner == p.member.ID() && without != nil {
-			c.Load = share(p.ledger.loadWithout(without.Time))
+			c.Load = p.ledger.loadWithout(without.Time).Share()
 		}
 		if w := known[c.ID]; w != nil && x.Record.Partner != p.member.ID() {
 			c.Load = max(c.Load, busy(w.backlog.All))
@@ -113,12 +113,12 @@ func (p *people) candidate(x membership.Partner) partition.Partner {
 	self := x.Record.Partner == p.member.ID()
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
-		Applications: x.Record.Applications, Load: share(x.Load),
+		Applications: x.Record.Applications, Load: x.Load.Share(),
 		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
-		Rested: share(absent - x.Record.Absence), Suitability: map[string]float64{},
+		Rested: (absent - x.Record.Absence).Share(), Suitability: map[string]float64{},
 	}
 	for _, s := range x.Record.Suitability {
-		out.Suitability[s.For] = share(s.Of)
+		out.Suitability[s.For] = s.Of.Share()
 	}
 	return out
 }

@@ -318,7 +318,7 @@ func loadOf(own time.Duration) membership.PerMille {
 // besidesSaid is the work of a partner that no mechanism gave it, by what it says. The
 // least load that it can say may stand for less than a second.
 func besidesSaid(p membership.Partner) time.Duration {
-	rest := workAt(share(p.Load))
+	rest := workAt(p.Load.Share())
 	for _, w := range membership.DecodeWork(p.Work) {
 		rest -= seconds(w.All)
 	}

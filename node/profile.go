@@ -80,11 +80,11 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	n.people.profile.fill(&r, n.config)
 	out := &api.Profile{
 		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities), Applications: texts(r.Applications),
-		Suitability: map[string]float64{}, Availability: share(absent - r.Absence), ConnectionTime: r.ConnectionTime.String(),
+		Suitability: map[string]float64{}, Availability: (absent - r.Absence).Share(), ConnectionTime: r.ConnectionTime.String(),
 		Learned: []api.Learned{},
 	}
 	for _, s := range r.Suitability {
-		out.Suitability[s.For] = share(s.Of)
+		out.Suitability[s.For] = s.Of.Share()
 	}
 	for _, about := range n.learned.lessons() {
 		if all, _, _ := n.learned.of(about, 0); about.Partner == out.ID {
@@ -93,8 +93,6 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	}
 	return out, nil
 }
-
-func share(p membership.PerMille) float64 { return float64(p) / 1000 }
 
 // SetProfile changes what this partner says about itself, durably, and
 // publishes it.
@@ -305,6 +303,6 @@ func inOrder(found map[resourceKey]*api.Resource) []api.Resource {
 func holder(p membership.Partner) api.Holder {
 	return api.Holder{
 		Name: p.Record.Name(), ID: p.Record.Partner, State: string(p.State),
-		Spare: share(absent-min(p.Load, absent)) * share(absent-p.Record.Absence),
+		Spare: (absent - min(p.Load, absent)).Share() * (absent - p.Record.Absence).Share(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -27,11 +28,9 @@ func (id FactID) IsZero() bool { return id == FactID{} }
 
 func (id FactID) compare(o FactID) int { return bytes.Compare(id[:], o[:]) }
 
-// Incarnation tells the lives of a store apart: it is drawn again when a store
-// is created or restored, so that an author never uses a number twice.
-type Incarnation [8]byte
-
-func (i Incarnation) String() string { return hex.EncodeToString(i[:]) }
+// Incarnation tells the lives of a store apart, so that an author never uses a
+// number twice.
+type Incarnation = membership.Incarnation
 
 // Chain names one author's facts in one incarnation, in one instance.
 type Chain struct {

@@ -66,7 +66,7 @@ func (o *office) load() error {
 		}
 	}
 	cfg := membership.ElectionConfig{
-		Mesh: o.n.member.Mesh, Key: o.n.member.Key, Incarnation: membership.Incarnation(o.n.incarnation()), Auto: o.n.config.Candidate,
+		Mesh: o.n.member.Mesh, Key: o.n.member.Key, Incarnation: o.n.incarnation(), Auto: o.n.config.Candidate,
 		MayPropose: o.n.people.administers, Seed: binary.BigEndian.Uint64(o.n.random(8)),
 	}
 	now := o.n.clock.Now()
@@ -105,7 +105,7 @@ func decodeMoment(b []byte) (time.Time, error) {
 // found makes the mesh's first electorate durable. Its lease is the founder's
 // connectionTime: both say how long a silence is borne.
 func (o *office) found() (membership.Lineage, error) {
-	voter := membership.Voter{Partner: o.n.member.ID(), Incarnation: membership.Incarnation(o.n.incarnation())}
+	voter := membership.Voter{Partner: o.n.member.ID(), Incarnation: o.n.incarnation()}
 	lease := min(max(o.n.connectionTime(), membership.MinLease), membership.MaxLease)
 	lineage, err := membership.FoundElectorate(o.n.member.Mesh, o.n.member.Key, []membership.Voter{voter}, lease, nil, 0)
 	if err != nil {

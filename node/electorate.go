@@ -241,7 +241,7 @@ func (n *Node) voters(names []string) ([]membership.Voter, error) {
 // says of its own may be older than what is so.
 func (n *Node) lifeOf(p membership.Partner) membership.Incarnation {
 	if p.Record.Partner == n.member.ID() {
-		return membership.Incarnation(n.incarnation())
+		return n.incarnation()
 	}
 	return p.Record.Incarnation
 }

@@ -147,7 +147,7 @@ func New(p Parts) (*Node, error) {
 	if err := n.countBoot(reborn); err != nil {
 		return nil, err
 	}
-	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, membership.Incarnation(n.inc)); err != nil {
+	if n.people, err = loadPeople(p.Member, n.store, p.Clock, n.boot, n.inc); err != nil {
 		return nil, err
 	}
 	n.definitions = newDefinitions(n.store, p.Config.Limits.Workflows, n.people)

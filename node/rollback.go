@@ -96,7 +96,7 @@ func (n *Node) beginIncarnation() error {
 	n.mu.Lock()
 	n.inc = inc
 	n.mu.Unlock()
-	n.people.reborn(membership.Incarnation(inc))
+	n.people.reborn(inc)
 	n.office.reload()
 	return nil
 }

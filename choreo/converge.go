@@ -1,7 +1,6 @@
 package choreo
 
 import (
-	"bytes"
 	"cmp"
 	"container/heap"
 	"slices"
@@ -259,13 +258,7 @@ func (o *Office) compare(p *Office) int {
 	case p == nil:
 		return 1
 	}
-	if n := cmp.Compare(o.Term, p.Term); n != 0 {
-		return n
-	}
-	if n := cmp.Compare(o.List, p.List); n != 0 {
-		return n
-	}
-	return bytes.Compare(o.Hash[:], p.Hash[:])
+	return o.Compare(p.Office)
 }
 
 // judge applies rules 2 to 4 to one slot whose consumers have been judged. It

@@ -250,10 +250,8 @@ type Action struct {
 
 // Office is under whose authority a coordinator wrote (docs/design.md, Electorate).
 type Office struct {
-	_    struct{} `cbor:",toarray"`
-	Term uint64
-	List uint64
-	Hash [32]byte
+	_ struct{} `cbor:",toarray"`
+	membership.Office
 	// Proof are the author's credentials (membership.Credentials). A node that
 	// takes the fact in has checked that they prove this office to be its
 	// author's.

@@ -35,8 +35,7 @@ func (n *Node) holds() *choreo.Office {
 	if !fits {
 		return nil
 	}
-	m := c.Mandate
-	return &choreo.Office{Term: m.Office.Term, List: m.Office.Number, Hash: m.Office.List, Proof: proof}
+	return &choreo.Office{Office: c.Mandate.Office, Proof: proof}
 }
 
 // credentials are those of this node, if it holds the office at this moment.
@@ -73,7 +72,7 @@ func (c *credentials) check(facts []choreo.Received) error {
 		}
 		author := f.Fact.Chain.Author
 		o, err := c.office(author, v.Office.Proof)
-		if err == nil && (o != membership.Office{Term: v.Office.Term, Number: v.Office.List, List: v.Office.Hash}) {
+		if err == nil && (o != v.Office.Office) {
 			err = fmt.Errorf("the proof is of %s", o)
 		}
 		if err != nil {

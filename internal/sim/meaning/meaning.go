@@ -391,7 +391,7 @@ func compareOffices(a, b *choreo.Verdict) int {
 		return 1
 	}
 	x, y := a.Office, b.Office
-	return cmp.Or(cmp.Compare(x.Term, y.Term), cmp.Compare(x.List, y.List), bytes.Compare(x.Hash[:], y.Hash[:]))
+	return cmp.Or(cmp.Compare(x.Term, y.Term), cmp.Compare(x.Number, y.Number), bytes.Compare(x.List[:], y.List[:]))
 }
 
 // follow finds the attempt in charge of a slot.

@@ -15,6 +15,7 @@
 // whatever the order in which the facts arrived and however often each did.
 // Bad facts are refused with an error or do not count; they never panic.
 //
-// It may be imported by node, cmd and internal/sim; it imports workflow,
-// partition, contingency, worklist and membership.
+// It imports contingency, internal/said, membership, partition, partition/aptitude and
+// workflow; internal/sim, internal/sim/meaning, internal/testliar, node and node/wire
+// import it.
 package choreo

@@ -6,7 +6,8 @@
 // what an application name runs is decided here and nowhere else, so that no
 // partner can make this device run anything.
 //
-// node and cmd import it; the pure packages never do.
+// It imports workflow; cmd/mutirao, internal/sim, internal/testnode, node, node/api,
+// node/assemble and node/runner import it.
 package configs
 
 import (

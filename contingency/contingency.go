@@ -7,7 +7,7 @@
 // the same failures give the same responses in the same order, on every node.
 // It decides what is to be done, never by whom or when.
 //
-// choreo, internal/sim and cmd may import it; it imports workflow and partition.
+// It imports workflow; choreo imports it.
 package contingency
 
 import (

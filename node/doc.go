@@ -8,6 +8,11 @@
 // choreo.Ready. After a failed write the instance is loaded again from what is
 // durable.
 //
-// It declares the small interfaces that it needs (Store, Carrier, Runner) and
-// imports no adapter: cmd puts a node together. cmd and tests import it.
+// It declares the small interfaces that it needs (Store, Carrier, Runner);
+// package node/assemble puts a whole node together.
+//
+// It imports choreo, configs, internal/private, internal/said, membership, node/api,
+// node/runner, node/store/kv, node/wire, partition, partition/aptitude, workflow and
+// workflow/diagram; cmd/mutirao, internal/sim, internal/testliar, internal/testnode and
+// node/assemble import it.
 package node

@@ -9,6 +9,8 @@
 // definition have the same plan. A *Plan is immutable and may be shared
 // between goroutines; the slices it hands out must not be changed.
 //
-// contingency, choreo, the node and the command line import it; it imports
-// only workflow. Where its rules come from is told in docs/systems.md, Partitions.
+// Where its rules come from is told in docs/systems.md, Partitions.
+//
+// It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim and node
+// import it.
 package partition

@@ -11,7 +11,7 @@
 // strict Content-Security-Policy, drawings as images); nothing is told to a
 // browser that has not signed in; nothing can be changed from here.
 //
-// node/assemble imports it, to serve it beside the interface.
+// It imports internal/plain, node/api and workflow; node/assemble imports it.
 package web
 
 import (

@@ -4,6 +4,8 @@
 // Promises: nothing is written but under the flag -rewrite, which it gives to the test's
 // program; then the file holds what the test makes. Read the difference before it is
 // committed.
+//
+// It imports no other package of ours; only tests import it.
 package golden
 
 import (

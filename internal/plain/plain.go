@@ -4,7 +4,7 @@
 // direction of writing, which make a line read as what it is not. Here they become
 // visible; everything that can be seen stays as it is.
 //
-// The command line, package workflow/diagram and package web import it.
+// It imports no other package of ours; cmd/mutirao, web and workflow/diagram import it.
 package plain
 
 import (

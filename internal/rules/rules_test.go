@@ -24,6 +24,7 @@ var rules = []struct {
 	{"pure-imports", pureImportComplaints},
 	{"pure-code", pureCodeComplaints},
 	{"comments", commentComplaints},
+	{"imports", importComplaints},
 	{"citations", citationComplaints},
 	{"documents", documentComplaints},
 	{"dependencies", dependencyComplaints},

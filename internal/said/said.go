@@ -3,7 +3,7 @@
 // can put the names in. Nothing is looked for in finished texts, where an ID might
 // stand in what somebody else wrote.
 //
-// The packages that name partners in errors import it: membership, choreo, node.
+// It imports workflow; choreo, membership, node and node/api import it.
 package said
 
 import (

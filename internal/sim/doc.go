@@ -8,5 +8,6 @@
 // end, after everything has healed; a failing plan can be shrunk to the few
 // faults that it takes, and printed as a text that people can read.
 //
-// Tests and rehearsals import it; product code does not.
+// It imports choreo, configs, internal/sim/meaning, membership, node, node/api,
+// node/runner, node/store/kv, node/wire, partition and workflow; only tests import it.
 package sim

@@ -6,7 +6,7 @@
 // root: in CI it is a failure where that is not permitted, elsewhere the test
 // is told.
 //
-// Tests import it; product code does not.
+// It imports no other package of ours; only tests import it.
 package testdisk
 
 import (

@@ -8,7 +8,7 @@
 // two addresses of which it uses one at a time. It needs root and iproute2: in CI it
 // is a failure where namespaces are not permitted, elsewhere the test is told.
 //
-// Tests import it; product code does not.
+// It imports no other package of ours; only tests import it.
 package testlan
 
 import (

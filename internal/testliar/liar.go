@@ -5,7 +5,8 @@
 // nothing of it would be read; each Attack ends by itself, also where the victim
 // takes nothing of it. It never decides what is right: the tests do.
 //
-// Tests import it; product code does not.
+// It imports choreo, membership, node, node/mesh, node/wire and workflow; only tests
+// import it.
 package testliar
 
 import (

@@ -6,7 +6,9 @@
 // Promises: whatever Start started is killed when the test ends, if not before.
 // Nodes are driven and looked at by their API alone, as users do.
 //
-// Tests import it, and call Main from their TestMain; product code does not.
+// Tests call Main from their TestMain.
+//
+// It imports configs, node, node/api and node/assemble; only tests import it.
 package testnode
 
 import (

@@ -14,4 +14,6 @@
 //
 // cmd puts it together with the mesh; node talks to it through an interface of
 // its own and is told through Handler.
+//
+// It imports workflow; node/assemble imports it.
 package gossip

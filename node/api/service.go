@@ -7,7 +7,9 @@
 // route is in the OpenAPI document that the node serves, and a test holds the
 // two together. Internal causes are logged, never shown.
 //
-// The command line, the web page and tests import it; the core never does.
+// It imports configs, internal/private, internal/said and workflow; cmd/mutirao,
+// internal/sim, internal/testnode, node, node/api/apitest, node/assemble and web import
+// it.
 package api
 
 import (

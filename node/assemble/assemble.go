@@ -2,9 +2,11 @@
 // the libp2p mesh, the runner, the local API and the web page beside it.
 //
 // Promises: what Open opened, Run or Close closes, in the reverse order; a
-// host that Run reports ready can be talked to. Beside it nobody sees two
-// adapters at once. cmd and tests that run real nodes import it; no other
-// package does.
+// host that Run reports ready can be talked to.
+//
+// It imports configs, internal/private, membership, membership/gossip, node, node/api,
+// node/mesh, node/runner, node/store, web and workflow; cmd/mutirao and
+// internal/testnode import it.
 package assemble
 
 import (

@@ -32,5 +32,5 @@
 //     Limits.PenaltyTime; the key of somebody evicted is let in once in that time,
 //     to ask why (gate.go).
 //
-// The node's driver may import it; everything else talks to the driver.
+// It imports workflow; internal/testliar and node/assemble import it.
 package mesh

@@ -9,7 +9,7 @@
 // after a crash of the node: its idempotency key is then the same, and no other
 // try of any instance has it.
 //
-// Package node imports it.
+// It imports configs and workflow; internal/sim, node and node/assemble import it.
 package runner
 
 import (

@@ -65,6 +65,7 @@
 // a transaction or compaction runs can still end the process; nothing that was
 // acknowledged is lost then.
 //
-// The node's driver may import it; tests and simulators should use kv and
-// storetest.
+// Tests and simulators should use kv and storetest.
+//
+// It imports node/store/kv; node/assemble imports it.
 package store

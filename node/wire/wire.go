@@ -3,13 +3,15 @@
 //
 // Promises: decoding is strict and bounded, and never panics; a message that
 // decodes is well formed, which says nothing about whether it is true. Types of
-// this package stay between node and its peers; only node and internal/sim
-// import it.
+// this package stay between node and its peers.
 //
 // A frame holds one Message: a version byte, then deterministic CBOR (RFC
 // 8949, 4.2). Numbers and meanings are never reused:
 //
-//	version 1 (2026-11): the first
+//	version 1 (2026-11): the first.
+//
+// It imports choreo, membership and workflow; internal/sim, internal/testliar and node
+// import it.
 package wire
 
 import (

@@ -15,6 +15,8 @@
 // never changed. Moments are numbers in any unit, from any origin that lies
 // before the first of them, as long as they are all alike.
 //
-// Live assignment and the simulation study use it unchanged. It imports
-// nothing of Mutirão, and everybody above package workflow may import it.
+// Live assignment and the simulation study use it unchanged.
+//
+// It imports no other package of ours; choreo, cmd/mutirao, node, partition and
+// partition/study import it.
 package aptitude

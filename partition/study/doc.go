@@ -13,6 +13,5 @@
 // order and on any number of goroutines, and the same seed gives the same
 // bytes. A *Scenario is never changed after Parse.
 //
-// It imports package aptitude, package workflow, the LXPDL importer and a YAML parser. Commands
-// and the web page may import it; nothing that runs workflows does.
+// It imports partition/aptitude, workflow and workflow/lxpdl; cmd/mutirao imports it.
 package study

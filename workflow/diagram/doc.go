@@ -10,5 +10,5 @@
 // or links), has a title and a description, and follows the reader's light or
 // dark setting.
 //
-// It imports package workflow and is imported by what people see.
+// It imports internal/plain and workflow; cmd/mutirao and node import it.
 package diagram

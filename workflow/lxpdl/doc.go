@@ -22,6 +22,7 @@
 // [Parse] accepts is a graph without cycles whose names are all known, and
 // every mistake is reported as file:line:column: message (hint).
 //
-// The workflow import and the simulation study use it. Of Mutirão it imports
-// package workflow only.
+// The workflow import and the simulation study use it.
+//
+// It imports workflow; cmd/mutirao and partition/study import it.
 package lxpdl

@@ -7,7 +7,7 @@
 // but the facts' encoding, the parser of definitions and the evaluation of
 // expressions over data.
 //
-// The simulator imports it.
+// It imports choreo and workflow; internal/sim imports it.
 package meaning
 
 import (

@@ -1,5 +1,7 @@
 // Package apitest has a Service for tests of what talks to a node: the client,
-// the command line, the web page. Only tests import it.
+// the command line, the web page.
+//
+// It imports node/api; only tests import it.
 package apitest
 
 import (

@@ -3,8 +3,10 @@
 //
 // It exists so that code which uses or imitates a store (the driver's tests,
 // the simulator's crashing disk, the conformance suite in storetest) does not
-// have to link Badger. It imports only the standard library; everybody may
-// import it.
+// have to link Badger.
+//
+// It imports no other package of ours; internal/sim, node, node/store and
+// node/store/storetest import it.
 package kv
 
 import "errors"

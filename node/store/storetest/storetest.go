@@ -2,7 +2,7 @@
 // the node relies on, as tests. Whatever stands in for the real store (a fake in
 // memory, the simulator's crashing disk) must pass it too.
 //
-// It imports the vocabulary in kv and no database. Tests may import it.
+// It imports node/store/kv; only tests import it.
 package storetest
 
 import (

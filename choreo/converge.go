@@ -64,7 +64,7 @@ func (s *State) conclude() {
 	for len(q) > 0 {
 		sl := heap.Pop(&q).(*Slot)
 		sl.awaits = false
-		if s.judge(sl) {
+		if s.pickStanding(sl) {
 			s.touch(sl)
 		}
 		for _, u := range sl.Attempts {
@@ -261,9 +261,9 @@ func (o *Office) compare(p *Office) int {
 	return o.Compare(p.Office)
 }
 
-// judge applies rules 2 to 4 to one slot whose consumers have been judged. It
+// pickStanding applies rules 2 to 4 to one slot whose consumers have been judged. It
 // reports whether anything came out otherwise than before.
-func (s *State) judge(sl *Slot) (changed bool) {
+func (s *State) pickStanding(sl *Slot) (changed bool) {
 	s.judged = sl
 	was, before := judgement{sl.Pick, sl.Held}, sl.verdicts()
 	sl.Pick, sl.Held, sl.Duplicated = nil, false, false

@@ -25,9 +25,9 @@ type Machine struct {
 	state *State
 	own   *entry // our chain's last fact
 
-	unsaved []*entry
-	beyond  []error            // what could not be said since Decide last reported that
-	office  workflow.PartnerID // who orchestrates, when the routes were worked out
+	unsaved      []*entry
+	beyond       []error            // what could not be said since Decide last reported that
+	orchestrator workflow.PartnerID // who orchestrates, when the routes were worked out
 	// unanswered is what the coordinator is to acknowledge; nil: nothing.
 	unanswered *unanswered
 	told       int           // entries of our own that routes have been worked out for

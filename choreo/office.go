@@ -58,11 +58,11 @@ func (m *Machine) router(now Moment, partners Partners) workflow.PartnerID {
 // awaitOffice begins to wait for the acknowledgement of what the coordinator is owed,
 // and asks to be woken when that has lasted for too long.
 func (m *Machine) awaitOffice(now Moment, r *Ready) {
-	if m.office == "" || m.office == m.self {
+	if m.orchestrator == "" || m.orchestrator == m.self {
 		return
 	}
-	if m.unanswered == nil && m.Owes(m.office) {
-		m.unanswered = &unanswered{by: m.office, since: now.Boot, owed: m.peer(m.office).owed}
+	if m.unanswered == nil && m.Owes(m.orchestrator) {
+		m.unanswered = &unanswered{by: m.orchestrator, since: now.Boot, owed: m.peer(m.orchestrator).owed}
 	}
 	if m.unanswered != nil {
 		r.wake(m.unanswered.since + officePatience)

@@ -25,18 +25,18 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 
 // route works out who is owed what since it was last called.
 func (m *Machine) route(now Moment, partners Partners) {
-	if c := m.router(now, partners); c != m.office {
-		m.office, m.told, m.begun = c, 0, nil
+	if c := m.router(now, partners); c != m.orchestrator {
+		m.orchestrator, m.told, m.begun = c, 0, nil
 		clear(m.ended)
 	}
 	for ; m.told < len(m.log.order); m.told++ {
 		e := m.log.order[m.told]
-		if e.counted && (e.fact.Chain == m.chain || m.office == m.self) {
+		if e.counted && (e.fact.Chain == m.chain || m.orchestrator == m.self) {
 			m.routeFact(e, now, partners)
 		}
 	}
 	for _, g := range m.state.genesis.Assign {
-		mine := g.Partner == m.self || m.office == m.self
+		mine := g.Partner == m.self || m.orchestrator == m.self
 		done := mine && m.partitionDone(g.Partition)
 		if done == m.ended[g.Partition] {
 			continue
@@ -50,7 +50,7 @@ func (m *Machine) route(now Moment, partners Partners) {
 
 // latest is the newest fact that is ours to tell of.
 func (m *Machine) latest() *entry {
-	if m.office == m.self {
+	if m.orchestrator == m.self {
 		return m.log.order[len(m.log.order)-1]
 	}
 	return m.own
@@ -78,8 +78,8 @@ func (m *Machine) routeFact(e *entry, now Moment, partners Partners) {
 
 // tell owes a fact to p, or in its place to the coordinator.
 func (m *Machine) tell(p workflow.PartnerID, e *entry) {
-	if m.office != "" && m.office != m.self && e.fact.Body.Genesis == nil {
-		p = m.office
+	if m.orchestrator != "" && m.orchestrator != m.self && e.fact.Body.Genesis == nil {
+		p = m.orchestrator
 	}
 	m.oweFact(p, e)
 }

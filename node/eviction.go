@@ -97,9 +97,9 @@ func (p *people) loadEvictions() error {
 	return nil
 }
 
-// learn takes in an eviction from a peer. It counts at once, even if it cannot
+// takeEviction takes in an eviction from a peer. It counts at once, even if it cannot
 // be stored: then it is fetched again after a restart.
-func (p *people) learn(e membership.Eviction) (fresh bool, events []membership.Event, err error) {
+func (p *people) takeEviction(e membership.Eviction) (fresh bool, events []membership.Event, err error) {
 	p.mu.Lock()
 	fresh, err = p.evicted.Add(e)
 	if fresh {
@@ -136,7 +136,7 @@ func (p *people) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]er
 // enforce acts on evictions that were added: the list's events, and the live
 // connections of those who are not listed.
 func (n *Node) enforce(events []membership.Event) {
-	n.people.tell(events)
+	n.people.announce(events)
 	n.cutUnwelcome()
 	n.checkStanding()
 }
@@ -230,7 +230,7 @@ func (n *Node) takeEvictions(from workflow.PartnerID, m *wire.Evictions) {
 		var fresh bool
 		if err == nil {
 			var more []membership.Event
-			fresh, more, err = n.people.learn(e)
+			fresh, more, err = n.people.takeEviction(e)
 			events = append(events, more...)
 		}
 		if fresh {

@@ -168,7 +168,7 @@ func (n *Node) records() [][]byte {
 
 // takeMembership takes in what a message says about partners, and spreads news.
 func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
-	news, lacking := n.learn(from, m, true)
+	news, lacking := n.takeRecords(from, m, true)
 	if m.Pulse != nil {
 		lacking = n.takePulse(from, m.Pulse) || lacking
 	}
@@ -180,10 +180,10 @@ func (n *Node) takeMembership(from workflow.PartnerID, m *wire.Message) {
 	n.answerDigest(from, m)
 }
 
-// learn takes in records and beats, and returns the records that were new.
+// takeRecords takes in records and beats, and returns the records that were new.
 // lacking tells that a beat was upon a record that is not known here. direct: the
 // message came over a connection with from, so what it says of itself is from now.
-func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (news *wire.Message, lacking bool) {
+func (n *Node) takeRecords(from workflow.PartnerID, m *wire.Message, direct bool) (news *wire.Message, lacking bool) {
 	news = &wire.Message{}
 	for i, b := range m.Records {
 		r, err := membership.DecodeRecord(b)
@@ -191,7 +191,7 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (new
 			var fresh bool
 			fresh, err = n.people.apply(r, m.Age(i))
 			if r.Partner == from && direct && !fresh && err == nil { // as with a beat, below
-				err = n.people.feel(from, &wire.Pulse{Record: r.Version, Load: r.Load})
+				err = n.people.takePulse(from, &wire.Pulse{Record: r.Version, Load: r.Load})
 				if errors.Is(err, membership.ErrLacking) { // a newer one is here
 					err = nil
 				}
@@ -215,9 +215,9 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (new
 		}
 		if err == nil {
 			var fresh bool
-			fresh, err = n.people.hear(beat, m.Age(len(m.Records)+i))
+			fresh, err = n.people.takeBeat(beat, m.Age(len(m.Records)+i))
 			if own && direct && !fresh && err == nil { // somebody passed it on, and may have said that it is old
-				err = n.people.feel(from, &wire.Pulse{Record: membership.Version{Boot: beat.Version.Boot, Seq: beat.Base}, Load: beat.Load})
+				err = n.people.takePulse(from, &wire.Pulse{Record: membership.Version{Boot: beat.Version.Boot, Seq: beat.Base}, Load: beat.Load})
 			}
 			n.hearsay(from, beat.Partner, fresh)
 			if fresh {
@@ -236,7 +236,7 @@ func (n *Node) learn(from workflow.PartnerID, m *wire.Message, direct bool) (new
 
 // takePulse reports whether the record that a pulse is about is not known here.
 func (n *Node) takePulse(from workflow.PartnerID, p *wire.Pulse) (lacking bool) {
-	err := n.people.feel(from, p)
+	err := n.people.takePulse(from, p)
 	if err != nil && !errors.Is(err, membership.ErrLacking) {
 		n.refuse("pulse", from)
 	}

@@ -147,10 +147,10 @@ func lessonKey(shard int, about lesson) []byte {
 	return bytes.Join([][]byte{{prefixLesson, byte(shard)}, []byte(about.Partner), []byte(about.Workflow), []byte(about.Task)}, []byte{0})
 }
 
-// learn takes in how the attempts of an instance ended that has just ended, and
+// learnOutcomes takes in how the attempts of an instance ended that has just ended, and
 // returns what is to be stored of it. Where the plain rule distributes, nobody
 // asks for suitability, and nothing is learned.
-func (s *shard) learn(h *held) []kv.Write {
+func (s *shard) learnOutcomes(h *held) []kv.Write {
 	if h.m.Mechanism() == partition.PlainRule || h.def.def.Distribution.NoLearning || s.n.learned.off {
 		return nil
 	}

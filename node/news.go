@@ -66,7 +66,7 @@ func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
 		n.distrust(author) // it signed them, no matter which partner passed them on
 		return
 	}
-	n.learn(author, m, false)
+	n.takeRecords(author, m, false)
 }
 
 // OnVerdict is called by gossip when partners agree that p is silent, or not

@@ -161,8 +161,8 @@ func (p *people) pulse(load membership.PerMille) *wire.Pulse {
 	return &wire.Pulse{Record: p.own.Version, Load: load}
 }
 
-// feel takes in a pulse over a peer's own connection.
-func (p *people) feel(who workflow.PartnerID, b *wire.Pulse) error {
+// takePulse takes in a pulse over a peer's own connection.
+func (p *people) takePulse(who workflow.PartnerID, b *wire.Pulse) error {
 	_, err := p.update(who, func(now membership.Now) ([]membership.Event, error) { return p.list.Pulse(who, b.Record, b.Load, now) })
 	return err
 }
@@ -173,8 +173,8 @@ func (p *people) apply(r membership.Record, age time.Duration) (fresh bool, err 
 	return p.update(r.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Apply(r, age, now) })
 }
 
-// hear takes in a heartbeat of that age from a peer.
-func (p *people) hear(b membership.Beat, age time.Duration) (fresh bool, err error) {
+// takeBeat takes in a heartbeat of that age from a peer.
+func (p *people) takeBeat(b membership.Beat, age time.Duration) (fresh bool, err error) {
 	return p.update(b.Partner, func(now membership.Now) ([]membership.Event, error) { return p.list.Beat(b, age, now) })
 }
 
@@ -190,11 +190,11 @@ func (p *people) update(who workflow.PartnerID, fn func(membership.Now) ([]membe
 			err = errors.Join(err, serr)
 		}
 	}
-	p.tell(events)
+	p.announce(events)
 	return err == nil && (before.Record.Version != after.Record.Version || before.Beat.Version != after.Beat.Version), err
 }
 
-func (p *people) tell(events []membership.Event) {
+func (p *people) announce(events []membership.Event) {
 	for _, e := range events {
 		partner, _ := p.get(e.Partner)
 		p.changed(e, partner)
@@ -206,7 +206,7 @@ func (p *people) reach(who workflow.PartnerID, reachable bool) {
 	p.mu.Lock()
 	events := p.list.Hint(who, reachable, p.clock.Now())
 	p.mu.Unlock()
-	p.tell(events)
+	p.announce(events)
 }
 
 // tick expires silent partners, and says after what time to call again.
@@ -223,7 +223,7 @@ func (p *people) tick() time.Duration {
 		p.store.Commit([]kv.Write{{Key: invitationKey(id), Delete: true}}, func(error) {})
 	}
 	p.mu.Unlock()
-	p.tell(events)
+	p.announce(events)
 	if !ok {
 		return time.Minute
 	}

@@ -206,7 +206,7 @@ func (n *Node) renderLog(h *held) []api.LogEntry {
 			At: atMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: n.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
-		e.Task, e.Text = n.tell(h, &f)
+		e.Task, e.Text = n.describe(h, &f)
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}
@@ -218,8 +218,8 @@ func (n *Node) renderLog(h *held) []api.LogEntry {
 // maxNamed bounds the results that a line of the log names.
 const maxNamed = 12
 
-// tell says in words what a fact says.
-func (n *Node) tell(h *held, f *choreo.FactView) (workflow.TaskName, string) {
+// describe says in words what a fact says.
+func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string) {
 	b := &f.Fact.Body
 	name := func(a choreo.AttemptID) workflow.TaskName {
 		t, _ := h.m.AttemptTask(a)

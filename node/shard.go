@@ -431,7 +431,7 @@ func (s *shard) decide(h *held, now membership.Now, b *batch) {
 	}
 	if sum := s.summarise(h); sum != h.sum {
 		if h.sum.Ended == 0 && sum.Ended != 0 {
-			b.writes = append(b.writes, s.learn(h)...)
+			b.writes = append(b.writes, s.learnOutcomes(h)...)
 		}
 		h.sum = sum
 		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})

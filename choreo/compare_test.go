@@ -26,7 +26,7 @@ func (w *mesh) scratch(m *Machine) *Machine {
 	return w.scratchOf(m, func(*entry) bool { return true })
 }
 
-// scratchOf folds those facts of a machine anew that keep says.
+// scratchOf folds those facts of a machine again that keep says.
 func (w *mesh) scratchOf(m *Machine, keep func(*entry) bool) *Machine {
 	w.t.Helper()
 	var facts []Received

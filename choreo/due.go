@@ -110,7 +110,7 @@ func (m *Machine) partitionDue(g Placement, now Moment, partners Partners) (d Du
 	if g.Partner != m.self {
 		kind, key.Kind = DueVerdict, WaitAnswer
 		answer := m.answerTime(g.Partition, m.unfinishedIn(g.Partition))
-		total = answer + slack(answer) + m.place(partners)*GuardianTimeout
+		total = answer + slack(answer) + m.judgesBefore(partners)*GuardianTimeout
 	}
 	c := m.clocks.get(key)
 	if c == nil || !c.running {

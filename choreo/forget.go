@@ -20,7 +20,7 @@ import (
 // shows one of the two at most, and has shown it once it knows either, so what
 // was settled does not change any more.
 //
-// Only facts that count show anything. Whoever knows of another one does not name
+// Only facts that count show anything. A node that knows of another one does not name
 // it, so it would not show what it knows, and somebody else need not have it.
 
 // forgot reports whether x denies y: a fact of x's author in another chain knew of

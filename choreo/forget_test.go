@@ -187,7 +187,7 @@ func TestFreshChainDoesNotForgetThatItGaveUp(t *testing.T) {
 	}
 }
 
-// A fact that does not count shows nothing: whoever knows of it does not name it. What it
+// A fact that does not count shows nothing: a node that knows of it does not name it. What it
 // says that its author knew would weigh until the next of the others says anything.
 func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 	w := forgetting(t, "keep-replacement")

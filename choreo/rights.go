@@ -397,7 +397,7 @@ func (s *State) cutOff(e *entry) {
 }
 
 // mayCreate returns an error unless the author of a genesis shows that it has the
-// role which the definition wants of whoever starts an instance, and shows nothing
+// role which the definition wants of an initiator, and shows nothing
 // that is untrue.
 func mayCreate(trust Trust, def *workflow.Definition, genesis *Fact) error {
 	credentials := genesis.Body.Credentials

@@ -313,7 +313,7 @@ func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duratio
 // watchOthers clocks what others hold, as the guardian or in its place. What is over
 // together is judged in one go, as long as the instance runs on.
 func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) (added bool) {
-	later, made := m.place(partners)*GuardianTimeout, m.state.made
+	later, made := m.judgesBefore(partners)*GuardianTimeout, m.state.made
 	goesOn := func(judged bool) bool {
 		m.log.steps++
 		if !judged {
@@ -341,8 +341,9 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 	return added
 }
 
-// place is how many living partners judge before this node does.
-func (m *Machine) place(partners Partners) time.Duration {
+// judgesBefore is how many living partners judge before this node does; a Duration, as
+// it is multiplied by one.
+func (m *Machine) judgesBefore(partners Partners) time.Duration {
 	judges := m.judges(partners)
 	if i := slices.Index(judges, m.self); i >= 0 {
 		return time.Duration(i)

@@ -28,7 +28,7 @@ what nobody in its mesh is or has (roles, capabilities, applications, partners),
 which hard constraint leaves nobody. FILE may be - for stdin.
 
 --suggest-partitions prints a cut of each definition without mistakes, as it may be
-put there: tasks that ask the same of whoever performs them stay together, and few
+put there: tasks that ask the same of their performers stay together, and few
 edges cross. It is a proposal; what the definition says of partitions is not asked.`,
 		Example: `  mutirao workflow check fire-call.yaml
   mutirao workflow check plans/*.yaml

@@ -4,6 +4,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // A partner that has expired is still expired after a restart, and so gets no work
@@ -50,6 +54,67 @@ func TestExpiredAfterARestart(t *testing.T) {
 		pass(time.Minute)
 		if a, b := tm.partnerState("one", "two"), tm.partnerState("two", "one"); a != "active" || b != "active" {
 			t.Errorf("a minute after a restart two is %s to one, and one %s to two, want active", a, b)
+		}
+	})
+}
+
+// A partner that came back while nothing could be stored is not gone again after a restart.
+func TestBackWhileTheDiskIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.disconnect("one", "two")
+		pass(3 * time.Hour)
+		if s := tm.partnerState("one", "two"); s != "expired" {
+			t.Fatalf("two is %s to one, want expired", s)
+		}
+		one := tm.p["one"]
+		one.disk.failWith(kv.ErrFull)
+		tm.connect("one", "two")
+		pass(time.Minute)
+		if s := tm.partnerState("one", "two"); s != "active" {
+			t.Fatalf("two is back, and %s to one", s)
+		}
+		one.disk.failWith(nil)
+		pass(time.Hour)
+		one.crash()
+		one.start()
+		if s := tm.partnerState("one", "two"); s != "unreachable" {
+			t.Errorf("two was here until the restart, and is %s to one, want unreachable", s)
+		}
+	})
+}
+
+// Whoever tells of an instance is here, even where it was gone until then: nobody judges
+// in an instance that it has just been told of.
+func TestGoneUntilItsInstanceCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		tm.add("two", chain)
+		pass(time.Minute)
+		one, two := tm.p["one"], tm.p["two"]
+		two.hand.hold("a")
+		one.disk.failWith(kv.ErrFull)
+		id := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "three", "pc": "one"})
+		pass(time.Second)
+		tm.disconnect("one", "two")
+		tm.disconnect("one", "three")
+		one.disk.failWith(nil)
+		pass(3 * time.Hour)
+		tm.f.losing(func(_, to workflow.PartnerID, m *wire.Message) bool { return to == one.id() && len(m.Facts) == 0 })
+		tm.connect("one", "two") // what two says of itself is lost
+		pass(500 * time.Millisecond)
+		tm.f.losing(nil)
+		tm.disconnect("one", "two")
+		tm.connect("one", "two")
+		pass(time.Minute)
+		log, err := one.node.Log(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range log {
+			if e.Kind == "verdict" && e.Author == "one" {
+				t.Errorf("one judges two, of whom it has just heard: %s", e.Text)
+			}
 		}
 	})
 }

@@ -48,6 +48,8 @@ type people struct {
 	data    map[string]storedData // this node's data sets, by name
 	pending map[string]pendingMade
 	hearsay map[workflow.PartnerID]*hearsay
+	// unkept are partners of whom the newest could not be stored, by ID: the disk was full.
+	unkept sync.Map
 }
 
 // maxOffers bounds the strangers who may be in the middle of joining.
@@ -187,6 +189,7 @@ func (p *people) update(who workflow.PartnerID, fn func(membership.Now) ([]membe
 	if ok && (before.Record.Version != after.Record.Version || before.Expired != after.Expired) {
 		key, val := partnerKey(who), membership.EncodeStored(after)
 		if serr := p.store.CommitWait([]kv.Write{{Key: key, Value: val}}); serr != nil {
+			p.unkept.Store(who, true)
 			err = errors.Join(err, serr)
 		}
 	}
@@ -214,11 +217,7 @@ func (p *people) tick() time.Duration {
 	p.mu.Lock()
 	now := p.clock.Now()
 	events, next, ok := p.list.Tick(now)
-	for _, e := range events { // else a partner that is gone for good would be given work after each restart
-		if st, listed := p.list.Stored(e.Partner); listed {
-			p.store.Commit([]kv.Write{{Key: partnerKey(e.Partner), Value: membership.EncodeStored(st)}}, func(error) {})
-		}
-	}
+	p.keep(events)
 	for _, id := range p.invites.Expire(now.Wall) {
 		p.store.Commit([]kv.Write{{Key: invitationKey(id), Delete: true}}, func(error) {})
 	}
@@ -228,6 +227,33 @@ func (p *people) tick() time.Duration {
 		return time.Minute
 	}
 	return max(next-now.Awake, 10*time.Millisecond)
+}
+
+// keep stores the partners of whom something has changed, and again those who could not be
+// stored: else a partner that is gone for good would be given work after each restart, and one
+// that came back would be gone once more. The caller holds p.mu.
+func (p *people) keep(events []membership.Event) {
+	var who []workflow.PartnerID
+	for _, e := range events {
+		who = append(who, e.Partner)
+	}
+	p.unkept.Range(func(id, _ any) bool {
+		who = append(who, id.(workflow.PartnerID))
+		return true
+	})
+	slices.Sort(who)
+	for _, id := range slices.Compact(who) {
+		p.unkept.Delete(id)
+		st, listed := p.list.Stored(id)
+		if !listed {
+			continue
+		}
+		p.store.Commit([]kv.Write{{Key: partnerKey(id), Value: membership.EncodeStored(st)}}, func(err error) {
+			if err != nil {
+				p.unkept.Store(id, true)
+			}
+		})
+	}
 }
 
 func invitationKey(id membership.InvitationID) []byte {

@@ -59,8 +59,12 @@ type crashIn struct{ after bool }
 // crashed is what a crash in a commit panics with; the world recovers it.
 type crashed struct{}
 
-// factKeys are the keys of facts in a node's store (node/keys.go).
-const factKeys = 'f'
+// Keys in a node's store (node/keys.go): of facts, and of those that were saved from a
+// damaged instance and lie beside it until their past is there again.
+const (
+	factKeys  = 'f'
+	savedKeys = 'k'
+)
 
 // Commit makes writes durable, or fails, or crashes the node.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
@@ -135,7 +139,7 @@ func (d *disk) factsOf(id workflow.InstanceID) map[choreo.FactID]*choreo.Fact {
 // size is how many bytes are durable; of a large fact only what lies beside it counts.
 func (d *disk) size() (n int) {
 	for k, v := range d.data {
-		if n += len(k) + len(v); k[0] == factKeys && len(v) > diskPerFact/2 {
+		if n += len(k) + len(v); (k[0] == factKeys || k[0] == savedKeys) && len(v) > diskPerFact/2 {
 			n += diskPerFact/2 - len(v)
 		}
 	}

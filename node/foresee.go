@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,18 +17,22 @@ import (
 // refusedStart are the reasons for which start would refuse a definition here, or its
 // tasks would fail here, as things are now: what it uses that this version cannot do,
 // roles, capabilities and applications that nobody has, and applications that this
-// node does not let it use. What is given at the start may change some of them.
-func (n *Node) refusedStart(h workflow.Hash) ([]string, error) {
+// node does not let it use. Nobody is needed for tasks whose data sets exist. What is
+// given at the start may change some of them.
+func (n *Node) refusedStart(ctx context.Context, h workflow.Hash) ([]string, error) {
 	e, err := n.definitions.get(h)
 	if err != nil {
 		return nil, err
 	}
+	found, missed := n.materialised(ctx, e.def, nil)
+	dropped := droppedOf(found)
+	plan := e.plan.Without(dropped)
 	var out []string
 	for _, err := range []error{
 		n.notYet(e.def, api.StartRequest{}),
 		n.mayCreate(e.def),
-		partition.Unperformed(e.plan, n.people.roles()),
-		n.nobodyTakes(e),
+		partition.Unperformed(plan, n.people.roles()),
+		n.nobodyTakes(e.def, plan),
 	} {
 		var e *api.Error
 		switch {
@@ -37,7 +42,10 @@ func (n *Node) refusedStart(h workflow.Hash) ([]string, error) {
 			out = append(out, strings.Split(err.Error(), "\n")...)
 		}
 	}
-	return append(out, n.notAllowed(e)...), nil
+	if len(out) > 0 {
+		out = append(out, missed...)
+	}
+	return append(out, n.notAllowed(e, dropped)...), nil
 }
 
 // mayCreate refuses a node that lacks the role that starts a workflow.
@@ -50,28 +58,29 @@ func (n *Node) mayCreate(def *workflow.Definition) error {
 
 // nobodyTakes are the refusals for partitions that no partner can take. Where data
 // that decides it comes with the start, nothing is known yet.
-func (n *Node) nobodyTakes(e *definition) error {
+func (n *Node) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error {
 	toCome := func(d workflow.DataDecl) bool { return d.Required && d.Default == nil }
 	barred := func(c workflow.Constraint) bool { return c.Violated != nil }
-	if slices.ContainsFunc(e.def.Data, toCome) && slices.ContainsFunc(e.def.Constraints, barred) {
+	if slices.ContainsFunc(def.Data, toCome) && slices.ContainsFunc(def.Constraints, barred) {
 		return nil
 	}
-	mechanism, err := partition.MechanismOf(e.def, "")
+	mechanism, err := partition.MechanismOf(def, "")
 	if err != nil {
 		return err
 	}
-	s := n.situation(e.def, mechanism, nil)
+	s := n.situation(def, mechanism, nil)
 	s.Rand = rand.New(rand.NewPCG(0, 0)) // whom it would be is not asked
-	_, _, err = partition.Distribute(e.plan, s, nil)
+	_, _, err = partition.Distribute(plan, s, nil)
 	return err
 }
 
-// notAllowed are the tasks whose application this node has, but not for this
-// definition.
-func (n *Node) notAllowed(e *definition) (out []string) {
+// notAllowed are the tasks, but for those that are dropped, whose application this node
+// has, but not for this definition.
+func (n *Node) notAllowed(e *definition, dropped []workflow.TaskName) (out []string) {
 	origin := n.originOf(e)
 	for _, t := range e.def.Tasks {
-		if app, has := n.config.Applications[t.Application]; has && t.Type == workflow.Automatic && !app.Allows(origin) {
+		app, has := n.config.Applications[t.Application]
+		if has && t.Type == workflow.Automatic && !app.Allows(origin) && !slices.Contains(dropped, t.Name) {
 			out = append(out, fmt.Sprintf("task %s: this node does not let workflow %s use application %s (see its allow list in %s)",
 				t.Name, e.def.Name, t.Application, configs.File))
 		}

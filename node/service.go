@@ -92,7 +92,7 @@ func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, 
 }
 
 // AddWorkflow checks a definition, lists it and spreads it.
-func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.Workflow, error) {
+func (n *Node) AddWorkflow(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
 	def, err := workflow.Parse(file, source)
 	if err != nil {
 		return nil, api.Errorf(api.Failed, "%v", err)
@@ -108,7 +108,7 @@ func (n *Node) AddWorkflow(_ context.Context, file string, source []byte) (*api.
 		return nil, n.shown(err)
 	}
 	added.Author = n.people.name(n.definitions.author(l))
-	if added.Refused, err = n.refusedStart(l.hash); err != nil {
+	if added.Refused, err = n.refusedStart(ctx, l.hash); err != nil {
 		return nil, n.shown(err)
 	}
 	return added, nil

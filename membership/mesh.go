@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -51,10 +51,4 @@ func badName(what, name string) error {
 }
 
 // clip shortens text from outside for an error message.
-func clip(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return plain.CutBytes(s, 40) }

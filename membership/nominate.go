@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -97,11 +98,10 @@ func heard(reason string, about []workflow.PartnerID) error {
 // printable is a reason of others' as it may be shown to people: on one line,
 // and not longer than it should be.
 func printable(reason string) string {
-	reason = strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return ' '
-	}, reason)
+	}, plain.CutBytes(reason, maxReason))
 }

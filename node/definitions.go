@@ -17,6 +17,7 @@ import (
 	"weak"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -210,13 +211,7 @@ func newListing(e *definition) *listing {
 const shownPartitions = 64
 
 // brief is as much of a text as a list shows.
-func brief(text string) string {
-	const enough = 1000
-	if len(text) <= enough {
-		return text
-	}
-	return strings.ToValidUTF8(text[:enough], "") + "…"
-}
+func brief(text string) string { return plain.CutBytes(text, 1000) }
 
 // decodeDefinition reads a definition in its canonical form. It is the one check of
 // what this node lists and takes of others: what it refuses of them it refuses of

@@ -11,8 +11,8 @@
 // It declares the small interfaces that it needs (Store, Carrier, Runner);
 // package node/assemble puts a whole node together.
 //
-// It imports choreo, configs, internal/private, internal/said, membership, node/api,
-// node/runner, node/store/kv, node/wire, partition, partition/aptitude, workflow and
-// workflow/diagram; cmd/mutirao, internal/sim, internal/testliar, internal/testnode and
-// node/assemble import it.
+// It imports choreo, configs, internal/plain, internal/private, internal/said,
+// membership, node/api, node/runner, node/store/kv, node/wire, partition,
+// partition/aptitude, workflow and workflow/diagram; cmd/mutirao, internal/sim,
+// internal/testliar, internal/testnode and node/assemble import it.
 package node

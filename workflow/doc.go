@@ -19,5 +19,5 @@
 // evaluate an expression, is bounded by limits that stand in source.go,
 // tokens.go and exprparse.go.
 //
-// It imports no other package of ours; many packages import it.
+// It imports internal/plain; many packages import it.
 package workflow

@@ -9,6 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 )
 
 // NotYAML says in our words why a text is not YAML, where, and what to do. err is
@@ -341,16 +343,11 @@ func whole(value string) string {
 			return pair[:1] + "…" + pair[1:]
 		}
 	}
-	return excerptOf(value)
+	return plain.Cut(value, shown)
 }
 
-// excerpt is the beginning of a text in quotation marks, excerptOf without them.
-func excerpt(text string) string { return fmt.Sprintf("%q", excerptOf(text)) }
+// excerpt is the beginning of a text in quotation marks.
+func excerpt(text string) string { return fmt.Sprintf("%q", plain.Cut(text, shown)) }
 
-func excerptOf(text string) string {
-	const longest = 40 // characters
-	if r := []rune(text); len(r) > longest {
-		return string(r[:longest]) + "…"
-	}
-	return text
-}
+// shown is how much of a text a message shows, in columns.
+const shown = 40

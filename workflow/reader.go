@@ -300,7 +300,7 @@ func (r *reader) value(n *node) Value {
 		}
 		return out
 	}
-	v, err := plain(n.value, 0)
+	v, err := plainValue(n.value, 0)
 	if err != nil {
 		r.on(n, "", "%v", err)
 	}

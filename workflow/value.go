@@ -63,7 +63,7 @@ func ParseValue(decl *DataDecl, s string) (Value, error) {
 
 // conform checks the type alone.
 func conform(decl *DataDecl, v Value) (Value, error) {
-	v, err := plain(v, 0)
+	v, err := plainValue(v, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", decl.Name, err)
 	}
@@ -98,10 +98,10 @@ func conform(decl *DataDecl, v Value) (Value, error) {
 	return v, nil
 }
 
-// plain reduces the many Go types that decoders produce to those of Value. A
+// plainValue reduces the many Go types that decoders produce to those of Value. A
 // number without a fraction becomes an integer, since JSON does not tell them
 // apart.
-func plain(v Value, depth int) (Value, error) {
+func plainValue(v Value, depth int) (Value, error) {
 	if depth > MaxDepth {
 		return nil, fmt.Errorf("lists and maps lie more than %d deep in each other", MaxDepth)
 	}
@@ -153,7 +153,7 @@ func plainFloat(f float64) (Value, error) {
 func plainList(v []any, depth int) (Value, error) {
 	out := make([]any, len(v))
 	for i, item := range v {
-		p, err := plain(item, depth+1)
+		p, err := plainValue(item, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func plainList(v []any, depth int) (Value, error) {
 func plainMap(v map[string]any, depth int) (Value, error) {
 	out := make(map[string]any, len(v))
 	for k, item := range v {
-		p, err := plain(item, depth+1)
+		p, err := plainValue(item, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -248,5 +248,5 @@ func importAny(v Value) (any, error) {
 	case []any, map[string]any:
 		return v, nil
 	}
-	return plain(v, 0)
+	return plainValue(v, 0)
 }

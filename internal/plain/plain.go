@@ -4,7 +4,9 @@
 // direction of writing, which make a line read as what it is not. Here they become
 // visible; everything that can be seen stays as it is.
 //
-// It imports no other package of ours; cmd/mutirao, web and workflow/diagram import it.
+// It also measures and cuts texts, whoever wrote them.
+//
+// It imports no other package of ours; many packages import it.
 package plain
 
 import (

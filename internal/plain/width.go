@@ -1,7 +1,9 @@
 package plain
 
 import (
+	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/width"
 )
@@ -29,6 +31,21 @@ func Cut(s string, n int) string {
 		}
 	}
 	return s
+}
+
+// CutBytes is s, as text, where it has at most n bytes, else its beginning with an
+// ellipsis: n bytes at most, and at least 3. What may not get larger is cut so, whatever
+// it would take on a terminal.
+func CutBytes(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= n {
+		return s
+	}
+	end := n - len("…")
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
 }
 
 func runeWidth(r rune) int {

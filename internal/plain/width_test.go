@@ -21,4 +21,13 @@ func TestWidth(t *testing.T) {
 			t.Errorf("%q in %d columns: %q, want %q", c.s, c.n, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abcd", 4, "abcd"}, {"abcde", 4, "a…"}, {"救護車", 9, "救護車"}, {"救護車の", 9, "救護…"}, {"救護車の", 8, "救…"}, {"abc", 3, "abc"}, {"abcd", 3, "…"}, {"a\xff", 5, "a\ufffd"}} {
+		if got := plain.CutBytes(c.s, c.n); got != c.want {
+			t.Errorf("%q in %d bytes: %q, want %q", c.s, c.n, got, c.want)
+		}
+	}
 }

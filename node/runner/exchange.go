@@ -9,8 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -111,12 +111,5 @@ func plainNumbers(v any) (workflow.Value, error) {
 // excerpt is the start of b as one line of valid text, at most n bytes.
 func excerpt(b []byte, n int) string {
 	s := string(bytes.TrimSpace(b[:min(len(b), 4*n)]))
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return plain.CutBytes(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " "), n)
 }

@@ -11,8 +11,8 @@ import (
 func TestExcerptIsOneShortLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"  a\n\tb  ":   "a b",
-		"abcdefghijkl": "abcdefghij…",
-		"ááááááá":      "ááááá…",
+		"abcdefghijkl": "abcdefg…",
+		"ááááááá":      "ááá…",
 		"\xff":         "�",
 		"":             "",
 	} {

@@ -175,11 +175,11 @@ func errorBar(d *drawing, x axis, y float64, series int, s Summary, what string)
 func (f *figure) drawLegend(d *drawing) {
 	x := 16.0
 	d.label(x, 56, f.legend, fmt.Sprintf(`fill="%s"`, faint))
-	x += 16 + digit*float64(len(f.legend))
+	x += 16 + long(f.legend)
 	for i, name := range f.series {
 		d.mark(i, x, 52, name)
 		d.label(x+10, 56, name, "")
-		x += 28 + digit*float64(len(name))
+		x += 28 + long(name)
 	}
 	note := "mean and 95 % confidence interval"
 	if f.lineLabel != "" {

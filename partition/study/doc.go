@@ -13,5 +13,6 @@
 // order and on any number of goroutines, and the same seed gives the same
 // bytes. A *Scenario is never changed after Parse.
 //
-// It imports partition/aptitude, workflow and workflow/lxpdl; cmd/mutirao imports it.
+// It imports internal/plain, partition/aptitude, workflow and workflow/lxpdl;
+// cmd/mutirao imports it.
 package study

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 )
 
@@ -50,7 +51,7 @@ func (s *Scenario) taskLegend(d *drawing, left float64) {
 		name := fit(string(t.Name), 120)
 		d.rect(x, 46, 12, 12, colour(i), "")
 		d.label(x+18, 56, name, "")
-		x += 36 + digit*float64(len([]rune(name)))
+		x += 36 + long(name)
 	}
 	d.label(left, 74, "Numbers are workflow instances.", fmt.Sprintf(`font-size="11" fill="%s"`, faint))
 }
@@ -109,10 +110,7 @@ func (s *Scenario) cell(d *drawing, x, y, width, height float64, task, resource 
 }
 
 // fit shortens a text to about so many pixels.
-func fit(text string, width float64) string {
-	r := []rune(text)
-	if most := max(1, int(width/digit)); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return text
-}
+func fit(text string, width float64) string { return plain.Cut(text, max(1, int(width/digit))) }
+
+// long is about how many pixels a text takes.
+func long(text string) float64 { return digit * float64(plain.Width(text)) }

@@ -24,5 +24,5 @@
 //
 // The workflow import and the simulation study use it.
 //
-// It imports workflow; cmd/mutirao and partition/study import it.
+// It imports internal/plain and workflow; cmd/mutirao and partition/study import it.
 package lxpdl

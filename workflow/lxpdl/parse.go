@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -251,10 +252,4 @@ func (a attributes) time() float64 {
 }
 
 // shorten keeps messages readable whatever the file holds.
-func shorten(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
-}
+func shorten(s string) string { return plain.Cut(s, 40) }

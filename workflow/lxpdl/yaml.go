@@ -111,13 +111,13 @@ func (ns names) valid(name, fallback string) string {
 func validName(s, fallback string) string { return cmp.Or(workflow.MakeName(s), fallback) }
 
 var (
-	plain    = regexp.MustCompile(`^\pL[\pL\pM0-9_.-]*$`)
+	unquoted = regexp.MustCompile(`^\pL[\pL\pM0-9_.-]*$`)
 	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
 )
 
 // scalar writes a valid name so that YAML reads it as text.
 func scalar(name string) string {
-	if plain.MatchString(name) && !reserved.MatchString(name) {
+	if unquoted.MatchString(name) && !reserved.MatchString(name) {
 		return name
 	}
 	return fmt.Sprintf("%q", name)

@@ -137,7 +137,7 @@ func (n *Node) checkCertificate(d *diagnosis) (member bool) {
 		return false
 	}
 	if nearEnd(leaf, n.clock.Now().Wall) {
-		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", n.people.name(leaf.Issuer)))
+		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", n.people.label(leaf.Issuer)))
 		return true
 	}
 	d.ok("certificate", "valid until %s", leaf.NotAfter)

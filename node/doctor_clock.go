@@ -100,7 +100,7 @@ func (n *Node) odd(ahead map[workflow.PartnerID]time.Duration, off time.Duration
 	var out []string
 	for _, p := range slices.Sorted(maps.Keys(ahead)) {
 		if by := ahead[p] - off; by.Abs() >= clockOff {
-			out = append(out, fmt.Sprintf("%s (%s %s this one)", n.people.name(p), by.Abs(), aheadOrBehind(-by)))
+			out = append(out, fmt.Sprintf("%s (%s %s this one)", n.people.label(p), by.Abs(), aheadOrBehind(-by)))
 		}
 	}
 	if len(out) > 3 {

@@ -92,7 +92,7 @@ func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator,
 // nominate makes a partner stand.
 func (n *Node) nominate(who workflow.PartnerID) error {
 	if who != n.member.ID() && !n.up(who) {
-		return api.Errorf(api.Refused, "%s cannot be reached", n.people.name(who)).WithHint("mutirao partners shows who can be")
+		return api.Errorf(api.Refused, "%s cannot be reached", n.people.label(who)).WithHint("mutirao partners shows who can be")
 	}
 	err := n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Nominate(who, now)
@@ -249,7 +249,7 @@ func (n *Node) lifeOf(p membership.Partner) membership.Incarnation {
 // override sets the electorate on the founder's word alone.
 func (n *Node) override(v officeView, voters []membership.Voter, lease time.Duration) error {
 	if n.member.ID() != n.member.Mesh.Founder {
-		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", n.member.Mesh.Name).WithHint("run it on %s", n.people.name(n.member.Mesh.Founder))
+		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", n.member.Mesh.Name).WithHint("run it on %s", n.people.label(n.member.Mesh.Founder))
 	}
 	lineage, err := membership.FoundElectorate(n.member.Mesh, n.member.Key, voters, lease, v.lineage, v.term)
 	if err != nil {

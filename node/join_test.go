@@ -90,6 +90,35 @@ func TestJoiningByANameThatIsTaken(t *testing.T) {
 	})
 }
 
+// Sentences tell two partners of one name apart.
+func TestSentencesTellNamesakesApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", chain)
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		pass(10 * time.Second)
+		first := tm.p["two"].id()
+		token := tm.invite("one", api.InviteRequest{})
+		tm.expel("one", "two")
+		synctest.Wait()
+		again := tm.newcomer("two")
+		if err := tm.join(again, token); err != nil {
+			t.Fatal(err)
+		}
+		again.start()
+		tm.p["two"] = again
+		tm.connect("one", "two")
+		pass(10 * time.Second)
+		log, err := tm.p["one"].node.Log(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "pb at two (" + first.Short() + ")"; !strings.Contains(log[0].Text, want) {
+			t.Errorf("%s; want %s", log[0].Text, want)
+		}
+	})
+}
+
 // Nor could those whose names look the same: in two alphabets, or in a mixture.
 func TestJoiningByANameThatLooksLikeAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.Loo
 			return a, nil
 		}
 		if first == nil {
-			first = fmt.Errorf("%s: %w", n.people.name(a.by), err)
+			first = fmt.Errorf("%s: %w", n.people.label(a.by), err)
 		}
 	}
 	return accounts[0], first
@@ -182,5 +182,5 @@ func (n *Node) logElsewhere(ctx context.Context, accounts []account) ([]api.LogE
 // onlyThere refuses to do something with an instance that this node only hears of.
 func (n *Node) onlyThere(accounts []account) error {
 	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator", accounts[0].Instance).
-		WithHint("do it on a node that takes part, such as %s", n.people.name(accounts[0].by))
+		WithHint("do it on a node that takes part, such as %s", n.people.label(accounts[0].by))
 }

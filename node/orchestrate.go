@@ -71,5 +71,5 @@ func (n *Node) coordination(def *workflow.Definition, asked string, succession [
 		return kind, succession, []string{"no coordinator is known: the instance goes by choreography; elect one with: mutirao coordinator elect"}, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(succession), func(p workflow.PartnerID) bool { return p == c })
-	return kind, append([]workflow.PartnerID{c}, others...), []string{"orchestrated by " + n.people.name(c)}, nil
+	return kind, append([]workflow.PartnerID{c}, others...), []string{"orchestrated by " + n.people.label(c)}, nil
 }

@@ -227,5 +227,5 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 
 // refusedBy says for people which partners did not take an instance in.
 func (n *Node) refusedBy(p workflow.PartnerID, r refusedAt) string {
-	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", n.people.name(p), refusedWhy[r.why].there)
+	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", n.people.label(p), refusedWhy[r.why].there)
 }

@@ -32,7 +32,7 @@ func (n *Node) render(h *held) *api.Instance {
 	for _, i := range snap.Incidents {
 		what := i.What
 		if i.Who != "" {
-			what = n.people.name(i.Who) + ": " + what
+			what = n.people.label(i.Who) + ": " + what
 		}
 		out.Incidents = append(out.Incidents, api.Incident{At: atMilli(i.At), What: what, Task: i.Task})
 	}
@@ -132,10 +132,10 @@ func (n *Node) waitsInVain(h *held, t choreo.TaskView) string {
 	if t.State != workflow.Ready && t.State != workflow.Running || p == "" || p == self {
 		return ""
 	}
-	why := ""
+	who, why := n.people.label(p), ""
 	switch x, known := n.people.get(p); {
 	case !known:
-		why = "who is not on the partner list"
+		who, why = string(p), "who is not on the partner list"
 	case x.State == membership.Evicted:
 		why = "who was evicted"
 	case x.State == membership.Left:
@@ -147,7 +147,7 @@ func (n *Node) waitsInVain(h *held, t choreo.TaskView) string {
 	default:
 		return ""
 	}
-	return "it waits for " + n.people.name(p) + ", " + why
+	return "it waits for " + who + ", " + why
 }
 
 func (n *Node) renderTask(t choreo.TaskView) api.Task {
@@ -241,7 +241,7 @@ func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string)
 	case b.Genesis != nil:
 		var parts []string
 		for _, a := range b.Genesis.Assign {
-			parts = append(parts, string(a.Partition)+" at "+n.people.name(a.Partner))
+			parts = append(parts, string(a.Partition)+" at "+n.people.label(a.Partner))
 		}
 		return "", "instance created: " + strings.Join(parts, ", ")
 	case b.Ready != nil && b.Ready.Trigger:
@@ -264,15 +264,15 @@ func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string)
 	case b.Verdict != nil:
 		return n.tellVerdict(b.Verdict, h.m, name)
 	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
-		return b.Assign.Task, "given to " + n.people.name(b.Assign.Partner) + ", to perform it"
+		return b.Assign.Task, "given to " + n.people.label(b.Assign.Partner) + ", to perform it"
 	case b.Assign != nil && b.Assign.Verdict.IsZero():
-		text := "rejected, and passed on to " + n.people.name(b.Assign.Partner)
+		text := "rejected, and passed on to " + n.people.label(b.Assign.Partner)
 		if b.Annex != nil && b.Annex.Rejected != "" {
 			text += ": " + b.Annex.Rejected
 		}
 		return b.Assign.Task, text
 	case b.Assign != nil:
-		return b.Assign.Task, "assigned to " + n.people.name(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
+		return b.Assign.Task, "assigned to " + n.people.label(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
 	case b.CalledOff != nil:
 		return name(b.CalledOff.Attempt), "called off: it is not needed any more"
 	case b.Cancel != nil:
@@ -280,7 +280,7 @@ func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string)
 	case b.Seen != nil:
 		return "", "has seen what was known"
 	}
-	return "", "nobody is to wait for " + n.people.name(b.WriteOff.Partner) + " any more"
+	return "", "nobody is to wait for " + n.people.label(b.WriteOff.Partner) + " any more"
 }
 
 func (n *Node) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
@@ -293,7 +293,7 @@ func (n *Node) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(chore
 		if a.Task != "" {
 			who := "nobody yet"
 			if a.Partner != "" {
-				who = n.people.name(a.Partner)
+				who = n.people.label(a.Partner)
 			}
 			text += fmt.Sprintf(" %s by %s", a.Task, who)
 		}

@@ -633,7 +633,7 @@ func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) er
 // tooManyLives tells people that a partner takes in nothing that this node says of an
 // instance since its store was made or restored for the last time.
 func (n *Node) tooManyLives(h *held, by workflow.PartnerID) {
-	id, name := h.m.Instance(), n.people.name(by)
+	id, name := h.m.Instance(), n.people.label(by)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.late) < maxLate {
@@ -653,7 +653,7 @@ func (n *Node) checkLate(d *diagnosis) {
 
 // tooLate tells people that facts of this node's reach a partner too late.
 func (n *Node) tooLate(h *held, by workflow.PartnerID, c closing) {
-	id, name := h.m.Instance(), n.people.name(by)
+	id, name := h.m.Instance(), n.people.label(by)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.late) < maxLate {

@@ -59,7 +59,7 @@ func (n *Node) rolledBack(by workflow.PartnerID) {
 	n.count("rolled-back", 1)
 	who := "a partner"
 	if by != "" {
-		who = n.people.name(by)
+		who = n.people.label(by)
 	}
 	n.log.Warn("a partner has facts signed by this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "partner", by)
 	n.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -44,13 +46,40 @@ func Render(err error, name func(workflow.PartnerID) string) string {
 	case interface{ Unwrap() []error }:
 		inner = e.Unwrap()
 	}
-	words := err.Error()
+	var words strings.Builder
+	rest := err.Error()
 	for _, e := range inner {
-		if e != nil && e.Error() != "" {
-			words = strings.Replace(words, e.Error(), Render(e, name), 1)
+		if e == nil {
+			continue
+		}
+		if at := indexWhole(rest, e.Error()); at >= 0 {
+			words.WriteString(rest[:at] + Render(e, name))
+			rest = rest[at+len(e.Error()):]
 		}
 	}
-	return words
+	return words.String() + rest
+}
+
+// indexWhole is where a text first stands in s and is no part of a longer word; -1:
+// nowhere.
+func indexWhole(s, text string) int {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	for from := 0; text != ""; {
+		i := strings.Index(s[from:], text)
+		if i < 0 {
+			break
+		}
+		before, _ := utf8.DecodeLastRuneInString(s[:from+i])
+		after, _ := utf8.DecodeRuneInString(s[from+i+len(text):])
+		if !(inWord(first) && inWord(before)) && !(inWord(last) && inWord(after)) {
+			return from + i
+		}
+		_, size := utf8.DecodeRuneInString(s[from+i:])
+		from += i + size
+	}
+	return -1
 }
 
 // worded are arguments with partners by what name says, alone or in a list.

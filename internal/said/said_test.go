@@ -34,6 +34,8 @@ func TestRender(t *testing.T) {
 		{said.Errorf("%s: %w", bob, errNo), "BobBobBo: not allowed", "bob: not allowed"},
 		{said.Errorf("%s says %w", bob, evicted), `BobBobBo says crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob"`, `bob says crew is evicted by ana: "she is 12D3KooWBobBobBobBob"`},
 		{fmt.Errorf("cannot start: %w (%d)", evicted, 3), `cannot start: crew is evicted by AnaAnaAn: "she is 12D3KooWBobBobBobBob" (3)`, `cannot start: crew is evicted by ana: "she is 12D3KooWBobBobBobBob" (3)`},
+		{fmt.Errorf("BananaAnaAnaAn and AnaAnaAns wait: %w", said.Errorf("%s", ana)), "BananaAnaAnaAn and AnaAnaAns wait: AnaAnaAn", "BananaAnaAnaAn and AnaAnaAns wait: ana"},
+		{fmt.Errorf("%w, %w", said.Errorf("%s", bob), said.Errorf("%s, %s", bob, ana)), "BobBobBo, BobBobBo, AnaAnaAn", "bob, bob, ana"},
 		{errors.Join(said.Errorf("of %s", ana), said.Errorf("of %s", bob)), "of AnaAnaAn\nof BobBobBo", "of ana\nof bob"},
 		{said.Join([]string{"", " granted ", " a lease, 100%"}, []workflow.PartnerID{ana, bob}), "AnaAnaAn granted BobBobBo a lease, 100%", "ana granted bob a lease, 100%"},
 	} {

@@ -28,7 +28,7 @@ type Error struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 
-	said error // Message, with its partners not in words yet
+	message error // Message, with its partners not in words yet
 }
 
 func (e *Error) Error() string {
@@ -40,18 +40,18 @@ func (e *Error) Error() string {
 
 // Errorf makes an Error with that code.
 func Errorf(code Code, format string, args ...any) *Error {
-	said := said.Errorf(format, args...)
-	return &Error{Code: code, Message: said.Error(), said: said}
+	message := said.Errorf(format, args...)
+	return &Error{Code: code, Message: message.Error(), message: message}
 }
 
 // Named returns e with the partners in its message by what name says: itself, if
 // there are none.
 func (e *Error) Named(name func(workflow.PartnerID) string) *Error {
-	if len(said.Partners(e.said)) == 0 {
+	if len(said.Partners(e.message)) == 0 {
 		return e
 	}
 	named := *e
-	named.Message = said.Render(e.said, name)
+	named.Message = said.Render(e.message, name)
 	return &named
 }
 

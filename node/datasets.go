@@ -250,6 +250,13 @@ func (p *people) keepData(d storedData) error {
 	defer p.mu.Unlock()
 	all := maps.Clone(p.data)
 	delete(all, d.Name)
+	var expired []storedData
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if x := all[name]; !x.Terms.ByTask && !x.Terms.valid(d.Terms.Made) {
+			expired = append(expired, x)
+			delete(all, name)
+		}
+	}
 	if registered := p.byUsers(all); registered >= membership.MaxItems {
 		return api.Errorf(api.Refused, "there are %d data sets here, no more can be registered: remove one (mutirao resources remove NAME)", registered)
 	}
@@ -263,8 +270,9 @@ func (p *people) keepData(d storedData) error {
 		return err
 	}
 	if was, known := p.data[d.Name]; known && was.id() != d.id() {
-		p.clear([]storedData{was})
+		expired = append(expired, was)
 	}
+	p.clear(expired)
 	p.data = all
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -206,6 +207,33 @@ func TestWhatUsersRegisterIsNotReplaced(t *testing.T) {
 		if _, err := tm.p["two"].node.AddData(t.Context(), "x", []byte("1"), api.DataTerms{Readers: make([]string, workflow.MaxReaders+1)}); err == nil {
 			t.Error("too many readers are accepted")
 		}
+	})
+}
+
+// Data sets that are not valid any more take no room from new ones.
+func TestExpiredDataSetsAreNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		one := tm.p["one"]
+		add := func(i int, valid time.Duration) error {
+			_, err := one.node.AddData(t.Context(), fmt.Sprint("level-", i), []byte("1"), api.DataTerms{Valid: valid})
+			return err
+		}
+		for i := range membership.MaxItems {
+			if err := add(i, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantRefusal(t, "one more", add(membership.MaxItems, 0), "no more can be registered")
+		pass(2 * time.Hour)
+		for i := range membership.MaxItems {
+			if err := add(1000+i, 0); err != nil {
+				t.Fatal("when all others have expired:", err)
+			}
+		}
+		one.crash()
+		one.start()
+		wantRefusal(t, "one more after a restart", add(membership.MaxItems, 0), "no more can be registered")
 	})
 }
 

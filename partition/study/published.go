@@ -85,7 +85,7 @@ func (c *Comparison) At(measure string, row, column aptitude.Mechanism) (Cell, b
 // compareToSource holds a report against the source's tables for its scenario.
 // Cells of mechanisms that were not studied are left out.
 func compareToSource(r *Report) *Comparison {
-	c := &Comparison{}
+	c := &Comparison{Cells: []Cell{}}
 	tables := published[r.Scenario]
 	c.compare("time", &r.Time, tables.time)
 	c.compare("quality", &r.Quality, tables.quality)

@@ -97,7 +97,7 @@ func (m *Machine) Snapshot() Snapshot {
 	}
 	for _, g := range s.genesis.Assign {
 		why := s.log.genesis.fact.Body.Annex.of(g.Partition, "")
-		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: partitionState(g.Partition, out.Tasks), Why: why})
+		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition, out.Tasks), Why: why})
 	}
 	for i := range out.Tasks {
 		v := &out.Tasks[i]
@@ -222,16 +222,33 @@ func (a *Attempt) compensation() Compensation {
 }
 
 // partitionState sums up what is shown of a partition's tasks: what is most alive of
-// them. Those that ran in place of others count too.
-func partitionState(p workflow.PartitionName, tasks []TaskView) workflow.State {
+// them. Those that ran in place of others count too. A failure that was released holds
+// up nothing, so what succeeded beside it goes before it.
+func (s *State) partitionState(p workflow.PartitionName, tasks []TaskView) workflow.State {
 	order := []workflow.State{workflow.Running, workflow.Ready, workflow.NotReady, workflow.Failed, workflow.Blocked, workflow.Aborted, workflow.Succeeded, workflow.Skipped}
-	best := len(order) - 1
+	last := slices.Index(order, workflow.Succeeded)
+	shown, best := workflow.Skipped, 2*len(order)
 	for _, t := range tasks {
-		if t.Partition == p {
-			best = min(best, slices.Index(order, t.State))
+		if t.Partition != p {
+			continue
+		}
+		rank := 2 * slices.Index(order, t.State)
+		if t.State == workflow.Failed && s.releasedFailure(t.Task.Name) {
+			rank = 2*last + 1
+		}
+		if rank < best {
+			shown, best = t.State, rank
 		}
 	}
-	return order[best]
+	return shown
+}
+
+// releasedFailure reports whether a task, or what stood in for it at last, failed, and its
+// successors were released.
+func (s *State) releasedFailure(t workflow.TaskName) bool {
+	return slices.ContainsFunc(s.slotsOf(t), func(sl *Slot) bool {
+		return sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease
+	})
 }
 
 func (s *State) slotView(sl *Slot) TaskView {

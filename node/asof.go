@@ -25,6 +25,8 @@ type word struct {
 	// direct is when (Boot) it last said so itself, and had nothing that was not here;
 	// 0: not since this node started.
 	direct time.Duration
+	// asked is when (Boot) people here last wanted to see what it has, and it was asked.
+	asked time.Duration
 	// written is until when (ms, wall) the facts of its own go that are here.
 	written int64
 }
@@ -166,6 +168,9 @@ const (
 	refreshWait = 500 * time.Millisecond
 	// freshFor is for how long what a partner said is not asked for again.
 	freshFor = time.Second
+	// aboutToTell is for how long a partner that was asked is taken to be about to tell: what
+	// it has may come in several bundles.
+	aboutToTell = 5 * time.Second
 )
 
 // Refresh asks the partners that hold what of an instance is not done, and can
@@ -189,8 +194,13 @@ func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 			return err
 		}
 		for _, p := range h.m.Holders() {
-			if n.up(p) && h.words[p].direct+freshFor < began {
-				asked = append(asked, p)
+			w := h.words[p]
+			if !n.up(p) || w.direct+freshFor >= began {
+				continue
+			}
+			asked = append(asked, p)
+			if w.asked <= w.direct || w.asked+aboutToTell < began {
+				h.note(p, func(w *word) { w.asked = began })
 				s.tell(p, id, wire.Ask)
 			}
 		}

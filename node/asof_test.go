@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,10 +140,25 @@ func TestRefresh(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool { return from == tm.p["two"].id() })
+		asks := func() int {
+			return len(tm.f.sent(func(c carried) bool {
+				return slices.ContainsFunc(c.m.Heads, func(h wire.Heads) bool { return h.Mode == wire.Ask && c.to == tm.p["two"].id() })
+			}))
+		}
+		first := asks()
 		began = time.Now()
 		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
 		if took := time.Since(began); err != nil || len(asked.Silent) != 1 || asked.Silent[0] != "two" || took > 600*time.Millisecond {
 			t.Errorf("two is silent: asked %+v, %v, waited %v", asked, err, took)
+		}
+		// What it has may be on its way: watching does not have it tell all again.
+		for range 3 {
+			if asked, err = tm.p["three"].node.Refresh(t.Context(), id); err != nil || len(asked.Silent) != 1 {
+				t.Errorf("two is still silent: asked %+v, %v", asked, err)
+			}
+		}
+		if n := asks() - first; n != 1 {
+			t.Errorf("two was asked %d times within two seconds, want once", n)
 		}
 		tm.disconnect("two", "three")
 		synctest.Wait()
@@ -150,6 +166,39 @@ func TestRefresh(t *testing.T) {
 		asked, err = tm.p["three"].node.Refresh(t.Context(), id)
 		if took := time.Since(began); err != nil || len(asked.Silent) > 0 || took > 500*time.Millisecond {
 			t.Errorf("two is out of reach: asked %+v, %v, waited %v", asked, err, took)
+		}
+	})
+}
+
+// The first of several bundles is not all that a partner has.
+func TestAsOfTheFirstBundle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(10*time.Minute), seldom, "one", "two")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("b")
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
+		pass(10 * time.Second)
+		two := tm.p["two"].id()
+		var told *wire.Message
+		tm.f.sent(func(c carried) bool {
+			if c.from == two && len(c.m.Facts) > 0 {
+				told = c.m
+			}
+			return false
+		})
+		tm.disconnect("one", "two")
+		pass(3 * time.Minute)
+		for _, more := range []bool{true, false} {
+			told.Facts[0].More = more
+			frame, err := wire.Encode(&wire.Message{Facts: told.Facts[:1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tm.p["one"].node.OnFrame(two, frame)
+			synctest.Wait()
+			if age, _ := tm.ageOf("one", id, "b"); more != (age > 2*time.Second) {
+				t.Errorf("more follows: %t, and b is known as of %v ago", more, age)
+			}
 		}
 	})
 }

@@ -192,7 +192,7 @@ func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
 
 // pack puts a bundle into the peer's message, sending what is full.
 func (o *outbox) pack(a addressed) {
-	w := wire.Facts{Instance: a.b.Instance, Facts: make([]wire.Fact, 0, len(a.b.Facts))}
+	w := wire.Facts{Instance: a.b.Instance, Facts: make([]wire.Fact, 0, len(a.b.Facts)), More: a.b.More}
 	size := 256
 	if a.b.First {
 		w.Definition = a.d.def.Canonical()
@@ -432,7 +432,9 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	now := s.moment()
 	h.m.Heard(now)
 	if err == nil {
-		h.heard(from, now.Boot)
+		if !f.More { // else what it has is not all here
+			h.heard(from, now.Boot)
+		}
 		h.came(facts, now.Wall.UnixMilli())
 	}
 	if h.m.AheadOfUs(nil) {

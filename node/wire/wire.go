@@ -157,6 +157,8 @@ type Facts struct {
 	// instance yet.
 	Definition []byte
 	Facts      []Fact
+	// More tells that these are not all that the sender knows the peer to lack.
+	More bool
 }
 
 // Fact is one encoded fact with its attestation, if it carries one.

@@ -30,7 +30,9 @@ func newDemoCommand() *cobra.Command {
 		Long: `Starts three nodes on this machine, each a process with a store of its own, and runs
 a fire call over them. Half-way the engine crew's node is killed; the reserve's
 emergency trigger fires by itself, the case is closed, the crew comes back, and
-all three agree. Without --headless the nodes stay up until Ctrl-C, to look at.`,
+all three agree. That takes less than a minute; on a machine so busy that it takes
+three, the demo gives up. Without --headless the nodes stay up until Ctrl-C, to look
+at.`,
 		Example: `  mutirao demo
   mutirao demo --headless`,
 		Args: arguments(),
@@ -45,7 +47,8 @@ all three agree. Without --headless the nodes stay up until Ctrl-C, to look at.`
 //go:embed demo.yaml
 var demoWorkflow []byte
 
-// demoLimit bounds the whole story, also on a slow and busy machine.
+// demoLimit bounds the whole story, which takes less than a minute where the machine is
+// not busy.
 const demoLimit = 3 * time.Minute
 
 // demoConfig is the configuration of the demo's nodes: on this machine only,

@@ -155,7 +155,7 @@ partitions: {p1: [a, d], p2: [b], p3: [c, e]}
 	}
 	three.m.mustAppend(w.moment(), Body{Seen: &Seen{}}) // what three says now
 	three.m.Acknowledge("one", Incarnation{1}, w.nodes["one"].m.Heads())
-	b := three.m.Outgoing("one", MaxFact)
+	b := three.m.Outgoing("one", MaxFact, w.moment())
 	if b == nil || len(b.Facts) == 0 {
 		t.Fatal("three cannot pass on what it says itself")
 	}

@@ -84,6 +84,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Ready {
 		})
 		again = m.watch(now, partners, &r) || again
 		again = m.nameAll(now) || again
+		again = m.nameRefused(now, &r) || again
 		if undoes.wake > 0 {
 			r.wake(undoes.wake)
 		}

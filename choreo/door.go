@@ -18,8 +18,11 @@ import (
 //     as seen, in a fact that is within the limits of its own author: others have built
 //     upon it.
 //   - A node that has all that it may have of an author names that in `seen` facts of
-//     its own, once: it builds upon what counts, and sets aside what a fork took away
-//     (Seen.Aside), which others then take in and nobody builds upon.
+//     its own, once: it builds upon what counts, and sets the rest aside (Seen.Aside),
+//     which others then take in and nobody builds upon.
+//
+// How much room an author has differs from node to node, where their limits or what else
+// they have do; what is refused for that its sender sets aside (crowded.go).
 //
 // Of a forked chain so many branches are taken in that nothing of it counts by itself
 // any more (fork.go). What is beyond would count only where others built upon it, and
@@ -55,6 +58,7 @@ const (
 	TooManyFacts   = "facts"
 	TooManyForks   = "forks"   // more branches of one chain than are needed to know what it is worth
 	TooManyBytes   = "bytes"   // in all instances together
+	TooManyNamed   = "named"   // of what others named, than there is room to spare
 	TooManyAuthors = "authors" // more authors who take no part than are heard
 )
 
@@ -99,6 +103,8 @@ type door struct {
 	// named all that it may have.
 	stood  map[workflow.PartnerID]spent
 	forked map[*chain]bool
+
+	crowded crowded
 }
 
 // spent says of which limits no more of an author is taken in for itself.
@@ -109,6 +115,7 @@ func newDoor() door {
 		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{}, counts: map[Declined]int{},
 		named: map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
 		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
+		crowded: newCrowded(),
 	}
 }
 
@@ -134,7 +141,7 @@ func (m *Machine) Uncounted() map[workflow.PartnerID]int {
 
 // admit are the facts without those that are beyond what is taken in of their
 // author, and without what follows from those. It reports whether that is all.
-func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
+func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []Received, all bool) {
 	v := visit{
 		m: m, of: map[workflow.PartnerID]authored{}, chains: map[Chain]string{},
 		branches: map[Chain]int{}, follows: map[place]FactID{},
@@ -149,23 +156,25 @@ func (m *Machine) admit(facts []Received) (admitted []Received, all bool) {
 		return facts, true
 	}
 	m.readOn()
+	in := m.broughtIn(facts)
 	for i, f := range facts {
 		if why[i] == "" {
-			m.nameSeen(f.Fact)
+			m.nameSeen(f.Fact, in)
 		}
 	}
 	for _, f := range slices.Backward(facts) {
 		for _, by := range m.door.wantedBy(f.ID) {
-			m.want(by, slices.Collect(f.Fact.parents()))
+			m.wantPast(by, f.Fact)
 		}
 	}
 	for i, f := range facts {
 		d := m.declines(f, why[i])
 		if d.Why == "" && why[i] != "" && !v.takesNamed(f) {
-			d = Declined{Author: f.Fact.Chain.Author, Why: TooManyBytes}
+			d = Declined{Author: f.Fact.Chain.Author, Why: TooManyNamed}
 		}
 		if d.Why != "" {
 			m.decline(f.ID, d)
+			m.dispute(from, f)
 			continue
 		}
 		m.undecline(f.ID)
@@ -318,33 +327,49 @@ func (v *visit) outsiders() (n int) {
 }
 
 // nameSeen remembers what a fact names as seen of others, or sets aside, that is not
-// here, if its author takes part.
-func (m *Machine) nameSeen(f *Fact) {
-	if !m.Participates(f.Chain.Author) {
-		return
-	}
+// here, if its author takes part, or is among those who come in with it.
+func (m *Machine) nameSeen(f *Fact, in map[workflow.PartnerID]bool) {
 	by := f.Chain.Author
-	for _, h := range f.Seen {
-		if h.Chain.Author != by && !m.log.Has(h.ID) && h.Seq > m.door.named[by][h.Chain] {
-			withRoom(m.door.named, by)[h.Chain] = h.Seq
-		}
+	if !m.Participates(by) && !in[by] {
+		return
 	}
 	for _, h := range f.Seen {
 		if h.Chain.Author != by {
-			m.want(by, []FactID{h.ID})
+			m.name(by, h)
+			m.want(by, h.ID)
 		}
 	}
 	for h := range f.aside() {
-		m.want(by, []FactID{h.ID})
+		m.name(by, h)
+		m.want(by, h.ID)
 	}
 }
 
-// want remembers facts that somebody named, if they are not here.
-func (m *Machine) want(by workflow.PartnerID, ids []FactID) {
-	for _, id := range ids {
-		if !m.log.Has(id) {
-			withRoom(m.door.wanted, by)[id] = true
+// wantPast remembers what comes before a fact that somebody named.
+func (m *Machine) wantPast(by workflow.PartnerID, f *Fact) {
+	if f.Seq > 1 {
+		m.want(by, f.Prev)
+	}
+	for _, h := range f.Seen {
+		m.name(by, h)
+		m.want(by, h.ID)
+	}
+}
+
+// name remembers up to where somebody named a chain, if that is not here.
+func (m *Machine) name(by workflow.PartnerID, h Head) {
+	if !m.log.Has(h.ID) && h.Seq > m.door.named[by][h.Chain] {
+		withRoom(m.door.named, by)[h.Chain] = h.Seq
+		if c := &m.door.crowded; c.refused[h.Chain.Author] {
+			c.takes[h.Chain.Author] = true
 		}
+	}
+}
+
+// want remembers a fact that somebody named, if it is not here.
+func (m *Machine) want(by workflow.PartnerID, id FactID) {
+	if !m.log.Has(id) {
+		withRoom(m.door.wanted, by)[id] = true
 	}
 }
 
@@ -426,6 +451,9 @@ func (m *Machine) declines(f Received, beyond string) Declined {
 
 func (m *Machine) decline(id FactID, d Declined) {
 	m.door.counts[d]++
+	if d.NoRoom() {
+		m.door.crowded.refused[d.Author] = true
+	}
 	by := workflow.PartnerID("")
 	if m.Participates(d.Author) {
 		by = d.Author
@@ -461,6 +489,7 @@ func (m *Machine) readOn() {
 		for h := range e.fact.aside() {
 			switch x := m.log.byID[h.ID]; {
 			case author != m.self && x == nil && m.Participates(author):
+				m.name(author, h)
 				if !slices.Contains(d.aside[h.ID], author) {
 					d.aside[h.ID] = append(d.aside[h.ID], author)
 				}
@@ -558,22 +587,15 @@ func (m *Machine) namedOf(p workflow.PartnerID) (of authored) {
 	return of
 }
 
-// unnamedOf are the last facts of an author's chains that this node has not named.
-// What its author was not entitled to is among what was seen: named or not it does not
-// count, and others are to have it too. Of a forked chain that is only what counts: the
-// rest is set aside.
+// unnamedOf are the last facts of an author's chains that this node has not named: seen
+// is what counts, the rest is set aside. A fork took that away, or its author was not
+// entitled to it; others are to have it too, but who has no room for it is to have what
+// this node says all the same.
 func (m *Machine) unnamedOf(p workflow.PartnerID) (seen, aside []Head) {
 	for _, c := range m.log.byAuthor[p] {
-		var counts []*entry
-		if c.forkedAt > 0 {
-			counts = c.heeded()
-		}
+		counts := c.heeded()
 		for _, s := range c.strands {
-			last := s.last()
-			if c.forkedAt == 0 {
-				counts = []*entry{last}
-			}
-			if !slices.Contains(counts, last) && m.namedIn(s) < last.fact.Seq {
+			if last := s.last(); !slices.Contains(counts, last) && m.namedIn(s) < last.fact.Seq {
 				aside = append(aside, last.head())
 			}
 		}

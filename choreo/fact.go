@@ -283,8 +283,8 @@ type Cancel struct {
 // Seen says nothing but what its author had seen.
 type Seen struct {
 	_ struct{} `cbor:",toarray"`
-	// Aside are heads that its author has as well and does not build upon: a fork
-	// took them away (door.go). Sorted.
+	// Aside are heads that its author has as well and does not build upon: they do not
+	// count, or others had no room for them (door.go). Sorted.
 	Aside []Head
 }
 

@@ -37,6 +37,21 @@ func (l *Log) fork(c *chain, number uint64) {
 	}
 }
 
+// dispute notes that a peer has a fact which forks a chain that is not forked here, and
+// which is not taken in: numbers say nothing of what that peer has of the chain.
+func (m *Machine) dispute(from workflow.PartnerID, f Received) {
+	c, p := m.log.index[f.Fact.Chain], m.peer(from)
+	if c == nil || c.forkedAt > 0 || p.disputed[c] || f.Fact.Seq > c.strands[0].end() {
+		return
+	}
+	if p.disputed == nil {
+		p.disputed = map[*chain]bool{}
+	}
+	p.disputed[c] = true
+	p.acked = p.acked.with(c.strands[0].place, 0).join(m.log.covered(p.heads, p.disputed), &m.log.steps)
+	m.perhapsDue[from] = true
+}
+
 // cut is the first number of a forked chain that does not count by itself.
 func (c *chain) cut() uint64 {
 	if len(c.strands) > maxBranches {

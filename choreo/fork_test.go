@@ -260,7 +260,7 @@ func TestWhomAForkBroughtInSeesThat(t *testing.T) {
 	one.Restate("four", Incarnation{2}, nil)
 	one.Forget("four")
 	var facts []Received
-	for _, o := range one.Outgoing("four", 600).Facts {
+	for _, o := range one.Outgoing("four", 600, w.moment()).Facts {
 		facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw})
 	}
 	m, err := Open(Self{Partner: "four", Incarnation: Incarnation{2}, Trust: testTrust{}}, w.def, w.plan, facts[0])
@@ -402,11 +402,11 @@ func TestNewIncarnationVoidsAcknowledgements(t *testing.T) {
 	if !one.Behind("two") || !one.Owes("two") {
 		t.Error("a lost disk is taken to have what the former one acknowledged")
 	}
-	if b := one.Outgoing("two", MaxFact); b != nil {
+	if b := one.Outgoing("two", MaxFact, w.moment()); b != nil {
 		t.Errorf("a word of a new incarnation has %d facts sent that are under way", len(b.Facts))
 	}
 	one.Forget("two")
-	if b := one.Outgoing("two", MaxFact); b == nil || !b.First || len(b.Facts) != one.Len() {
+	if b := one.Outgoing("two", MaxFact, w.moment()); b == nil || !b.First || len(b.Facts) != one.Len() {
 		t.Errorf("a lost disk is sent %+v, want all facts with the definition", b)
 	}
 }

@@ -337,8 +337,9 @@ func (l *Log) unseen(prev *entry) []Head {
 	return hs
 }
 
-// covered says what somebody who has these heads has of our facts.
-func (l *Log) covered(heads []Head) (v vector) {
+// covered says what somebody who has these heads has of our facts. Of disputed chains it is
+// known to have another branch than ours.
+func (l *Log) covered(heads []Head, disputed map[*chain]bool) (v vector) {
 	for _, h := range heads {
 		l.steps++
 		if e := l.byID[h.ID]; e != nil {
@@ -347,10 +348,10 @@ func (l *Log) covered(heads []Head) (v vector) {
 			}
 			continue
 		}
-		// A head beyond ours: its holder has all of that chain that we have,
-		// unless the chain is forked. One among ours that is not ours proves
-		// a fork, and nothing that we have of the chain is known to be there.
-		if c := l.index[h.Chain]; c != nil && c.forkedAt == 0 && h.Seq > c.strands[0].end() && v.at(c.strands[0].place) < c.strands[0].end() {
+		// A head beyond ours: its holder has all of that chain that we have, unless
+		// the chain is known to be forked. One among ours that is not ours proves a
+		// fork, and nothing that we have of the chain is known to be there.
+		if c := l.index[h.Chain]; c != nil && c.forkedAt == 0 && !disputed[c] && h.Seq > c.strands[0].end() && v.at(c.strands[0].place) < c.strands[0].end() {
 			v = v.with(c.strands[0].place, c.strands[0].end())
 		}
 	}

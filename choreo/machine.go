@@ -231,19 +231,25 @@ func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
 
 // Receive inserts facts that came from a peer. Facts that are here already are
 // passed over, and so is what is beyond what is taken in of an author (door.go,
-// Declined). An error wraps ErrMissingPast (the sender must send more),
+// Declined). An error wraps ErrMissingPast (the sender must send more), ErrNoRoom,
 // ErrFactInvalid or ErrOtherInstance; facts before the offending one stay.
 func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
 	taken, all := m.log.vouched(facts), true
 	if from != m.self {
-		if taken, all = m.admit(taken); !all {
+		if taken, all = m.admit(from, taken); !all {
 			taken = m.log.vouched(taken)
 		}
 	}
 	es, err := m.log.insertAll(taken)
-	if all && errors.Is(err, ErrMissingPast) {
-		for _, f := range taken {
-			m.nameSeen(f.Fact)
+	if errors.Is(err, ErrMissingPast) {
+		if all {
+			in := m.broughtIn(taken)
+			for _, f := range taken {
+				m.nameSeen(f.Fact, in)
+			}
+		}
+		if m.noRoomBefore(taken) {
+			err = ErrNoRoom
 		}
 	}
 	m.unsaved = append(m.unsaved, es...)
@@ -362,6 +368,11 @@ func (m *Machine) Involved(p workflow.PartnerID) bool {
 // partner into the instance: participants, or others whom these facts bring in,
 // give it work.
 func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
+	return m.broughtIn(facts)[p]
+}
+
+// broughtIn are those whom facts bring into the instance.
+func (m *Machine) broughtIn(facts []Received) map[workflow.PartnerID]bool {
 	in := map[workflow.PartnerID]bool{}
 	for _, f := range facts {
 		if by := f.Fact.Chain.Author; m.Participates(by) || in[by] {
@@ -370,7 +381,7 @@ func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
 			}
 		}
 	}
-	return in[p]
+	return in
 }
 
 // Audience are those that are to have all facts in the end: the participants,

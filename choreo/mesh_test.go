@@ -35,6 +35,10 @@ type mesh struct {
 	sent   func(l letter, b *Bundle)
 	paused map[workflow.PartnerID]bool // dead: see die
 	lies   bool                        // the test has nodes say what does not count
+	// room is what a node takes in of others (Machine.Limit); nil: all. noRoom counts
+	// what was not taken in for that.
+	room   func(n *node) Shares
+	noRoom int
 }
 
 // node is one partner's device.
@@ -57,6 +61,8 @@ type letter struct {
 	from, to workflow.PartnerID
 	facts    []Stored // their places are not sent
 	heads    *headsLetter
+	refused  workflow.PartnerID // there is no room for more of that author's facts
+	takes    workflow.PartnerID // they are taken now
 }
 
 type headsLetter struct {
@@ -237,7 +243,7 @@ func (n *node) persist(t testing.TB, r Ready) {
 // send sends a peer what it lacks.
 func (w *mesh) send(n *node, p workflow.PartnerID) {
 	for {
-		b := n.m.Outgoing(p, w.limit)
+		b := n.m.Outgoing(p, w.limit, w.moment())
 		if b == nil {
 			return
 		}
@@ -272,9 +278,17 @@ func (w *mesh) deliver(l letter) {
 	if w.paused[l.to] {
 		return
 	}
-	if l.heads != nil {
+	switch {
+	case l.heads != nil:
 		w.takeHeads(n, l.from, l.heads)
-	} else {
+	case l.refused != "":
+		n.m.Refused(l.from, l.refused, w.moment())
+		w.step(n)
+	case l.takes != "":
+		n.m.Taken(l.from, l.takes)
+		n.m.Forget(l.from)
+		w.send(n, l.from)
+	default:
 		w.takeFacts(n, l)
 	}
 }
@@ -320,16 +334,41 @@ func (w *mesh) takeFacts(n *node, l letter) {
 		n.errs = append(n.errs, fmt.Errorf("%s tells of it, who takes no part as far as this shows", l.from))
 		return
 	}
+	w.limitRoom(n)
 	_, err := n.m.Receive(l.from, facts)
 	n.m.Heard(w.moment())
 	if err != nil {
 		n.errs = append(n.errs, err)
 	}
 	w.step(n)
+	w.refuse(n, l.from)
 	if errors.Is(err, ErrMissingPast) {
 		w.tellHeads(n, l.from, modeAsk)
 	}
 	w.tellHeads(n, l.from, modeAck)
+}
+
+// limitRoom sets what a node takes in of others.
+func (w *mesh) limitRoom(n *node) {
+	if w.room != nil {
+		n.m.Limit(w.room(n))
+	}
+}
+
+// refuse tells the sender of facts of whom a node has no room for more, and of whom it has.
+func (w *mesh) refuse(n *node, to workflow.PartnerID) {
+	if w.room == nil {
+		return // the test asks what was declined itself
+	}
+	for _, d := range n.m.Declined() {
+		if d.NoRoom() {
+			w.noRoom += d.Facts
+			w.mail = append(w.mail, letter{from: n.id, to: to, refused: d.Author})
+		}
+	}
+	for _, author := range n.m.Takes() {
+		w.mail = append(w.mail, letter{from: n.id, to: to, takes: author})
+	}
 }
 
 func (w *mesh) decode(stored []Stored) []Received {
@@ -407,7 +446,7 @@ func (w *mesh) restore(n *node, disk []Stored, inc Incarnation) {
 func (w *mesh) meet(a, b workflow.PartnerID) {
 	for _, x := range [][2]workflow.PartnerID{{a, b}, {b, a}} {
 		if n := w.node(x[0]); n.m != nil && n.m.Participates(x[1]) {
-			n.m.Forget(x[1])
+			n.m.Greet(x[1])
 			w.tellHeads(n, x[1], modeAsk)
 			if n.m.Owes(x[1]) {
 				w.send(n, x[1])

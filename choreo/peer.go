@@ -22,6 +22,10 @@ type peer struct {
 	heads []Head // as it said last
 	// owed is what must reach it now, as a clock.
 	owed vector
+	// refused are the authors of whom it has no room for more (crowded.go), disputed the
+	// chains of which it sent facts that fork them, and that were not taken in (fork.go).
+	refused  map[workflow.PartnerID]*withheld
+	disputed map[*chain]bool
 }
 
 func (m *Machine) peer(p workflow.PartnerID) *peer {
@@ -57,7 +61,7 @@ func (m *Machine) doubt() {
 			for _, s := range c.strands {
 				p.acked = p.acked.with(s.place, 0)
 			}
-			p.acked = p.acked.join(m.log.covered(p.heads), &m.log.steps)
+			p.acked = p.acked.join(m.log.covered(p.heads, p.disputed), &m.log.steps)
 		}
 	}
 	m.log.forked = nil
@@ -89,7 +93,7 @@ func (m *Machine) Owes(p workflow.PartnerID) bool {
 // way to it.
 func (m *Machine) due(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	return pr != nil && !pr.acked.join(pr.sent, &m.log.steps).covers(pr.owed)
+	return pr != nil && !pr.underWay(&m.log.steps).covers(pr.owed)
 }
 
 // allDue are the participants that are due, in the order of succession.
@@ -118,10 +122,10 @@ func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []
 	p := m.peer(from)
 	m.perhapsDue[from] = true
 	if p.incarnation != inc {
-		p.incarnation, p.acked = inc, vector{}
+		p.incarnation, p.acked, p.refused, p.disputed = inc, vector{}, nil, nil
 	}
 	p.heads = heads
-	p.acked = p.acked.join(m.log.covered(heads), &m.log.steps)
+	p.acked = p.acked.join(m.log.covered(heads, p.disputed), &m.log.steps)
 	more = !p.most.covers(p.acked)
 	p.most = p.most.join(p.acked, &m.log.steps)
 	return more
@@ -147,6 +151,13 @@ func (m *Machine) AheadOfUs(heads []Head) bool {
 func (m *Machine) Forget(p workflow.PartnerID) {
 	m.peer(p).sent = vector{}
 	m.perhapsDue[p] = true
+}
+
+// Greet is Forget where the conversation with a peer begins again: what it refused before
+// goes again too.
+func (m *Machine) Greet(p workflow.PartnerID) {
+	m.peer(p).refused = nil
+	m.Forget(p)
 }
 
 // HeldElsewhere reports whether another participant has made the instance durable.
@@ -195,11 +206,11 @@ func (o *Outgoing) Attest(a *Attestation) { o.e.att = a }
 // later attestation covers, and never more than one bundle in which they came here.
 // In every chain the last fact is attested, or ours to attest, and so is each that
 // brings somebody in. The introduction goes along where MaxBundle leaves it room.
-// Nil: nothing.
-func (m *Machine) Outgoing(p workflow.PartnerID, limit int) *Bundle {
+// What it refused waits (crowded.go). Nil: nothing.
+func (m *Machine) Outgoing(p workflow.PartnerID, limit int, now Moment) *Bundle {
 	pr := m.peer(p)
 	has := pr.acked.join(pr.sent, &m.log.steps)
-	lacks := m.log.since(has)
+	lacks := m.lackedBy(pr, now)
 	if len(lacks) == 0 {
 		return nil
 	}

@@ -263,7 +263,7 @@ func TestWhoeverElseBroughtANewcomerIn(t *testing.T) {
 		ann.m.Forget("new")
 		var facts []Received
 		size := 0
-		for _, o := range ann.m.Outgoing("new", w.limit).Facts {
+		for _, o := range ann.m.Outgoing("new", w.limit, w.moment()).Facts {
 			facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw})
 			size += len(o.e.raw)
 		}
@@ -352,7 +352,7 @@ func TestUnattestedIsNotRelayed(t *testing.T) {
 		t.Fatalf("bob has %s of ann last, attested: %t", last.fact.Body.Kind(), last.att != nil)
 	}
 	last.att = nil
-	b := bob.m.Outgoing("cy", w.limit)
+	b := bob.m.Outgoing("cy", w.limit, w.moment())
 	if b == nil || b.Facts[0].e != bob.m.log.genesis {
 		t.Fatalf("bob sends no genesis: %+v", b)
 	}

@@ -251,7 +251,7 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 	if !s.n.up(p) || s.wantsNoMore(h, p) {
 		return
 	}
-	b := h.m.Outgoing(p, wire.MaxFacts/2)
+	b := h.m.Outgoing(p, wire.MaxFacts/2, s.moment())
 	if b == nil {
 		return
 	}
@@ -364,7 +364,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 		}
 		delete(h.pending, p)
 		delete(h.refused, p)
-		h.m.Forget(p)
+		h.m.Greet(p)
 		s.tell(p, id, wire.Ask)
 		if h.m.Owes(p) {
 			s.supply(h, p)
@@ -416,14 +416,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	s.limit(h.m)
 	added, err := h.m.Receive(from, facts)
 	s.weigh(h)
-	for _, d := range h.m.Declined() {
-		for range d.Facts {
-			s.n.refuse("facts-beyond-"+d.Why, d.Author)
-		}
-		if d.Why == choreo.TooManyChains && d.Author == from {
-			s.batch.refusals = append(s.batch.refusals, refusalTo{from, wire.Refusal{Instance: f.Instance, Why: wire.RefusedLives}})
-		}
-	}
+	s.refuseFacts(from, h.m)
 	for author, n := range h.m.Uncounted() {
 		for range n {
 			s.n.refuse("facts-not-counted", author)
@@ -441,6 +434,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		s.n.rolledBack(from)
 	}
 	switch {
+	case errors.Is(err, choreo.ErrNoRoom): // it is sent again after a while
 	case errors.Is(err, choreo.ErrMissingPast):
 		if s.lost == 0 { // what comes now could not be made durable either: see loadAgain
 			s.tell(from, f.Instance, wire.Ask)
@@ -454,6 +448,28 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	}
 	s.tell(from, f.Instance, wire.Acknowledge)
 	return nil
+}
+
+// refuseFacts counts what was not taken in of a sender's facts, and tells the sender
+// what it should know of that.
+func (s *shard) refuseFacts(from workflow.PartnerID, m *choreo.Machine) {
+	tell := func(why wire.RefusedWhy, author workflow.PartnerID) {
+		s.batch.refusals = append(s.batch.refusals, refusalTo{from, wire.Refusal{Instance: m.Instance(), Why: why, Author: author}})
+	}
+	for _, d := range m.Declined() {
+		for range d.Facts {
+			s.n.refuse("facts-beyond-"+d.Why, d.Author)
+		}
+		switch {
+		case d.Why == choreo.TooManyChains && d.Author == from:
+			tell(wire.RefusedLives, "")
+		case d.NoRoom():
+			tell(wire.RefusedFacts, d.Author)
+		}
+	}
+	for _, author := range m.Takes() {
+		tell(wire.TakesFacts, author)
+	}
 }
 
 // mayTell reports whether p takes part in an instance, if need be by these facts:

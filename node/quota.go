@@ -197,6 +197,16 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	if r.Why == wire.RefusedClosed {
 		return s.takeClosing(from, h, r)
 	}
+	if r.Why == wire.RefusedFacts {
+		h.m.Refused(from, r.Author, s.moment())
+		s.touch(h)
+		return nil
+	}
+	if r.Why == wire.TakesFacts {
+		h.m.Taken(from, r.Author)
+		s.lacks(h, from, h.pending[from])
+		return nil
+	}
 	if r.Why == wire.RefusedLives {
 		if h.m.Lives(s.n.member.ID()) >= choreo.MaxChains { // else it is not so
 			s.n.tooManyLives(h, from)

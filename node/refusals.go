@@ -130,6 +130,7 @@ var reasons = map[string]reasonWhy{
 	"instances-over-share":          {"instances that it began beyond a member's share of limits.instances", mendFull},
 	"instances-over-limit":          {"instances that it began, since others have begun as many as limits.instances allows", mendFull},
 	"facts-beyond-bytes":            {"facts beyond its share of limits.memory or limits.disk", mendFull},
+	"facts-beyond-named":            {"facts that others have named, for which there is no room to spare in limits.memory or limits.disk", mendFull},
 	"bytes-over-share":              {"instances that it began beyond its share of limits.memory or limits.disk", mendFull},
 	"instance-too-large":            {"facts of instances that are larger than limits.facts or limits.bytes allow", mendFull},
 	"ended-over-limit":              {"instances that it began, since as many ended ones are kept as limits.ended allows, which nobody may delete yet", mendFull},

@@ -194,7 +194,7 @@ const (
 	Answer
 )
 
-// Refusal says that an instance was not taken in.
+// Refusal says that an instance was not taken in, or facts of it.
 type Refusal struct {
 	_        struct{} `cbor:",toarray"`
 	Instance workflow.InstanceID
@@ -202,6 +202,8 @@ type Refusal struct {
 	// Closing is the signed summary of an instance that was RefusedClosed, if one is
 	// kept still.
 	Closing []byte
+	// Author is whose facts were RefusedFacts, or are TakesFacts.
+	Author workflow.PartnerID
 }
 
 // maxClosing bounds a summary.
@@ -231,8 +233,14 @@ const (
 	RefusedLives
 	// RefusedLarge: it has more facts, or bytes of them, than that node takes.
 	RefusedLarge
+	// RefusedFacts: the instance is there, and there is no room for more of what an
+	// author has written.
+	RefusedFacts
+	// TakesFacts: more of what an author has written was named since it was RefusedFacts,
+	// and is taken now.
+	TakesFacts
 
-	lastRefused = RefusedLarge
+	lastRefused = TakesFacts
 )
 
 // Definition is what an author says of a definition that the mesh shares.
@@ -363,6 +371,9 @@ func (m *Message) check() error {
 		}
 		if len(r.Closing) > maxClosing {
 			return fmt.Errorf("a summary of %d bytes, at most %d", len(r.Closing), maxClosing)
+		}
+		if len(r.Author) > workflow.MaxName {
+			return fmt.Errorf("an author's name of %d bytes, at most %d", len(r.Author), workflow.MaxName)
 		}
 	}
 	for _, h := range m.Heads {

@@ -190,6 +190,7 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"a report of too many needs", many(&wire.Message{Reports: []wire.Report{{Needs: make([]wire.Need, wire.MaxNeeds+1)}}}), wire.ErrMalformed},
 		{"a report of a need of too many tasks", many(&wire.Message{Reports: []wire.Report{{Needs: []wire.Need{{Tasks: make([]workflow.TaskName, wire.MaxNeeds+1)}}}}}), wire.ErrMalformed},
 		{"a report of more done than there is", many(&wire.Message{Reports: []wire.Report{{Done: 2, Tasks: 1}}}), wire.ErrMalformed},
+		{"a refusal of too long an author", many(&wire.Message{Refusals: []wire.Refusal{{Why: wire.RefusedFacts, Author: workflow.PartnerID(strings.Repeat("p", 257))}}}), wire.ErrMalformed},
 		{"an unknown mode", many(&wire.Message{Heads: []wire.Heads{{Mode: wire.Answer + 1}}}), wire.ErrMalformed},
 	} {
 		if _, err := wire.Decode(c.frame); !errors.Is(err, c.want) {

@@ -84,7 +84,7 @@ var mutants = []mutant{
 `}}},
 	{name: "no-greeting", what: "a new connection does not forget what was under way on the old one, and nothing is compared", patches: []patch{{
 		"node/links.go", `		delete(h.refused, p)
-		h.m.Forget(p)
+		h.m.Greet(p)
 		s.tell(p, id, wire.Ask)
 `, `		delete(h.refused, p)
 `}, {
@@ -158,6 +158,10 @@ var mutants = []mutant{
 `}}},
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
 		"choreo/door.go", `!m.door.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
+	{name: "refused-unnamed", what: "what partners have no room for is not set aside", patches: []patch{{
+		"choreo/decide.go", `		again = m.nameRefused(now, &r) || again
+`, `		_ = m.nameRefused
+`}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
 		"choreo/attest.go", `author, attestDomain, key.root[:], a.Sig); err != nil {`, `author, attestDomain, key.root[:], a.Sig); err != nil && author == "" {`}}},
 	{name: "gone-at-once", what: "a node that goes down for a while is judged at once", patches: []patch{{

@@ -1,0 +1,273 @@
+package choreo
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about facts that a partner has no room for: their author fills there the
+// part of the node, or of the instance, that it may (door.go). How much that is differs
+// from node to node, so one may have what another refuses. Hence:
+//
+//   - A node that refuses facts for that says so to their sender, with the author.
+//   - The sender sets aside, in `seen` facts of its own, what it has of the author and
+//     has not named: all that may change what counts. Nobody builds upon it by that, so
+//     these facts are taken in whether there is room for the rest or not.
+//   - What was refused is held back from that partner for a while. All else goes, also
+//     what others have built upon it: that cannot be taken in yet, but it names what is
+//     missing.
+//   - A node that hears names of an author whose facts it refused says that it takes
+//     them now, if it has room to spare. Then they come again, and what others have
+//     built upon them.
+//
+// Anybody may say falsely that it refuses or takes: so it makes this node write ever more
+// seldom, and send again a few times in refusedPause. Nothing of this is kept: a partner
+// that has started again is told again, and a node finds in its own facts what it has set
+// aside.
+
+const (
+	// refusedPause is how long a partner is not sent what it has no room for.
+	refusedPause = 5 * time.Minute
+	// maxTaken is how often in that time a partner may say that it takes it now.
+	maxTaken = 4
+	// What partners refuse of an author is set aside at once, then not sooner than after
+	// pauses that are each twice the one before, up to the second. They become shorter
+	// while nothing is refused.
+	nameAgain   = 5 * time.Minute
+	nameAtLeast = time.Hour
+	// lookAgain is the pause after nothing was found that is to be set aside.
+	lookAgain = time.Minute
+)
+
+// ErrNoRoom is returned where all that is missing before a fact was refused for want of
+// room: it is of no use to ask for it.
+var ErrNoRoom = errors.New("there is no room for the facts before it")
+
+// withheld is that a partner has no room for facts of an author.
+type withheld struct {
+	until time.Duration // Boot
+	held  vector        // what it lacks and is not sent before
+	taken int           // how often it said that it takes that now
+}
+
+// crowded is what this node does about what partners refuse, and it refuses itself.
+type crowded struct {
+	of     map[workflow.PartnerID]bool // authors of whom more may have to be set aside
+	spoken map[workflow.PartnerID]spoken
+	// refused are the authors of whom facts were refused here, takes those of them who
+	// were named since.
+	refused, takes map[workflow.PartnerID]bool
+}
+
+// spoken says when more of an author may be set aside (Boot), and how long the pause
+// before that is.
+type spoken struct{ again, pause time.Duration }
+
+func newCrowded() crowded {
+	return crowded{
+		of: map[workflow.PartnerID]bool{}, spoken: map[workflow.PartnerID]spoken{},
+		refused: map[workflow.PartnerID]bool{}, takes: map[workflow.PartnerID]bool{},
+	}
+}
+
+// NoRoom reports whether it was for want of room, of which nodes have more or less, that
+// facts were not taken in.
+func (d Declined) NoRoom() bool {
+	return d.Why == TooManyFacts || d.Why == TooManyBytes || d.Why == TooManyNamed
+}
+
+// Takes are the authors whose facts were refused here for want of room, and of whom more
+// was named since the last call: the sender is to send what it lacks.
+func (m *Machine) Takes() []workflow.PartnerID {
+	m.readOn()
+	c := &m.door.crowded
+	out := slices.Sorted(maps.Keys(c.takes))
+	clear(c.takes)
+	s := m.door.shares
+	return slices.DeleteFunc(out, func(p workflow.PartnerID) bool {
+		return s.Left != nil && s.Left(p) == 0 && s.Spare != nil && s.Spare() == 0
+	})
+}
+
+// noRoomBefore reports whether all that is missing before facts was refused for want of
+// room.
+func (m *Machine) noRoomBefore(facts []Received) bool {
+	here := make(map[FactID]bool, len(facts))
+	for _, f := range facts {
+		here[f.ID] = true
+	}
+	for _, f := range facts {
+		if m.log.Has(f.ID) {
+			continue
+		}
+		for p := range f.Fact.parents() {
+			m.log.steps++
+			if !here[p] && !m.log.Has(p) && !m.door.declined[p].NoRoom() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Refused tells the machine that a partner has no room for more facts of an author: those
+// under way to it are held back for a while.
+func (m *Machine) Refused(p, author workflow.PartnerID, now Moment) {
+	chains := m.log.byAuthor[author]
+	if p == m.self || len(chains) == 0 {
+		return
+	}
+	pr := m.peer(p)
+	r := pr.refused[author]
+	if r == nil {
+		if pr.refused == nil {
+			pr.refused = map[workflow.PartnerID]*withheld{}
+		}
+		r = &withheld{}
+		pr.refused[author] = r
+	}
+	if now.Boot >= r.until {
+		r.until = now.Boot + refusedPause
+	}
+	for _, c := range chains {
+		for _, s := range c.strands {
+			m.log.steps++
+			if n := pr.sent.at(s.place); n > max(pr.acked.at(s.place), r.held.at(s.place)) {
+				r.held = r.held.with(s.place, n)
+			}
+		}
+	}
+	m.crowds(author)
+}
+
+// crowds notes that facts of an author may have to be set aside.
+func (m *Machine) crowds(author workflow.PartnerID) {
+	if author != m.self {
+		m.door.crowded.of[author] = true
+	}
+}
+
+// Taken tells the machine that a partner takes facts of an author that it refused before:
+// they go with what is sent again next (Forget).
+func (m *Machine) Taken(p, author workflow.PartnerID) {
+	if r := m.peer(p).refused[author]; r != nil && r.taken < maxTaken {
+		r.held, r.taken = vector{}, r.taken+1
+		m.perhapsDue[p] = true
+	}
+}
+
+// underWay is what a peer has, or is not to be sent now.
+func (p *peer) underWay(steps *int) vector {
+	v := p.acked.join(p.sent, steps)
+	for _, r := range p.refused {
+		v = v.join(r.held, steps)
+	}
+	return v
+}
+
+// lackedBy are the facts, causes first, that a peer lacks, that are not under way to it,
+// and that are not held back. What an author wrote upon what is held back is as well.
+func (m *Machine) lackedBy(p *peer, now Moment) []*entry {
+	maps.DeleteFunc(p.refused, func(_ workflow.PartnerID, r *withheld) bool { return now.Boot >= r.until })
+	lacks := m.log.since(p.underWay(&m.log.steps))
+	if len(p.refused) == 0 {
+		return lacks
+	}
+	return slices.DeleteFunc(lacks, func(e *entry) bool {
+		r := p.refused[e.fact.Chain.Author]
+		if r == nil || !slices.ContainsFunc(e.parents, func(of *entry) bool { return m.holds(p, of) }) {
+			return false
+		}
+		r.held = r.held.with(e.strand.place, e.fact.Seq)
+		m.crowds(e.fact.Chain.Author)
+		return true
+	})
+}
+
+// holds reports whether a peer lacks a fact that is held back from it.
+func (m *Machine) holds(p *peer, e *entry) bool {
+	m.log.steps++
+	r := p.refused[e.fact.Chain.Author]
+	return r != nil && r.held.at(e.strand.place) >= e.fact.Seq && p.acked.at(e.strand.place) < e.fact.Seq
+}
+
+// nameRefused sets aside what partners have no room for. It reports whether a fact was
+// added.
+func (m *Machine) nameRefused(now Moment, r *Ready) (added bool) {
+	c := &m.door.crowded
+	for _, p := range slices.Sorted(maps.Keys(c.of)) {
+		if at := c.spoken[p].again; now.Boot < at {
+			r.wake(at)
+			continue
+		}
+		delete(c.of, p)
+		m.readOn()
+		said := m.setAside(now, m.bearingOf(p))
+		c.spoken[p] = c.spoken[p].next(now.Boot, said)
+		added = added || said
+	}
+	return added
+}
+
+// next is when more may be set aside after something was, or was not, now.
+func (s spoken) next(now time.Duration, said bool) spoken {
+	for quiet := now - s.again; s.pause > 0 && quiet >= s.pause; {
+		quiet -= s.pause
+		if s.pause /= 2; s.pause < nameAgain {
+			s.pause = 0
+		}
+	}
+	if !said {
+		return spoken{now + lookAgain, s.pause}
+	}
+	s.pause = min(max(2*s.pause, nameAgain), nameAtLeast)
+	return spoken{now + s.pause, s.pause}
+}
+
+// setAside sets heads aside. It reports whether a fact was added.
+func (m *Machine) setAside(now Moment, aside []Head) (added bool) {
+	slices.SortFunc(aside, Head.compare)
+	for part := range slices.Chunk(aside, MaxHeadsSeen) {
+		var seen []Head
+		if m.own == nil { // a first fact must have seen something
+			seen = []Head{m.log.genesis.head()}
+		}
+		if _, err := m.say(now, Body{Seen: &Seen{Aside: part}}, seen); err == nil {
+			added = true
+		}
+	}
+	return added
+}
+
+// bearingOf are the last facts of an author's chains that this node has not named and
+// that bear upon what counts.
+func (m *Machine) bearingOf(p workflow.PartnerID) (out []Head) {
+	for _, c := range m.log.byAuthor[p] {
+		for _, s := range c.strands {
+			named := m.namedIn(s)
+			for n := s.end(); n > named; n-- {
+				m.log.steps++
+				if e := s.number(n); e.bears() {
+					out = append(out, e.head())
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// bears reports whether a fact bears upon what counts: it counts, or vouches for others that
+// a fork took away, or proves a fork (fork.go). One that only sets aside says nothing: else
+// honest nodes would set each other's words aside without end.
+func (e *entry) bears() bool {
+	if c := e.strand.chain; c.forkedAt > 0 && (e.fact.Seq == e.strand.base()+1 || e.fact.Seq == c.forkedAt) {
+		return true
+	}
+	seen := e.fact.Body.Seen
+	return len(e.fact.Seen) > 0 || e.counted && (seen == nil || len(seen.Aside) == 0)
+}

@@ -1,0 +1,663 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// throng is a mesh of three honest partners, and two members that lie: mal and mol. How
+// many bytes of the liars each of the others takes in for themselves is in left, how many
+// that others named in spare.
+type throng struct {
+	*mesh
+	left, spare map[workflow.PartnerID]int
+}
+
+var honest = []workflow.PartnerID{"one", "two", "three"}
+
+func newThrong(t *testing.T) *throng {
+	c := &throng{newMesh(t, parse(t, relay)), map[workflow.PartnerID]int{}, map[workflow.PartnerID]int{}}
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := c.start("one", c.genesis(at, "one", "two", "three", "mal", "mol")); err != nil {
+		t.Fatal(err)
+	}
+	c.stabilize(true)
+	c.paused["mal"], c.paused["mol"] = true, true
+	c.room = func(n *node) Shares {
+		// What others named may come under any author: both liars together fill it.
+		liars := n.m.log.authored["mal"].bytes + n.m.log.authored["mol"].bytes
+		return Shares{
+			Left: func(p workflow.PartnerID) int {
+				if slices.Contains(honest, p) {
+					return 1 << 20
+				}
+				return max(c.left[n.id]-n.m.log.authored[p].bytes, 0)
+			},
+			Spare: func() int { return max(2*c.left[n.id]+c.spare[n.id]-liars, 0) },
+		}
+	}
+	return c
+}
+
+// hear has a node receive facts of liars.
+func (c *throng) hear(id workflow.PartnerID, facts []Received) {
+	n := c.nodes[id]
+	c.limitRoom(n)
+	if _, err := n.m.Receive(facts[0].Fact.Chain.Author, facts); err != nil {
+		c.t.Logf("%s: %v", id, err)
+	}
+	n.m.Declined()
+	c.step(n)
+}
+
+// heavy are facts of many bytes that do not count.
+func (p *pen) heavy(n int, seen ...Head) (out []Received) {
+	for range n {
+		large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 4<<10)}
+		out = append(out, p.write(Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1, Outputs: large}}, seen...))
+		seen = nil
+	}
+	return out
+}
+
+// judges is a small fact that counts.
+func judges(slot workflow.TaskName, why string) Body {
+	does := []Action{{Attempt: AttemptID{Slot: slot}, Kind: workflow.FailBlock}}
+	return Body{Verdict: &Verdict{Cause: CauseTimeout, Reason: why, Actions: does}}
+}
+
+// compareAll has all compare what they have with those that may lack something of it.
+func (c *throng) compareAll() {
+	for _, id := range c.names() {
+		n := c.nodes[id]
+		for _, p := range c.names() {
+			if n.m != nil && p != id && n.m.Participates(p) && n.m.Behind(p) {
+				c.tellHeads(n, p, modeAsk)
+			}
+		}
+	}
+}
+
+// compareFor has all compare what they have every half minute.
+func (c *throng) compareFor(long time.Duration) {
+	for range int(long / (30 * time.Second)) {
+		c.compareAll()
+		c.stabilize(false)
+		c.advance(30 * time.Second)
+	}
+	c.stabilize(false)
+}
+
+// counting is a fingerprint without what does not count.
+func counting(m *Machine) string {
+	var out []string
+	for l := range strings.SplitSeq(string(m.Fingerprint()), "\n") {
+		if !strings.HasSuffix(l, "counted=false") && !strings.HasPrefix(l, "refused ") {
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func (c *throng) agree(what string) {
+	c.t.Helper()
+	one := counting(c.nodes["one"].m)
+	for _, id := range honest[1:] {
+		if d := firstDifference([]byte(one), []byte(counting(c.nodes[id].m))); d != "" {
+			c.t.Errorf("%s: one and %s differ: %s", what, id, d)
+		}
+	}
+}
+
+// wordsOf is how many facts a node has said.
+func (c *throng) wordsOf(id workflow.PartnerID) int { return c.nodes[id].m.log.authored[id].facts }
+
+// TestRoomThatDiffers: a member fills its room at some, and then writes a small fact that
+// counts; others have room for it. All come to the same facts that count, though nobody
+// comes to a limit of the instance, and with nothing else to be said.
+func TestRoomThatDiffers(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.left["two"], c.left["three"] = 64<<10, 8<<10, 0
+	c.spare["two"], c.spare["three"] = 64<<10, 64<<10
+	genesis := c.nodes["one"].m.log.genesis.head()
+	c.hear("two", penOf(t, c.nodes["two"].m, "mal", 1).heavy(3, genesis))
+	small := penOf(t, c.nodes["one"].m, "mal", 2)
+	for _, id := range honest {
+		c.hear(id, []Received{small.write(judges("b", "a lie"), genesis)})
+		small.seq, small.prev = 0, FactID{}
+	}
+	before := c.wordsOf("one")
+	c.compareFor(2 * time.Minute)
+	c.agree("after two minutes")
+	for _, id := range honest {
+		if got := len(c.nodes[id].m.state.bySlot["b"].Attempts[0].rulings); got != 1 {
+			t.Errorf("at %s %d verdicts on b count, want 1", id, got)
+		}
+	}
+	if got := c.wordsOf("one") - before; got != 1 {
+		t.Errorf("one said %d things, want 1", got)
+	}
+	for _, id := range honest {
+		c.crash(c.nodes[id])
+	}
+	c.compareFor(20 * time.Minute)
+	if got := c.wordsOf("one") - before; got != 1 {
+		t.Errorf("one said %d things after a restart, want 1", got)
+	}
+}
+
+// TestRoomThatDiffersInAnyOrder: two liars tell each of different heavy facts, forks and
+// small facts that count, in chains that go on with each other; those with room for them
+// differ, and start again now and then. One takes part later. All come to the same facts
+// that count, nobody has more of the liars than there is room and room to spare, and the
+// honest say few things.
+func TestRoomThatDiffersInAnyOrder(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		c := newThrong(t)
+		c.limit = []int{2 << 10, MaxFact}[r.IntN(2)]
+		for _, id := range honest {
+			c.left[id], c.spare[id] = []int{0, 6 << 10, 40 << 10, 1 << 20}[r.IntN(4)], 1<<20
+		}
+		late := honest[1+r.IntN(2)]
+		c.paused[late] = r.IntN(3) == 0
+		m := c.nodes["one"].m
+		heads := []Head{m.log.genesis.head()}
+		for i := range 4 + r.IntN(12) {
+			p := penOf(t, m, []workflow.PartnerID{"mal", "mol"}[r.IntN(2)], byte(2+r.IntN(3)))
+			facts := []Received{p.write(Body{Seen: &Seen{}}, heads[0])}
+			if r.IntN(2) == 0 {
+				facts = append(facts, p.heavy(1+r.IntN(4))...)
+			}
+			if r.IntN(2) == 0 {
+				facts = append(facts, p.write(judges([]workflow.TaskName{"b", "c", "d"}[r.IntN(3)], fmt.Sprint(i))))
+			}
+			at := r.Perm(len(honest))[:1+r.IntN(2)]
+			for _, k := range at {
+				if !c.paused[honest[k]] {
+					c.hear(honest[k], facts)
+				}
+			}
+			if r.IntN(3) == 0 {
+				c.meet(honest[r.IntN(3)], honest[r.IntN(3)])
+				c.stabilize(false)
+			}
+			if r.IntN(5) == 0 && !c.paused[honest[at[0]]] {
+				c.crash(c.nodes[honest[at[0]]])
+			}
+		}
+		c.paused[late] = false
+		before := [3]int{c.wordsOf("one"), c.wordsOf("two"), c.wordsOf("three")}
+		c.compareFor(40 * time.Minute)
+		c.agree(fmt.Sprintf("seed %d", seed))
+		for i, id := range honest {
+			of := c.nodes[id].m.log.authored
+			if got, most := of["mal"].bytes+of["mol"].bytes, 2*c.left[id]+c.spare[id]; got > most {
+				t.Errorf("seed %d: %s has %d bytes of the liars, at most %d are expected", seed, id, got, most)
+			}
+			if got := c.wordsOf(id) - before[i]; got > 8 {
+				t.Errorf("seed %d: %s said %d things", seed, id, got)
+			}
+		}
+	}
+}
+
+// TestNamedChainComesWhole: what comes before a fact that was set aside comes with it, in
+// however many bundles, when there is room, though who had none started again since.
+func TestNamedChainComesWhole(t *testing.T) {
+	c := newThrong(t)
+	c.limit, c.left["one"] = 4<<10, 1<<20
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	c.hear("one", append(p.heavy(20, c.nodes["one"].m.log.genesis.head()), p.write(judges("b", "a lie"))))
+	c.compareFor(time.Minute)
+	for _, id := range honest[1:] {
+		if c.nodes[id].m.Has(p.prev) || !c.nodes[id].m.Has(c.nodes["one"].m.own.id) {
+			t.Fatalf("%s has the chain already, or has not heard of it", id)
+		}
+		c.crash(c.nodes[id])
+		c.spare[id] = 1 << 20
+	}
+	c.compareFor(6 * time.Minute)
+	c.agree("when there is room")
+}
+
+// TestForkThatHasNoRoom: one branch of a chain, of which nothing counts, has no room where
+// the other is, of which something does. That the first is longer does not mean that who
+// has it has the other too.
+func TestForkThatHasNoRoom(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.left["two"], c.left["three"] = 1<<10, 1<<20, 1<<10
+	for _, id := range honest {
+		c.spare[id] = 1 << 20
+	}
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	first := p.write(Body{Seen: &Seen{}}, c.nodes["one"].m.log.genesis.head())
+	c.hear("two", append([]Received{first}, p.heavy(3)...))
+	p.seq, p.prev = 1, first.ID
+	c.hear("one", []Received{first, p.write(judges("b", "a lie"))})
+	c.compareFor(20 * time.Minute)
+	c.agree("twenty minutes later")
+}
+
+// TestWhatIsShownToBeKnownIsSetAside: a fact that says nothing shows that its author knew
+// of a result which it judges away in a fresh chain. All are to have it.
+func TestWhatIsShownToBeKnownIsSetAside(t *testing.T) {
+	c := newThrong(t)
+	c.say("two", "b", 1)
+	c.stabilize(false)
+	m := c.nodes["one"].m
+	result := m.state.bySlot["b"].Attempts[0].success().head()
+	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
+	knows, denies := penOf(t, m, "mal", 1), penOf(t, m, "mal", 2)
+	shows := knows.write(Body{Seen: &Seen{}}, m.log.genesis.head(), result)
+	c.hear("one", append([]Received{shows}, knows.heavy(1)...))
+	c.hear("one", []Received{denies.write(judges("b", "a lie"), m.log.genesis.head())})
+	if !m.state.bySlot["b"].Attempts[0].rulings[0].void {
+		t.Fatal("the verdict is not void where all is known")
+	}
+	c.compareFor(2 * time.Minute)
+	for _, id := range honest[1:] {
+		if rs := c.nodes[id].m.state.bySlot["b"].Attempts[0].rulings; len(rs) != 1 || !rs[0].void {
+			t.Errorf("at %s %d verdicts are known, want one that is void", id, len(rs))
+		}
+		if c.nodes[id].m.Has(knows.prev) {
+			t.Errorf("%s has what bears upon nothing", id)
+		}
+	}
+}
+
+// TestRefusedFactsHoldUpNoOthers: what is refused again and again, and comes first, does not
+// keep from a partner what it would take in.
+func TestRefusedFactsHoldUpNoOthers(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	one := c.nodes["one"].m
+	genesis := one.log.genesis.head()
+	small := penOf(t, one, "mal", 3)
+	c.hear("one", penOf(t, one, "mal", 1).heavy(3, genesis))
+	c.hear("one", penOf(t, one, "mal", 2).heavy(3, genesis))
+	c.hear("one", []Received{small.write(judges("b", "a lie"), genesis)})
+	var offered []FactID
+	for b := one.Outgoing("two", 1<<10, c.moment()); b != nil; b = one.Outgoing("two", 1<<10, c.moment()) {
+		for _, o := range b.Facts {
+			offered = append(offered, o.ID())
+		}
+		one.Refused("two", "mal", c.moment())
+	}
+	if len(offered) != 3 || !slices.Contains(offered, small.prev) { // of each chain the first
+		t.Errorf("%d facts were offered, the small one among them: %t", len(offered), slices.Contains(offered, small.prev))
+	}
+}
+
+// TestRefusedIsNotSentAgainAtOnce: what there is no room for comes again every few
+// minutes only, and what the honest say goes on. When there is room it comes.
+func TestRefusedIsNotSentAgainAtOnce(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	facts := penOf(t, c.nodes["one"].m, "mal", 1).heavy(5, c.nodes["one"].m.log.genesis.head())
+	c.hear("one", facts)
+	c.compareFor(20 * time.Minute)
+	// At two and three, at first, when they have heard what one set aside, and every five
+	// minutes; each time twice, as both sides greet.
+	if most := 2 * 5 * 2 * len(facts); c.noRoom > most {
+		t.Errorf("%d facts were declined in 20 minutes, at most %d are expected", c.noRoom, most)
+	}
+	c.say("two", "b", 1)
+	c.stabilize(true)
+	c.meetAll()
+	c.stabilize(true)
+	c.agree("at work")
+	if got := c.nodes["three"].m.state.bySlot["e"].State; got != workflow.Succeeded {
+		t.Errorf("as three knows, e is %s", got)
+	}
+	c.left["two"] = 1 << 20
+	c.compareFor(6 * time.Minute)
+	last := facts[len(facts)-1].ID
+	if two, three := c.nodes["two"].m.Has(last), c.nodes["three"].m.Has(last); !two || three {
+		t.Errorf("two, which has room again, has it: %t; three, which has none: %t", two, three)
+	}
+}
+
+// TestNoRoomToSpare: where there is no room to spare either, what honest partners say is
+// taken in all the same, as long as they have not built upon it. If they have, that is not
+// sent without end, and comes when there is room.
+func TestNoRoomToSpare(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.left["two"] = 1<<20, 1<<20
+	genesis := c.nodes["one"].m.log.genesis.head()
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	c.hear("one", append(p.heavy(2, genesis), p.write(judges("d", "a lie"))))
+	c.compareFor(2 * time.Minute)
+	one, three := c.nodes["one"].m, c.nodes["three"].m
+	if !three.Has(one.own.id) || three.Has(p.prev) {
+		t.Errorf("three has what one said last: %t; what it has no room for: %t", three.Has(one.own.id), three.Has(p.prev))
+	}
+	c.say("two", "b", 1)
+	c.noRoom = 0
+	c.stabilize(true)
+	c.compareFor(20 * time.Minute)
+	if three.Has(one.own.id) || c.noRoom > 100 {
+		t.Errorf("three has what was built upon what it has no room for: %t; %d facts were declined",
+			three.Has(one.own.id), c.noRoom)
+	}
+	c.spare["three"] = 1 << 20
+	c.compareFor(6 * time.Minute)
+	c.agree("with room")
+}
+
+// TestLiarsDoNotHaveOthersTalk: a liar that writes a small fact now and then has those
+// who take it in say something about it ever more seldom.
+func TestLiarsDoNotHaveOthersTalk(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	seen := []Head{c.nodes["one"].m.log.genesis.head()}
+	before := c.wordsOf("one")
+	for range 240 {
+		c.hear("one", []Received{p.write(Body{Seen: &Seen{}}, seen...)})
+		seen = nil
+		c.compareFor(time.Minute)
+	}
+	if got := c.wordsOf("one") - before; got < 2 || got > 8 {
+		t.Errorf("one said %d things in four hours, want 2 to 8", got)
+	}
+	c.compareFor(70 * time.Minute)
+	c.agree("an hour later")
+}
+
+// TestHonestFactsBehindRefusedOnes: what is refused has many bundles, and an honest partner
+// has built upon its last. That comes at once where there is room to spare; where there is
+// none, what does not build upon it does.
+func TestHonestFactsBehindRefusedOnes(t *testing.T) {
+	c := newThrong(t)
+	c.limit, c.left["one"], c.spare["two"] = 4<<10, 1<<20, 1<<20
+	one := c.nodes["one"]
+	p := penOf(t, one.m, "mal", 1)
+	c.say("two", "b", 1)
+	c.hear("one", append(p.heavy(20, one.m.log.genesis.head()), p.write(judges("d", "a lie"))))
+	built := one.m.mustAppend(c.moment(), Body{Seen: &Seen{}})
+	if !one.m.log.knew(built, one.m.log.byID[p.prev]) {
+		t.Fatal("one has not built upon what mal says")
+	}
+	c.step(one)
+	c.compareFor(2 * time.Minute)
+	if !c.nodes["two"].m.Has(built.id) {
+		t.Error("two, which has room to spare, lacks what one built upon a lie")
+	}
+	if m := c.nodes["three"].m; m.Has(built.id) || m.state.bySlot["b"].State != workflow.Succeeded {
+		t.Errorf("three has what was built upon the lie: %t; b is %s", m.Has(built.id), m.state.bySlot["b"].State)
+	}
+	c.spare["three"] = 1 << 20
+	c.compareFor(6 * time.Minute)
+	c.agree("with room")
+}
+
+// TestShareThatDiffers: as TestRoomThatDiffers, where it is the number of facts in an
+// instance of which some nodes take less.
+func TestShareThatDiffers(t *testing.T) {
+	c := newThrong(t)
+	c.room = func(n *node) Shares {
+		if n.id == "two" {
+			return Shares{Facts: 5}
+		}
+		return Shares{Facts: 100}
+	}
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	facts := []Received{p.write(Body{Seen: &Seen{}}, c.nodes["one"].m.log.genesis.head())}
+	for range 10 {
+		facts = append(facts, p.write(Body{Seen: &Seen{}}))
+	}
+	c.hear("one", append(facts, p.write(judges("b", "a lie"))))
+	c.compareFor(2 * time.Minute)
+	c.agree("two minutes later")
+}
+
+// TestOneAuthorDoesNotHoldUpAnother: what partners refuse of one author again and again does
+// not put off that another's is named.
+func TestOneAuthorDoesNotHoldUpAnother(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
+	genesis := c.nodes["one"].m.log.genesis.head()
+	mal, mol := penOf(t, c.nodes["one"].m, "mal", 1), penOf(t, c.nodes["one"].m, "mol", 1)
+	c.hear("one", []Received{mal.write(judges("b", "a lie"), genesis)})
+	c.compareFor(time.Minute)
+	c.hear("one", []Received{mal.write(judges("c", "a lie")), mol.write(judges("d", "a lie"), genesis)})
+	c.compareFor(time.Minute)
+	for _, id := range honest {
+		if !c.nodes[id].m.Has(mol.prev) {
+			t.Errorf("%s lacks what mol says", id)
+		}
+	}
+}
+
+// TestPauseIsHalvedAfterQuiet: the pause between two times that an author's facts are set
+// aside grows, and becomes shorter again.
+func TestPauseIsHalvedAfterQuiet(t *testing.T) {
+	s, now := spoken{}, time.Duration(0)
+	for _, want := range []time.Duration{5, 10, 20, 40, 60, 60} {
+		if s = s.next(now, true); s.again-now != want*time.Minute {
+			t.Errorf("after %s the pause is %s, want %d min", now, s.again-now, want)
+		}
+		now = s.again
+	}
+	if s = s.next(s.again+time.Hour+30*time.Minute, true); s.pause != 30*time.Minute {
+		t.Errorf("after an hour and a half of quiet the pause is %s, want 30 min", s.pause)
+	}
+	if s = s.next(s.again+24*time.Hour, true); s.pause != nameAgain {
+		t.Errorf("after a day of quiet the pause is %s, want %s", s.pause, nameAgain)
+	}
+	if s = s.next(s.again, false); s.pause != nameAgain {
+		t.Errorf("after nothing was said the pause is %s", s.pause)
+	}
+}
+
+// TestAsidesAreNotSetAside: partners that say that they have no room for each other's
+// words do not have these named again and again.
+func TestAsidesAreNotSetAside(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.spare["two"], c.spare["three"] = 1<<20, 1<<20, 1<<20
+	m := c.nodes["one"].m
+	c.hear("one", []Received{penOf(t, m, "mal", 1).write(judges("b", "a lie"), m.log.genesis.head())})
+	c.compareFor(time.Minute)
+	said := m.own
+	if said.fact.Body.Seen == nil || len(said.fact.Body.Seen.Aside) == 0 {
+		t.Fatalf("one said a %s, nothing is set aside", said.fact.Body.Kind())
+	}
+	before := c.wordsOf("three")
+	for range 20 {
+		c.nodes["three"].m.Refused("two", "one", c.moment())
+		c.step(c.nodes["three"])
+		c.advance(time.Hour)
+	}
+	if got := c.wordsOf("three") - before; got > 1 { // what one said before, at most
+		t.Errorf("three said %d things", got)
+	}
+	if m = c.nodes["three"].m; m.namedIn(m.log.byID[said.id].strand) >= said.fact.Seq {
+		t.Error("three set aside what sets aside")
+	}
+}
+
+// TestDisputeIsWithOnePeer: that one partner has another branch of a chain than is here says
+// nothing of what others have of it.
+func TestDisputeIsWithOnePeer(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 4 << 10
+	m := c.nodes["one"].m
+	p := penOf(t, m, "mal", 1)
+	first := p.write(Body{Seen: &Seen{}}, m.log.genesis.head())
+	c.hear("one", []Received{first, p.write(judges("b", "a lie"))})
+	p.seq, p.prev = 1, first.ID
+	other := p.heavy(3)
+	c.limitRoom(c.nodes["one"])
+	if _, err := m.Receive("two", other); err != nil || m.Has(other[0].ID) {
+		t.Fatalf("the other branch was taken in: %v", err)
+	}
+	heads := append(slices.DeleteFunc(m.Heads(), func(h Head) bool { return h.Chain == p.chain }), p.head())
+	m.Restate("two", Incarnation{1}, heads)
+	m.Restate("three", Incarnation{1}, heads)
+	if !m.Behind("two") || m.Behind("three") {
+		t.Errorf("two, which has the other branch, lacks something: %t; three, whose chain is longer: %t",
+			m.Behind("two"), m.Behind("three"))
+	}
+}
+
+// TestNamesOfThoseWhoComeIn: what somebody names counts as named where the same batch brings
+// it in.
+func TestNamesOfThoseWhoComeIn(t *testing.T) {
+	w := newMesh(t, parse(t, `workflow: w
+tasks: {a: {type: manual}, x: {type: manual}}
+partitions: {pa: [a], px: [x]}
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"pa": "ann", "px": "lou"}
+	if err := w.start("ann", w.genesis(at, "ann", "lou", "mal")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	m := w.nodes["ann"].m
+	m.Limit(Shares{Left: func(p workflow.PartnerID) int { return map[bool]int{true: 0, false: 1 << 20}[p == "mal"] }})
+	lou, mal, newcomer := penOf(t, m, "lou", 7), penOf(t, m, "mal", 7), penOf(t, m, "new", 7)
+	genesis := m.log.genesis.head()
+	brings := lou.write(Body{Assign: &Assign{After: AttemptID{Slot: "x"}, Task: "x", Partner: "new"}}, genesis)
+	lies := mal.write(Body{Seen: &Seen{}}, genesis)
+	start := Body{Start: &Start{Attempt: AttemptID{Slot: "x", Fact: brings.ID}, Try: 1}}
+	_, err := m.Receive("lou", []Received{brings, lies, newcomer.write(start, lou.head(), mal.head())})
+	if err != nil || !m.Has(newcomer.prev) {
+		t.Errorf("what the newcomer built upon was not taken in: %v", err)
+	}
+}
+
+// TestGreetingEndsRefusals: a partner that greets, or has a new incarnation, is sent again
+// what it refused.
+func TestGreetingEndsRefusals(t *testing.T) {
+	for name, begin := range map[string]func(m *Machine){
+		"greeting":    func(m *Machine) { m.Greet("two") },
+		"incarnation": func(m *Machine) { m.Restate("two", Incarnation{2}, nil); m.Forget("two") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newThrong(t)
+			c.left["one"] = 1 << 20
+			m := c.nodes["one"].m
+			heavy := penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head())
+			c.hear("one", heavy)
+			c.compareFor(time.Minute)
+			if m.Forget("two"); m.Outgoing("two", MaxFact, c.moment()) != nil {
+				t.Fatal("what two refused goes again at once")
+			}
+			begin(m)
+			b := m.Outgoing("two", MaxFact, c.moment())
+			if b == nil || !slices.ContainsFunc(b.Facts, func(o *Outgoing) bool { return o.ID() == heavy[0].ID }) {
+				t.Errorf("two is sent %+v, and not what it refused", b)
+			}
+		})
+	}
+}
+
+// TestMissingBesidesWhatHasNoRoom: a partner is asked for what is missing unless all of it
+// was refused for want of room.
+func TestMissingBesidesWhatHasNoRoom(t *testing.T) {
+	c := newThrong(t)
+	m := c.nodes["one"].m
+	genesis := m.log.genesis.head()
+	heavy, two, three := penOf(t, m, "mal", 1), penOf(t, m, "two", 9), penOf(t, m, "three", 9)
+	c.hear("one", heavy.heavy(1, genesis))
+	two.write(Body{Seen: &Seen{}}, genesis)
+	_, err := m.Receive("three", []Received{three.write(Body{Seen: &Seen{}}, genesis, heavy.head())})
+	if !errors.Is(err, ErrNoRoom) {
+		t.Errorf("of what builds upon refused facts alone: %v", err)
+	}
+	_, err = m.Receive("three", []Received{three.write(Body{Seen: &Seen{}}, two.head())})
+	if !errors.Is(err, ErrMissingPast) {
+		t.Errorf("of what builds upon others as well: %v", err)
+	}
+}
+
+// Facts that a peer refused cost each fact that goes to it nothing, and to refuse again and
+// again costs only what is sent.
+func TestStepsOfRefusedFacts(t *testing.T) {
+	growth(t, 20, func(n int) (int, int) {
+		w := relayMesh(t)
+		m := w.nodes["one"].m
+		p := penOf(t, m, "mal", 1)
+		facts := []Received{p.write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		for len(facts) < n {
+			facts = append(facts, p.write(Body{Success: &Success{Attempt: AttemptID{Slot: "b"}, Try: 1}}))
+		}
+		m.mustTake(t, facts...)
+		before := m.log.steps
+		for m.Outgoing("two", MaxFact, w.moment()) != nil {
+			m.Refused("two", "mal", w.moment())
+		}
+		m.Decide(w.moment(), w)
+		w.now += 10 * time.Minute // more may be set aside, but nothing is left
+		for _, f := range words(t, m, n) {
+			m.mustTake(t, f)
+			m.Forget("two")
+			m.Outgoing("two", MaxFact, w.moment())
+			m.Acknowledge("two", Incarnation{1}, []Head{{Chain: f.Fact.Chain, Seq: f.Fact.Seq, ID: f.ID}})
+			m.Refused("two", "mal", w.moment())
+			m.Decide(w.moment(), w)
+		}
+		return m.log.steps - before, n
+	})
+}
+
+// TestTakenAFewTimes: a partner that says again and again that it takes what it refuses is
+// not sent it without end.
+func TestTakenAFewTimes(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	m := c.nodes["one"].m
+	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head()))
+	c.compareFor(time.Minute)
+	sent := 0
+	for range 100 {
+		m.Taken("two", "mal")
+		m.Forget("two")
+		if m.Outgoing("two", MaxFact, c.moment()) != nil {
+			sent++
+		}
+		m.Refused("two", "mal", c.moment())
+	}
+	if sent == 0 || sent > maxTaken {
+		t.Errorf("what is refused was sent %d times, want 1 to %d", sent, maxTaken)
+	}
+}
+
+// TestRefusedBundlesHoldUpNothing: as TestHonestFactsBehindRefusedOnes, where each bundle
+// is answered before the next goes.
+func TestRefusedBundlesHoldUpNothing(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"], c.spare["two"] = 1<<20, 1<<20
+	one, two := c.nodes["one"].m, c.nodes["two"].m
+	p := penOf(t, one, "mal", 1)
+	c.hear("one", append(p.heavy(20, one.log.genesis.head()), p.write(judges("d", "a lie"))))
+	built := one.mustAppend(c.moment(), Body{Seen: &Seen{}})
+	bundles := 0
+	for b := one.Outgoing("two", 4<<10, c.moment()); b != nil; b = one.Outgoing("two", 4<<10, c.moment()) {
+		var facts []Received
+		for _, o := range b.Facts {
+			facts = append(facts, Received{Fact: o.e.fact, ID: o.e.id, Raw: o.e.raw, Att: &Attestation{}})
+		}
+		c.limitRoom(c.nodes["two"])
+		_, _ = two.Receive("one", facts) // what was refused is missing
+		for _, d := range two.Declined() {
+			one.Refused("two", d.Author, c.moment())
+		}
+		for _, author := range two.Takes() {
+			one.Taken("two", author)
+			one.Forget("two")
+		}
+		one.Acknowledge("two", Incarnation{1}, two.Heads())
+		bundles++
+	}
+	if !two.Has(built.id) || bundles > 30 {
+		t.Errorf("after %d bundles two has what one built upon the lie: %t", bundles, two.Has(built.id))
+	}
+}

@@ -107,6 +107,9 @@ func (c *checks) instance(id string) {
 			c.w.violate("n%d: %v", m.i, err)
 			continue
 		}
+		if c.outside(m, id, print) {
+			continue
+		}
 		if first == nil {
 			first, where, shown = print, m.i, in
 			entries, _ = m.node.Log(ctx, id)
@@ -192,17 +195,36 @@ func (m *machine) keepsSummary(id string) bool {
 	return err == nil && over
 }
 
-// settle keeps what every instance has come to, when all is known everywhere.
+// settle keeps what every instance has come to, when all is known everywhere. Where an
+// honest node lately had no room for facts, it is not: they come when there is room, as
+// when other instances have ended.
 func (c *checks) settle() {
 	c.talk = map[talk]int{}
 	for _, id := range c.w.started {
+		if at, crowded := c.crowded[id]; crowded && c.w.now-at < 2*exchange {
+			continue
+		}
 		for _, m := range c.w.honest() {
-			if print, err := m.node.Fingerprint(context.Background(), id); err == nil {
+			if print, err := m.node.Fingerprint(context.Background(), id); err == nil && !c.outside(m, id, print) {
 				c.settled[id] = print
 				break
 			}
 		}
 	}
+}
+
+// outside reports whether a machine sees that it takes no part in an instance, and wrote
+// nothing of it: then nobody owes it what others wrote since (choreo.Machine.Involved).
+func (c *checks) outside(m *machine, id string, print []byte) bool {
+	if takesPart(m, print) {
+		return false
+	}
+	for f := range m.disk.facts {
+		if x := c.all[f]; x != nil && x.Instance.String() == id && x.Chain.Author == m.id {
+			return false
+		}
+	}
+	return true
 }
 
 // single checks that without verdicts nothing started or succeeded twice. A

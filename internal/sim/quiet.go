@@ -33,7 +33,15 @@ const (
 
 // said counts what a node says of instances in the last stretch of a run.
 func (c *checks) said(from, to int, m *wire.Message) {
-	if c.talk == nil || m == nil {
+	if m == nil {
+		return
+	}
+	for _, r := range m.Refusals {
+		if r.Why == wire.RefusedFacts && !c.w.nodes[from].lied {
+			c.crowded[r.Instance.String()] = c.w.now
+		}
+	}
+	if c.talk == nil {
 		return
 	}
 	about := map[workflow.InstanceID]bool{}

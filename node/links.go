@@ -264,7 +264,7 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 		f = &inflight{pause: firstPause, askPause: firstPause}
 		h.pending[p] = f
 	}
-	s.underWay = true
+	s.underWay[b.Instance] = true
 	f.more, f.idle = b.More, false
 	if !f.asked { // else it would be put off for ever where much is sent
 		s.wait(f)
@@ -273,7 +273,7 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 
 // wait has what is under way be taken to be so for a while.
 func (s *shard) wait(f *inflight) {
-	now := s.n.clock.Now().Awake
+	now := s.now.Awake
 	f.due, f.askDue = now+f.pause+s.n.spread(f.pause/4), now+f.askPause
 }
 
@@ -286,7 +286,7 @@ func (f *inflight) over(now time.Duration) (overdue, asked bool) {
 // forget has all that p lacks be sent again, if it is time for that. The next time comes
 // after twice as long.
 func (s *shard) forget(h *held, p workflow.PartnerID, f *inflight) bool {
-	overdue, asked := f.over(s.n.clock.Now().Awake)
+	overdue, asked := f.over(s.now.Awake)
 	if overdue {
 		f.pause = min(2*f.pause, maxPause)
 	}
@@ -301,30 +301,43 @@ func (s *shard) forget(h *held, p workflow.PartnerID, f *inflight) bool {
 	return overdue || asked
 }
 
+// unacknowledged reports whether something of an instance is due to be sent again, and
+// whether an acknowledgement, or its time, is waited for. Of one that is not held nothing is.
+func (h *held) unacknowledged(now time.Duration) (isDue, waits bool) {
+	if h == nil {
+		return false, false
+	}
+	for _, f := range h.pending {
+		overdue, asked := f.over(now)
+		isDue = isDue || overdue || asked
+		waits = waits || !f.idle || f.asked
+	}
+	return isDue, waits
+}
+
 // retry sends again what was not acknowledged in time, or was asked for meanwhile.
 func (s *shard) retry() {
-	if !s.underWay {
-		return
-	}
-	s.underWay = false
-	out := s.n.newOutbox()
-	now := s.n.clock.Now().Awake
-	due := func(h *held) (yes bool) {
-		for _, f := range h.pending {
-			overdue, asked := f.over(now)
-			yes = yes || overdue || asked
-			s.underWay = s.underWay || !f.idle || f.asked
+	var due []workflow.InstanceID
+	for id := range s.underWay {
+		isDue, waits := s.held[id].unacknowledged(s.now.Awake)
+		if !waits {
+			delete(s.underWay, id)
 		}
-		return yes
+		if isDue {
+			due = append(due, id)
+		}
 	}
-	s.only(due, func(_ workflow.InstanceID, h *held) {
+	slices.SortFunc(due, compareInstances)
+	out := s.n.newOutbox()
+	for _, id := range due {
+		h := s.held[id]
 		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
 			if f := h.pending[p]; s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
 				s.n.count("resent", 1)
 				s.send(out, h, p)
 			}
 		}
-	})
+	}
 	out.flush()
 }
 
@@ -336,7 +349,7 @@ func (s *shard) compareAll() {
 			s.askForAside(p)
 		}
 	}
-	out, now := s.n.newOutbox(), s.n.clock.Now().Awake
+	out, now := s.n.newOutbox(), s.now.Awake
 	s.each(func(id workflow.InstanceID, h *held) {
 		maps.DeleteFunc(h.pending, func(_ workflow.PartnerID, f *inflight) bool {
 			return f.idle && !f.asked && now >= max(f.due, f.askDue)
@@ -658,7 +671,7 @@ func (s *shard) answered(h *held, from workflow.PartnerID, mode wire.HeadsMode, 
 	f, owes, asks := h.pending[from], h.m.Owes(from), mode != wire.Acknowledge
 	if f != nil && more {
 		f.pause, f.askPause = firstPause, firstPause
-		f.due = min(f.due, s.n.clock.Now().Awake+f.pause)
+		f.due = min(f.due, s.now.Awake+f.pause)
 	}
 	if f != nil && f.more && !asks {
 		f.more = false
@@ -688,7 +701,7 @@ func (s *shard) lacks(h *held, p workflow.PartnerID, f *inflight) {
 		s.supply(h, p)
 		return
 	}
-	f.asked, s.underWay = true, true
+	f.asked, s.underWay[h.m.Instance()] = true, true
 	if s.forget(h, p, f) || !f.more { // else it gets the rest when it acknowledges
 		s.supply(h, p)
 	}

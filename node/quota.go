@@ -222,7 +222,7 @@ func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy
 	if h.refused == nil {
 		h.refused = map[workflow.PartnerID]refusedAt{}
 	}
-	now := s.n.clock.Now()
+	now := s.now
 	h.refused[from] = refusedAt{why, now.Wall, now.Awake + refusedPause + s.n.spread(refusedPause/4)}
 }
 
@@ -232,7 +232,7 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 	if _, closed := h.closedBy[p]; closed {
 		return true
 	}
-	return len(h.refused) > 0 && s.n.clock.Now().Awake < h.refused[p].until
+	return len(h.refused) > 0 && s.now.Awake < h.refused[p].until
 }
 
 // refusedBy says for people which partners did not take an instance in.

@@ -42,8 +42,8 @@ type shard struct {
 	nextWeigh             time.Duration                                        // Awake
 	weighed               map[workflow.InstanceID]map[workflow.PartnerID]int64 // as counted in usage
 	delayed               []delayed
-	underWay              bool // something may be unacknowledged
-	lost                  int  // how many rounds in a row could not be made durable
+	underWay              map[workflow.InstanceID]bool // of which something may be unacknowledged
+	lost                  int                          // how many rounds in a row could not be made durable
 	// again are the instances that are loaded again when the pause after a failed
 	// commit is over.
 	again   map[workflow.InstanceID]bool
@@ -51,6 +51,9 @@ type shard struct {
 	reports reports
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration
+	// now is what the clocks said when the turn, or the step of the round that is being
+	// done, began: a clock that counts suspend costs a system call.
+	now membership.Now
 }
 
 // held is an instance in memory.
@@ -185,7 +188,7 @@ const (
 )
 
 func newShard(n *Node, i int) *shard {
-	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{}, again: map[workflow.InstanceID]bool{},
+	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{}, underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
 		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]int64{}}
 }
 
@@ -207,7 +210,7 @@ func (s *shard) run(stop <-chan struct{}) {
 func (s *shard) pause() time.Duration {
 	now := s.n.clock.Now()
 	d := s.nextCompare - now.Awake
-	if s.underWay || len(s.delayed) > 0 {
+	if len(s.underWay) > 0 || len(s.delayed) > 0 {
 		d = min(d, s.nextTick-now.Awake)
 	}
 	if s.wakeAt > 0 {
@@ -241,9 +244,10 @@ func (s *shard) only(meant func(*held) bool, fn func(workflow.InstanceID, *held)
 // turn does what is due: the events that wait, the waits that are over, what
 // was not acknowledged, and the comparison with peers at intervals.
 func (s *shard) turn() {
+	s.readClock()
 	s.mindGap()
 	s.drain()
-	now := s.n.clock.Now().Awake
+	now := s.now.Awake
 	if now >= s.nextTick {
 		s.nextTick = now + tick
 		s.release(now)
@@ -270,7 +274,7 @@ func (s *shard) turn() {
 // then until it has heard what happened meanwhile, or a grace has passed
 // (docs/design.md, idea 8).
 func (s *shard) mindGap() {
-	now := s.n.clock.Now().Boot
+	now := s.now.Boot
 	if s.expected == 0 || now < s.expected+late {
 		return
 	}
@@ -295,6 +299,7 @@ func (s *shard) round() {
 	for {
 		events := s.local
 		s.local = nil
+		s.readClock()
 		for _, e := range events {
 			if e.look != nil {
 				e.look(s)
@@ -337,9 +342,8 @@ func (s *shard) flush() {
 	for _, h := range b.touched {
 		s.n.ledger.enter(h.m) // what has ended takes nobody's time while others choose
 	}
-	now := s.n.clock.Now()
 	for _, h := range b.touched {
-		s.decide(h, now, &b)
+		s.decide(h, &b)
 	}
 	if err := s.commit(b.writes); err != nil {
 		s.lose(b, err)
@@ -385,6 +389,7 @@ const (
 // machine's facts are written by their places, so what a crash or a failure
 // leaves of them is causally closed.
 func (s *shard) commit(writes []kv.Write) error {
+	defer s.readClock() // it may take long
 	for len(writes) > 0 {
 		n := unit(writes)
 		if err := s.n.store.CommitWait(writes[:n]); err != nil {
@@ -409,8 +414,8 @@ func unit(writes []kv.Write) int {
 }
 
 // decide collects what a machine wants done.
-func (s *shard) decide(h *held, now membership.Now, b *batch) {
-	r := h.m.Decide(s.momentAt(now), s.n.people)
+func (s *shard) decide(h *held, b *batch) {
+	r := h.m.Decide(s.moment(), s.n.people)
 	id := h.m.Instance()
 	for _, err := range r.Beyond {
 		s.n.count("beyond-limit", 1)
@@ -425,7 +430,7 @@ func (s *shard) decide(h *held, now membership.Now, b *batch) {
 	for _, f := range r.Persist {
 		sf := storedFact{Raw: f.Raw, Att: f.Att}
 		if !f.Own {
-			sf.Came = now.Wall.UnixMilli()
+			sf.Came = s.now.Wall.UnixMilli()
 		}
 		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(sf), New: true})
 	}
@@ -500,7 +505,7 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 // later applies fn after a pause that grows while nothing can be made durable.
 func (s *shard) later(fn func(*shard) error) {
 	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)
-	s.delayed = append(s.delayed, delayed{due: s.n.clock.Now().Awake + pause, fn: fn})
+	s.delayed = append(s.delayed, delayed{due: s.now.Awake + pause, fn: fn})
 }
 
 // delayed is something to do at a moment (Awake).
@@ -530,7 +535,7 @@ func (s *shard) act(h *held, r choreo.Ready) {
 		s.start(h, j)
 	}
 	if len(r.Persist) > 0 && s.n.events.watched() {
-		s.n.events.publish(api.Event{At: s.n.clock.Now().Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
+		s.n.events.publish(api.Event{At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
 	}
 	s.n.index.put(id, h.sum)
 	s.readmitted(h)
@@ -570,21 +575,21 @@ func (s *shard) start(h *held, j choreo.Job) {
 		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
 		Dispatching: h.def.def.Distribution.Dispatching, Rank: h.rank(j.Task),
-		AgeOfInstance: max(s.n.clock.Now().Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
+		AgeOfInstance: max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
 	}, done)
 }
 
-// moment reads the clocks for the core.
-func (s *shard) moment() choreo.Moment { return s.momentAt(s.n.clock.Now()) }
+// readClock takes up what the clocks say.
+func (s *shard) readClock() { s.now = s.n.clock.Now() }
 
-// momentAt is moment for clocks that were read already.
-func (s *shard) momentAt(now membership.Now) choreo.Moment {
-	return choreo.Moment{Boot: now.Boot, Wall: now.Wall, Chance: s.n.chance()}
+// moment is when what is being done happens, for the core.
+func (s *shard) moment() choreo.Moment {
+	return choreo.Moment{Boot: s.now.Boot, Wall: s.now.Wall, Chance: s.n.chance()}
 }
 
 // wake touches the machines that wanted to be woken by now.
 func (s *shard) wake() {
-	now := s.n.clock.Now().Boot
+	now := s.now.Boot
 	if s.wakeAt == 0 || now < s.wakeAt {
 		return
 	}
@@ -620,7 +625,7 @@ func (s *shard) summarise(h *held) summary {
 		sum.Sizes = h.sizes(audience)
 	}
 	if sum.Ended == 0 {
-		sum.Ended, sum.Age = s.n.clock.Now().Wall.UnixMilli(), s.n.age()
+		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.age()
 	}
 	if !sum.Late && h.late(s.n.people.Evicted) {
 		sum.Late, sum.Age = true, s.n.age()

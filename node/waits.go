@@ -25,8 +25,7 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 	if len(ws) == 0 {
 		return kv.Write{Key: waitsKey(id), Delete: true}
 	}
-	now := s.n.clock.Now()
-	return kv.Write{Key: waitsKey(id), Value: encode(storedWaits{BootID: s.n.bootID, Boot: now.Boot, Wall: now.Wall.UnixMilli(), Waits: ws})}
+	return kv.Write{Key: waitsKey(id), Value: encode(storedWaits{BootID: s.n.bootID, Boot: s.now.Boot, Wall: s.now.Wall.UnixMilli(), Waits: ws})}
 }
 
 // restoreWaits ages the stored waits by what has passed since: in the same
@@ -34,7 +33,8 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 // clock, of which a step back counts as nothing. Then nothing is judged before
 // partners were heard for a while, or a grace has passed (choreo.Machine.Gap).
 func (s *shard) restoreWaits(m *choreo.Machine) error {
-	now := s.n.clock.Now()
+	s.readClock() // at the start no turn has done so, and facts were read since
+	now := s.now
 	quiet := now.Boot + membership.Grace(s.n.connectionTime())
 	b, err := s.n.store.Get(waitsKey(m.Instance()))
 	var sw storedWaits

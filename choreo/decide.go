@@ -154,8 +154,11 @@ func (m *Machine) heeded() bool { return m.Participates(m.self) && !m.rolledBack
 // not: then this store is older than it should be, and what we wrote next
 // would fork the chain. A new incarnation is needed.
 func (m *Machine) rolledBack() bool {
-	c := m.log.index[m.chain]
-	return c != nil && (c.forkedAt > 0 || c.strands[0].last() != m.own)
+	if m.own == nil {
+		return m.log.index[m.chain] != nil
+	}
+	c := m.own.strand.chain
+	return c.forkedAt > 0 || c.strands[0].last() != m.own
 }
 
 // decideSlot does what this node has to do about one slot. It reports whether it

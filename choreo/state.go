@@ -266,13 +266,15 @@ func (s *State) layOut() {
 	}
 	order := s.def.TopoOrder()
 	s.bySlot, s.attempts = make(map[workflow.TaskName]*Slot, len(order)), make(map[AttemptID]*Attempt, len(order))
+	slots, firsts := make([]Slot, len(order)), make([]Attempt, len(order))
 	for _, name := range order {
 		t := s.def.Task(name)
 		if t.ContingencyOnly {
 			continue
 		}
-		sl := &Slot{Task: t, State: workflow.NotReady, place: len(s.slots), open: true, weighs: weight{going: true}}
-		a := &Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
+		sl, a := &slots[len(s.slots)], &firsts[len(s.slots)]
+		*sl = Slot{Task: t, State: workflow.NotReady, place: len(s.slots), open: true, weighs: weight{going: true}}
+		*a = Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a
 		s.slots = append(s.slots, sl)

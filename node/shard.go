@@ -616,11 +616,11 @@ func (s *shard) summarise(h *held) summary {
 		sum.Done, sum.Tasks, sum.Needs = 0, 0, ""
 		return sum
 	}
-	sum.Done, sum.Tasks, _ = h.m.Progress()
 	sum.Needs = storeNeeds(s.n.needs(h))
 	audience := h.m.Audience()
 	if h.digested != h.m.Len() { // these follow from its facts alone
 		h.digested = h.m.Len()
+		sum.Done, sum.Tasks, _ = h.m.Progress()
 		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(audience), " "), uint64(h.m.Len())
 		sum.Sizes = h.sizes(audience)
 	}

@@ -88,6 +88,7 @@ type change struct {
 	unit   uint64
 	all    tally
 	ranges map[string]*tally
+	names  []string // of the ranges, as they came up
 }
 
 // of is the tally of a range, with what the unit has changed so far.
@@ -97,6 +98,7 @@ func (c *change) of(l *ledger, name []byte) *tally {
 		is := l.is.ranges[string(name)]
 		t = &is
 		c.ranges[string(name)] = t
+		c.names = append(c.names, string(name))
 	}
 	return t
 }
@@ -163,7 +165,7 @@ func (l *ledger) enter(c *change) error {
 	if l.f == nil || l.size-l.begun > max(ledgerGrowth, l.begun) {
 		return l.rewrite()
 	}
-	b := frame(nil, unitFrame, l.is, slices.Sorted(maps.Keys(c.ranges)))
+	b := frame(nil, unitFrame, l.is, c.names)
 	n, err := l.f.Write(b)
 	l.size += int64(n)
 	if err != nil {
@@ -282,8 +284,9 @@ func frame(to []byte, kind byte, b books, names []string) []byte {
 	for _, name := range names {
 		c = binary.AppendUvarint(c, uint64(len(name)))
 		c = append(c, name...)
-		c = binary.AppendVarint(c, b.ranges[name].count)
-		c = binary.BigEndian.AppendUint64(c, b.ranges[name].sum)
+		t := b.ranges[name]
+		c = binary.AppendVarint(c, t.count)
+		c = binary.BigEndian.AppendUint64(c, t.sum)
 	}
 	return sealed(to, c)
 }

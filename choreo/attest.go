@@ -78,38 +78,28 @@ func (a *Attestation) root(id FactID) [sha256.Size]byte {
 	return h
 }
 
-// Verifier checks attestations and remembers roots that it has checked, since
-// many facts come under one. It is not safe for concurrent use.
-type Verifier struct {
-	known map[verified]struct{}
-}
-
-type verified struct {
+// Signature is an author's signature of a root. Many facts come under one, and several
+// partners tell of each, so who has verified it may remember that.
+type Signature struct {
 	author workflow.PartnerID
 	root   [sha256.Size]byte
 	sig    [64]byte
 }
 
-// maxVerified bounds what a Verifier remembers.
-const maxVerified = 4096
-
-// Verify checks that author attested the fact of that name. Its error wraps
-// ErrForged.
-func (v *Verifier) Verify(author workflow.PartnerID, id FactID, a *Attestation) error {
+// Signature is the signature by which author attests the fact of that name, if Verify
+// finds it right. An error, which wraps ErrForged, says that there is none.
+func (a *Attestation) Signature(author workflow.PartnerID, id FactID) (Signature, error) {
 	if a == nil || len(a.Path) > maxPath || len(a.Sig) != 64 {
-		return said.Errorf("%w: fact %s of %s has no proper attestation", ErrForged, id.Short(), author)
+		return Signature{}, said.Errorf("%w: fact %s of %s has no proper attestation", ErrForged, id.Short(), author)
 	}
-	key := verified{author: author, root: a.root(id), sig: [64]byte(a.Sig)}
-	if _, ok := v.known[key]; ok {
-		return nil
+	return Signature{author: author, root: a.root(id), sig: [64]byte(a.Sig)}, nil
+}
+
+// Verify checks the signature. Its error wraps ErrForged.
+func (s Signature) Verify() error {
+	if err := membership.Verify(s.author, attestDomain, s.root[:], s.sig[:]); err != nil {
+		return said.Errorf("%w: a fact of %s: %w", ErrForged, s.author, err)
 	}
-	if err := membership.Verify(author, attestDomain, key.root[:], a.Sig); err != nil {
-		return said.Errorf("%w: fact %s of %s: %w", ErrForged, id.Short(), author, err)
-	}
-	if v.known == nil || len(v.known) >= maxVerified {
-		v.known = map[verified]struct{}{}
-	}
-	v.known[key] = struct{}{}
 	return nil
 }
 

@@ -290,19 +290,18 @@ func TestAttestationsOfOthers(t *testing.T) {
 	sign := func(k ed25519.PrivateKey, domain string) []*Attestation {
 		return Attest(ids, func(_ string, msg []byte) []byte { return membership.Sign(k, domain, msg) })
 	}
-	var v Verifier
-	if err := v.Verify(author, ids[0], sign(key, attestDomain)[0]); err != nil {
+	if err := verify(author, ids[0], sign(key, attestDomain)[0]); err != nil {
 		t.Fatalf("its author's own: %v", err)
 	}
 	for what, err := range map[string]error{
-		"another's key":       v.Verify(author, ids[0], sign(other, attestDomain)[0]),
-		"another domain":      v.Verify(author, ids[0], sign(key, "vote")[0]),
-		"none":                v.Verify(author, ids[0], nil),
-		"another fact's":      v.Verify(author, ids[0], sign(key, attestDomain)[1]),
-		"another author":      v.Verify(membership.IDOf(other.Public().(ed25519.PublicKey)), ids[0], sign(key, attestDomain)[0]),
-		"an author of no key": v.Verify("one", ids[0], sign(key, attestDomain)[0]),
-		"a short signature":   v.Verify(author, ids[0], &Attestation{Sig: make([]byte, 63)}),
-		"a path too long":     v.Verify(author, ids[0], &Attestation{Sig: make([]byte, 64), Path: make([][32]byte, maxPath+1)}),
+		"another's key":       verify(author, ids[0], sign(other, attestDomain)[0]),
+		"another domain":      verify(author, ids[0], sign(key, "vote")[0]),
+		"none":                verify(author, ids[0], nil),
+		"another fact's":      verify(author, ids[0], sign(key, attestDomain)[1]),
+		"another author":      verify(membership.IDOf(other.Public().(ed25519.PublicKey)), ids[0], sign(key, attestDomain)[0]),
+		"an author of no key": verify("one", ids[0], sign(key, attestDomain)[0]),
+		"a short signature":   verify(author, ids[0], &Attestation{Sig: make([]byte, 63)}),
+		"a path too long":     verify(author, ids[0], &Attestation{Sig: make([]byte, 64), Path: make([][32]byte, maxPath+1)}),
 	} {
 		if !errors.Is(err, ErrForged) {
 			t.Errorf("%s: error %v, want ErrForged", what, err)

@@ -21,8 +21,7 @@ import (
 type link struct {
 	contact contact
 
-	mu       sync.Mutex // guards what follows: frames may come over two connections
-	verifier choreo.Verifier
+	mu sync.Mutex // guards what follows: frames may come over two connections
 	// waiting is how many bytes of the partner's facts wait for their shards, freed is
 	// closed when that becomes less; nil: nobody waits for it.
 	waiting int

@@ -89,6 +89,7 @@ type Node struct {
 	// was opened: of their facts, or only of their summaries.
 	suspect, unlisted []workflow.InstanceID
 
+	verifier  verifier
 	restoring sync.Mutex // held while a restored store is dealt with
 	restored  bool       // guarded by restoring: it was found out in this process
 
@@ -523,9 +524,7 @@ func (n *Node) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	if l == nil {
 		return
 	}
-	l.mu.Lock()
-	facts, err := wire.DecodeFacts(f, &l.verifier)
-	l.mu.Unlock()
+	facts, err := wire.DecodeFacts(f, &n.verifier)
 	if err == nil {
 		err = n.checkRights(p, facts)
 	}

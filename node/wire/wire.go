@@ -435,12 +435,17 @@ func (h Heads) Parts() []Heads {
 	return out
 }
 
+// Verifier checks signatures; it may remember those that are right.
+type Verifier interface {
+	Verify(choreo.Signature) error
+}
+
 // DecodeFacts reads and checks the facts of one instance: each is well formed
 // and either attested by its author or named as previous by one that is, so
 // that all are their author's. Each that brings somebody in is attested itself.
 // Errors wrap choreo.ErrFactInvalid or
 // choreo.ErrForged.
-func DecodeFacts(f *Facts, v *choreo.Verifier) ([]choreo.Received, error) {
+func DecodeFacts(f *Facts, v Verifier) ([]choreo.Received, error) {
 	if n := f.size(); n > MaxBundle {
 		return nil, fmt.Errorf("%w: a bundle of %d bytes, at most %d", choreo.ErrFactInvalid, n, MaxBundle)
 	}
@@ -456,7 +461,11 @@ func DecodeFacts(f *Facts, v *choreo.Verifier) ([]choreo.Received, error) {
 	for _, r := range slices.Backward(out) {
 		author := r.Fact.Chain.Author
 		if by, ok := vouched[r.ID]; r.Att != nil || !ok || by != author || r.Fact.Body.BringsIn() {
-			if err := v.Verify(author, r.ID, r.Att); err != nil {
+			s, err := r.Att.Signature(author, r.ID)
+			if err == nil {
+				err = v.Verify(s)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -163,7 +163,7 @@ var mutants = []mutant{
 `, `		_ = m.nameRefused
 `}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
-		"choreo/attest.go", `author, attestDomain, key.root[:], a.Sig); err != nil {`, `author, attestDomain, key.root[:], a.Sig); err != nil && author == "" {`}}},
+		"choreo/attest.go", `s.author, attestDomain, s.root[:], s.sig[:]); err != nil {`, `s.author, attestDomain, s.root[:], s.sig[:]); err != nil && s.author == "" {`}}},
 	{name: "gone-at-once", what: "a node that goes down for a while is judged at once", patches: []patch{{
 		"membership/list.go", `		if it.State == Active {
 			it.become(Unreachable, at)

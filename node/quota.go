@@ -164,15 +164,21 @@ var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 }
 
 // refusedAt is that a partner did not take an instance in: when it said so, and until
-// when (Awake) it is not sent again.
+// when (Awake) it is not sent again. The pause is how long that is, without its spread.
 type refusedAt struct {
-	why   wire.RefusedWhy
-	at    time.Time
-	until time.Duration
+	why          wire.RefusedWhy
+	at           time.Time
+	pause, until time.Duration
 }
 
-// refusedPause is how long a partner is not sent again what it has no room for.
-const refusedPause = 5 * time.Minute
+// A partner is not sent again for refusedPause what it has no room for. What its
+// initiator has written may leave the memory there as soon as the instances that have
+// ended were compared (antiEntropy): so of that the first pauses are shorter, each
+// twice the one before.
+const (
+	refusedPause = 5 * time.Minute
+	heavyPause   = 5 * time.Second
+)
 
 // refuseInstance tells the sender why an instance is not taken in. It counts against
 // its initiator: others only pass it on.
@@ -222,8 +228,14 @@ func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy
 	if h.refused == nil {
 		h.refused = map[workflow.PartnerID]refusedAt{}
 	}
-	now := s.now
-	h.refused[from] = refusedAt{why, now.Wall, now.Awake + refusedPause + s.n.spread(refusedPause/4)}
+	now, was, pause := s.now, h.refused[from], refusedPause
+	switch {
+	case why == wire.RefusedHeavy && now.Awake < was.until:
+		return // it answers what was under way
+	case why == wire.RefusedHeavy:
+		pause = min(max(2*was.pause, heavyPause), refusedPause)
+	}
+	h.refused[from] = refusedAt{why, now.Wall, pause, now.Awake + pause + s.n.spread(pause/4)}
 }
 
 // wantsNoMore reports whether a partner said that it keeps only an instance's summary, or

@@ -160,6 +160,31 @@ func TestBytesOfOneMember(t *testing.T) {
 	})
 }
 
+// Instances that have ended make room within a minute or two: what was refused meanwhile
+// is sent again as soon, or a member that begins many in a row stands still each time.
+func TestRoomIsFoundSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
+		tm.add("one", parcel)
+		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
+		var ids []string
+		for range 6 {
+			st, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, st.ID)
+		}
+		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "bytes-over-share" {
+			t.Errorf("of two is refused: %+v", l)
+		}
+		pass(3 * time.Minute)
+		for _, id := range ids {
+			tm.succeeds(id, 0, "one", "two")
+		}
+	})
+}
+
 // What an instance weighs for its tasks is known before it is taken in: one that alone is
 // more than its initiator's share is refused, and not only the next.
 func TestTasksOfOneMember(t *testing.T) {

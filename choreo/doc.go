@@ -16,6 +16,6 @@
 // Bad facts are refused with an error or do not count; they never panic.
 //
 // It imports contingency, internal/said, membership, partition, partition/aptitude and
-// workflow; internal/sim, internal/sim/meaning, internal/testliar, node and node/wire
+// workflow; internal/sim, internal/sim/meaning, internal/test/testliar, node and node/wire
 // import it.
 package choreo

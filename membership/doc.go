@@ -18,5 +18,5 @@
 // the same bytes.
 //
 // It imports internal/plain, internal/said and workflow; choreo, cmd/mutirao,
-// internal/sim, internal/testliar, node, node/assemble and node/wire import it.
+// internal/sim, internal/test/testliar, node, node/assemble and node/wire import it.
 package membership

@@ -14,5 +14,5 @@
 // It imports choreo, configs, internal/plain, internal/private, internal/said,
 // membership, node/api, node/runner, node/store/kv, node/wire, partition,
 // partition/aptitude, workflow and workflow/diagram; cmd/mutirao, internal/sim,
-// internal/testliar, internal/testnode and node/assemble import it.
+// internal/test/testliar, internal/test/testnode and node/assemble import it.
 package node

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
-	"github.com/mutirao-mesh/mutirao/web"
+	"github.com/mutirao-mesh/mutirao/node/web"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 

@@ -43,7 +43,7 @@ var layers = []layer{
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
 	{"node/runner", words(core + " configs node/wire internal/plain"), "adapters do not know one another: only node and cmd see two"},
 	{"node/api", words(core + " configs node/wire internal/private internal/said"), "adapters do not know one another: only node and cmd see two"},
-	{"web", words("workflow node/api internal/plain"), "the page uses only the public API, like any other program"},
+	{"node/web", words("workflow node/api internal/plain"), "the page uses only the public API, like any other program"},
 	{"configs", words("workflow"), "configuration describes the node and must be readable without it"},
 	{"cmd", words(core + " ..."), "the command line wires everything together"},
 	{"internal/sim/meaning", words("workflow choreo"), "the second reading of the rules shares with the first only the facts, and the definitions they are about"},
@@ -53,10 +53,10 @@ var layers = []layer{
 	{"internal/said", words("workflow"), "an error that speaks of partners knows their IDs, and not its readers"},
 	{"internal/plain", nil, "what may be shown does not depend on its reader"},
 	{"internal/golden", nil, "it compares files, whatever is in them"},
-	{"internal/testdisk", nil, "it makes small disks, whatever is kept on them"},
-	{"internal/testlan", nil, "it makes networks of hosts, whatever runs on them"},
-	{"internal/testnode", words("configs node node/api node/assemble"), "it runs whole nodes and asks them what any program may"},
-	{"internal/testliar", words("choreo membership node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
+	{"internal/test/testdisk", nil, "it makes small disks, whatever is kept on them"},
+	{"internal/test/testlan", nil, "it makes networks of hosts, whatever runs on them"},
+	{"internal/test/testnode", words("configs node node/api node/assemble"), "it runs whole nodes and asks them what any program may"},
+	{"internal/test/testliar", words("choreo membership node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

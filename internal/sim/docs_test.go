@@ -43,7 +43,7 @@ func TestSecurityIsShown(t *testing.T) {
 	if rows < 90 {
 		t.Errorf("%d rows were read of docs/security.md: want its tables, each with a last column \"shown by\"", rows)
 	}
-	attacked := strings.SplitAfter(text(t, "internal/testliar/attacks.go"), "var Attacks = ")[1]
+	attacked := strings.SplitAfter(text(t, "internal/test/testliar/attacks.go"), "var Attacks = ")[1]
 	list, _, _ := strings.Cut(attacked, "\n}\n")
 	for _, a := range regexp.MustCompile(`\t\{"([a-z-]+)", "`).FindAllStringSubmatch(list, -1) {
 		if err := contains(t, "docs/security.md", "\n| `"+a[1]+"`: "); err != nil {
@@ -107,7 +107,7 @@ func exists(t *testing.T, name string) error {
 		_, err := os.Stat(filepath.Join(root, "cmd/mutirao/testdata", rest+".txtar"))
 		return err
 	case "liar":
-		return contains(t, "internal/testliar/attacks.go", fmt.Sprintf("\t{%q, ", rest))
+		return contains(t, "internal/test/testliar/attacks.go", fmt.Sprintf("\t{%q, ", rest))
 	case "list":
 		_, err := os.Stat(filepath.Join(root, "membership/testdata/list", rest+".txt"))
 		return err

@@ -8,8 +8,8 @@
 // two together. Internal causes are logged, never shown.
 //
 // It imports configs, internal/private, internal/said and workflow; cmd/mutirao,
-// internal/sim, internal/testnode, node, node/api/apitest, node/assemble and web import
-// it.
+// internal/sim, internal/test/testnode, node, node/api/apitest, node/assemble and
+// node/web import it.
 package api
 
 import (

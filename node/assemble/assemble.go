@@ -4,9 +4,9 @@
 // Promises: what Open opened, Run or Close closes, in the reverse order; a
 // host that Run reports ready can be talked to.
 //
-// It imports configs, internal/private, membership, membership/gossip, node, node/api,
-// node/mesh, node/runner, node/store, web and workflow; cmd/mutirao and
-// internal/testnode import it.
+// It imports configs, internal/private, membership, membership/gossip, node,
+// node/api, node/mesh, node/runner, node/store, node/web and workflow; cmd/mutirao
+// and internal/test/testnode import it.
 package assemble
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
-	"github.com/mutirao-mesh/mutirao/web"
+	"github.com/mutirao-mesh/mutirao/node/web"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mutirao-mesh/mutirao/internal/testdisk"
+	"github.com/mutirao-mesh/mutirao/internal/test/testdisk"
 )
 
 // The disk fills up by somebody else's doing: commits say so, reads go on, and

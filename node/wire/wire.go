@@ -10,7 +10,7 @@
 //
 //	version 1 (2026-11): the first.
 //
-// It imports choreo, membership and workflow; internal/sim, internal/testliar and node
+// It imports choreo, membership and workflow; internal/sim, internal/test/testliar and node
 // import it.
 package wire
 

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/internal/testlan"
-	"github.com/mutirao-mesh/mutirao/internal/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/test/testlan"
+	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )

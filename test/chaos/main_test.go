@@ -9,7 +9,7 @@
 // internal/sim checks, over real sockets, disks, clocks and processes.
 //
 // With -liar a sixth member, whose certificate is valid, lies to the five all the
-// time (internal/testliar); all of that must hold nevertheless.
+// time (internal/test/testliar); all of that must hold nevertheless.
 //
 // Every process is this test binary, started again with folderVar naming the
 // node's folder. It leaves no process behind: a child ends when its standard

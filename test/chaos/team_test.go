@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testlan"
+	"github.com/mutirao-mesh/mutirao/internal/test/testlan"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 

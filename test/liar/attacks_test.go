@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testliar"
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 )
 
 var (

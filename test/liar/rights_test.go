@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/internal/testliar"
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testliar"
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 )
 
 // Two members that lie: one begins instances, and names as seen what the other writes

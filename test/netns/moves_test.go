@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 )
 
 // A node is killed and comes back at another address and port of this machine,

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testlan"
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testlan"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 )
 
 func TestMain(m *testing.M) { testnode.Main(m, tellGauges) }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mutirao-mesh/mutirao/internal/testlan"
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testlan"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 )
 
 // lan is a network of hosts, each for a node.

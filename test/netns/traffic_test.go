@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testnode"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 )
 
 var measure = flag.Bool("measure", false, "measure idle traffic and memory at 2, 5 and 10 nodes: minutes (docs/performance-membership.md)")

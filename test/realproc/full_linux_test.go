@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/internal/testdisk"
+	"github.com/mutirao-mesh/mutirao/internal/test/testdisk"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )

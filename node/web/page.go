@@ -3,9 +3,9 @@
 //
 // It is rendered here and can be read without JavaScript; with a little of it,
 // what changes is shown as it changes. Everything that it needs is embedded, so
-// it works wherever the node does, without any network. It is given an
-// api.Service and knows nothing else of the node: whatever it shows, any program
-// can ask for.
+// it works wherever the node does, without any network. It asks the node by a few
+// methods of api.Service, all of which read, and knows nothing else of it:
+// whatever it shows, any program can ask for.
 //
 // Promises: no text of a partner becomes markup or script (html/template, a
 // strict Content-Security-Policy, drawings as images); nothing is told to a
@@ -28,18 +28,32 @@ import (
 //go:embed static
 var static embed.FS
 
+// Node is what the page asks of its node. Nothing is changed by any of it.
+type Node interface {
+	Status(ctx context.Context) (*api.Status, error)
+	Partners(ctx context.Context) ([]api.Partner, error)
+	CoordinatorStatus(ctx context.Context) (*api.Coordinator, error)
+	Electorate(ctx context.Context) (*api.Electorate, error)
+	Workflows(ctx context.Context) ([]api.Workflow, error)
+	Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error)
+	Refresh(ctx context.Context, id string) (*api.Refreshed, error)
+	Show(ctx context.Context, id string) (*api.Instance, error)
+	Log(ctx context.Context, id string) ([]api.LogEntry, error)
+	Diagram(ctx context.Context, id, format string) ([]byte, error)
+}
+
 // Page is the web page of one node.
 type Page struct {
-	svc api.Service
-	log *slog.Logger
-	mux *http.ServeMux
+	node Node
+	log  *slog.Logger
+	mux  *http.ServeMux
 }
 
 var _ api.Page = (*Page)(nil)
 
 // New returns the page of a node. log receives causes that are not shown.
-func New(svc api.Service, log *slog.Logger) *Page {
-	p := &Page{svc: svc, log: log, mux: http.NewServeMux()}
+func New(node Node, log *slog.Logger) *Page {
+	p := &Page{node: node, log: log, mux: http.NewServeMux()}
 	p.mux.HandleFunc("GET /static/{file}", asset)
 	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.diagram)
 	for pattern, s := range map[string]screen{
@@ -99,7 +113,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 // diagram serves an instance's drawing. It is made of what partners say, so it
 // may do nothing at all when somebody opens it by itself.
 func (p *Page) diagram(w http.ResponseWriter, r *http.Request) {
-	svg, err := p.svc.Diagram(r.Context(), r.PathValue("id"), "svg")
+	svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), "svg")
 	if err != nil {
 		p.show(w, r, func(context.Context, *http.Request) (view, error) { return view{}, err })
 		return

@@ -45,7 +45,7 @@ type frame struct {
 // show answers with a screen, or with what went wrong.
 func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 	lang := choose(w, r)
-	node, err := p.svc.Status(r.Context())
+	node, err := p.node.Status(r.Context())
 	if err != nil {
 		node = &api.Status{}
 	}

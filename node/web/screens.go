@@ -15,19 +15,19 @@ import (
 
 // mesh answers: who is here, who coordinates, what is wrong?
 func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
-	st, err := p.svc.Status(ctx)
+	st, err := p.node.Status(ctx)
 	if err != nil {
 		return view{}, err
 	}
-	partners, err := p.svc.Partners(ctx)
+	partners, err := p.node.Partners(ctx)
 	if err != nil {
 		return view{}, err
 	}
-	c, err := p.svc.CoordinatorStatus(ctx)
+	c, err := p.node.CoordinatorStatus(ctx)
 	if err != nil {
 		return view{}, err
 	}
-	e, err := p.svc.Electorate(ctx)
+	e, err := p.node.Electorate(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -45,7 +45,7 @@ const mostInstances = 300
 // instances answers: what runs, how far is it, and with whom?
 func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 	all := r.URL.Query().Has("all")
-	list, err := p.svc.Instances(ctx, all)
+	list, err := p.node.Instances(ctx, all)
 	if err != nil {
 		return view{}, err
 	}
@@ -59,11 +59,11 @@ func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
 
 // instance answers: where does it stand, and why is its work where it is?
 func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
-	asked, err := p.svc.Refresh(ctx, r.PathValue("id"))
+	asked, err := p.node.Refresh(ctx, r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
-	in, err := p.svc.Show(ctx, r.PathValue("id"))
+	in, err := p.node.Show(ctx, r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
@@ -97,7 +97,7 @@ func diagramURL(in *api.Instance) string {
 // history answers: what happened, in what order?
 func (p *Page) history(ctx context.Context, r *http.Request) (view, error) {
 	id := r.PathValue("id")
-	entries, err := p.svc.Log(ctx, id)
+	entries, err := p.node.Log(ctx, id)
 	if err != nil {
 		return view{}, err
 	}
@@ -109,6 +109,6 @@ func (p *Page) history(ctx context.Context, r *http.Request) (view, error) {
 
 // workflows answers: what can be started?
 func (p *Page) workflows(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := p.svc.Workflows(ctx)
+	list, err := p.node.Workflows(ctx)
 	return view{template: "workflows", title: "nav.workflows", live: true, data: list}, err
 }

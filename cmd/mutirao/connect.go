@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // connect returns the node that runs in --dir.
-func connect(cmd *cobra.Command) (*api.Client, error) { return api.Dial(nodeDir(cmd)) }
+func connect(cmd *cobra.Command) (*httpapi.Client, error) { return httpapi.Dial(nodeDir(cmd)) }
 
 // asking is a command that asks the running node for something.
 type asking func(ctx context.Context, u *ui, node api.Service, args []string) error

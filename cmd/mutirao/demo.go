@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -69,7 +70,7 @@ type actor struct {
 	dir        string
 	log        *os.File
 	cmd        *exec.Cmd
-	api        *api.Client
+	api        *httpapi.Client
 }
 
 func demo(ctx context.Context, u *ui, headless bool) error {
@@ -173,7 +174,7 @@ func (s *stage) gather(ctx context.Context) error {
 		}
 		s.nodes[a.name] = a
 	}
-	err := s.wait(ctx, "station", func(c *api.Client) (bool, error) {
+	err := s.wait(ctx, "station", func(c *httpapi.Client) (bool, error) {
 		ps, err := c.Partners(ctx)
 		here := 0
 		for _, p := range ps {
@@ -231,7 +232,7 @@ func (a *actor) up(ctx context.Context) error {
 		return err
 	}
 	return poll(ctx, a.name+"'s node answers", func() (bool, error) {
-		c, err := api.Dial(a.dir)
+		c, err := httpapi.Dial(a.dir)
 		if err == nil {
 			_, err = c.Status(ctx)
 		}
@@ -320,7 +321,7 @@ func (s *stage) countDown(ctx context.Context, id string) error {
 	fmt.Fprint(s.out, "  Seconds left:")
 	defer fmt.Fprintln(s.out)
 	told := int(triggerWait/time.Second) + 1
-	return s.wait(ctx, "reserve", func(c *api.Client) (bool, error) {
+	return s.wait(ctx, "reserve", func(c *httpapi.Client) (bool, error) {
 		left := int(time.Until(in.Started.Add(triggerWait)).Seconds()) + 1
 		if left > 0 && left < told {
 			told = left
@@ -355,7 +356,7 @@ func (s *stage) agree(ctx context.Context, id string) error {
 	var views []string
 	for _, name := range []string{"station", "engine", "reserve"} {
 		var in *api.Instance
-		err := s.wait(ctx, name, func(c *api.Client) (ok bool, err error) {
+		err := s.wait(ctx, name, func(c *httpapi.Client) (ok bool, err error) {
 			in, err = c.Show(ctx, id)
 			return err == nil && in.State == workflow.InstanceSucceeded, err
 		})
@@ -398,12 +399,12 @@ func (s *stage) agree(ctx context.Context, id string) error {
 
 // waitTask waits until a node sees a task in a state.
 func (s *stage) waitTask(ctx context.Context, who, id string, task workflow.TaskName, state workflow.State) error {
-	return s.wait(ctx, who, func(c *api.Client) (bool, error) { return taskIs(ctx, c, id, task, state) })
+	return s.wait(ctx, who, func(c *httpapi.Client) (bool, error) { return taskIs(ctx, c, id, task, state) })
 }
 
 // taskIs reports whether a node sees a task in a state; the instance may not have
 // arrived there yet.
-func taskIs(ctx context.Context, c *api.Client, id string, task workflow.TaskName, state workflow.State) (bool, error) {
+func taskIs(ctx context.Context, c *httpapi.Client, id string, task workflow.TaskName, state workflow.State) (bool, error) {
 	in, err := c.Show(ctx, id)
 	if err != nil {
 		return false, nil //nolint:nilerr // it may come yet
@@ -416,7 +417,7 @@ func taskIs(ctx context.Context, c *api.Client, id string, task workflow.TaskNam
 	return false, nil
 }
 
-func (s *stage) wait(ctx context.Context, who string, cond func(*api.Client) (bool, error)) error {
+func (s *stage) wait(ctx context.Context, who string, cond func(*httpapi.Client) (bool, error)) error {
 	return poll(ctx, who+" is where the story needs it", func() (bool, error) { return cond(s.nodes[who].api) })
 }
 

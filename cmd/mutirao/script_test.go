@@ -19,6 +19,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/web"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 // node's pages; "request FILE METHOD PATH" asks the made-up node in the folder node
 // with the token in a file.
 func TestScripts(t *testing.T) {
-	nodes := map[string]*api.Server{}
+	nodes := map[string]*httpapi.Server{}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) {
 				dir := ts.MkAbs(args[0])
 				ts.Check(os.MkdirAll(dir, 0o700))
-				s, err := api.Serve(dir, "127.0.0.1:0", newWorld().service(), api.Options{Page: web.New(newWorld().service(), slog.New(slog.DiscardHandler))})
+				s, err := httpapi.Serve(dir, "127.0.0.1:0", newWorld().service(), httpapi.Options{Page: web.New(newWorld().service(), slog.New(slog.DiscardHandler))})
 				ts.Check(err)
 				stop := func() {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -89,7 +90,7 @@ func TestScripts(t *testing.T) {
 }
 
 // request asks a made-up node for something, and gives the status and the body.
-func request(s *api.Server, token, method, path string) (string, error) {
+func request(s *httpapi.Server, token, method, path string) (string, error) {
 	req, err := http.NewRequest(method, s.Access().URL+path, strings.NewReader("{}"))
 	if err != nil {
 		return "", err
@@ -112,7 +113,7 @@ func answers(dir string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		node, err := api.Dial(dir)
+		node, err := httpapi.Dial(dir)
 		if err == nil {
 			_, err = node.Status(ctx)
 		}
@@ -349,7 +350,7 @@ func TestCtrlCEndsAWatch(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	s, err := api.Serve(dir, "127.0.0.1:0", fake, api.Options{})
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", fake, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

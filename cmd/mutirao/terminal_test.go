@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // evil is what a partner would put into every text: a cleared screen, a new
@@ -119,7 +120,7 @@ func fields(v reflect.Value) func(func(reflect.Value) bool) {
 // them but visible characters, programs get documents that say the same.
 func TestNothingOfOthersSteersTheTerminal(t *testing.T) {
 	dir := t.TempDir()
-	s, err := api.Serve(dir, "127.0.0.1:0", poisoned(newWorld().service()), api.Options{})
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", poisoned(newWorld().service()), httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 func newTokenCommand() *cobra.Command {
@@ -39,7 +39,7 @@ This command line needs no token: it takes the one in the node's folder.`,
 			if err != nil {
 				return err
 			}
-			made, err := node.AddToken(cmd.Context(), api.TokenRequest{Name: args[0], Scope: scope})
+			made, err := node.AddToken(cmd.Context(), httpapi.TokenRequest{Name: args[0], Scope: scope})
 			if err != nil {
 				return err
 			}

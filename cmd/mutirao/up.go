@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -133,7 +134,7 @@ func (u *ui) writeUp(ctx context.Context, dir string, host *assemble.Host) error
 	if err != nil {
 		return err
 	}
-	client, err := api.Dial(dir)
+	client, err := httpapi.Dial(dir)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -108,7 +109,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 // partnersHere are the partners of the mesh with what they have, as the node in
 // dir knows them; none when no node runs there.
 func partnersHere(ctx context.Context, dir string) []partition.Partner {
-	here, err := api.Dial(dir)
+	here, err := httpapi.Dial(dir)
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/diagram"
 )
@@ -53,7 +54,7 @@ func completeWorkflowsOrFiles(cmd *cobra.Command, args []string, prefix string) 
 func definitionOf(ctx context.Context, dir, ref string) (*workflow.Definition, error) {
 	src, err := os.ReadFile(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		node, err := api.Dial(dir)
+		node, err := httpapi.Dial(dir)
 		if err != nil {
 			return nil, api.Errorf(api.NotFound, "there is no file %s, and no node to ask for a workflow of that name", ref)
 		}

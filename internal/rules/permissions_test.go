@@ -32,7 +32,7 @@ var house = []permission{
 	{"panic", "membership.IDOf", "keys are decoded with a check of their length, so another length was made by us"},
 	{"panic", "node.must", ownTypes},
 	{"panic", "node.random", "crypto/rand ends the program itself rather than fail"},
-	{"panic", "node/api.NewServer", "a node without a token would be open to everybody, and only our code makes one"},
+	{"panic", "node/api/httpapi.NewServer", "a node without a token would be open to everybody, and only our code makes one"},
 	{"panic", "node/store.meta.write", ownTypes},
 	{"panic", "node/wire.must", constantOptions},
 	{"panic", "cmd/mutirao.complete", "it fails only for an option that the program does not have"},
@@ -41,7 +41,7 @@ var house = []permission{
 	{"panic", "node/web.must", "templates and strings are embedded, and tested"},
 	{"panic", "workflow.encode", ownTypes},
 	{"panic", "workflow/diagram.escape", "writing to a buffer cannot fail"},
-	{"init", "node/api", "it fills the table of routes, which some of its handlers read, and touches nothing else"},
+	{"init", "node/api/httpapi", "it fills the table of routes, which some of its handlers read, and touches nothing else"},
 }
 
 // permits reports whether something is allowed at a place, and notes that it is used.

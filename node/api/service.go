@@ -1,15 +1,11 @@
-// Package api is the node's local interface: HTTP and JSON under /v1/ on
-// loopback or a Unix socket. Server and client stand behind one interface,
-// Service, so that a caller cannot tell a node in its own process from one
-// behind the socket.
+// Package api is what a node can be asked: the interface Service, and the types
+// and errors that it speaks in. How a question travels is in node/api/httpapi. A
+// caller cannot tell a node in its own process from one behind a socket.
 //
-// Promises: whatever the command line can do, any program can do here; every
-// route is in the OpenAPI document that the node serves, and a test holds the
-// two together. Internal causes are logged, never shown.
+// Promises: no I/O and no HTTP. Whatever the command line can do, any program can
+// ask for. The names of fields in JSON are part of it.
 //
-// It imports configs, internal/private, internal/said and workflow; cmd/mutirao,
-// internal/sim, internal/test/testnode, node, node/api/apitest, node/assemble and
-// node/web import it.
+// It imports internal/said and workflow; many packages import it.
 package api
 
 import (

@@ -5,8 +5,8 @@
 // host that Run reports ready can be talked to.
 //
 // It imports configs, internal/private, membership, membership/gossip, node,
-// node/api, node/mesh, node/runner, node/store, node/web and workflow; cmd/mutirao
-// and internal/test/testnode import it.
+// node/api, node/api/httpapi, node/mesh, node/runner, node/store, node/web and
+// workflow; cmd/mutirao and internal/test/testnode import it.
 package assemble
 
 import (
@@ -26,6 +26,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
@@ -93,7 +94,7 @@ type Host struct {
 	node   *node.Node
 	mesh   *mesh.Mesh
 	gossip *gossip.Gossip
-	api    *api.Server
+	api    *httpapi.Server
 	ready  chan struct{}
 }
 
@@ -212,7 +213,7 @@ func (h *Host) serve() error {
 	}
 	o := h.apiOptions()
 	o.Prefer = append(before, usualAPIPort)
-	if h.api, err = api.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
+	if h.api, err = httpapi.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
 		return err
 	}
 	if strings.HasPrefix(h.cfg.API, "unix:") {
@@ -227,8 +228,8 @@ func (h *Host) serve() error {
 
 // apiOptions are how the local API is served. The files that tls names may be
 // relative to the node's folder.
-func (h *Host) apiOptions() api.Options {
-	return api.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log), Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key)}
+func (h *Host) apiOptions() httpapi.Options {
+	return httpapi.Options{Logger: h.log, Ready: h.ready, Page: web.New(h.node, h.log), Certificate: h.file(h.cfg.TLS.Certificate), Key: h.file(h.cfg.TLS.Key)}
 }
 
 // loose says which of the node's private files are not its user's alone.

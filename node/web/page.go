@@ -11,7 +11,8 @@
 // strict Content-Security-Policy, drawings as images); nothing is told to a
 // browser that has not signed in; nothing can be changed from here.
 //
-// It imports internal/plain, node/api and workflow; node/assemble imports it.
+// It imports internal/plain, node/api, node/api/httpapi and workflow; node/assemble
+// imports it.
 package web
 
 import (
@@ -23,6 +24,7 @@ import (
 	"path"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 //go:embed static
@@ -49,7 +51,7 @@ type Page struct {
 	mux  *http.ServeMux
 }
 
-var _ api.Page = (*Page)(nil)
+var _ httpapi.Page = (*Page)(nil)
 
 // New returns the page of a node. log receives causes that are not shown.
 func New(node Node, log *slog.Logger) *Page {
@@ -72,14 +74,14 @@ func (p *Page) Inside(w http.ResponseWriter, r *http.Request) {
 }
 
 // Outside implements api.Page. What a page needs to look right is for everybody.
-func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why api.Door) {
+func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {
 	guard(w)
 	if _, pattern := p.mux.Handler(r); pattern == "GET /static/{file}" {
 		p.mux.ServeHTTP(w, r)
 		return
 	}
 	status := http.StatusUnauthorized
-	if why == api.Welcome {
+	if why == httpapi.Welcome {
 		status = http.StatusOK
 	}
 	lang := choose(w, r)
@@ -87,7 +89,7 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why api.Door) {
 		Refresh, Spent bool
 		Here           string
 		Languages      []link
-	}{why == api.Welcome, why == api.Spent, here(r), lang.others(r)}})
+	}{why == httpapi.Welcome, why == httpapi.Spent, here(r), lang.others(r)}})
 }
 
 // here is the page that was asked for, on this node whatever its path: a link to

@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -347,18 +348,18 @@ func TestOutside(t *testing.T) {
 	p := newPage(&apitest.Fake{})
 	for _, tt := range []struct {
 		path   string
-		why    api.Door
+		why    httpapi.Door
 		status int
 		want   string
 	}{
-		{"/instances?all", api.Closed, 401, "Este navegador ainda não entrou neste nó."},
-		{"/instances?all", api.Closed, 401, `<a href="/instances?all">`},
-		{"//elsewhere.example/", api.Closed, 401, `<a href="/elsewhere.example">`},
-		{"/sign-in/x", api.Spent, 401, "Este link já foi usado ou venceu"},
-		{"/sign-in/x", api.Welcome, 200, "Pronto, você entrou."},
-		{"/static/style.css", api.Closed, 200, ".cards"},
-		{"/static/page.go", api.Closed, 404, "not found"},
-		{"/static/..%2fpage.go", api.Closed, 400, "invalid URL path"},
+		{"/instances?all", httpapi.Closed, 401, "Este navegador ainda não entrou neste nó."},
+		{"/instances?all", httpapi.Closed, 401, `<a href="/instances?all">`},
+		{"//elsewhere.example/", httpapi.Closed, 401, `<a href="/elsewhere.example">`},
+		{"/sign-in/x", httpapi.Spent, 401, "Este link já foi usado ou venceu"},
+		{"/sign-in/x", httpapi.Welcome, 200, "Pronto, você entrou."},
+		{"/static/style.css", httpapi.Closed, 200, ".cards"},
+		{"/static/page.go", httpapi.Closed, 404, "not found"},
+		{"/static/..%2fpage.go", httpapi.Closed, 400, "invalid URL path"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, tt.path, nil)
 		r.Header.Set("Accept-Language", "pt-BR")
@@ -368,7 +369,7 @@ func TestOutside(t *testing.T) {
 		if w.Code != tt.status || !strings.Contains(body, tt.want) {
 			t.Errorf("%s: %d\n%s", tt.path, w.Code, body)
 		}
-		if leads := strings.Contains(body, `http-equiv="refresh" content="0; url=/"`); leads != (tt.why == api.Welcome) {
+		if leads := strings.Contains(body, `http-equiv="refresh" content="0; url=/"`); leads != (tt.why == httpapi.Welcome) {
 			t.Errorf("%s: leads inside: %v", tt.path, leads)
 		}
 		if w.Header().Get("Content-Security-Policy") == "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // screen asks the node for what one page shows.
@@ -80,7 +81,7 @@ func (p *Page) wrong(r *http.Request, lang *language, err error) (status int, v 
 		}
 		shown = api.Errorf(api.Internal, "%s", lang.say("error.internal")).WithHint("%s", lang.say("error.internal.hint"))
 	}
-	return shown.Code.HTTPStatus(), view{template: "error", title: "error.title", data: shown}
+	return httpapi.StatusOf(shown.Code), view{template: "error", title: "error.title", data: shown}
 }
 
 // missing is the error of a path that leads nowhere.

@@ -19,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/sim"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -29,7 +30,7 @@ type proc struct {
 	host   int
 	name   string
 	dir    string
-	client *api.Client
+	client *httpapi.Client
 
 	mu      sync.Mutex // guards what follows
 	run     *process   // nil: not running
@@ -318,6 +319,6 @@ func (p *proc) meet(ctx context.Context, first *proc) error {
 	case <-time.After(patience):
 		return fmt.Errorf("%s is not ready after %s", p.name, patience)
 	}
-	p.client, err = api.Dial(p.dir)
+	p.client, err = httpapi.Dial(p.dir)
 	return err
 }

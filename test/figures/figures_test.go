@@ -38,6 +38,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write down what is shown, instead of comparing")
@@ -165,7 +166,7 @@ func up(ts *testscript.TestScript, name string) {
 	nodesOf(ts)[name] = cmd
 	ts.Defer(func() { end(cmd) })
 	within(ts, name+" answers", func() (string, bool) {
-		node, err := api.Dial(ts.MkAbs(name))
+		node, err := httpapi.Dial(ts.MkAbs(name))
 		if err != nil {
 			return err.Error(), false
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/node"
-	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
@@ -145,7 +145,7 @@ func runCrashing(ctx context.Context, dir string, cfg configs.Config, log *slog.
 	if err := n.Begin(mortalCarrier{m, die}, g); err != nil {
 		return err
 	}
-	server, err := api.Serve(dir, cfg.API, n, api.Options{Logger: log})
+	server, err := httpapi.Serve(dir, cfg.API, n, httpapi.Options{Logger: log})
 	if err != nil {
 		return err
 	}

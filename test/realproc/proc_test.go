@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // proc is a node in a process of its own. Its folder stays when the process
@@ -29,7 +29,7 @@ type proc struct {
 	stdin  io.WriteCloser
 	lines  chan string   // what it prints
 	exited chan struct{} // closed when it has ended
-	client *api.Client
+	client *httpapi.Client
 }
 
 // configure writes the node's configuration: the local preset at a port of its
@@ -105,7 +105,7 @@ func (p *proc) ready() bool {
 		return false
 	}
 	var err error
-	if p.client, err = api.Dial(p.dir); err != nil {
+	if p.client, err = httpapi.Dial(p.dir); err != nil {
 		if p.hasExited() {
 			return false
 		}

@@ -8,7 +8,8 @@
 //
 // Tests call Main from their TestMain.
 //
-// It imports configs, node, node/api and node/assemble; only tests import it.
+// It imports configs, node, node/api, node/api/httpapi and node/assemble; only tests
+// import it.
 package testnode
 
 import (
@@ -27,6 +28,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
 )
 
@@ -96,7 +98,7 @@ type Node struct {
 	Roles   []string    // that it is given when it founds a mesh or joins one
 	Command []string    // what runs this binary in another network; nil: it runs in ours
 	Process *os.Process // nil: it does not run
-	API     *api.Client
+	API     *httpapi.Client
 }
 
 // New names a node and gives it a folder.
@@ -164,7 +166,7 @@ func (n *Node) start(env ...string) {
 	n.T.Cleanup(n.End)
 	Within(n.T, 2*time.Minute, n.Name+" answers", func() bool {
 		var err error
-		if n.API, err = api.Dial(n.Dir); err != nil {
+		if n.API, err = httpapi.Dial(n.Dir); err != nil {
 			return false
 		}
 		_, err = n.API.Status(n.T.Context())

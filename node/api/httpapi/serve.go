@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // Server serves a node's interface on a listener of its own.
@@ -33,7 +34,7 @@ type Server struct {
 // Serve serves svc at an address (configs.Config.API) until Close, and writes
 // AccessFile into the node's folder. An address that other devices could reach
 // is refused unless there is a certificate.
-func Serve(dir, address string, svc Service, o Options) (*Server, error) {
+func Serve(dir, address string, svc api.Service, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -84,15 +85,15 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, Errorf(Invalid, "API address %q: want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH", address)
+		return nil, api.Errorf(api.Invalid, "API address %q: want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH", address)
 	}
 	if !configs.Loopback(host) && o.Certificate == "" {
-		return nil, Errorf(Invalid, "API address %q: other devices could reach it", address).
+		return nil, api.Errorf(api.Invalid, "API address %q: other devices could reach it", address).
 			WithHint("use a loopback address such as 127.0.0.1:0, or set tls in %s", configs.File)
 	}
 	l, err := listenAt(host, port, o.Prefer)
 	if err != nil {
-		return nil, Errorf(Failed, "serve the API: %v", err).WithHint("choose another address with --api; port 0 takes any free one")
+		return nil, api.Errorf(api.Failed, "serve the API: %v", err).WithHint("choose another address with --api; port 0 takes any free one")
 	}
 	s.access.Address = reachable(l.Addr().(*net.TCPAddr))
 	s.access.URL = "http://" + s.access.Address
@@ -128,7 +129,7 @@ func (s *Server) secure(l net.Listener, o *Options) (net.Listener, error) {
 	pair, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
 	if err != nil {
 		l.Close()
-		return nil, Errorf(Invalid, "the API's certificate cannot be used: %v", err).
+		return nil, api.Errorf(api.Invalid, "the API's certificate cannot be used: %v", err).
 			WithHint("tls in %s names two PEM files, a certificate and its key; paths are relative to the node's folder", configs.File)
 	}
 	o.certificate = pair.Leaf
@@ -146,16 +147,16 @@ func (s *Server) listenUnix(path string) (net.Listener, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, Errorf(Failed, "serve the API: %v", err)
+		return nil, api.Errorf(api.Failed, "serve the API: %v", err)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
 		if err := os.Remove(path); err != nil {
-			return nil, Errorf(Failed, "remove the old socket: %v", err)
+			return nil, api.Errorf(api.Failed, "remove the old socket: %v", err)
 		}
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, Errorf(Failed, "serve the API: %v", err).WithHint("a socket's path must be short (about 100 bytes) and must not be another file")
+		return nil, api.Errorf(api.Failed, "serve the API: %v", err).WithHint("a socket's path must be short (about 100 bytes) and must not be another file")
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()

@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"bufio"
@@ -14,10 +14,11 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // asks sends a request with a token and returns the status and the body.
-func asks(t *testing.T, s *api.Server, token, method, path, body string) (int, string) {
+func asks(t *testing.T, s *httpapi.Server, token, method, path, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, s.Access().URL+path, strings.NewReader(body))
 	if err != nil {
@@ -37,11 +38,11 @@ func asks(t *testing.T, s *api.Server, token, method, path, body string) (int, s
 	return resp.StatusCode, string(b)
 }
 
-func tokensOf(t *testing.T, c *api.Client, scopes ...string) map[string]string {
+func tokensOf(t *testing.T, c *httpapi.Client, scopes ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, scope := range scopes {
-		made, err := c.AddToken(t.Context(), api.TokenRequest{Name: "for-" + scope, Scope: scope})
+		made, err := c.AddToken(t.Context(), httpapi.TokenRequest{Name: "for-" + scope, Scope: scope})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,10 +68,10 @@ func trusting() *apitest.Fake {
 // A token opens what its scope says, and a refusal names the scope that is
 // needed. It is good in the next run of the node too, and is kept as a hash.
 func TestTokensOpenWhatTheirScopeSays(t *testing.T) {
-	dir, s := serve(t, "127.0.0.1:0", trusting(), api.Options{})
+	dir, s := serve(t, "127.0.0.1:0", trusting(), httpapi.Options{})
 	c := dial(t, dir)
 	tokens := tokensOf(t, c, "read", "work", "admin")
-	check := func(s *api.Server) {
+	check := func(s *httpapi.Server) {
 		t.Helper()
 		for _, q := range []struct {
 			method, path, body string
@@ -114,7 +115,7 @@ func TestTokensOpenWhatTheirScopeSays(t *testing.T) {
 	}
 
 	closeServer(t, s)
-	again, err := api.Serve(dir, "127.0.0.1:0", trusting(), api.Options{})
+	again, err := httpapi.Serve(dir, "127.0.0.1:0", trusting(), httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestTokensOpenWhatTheirScopeSays(t *testing.T) {
 // A token that is removed opens nothing from then on, and event streams that it
 // opened end; those of others go on.
 func TestARemovedTokenEndsItsStreams(t *testing.T) {
-	dir, s := serve(t, "127.0.0.1:0", trusting(), api.Options{})
+	dir, s := serve(t, "127.0.0.1:0", trusting(), httpapi.Options{})
 	c := dial(t, dir)
 	tokens := tokensOf(t, c, "read", "work")
 	streams := map[string]*bufio.Reader{}
@@ -183,10 +184,10 @@ func isCode(err error, code api.Code) bool {
 }
 
 func TestTokensThatCannotBe(t *testing.T) {
-	dir, _ := serve(t, "127.0.0.1:0", trusting(), api.Options{})
+	dir, _ := serve(t, "127.0.0.1:0", trusting(), httpapi.Options{})
 	c := dial(t, dir)
 	tokensOf(t, c, "read")
-	for name, want := range map[api.TokenRequest]api.Code{
+	for name, want := range map[httpapi.TokenRequest]api.Code{
 		{Name: "for-read", Scope: "admin"}:  api.Refused,
 		{Name: "a b", Scope: "read"}:        api.Invalid,
 		{Name: "", Scope: "read"}:           api.Invalid,
@@ -211,7 +212,7 @@ func TestDamagedTokens(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := api.Serve(dir, "127.0.0.1:0", trusting(), api.Options{})
+		s, err := httpapi.Serve(dir, "127.0.0.1:0", trusting(), httpapi.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func TestDamagedTokens(t *testing.T) {
 		if _, err := c.Status(t.Context()); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-		if _, err := c.AddToken(t.Context(), api.TokenRequest{Name: "b", Scope: "read"}); !isCode(err, api.Failed) || !strings.Contains(err.Error(), "cannot be read") {
+		if _, err := c.AddToken(t.Context(), httpapi.TokenRequest{Name: "b", Scope: "read"}); !isCode(err, api.Failed) || !strings.Contains(err.Error(), "cannot be read") {
 			t.Errorf("%q: added: %v", text, err)
 		}
 		if b, err := os.ReadFile(file); err != nil || string(b) != text {

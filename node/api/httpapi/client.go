@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // Client is the Service of a node in another process. It outlives a restart of
@@ -31,7 +33,7 @@ type Client struct {
 	conn *connection
 }
 
-var _ Service = (*Client)(nil)
+var _ api.Service = (*Client)(nil)
 
 // connection is a way to one run of the node.
 type connection struct {
@@ -137,7 +139,7 @@ func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, bo
 	}
 	// Unknown fields are allowed: the node may be newer than its client.
 	if err := json.Unmarshal(b, &reply); err != nil {
-		return reply, Errorf(Failed, "the node's reply cannot be read: %v", err).WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
+		return reply, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
 	}
 	return reply, nil
 }
@@ -147,13 +149,13 @@ func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, bo
 func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
 	for _, p := range params {
 		if slices.Contains([]string{"", ".", ".."}, p) { // would change the path
-			return nil, Errorf(NotFound, "there is no %q", p)
+			return nil, api.Errorf(api.NotFound, "there is no %q", p)
 		}
 	}
 	conn := c.connection()
 	resp, err := c.send(ctx, conn, rt, query, body, params...)
-	var shown *Error
-	if errors.As(err, &shown) && (shown.Code == NoNode || shown.Code == NotAllowed) {
+	var shown *api.Error
+	if errors.As(err, &shown) && (shown.Code == api.NoNode || shown.Code == api.NotAllowed) {
 		if conn, ok := c.renew(conn); ok {
 			return c.send(ctx, conn, rt, query, body, params...)
 		}
@@ -175,9 +177,9 @@ func (c *Client) send(ctx context.Context, conn *connection, rt *route, query ur
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, MaxBody)) // half a message is still one
-	shown := &Error{}
+	shown := &api.Error{}
 	if err := json.Unmarshal(b, shown); err != nil || shown.Code == "" {
-		return nil, Errorf(Failed, "%s answered %s: is it a node?", conn.access.Address, resp.Status)
+		return nil, api.Errorf(api.Failed, "%s answered %s: is it a node?", conn.access.Address, resp.Status)
 	}
 	return nil, shown
 }
@@ -194,7 +196,7 @@ func (conn *connection) request(ctx context.Context, rt *route, query url.Values
 	default:
 		var err error
 		if content, err = json.Marshal(body); err != nil {
-			return nil, Errorf(Invalid, "the request cannot be written as JSON: %v", err)
+			return nil, api.Errorf(api.Invalid, "the request cannot be written as JSON: %v", err)
 		}
 	}
 	target := conn.base + rt.at(params...)
@@ -203,7 +205,7 @@ func (conn *connection) request(ctx context.Context, rt *route, query url.Values
 	}
 	req, err := http.NewRequestWithContext(ctx, rt.method, target, bytes.NewReader(content))
 	if err != nil {
-		return nil, Errorf(Failed, "call the node: %v", err)
+		return nil, api.Errorf(api.Failed, "call the node: %v", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+conn.access.Token)
 	if kind != "" {
@@ -221,5 +223,5 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return noNode(c.dir)
 	}
-	return Errorf(Failed, "the connection to the node broke: %v", err).WithHint("the request may or may not have been carried out: look before you repeat it")
+	return api.Errorf(api.Failed, "the connection to the node broke: %v", err).WithHint("the request may or may not have been carried out: look before you repeat it")
 }

@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"encoding/json"
@@ -9,11 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
-
-// AccessFile is the file in the node's folder that tells its user's programs
-// how to reach the running node. Only that user can read it.
-const AccessFile = "api.json"
 
 // Access is what AccessFile holds.
 type Access struct {
@@ -30,7 +27,7 @@ func (a Access) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := private.Write(filepath.Join(dir, AccessFile), append(b, '\n')); err != nil {
+	if err := private.Write(filepath.Join(dir, api.AccessFile), append(b, '\n')); err != nil {
 		return fmt.Errorf("tell where the API is: %w", err)
 	}
 	return nil
@@ -41,31 +38,31 @@ func (a Access) remove(dir string) error {
 	if now, err := readAccess(dir); err != nil || now.Token != a.Token {
 		return nil
 	}
-	return os.Remove(filepath.Join(dir, AccessFile))
+	return os.Remove(filepath.Join(dir, api.AccessFile))
 }
 
 func readAccess(dir string) (Access, error) {
-	b, err := os.ReadFile(filepath.Join(dir, AccessFile))
+	b, err := os.ReadFile(filepath.Join(dir, api.AccessFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Access{}, noNode(dir)
 	case errors.Is(err, fs.ErrPermission):
-		return Access{}, Errorf(NotAllowed, "the node in %s belongs to another user: %v", dir, err)
+		return Access{}, api.Errorf(api.NotAllowed, "the node in %s belongs to another user: %v", dir, err)
 	case err != nil:
-		return Access{}, Errorf(Failed, "find the node in %s: %v", dir, err)
+		return Access{}, api.Errorf(api.Failed, "find the node in %s: %v", dir, err)
 	}
 	var a Access
 	if err := json.Unmarshal(b, &a); err != nil || a.Address == "" {
-		return Access{}, Errorf(Failed, "%s is damaged", filepath.Join(dir, AccessFile)).WithHint("restart the node: it writes the file again")
+		return Access{}, api.Errorf(api.Failed, "%s is damaged", filepath.Join(dir, api.AccessFile)).WithHint("restart the node: it writes the file again")
 	}
 	return a, nil
 }
 
 // noNode says that nobody answers for dir, and what to do about it.
-func noNode(dir string) *Error {
+func noNode(dir string) *api.Error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return Errorf(NoNode, "there is no node in %s", dir).
+		return api.Errorf(api.NoNode, "there is no node in %s", dir).
 			WithHint("make one with \"mutirao init\" or \"mutirao join\", or name another folder with --dir")
 	}
-	return Errorf(NoNode, "no node is running in %s", dir).WithHint("start it: mutirao up --dir %s", dir)
+	return api.Errorf(api.NoNode, "no node is running in %s", dir).WithHint("start it: mutirao up --dir %s", dir)
 }

@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // A browser cannot keep the token secret the way a program does, so it never
@@ -34,7 +36,7 @@ var signInRoute = &route{
 
 func (h *handler) signIn(w http.ResponseWriter, _ *http.Request) error {
 	if h.o.Page == nil {
-		return Errorf(NotFound, "this node has no web page")
+		return api.Errorf(api.NotFound, "this node has no web page")
 	}
 	code, expires := h.links.add()
 	return writeJSON(w, http.StatusOK, SignIn{Path: linkPath + code, Expires: expires})
@@ -48,7 +50,7 @@ func (c *Client) SignIn(ctx context.Context) (url string, expires time.Time, err
 	}
 	base := c.Access().URL
 	if base == "" {
-		return "", time.Time{}, Errorf(Failed, "a browser cannot reach the node: its API is at %s", c.Access().Address).
+		return "", time.Time{}, api.Errorf(api.Failed, "a browser cannot reach the node: its API is at %s", c.Access().Address).
 			WithHint("serve it at a loopback address: mutirao up --api 127.0.0.1:0")
 	}
 	return base + link.Path, link.Expires, nil

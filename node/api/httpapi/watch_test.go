@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -6,21 +6,23 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // watched is a Service of which only Watch is used.
 type watched struct {
-	Service
-	watch func(ctx context.Context, fn func(Event) error) error
+	api.Service
+	watch func(ctx context.Context, fn func(api.Event) error) error
 }
 
-func (w watched) Watch(ctx context.Context, fn func(Event) error) error { return w.watch(ctx, fn) }
+func (w watched) Watch(ctx context.Context, fn func(api.Event) error) error { return w.watch(ctx, fn) }
 
 // say is a watch that tells of these events and then of nothing more.
 func say(texts ...string) watched {
-	return watched{watch: func(ctx context.Context, fn func(Event) error) error {
+	return watched{watch: func(ctx context.Context, fn func(api.Event) error) error {
 		for _, s := range texts {
-			if err := fn(Event{Kind: "instance", Text: s}); err != nil {
+			if err := fn(api.Event{Kind: "instance", Text: s}); err != nil {
 				return err
 			}
 		}
@@ -29,7 +31,7 @@ func say(texts ...string) watched {
 	}}
 }
 
-func mustServe(t *testing.T, dir string, svc Service) *Server {
+func mustServe(t *testing.T, dir string, svc api.Service) *Server {
 	t.Helper()
 	s, err := Serve(dir, "127.0.0.1:0", svc, Options{})
 	if err != nil {
@@ -65,9 +67,9 @@ func TestWatchOutlivesARestart(t *testing.T) {
 	first := mustServe(t, dir, say("one"))
 	c := quickClient(t, dir)
 	c.give = time.Second
-	events, result := make(chan Event), make(chan error, 1)
+	events, result := make(chan api.Event), make(chan error, 1)
 	go func() {
-		result <- c.Watch(t.Context(), func(e Event) error { events <- e; return nil })
+		result <- c.Watch(t.Context(), func(e api.Event) error { events <- e; return nil })
 	}()
 	expect := func(kind, text string) {
 		t.Helper()
@@ -81,8 +83,8 @@ func TestWatchOutlivesARestart(t *testing.T) {
 	expect(EventGap, "")
 	expect("instance", "two")
 	mustClose(t, second)
-	var gone *Error
-	if err := <-result; !errors.As(err, &gone) || gone.Code != NoNode {
+	var gone *api.Error
+	if err := <-result; !errors.As(err, &gone) || gone.Code != api.NoNode {
 		t.Errorf("the watch of a node that stays away ended with %v", err)
 	}
 }
@@ -93,11 +95,11 @@ func TestWatchEnds(t *testing.T) {
 	c := quickClient(t, dir)
 
 	enough := errors.New("enough")
-	if err := c.Watch(t.Context(), func(Event) error { return enough }); err != enough {
+	if err := c.Watch(t.Context(), func(api.Event) error { return enough }); err != enough {
 		t.Errorf("when fn says so: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := c.Watch(ctx, func(e Event) error {
+	if err := c.Watch(ctx, func(e api.Event) error {
 		if e.Text == "two" {
 			cancel()
 		}
@@ -107,8 +109,8 @@ func TestWatchEnds(t *testing.T) {
 	}
 	absent := &Client{dir: dir, conn: Access{Address: "127.0.0.1:1", URL: "http://127.0.0.1:1"}.connect()}
 	mustClose(t, s)
-	var gone *Error
-	if err := absent.Watch(t.Context(), nil); !errors.As(err, &gone) || gone.Code != NoNode {
+	var gone *api.Error
+	if err := absent.Watch(t.Context(), nil); !errors.As(err, &gone) || gone.Code != api.NoNode {
 		t.Errorf("without a node: got %v", err)
 	}
 }
@@ -118,7 +120,7 @@ func TestWatchEnds(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	b := newBacklog()
 	for i := range 10 * maxBacklog {
-		if err := b.put(Event{Kind: "instance", Text: fmt.Sprint(i)}); err != nil {
+		if err := b.put(api.Event{Kind: "instance", Text: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if len(b.events) > maxBacklog {
@@ -146,13 +148,13 @@ func TestStreamsAreLimited(t *testing.T) {
 	connected := make(chan struct{})
 	for range maxStreams {
 		c := quickClient(t, dir)
-		go func() { _ = c.Watch(ctx, func(Event) error { connected <- struct{}{}; return nil }) }()
+		go func() { _ = c.Watch(ctx, func(api.Event) error { connected <- struct{}{}; return nil }) }()
 	}
 	for range maxStreams {
 		<-connected
 	}
-	var refused *Error
-	if err := quickClient(t, dir).Watch(t.Context(), nil); !errors.As(err, &refused) || refused.Code != Refused {
+	var refused *api.Error
+	if err := quickClient(t, dir).Watch(t.Context(), nil); !errors.As(err, &refused) || refused.Code != api.Refused {
 		t.Errorf("one stream too many: got %v", err)
 	}
 }

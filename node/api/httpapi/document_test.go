@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"cmp"
@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/internal/golden"
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-const apiFile = "../../docs/api.md"
+const apiFile = "../../../docs/api.md"
 
 // docs/api.md says what the OpenAPI document says. After a change: go test
-// ./node/api -run "OpenAPI|Page" -rewrite.
+// ./node/api/httpapi -run "OpenAPI|Page" -rewrite.
 func TestPageOfTheAPIIsUpToDate(t *testing.T) {
 	src, err := os.ReadFile("openapi.json") // as it is written by now
 	if err != nil {
@@ -103,8 +104,8 @@ the command line turns into its [exit status](commands.md#exit-status):
 | code | HTTP status |
 |---|---|
 `, "`/v1/openapi.json`", doc.Info.Description, "```", "```")
-	for _, c := range []Code{Invalid, NotAllowed, NotFound, Refused, Failed, Internal} {
-		fmt.Fprintf(&b, "| `%s` | %d |\n", c, c.HTTPStatus())
+	for _, c := range []api.Code{api.Invalid, api.NotAllowed, api.NotFound, api.Refused, api.Failed, api.Internal} {
+		fmt.Fprintf(&b, "| `%s` | %d |\n", c, StatusOf(c))
 	}
 	b.WriteString("\nStatus 401 means that the token is missing or wrong.\n")
 	b.WriteString("\n## Requests\n\n| request | scope | does |\n|---|---|---|\n")

@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"bytes"
@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/golden"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // The document that the node serves is what follows from the table of routes,
 // the types of requests and replies, and their comments. After a change:
-// go test ./node/api -run OpenAPI -rewrite.
+// go test ./node/api/httpapi -run OpenAPI -rewrite.
 func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
 	d := newDocument(t)
 	got, err := json.MarshalIndent(d.build(), "", "  ")
@@ -45,6 +46,11 @@ func newDocument(t *testing.T) *document {
 	t.Helper()
 	d := &document{comments: map[string]string{}, schemas: object{}}
 	files, err := filepath.Glob("*.go")
+	if err == nil {
+		var contract []string
+		contract, err = filepath.Glob("../*.go")
+		files = append(files, contract...)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +104,12 @@ func (d *document) build() object {
 		}
 		item[strings.ToLower(rt.method)] = d.operation(rt)
 	}
-	d.schema(reflect.TypeFor[Error]())
+	d.schema(reflect.TypeFor[api.Error]())
 	return object{
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Mutirão: a node's local interface", "version": "1",
-			"description": "Everything that the command line can do. The address and the token are in " + AccessFile +
+			"description": "Everything that the command line can do. The address and the token are in " + api.AccessFile +
 				" in the node's folder; that token may do everything. Others are added with a scope (mutirao token add): read looks at everything, work also " +
 				"starts and cancels instances, finishes and rejects tasks and registers data, admin does all. The security of each operation names the scope that it needs. " +
 				"An id may be any unique prefix of an instance's ID.",
@@ -148,7 +154,7 @@ func (d *document) operation(rt *route) object {
 }
 
 func (d *document) responses(rt *route) object {
-	failed := object{"description": "What, why, and the next step", "content": d.content("application/json", reflect.TypeFor[Error]())}
+	failed := object{"description": "What, why, and the next step", "content": d.content("application/json", reflect.TypeFor[api.Error]())}
 	switch rt.reply.(type) {
 	case nil:
 		return object{"204": object{"description": "Done"}, "default": failed}
@@ -160,8 +166,8 @@ func (d *document) responses(rt *route) object {
 		return object{"200": object{"description": "The drawing", "content": content}, "default": failed}
 	case exposition:
 		return object{"200": object{"description": "Samples", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}, "default": failed}
-	case Event:
-		return object{"200": object{"description": "A stream; each event's data is one JSON value", "content": d.content("text/event-stream", reflect.TypeFor[Event]())}, "default": failed}
+	case api.Event:
+		return object{"200": object{"description": "A stream; each event's data is one JSON value", "content": d.content("text/event-stream", reflect.TypeFor[api.Event]())}, "default": failed}
 	}
 	return object{"200": object{"description": "Done", "content": d.content("application/json", reflect.TypeOf(rt.reply))}, "default": failed}
 }
@@ -204,7 +210,7 @@ func (d *document) schema(t reflect.Type) object {
 
 // enums are the types of which a reader wants to know all values.
 var enums = map[reflect.Type]any{
-	reflect.TypeFor[Code](): []Code{Failed, Invalid, NotFound, NoNode, NotAllowed, Refused, Internal},
+	reflect.TypeFor[api.Code](): []api.Code{api.Failed, api.Invalid, api.NotFound, api.NoNode, api.NotAllowed, api.Refused, api.Internal},
 	reflect.TypeFor[workflow.State](): []workflow.State{
 		workflow.NotReady, workflow.Ready, workflow.Running, workflow.Succeeded,
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped,

@@ -1,9 +1,11 @@
-package api
+package httpapi
 
 import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // route is one row of the table from which the server's handlers, the client's
@@ -19,7 +21,7 @@ type route struct {
 	scope   scope
 	local   bool // this machine's programs need no token
 	// Either handle answers with JSON, or raw writes the answer itself.
-	handle func(svc Service, r *http.Request) (any, error)
+	handle func(svc api.Service, r *http.Request) (any, error)
 	raw    func(h *handler, w http.ResponseWriter, r *http.Request) error
 }
 
@@ -72,19 +74,19 @@ func init() {
 var (
 	statusRoute = &route{
 		name: "status", method: http.MethodGet, path: "/v1/status", scope: mayRead,
-		summary: "Who this node is and how it fares", reply: Status{},
-		handle: func(svc Service, r *http.Request) (any, error) { return svc.Status(r.Context()) },
+		summary: "Who this node is and how it fares", reply: api.Status{},
+		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Status(r.Context()) },
 	}
 	partnersRoute = &route{
 		name: "partners", method: http.MethodGet, path: "/v1/partners", scope: mayRead,
-		summary: "The partner list", reply: []Partner{},
-		handle: func(svc Service, r *http.Request) (any, error) { return svc.Partners(r.Context()) },
+		summary: "The partner list", reply: []api.Partner{},
+		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Partners(r.Context()) },
 	}
 	inviteRoute = &route{
 		name: "invite", method: http.MethodPost, path: "/v1/invitations", scope: mayAll,
-		summary: "Make an invitation to join the mesh", body: InviteRequest{}, reply: Invitation{},
-		handle: func(svc Service, r *http.Request) (any, error) {
-			return withBody(r, func(in InviteRequest) (any, error) { return svc.Invite(r.Context(), in) })
+		summary: "Make an invitation to join the mesh", body: api.InviteRequest{}, reply: api.Invitation{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.InviteRequest) (any, error) { return svc.Invite(r.Context(), in) })
 		},
 	}
 )
@@ -94,8 +96,8 @@ var (
 	addWorkflowRoute = &route{
 		name: "addWorkflow", method: http.MethodPost, path: "/v1/workflows", scope: mayAll,
 		query:   []parameter{{name: "file", doc: "The file's name, for error messages"}},
-		summary: "Check a definition and spread it to the mesh", body: source{}, reply: Workflow{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "Check a definition and spread it to the mesh", body: source{}, reply: api.Workflow{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			src, err := readBody(r)
 			if err != nil {
 				return nil, err
@@ -105,20 +107,20 @@ var (
 	}
 	workflowsRoute = &route{
 		name: "workflows", method: http.MethodGet, path: "/v1/workflows", scope: mayRead,
-		summary: "The definitions that the node holds", reply: []Workflow{},
-		handle: func(svc Service, r *http.Request) (any, error) { return svc.Workflows(r.Context()) },
+		summary: "The definitions that the node holds", reply: []api.Workflow{},
+		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Workflows(r.Context()) },
 	}
 	workflowRoute = &route{
 		name: "workflow", method: http.MethodGet, path: "/v1/workflows/{ref}", scope: mayRead,
-		summary: "A definition: NAME, NAME@VERSION or NAME@HASH", reply: Workflow{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "A definition: NAME, NAME@VERSION or NAME@HASH", reply: api.Workflow{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Workflow(r.Context(), r.PathValue("ref"))
 		},
 	}
 	removeWorkflowRoute = &route{
 		name: "removeWorkflow", method: http.MethodDelete, path: "/v1/workflows/{ref}", scope: mayAll,
-		summary: "Take definitions off the list: all of NAME, or NAME@VERSION or NAME@HASH", reply: []Workflow{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "Take definitions off the list: all of NAME, or NAME@VERSION or NAME@HASH", reply: []api.Workflow{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.RemoveWorkflow(r.Context(), r.PathValue("ref"))
 		},
 	}
@@ -128,37 +130,37 @@ var (
 var (
 	startRoute = &route{
 		name: "start", method: http.MethodPost, path: "/v1/instances", scope: mayWork,
-		summary: "Start an instance", body: StartRequest{}, reply: Started{},
-		handle: func(svc Service, r *http.Request) (any, error) {
-			return withBody(r, func(in StartRequest) (any, error) { return svc.Start(r.Context(), in) })
+		summary: "Start an instance", body: api.StartRequest{}, reply: api.Started{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.StartRequest) (any, error) { return svc.Start(r.Context(), in) })
 		},
 	}
 	instancesRoute = &route{
 		name: "instances", method: http.MethodGet, path: "/v1/instances", scope: mayRead,
 		query:   []parameter{{name: "all", doc: "Finished instances too", values: []string{"true", "false"}}},
-		summary: "The running instances, or all: those that the node takes part in and, at the coordinator, the whole mesh's", reply: []InstanceSummary{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "The running instances, or all: those that the node takes part in and, at the coordinator, the whole mesh's", reply: []api.InstanceSummary{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Instances(r.Context(), r.URL.Query().Get("all") == "true")
 		},
 	}
 	showRoute = &route{
 		name: "show", method: http.MethodGet, path: "/v1/instances/{id}", scope: mayRead,
-		summary: "One instance as this node knows it", reply: Instance{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "One instance as this node knows it", reply: api.Instance{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Show(r.Context(), r.PathValue("id"))
 		},
 	}
 	refreshRoute = &route{
 		name: "refresh", method: http.MethodGet, path: "/v1/instances/{id}/refresh", scope: mayRead,
-		summary: "Ask the partners who hold what is not done, and can be reached, what they have", reply: Refreshed{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "Ask the partners who hold what is not done, and can be reached, what they have", reply: api.Refreshed{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Refresh(r.Context(), r.PathValue("id"))
 		},
 	}
 	logRoute = &route{
 		name: "log", method: http.MethodGet, path: "/v1/instances/{id}/log", scope: mayRead,
-		summary: "The facts of an instance, readable", reply: []LogEntry{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		summary: "The facts of an instance, readable", reply: []api.LogEntry{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.Log(r.Context(), r.PathValue("id"))
 		},
 	}
@@ -166,7 +168,7 @@ var (
 		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram", scope: mayRead,
 		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "mermaid", "dot"}}},
 		summary: "A drawing of an instance", reply: picture{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			format := r.URL.Query().Get("format")
 			if format == "" {
 				format = "svg"
@@ -178,7 +180,7 @@ var (
 	cancelRoute = &route{
 		name: "cancel", method: http.MethodPost, path: "/v1/instances/{id}/cancel", scope: mayWork,
 		summary: "Cancel an instance", body: cancelRequest{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in cancelRequest) (any, error) {
 				return nil, svc.Cancel(r.Context(), r.PathValue("id"), in.Reason)
 			})
@@ -187,7 +189,7 @@ var (
 	writeOffRoute = &route{
 		name: "writeOff", method: http.MethodPost, path: "/v1/instances/{id}/write-off", scope: mayAll,
 		summary: "Wait no longer for a partner before superseded work is undone", body: writeOffRequest{},
-		handle: func(svc Service, r *http.Request) (any, error) {
+		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in writeOffRequest) (any, error) {
 				return nil, svc.WriteOff(r.Context(), r.PathValue("id"), in.Partner)
 			})
@@ -195,16 +197,16 @@ var (
 	}
 	beginRoute = &route{
 		name: "beginTask", method: http.MethodPost, path: "/v1/tasks/begin", scope: mayWork,
-		summary: "Note that a person began a task that this node holds", body: BeginRequest{},
-		handle: func(svc Service, r *http.Request) (any, error) {
-			return withBody(r, func(in BeginRequest) (any, error) { return nil, svc.BeginTask(r.Context(), in) })
+		summary: "Note that a person began a task that this node holds", body: api.BeginRequest{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.BeginRequest) (any, error) { return nil, svc.BeginTask(r.Context(), in) })
 		},
 	}
 	finishRoute = &route{
 		name: "finishTask", method: http.MethodPost, path: "/v1/tasks/finish", scope: mayWork,
-		summary: "Complete or fail a person's task that this node holds", body: FinishRequest{},
-		handle: func(svc Service, r *http.Request) (any, error) {
-			return withBody(r, func(in FinishRequest) (any, error) { return nil, svc.FinishTask(r.Context(), in) })
+		summary: "Complete or fail a person's task that this node holds", body: api.FinishRequest{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.FinishRequest) (any, error) { return nil, svc.FinishTask(r.Context(), in) })
 		},
 	}
 )
@@ -213,7 +215,7 @@ var (
 var (
 	eventsRoute = &route{
 		name: "events", method: http.MethodGet, path: "/v1/events", scope: mayRead,
-		summary: "Server-sent events: something changed", reply: Event{}, raw: (*handler).events,
+		summary: "Server-sent events: something changed", reply: api.Event{}, raw: (*handler).events,
 	}
 	openAPIRoute = &route{
 		name: "openAPI", method: http.MethodGet, path: "/v1/openapi.json", scope: everybody,

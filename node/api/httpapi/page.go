@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // Page is the web page, which the server serves beside the interface, to
@@ -37,7 +39,7 @@ const EventsPath = "/events"
 func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return withStatus(http.StatusMethodNotAllowed, Errorf(Invalid, "%s cannot be used on a page", r.Method))
+		return withStatus(http.StatusMethodNotAllowed, api.Errorf(api.Invalid, "%s cannot be used on a page", r.Method))
 	}
 	if code, ok := strings.CutPrefix(r.URL.Path, linkPath); ok {
 		h.openDoor(w, r, code)

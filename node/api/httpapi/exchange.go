@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // MaxBody is the greatest body of a request, in bytes.
@@ -17,26 +19,26 @@ const MaxBody = 1 << 20
 // statusError is an *Error whose HTTP status says more than its code does.
 type statusError struct {
 	status int
-	err    *Error
+	err    *api.Error
 }
 
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
-func withStatus(status int, err *Error) error { return &statusError{status, err} }
+func withStatus(status int, err *api.Error) error { return &statusError{status, err} }
 
-// HTTPStatus is the status of replies with that code.
-func (c Code) HTTPStatus() int {
+// StatusOf is the HTTP status of replies with that code.
+func StatusOf(c api.Code) int {
 	switch c {
-	case Invalid:
+	case api.Invalid:
 		return http.StatusBadRequest
-	case NotFound:
+	case api.NotFound:
 		return http.StatusNotFound
-	case NotAllowed:
+	case api.NotAllowed:
 		return http.StatusForbidden
-	case Refused:
+	case api.Refused:
 		return http.StatusConflict
-	case NoNode:
+	case api.NoNode:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -46,10 +48,10 @@ func readBody(r *http.Request) ([]byte, error) {
 	b, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, withStatus(http.StatusRequestEntityTooLarge, Errorf(Invalid, "the request is larger than %d bytes", large.Limit))
+		return nil, withStatus(http.StatusRequestEntityTooLarge, api.Errorf(api.Invalid, "the request is larger than %d bytes", large.Limit))
 	}
 	if err != nil {
-		return nil, Errorf(Invalid, "the request broke off: %v", err)
+		return nil, api.Errorf(api.Invalid, "the request broke off: %v", err)
 	}
 	return b, nil
 }
@@ -58,7 +60,7 @@ func readBody(r *http.Request) ([]byte, error) {
 // media type, because a web page cannot send it across origins unasked.
 func withBody[T any](r *http.Request, fn func(T) (any, error)) (any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, withStatus(http.StatusUnsupportedMediaType, Errorf(Invalid, "Content-Type %q: want application/json", r.Header.Get("Content-Type")))
+		return nil, withStatus(http.StatusUnsupportedMediaType, api.Errorf(api.Invalid, "Content-Type %q: want application/json", r.Header.Get("Content-Type")))
 	}
 	body, err := readBody(r)
 	if err != nil {
@@ -66,7 +68,7 @@ func withBody[T any](r *http.Request, fn func(T) (any, error)) (any, error) {
 	}
 	var in T
 	if err := decodeStrict(body, &in); err != nil {
-		return nil, Errorf(Invalid, "the request is not what is wanted here: %v", err).WithHint("%s describes it", openAPIRoute.path)
+		return nil, api.Errorf(api.Invalid, "the request is not what is wanted here: %v", err).WithHint("%s describes it", openAPIRoute.path)
 	}
 	return fn(in)
 }

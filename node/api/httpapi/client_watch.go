@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // maxEvent is the longest line of an event stream, in bytes.
@@ -21,7 +23,7 @@ func (s stopped) Unwrap() error { return s.error }
 // Watch implements Service. A broken connection is mended, also across a
 // restart of the node, and fn is told by an event of kind EventGap that it may
 // have missed something. A node that stays away ends the watch with NoNode.
-func (c *Client) Watch(ctx context.Context, fn func(Event) error) error {
+func (c *Client) Watch(ctx context.Context, fn func(api.Event) error) error {
 	resumed, away := false, time.Time{}
 	for pause := c.pause; ; pause = min(2*pause, c.give/4) {
 		err := c.watchOnce(ctx, resumed, func() { pause, resumed, away = c.pause, true, time.Time{} }, fn)
@@ -48,7 +50,7 @@ func (c *Client) Watch(ctx context.Context, fn func(Event) error) error {
 
 // watchOnce follows one event stream until it breaks. It calls connected when
 // the node has answered, and tells fn of the gap if this is not the first time.
-func (c *Client) watchOnce(ctx context.Context, resumed bool, connected func(), fn func(Event) error) error {
+func (c *Client) watchOnce(ctx context.Context, resumed bool, connected func(), fn func(api.Event) error) error {
 	resp, err := c.do(ctx, eventsRoute, nil, nil)
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func (c *Client) watchOnce(ctx context.Context, resumed bool, connected func(), 
 	defer resp.Body.Close()
 	connected()
 	if resumed {
-		if err := fn(Event{At: time.Now(), Kind: EventGap, Text: "the connection to the node was interrupted"}); err != nil {
+		if err := fn(api.Event{At: time.Now(), Kind: EventGap, Text: "the connection to the node was interrupted"}); err != nil {
 			return stopped{err}
 		}
 	}
@@ -67,9 +69,9 @@ func (c *Client) watchOnce(ctx context.Context, resumed bool, connected func(), 
 		if !ok {
 			continue
 		}
-		var e Event
+		var e api.Event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return stopped{Errorf(Failed, "an event of the node cannot be read: %v", err)}
+			return stopped{api.Errorf(api.Failed, "an event of the node cannot be read: %v", err)}
 		}
 		if err := fn(e); err != nil {
 			return stopped{err}

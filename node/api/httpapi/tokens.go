@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -43,10 +44,6 @@ const workerScope = "worker:"
 func (s scope) allows(needed scope) bool {
 	return slices.Index(scopes, s) >= slices.Index(scopes, needed)
 }
-
-// TokensFile is the file in the node's folder with the tokens that were added.
-// It has their hashes only.
-const TokensFile = "tokens.json"
 
 // maxTokens is how many tokens can be added.
 const maxTokens = 256
@@ -118,7 +115,7 @@ func (t *tokens) load(file string, log *slog.Logger) {
 		}
 	}
 	if err != nil {
-		t.broken = Errorf(Failed, "%s cannot be read, so the tokens in it are not valid: %v", file, err).
+		t.broken = api.Errorf(api.Failed, "%s cannot be read, so the tokens in it are not valid: %v", file, err).
 			WithHint("mend it or remove it, restart the node, and add the tokens again")
 		log.Error("tokens cannot be read", "file", file, "error", err)
 		return
@@ -168,12 +165,12 @@ func (t *tokens) add(r TokenRequest) (*NewToken, error) {
 	defer t.mu.Unlock()
 	for _, k := range t.added {
 		if k.Name == r.Name {
-			return nil, Errorf(Refused, "there is a token %s already, with the scope %s", k.Name, k.Scope).
+			return nil, api.Errorf(api.Refused, "there is a token %s already, with the scope %s", k.Name, k.Scope).
 				WithHint("choose another name, or remove it first: mutirao token remove %s", k.Name)
 		}
 	}
 	if len(t.added) >= maxTokens {
-		return nil, Errorf(Refused, "there are %d tokens, the most that can be", maxTokens).WithHint("remove those that nobody uses: mutirao token list")
+		return nil, api.Errorf(api.Refused, "there are %d tokens, the most that can be", maxTokens).WithHint("remove those that nobody uses: mutirao token list")
 	}
 	secret := "mutirao_" + rand.Text()
 	h := sha256.Sum256([]byte(secret))
@@ -190,14 +187,14 @@ func (t *tokens) add(r TokenRequest) (*NewToken, error) {
 
 func (r TokenRequest) check() error {
 	if rule := workflow.NameRule(r.Name); rule != "" {
-		return Errorf(Invalid, "token name %q: want %s", r.Name, rule)
+		return api.Errorf(api.Invalid, "token name %q: want %s", r.Name, rule)
 	}
 	if app, ok := strings.CutPrefix(r.Scope, workerScope); ok && workflow.ValidName(app) {
-		return Errorf(Refused, "the scope %s comes with workers, which this version does not have yet", r.Scope).
+		return api.Errorf(api.Refused, "the scope %s comes with workers, which this version does not have yet", r.Scope).
 			WithHint("until then, give a program that does tasks the scope work")
 	}
 	if !slices.Contains(scopes, scope(r.Scope)) {
-		return Errorf(Invalid, "scope %q: want read, work or admin", r.Scope)
+		return api.Errorf(api.Invalid, "scope %q: want read, work or admin", r.Scope)
 	}
 	return nil
 }
@@ -222,7 +219,7 @@ func (t *tokens) remove(name string) error {
 			return nil
 		}
 	}
-	return Errorf(NotFound, "there is no token %q", name).WithHint("mutirao token list")
+	return api.Errorf(api.NotFound, "there is no token %q", name).WithHint("mutirao token list")
 }
 
 func (t *tokens) save(all map[[sha256.Size]byte]*keptToken) error {
@@ -235,7 +232,7 @@ func (t *tokens) save(all map[[sha256.Size]byte]*keptToken) error {
 		err = private.Write(t.file, append(b, '\n'))
 	}
 	if err != nil {
-		return Errorf(Failed, "the tokens cannot be kept, so nothing was changed: %v", err).WithHint("look at the disk of the node's folder")
+		return api.Errorf(api.Failed, "the tokens cannot be kept, so nothing was changed: %v", err).WithHint("look at the disk of the node's folder")
 	}
 	return nil
 }
@@ -293,4 +290,4 @@ func (c *Client) RemoveToken(ctx context.Context, name string) error {
 }
 
 // tokensFile is where a node keeps the tokens that were added.
-func tokensFile(dir string) string { return filepath.Join(dir, TokensFile) }
+func tokensFile(dir string) string { return filepath.Join(dir, api.TokensFile) }

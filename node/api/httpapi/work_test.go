@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // What goes through the client arrives at the service, and its answer comes back.
@@ -16,7 +17,7 @@ func TestRejectTaskThroughTheClient(t *testing.T) {
 		saw = r
 		return &api.Passed{Task: r.Task, Partner: "engine-8", Reason: "the only one able"}, nil
 	}}}
-	dir, _ := serve(t, "127.0.0.1:0", fake, api.Options{})
+	dir, _ := serve(t, "127.0.0.1:0", fake, httpapi.Options{})
 	sent := api.RejectRequest{ID: "ab", Task: "procedure-1", Reason: "no water"}
 	got, err := dial(t, dir).RejectTask(t.Context(), sent)
 	if err != nil {

@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"crypto/ecdsa"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // certify makes a certificate of its own for some names.
@@ -53,7 +54,7 @@ func writePEM(t *testing.T, dir, kind string, der []byte) string {
 // and its own client trusts that certificate and no other.
 func TestTLS(t *testing.T) {
 	fake := &apitest.Fake{OnStatus: func() (*api.Status, error) { return &api.Status{Name: "ana"}, nil }}
-	var o api.Options
+	var o httpapi.Options
 	o.Certificate, o.Key = certify(t, "station.example")
 	dir, s := serve(t, "0.0.0.0:0", fake, o)
 	if a := s.Access(); !strings.HasPrefix(a.URL, "https://127.0.0.1:") {
@@ -101,7 +102,7 @@ func TestTLS(t *testing.T) {
 
 func TestUnusableCertificate(t *testing.T) {
 	certificate, _ := certify(t, "a")
-	_, err := api.Serve(t.TempDir(), "127.0.0.1:0", &apitest.Fake{}, api.Options{Certificate: certificate, Key: certificate})
+	_, err := httpapi.Serve(t.TempDir(), "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{Certificate: certificate, Key: certificate})
 	if err == nil || !strings.Contains(err.Error(), "certificate cannot be used") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"context"
@@ -20,13 +20,14 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Whatever is sent with the right token: the server does not fail, and what it
 // refuses it refuses with a code and a message.
 func FuzzServer(f *testing.F) {
-	server := api.NewServer(obliging(), "token", api.Options{})
+	server := httpapi.NewServer(obliging(), "token", httpapi.Options{})
 	for _, s := range [][4]string{
 		{"GET", "/v1/instances/x", "all=true", ""}, {"POST", "/v1/instances", "", `{"workflow":"w","input":{"a":"b"}}`},
 		{"POST", "/v1/tasks/finish", "", `{"id":"x","task":"t","failed":true}`}, {"POST", "/v1/invitations", "", `{"expires":1e99}`},
@@ -130,7 +131,7 @@ func operations(f *testing.F) (out [][2]string) {
 // a code and a message.
 func FuzzRoutes(f *testing.F) {
 	all := operations(f)
-	server := api.NewServer(obliging(), "token", api.Options{})
+	server := httpapi.NewServer(obliging(), "token", httpapi.Options{})
 	for i := range all {
 		f.Add(uint8(i), "3f9a", "", `{}`)
 		f.Add(uint8(i), "../..", "all=true", `{"set":["a"],"lease":1e400,"partner":7,"suitability":{"a":"b"}}`)
@@ -172,7 +173,7 @@ func FuzzReply(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, api.AccessFile), []byte(access), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	c, err := api.Dial(dir)
+	c, err := httpapi.Dial(dir)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // checkOrigin refuses requests that a foreign web page makes a browser send: by
@@ -15,14 +16,14 @@ import (
 // across origins.
 func (h *handler) checkOrigin(r *http.Request) error {
 	if !h.isUs(r.Host) {
-		return Errorf(NotAllowed, "the node does not answer as %q", r.Host).WithHint("use the address in %s", AccessFile)
+		return api.Errorf(api.NotAllowed, "the node does not answer as %q", r.Host).WithHint("use the address in %s", api.AccessFile)
 	}
 	scheme := "http://"
 	if r.TLS != nil {
 		scheme = "https://"
 	}
 	if origins, ok := r.Header["Origin"]; ok && !slices.Equal(origins, []string{scheme + r.Host}) {
-		return Errorf(NotAllowed, "pages of %q may not use the node", strings.Join(origins, " "))
+		return api.Errorf(api.NotAllowed, "pages of %q may not use the node", strings.Join(origins, " "))
 	}
 	return nil
 }
@@ -45,10 +46,10 @@ func (h *handler) admit(rt *route, r *http.Request) (within context.Context, don
 	has, added := h.tokens.find(given)
 	switch {
 	case has == "":
-		return nil, nil, withStatus(http.StatusUnauthorized, Errorf(NotAllowed, "the token is missing or wrong").
-			WithHint("send \"Authorization: Bearer TOKEN\" with a token of \"mutirao token add\", or the one in %s, which is new whenever the node starts", AccessFile))
+		return nil, nil, withStatus(http.StatusUnauthorized, api.Errorf(api.NotAllowed, "the token is missing or wrong").
+			WithHint("send \"Authorization: Bearer TOKEN\" with a token of \"mutirao token add\", or the one in %s, which is new whenever the node starts", api.AccessFile))
 	case !has.allows(rt.scope):
-		return nil, nil, Errorf(NotAllowed, "%s %s needs a token with the scope %s; %s has %s", rt.method, rt.path, rt.scope, added.Name, has).
+		return nil, nil, api.Errorf(api.NotAllowed, "%s %s needs a token with the scope %s; %s has %s", rt.method, rt.path, rt.scope, added.Name, has).
 			WithHint("mutirao token add NAME --scope %s", rt.scope)
 	case added == nil:
 		return r.Context(), func() {}, nil
@@ -63,11 +64,11 @@ func checkQuery(rt *route, r *http.Request) error {
 	for name, values := range r.URL.Query() {
 		i := slices.IndexFunc(rt.query, func(p parameter) bool { return p.name == name })
 		if i < 0 {
-			return Errorf(Invalid, "%s has no parameter %q", rt.path, name)
+			return api.Errorf(api.Invalid, "%s has no parameter %q", rt.path, name)
 		}
 		allowed := rt.query[i].values
 		if len(values) != 1 || (allowed != nil && !slices.Contains(allowed, values[0])) {
-			return Errorf(Invalid, "%s=%s: want one value of %q", name, strings.Join(values, ","), allowed)
+			return api.Errorf(api.Invalid, "%s=%s: want one value of %q", name, strings.Join(values, ","), allowed)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // doors is a page that says where its reader stands.
@@ -21,11 +22,11 @@ type doors struct{}
 
 func (doors) Inside(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "inside "+r.URL.Path) }
 
-func (doors) Outside(w http.ResponseWriter, r *http.Request, why api.Door) {
-	if why != api.Welcome {
+func (doors) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {
+	if why != httpapi.Welcome {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
-	fmt.Fprint(w, map[api.Door]string{api.Closed: "closed", api.Spent: "spent", api.Welcome: "welcome"}[why])
+	fmt.Fprint(w, map[httpapi.Door]string{httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome"}[why])
 }
 
 // browser asks a server without a network in between. It keeps its cookies.
@@ -36,7 +37,7 @@ type browser struct {
 }
 
 func newBrowser(t *testing.T, svc api.Service) *browser {
-	return &browser{t: t, server: api.NewServer(svc, "token", api.Options{Page: doors{}})}
+	return &browser{t: t, server: httpapi.NewServer(svc, "token", httpapi.Options{Page: doors{}})}
 }
 
 // do makes a request; each header is "Name: value".
@@ -72,7 +73,7 @@ func (b *browser) want(status int, body, method, path string, headers ...string)
 func (b *browser) link() (path string) {
 	b.t.Helper()
 	w := b.do("POST", "/v1/sign-in", "Authorization: Bearer token")
-	var in api.SignIn
+	var in httpapi.SignIn
 	if err := json.Unmarshal(w.Body.Bytes(), &in); err != nil || !strings.HasPrefix(in.Path, "/sign-in/") || time.Until(in.Expires) > 5*time.Minute {
 		b.t.Fatalf("a link of %d %s: %v", w.Code, w.Body, err)
 	}
@@ -209,7 +210,7 @@ func TestPagesAskedForByOthers(t *testing.T) {
 }
 
 func TestWithoutAPage(t *testing.T) {
-	b := &browser{t: t, server: api.NewServer(&apitest.Fake{}, "token", api.Options{})}
+	b := &browser{t: t, server: httpapi.NewServer(&apitest.Fake{}, "token", httpapi.Options{})}
 	b.want(404, "there is no /", "GET", "/")
 	b.want(404, "this node has no web page", "POST", "/v1/sign-in", "Authorization: Bearer token")
 }
@@ -222,13 +223,13 @@ func TestEventsOfThePage(t *testing.T) {
 		_ = fn(api.Event{Kind: "partner", Text: "active"})
 		<-ctx.Done()
 		return ctx.Err()
-	}}, api.Options{Page: doors{}})
+	}}, httpapi.Options{Page: doors{}})
 	url, expires, err := dial(t, dir).SignIn(t.Context())
 	if err != nil || time.Until(expires) < 4*time.Minute {
 		t.Fatal(url, expires, err)
 	}
 	resp, _ := get(t, s, strings.TrimPrefix(url, s.Access().URL), nil)
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+api.EventsPath, nil)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+httpapi.EventsPath, nil)
 	req.AddCookie(resp.Cookies()[0])
 	if resp, err = http.DefaultClient.Do(req); err != nil {
 		t.Fatal(err)
@@ -247,7 +248,7 @@ func TestEventsOfThePage(t *testing.T) {
 
 // A user who reaches the node by a socket only is told that a browser cannot.
 func TestNoLinkToASocket(t *testing.T) {
-	dir, _ := serve(t, "unix:s", &apitest.Fake{}, api.Options{Page: doors{}})
+	dir, _ := serve(t, "unix:s", &apitest.Fake{}, httpapi.Options{Page: doors{}})
 	if _, _, err := dial(t, dir).SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "a browser cannot reach the node") {
 		t.Error(err)
 	}

@@ -1,4 +1,13 @@
-package api
+// Package httpapi carries node/api over HTTP, as JSON under /v1/ on loopback or a
+// Unix socket: a server for whatever answers api.Service, and a client that is one.
+//
+// Promises: every route is in the OpenAPI document that the node serves, and a test
+// holds the two together. Who may ask what is decided here, by tokens and their scopes.
+// Internal causes are logged, never shown.
+//
+// It imports configs, internal/private, node/api and workflow; cmd/mutirao,
+// internal/test/testnode, node/assemble and node/web import it.
+package httpapi
 
 import (
 	"context"
@@ -8,6 +17,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // Options adjust a server. The zero value works.
@@ -31,7 +42,7 @@ type Options struct {
 
 // handler is the server side of the interface.
 type handler struct {
-	svc     Service
+	svc     api.Service
 	tokens  *tokens
 	o       Options
 	mux     *http.ServeMux
@@ -43,7 +54,7 @@ type handler struct {
 // NewServer returns the handler of svc's interface. A program that knows the
 // token may do everything, tokens for others included; without one nothing
 // would be safe, so an empty token panics.
-func NewServer(svc Service, token string, o Options) http.Handler {
+func NewServer(svc api.Service, token string, o Options) http.Handler {
 	if token == "" {
 		panic("api: NewServer needs a token")
 	}
@@ -128,23 +139,23 @@ func (h *handler) noRoute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(allowed) == 0 {
-		h.fail(w, r, Errorf(NotFound, "there is no %s", r.URL.Path).WithHint("GET %s lists what there is", openAPIRoute.path))
+		h.fail(w, r, api.Errorf(api.NotFound, "there is no %s", r.URL.Path).WithHint("GET %s lists what there is", openAPIRoute.path))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	h.fail(w, r, withStatus(http.StatusMethodNotAllowed, Errorf(Invalid, "%s cannot be used on %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))))
+	h.fail(w, r, withStatus(http.StatusMethodNotAllowed, api.Errorf(api.Invalid, "%s cannot be used on %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))))
 }
 
 // fail answers with an error; what is no *Error is logged and not shown.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var shown *Error
+	var shown *api.Error
 	if !errors.As(err, &shown) {
 		if !errors.Is(err, context.Canceled) {
 			h.o.Logger.Error("request failed inside the node", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
-		shown = Errorf(Internal, "something went wrong inside the node").WithHint("the node's log says what")
+		shown = api.Errorf(api.Internal, "something went wrong inside the node").WithHint("the node's log says what")
 	}
-	status := shown.Code.HTTPStatus()
+	status := StatusOf(shown.Code)
 	var special *statusError
 	if errors.As(err, &special) {
 		status = special.status
@@ -171,7 +182,7 @@ func (h *handler) ready(w http.ResponseWriter, r *http.Request) error {
 	case <-h.o.Ready:
 	default:
 		if h.o.Ready != nil {
-			return withStatus(http.StatusServiceUnavailable, Errorf(Refused, "the node is not ready yet").WithHint("ask again in a second"))
+			return withStatus(http.StatusServiceUnavailable, api.Errorf(api.Refused, "the node is not ready yet").WithHint("ask again in a second"))
 		}
 	}
 	return h.health(w, r)

@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // EventGap is the kind of an event that stands for events that were not
@@ -28,15 +30,15 @@ type backlog struct {
 	wake chan struct{} // holds one element while there are events
 
 	mu     sync.Mutex // guards events
-	events []Event
+	events []api.Event
 }
 
 func newBacklog() *backlog { return &backlog{wake: make(chan struct{}, 1)} }
 
-func (b *backlog) put(e Event) error {
+func (b *backlog) put(e api.Event) error {
 	b.mu.Lock()
 	if len(b.events) == maxBacklog {
-		b.events = append(b.events[:0], Event{At: e.At, Kind: EventGap, Text: "too slow: some events were left out"})
+		b.events = append(b.events[:0], api.Event{At: e.At, Kind: EventGap, Text: "too slow: some events were left out"})
 	} else {
 		b.events = append(b.events, e)
 	}
@@ -48,7 +50,7 @@ func (b *backlog) put(e Event) error {
 	return nil
 }
 
-func (b *backlog) take() []Event {
+func (b *backlog) take() []api.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events := b.events
@@ -60,14 +62,14 @@ func (b *backlog) take() []Event {
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case <-h.o.stopping: // a reader that comes back at once shall look for the next run of the node
-		return Errorf(NoNode, "the node is stopping")
+		return api.Errorf(api.NoNode, "the node is stopping")
 	default:
 	}
 	select {
 	case h.streams <- struct{}{}:
 		defer func() { <-h.streams }()
 	default:
-		return withStatus(http.StatusServiceUnavailable, Errorf(Refused, "%d programs watch this node already", maxStreams).WithHint("end one of them"))
+		return withStatus(http.StatusServiceUnavailable, api.Errorf(api.Refused, "%d programs watch this node already", maxStreams).WithHint("end one of them"))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	waiting := newBacklog()

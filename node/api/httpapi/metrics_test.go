@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"net/http"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 func busy() *apitest.Fake {
@@ -30,7 +31,7 @@ func TestMetrics(t *testing.T) {
 	w := httptest.NewRecorder()
 	req := httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil)
 	req.RemoteAddr = "127.0.0.1:5000"
-	api.NewServer(busy(), "token", api.Options{}).ServeHTTP(w, req)
+	httpapi.NewServer(busy(), "token", httpapi.Options{}).ServeHTTP(w, req)
 	text := w.Body.String()
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Fatalf("%d %v %s", w.Code, w.Header(), text)
@@ -63,7 +64,7 @@ func TestMetrics(t *testing.T) {
 
 // Other machines need the token, and no web page may read it.
 func TestMetricsAreForThisMachine(t *testing.T) {
-	s := api.NewServer(busy(), "token", api.Options{})
+	s := httpapi.NewServer(busy(), "token", httpapi.Options{})
 	for _, c := range []struct {
 		what, from, token, origin string
 		want                      int

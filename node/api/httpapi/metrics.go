@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // exposition is Prometheus's text format as a reply.
@@ -94,7 +96,7 @@ func (m *metrics) sample(name string, v float64, label, is string) {
 var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // partners counts those of each state, this node not among them.
-func (m *metrics) partners(list []Partner) {
+func (m *metrics) partners(list []api.Partner) {
 	of := map[string]int{"active": 0, "unreachable": 0, "expired": 0, "left": 0, "evicted": 0}
 	for _, p := range list {
 		if !p.Self {

@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"bufio"
@@ -21,14 +21,15 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // serve serves svc in a folder of its own until the test ends.
-func serve(t *testing.T, address string, svc api.Service, o api.Options) (dir string, s *api.Server) {
+func serve(t *testing.T, address string, svc api.Service, o httpapi.Options) (dir string, s *httpapi.Server) {
 	t.Helper()
 	dir = t.TempDir()
-	s, err := api.Serve(dir, address, svc, o)
+	s, err := httpapi.Serve(dir, address, svc, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func serve(t *testing.T, address string, svc api.Service, o api.Options) (dir st
 	return dir, s
 }
 
-func closeServer(t *testing.T, s *api.Server) {
+func closeServer(t *testing.T, s *httpapi.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -45,9 +46,9 @@ func closeServer(t *testing.T, s *api.Server) {
 	}
 }
 
-func dial(t *testing.T, dir string) *api.Client {
+func dial(t *testing.T, dir string) *httpapi.Client {
 	t.Helper()
-	c, err := api.Dial(dir)
+	c, err := httpapi.Dial(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestClientAndServerAgree(t *testing.T) {
 		}
 		t.Run(address, func(t *testing.T) {
 			got = nil
-			dir, _ := serve(t, address, fake, api.Options{})
+			dir, _ := serve(t, address, fake, httpapi.Options{})
 			c, ctx := dial(t, dir), t.Context()
 			same := func(what string, want, have any, err error) {
 				t.Helper()
@@ -169,7 +170,7 @@ func TestCanonicalFormArrivesByteForByte(t *testing.T) {
 	canonical := json.RawMessage(`{"doc":"a<b>&c é` + "\u2028" + `","n":1.0,"workflow":"w"}`)
 	dir, _ := serve(t, "127.0.0.1:0", &apitest.Fake{OnWorkflow: func(string) (*api.Workflow, error) {
 		return &api.Workflow{Definition: canonical}, nil
-	}}, api.Options{})
+	}}, httpapi.Options{})
 	w, err := dial(t, dir).Workflow(t.Context(), "w")
 	if err != nil || !bytes.Equal(w.Definition, canonical) {
 		t.Errorf("got %s, %v\nwant %s", w.Definition, err, canonical)
@@ -183,7 +184,7 @@ func TestMissingListsAreEmpty(t *testing.T) {
 	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{
 		OnShow:     func(string) (*api.Instance, error) { return held, nil },
 		OnPartners: func() ([]api.Partner, error) { return nil, nil },
-	}, api.Options{})
+	}, httpapi.Options{})
 	_ = dir
 	for path, want := range map[string]string{
 		"/v1/partners":    "[]\n",
@@ -204,7 +205,7 @@ func TestMissingListsAreEmpty(t *testing.T) {
 }
 
 // get makes a raw request with the right token; edit may change it.
-func get(t *testing.T, s *api.Server, path string, edit func(*http.Request)) (*http.Response, string) {
+func get(t *testing.T, s *httpapi.Server, path string, edit func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+path, nil)
 	if err != nil {
@@ -235,7 +236,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 			sent := api.Errorf(code, "what <%s>", code).WithHint("next")
 			dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{
 				OnShow: func(string) (*api.Instance, error) { return nil, fmt.Errorf("wrapped: %w", sent) },
-			}, api.Options{})
+			}, httpapi.Options{})
 			_, err := dial(t, dir).Show(t.Context(), "x")
 			var got *api.Error
 			if !errors.As(err, &got) {
@@ -254,7 +255,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 func TestInnerCausesAreNotShown(t *testing.T) {
 	dir, _ := serve(t, "127.0.0.1:0", &apitest.Fake{
 		OnStatus: func() (*api.Status, error) { return nil, errors.New("badger: value log 7 is broken") },
-	}, api.Options{})
+	}, httpapi.Options{})
 	_, err := dial(t, dir).Status(t.Context())
 	var got *api.Error
 	if !errors.As(err, &got) || got.Code != api.Internal || strings.Contains(err.Error(), "badger") {
@@ -263,7 +264,7 @@ func TestInnerCausesAreNotShown(t *testing.T) {
 }
 
 func TestForeignersAreRefused(t *testing.T) {
-	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnStatus: func() (*api.Status, error) { return &api.Status{}, nil }}, api.Options{})
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnStatus: func() (*api.Status, error) { return &api.Status{}, nil }}, httpapi.Options{})
 	host := s.Access().Address
 	port := host[strings.LastIndex(host, ":"):]
 	tests := []struct {
@@ -299,7 +300,7 @@ func TestForeignersAreRefused(t *testing.T) {
 }
 
 func TestBadRequests(t *testing.T) {
-	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{})
 	post := func(body string) func(*http.Request) {
 		return func(r *http.Request) {
 			r.Method = http.MethodPost
@@ -329,8 +330,8 @@ func TestBadRequests(t *testing.T) {
 			post("workflow=x")(r)
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}, 415, `want application/json`},
-		{"too large", "/v1/instances", post(`{"workflow": "` + strings.Repeat("x", api.MaxBody) + `"}`), 413, `larger than 1048576 bytes`},
-		{"definition too large", "/v1/workflows", post(strings.Repeat("x", api.MaxBody+1)), 413, `larger than 1048576 bytes`},
+		{"too large", "/v1/instances", post(`{"workflow": "` + strings.Repeat("x", httpapi.MaxBody) + `"}`), 413, `larger than 1048576 bytes`},
+		{"definition too large", "/v1/workflows", post(strings.Repeat("x", httpapi.MaxBody+1)), 413, `larger than 1048576 bytes`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -344,7 +345,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestOpenRoutes(t *testing.T) {
 	ready := make(chan struct{})
-	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{Ready: ready})
+	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{Ready: ready})
 	anonymous := func(r *http.Request) { r.Header.Del("Authorization") }
 	for path, want := range map[string]int{"/healthz": 204, "/readyz": 503, "/v1/openapi.json": 200} {
 		if resp, body := get(t, s, path, anonymous); resp.StatusCode != want {
@@ -366,14 +367,14 @@ func TestNoNode(t *testing.T) {
 		return e.Code
 	}
 	absent := filepath.Join(t.TempDir(), "absent")
-	if _, err := api.Dial(absent); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao init") {
+	if _, err := httpapi.Dial(absent); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao init") {
 		t.Errorf("no folder: %v", err)
 	}
 	dir := t.TempDir()
-	if _, err := api.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao up --dir "+dir) {
+	if _, err := httpapi.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao up --dir "+dir) {
 		t.Errorf("no %s: %v", api.AccessFile, err)
 	}
-	s, err := api.Serve(dir, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +395,7 @@ func TestNoNode(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, api.AccessFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Dial(dir); code(err) != api.Failed || !strings.Contains(err.Error(), "is damaged") {
+	if _, err := httpapi.Dial(dir); code(err) != api.Failed || !strings.Contains(err.Error(), "is damaged") {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -405,13 +406,13 @@ func TestClientOutlivesARestart(t *testing.T) {
 	calls := 0
 	fake := &apitest.Fake{OnCancel: func(string, string) error { calls++; return nil }}
 	dir := t.TempDir()
-	first, err := api.Serve(dir, "127.0.0.1:0", fake, api.Options{})
+	first, err := httpapi.Serve(dir, "127.0.0.1:0", fake, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, dir)
 	closeServer(t, first)
-	second, err := api.Serve(dir, "127.0.0.1:0", fake, api.Options{})
+	second, err := httpapi.Serve(dir, "127.0.0.1:0", fake, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +425,7 @@ func TestClientOutlivesARestart(t *testing.T) {
 	}
 	// The same address with another token is a restart, too.
 	closeServer(t, second)
-	third, err := api.Serve(dir, second.Access().Address, fake, api.Options{})
+	third, err := httpapi.Serve(dir, second.Access().Address, fake, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,7 @@ func TestClientOutlivesARestart(t *testing.T) {
 }
 
 func TestAccessFile(t *testing.T) {
-	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{})
 	path := filepath.Join(dir, api.AccessFile)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -455,7 +456,7 @@ func TestAccessFile(t *testing.T) {
 		t.Error(diff)
 	}
 	// A node that took over the folder keeps its file.
-	other, err := api.Serve(dir, "127.0.0.1:0", &apitest.Fake{}, api.Options{})
+	other, err := httpapi.Serve(dir, "127.0.0.1:0", &apitest.Fake{}, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +474,7 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		"unix:" + strings.Repeat("x", 200): "path must be short",
 	} {
 		dir := t.TempDir()
-		_, err := api.Serve(dir, address, &apitest.Fake{}, api.Options{})
+		_, err := httpapi.Serve(dir, address, &apitest.Fake{}, httpapi.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want …%s…", address, err, want)
 		}
@@ -487,12 +488,12 @@ func TestAddressesThatAreRefused(t *testing.T) {
 // starting; any other file does.
 func TestOldSocketIsReplaced(t *testing.T) {
 	dir := t.TempDir()
-	first, err := api.Serve(dir, "unix:s", &apitest.Fake{}, api.Options{})
+	first, err := httpapi.Serve(dir, "unix:s", &apitest.Fake{}, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeServer(t, first)
-	second, err := api.Serve(dir, "unix:s", &apitest.Fake{}, api.Options{})
+	second, err := httpapi.Serve(dir, "unix:s", &apitest.Fake{}, httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -500,7 +501,7 @@ func TestOldSocketIsReplaced(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Serve(dir, "unix:file", &apitest.Fake{}, api.Options{}); err == nil {
+	if _, err := httpapi.Serve(dir, "unix:file", &apitest.Fake{}, httpapi.Options{}); err == nil {
 		t.Error("a file was taken for a socket")
 	}
 	if b, _ := os.ReadFile(filepath.Join(dir, "file")); string(b) != "precious" {
@@ -513,7 +514,7 @@ func TestRawEventStream(t *testing.T) {
 		_ = fn(api.Event{At: noon, Kind: "instance", Instance: "ab", Text: "a\nb"})
 		<-ctx.Done()
 		return ctx.Err()
-	}}, api.Options{})
+	}}, httpapi.Options{})
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+"/v1/events", nil)
 	req.Header.Set("Authorization", "Bearer "+s.Access().Token)
 	resp, err := http.DefaultClient.Do(req)

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// nothing is the reply of a route without one.
+type nothing struct{}
+
+// Status implements Service.
+func (c *Client) Status(ctx context.Context) (*api.Status, error) {
+	return call[*api.Status](ctx, c, statusRoute, nil, nil)
+}
+
+// Partners implements Service.
+func (c *Client) Partners(ctx context.Context) ([]api.Partner, error) {
+	return call[[]api.Partner](ctx, c, partnersRoute, nil, nil)
+}
+
+// Invite implements Service.
+func (c *Client) Invite(ctx context.Context, r api.InviteRequest) (*api.Invitation, error) {
+	return call[*api.Invitation](ctx, c, inviteRoute, nil, r)
+}
+
+// AddWorkflow implements Service.
+func (c *Client) AddWorkflow(ctx context.Context, file string, src []byte) (*api.Workflow, error) {
+	return call[*api.Workflow](ctx, c, addWorkflowRoute, url.Values{"file": {file}}, source(src))
+}
+
+// Workflows implements Service.
+func (c *Client) Workflows(ctx context.Context) ([]api.Workflow, error) {
+	return call[[]api.Workflow](ctx, c, workflowsRoute, nil, nil)
+}
+
+// Workflow implements Service.
+func (c *Client) Workflow(ctx context.Context, ref string) (*api.Workflow, error) {
+	return call[*api.Workflow](ctx, c, workflowRoute, nil, nil, ref)
+}
+
+// RemoveWorkflow implements Service.
+func (c *Client) RemoveWorkflow(ctx context.Context, ref string) ([]api.Workflow, error) {
+	return call[[]api.Workflow](ctx, c, removeWorkflowRoute, nil, nil, ref)
+}
+
+// Start implements Service.
+func (c *Client) Start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
+	return call[*api.Started](ctx, c, startRoute, nil, r)
+}
+
+// Instances implements Service.
+func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
+	return call[[]api.InstanceSummary](ctx, c, instancesRoute, url.Values{"all": {strconv.FormatBool(all)}}, nil)
+}
+
+// Show implements Service.
+func (c *Client) Show(ctx context.Context, id string) (*api.Instance, error) {
+	return call[*api.Instance](ctx, c, showRoute, nil, nil, id)
+}
+
+// Log implements Service.
+func (c *Client) Log(ctx context.Context, id string) ([]api.LogEntry, error) {
+	return call[[]api.LogEntry](ctx, c, logRoute, nil, nil, id)
+}
+
+// Diagram implements Service.
+func (c *Client) Diagram(ctx context.Context, id, format string) ([]byte, error) {
+	p, err := call[picture](ctx, c, diagramRoute, url.Values{"format": {format}}, nil, id)
+	return p.data, err
+}
+
+// Cancel implements Service.
+func (c *Client) Cancel(ctx context.Context, id, reason string) error {
+	_, err := call[nothing](ctx, c, cancelRoute, nil, cancelRequest{Reason: reason}, id)
+	return err
+}
+
+// WriteOff implements Service.
+func (c *Client) WriteOff(ctx context.Context, id, partner string) error {
+	_, err := call[nothing](ctx, c, writeOffRoute, nil, writeOffRequest{Partner: partner}, id)
+	return err
+}
+
+// Refresh implements Service.
+func (c *Client) Refresh(ctx context.Context, id string) (*api.Refreshed, error) {
+	return call[*api.Refreshed](ctx, c, refreshRoute, nil, nil, id)
+}
+
+// BeginTask implements Service.
+func (c *Client) BeginTask(ctx context.Context, r api.BeginRequest) error {
+	_, err := call[nothing](ctx, c, beginRoute, nil, r)
+	return err
+}
+
+// FinishTask implements Service.
+func (c *Client) FinishTask(ctx context.Context, r api.FinishRequest) error {
+	_, err := call[nothing](ctx, c, finishRoute, nil, r)
+	return err
+}

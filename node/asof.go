@@ -70,8 +70,8 @@ func (h *held) note(p workflow.PartnerID, fn func(*word)) {
 // asOf is when it was last known here what a partner has of an instance; the zero time:
 // never. old tells that this is longer ago than its last contact explains: of its signs
 // of life, of which there are three in a connectionTime, one was missed.
-func (n *Node) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
-	now, w := n.clock.Now(), h.words[p]
+func (vw *view) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
+	now, w := vw.clock.Now(), h.words[p]
 	ago := func(boot time.Duration) time.Time { return now.Wall.Add(boot - now.Boot) }
 	if w.direct > 0 {
 		at = ago(w.direct)
@@ -79,10 +79,8 @@ func (n *Node) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
 	if t := atMilli(w.written); w.written > 0 && t.After(at) {
 		at = t
 	}
-	n.mu.Lock()
-	l, up := n.links[p], n.isUp[p]
-	n.mu.Unlock()
-	within, inTouch := n.people.ConnectionTime(p)/2, false
+	l, up := vw.link(p)
+	within, inTouch := vw.people.ConnectionTime(p)/2, false
 	if l != nil {
 		since, heard := time.Duration(l.contact.since.Load()), time.Duration(l.contact.heard.Load())
 		_, refused := h.refused[p]
@@ -95,14 +93,14 @@ func (n *Node) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
 }
 
 // known says in words how old something is; empty where it is not old.
-func (n *Node) known(at time.Time, old bool) string {
+func (vw *view) known(at time.Time, old bool) string {
 	switch {
 	case !old:
 		return ""
 	case at.IsZero():
 		return "nothing was heard of it yet"
 	}
-	return "as known " + ago(n.clock.Now().Wall.Sub(at))
+	return "as known " + ago(vw.clock.Now().Wall.Sub(at))
 }
 
 // ago is how long ago something was, in the greatest unit that says enough.
@@ -119,23 +117,23 @@ func ago(d time.Duration) string {
 }
 
 // dateTasks says of tasks that others hold as of when they are known.
-func (n *Node) dateTasks(h *held, tasks []choreo.TaskView, out []api.Task) {
+func (vw *view) dateTasks(h *held, tasks []choreo.TaskView, out []api.Task) {
 	type dated struct {
 		at  *time.Time
 		old string
 	}
-	self, of := n.member.ID(), map[workflow.PartnerID]dated{}
+	self, of := vw.member.ID(), map[workflow.PartnerID]dated{}
 	for i, t := range tasks {
 		if t.Partner == "" || t.Partner == self {
 			continue
 		}
 		d, done := of[t.Partner]
 		if !done {
-			at, old := n.asOf(h, t.Partner)
+			at, old := vw.asOf(h, t.Partner)
 			if !at.IsZero() {
 				d.at = &at
 			}
-			d.old = n.known(at, old)
+			d.old = vw.known(at, old)
 			of[t.Partner] = d
 		}
 		if out[i].AsOf = d.at; !t.State.Done() && h.sum.Ended == 0 {
@@ -146,10 +144,10 @@ func (n *Node) dateTasks(h *held, tasks []choreo.TaskView, out []api.Task) {
 
 // oldest is as of when an instance is known, by the partner that holds what is not
 // done and was not heard for longest. No instant: nobody else holds anything.
-func (n *Node) oldest(h *held) (at *time.Time, known string) {
+func (vw *view) oldest(h *held) (at *time.Time, known string) {
 	var stale bool
 	for _, p := range h.m.Holders() {
-		t, old := n.asOf(h, p)
+		t, old := vw.asOf(h, p)
 		if at == nil || t.Before(*at) {
 			at, stale = &t, old
 		}
@@ -157,7 +155,7 @@ func (n *Node) oldest(h *held) (at *time.Time, known string) {
 	if at == nil {
 		return nil, ""
 	}
-	if known = n.known(*at, stale); at.IsZero() {
+	if known = vw.known(*at, stale); at.IsZero() {
 		return nil, known
 	}
 	return at, known
@@ -173,11 +171,11 @@ const (
 	aboutToTell = 5 * time.Second
 )
 
-// Refresh asks the partners that hold what of an instance is not done, and can
+// refresh asks the partners that hold what of an instance is not done, and can
 // be reached, what they have, and waits for half a second at most.
-func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
+func (k *desk) refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
 	out := &api.Refreshed{Answered: []string{}, Silent: []string{}}
-	id, there, err := n.locate(ref)
+	id, there, err := k.locate(ref)
 	if err != nil || there != nil { // those are asked for whenever they are shown
 		if errors.As(err, new(*onlySummary)) {
 			err = nil
@@ -186,16 +184,16 @@ func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
-	began := n.clock.Now().Boot
+	began := k.clock.Now().Boot
 	var asked []workflow.PartnerID
-	err = n.do(ctx, id, func(s *shard) error {
+	err = k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil || h.sum.Ended != 0 {
 			return err
 		}
 		for _, p := range h.m.Holders() {
 			w := h.words[p]
-			if !n.up(p) || w.direct+freshFor >= began {
+			if !k.up(p) || w.direct+freshFor >= began {
 				continue
 			}
 			asked = append(asked, p)
@@ -210,18 +208,18 @@ func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 		return out, nil // what is here can be shown all the same
 	}
 	silent := asked
-	for pause := time.Millisecond; len(silent) > 0 && !n.stepped && ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
+	for pause := time.Millisecond; len(silent) > 0 && k.waits() && ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
 		select {
-		case <-n.clock.After(pause):
+		case <-k.clock.After(pause):
 		case <-ctx.Done():
 		}
-		silent = n.silent(id, asked, began)
+		silent = k.silent(id, asked, began)
 	}
 	for _, p := range asked {
 		if slices.Contains(silent, p) {
-			out.Silent = append(out.Silent, n.people.name(p))
+			out.Silent = append(out.Silent, k.people.name(p))
 		} else {
-			out.Answered = append(out.Answered, n.people.name(p))
+			out.Answered = append(out.Answered, k.people.name(p))
 		}
 	}
 	return out, nil
@@ -229,11 +227,11 @@ func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 
 // silent are those of the asked that have not answered since. The caller may
 // give up before its shard has looked, so what that finds comes over a channel.
-func (n *Node) silent(id workflow.InstanceID, asked []workflow.PartnerID, since time.Duration) []workflow.PartnerID {
+func (k *desk) silent(id workflow.InstanceID, asked []workflow.PartnerID, since time.Duration) []workflow.PartnerID {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshWait)
 	defer cancel()
 	found := make(chan []workflow.PartnerID, 1)
-	err := n.peek(ctx, id, func(h *held) {
+	err := k.peek(ctx, id, func(h *held) {
 		var out []workflow.PartnerID
 		for _, p := range asked {
 			if h.words[p].direct < since {

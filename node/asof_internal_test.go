@@ -40,14 +40,14 @@ func TestShownIsRedated(t *testing.T) {
 	clock := stillClock{at: time.Hour}
 	now := clock.Now().Wall
 	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
-	n := &Node{clock: clock}
+	v := &view{contacts: newContacts(&tools{clock: clock}, nil)}
 	in := &api.Instance{Told: &api.Told{By: api.Witness{Name: "witness"}}, Tasks: []api.Task{
 		{Partner: "witness", Known: "trust me"},
 		{Partner: "other", AsOf: at(time.Hour), Known: "fresh as the morning"},
 		{Partner: "third", AsOf: at(-20 * time.Minute), Known: "just now"},
 		{Partner: "fourth", Known: "heard"},
 	}}
-	n.redate(in)
+	v.redate(in)
 	for i, want := range []struct {
 		at    *time.Time
 		known string

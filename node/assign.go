@@ -16,20 +16,46 @@ import (
 
 // loadPause is how long a changed load waits after a beat before it is told:
 // beats for its sake are at most five times those that are due anyway.
-func (n *Node) loadPause() time.Duration { return n.connectionTime() / 16 }
+func (p *people) loadPause() time.Duration { return p.connectionTime() / 16 }
 
 // enter brings the ledger up to date with an instance. A load that changed much
 // is told at once.
-func (n *Node) enter(h *held) {
-	n.ledger.enter(h.m)
-	if n.ledger.turns() {
-		n.nudge()
+func (x *instances) enter(h *held) {
+	x.ledger.enter(h.m)
+	if x.ledger.turns() {
+		x.nudge()
 	}
 }
 
+// partners are the partners as the machines of instances ask about them (choreo.Partners):
+// who is here, who coordinates, and who can take what.
+type partners struct {
+	*people
+	offices offices
+	ledger  *ledger
+	learned *learned
+	// tellStart is when a start is told.
+	tellStart func(time.Duration) time.Duration
+}
+
+// offices says who coordinates.
+type offices interface {
+	coordinator() workflow.PartnerID
+	holds() *choreo.Office
+}
+
+// Office is the office that this node holds.
+func (p *partners) Office() *choreo.Office { return p.offices.holds() }
+
+// Coordinator is who holds the office of coordinator.
+func (p *partners) Coordinator() workflow.PartnerID { return p.offices.coordinator() }
+
+// TellStart is when partners are told of the start of what still runs then.
+func (p *partners) TellStart(since time.Duration) time.Duration { return p.tellStart(since) }
+
 // situation is what the partitions of a new instance are distributed by, without
 // what decides between equals.
-func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value) partition.Situation {
+func (k *desk) situation(def *workflow.Definition, m aptitude.Mechanism, input map[workflow.DataName]workflow.Value) partition.Situation {
 	data := map[workflow.DataName]workflow.Value{}
 	for _, d := range def.Data {
 		data[d.Name] = d.Default
@@ -37,15 +63,15 @@ func (n *Node) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 	for k, v := range input {
 		data[k] = v
 	}
-	partners, inHand := n.people.candidates(def, m, nil)
+	partners, inHand := k.partners.candidates(def, m, nil)
 	return partition.Situation{
-		Partners: partners, Self: n.member.ID(), Mechanism: m, InHand: inHand, Data: data,
+		Partners: partners, Self: k.member.ID(), Mechanism: m, InHand: inHand, Data: data,
 	}
 }
 
 // candidates are the partners as assignment by a mechanism sees them, and the work
 // that costs them availability, by kind. Of this node's own, some is left out.
-func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, without *choreo.Holding) ([]partition.Partner, map[partition.Kind]partition.InHand) {
+func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, without *choreo.Holding) ([]partition.Partner, map[partition.Kind]partition.InHand) {
 	all := p.all()
 	if m == partition.PlainRule {
 		return p.plainly(all, without), nil
@@ -79,7 +105,7 @@ func (p *people) candidates(def *workflow.Definition, m aptitude.Mechanism, with
 
 // plainly are the partners as the plain rule sees them: those that take nothing
 // are none. A mechanism passes over them, and says so.
-func (p *people) plainly(all []membership.Partner, without *choreo.Holding) (out []partition.Partner) {
+func (p *partners) plainly(all []membership.Partner, without *choreo.Holding) (out []partition.Partner) {
 	known := p.ledger.inHand(all)
 	for _, x := range all {
 		if x.State.Gone() || x.Record.Absence == absent {
@@ -98,7 +124,7 @@ func (p *people) plainly(all []membership.Partner, without *choreo.Holding) (out
 }
 
 // roles are those of all partners that may be here again.
-func (p *people) roles() []workflow.RoleName {
+func (p *partners) roles() []workflow.RoleName {
 	var out []workflow.RoleName
 	for _, x := range p.all() {
 		if x.State != membership.Evicted && x.State != membership.Left {
@@ -109,7 +135,7 @@ func (p *people) roles() []workflow.RoleName {
 }
 
 // candidate is a partner with what it says of itself.
-func (p *people) candidate(x membership.Partner) partition.Partner {
+func (p *partners) candidate(x membership.Partner) partition.Partner {
 	self := x.Record.Partner == p.member.ID()
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
@@ -125,9 +151,8 @@ func (p *people) candidate(x membership.Partner) partition.Partner {
 
 // Choose finds a partner that can take a piece of work now, rather not the one
 // that failed it (choreo.Partners).
-func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
-	p.ledger.assigning.Lock()
-	defer p.ledger.assigning.Unlock()
+func (p *partners) Choose(w choreo.Work) (partition.Choice, error) {
+	defer p.ledger.choosing()()
 	all, inHand := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s := partition.Situation{
 		Self: p.member.ID(), Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
@@ -156,7 +181,7 @@ func (p *people) Choose(w choreo.Work) (partition.Choice, error) {
 
 // itself is, of a person's task that is ready here, the partition with which this node
 // holds it already: nobody is less apt for that. nil: other work.
-func (p *people) itself(w choreo.Work) *choreo.Holding {
+func (p *partners) itself(w choreo.Work) *choreo.Holding {
 	if w.Holder == "" {
 		return nil
 	}
@@ -170,7 +195,7 @@ func (p *people) itself(w choreo.Work) *choreo.Holding {
 }
 
 // holding is what a choice adds to the ledger.
-func (p *people) holding(w choreo.Work, c partition.Choice) choreo.Holding {
+func (p *partners) holding(w choreo.Work, c partition.Choice) choreo.Holding {
 	def := w.Plan.Definition()
 	h := choreo.Holding{
 		Partner: c.Partner, Giver: p.member.ID(), Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0],
@@ -181,17 +206,17 @@ func (p *people) holding(w choreo.Work, c partition.Choice) choreo.Holding {
 	return h
 }
 
-// RejectTask passes a task that this node holds, and has not started, on to
+// rejectTask passes a task that this node holds, and has not started, on to
 // another partner.
-func (n *Node) RejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
+func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
 	var out *api.Passed
-	err := n.with(ctx, r.ID, func(s *shard, h *held) error {
-		c, err := h.m.Reject(r.Task, r.Reason, s.moment(), n.people)
+	err := k.with(ctx, r.ID, func(s *shard, h *held) error {
+		c, err := h.m.Reject(r.Task, r.Reason, s.moment(), k.partners)
 		if err == nil {
-			out = &api.Passed{Task: r.Task, Partner: n.people.name(c.Partner), Reason: c.Why}
+			out = &api.Passed{Task: r.Task, Partner: k.people.name(c.Partner), Reason: c.Why}
 		}
 		s.touch(h)
-		return n.explain(err)
+		return k.people.explain(err)
 	})
 	return out, err
 }

@@ -1,12 +1,9 @@
 package node
 
 import (
-	"crypto/sha256"
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -69,45 +66,3 @@ func (b *budgets) spend(p workflow.PartnerID, much int, now time.Duration) bool 
 
 // comparingFacts is how many facts of an ended instance are one more to be paid.
 const comparingFacts = 64
-
-// mayCompare reports whether a partner may have an ended instance read now.
-func (n *Node) mayCompare(p workflow.PartnerID, sum summary) bool {
-	much := min(1+int(sum.Number/comparingFacts), maxCompared)
-	if n.comparing.spend(p, much, n.clock.Now().Awake) {
-		return true
-	}
-	n.refuse("comparisons-too-fast", p)
-	return false
-}
-
-// originOf is where a definition comes from, its authors by their names too.
-func (n *Node) originOf(e *definition) configs.Origin {
-	o := n.definitions.origin(e)
-	for _, id := range o.Authors {
-		o.Authors = append(o.Authors, n.people.name(workflow.PartnerID(id)))
-	}
-	return o
-}
-
-// readAhead reads the definition that came with facts, on the goroutine of the peer
-// that sent it: an instance that is new here finds it among those read lately.
-func (n *Node) readAhead(p workflow.PartnerID, f *wire.Facts) {
-	if len(f.Definition) == 0 {
-		return
-	}
-	h := workflow.Hash(sha256.Sum256(f.Definition))
-	if n.definitions.has(h) || n.definitions.fresh(h) != nil {
-		return
-	}
-	if !n.reading.spend(p, len(f.Definition), n.clock.Now().Awake) {
-		n.refuse("definitions-too-fast", p)
-		return
-	}
-	e, err := decodeDefinition(f.Definition)
-	if err != nil {
-		n.refuse("definition", p)
-		n.log.Warn("definition refused", "from", p, "instance", f.Instance, "error", err)
-		return
-	}
-	n.definitions.used(nil, e)
-}

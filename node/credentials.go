@@ -21,35 +21,6 @@ import (
 // That last refusal holds for what an author itself sends. What another partner
 // has taken in it may have built upon, so it is taken in from there.
 
-// holds is the office that this node holds at this moment, as a fact carries it;
-// nil: none, or none that it could prove in a fact.
-func (n *Node) holds() *choreo.Office {
-	if n.office == nil {
-		return nil
-	}
-	c, leads := n.office.credentials()
-	if !leads {
-		return nil
-	}
-	proof, fits := c.Encode()
-	if !fits {
-		return nil
-	}
-	return &choreo.Office{Office: c.Mandate.Office, Proof: proof}
-}
-
-// credentials are those of this node, if it holds the office at this moment.
-func (o *office) credentials() (c membership.Credentials, leads bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.machine == nil {
-		return c, false
-	}
-	c.Mandate, leads = o.machine.Leads(o.n.clock.Now())
-	_, c.Lineage = o.machine.Electorate()
-	return c, leads
-}
-
 // credentials checks proofs of office, and remembers those that it has checked.
 // It may be used by several goroutines.
 type credentials struct {
@@ -139,8 +110,8 @@ func (c *credentials) chain(p workflow.PartnerID, proof []byte) (membership.Chai
 
 // checkRights refuses facts that show what is not true and, of what their author
 // sends itself, what is not valid any more. The error wraps choreo.ErrForged.
-func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) error {
-	if err := n.credentials.check(facts); err != nil {
+func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received) error {
+	if err := x.credentials.check(facts); err != nil {
 		return err
 	}
 	for _, f := range facts {
@@ -148,9 +119,9 @@ func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) err
 		if len(proof) == 0 {
 			continue
 		}
-		ch, err := n.credentials.chain(author, proof)
+		ch, err := x.credentials.chain(author, proof)
 		if err == nil && author == from {
-			err = n.people.current(ch)
+			err = x.people.current(ch)
 		}
 		if err != nil {
 			return said.Errorf("%w: the credentials of %s in fact %s: %w", choreo.ErrForged, author, f.ID.Short(), err)
@@ -163,14 +134,14 @@ func (n *Node) checkRights(from workflow.PartnerID, facts []choreo.Received) err
 // can be made up as often as one likes, and each would have the share of a member.
 // The record of one that has just joined is on its way, and so are its facts once
 // more; the sender itself has shown its certificate. Empty: there is none.
-func (n *Node) stranger(from workflow.PartnerID, facts []choreo.Received) workflow.PartnerID {
+func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) workflow.PartnerID {
 	last := workflow.PartnerID("")
 	for _, f := range facts {
 		author := f.Fact.Chain.Author
 		if author == last {
 			continue
 		}
-		if last = author; author != from && author != n.member.ID() && !n.people.known(author) {
+		if last = author; author != from && author != x.member.ID() && !x.people.known(author) {
 			return author
 		}
 	}

@@ -46,6 +46,12 @@ const instanceRange = 1 + len(workflow.InstanceID{})
 
 // losses is what this node knows to have lost from its disk, for people.
 type losses struct {
+	*tools
+	vouching Vouching // nil: the store knows nothing of what it should hold
+	// Instances of which the store does not hold what it should, as was found when it
+	// was opened: of their facts, or only of their summaries.
+	suspect, unlisted []workflow.InstanceID
+
 	mu sync.Mutex // guards is
 	is storedLosses
 }
@@ -72,47 +78,47 @@ const (
 )
 
 // lost notes for people that something of the disk was lost.
-func (n *Node) lost(format string, args ...any) {
+func (l *losses) lost(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
-	n.log.Error("lost from the disk", "what", what)
-	n.losses.mu.Lock()
-	defer n.losses.mu.Unlock()
-	l := &n.losses.is
-	l.Notices = append(l.Notices, notice{At: n.clock.Now().Wall.UnixMilli(), What: what})
-	l.Notices = l.Notices[max(0, len(l.Notices)-maxNotices):]
-	n.store.Commit([]kv.Write{{Key: metaKey(metaLosses), Value: encode(*l)}}, func(error) {}) // troubled hears of an error
+	l.log.Error("lost from the disk", "what", what)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	is := &l.is
+	is.Notices = append(is.Notices, notice{At: l.clock.Now().Wall.UnixMilli(), What: what})
+	is.Notices = is.Notices[max(0, len(is.Notices)-maxNotices):]
+	l.store.Commit([]kv.Write{{Key: metaKey(metaLosses), Value: encode(*is)}}, func(error) {}) // troubled hears of an error
 }
 
 // recall reads what was lost before.
-func (n *Node) recall() error {
-	b, err := n.store.Get(metaKey(metaLosses))
+func (l *losses) recall() error {
+	b, err := l.store.Get(metaKey(metaLosses))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil
 	}
-	if err == nil && decode(b, &n.losses.is) != nil {
-		n.losses.is = storedLosses{}
+	if err == nil && decode(b, &l.is) != nil {
+		l.is = storedLosses{}
 	}
 	return err
 }
 
 // recent are the losses that people should still know of.
-func (n *Node) recent() (reborn bool, out []string) {
-	since := n.clock.Now().Wall.Add(-lossShown).UnixMilli()
-	n.losses.mu.Lock()
-	defer n.losses.mu.Unlock()
-	for _, x := range n.losses.is.Notices {
+func (l *losses) recent() (reborn bool, out []string) {
+	since := l.clock.Now().Wall.Add(-lossShown).UnixMilli()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.is.Notices {
 		if x.At >= since {
 			out = append(out, time.UnixMilli(x.At).UTC().Format(time.RFC3339)+" "+x.What)
 		}
 	}
-	return n.losses.is.Reborn >= since && n.losses.is.Reborn > 0, out
+	return l.is.Reborn >= since && l.is.Reborn > 0, out
 }
 
 // sift removes entries that cannot be read and says what follows, before anything is
 // loaded: partners tell most of it again, and what they do not know is named. A vote
 // is lost with the ballot, as with the disk. Definitions and instances see to
 // themselves. own reports whether promises or facts of this node's own may be lost.
-func (n *Node) sift() (own bool, err error) {
+func (l *losses) sift() (own bool, err error) {
 	decoders := []struct {
 		prefix []byte
 		what   string
@@ -137,25 +143,25 @@ func (n *Node) sift() (own bool, err error) {
 	}
 	var drop []kv.Write
 	for _, d := range decoders {
-		err := n.store.Scan(d.prefix, func(key, value []byte) error {
+		err := l.store.Scan(d.prefix, func(key, value []byte) error {
 			if d.prefix[0] == prefixMeta && len(key) != len(d.prefix) {
 				return nil
 			}
 			if err := d.decode(value); err != nil {
-				n.lost("%s (%v)", d.what, err)
+				l.lost("%s (%v)", d.what, err)
 				own = own || d.own
 				drop = append(drop, kv.Write{Key: bytes.Clone(key), Delete: true})
 			}
 			return nil
 		})
 		if errors.Is(err, kv.ErrDamaged) {
-			n.lost("%s (%v)", d.what, err)
+			l.lost("%s (%v)", d.what, err)
 			own = own || d.own
 		} else if err != nil {
 			return false, err
 		}
 	}
-	return own, n.commitAll(drop)
+	return own, commitAll(l.store, drop)
 }
 
 func decodes[T any](decode func([]byte) (T, error)) func([]byte) error {
@@ -181,13 +187,13 @@ func sized(want int) func([]byte) error {
 
 // assess takes in what the store found damaged. own reports whether facts or promises
 // of this node's own may be lost.
-func (n *Node) assess() (own bool) {
-	if n.vouching == nil {
+func (l *losses) assess() (own bool) {
+	if l.vouching == nil {
 		return false
 	}
-	d := n.vouching.Damage()
+	d := l.vouching.Damage()
 	for _, what := range d.Found {
-		n.lost("%s", what)
+		l.lost("%s", what)
 	}
 	own = d.Vanished
 	for _, r := range d.Ranges {
@@ -195,9 +201,9 @@ func (n *Node) assess() (own bool) {
 		case len(r) != instanceRange:
 			own = own || string(r) == string(prefixMeta)
 		case r[0] == prefixFact || r[0] == prefixQuarantine:
-			own, n.suspect = true, append(n.suspect, workflow.InstanceID(r[1:]))
+			own, l.suspect = true, append(l.suspect, workflow.InstanceID(r[1:]))
 		case r[0] == prefixInstance:
-			n.unlisted = append(n.unlisted, workflow.InstanceID(r[1:]))
+			l.unlisted = append(l.unlisted, workflow.InstanceID(r[1:]))
 		}
 	}
 	return own
@@ -206,50 +212,50 @@ func (n *Node) assess() (own bool) {
 // loadInstances lists what is stored and loads what somebody may still need. What
 // cannot be loaded is set aside; if own facts may be lost with it, a new incarnation
 // begins, so that no number is used twice.
-func (n *Node) loadInstances(reborn bool) error {
-	if err := n.loadQuarantine(); err != nil {
+func (x *instances) loadInstances(reborn bool) error {
+	if err := x.loadQuarantine(); err != nil {
 		return err
 	}
 	list := map[workflow.InstanceID]summary{}
-	err := n.index.load(n.store, func(id workflow.InstanceID, sum summary) error {
+	err := x.index.load(x.store, func(id workflow.InstanceID, sum summary) error {
 		list[id] = sum
 		return nil
 	})
 	if errors.Is(err, kv.ErrDamaged) {
-		n.lost("the list of instances from some point on; partners know those that they take part in (%v)", err)
+		x.losses.lost("the list of instances from some point on; partners know those that they take part in (%v)", err)
 	} else if err != nil {
 		return err
 	}
-	for _, id := range n.unlisted {
+	for _, id := range x.losses.unlisted {
 		list[id] = summary{} // made again of its facts
 	}
-	for _, id := range n.suspect {
-		list[id], _ = n.index.get(id)
+	for _, id := range x.losses.suspect {
+		list[id], _ = x.index.get(id)
 	}
 	lost := false
 	for _, id := range slices.SortedFunc(maps.Keys(list), compareInstances) {
-		u, err := n.loadInstance(id, list[id])
+		u, err := x.loadInstance(id, list[id])
 		if err != nil {
 			return err
 		}
 		lost = lost || u != nil && u.lost
 	}
-	if n.vouching != nil && len(n.vouching.Damage().Found) > 0 {
-		if err := n.vouching.Settle(); err != nil {
+	if x.losses.vouching != nil && len(x.losses.vouching.Damage().Found) > 0 {
+		if err := x.losses.vouching.Settle(); err != nil {
 			return err
 		}
 	}
 	if lost && !reborn {
-		if err := n.beginIncarnation(); err != nil {
+		if err := x.restoration.beginIncarnation(); err != nil {
 			return err
 		}
-		for _, s := range n.shards {
+		for _, s := range x.shards {
 			if err := s.reload(); err != nil {
 				return err
 			}
 		}
 	}
-	for _, s := range n.shards {
+	for _, s := range x.shards {
 		if err := s.reopenAlone(); err != nil {
 			return err
 		}
@@ -258,12 +264,12 @@ func (n *Node) loadInstances(reborn bool) error {
 }
 
 // loadInstance loads an instance at a start, or sets it aside and says why.
-func (n *Node) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, error) {
-	s := n.shardOf(id)
+func (x *instances) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, error) {
+	s := x.shardOf(id)
 	q, aside := s.aside[id]
-	if slices.Contains(n.suspect, id) && !(aside && q.Lost) {
+	if slices.Contains(x.losses.suspect, id) && !(aside && q.Lost) {
 		u := &unreadable{why: errors.New("the store does not hold what it should of it"), lost: true}
-		return u, n.isolate(id, u)
+		return u, x.isolate(id, u)
 	}
 	if aside && q.Lost || sum.Settled && !aside {
 		return nil, nil
@@ -273,10 +279,10 @@ func (n *Node) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, e
 	var u *unreadable
 	switch {
 	case errors.As(err, &u) && aside:
-		n.quarantine(id, q) // as before
+		x.quarantine(id, q) // as before
 		return nil, nil
 	case errors.As(err, &u):
-		return u, n.isolate(id, u)
+		return u, x.isolate(id, u)
 	case err != nil:
 		return nil, err
 	}
@@ -289,12 +295,12 @@ func (n *Node) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, e
 }
 
 // checkLosses says what was lost, and which promises this node cannot keep for it.
-func (n *Node) checkLosses(d *diagnosis) {
-	if aside := n.index.quarantined(); aside > 0 {
+func (l *losses) checkLosses(d *diagnosis, aside int) {
+	if aside > 0 {
 		d.wrong("quarantine", asideInWords(aside)+": nothing is done here meanwhile about this node's part",
 			"mutirao instances --all says which and why. Partners who have them are asked on contact; if none has one, only a backup of the folder can bring it back")
 	}
-	reborn, lost := n.recent()
+	reborn, lost := l.recent()
 	if reborn {
 		lost = append(lost, "this node began a new incarnation: what it had recorded and told nobody may be gone, and its vote counts again only in a new electorate")
 	}
@@ -310,13 +316,13 @@ func asideInWords(instances int) string {
 	return fmt.Sprintf("%d instances cannot be read and are set aside", instances)
 }
 
-// troubles are the quarantine and the losses, for status.
-func (n *Node) troubles() []string {
+// damages are the quarantine and the losses, for status.
+func (l *losses) damages(aside int) []string {
 	var out []string
-	if aside := n.index.quarantined(); aside > 0 {
+	if aside > 0 {
 		out = append(out, asideInWords(aside)+": mutirao instances --all")
 	}
-	if _, lost := n.recent(); len(lost) > 0 {
+	if _, lost := l.recent(); len(lost) > 0 {
 		out = append(out, "the disk lost something: mutirao doctor")
 	}
 	return out

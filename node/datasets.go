@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -177,8 +178,8 @@ func offerData(r *membership.Record, data map[string]storedData, now int64) {
 	slices.SortFunc(r.DataSets, func(a, b membership.DataSet) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// AddData registers a data set, durably, and publishes it.
-func (n *Node) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
+// add registers a data set, durably, and publishes it.
+func (ds *datasets) add(name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
 	if rule := workflow.NameRule(name); rule != "" {
 		return nil, api.Errorf(api.Invalid, "data set %q: want %s", name, rule)
 	}
@@ -199,13 +200,13 @@ func (n *Node) AddData(_ context.Context, name string, content []byte, terms api
 			return nil, api.Errorf(api.Invalid, "reader %q: want a role, or a partner's name or ID: %s", reader, rule)
 		}
 	}
-	d := storedData{Name: name, Content: content, Terms: dataTerms{Made: n.clock.Now().Wall.UnixMilli(), Readers: terms.Readers}}
+	d := storedData{Name: name, Content: content, Terms: dataTerms{Made: ds.clock.Now().Wall.UnixMilli(), Readers: terms.Readers}}
 	d.Terms.Until = until(d.Terms.Made, terms.Valid)
-	if err := n.people.keepData(d); err != nil {
-		return nil, n.shown(err)
+	if err := ds.people.keepData(d); err != nil {
+		return nil, ds.people.shown(err)
 	}
-	if err := n.announce(n.carrier.Addrs()); err != nil {
-		return nil, n.shown(err)
+	if err := ds.announce(); err != nil {
+		return nil, ds.people.shown(err)
 	}
 	sum := sha256.Sum256(content)
 	out := &api.DataSet{
@@ -236,13 +237,13 @@ func moment(ms int64) *time.Time {
 	return &t
 }
 
-// RemoveData takes a data set off the catalogue. Instances that read it keep
+// remove takes a data set off the catalogue. Instances that read it keep
 // its values.
-func (n *Node) RemoveData(_ context.Context, name string) error {
-	if err := n.people.dropData(name); err != nil {
-		return n.shown(err)
+func (ds *datasets) remove(name string) error {
+	if err := ds.people.dropData(name); err != nil {
+		return ds.people.shown(err)
 	}
-	return n.shown(n.announce(n.carrier.Addrs()))
+	return ds.people.shown(ds.announce())
 }
 
 func (p *people) keepData(d storedData) error {
@@ -345,18 +346,18 @@ const dataPatience = 3 * time.Second
 
 // materialised finds the tasks of a definition whose data sets exist, fit the
 // instance's input, and can be read now. missed says of others why they run all the same.
-func (n *Node) materialised(ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value) (found []materialised, missed []string) {
+func (ds *datasets) materialised(ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value) (found []materialised, missed []string) {
 	produced := map[workflow.DataName]workflow.Value{}
 	for _, name := range def.TopoOrder() {
 		t := def.Task(name)
 		if t.Produces.Name == "" {
 			continue
 		}
-		holders := n.people.holders(t.Produces.Name)
+		holders := ds.people.holders(t.Produces.Name)
 		if len(holders) == 0 {
 			continue
 		}
-		x, err := n.read(ctx, def, t, holders, beginning{input, produced})
+		x, err := ds.read(ctx, def, t, holders, beginning{input, produced})
 		if err != nil {
 			missed = append(missed, fmt.Sprintf("task %s is not dropped although data set %s exists: %v", name, t.Produces.Name, err))
 			continue
@@ -411,16 +412,16 @@ func (p *people) holders(name string) []dataOffer {
 
 // read gets the values of a task's data set from the first holder that has what
 // fits, and answers.
-func (n *Node) read(ctx context.Context, def *workflow.Definition, t *workflow.Task, holders []dataOffer, b beginning) (*materialised, error) {
+func (ds *datasets) read(ctx context.Context, def *workflow.Definition, t *workflow.Task, holders []dataOffer, b beginning) (*materialised, error) {
 	if ok, why := partition.Droppable(def, t); !ok {
 		return nil, errors.New(why)
 	}
 	var errs []error
 	for _, h := range holders {
-		err := n.fits(def, t, h, b)
+		err := ds.fits(def, t, h, b)
 		var content []byte
 		if err == nil {
-			content, err = n.content(ctx, h)
+			content, err = ds.content(ctx, h)
 		}
 		if err == nil {
 			var values map[workflow.DataName]workflow.Value
@@ -441,11 +442,11 @@ func (p *people) reads(readers []string) bool {
 }
 
 // fits says why a data set is of no use in place of a task, before it is asked for.
-func (n *Node) fits(def *workflow.Definition, t *workflow.Task, d dataOffer, b beginning) error {
-	now := n.clock.Now().Wall.UnixMilli()
+func (ds *datasets) fits(def *workflow.Definition, t *workflow.Task, d dataOffer, b beginning) error {
+	now := ds.clock.Now().Wall.UnixMilli()
 	oldest := until(d.Made, t.Produces.Valid)
 	switch {
-	case !d.self && !n.people.reads(d.Readers):
+	case !d.self && !ds.people.reads(d.Readers):
 		return fmt.Errorf("it is for %s", strings.Join(d.Readers, ", "))
 	case d.Until != 0 && now >= d.Until:
 		return fmt.Errorf("it was valid until %s", time.UnixMilli(d.Until).UTC().Format(time.RFC3339))
@@ -496,17 +497,11 @@ func (b beginning) value(def *workflow.Definition, name workflow.DataName) (v wo
 }
 
 // content is what a holder has, checked against what its record says.
-func (n *Node) content(ctx context.Context, from dataOffer) (content []byte, err error) {
-	asker, can := n.carrier.(Requester)
-	switch {
-	case from.self:
-		content, err = n.people.giveData(n.member.ID(), []byte(from.Name))
-	case !can:
-		err = errors.New("this node cannot ask for it")
-	default:
-		ctx, cancel := context.WithTimeout(ctx, dataPatience)
-		defer cancel()
-		content, err = asker.Request(ctx, from.at.Record.Partner, from.at.Record.Addresses, protocolData, []byte(from.Name))
+func (ds *datasets) content(ctx context.Context, from dataOffer) (content []byte, err error) {
+	if from.self {
+		content, err = ds.people.giveData(ds.member.ID(), []byte(from.Name))
+	} else {
+		content, err = ds.request(ctx, from.at.Record.Partner, from.at.Record.Addresses, protocolData, []byte(from.Name), dataPatience)
 	}
 	if err == nil && (len(content) > MaxData || sha256.Sum256(content) != from.Hash) {
 		err = errors.New("what came is not what its record says: it is being changed")
@@ -566,3 +561,19 @@ func droppedOf(found []materialised) []workflow.TaskName {
 	}
 	return out
 }
+
+// datasets are those that this node has to give, and those that it asks others for. Partners
+// learn of them with this node's record.
+type datasets struct {
+	*contacts
+	people      *people
+	definitions *definitions
+	announce    func() error
+	made        madeNews
+}
+
+// greet: what is here stands in this node's record.
+func (ds *datasets) greet(workflow.PartnerID, *wire.Message) {}
+
+// take: what others have stands in theirs.
+func (ds *datasets) take(workflow.PartnerID, *wire.Message) {}

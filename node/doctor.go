@@ -13,29 +13,42 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// Doctor looks for what is wrong with this node and its links.
-func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
-	if len(n.upPeers()) == 0 {
-		n.askStanding(ctx)
+// doctor looks for what is wrong with a node.
+type doctor struct {
+	*contacts
+	parts     Parts
+	losses    *losses
+	people    *people
+	trust     *trust
+	elections *elections
+	clocks    *clocks
+	retention *retention
+	index     *index
+}
+
+// examine looks for what is wrong with this node and its links.
+func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
+	if len(k.upPeers()) == 0 {
+		k.trust.askStanding(ctx)
 	}
 	var d diagnosis
-	partners := n.people.all()
-	n.checkStore(&d)
-	n.checkLosses(&d)
-	n.checkDisk(&d)
-	n.checkFiles(&d)
-	member := n.checkCertificate(&d)
-	n.checkAddresses(&d, partners)
-	n.checkClock(&d)
-	n.checkProfile(&d)
+	partners := k.people.all()
+	k.checkStore(&d)
+	k.losses.checkLosses(&d, k.index.quarantined())
+	k.checkDisk(&d)
+	k.checkFiles(&d)
+	member := k.checkCertificate(&d)
+	k.checkAddresses(&d, partners)
+	k.clocks.checkClock(&d)
+	k.checkProfile(&d)
 	if member { // else nobody talks to it, and that others seem to be gone says nothing
-		n.checkLinks(&d, partners)
-		n.checkPartners(&d, partners)
-		if err := n.checkElectorate(ctx, &d); err != nil {
+		k.checkLinks(&d, partners)
+		k.checkPartners(&d, partners)
+		if err := k.checkElectorate(ctx, &d); err != nil {
 			d.wrong("electorate", err.Error(), "mutirao status shows the trouble with the store")
 		}
-		n.checkRefusals(&d)
-		n.checkLate(&d)
+		k.checkRefusals(&d)
+		k.retention.checkLate(&d)
 	}
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
 	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil
@@ -54,14 +67,12 @@ func (d *diagnosis) ok(check, format string, args ...any) {
 func (d *diagnosis) warn(check, what, mend string)  { d.add(api.FindingWarning, check, what, mend) }
 func (d *diagnosis) wrong(check, what, mend string) { d.add(api.FindingWrong, check, what, mend) }
 
-func (n *Node) checkStore(d *diagnosis) {
-	n.mu.Lock()
-	trouble, lost := n.trouble["store"], n.trouble["rolled-back"]
-	n.mu.Unlock()
-	_, err := n.store.Get(metaKey(metaIncarnation))
+func (k *doctor) checkStore(d *diagnosis) {
+	trouble, lost := k.troubles.why("store"), k.troubles.why("rolled-back")
+	_, err := k.store.Get(metaKey(metaIncarnation))
 	var damage error
-	if n.vouching != nil && err == nil {
-		damage = n.vouching.Verify()
+	if k.losses.vouching != nil && err == nil {
+		damage = k.losses.vouching.Verify()
 	}
 	switch {
 	case damage != nil:
@@ -84,17 +95,21 @@ const (
 	noSpace     = 32 << 20  // bytes: the next batch of facts may not fit
 )
 
-func (n *Node) checkDisk(d *diagnosis) {
-	if n.space == nil {
+func (k *doctor) checkDisk(d *diagnosis) {
+	if k.parts.Space == nil {
 		return
 	}
-	free, total, err := n.space()
+	var reserve uint64 // bytes that must be free for the store to write; 0: it did not say
+	if s, ok := k.parts.Store.(interface{ Reserve() int64 }); ok {
+		reserve = uint64(s.Reserve())
+	}
+	free, total, err := k.parts.Space()
 	what := fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20)
 	switch {
 	case err != nil:
 		d.warn("disk", "its free space cannot be told: "+err.Error(), "look at the disk of the node's folder")
-	case free < n.reserve:
-		d.wrong("disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what, n.reserve>>20),
+	case free < reserve:
+		d.wrong("disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what, reserve>>20),
 			"delete something from the disk of the node's folder: until then nothing is acknowledged")
 	case free < noSpace:
 		d.wrong("disk", what, "delete something from the disk of the node's folder: without space nothing is acknowledged")
@@ -106,11 +121,11 @@ func (n *Node) checkDisk(d *diagnosis) {
 }
 
 // checkFiles reports whether others could read or replace what is this node's.
-func (n *Node) checkFiles(d *diagnosis) {
-	if n.loose == nil {
+func (k *doctor) checkFiles(d *diagnosis) {
+	if k.parts.Loose == nil {
 		return
 	}
-	loose := n.loose()
+	loose := k.parts.Loose()
 	for _, l := range loose {
 		d.wrong("files", l.Error(), l.Mend+"; the node does not start again before. If somebody may have read the key, join again from a fresh folder, and have the old one evicted")
 	}
@@ -123,28 +138,28 @@ func (n *Node) checkFiles(d *diagnosis) {
 }
 
 // checkCertificate reports whether others admit this node.
-func (n *Node) checkCertificate(d *diagnosis) (member bool) {
-	leaf := n.people.chain().Leaf()
-	if err := n.people.standing(); err != nil {
+func (k *doctor) checkCertificate(d *diagnosis) (member bool) {
+	leaf := k.people.chain().Leaf()
+	if err := k.people.standing(); err != nil {
 		mend := "no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"
-		switch now := n.clock.Now().Wall.UTC(); {
+		switch now := k.clock.Now().Wall.UTC(); {
 		case errors.Is(err, membership.ErrNotYet):
 			mend = fmt.Sprintf("this clock says %s: set it, and nothing else is needed", now.Format(time.RFC3339))
 		case errors.Is(err, membership.ErrExpired):
 			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ", now.Format(time.RFC3339)) + mend
 		}
-		d.wrong("certificate", n.people.say(err), mend)
+		d.wrong("certificate", k.people.say(err), mend)
 		return false
 	}
-	if nearEnd(leaf, n.clock.Now().Wall) {
-		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", n.people.label(leaf.Issuer)))
+	if nearEnd(leaf, k.clock.Now().Wall) {
+		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", k.people.label(leaf.Issuer)))
 		return true
 	}
 	d.ok("certificate", "valid until %s", leaf.NotAfter)
 	return true
 }
 
-func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {
+func (k *doctor) checkPartners(d *diagnosis, partners []membership.Partner) {
 	var stale []string
 	for _, p := range partners {
 		if p.State == membership.Expired {
@@ -159,18 +174,15 @@ func (n *Node) checkPartners(d *diagnosis, partners []membership.Partner) {
 	d.ok("partners", "%d known, none expired", len(partners))
 }
 
-func (n *Node) checkProfile(d *diagnosis) {
-	n.people.mu.Lock()
-	announced := n.people.profile.Applications
-	n.people.mu.Unlock()
-	missing := slices.DeleteFunc(slices.Clone(announced), n.runner.Has)
+func (k *doctor) checkProfile(d *diagnosis) {
+	missing := slices.DeleteFunc(k.people.announced(), k.parts.Runner.Has)
 	if len(missing) > 0 {
 		d.warn("profile", "announces what nothing here runs now: "+strings.Join(texts(missing), ", "),
 			"start a worker for it, add it to applications in config.yaml, or take it back: mutirao profile set --application …")
 		return
 	}
-	if n.unfit != nil {
-		if unfit := n.unfit(); len(unfit) > 0 {
+	if k.parts.Unfit != nil {
+		if unfit := k.parts.Unfit(); len(unfit) > 0 {
 			d.warn("profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml and start the node again; until then its tasks fail here")
 			return
 		}
@@ -178,8 +190,8 @@ func (n *Node) checkProfile(d *diagnosis) {
 	d.ok("profile", "what it announces can be run here")
 }
 
-func (n *Node) checkElectorate(ctx context.Context, d *diagnosis) error {
-	e, err := n.Electorate(ctx)
+func (k *doctor) checkElectorate(ctx context.Context, d *diagnosis) error {
+	e, err := k.elections.electorate()
 	if err != nil {
 		return err
 	}
@@ -189,7 +201,7 @@ func (n *Node) checkElectorate(ctx context.Context, d *diagnosis) error {
 		if v.State == string(membership.Evicted) {
 			evicted = append(evicted, v.Name)
 		}
-		if v.ID == n.member.ID() && !v.Current {
+		if v.ID == k.member.ID() && !v.Current {
 			d.warn("electorate", "this node has no vote: its store was lost or restored since it was named",
 				"have the electorate set again, with this node in it: mutirao coordinator electorate --set …")
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -23,25 +24,50 @@ const (
 // only when somebody sets that clock.
 func born(wall time.Time, now membership.Now) time.Time { return wall.Add(-now.Boot).Round(0) }
 
-// takeClock notes a partner's wall clock.
-func (n *Node) takeClock(from workflow.PartnerID, ms int64) {
+// clocks are the wall clocks of partners, as they tell them on contact. Nothing is decided
+// by them.
+type clocks struct {
+	*tools
+	people *people
+	born   time.Time // by the wall clock when the node started
+
+	mu sync.Mutex                       // guards of
+	of map[workflow.PartnerID]time.Time // born, by the partners' wall clocks
+}
+
+func newClocks(t *tools, p *people) *clocks {
+	now := t.clock.Now()
+	return &clocks{tools: t, people: p, born: born(now.Wall, now), of: map[workflow.PartnerID]time.Time{}}
+}
+
+// greet tells this node's wall clock.
+func (k *clocks) greet(_ workflow.PartnerID, m *wire.Message) {
+	m.Wall = k.clock.Now().Wall.UnixMilli()
+}
+
+// tick: nothing is ever due.
+func (k *clocks) tick(membership.Now) time.Duration { return never }
+
+// take notes a partner's wall clock.
+func (k *clocks) take(from workflow.PartnerID, m *wire.Message) {
+	ms := m.Wall
 	if ms <= 0 || ms > wire.MaxWall {
 		return // it has none, or none that anybody can show
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clocks[from] = born(time.UnixMilli(ms), n.clock.Now())
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of[from] = born(time.UnixMilli(ms), k.clock.Now())
 }
 
 // ahead is how far this clock is ahead of that of each partner that told its
 // own.
-func (n *Node) ahead() map[workflow.PartnerID]time.Duration {
-	now := n.clock.Now()
+func (k *clocks) ahead() map[workflow.PartnerID]time.Duration {
+	now := k.clock.Now()
 	ours := born(now.Wall, now)
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	out := map[workflow.PartnerID]time.Duration{}
-	for p, theirs := range n.clocks {
+	for p, theirs := range k.of {
 		out[p] = ours.Sub(theirs).Round(time.Second)
 	}
 	return out
@@ -65,17 +91,17 @@ func agreed(ahead map[workflow.PartnerID]time.Duration) (off time.Duration, ok b
 
 // checkClock compares this clock with the partners'. One of them, or a few, prove
 // nothing against it: only what most say.
-func (n *Node) checkClock(d *diagnosis) {
-	now := n.clock.Now()
-	set := born(now.Wall, now).Sub(n.born).Round(time.Second)
-	ahead := n.ahead()
+func (k *clocks) checkClock(d *diagnosis) {
+	now := k.clock.Now()
+	set := born(now.Wall, now).Sub(k.born).Round(time.Second)
+	ahead := k.ahead()
 	off, most := agreed(ahead)
 	what := fmt.Sprintf("this clock is %s %s the partners'", off.Abs(), aheadOrBehind(off))
-	odd := n.odd(ahead, off)
+	odd := k.odd(ahead, off)
 	switch {
 	case most && off.Abs() >= clockWrong:
 		d.wrong("clock", what, setClock)
-	case now.Wall.Unix() < int64(n.people.chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
+	case now.Wall.Unix() < int64(k.people.chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
 		d.wrong("clock", fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)), setClock)
 	case most && off.Abs() >= clockOff:
 		d.warn("clock", what, "set it: times shown to people would mislead them")
@@ -96,11 +122,11 @@ const setClock = "set it: at a day's difference certificates count as expired, o
 
 // odd names the partners whose clocks differ from this one, as most have it, and says
 // by how much; at most three.
-func (n *Node) odd(ahead map[workflow.PartnerID]time.Duration, off time.Duration) []string {
+func (k *clocks) odd(ahead map[workflow.PartnerID]time.Duration, off time.Duration) []string {
 	var out []string
 	for _, p := range slices.Sorted(maps.Keys(ahead)) {
 		if by := ahead[p] - off; by.Abs() >= clockOff {
-			out = append(out, fmt.Sprintf("%s (%s %s this one)", n.people.label(p), by.Abs(), aheadOrBehind(-by)))
+			out = append(out, fmt.Sprintf("%s (%s %s this one)", k.people.label(p), by.Abs(), aheadOrBehind(-by)))
 		}
 	}
 	if len(out) > 3 {

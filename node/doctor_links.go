@@ -9,14 +9,14 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 )
 
-func (n *Node) checkAddresses(d *diagnosis, partners []membership.Partner) {
-	addrs := n.carrier.Addrs()
+func (k *doctor) checkAddresses(d *diagnosis, partners []membership.Partner) {
+	addrs := k.carrier.Addrs()
 	switch {
 	case len(addrs) == 0:
-		d.wrong("addresses", "nobody can reach this node: it has no address"+n.bareInterfaces(), "connect it to a network, and check listen in config.yaml")
-	case !slices.ContainsFunc(addrs, offMachine) && slices.ContainsFunc(partners, n.isElsewhere):
-		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere"+n.bareInterfaces(), "check listen in config.yaml, or connect the machine to a network")
-	case !slices.ContainsFunc(addrs, fromOutside) && slices.ContainsFunc(partners, n.isMissing):
+		d.wrong("addresses", "nobody can reach this node: it has no address"+k.bareInterfaces(), "connect it to a network, and check listen in config.yaml")
+	case !slices.ContainsFunc(addrs, offMachine) && slices.ContainsFunc(partners, k.isElsewhere):
+		d.wrong("addresses", "this node listens on this machine only, and there are partners elsewhere"+k.bareInterfaces(), "check listen in config.yaml, or connect the machine to a network")
+	case !slices.ContainsFunc(addrs, fromOutside) && slices.ContainsFunc(partners, k.isMissing):
 		d.warn("addresses", "all its addresses are of a private network, where partners outside cannot connect to it: "+strings.Join(addrs, " "),
 			"if partners are outside, name a member that relays (relays in config.yaml), or have the router forward a port and listen on it")
 	default:
@@ -31,11 +31,11 @@ func offMachine(addr string) bool {
 
 // bareInterfaces names the network interfaces that are up and have no address, as
 // after a failed DHCP.
-func (n *Node) bareInterfaces() string {
-	if n.bare == nil {
+func (k *doctor) bareInterfaces() string {
+	if k.parts.Bare == nil {
 		return ""
 	}
-	names := n.bare()
+	names := k.parts.Bare()
 	if len(names) == 0 {
 		return ""
 	}
@@ -57,21 +57,21 @@ func fromOutside(addr string) bool {
 var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
 
 // isMissing reports whether a partner should be connected and is not.
-func (n *Node) isMissing(p membership.Partner) bool {
-	return p.Record.Partner != n.member.ID() && !p.State.Gone() && !n.up(p.Record.Partner)
+func (k *doctor) isMissing(p membership.Partner) bool {
+	return p.Record.Partner != k.member.ID() && !p.State.Gone() && !k.up(p.Record.Partner)
 }
 
 // isElsewhere reports whether a partner is on another machine.
-func (n *Node) isElsewhere(p membership.Partner) bool {
-	return p.Record.Partner != n.member.ID() && !p.State.Gone() && slices.ContainsFunc(p.Record.Addresses, offMachine)
+func (k *doctor) isElsewhere(p membership.Partner) bool {
+	return p.Record.Partner != k.member.ID() && !p.State.Gone() && slices.ContainsFunc(p.Record.Addresses, offMachine)
 }
 
-func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
-	up := n.upPeers()
+func (k *doctor) checkLinks(d *diagnosis, partners []membership.Partner) {
+	up := k.upPeers()
 	connected, others := 0, 0
 	for _, p := range partners {
 		id := p.Record.Partner
-		if id == n.member.ID() || p.State.Gone() {
+		if id == k.member.ID() || p.State.Gone() {
 			continue
 		}
 		others++
@@ -80,7 +80,7 @@ func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
 			continue
 		}
 		what, mend := fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
-		if n.people.heardOf(id) {
+		if k.people.heardOf(id) {
 			what, mend = what+", and others hear it", "it runs: a firewall or a network between the two keeps them apart. A member that both reach can relay (relays in config.yaml)."
 		}
 		d.warn("links", what, mend+" Work for it waits, and is handed over when there is a connection")
@@ -91,20 +91,20 @@ func (n *Node) checkLinks(d *diagnosis, partners []membership.Partner) {
 	case connected == 0:
 		d.wrong("links", fmt.Sprintf("none of %d partners can be reached", others), "check this machine's network and firewall: mutirao status shows the addresses that it listens on")
 	default:
-		d.ok("links", "connected with %d of %d partners%s", connected, others, n.roundabout())
+		d.ok("links", "connected with %d of %d partners%s", connected, others, k.roundabout())
 	}
 }
 
 // roundabout are the partners with which this node is connected by a relay
 // only.
-func (n *Node) roundabout() string {
-	r, can := n.carrier.(Relaying)
+func (k *doctor) roundabout() string {
+	r, can := k.carrier.(Relaying)
 	if !can {
 		return ""
 	}
 	var names []string
 	for _, p := range r.Relayed() {
-		names = append(names, n.people.name(p))
+		names = append(names, k.people.name(p))
 	}
 	if len(names) == 0 {
 		return ""

@@ -27,27 +27,27 @@ type officeView struct {
 	lineage membership.Lineage
 }
 
-func (o *office) view() (officeView, error) {
+func (o *elections) view() (officeView, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
 		return officeView{}, errOffice
 	}
 	v := officeView{term: o.machine.HighestTerm(), since: o.since}
-	v.mandate, v.led = o.machine.Coordinator(o.n.clock.Now())
+	v.mandate, v.led = o.machine.Coordinator(o.clock.Now())
 	v.head, v.lineage = o.machine.Electorate()
 	return v, nil
 }
 
-// CoordinatorStatus says who coordinates.
-func (n *Node) CoordinatorStatus(context.Context) (*api.Coordinator, error) {
-	v, err := n.office.view()
+// status says who coordinates.
+func (o *elections) status() (*api.Coordinator, error) {
+	v, err := o.view()
 	if err != nil {
 		return nil, err
 	}
 	out := &api.Coordinator{Term: v.term, Votes: []string{}, Electorate: []string{}}
 	for _, x := range v.head.Voters {
-		out.Electorate = append(out.Electorate, n.people.name(x.Partner))
+		out.Electorate = append(out.Electorate, o.people.name(x.Partner))
 	}
 	if len(v.head.Voters) > 0 {
 		out.Majority = v.head.Majority()
@@ -55,93 +55,93 @@ func (n *Node) CoordinatorStatus(context.Context) (*api.Coordinator, error) {
 	if !v.led {
 		return out, nil
 	}
-	name := n.people.name(v.mandate.Holder)
+	name := o.people.name(v.mandate.Holder)
 	out.Coordinator, out.Since, out.Term = &name, &v.since, v.mandate.Office.Term
 	for _, x := range v.mandate.Votes {
-		out.Votes = append(out.Votes, n.people.name(x.Voter.Partner))
+		out.Votes = append(out.Votes, o.people.name(x.Voter.Partner))
 	}
 	return out, nil
 }
 
-// Elect has a node stand for election, this one if none is named, and waits
+// elect has a node stand for election, this one if none is named, and waits
 // for the outcome.
-func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
-	who := n.member.ID()
+func (o *elections) elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
+	who := o.member.ID()
 	if r.Candidate != "" {
 		var err error
-		if who, err = n.people.resolve(r.Candidate); err != nil {
+		if who, err = o.people.resolve(r.Candidate); err != nil {
 			return nil, err
 		}
 	}
-	events, done := n.office.listen()
+	events, done := o.listen()
 	defer done()
-	if err := n.nominate(who); err != nil {
-		return nil, n.explainOffice(err)
+	if err := o.nominate(who); err != nil {
+		return nil, o.explainOffice(err)
 	}
 	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
 	lost := func(e membership.ElectionEvent) bool { return e.Kind == membership.NotElected && e.Partner == who }
-	if err := n.await(ctx, events, won, lost); err != nil {
-		if v, unread := n.office.view(); unread == nil && v.led {
-			err = n.explainOffice(membership.ErrHeld) // another was faster
+	if err := o.await(ctx, events, won, lost); err != nil {
+		if v, unread := o.view(); unread == nil && v.led {
+			err = o.explainOffice(membership.ErrHeld) // another was faster
 		}
 		return nil, err
 	}
-	return n.CoordinatorStatus(ctx)
+	return o.status()
 }
 
 // nominate makes a partner stand.
-func (n *Node) nominate(who workflow.PartnerID) error {
-	if who != n.member.ID() && !n.up(who) {
-		return api.Errorf(api.Refused, "%s cannot be reached", n.people.label(who)).WithHint("mutirao partners shows who can be")
+func (o *elections) nominate(who workflow.PartnerID) error {
+	if who != o.member.ID() && !o.up(who) {
+		return api.Errorf(api.Refused, "%s cannot be reached", o.people.label(who)).WithHint("mutirao partners shows who can be")
 	}
-	err := n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+	err := o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Nominate(who, now)
 	})
-	n.nudge()
+	o.nudge()
 	return err
 }
 
 // await waits until enough is true, or an event says that it was in vain.
-func (n *Node) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain func(membership.ElectionEvent) bool) error {
-	v, err := n.office.view()
-	if err != nil || enough(v) || n.stepped {
-		return err // nobody can answer a stepped node before its next step
+func (o *elections) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain func(membership.ElectionEvent) bool) error {
+	v, err := o.view()
+	if err != nil || enough(v) || !o.driver.waits() {
+		return err // nobody can answer before the next step
 	}
 	const attempts = 4 // a candidate gives up after so many leases
 	wait := min(attempts*v.head.Lease+2*time.Second, outcomeWait)
-	timeout := n.clock.After(wait)
+	timeout := o.clock.After(wait)
 	for {
 		select {
 		case e := <-events:
 			if vain(e) {
-				return api.Errorf(api.Failed, "%s", n.people.say(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+				return api.Errorf(api.Failed, "%s", o.people.say(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
 			}
-		case <-n.clock.After(tick): // a coordinator is heard of without an event
+		case <-o.clock.After(tick): // a coordinator is heard of without an event
 		case <-timeout:
 			return api.Errorf(api.Failed, "no outcome within %s", wait).WithHint("mutirao coordinator status shows how it goes on")
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-n.stopped:
+		case <-o.driver.stopping():
 			return errStopping
 		}
-		if v, err = n.office.view(); err != nil || enough(v) {
+		if v, err = o.view(); err != nil || enough(v) {
 			return err
 		}
 	}
 }
 
-// Resign gives this node's office up.
-func (n *Node) Resign(context.Context) error {
-	err := n.office.step((*membership.Election).Resign)
-	n.nudge()
-	return n.explainOffice(err)
+// resign gives this node's office up.
+func (o *elections) resign() error {
+	err := o.step((*membership.Election).Resign)
+	o.nudge()
+	return o.explainOffice(err)
 }
 
 // explainOffice turns the machine's refusals into errors for users.
-func (n *Node) explainOffice(err error) error {
+func (o *elections) explainOffice(err error) error {
 	who := "nobody"
-	if m, ok := n.Coordinator(); ok {
-		who = n.people.name(m.Holder)
+	if m, ok := o.known(); ok {
+		who = o.people.name(m.Holder)
 	}
 	switch {
 	case errors.Is(err, membership.ErrHeld):
@@ -158,9 +158,9 @@ func (n *Node) explainOffice(err error) error {
 	return err
 }
 
-// Electorate says who may vote.
-func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
-	v, err := n.office.view()
+// electorate says who may vote.
+func (o *elections) electorate() (*api.Electorate, error) {
+	v, err := o.view()
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +169,9 @@ func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
 		out.Majority, out.Override = v.head.Majority(), v.lineage[0].Number > 1
 	}
 	for _, x := range v.head.Voters {
-		voter := api.Voter{Name: n.people.name(x.Partner), ID: x.Partner, State: "unknown"}
-		if p, ok := n.people.get(x.Partner); ok {
-			voter.State, voter.Current = string(p.State), p.State != membership.Evicted && !p.ForGood() && n.lifeOf(p) == x.Incarnation
+		voter := api.Voter{Name: o.people.name(x.Partner), ID: x.Partner, State: "unknown"}
+		if p, ok := o.people.get(x.Partner); ok {
+			voter.State, voter.Current = string(p.State), p.State != membership.Evicted && !p.ForGood() && o.lifeOf(p) == x.Incarnation
 		}
 		out.Voters = append(out.Voters, voter)
 	}
@@ -185,29 +185,29 @@ const overrideWarning = "Override: the voters before were not asked. If a majori
 // maxLineageBytes keeps the proof of an electorate within a frame.
 const maxLineageBytes = wire.MaxFrame / 2
 
-// SetElectorate changes who may vote.
-func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
-	voters, err := n.voters(r.Set)
+// setElectorate changes who may vote.
+func (o *elections) setElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
+	voters, err := o.voters(r.Set)
 	if err != nil {
 		return nil, err
 	}
-	v, err := n.office.view()
+	v, err := o.view()
 	if err != nil {
 		return nil, err
 	}
-	lease := cmp.Or(r.Lease, v.head.Lease, n.connectionTime())
+	lease := cmp.Or(r.Lease, v.head.Lease, o.people.connectionTime())
 	if lease < membership.MinLease || lease > membership.MaxLease {
 		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, membership.MinLease, membership.MaxLease)
 	}
 	if r.Override {
-		err = n.override(v, voters, lease)
+		err = o.override(v, voters, lease)
 	} else {
-		err = n.handOver(ctx, v, voters, lease)
+		err = o.handOver(ctx, v, voters, lease)
 	}
 	if err != nil {
-		return nil, n.explainOffice(err)
+		return nil, o.explainOffice(err)
 	}
-	out, err := n.Electorate(ctx)
+	out, err := o.electorate()
 	if err == nil && r.Override {
 		out.Warning = overrideWarning
 	}
@@ -215,76 +215,73 @@ func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api
 }
 
 // voters finds the partners that are to vote, in their present incarnations.
-func (n *Node) voters(names []string) ([]membership.Voter, error) {
+func (o *elections) voters(names []string) ([]membership.Voter, error) {
 	if len(names) == 0 || len(names) > membership.MaxVoters {
 		return nil, api.Errorf(api.Invalid, "%d voters: want 1 to %d partners", len(names), membership.MaxVoters)
 	}
 	var out []membership.Voter
 	for _, name := range names {
-		id, err := n.people.resolve(name)
+		id, err := o.people.resolve(name)
 		if err != nil {
 			return nil, err
 		}
-		p, _ := n.people.get(id)
+		p, _ := o.people.get(id)
 		switch {
 		case p.State == membership.Evicted:
 			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", p.Record.Name())
 		case slices.ContainsFunc(out, func(v membership.Voter) bool { return v.Partner == id }):
 			return nil, api.Errorf(api.Invalid, "%s is named twice", p.Record.Name())
 		}
-		out = append(out, membership.Voter{Partner: id, Incarnation: n.lifeOf(p)})
+		out = append(out, membership.Voter{Partner: id, Incarnation: o.lifeOf(p)})
 	}
 	return out, nil
 }
 
 // lifeOf is the incarnation that a partner has as a voter. What this node itself
 // says of its own may be older than what is so.
-func (n *Node) lifeOf(p membership.Partner) membership.Incarnation {
-	if p.Record.Partner == n.member.ID() {
-		return n.incarnation()
+func (o *elections) lifeOf(p membership.Partner) membership.Incarnation {
+	if p.Record.Partner == o.member.ID() {
+		return o.life.incarnation()
 	}
 	return p.Record.Incarnation
 }
 
 // override sets the electorate on the founder's word alone.
-func (n *Node) override(v officeView, voters []membership.Voter, lease time.Duration) error {
-	if n.member.ID() != n.member.Mesh.Founder {
-		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", n.member.Mesh.Name).WithHint("run it on %s", n.people.label(n.member.Mesh.Founder))
+func (o *elections) override(v officeView, voters []membership.Voter, lease time.Duration) error {
+	if o.member.ID() != o.member.Mesh.Founder {
+		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.member.Mesh.Name).WithHint("run it on %s", o.people.label(o.member.Mesh.Founder))
 	}
-	lineage, err := membership.FoundElectorate(n.member.Mesh, n.member.Key, voters, lease, v.lineage, v.term)
+	lineage, err := membership.FoundElectorate(o.member.Mesh, o.member.Key, voters, lease, v.lineage, v.term)
 	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
-	n.count("election.overrides", 1)
-	err = n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+	o.count("election.overrides", 1)
+	err = o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Adopt(lineage, now)
 	})
-	n.nudge()
+	o.nudge()
 	return err
 }
 
 // handOver asks the present voters to be succeeded by others.
-func (n *Node) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
-	n.people.mu.Lock()
-	err := n.people.mayAdminister("change who may vote")
-	n.people.mu.Unlock()
-	if err != nil {
+func (o *elections) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
+	if err := o.people.mayChangeVoters(); err != nil {
 		return err
 	}
 	if len(membership.EncodeLineage(v.lineage)) > maxLineageBytes {
 		return api.Errorf(api.Refused, "the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).
 			WithHint("the founder signs the next: mutirao coordinator electorate --set … --override")
 	}
-	events, done := n.office.listen()
+	events, done := o.listen()
 	defer done()
-	err = n.office.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+	err := o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Propose(voters, lease, now)
 	})
 	if err != nil {
 		return err
 	}
-	n.nudge()
+	o.nudge()
 	changed := func(now officeView) bool { return now.head.Number > v.head.Number }
 	failed := func(e membership.ElectionEvent) bool { return e.Kind == membership.ProposalFailed }
-	return n.await(ctx, events, changed, failed)
+	return o.await(ctx, events, changed, failed)
 }

@@ -78,21 +78,25 @@ func (x *index) endedWith(p workflow.PartnerID) []byte {
 	return d[:]
 }
 
-// takeEnded compares what a partner says of the ended instances that it shares
+// greet says which ended instances are shared with a partner, as a digest.
+func (t *retention) greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.index.endedWith(p) }
+
+// take compares what a partner says of the ended instances that it shares
 // with this node.
-func (n *Node) takeEnded(p workflow.PartnerID, digest []byte) {
-	if len(digest) == 0 || bytes.Equal(digest, n.index.endedWith(p)) {
+func (t *retention) take(p workflow.PartnerID, m *wire.Message) {
+	digest := m.Ended
+	if len(digest) == 0 || bytes.Equal(digest, t.index.endedWith(p)) {
 		return
 	}
-	all := n.index.shared(p)
+	all := t.index.shared(p)
 	slices.SortFunc(all, func(a, b ended) int { // the newest first
 		return cmp.Or(cmp.Compare(b.sum.Ended, a.sum.Ended), compareInstances(a.id, b.id))
 	})
 	for _, x := range all[:min(len(all), maxCompared)] {
-		if !n.mayCompare(p, x.sum) {
+		if !t.mayCompare(p, x.sum) {
 			return // the digests differ still when it tells its own again
 		}
-		n.post(n.shardOf(x.id), event{apply: func(s *shard) error {
+		t.crew.post(t.crew.shardOf(x.id), event{apply: func(s *shard) error {
 			h, err := s.find(x.id)
 			if err != nil {
 				return err
@@ -100,6 +104,16 @@ func (n *Node) takeEnded(p workflow.PartnerID, digest []byte) {
 			s.tell(p, x.id, wire.Ask)
 			s.touch(h)
 			return nil
-		}, after: n.logRefusal(p)})
+		}, after: t.logRefusal(p)})
 	}
+}
+
+// mayCompare reports whether a partner may have an ended instance read now.
+func (t *retention) mayCompare(p workflow.PartnerID, sum summary) bool {
+	much := min(1+int(sum.Number/comparingFacts), maxCompared)
+	if t.comparing.spend(p, much, t.clock.Now().Awake) {
+		return true
+	}
+	t.refuse("comparisons-too-fast", p)
+	return false
 }

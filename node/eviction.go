@@ -2,10 +2,11 @@ package node
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -14,23 +15,59 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Evict removes a member for good: the eviction is made durable, sent to every
+// trust is who is let in: evictions, which partners keep equal among them, and the
+// certificates that are renewed before they end, this node's own among them.
+type trust struct {
+	*contacts
+	people *people
+	aside  sideline
+	// certified is called when this node has another certificate.
+	certified func() error
+
+	next time.Duration // Awake: when certificates are looked at again
+
+	mu    sync.Mutex    // guards askAt
+	askAt time.Duration // Awake at which to ask why nobody is connected; 0: never
+}
+
+// sideline does something beside what goes on.
+type sideline interface{ side(fn func()) }
+
+// greet says which evictions are known here.
+func (t *trust) greet(_ workflow.PartnerID, m *wire.Message) { m.Evictions = t.evictionDigest() }
+
+// take takes in evictions, and this node's own new certificate.
+func (t *trust) take(p workflow.PartnerID, m *wire.Message) {
+	t.takeEvictions(p, m.Evictions)
+	t.takeRenewal(p, m.Renewal)
+}
+
+// tick renews what is near its end, compares evictions, and asks why nobody is connected.
+func (t *trust) tick(now membership.Now) time.Duration {
+	if now.Awake >= t.next {
+		t.next = now.Awake + sweepEvery
+		t.sweep()
+	}
+	return min(t.next-now.Awake, t.askDue())
+}
+
+// evict removes a member for good: the eviction is made durable, sent to every
 // connected partner, and cuts the connections to those that it concerns.
-func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
-	id, err := n.people.resolveWhole(r.Partner)
+func (t *trust) evict(r api.EvictRequest) (*api.Evicted, error) {
+	id, err := t.people.resolveWhole(r.Partner)
 	if err != nil {
 		return nil, err
 	}
-	e, events, err := n.people.evict(id, r.Reason)
+	e, events, err := t.people.evict(id, r.Reason)
 	if err != nil {
 		return nil, err
 	}
-	n.shareEvictions([][]byte{membership.EncodeEviction(e)}, "")
-	n.enforce(events)
-	out := &api.Evicted{Name: n.people.name(id), ID: id, Voided: []string{}}
+	t.shareEvictions([][]byte{membership.EncodeEviction(e)}, "")
+	t.enforce(events)
+	out := &api.Evicted{Name: t.people.name(id), ID: id, Voided: []string{}}
 	for _, ev := range events {
 		if ev.Kind == membership.EventEvicted && ev.Partner != id {
-			out.Voided = append(out.Voided, n.people.name(ev.Partner))
+			out.Voided = append(out.Voided, t.people.name(ev.Partner))
 		}
 	}
 	return out, nil
@@ -45,6 +82,13 @@ func (p *people) mayAdminister(what string) error {
 	}
 	return api.Errorf(api.NotAllowed, "%s may not %s: only the founder and delegates of mesh %s may", leaf.Name, what, p.member.Mesh.Name).
 		WithHint("ask the founder or a delegate")
+}
+
+// mayChangeVoters tells an *api.Error unless this node may.
+func (p *people) mayChangeVoters() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mayAdminister("change who may vote")
 }
 
 // evict signs, stores and lists an eviction.
@@ -119,7 +163,7 @@ func (p *people) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]er
 	defer p.mu.Unlock()
 	out := map[workflow.PartnerID]error{}
 	for _, id := range peers {
-		chain, ok := p.shown[id]
+		chain, ok := p.presented[id]
 		if x, listed := p.list.Get(id); listed && (!ok || x.Record.Chain.Leaf().Supersedes(chain.Leaf())) {
 			chain, ok = x.Record.Chain, true
 		}
@@ -135,21 +179,21 @@ func (p *people) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]er
 
 // enforce acts on evictions that were added: the list's events, and the live
 // connections of those who are not listed.
-func (n *Node) enforce(events []membership.Event) {
-	n.people.announce(events)
-	n.cutUnwelcome()
-	n.checkStanding()
+func (t *trust) enforce(events []membership.Event) {
+	t.people.announce(events)
+	t.cutUnwelcome()
+	t.checkStanding()
 }
 
 // cutUnwelcome ends the connections of those who would not be admitted now.
-func (n *Node) cutUnwelcome() {
-	up := n.upPeers()
-	bad := n.people.unwelcome(up)
+func (t *trust) cutUnwelcome() {
+	up := t.upPeers()
+	bad := t.people.unwelcome(up)
 	for _, p := range up {
 		if err := bad[p]; err != nil {
-			n.refuse("connection-of-former-member", p)
-			n.log.Info("connection cut", "partner", p, "reason", err)
-			n.carrier.ClosePeer(p)
+			t.refuse("connection-of-former-member", p)
+			t.log.Info("connection cut", "partner", p, "reason", err)
+			t.carrier.ClosePeer(p)
 		}
 	}
 }
@@ -158,29 +202,29 @@ func (n *Node) cutUnwelcome() {
 const maxEvictionBytes = wire.MaxFrame / 4
 
 // shareEvictions sends encoded evictions to all connected partners but one.
-func (n *Node) shareEvictions(list [][]byte, but workflow.PartnerID) {
-	for _, p := range n.upPeers() {
+func (t *trust) shareEvictions(list [][]byte, but workflow.PartnerID) {
+	for _, p := range t.upPeers() {
 		if p != but {
-			n.sendEvictions(p, list)
+			t.sendEvictions(p, list)
 		}
 	}
 }
 
-func (n *Node) sendEvictions(p workflow.PartnerID, list [][]byte) {
+func (t *trust) sendEvictions(p workflow.PartnerID, list [][]byte) {
 	for len(list) > 0 {
 		k, size := 0, 0
 		for k < len(list) && (k == 0 || size+len(list[k]) <= maxEvictionBytes) {
 			size += len(list[k])
 			k++
 		}
-		n.transmit(p, &wire.Message{Evictions: &wire.Evictions{List: list[:k]}})
+		t.transmit(p, &wire.Message{Evictions: &wire.Evictions{List: list[:k]}})
 		list = list[k:]
 	}
 }
 
 // evictionDigest is what partners compare on contact and at intervals.
-func (n *Node) evictionDigest() *wire.Evictions {
-	d := n.people.evictionDigest()
+func (t *trust) evictionDigest() *wire.Evictions {
+	d := t.people.evictionDigest()
 	return &wire.Evictions{Digest: d[:]}
 }
 
@@ -219,7 +263,7 @@ func (p *people) evictionsLackedBy(ids [][]byte) [][]byte {
 
 // takeEvictions takes in what a peer says about evictions, passes news on, and
 // answers with what one of the two lacks.
-func (n *Node) takeEvictions(from workflow.PartnerID, m *wire.Evictions) {
+func (t *trust) takeEvictions(from workflow.PartnerID, m *wire.Evictions) {
 	if m == nil {
 		return
 	}
@@ -230,25 +274,25 @@ func (n *Node) takeEvictions(from workflow.PartnerID, m *wire.Evictions) {
 		var fresh bool
 		if err == nil {
 			var more []membership.Event
-			fresh, more, err = n.people.takeEviction(e)
+			fresh, more, err = t.people.takeEviction(e)
 			events = append(events, more...)
 		}
 		if fresh {
 			news = append(news, b)
 		}
 		if err != nil {
-			n.refuse("eviction", from)
-			n.log.Warn("eviction refused", "from", from, "error", err)
+			t.refuse("eviction", from)
+			t.log.Warn("eviction refused", "from", from, "error", err)
 		}
 	}
 	if len(news) > 0 {
-		n.shareEvictions(news, from)
-		n.enforce(events)
+		t.shareEvictions(news, from)
+		t.enforce(events)
 	}
 	if m.Asks {
-		n.sendEvictions(from, n.people.evictionsLackedBy(m.IDs))
+		t.sendEvictions(from, t.people.evictionsLackedBy(m.IDs))
 	}
-	if ours := n.people.evictionDigest(); len(m.Digest) > 0 && !bytes.Equal(m.Digest, ours[:]) {
-		n.transmit(from, &wire.Message{Evictions: &wire.Evictions{Asks: true, IDs: n.people.evictionIDs()}})
+	if ours := t.people.evictionDigest(); len(m.Digest) > 0 && !bytes.Equal(m.Digest, ours[:]) {
+		t.transmit(from, &wire.Message{Evictions: &wire.Evictions{Asks: true, IDs: t.people.evictionIDs()}})
 	}
 }

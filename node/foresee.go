@@ -19,20 +19,20 @@ import (
 // roles, capabilities and applications that nobody has, and applications that this
 // node does not let it use. Nobody is needed for tasks whose data sets exist. What is
 // given at the start may change some of them.
-func (n *Node) refusedStart(ctx context.Context, h workflow.Hash) ([]string, error) {
-	e, err := n.definitions.get(h)
+func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) ([]string, error) {
+	e, err := k.definitions.get(h)
 	if err != nil {
 		return nil, err
 	}
-	found, missed := n.materialised(ctx, e.def, nil)
+	found, missed := k.data.materialised(ctx, e.def, nil)
 	dropped := droppedOf(found)
 	plan := e.plan.Without(dropped)
 	var out []string
 	for _, err := range []error{
-		n.notYet(e.def, api.StartRequest{}),
-		n.mayCreate(e.def),
-		partition.Unperformed(plan, n.people.roles()),
-		n.nobodyTakes(e.def, plan),
+		k.notYet(e.def, api.StartRequest{}),
+		k.mayCreate(e.def),
+		partition.Unperformed(plan, k.partners.roles()),
+		k.nobodyTakes(e.def, plan),
 	} {
 		var e *api.Error
 		switch {
@@ -45,20 +45,20 @@ func (n *Node) refusedStart(ctx context.Context, h workflow.Hash) ([]string, err
 	if len(out) > 0 {
 		out = append(out, missed...)
 	}
-	return append(out, n.notAllowed(e, dropped)...), nil
+	return append(out, k.notAllowed(e, dropped)...), nil
 }
 
 // mayCreate refuses a node that lacks the role that starts a workflow.
-func (n *Node) mayCreate(def *workflow.Definition) error {
-	if role := def.CreatorRole; role != "" && !n.people.hasRole(role) {
-		return n.lacking(role, fmt.Sprintf("start workflow %s", def.Name))
+func (k *desk) mayCreate(def *workflow.Definition) error {
+	if role := def.CreatorRole; role != "" && !k.people.hasRole(role) {
+		return k.lacking(role, fmt.Sprintf("start workflow %s", def.Name))
 	}
 	return nil
 }
 
 // nobodyTakes are the refusals for partitions that no partner can take. Where data
 // that decides it comes with the start, nothing is known yet.
-func (n *Node) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error {
+func (k *desk) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error {
 	toCome := func(d workflow.DataDecl) bool { return d.Required && d.Default == nil }
 	barred := func(c workflow.Constraint) bool { return c.Violated != nil }
 	if slices.ContainsFunc(def.Data, toCome) && slices.ContainsFunc(def.Constraints, barred) {
@@ -68,7 +68,7 @@ func (n *Node) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error
 	if err != nil {
 		return err
 	}
-	s := n.situation(def, mechanism, nil)
+	s := k.situation(def, mechanism, nil)
 	s.Rand = rand.New(rand.NewPCG(0, 0)) // whom it would be is not asked
 	_, _, err = partition.Distribute(plan, s, nil)
 	return err
@@ -76,10 +76,10 @@ func (n *Node) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error
 
 // notAllowed are the tasks, but for those that are dropped, whose application this node
 // has, but not for this definition.
-func (n *Node) notAllowed(e *definition, dropped []workflow.TaskName) (out []string) {
-	origin := n.originOf(e)
+func (k *desk) notAllowed(e *definition, dropped []workflow.TaskName) (out []string) {
+	origin := k.library.originOf(e)
 	for _, t := range e.def.Tasks {
-		app, has := n.config.Applications[t.Application]
+		app, has := k.config.Applications[t.Application]
 		if has && t.Type == workflow.Automatic && !app.Allows(origin) && !slices.Contains(dropped, t.Name) {
 			out = append(out, fmt.Sprintf("task %s: this node does not let workflow %s use application %s (see its allow list in %s)",
 				t.Name, e.def.Name, t.Application, configs.File))

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -32,21 +33,21 @@ const (
 // silent for a good part of its connectionTime the partner that told of it last,
 // else one after the other, and somebody when nobody was asked for a while. It
 // returns after what time to call it again.
-func (n *Node) catchUp(now time.Duration) time.Duration {
-	silent, next := n.people.silent()
-	up := n.upPeers()
-	due := now >= n.nextPull
+func (ro *roster) catchUp(now time.Duration) time.Duration {
+	silent, next := ro.people.silent()
+	up := ro.upPeers()
+	due := now >= ro.nextPull
 	if len(up) == 0 || (len(silent) == 0 && !due) {
 		return next
 	}
 	if due {
-		n.nextPull = now + max(compareEvery, n.connectionTime())
+		ro.nextPull = now + max(compareEvery, ro.people.connectionTime())
 	}
-	anybody := up[n.turn%len(up)]
-	n.turn++
+	anybody := up[ro.turn%len(up)]
+	ro.turn++
 	wanted := map[workflow.PartnerID][]workflow.PartnerID{}
 	for _, id := range silent {
-		by := n.people.teller(id)
+		by := ro.people.teller(id)
 		if !slices.Contains(up, by) {
 			by = anybody
 		}
@@ -54,7 +55,9 @@ func (n *Node) catchUp(now time.Duration) time.Duration {
 	}
 	for _, p := range up {
 		if len(wanted[p]) > 0 || (due && p == anybody) {
-			n.transmit(p, &wire.Message{Digest: n.people.digest(), Wanted: wanted[p], Ended: n.index.endedWith(p)})
+			m := &wire.Message{Digest: ro.people.digest(), Wanted: wanted[p]}
+			ro.others.compare(p, m)
+			ro.transmit(p, m)
 		}
 	}
 	return next
@@ -62,21 +65,21 @@ func (n *Node) catchUp(now time.Duration) time.Duration {
 
 // hearsay keeps a partner unreachable of which others told and which is not
 // connected here: what they tell validates it, and says nothing of the way to it.
-func (n *Node) hearsay(from, about workflow.PartnerID, fresh bool) {
-	if from == about || about == n.member.ID() || n.up(about) {
+func (ro *roster) hearsay(from, about workflow.PartnerID, fresh bool) {
+	if from == about || about == ro.member.ID() || ro.up(about) {
 		return
 	}
 	if fresh {
-		n.people.told(from, about)
+		ro.people.told(from, about)
 	}
-	n.people.reach(about, false)
+	ro.people.reach(about, false)
 }
 
 // passBeat passes a fresh beat on to those that do not hear its author themselves.
-func (n *Node) passBeat(from workflow.PartnerID, b membership.Beat) {
-	for _, p := range n.people.wantedBy(b.Partner) {
-		if p != from && n.up(p) {
-			n.transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(b)}, Ages: []uint64{n.people.age(b.Partner)}})
+func (ro *roster) passBeat(from workflow.PartnerID, b membership.Beat) {
+	for _, p := range ro.people.wantedBy(b.Partner) {
+		if p != from && ro.up(p) {
+			ro.transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(b)}, Ages: []uint64{ro.people.age(b.Partner)}})
 		}
 	}
 }
@@ -184,4 +187,23 @@ func (p *people) silent() (silent []workflow.PartnerID, next time.Duration) {
 		next = min(next, max(ct/askEvery, 500*time.Millisecond))
 	}
 	return silent[:min(len(silent), wire.MaxRecords)], next
+}
+
+// pullAgain is how long a partner is not asked the same once more: what it
+// answered to that was refused here.
+const pullAgain = time.Minute
+
+// pull asks a partner for the records and beats that are not known here.
+func (ro *roster) pull(p workflow.PartnerID) {
+	digest, now := ro.people.digest(), ro.clock.Now().Awake
+	ro.mu.Lock()
+	last := ro.asked[p]
+	futile := bytes.Equal(last.digest, digest) && now < last.at+pullAgain
+	if !futile {
+		ro.asked[p] = asked{digest, now}
+	}
+	ro.mu.Unlock()
+	if !futile {
+		ro.transmit(p, &wire.Message{Digest: digest})
+	}
 }

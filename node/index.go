@@ -246,11 +246,11 @@ func (x *index) find(prefix string) []workflow.InstanceID {
 // locate finds the instance with an ID or a unique prefix of one. there is what
 // others reported of it to this node, as the coordinator, if it takes no part in
 // it itself.
-func (n *Node) locate(ref string) (id workflow.InstanceID, there []account, err error) {
+func (k *desk) locate(ref string) (id workflow.InstanceID, there []account, err error) {
 	prefix := strings.ToLower(strings.TrimSpace(ref))
-	found := n.index.find(prefix)
-	if m, leads := n.Leads(); leads {
-		found = append(found, n.overview.find(m.Office, prefix)...)
+	found := k.index.find(prefix)
+	if m, leads := k.office.leads(); leads {
+		found = append(found, k.overview.find(m.Office, prefix)...)
 		slices.SortFunc(found, compareInstances)
 		found = slices.Compact(found)
 	}
@@ -259,14 +259,14 @@ func (n *Node) locate(ref string) (id workflow.InstanceID, there []account, err 
 	}
 	if len(found) == 1 && prefix != "" {
 		id = found[0]
-		if _, here := n.index.get(id); here {
+		if _, here := k.index.get(id); here {
 			return id, nil, nil
 		}
-		if there = n.overview.accounts(id); len(there) > 0 {
+		if there = k.overview.accounts(id); len(there) > 0 {
 			return id, there, nil
 		}
 	}
-	if err := n.findClosed(prefix); err != nil {
+	if err := k.retention.findClosed(prefix); err != nil {
 		return id, nil, err
 	}
 	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).WithHint("list them: mutirao instances --all")

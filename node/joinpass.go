@@ -26,19 +26,16 @@ const passPatience = 10 * time.Second
 var errNoIssuer = errors.New("the partner that made the invitation cannot be reached from here either")
 
 // pass passes a stranger's request to join on to the issuer of its invitation.
-func (n *Node) pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+func (j *joining) pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 	p, err := membership.DecodePass(req)
 	if err != nil {
 		return nil, err
 	}
 	p.Joiner = stranger
-	r, can := n.carrier.(Requester)
-	if !can || !n.up(p.Issuer) {
+	if !j.up(p.Issuer) {
 		return nil, errNoIssuer
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), passPatience)
-	defer cancel()
-	b, err := r.Request(ctx, p.Issuer, nil, protocolPassed, membership.EncodePass(p))
+	b, err := j.request(context.Background(), p.Issuer, nil, protocolPassed, membership.EncodePass(p), passPatience)
 	var no Answer
 	switch {
 	case errors.As(err, &no):
@@ -50,22 +47,22 @@ func (n *Node) pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 }
 
 // passed answers a request to join that a member passed on.
-func (n *Node) passed(_ workflow.PartnerID, req []byte) ([]byte, error) {
+func (j *joining) passed(_ workflow.PartnerID, req []byte) ([]byte, error) {
 	p, err := membership.DecodePass(req)
 	if err != nil {
 		return nil, err
 	}
 	if p.Proof {
-		return n.redeem(p.Joiner, p.Message)
+		return j.redeem(p.Joiner, p.Message)
 	}
-	return n.people.offer(p.Joiner, p.Message)
+	return j.people.offer(p.Joiner, p.Message)
 }
 
 // redeem judges a proof.
-func (n *Node) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
-	w, err := n.people.redeem(stranger, req)
+func (j *joining) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+	w, err := j.people.redeem(stranger, req)
 	if err != nil {
-		n.refuse("invitation", stranger)
+		j.refuse("invitation", stranger)
 	}
 	return w, err
 }
@@ -73,11 +70,11 @@ func (n *Node) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 // inviteAt are the addresses of an invitation: this node's own and one of another
 // member, for when this one has moved, or cannot be reached from where the newcomer
 // is. One: the QR code must fit on a terminal of 80 columns.
-func (n *Node) inviteAt() []string {
-	own := n.carrier.Addrs()
+func (j *joining) inviteAt() []string {
+	own := j.carrier.Addrs()
 	var others []string
-	for _, id := range n.upPeers() {
-		p, ok := n.people.get(id)
+	for _, id := range j.upPeers() {
+		p, ok := j.people.get(id)
 		if at := bestAddress(p.Record.Addresses); ok && at != "" {
 			others = append(others, membership.PassAddress(at, id))
 		}
@@ -107,4 +104,10 @@ func bestAddress(addrs []string) string {
 	return slices.MinFunc(straight, func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(b, a)) // quic before tcp, ip6 behind
 	})
+}
+
+// joining is how strangers are let into the mesh, here or by a member that this one asks.
+type joining struct {
+	*contacts
+	people *people
 }

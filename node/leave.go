@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -28,9 +30,24 @@ const (
 	leaveAgain = time.Second      // between attempts to leave
 )
 
+// departure is how this node goes: down for a while, or out of the mesh, with its work
+// given on first.
+type departure struct {
+	*contacts
+	crew      *crew
+	people    *people
+	partners  *partners
+	elections *elections
+	announce  func() error
+
+	leaving atomic.Bool   // it takes nothing new on, and goes when nothing stays
+	forGood atomic.Bool   // it will not come back
+	hasLeft chan struct{} // closed when it has left
+}
+
 // mayComeBack returns ErrLeft if this node left for good.
-func (n *Node) mayComeBack() error {
-	switch _, err := n.store.Get(metaKey(metaLeft)); {
+func mayComeBack(store Store) error {
+	switch _, err := store.Get(metaKey(metaLeft)); {
 	case errors.Is(err, kv.ErrNotFound):
 		return nil
 	case err != nil:
@@ -39,49 +56,49 @@ func (n *Node) mayComeBack() error {
 	return ErrLeft
 }
 
-// Leave gives this node's work on, says what stays, and has the node go as soon as
+// leave gives this node's work on, says what stays, and has the node go as soon as
 // nothing stays.
-func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, error) {
+func (d *departure) leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, error) {
 	if r.ForGood {
-		if err := n.mayLeaveForGood(); err != nil {
+		if err := d.mayLeaveForGood(); err != nil {
 			return nil, err
 		}
-		n.forGood.Store(true)
+		d.forGood.Store(true)
 	}
-	first := n.leaving.CompareAndSwap(false, true)
-	if err := n.announce(n.carrier.Addrs()); err != nil {
+	first := d.leaving.CompareAndSwap(false, true)
+	if err := d.announce(); err != nil {
 		if first {
-			n.leaving.Store(false)
-			n.forGood.Store(false)
+			d.leaving.Store(false)
+			d.forGood.Store(false)
 		}
-		return nil, n.shown(err)
+		return nil, d.people.shown(err)
 	}
-	out, err := n.giveOnAll(ctx)
+	out, err := d.giveOnAll(ctx)
 	if first { // it leaves, whether the caller still waits or not
-		n.running.Go(n.leaveWhenDone)
+		d.crew.running.Go(d.leaveWhenDone)
 	}
 	if err != nil {
-		return nil, n.shown(err)
+		return nil, d.people.shown(err)
 	}
-	out.Left = len(out.Stays) == 0 && n.gone(ctx)
+	out.Left = len(out.Stays) == 0 && d.gone(ctx)
 	return out, nil
 }
 
 // giveOnAll gives on what can be, and waits a while until others have acknowledged it.
-func (n *Node) giveOnAll(ctx context.Context) (*api.Leaving, error) {
-	out := &api.Leaving{ForGood: n.forGood.Load(), Given: []api.Given{}}
-	for until := n.clock.Now().Awake + leaveWait; ; {
-		given, stays, err := n.giveOn(ctx)
+func (d *departure) giveOnAll(ctx context.Context) (*api.Leaving, error) {
+	out := &api.Leaving{ForGood: d.forGood.Load(), Given: []api.Given{}}
+	for until := d.clock.Now().Awake + leaveWait; ; {
+		given, stays, err := d.giveOn(ctx)
 		if err != nil {
 			return nil, err
 		}
 		out.Given, out.Stays = append(out.Given, given...), stays
 		wait := slices.ContainsFunc(stays, func(s api.Stay) bool { return s.Task == "" })
-		if !wait || n.clock.Now().Awake > until {
+		if !wait || d.clock.Now().Awake > until {
 			return out, nil
 		}
 		select {
-		case <-n.clock.After(leaveWait / 50):
+		case <-d.clock.After(leaveWait / 50):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -90,27 +107,27 @@ func (n *Node) giveOnAll(ctx context.Context) (*api.Leaving, error) {
 
 // gone reports whether the node has left, durably where it is for good; it waits for
 // that a moment.
-func (n *Node) gone(ctx context.Context) bool {
+func (d *departure) gone(ctx context.Context) bool {
 	select {
-	case <-n.hasLeft:
+	case <-d.hasLeft:
 		return true
-	case <-n.clock.After(leaveWait):
+	case <-d.clock.After(leaveWait):
 	case <-ctx.Done():
 	}
 	return false
 }
 
 // mayLeaveForGood says what keeps a node from leaving for good.
-func (n *Node) mayLeaveForGood() error {
-	if n.member.ID() == n.member.Mesh.Founder {
-		return api.Errorf(api.Refused, "the founder does not leave mesh %s for good: nobody else makes delegates, or replaces voters who are lost", n.member.Mesh.Name).
+func (d *departure) mayLeaveForGood() error {
+	if d.member.ID() == d.member.Mesh.Founder {
+		return api.Errorf(api.Refused, "the founder does not leave mesh %s for good: nobody else makes delegates, or replaces voters who are lost", d.member.Mesh.Name).
 			WithHint("mutirao leave gives its work on; keep its folder")
 	}
-	v, err := n.office.view()
+	v, err := d.elections.view()
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(v.head.Voters, func(x membership.Voter) bool { return x.Partner == n.member.ID() }) {
+	if slices.ContainsFunc(v.head.Voters, func(x membership.Voter) bool { return x.Partner == d.member.ID() }) {
 		return api.Errorf(api.Refused, "this node may vote: without it a majority is harder to reach for good").
 			WithHint("set who votes without it first, on the founder or a delegate: mutirao coordinator electorate --set …")
 	}
@@ -118,20 +135,20 @@ func (n *Node) mayLeaveForGood() error {
 }
 
 // leaveWhenDone leaves as soon as nothing stays here.
-func (n *Node) leaveWhenDone() {
+func (d *departure) leaveWhenDone() {
 	for {
-		_, stays, err := n.giveOn(context.Background())
+		_, stays, err := d.giveOn(context.Background())
 		if err == nil && len(stays) == 0 {
-			if err = n.goAway(); err == nil {
+			if err = d.goAway(); err == nil {
 				return
 			}
 		}
 		if err != nil {
-			n.log.Warn("this node cannot leave yet", "error", err)
+			d.log.Warn("this node cannot leave yet", "error", err)
 		}
 		select {
-		case <-n.clock.After(leaveAgain):
-		case <-n.stopped:
+		case <-d.clock.After(leaveAgain):
+		case <-d.crew.stopped:
 			return
 		}
 	}
@@ -140,26 +157,26 @@ func (n *Node) leaveWhenDone() {
 // goAway tells the others that this node has left, and ends Run. That it is for good
 // is durable first: a partner that was told so takes nothing from this node any
 // more.
-func (n *Node) goAway() error {
+func (d *departure) goAway() error {
 	how := membership.Leaves
-	if n.forGood.Load() {
+	if d.forGood.Load() {
 		how = membership.LeavesForGood
-		now := membership.WallOf(n.clock.Now().Wall)
-		if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaLeft), Value: []byte(now.String())}}); err != nil {
+		now := membership.WallOf(d.clock.Now().Wall)
+		if err := d.store.CommitWait([]kv.Write{{Key: metaKey(metaLeft), Value: []byte(now.String())}}); err != nil {
 			return err
 		}
 	}
-	n.depart(how)
-	close(n.hasLeft)
+	d.depart(how)
+	close(d.hasLeft)
 	return nil
 }
 
 // giveOn passes on what can be passed on of all instances, and lists what stays.
-func (n *Node) giveOn(ctx context.Context) ([]api.Given, []api.Stay, error) {
+func (d *departure) giveOn(ctx context.Context) ([]api.Given, []api.Stay, error) {
 	var given []api.Given
 	stays := []api.Stay{}
-	for _, s := range n.shards {
-		g, st, err := n.giveOnFrom(ctx, s)
+	for _, s := range d.crew.shards {
+		g, st, err := d.giveOnFrom(ctx, s)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -170,13 +187,13 @@ func (n *Node) giveOn(ctx context.Context) ([]api.Given, []api.Stay, error) {
 
 // giveOnFrom is giveOn of one shard's instances. The caller may give up before the
 // shard has done it, so what it did is read only after that.
-func (n *Node) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []api.Stay, error) {
+func (d *departure) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []api.Stay, error) {
 	var given []api.Given
 	var stays []api.Stay
 	done := make(chan error, 1)
-	err := n.handTo(ctx, s, event{apply: func(s *shard) error {
+	err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
 		s.each(func(id workflow.InstanceID, h *held) {
-			g, st := n.giveOnOf(s, id, h)
+			g, st := d.giveOnOf(s, id, h)
 			given, stays = append(given, g...), append(stays, st...)
 		})
 		for id := range s.aside {
@@ -191,31 +208,43 @@ func (n *Node) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []api.Sta
 }
 
 // giveOnOf is giveOn of one instance.
-func (n *Node) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given []api.Given, stays []api.Stay) {
-	passed, left := h.m.GiveOn(n.people.chain().Leaf().Name+" leaves", s.moment(), n.people)
+func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given []api.Given, stays []api.Stay) {
+	passed, left := h.m.GiveOn(d.people.chain().Leaf().Name+" leaves", s.moment(), d.partners)
 	name := h.def.def.Name
 	for _, x := range passed {
-		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: n.people.name(x.To.Partner), Reason: x.To.Why})
+		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why})
 	}
 	for _, x := range left {
-		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: n.people.say(x.Why)})
+		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Task: x.Task, State: x.State, Reason: d.people.say(x.Why)})
 	}
 	if len(passed)+len(left) > 0 {
 		s.touch(h)
 	}
-	if len(passed) > 0 || h.m.OnlyHere(n.people) {
+	if len(passed) > 0 || h.m.OnlyHere(d.partners) {
 		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Reason: "nobody else has acknowledged yet all that happened here"})
 	}
 	return given, stays
 }
 
-// Left says how the node left, if it did; else membership.Staying.
-func (n *Node) Left() membership.Going {
+// left says how the node left, if it did; else membership.Staying.
+func (d *departure) left() membership.Going {
 	select {
-	case <-n.hasLeft:
-		p, _ := n.people.get(n.member.ID())
+	case <-d.hasLeft:
+		p, _ := d.people.get(d.member.ID())
 		return p.Record.Going
 	default:
 		return membership.Staying
+	}
+}
+
+// depart gives the office up, if this node holds it, so that nobody waits for its
+// lease to run out, and tells the others that this node goes.
+func (d *departure) depart(how membership.Going) {
+	if err := d.elections.step((*membership.Election).Resign); err != nil && !errors.Is(err, membership.ErrNotCoordinator) {
+		d.log.Warn("the office was not given up", "error", err)
+	}
+	r, err := d.people.publish(func(r *membership.Record) { r.Going = how })
+	if err == nil {
+		d.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 	}
 }

@@ -69,6 +69,13 @@ func newLedger(self workflow.PartnerID, clock Clock) *ledger {
 	return &ledger{self: self, clock: clock, entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}}
 }
 
+// choosing has work given out by one choice at a time: each sees those before it. It ends
+// with what it returns.
+func (l *ledger) choosing() (end func()) {
+	l.assigning.Lock()
+	return l.assigning.Unlock
+}
+
 // enter brings an instance's work up to date.
 func (l *ledger) enter(m *choreo.Machine) {
 	e := entry{own: m.InHand()}

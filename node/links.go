@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,13 +25,6 @@ type link struct {
 	// closed when that becomes less; nil: nobody waits for it.
 	waiting int
 	freed   chan struct{}
-	// asked is the digest by which the partner was asked for records last, and
-	// when (Awake).
-	asked   []byte
-	askedAt time.Duration
-	// lacking are claims that the partner has and this node has not, with the number
-	// of the partner's last notice. The node's lock guards it.
-	lacking map[wire.Claim]uint64
 }
 
 // maxWaiting bounds how many bytes of one partner's facts wait for their shards; what
@@ -41,10 +33,10 @@ const maxWaiting = 2 << 20
 
 // queue waits until there is room for so many bytes of a partner's facts, and takes it.
 // False: the node stops.
-func (n *Node) queue(l *link, size int) bool {
+func (l *link) queue(size int, d driver) bool {
 	for {
 		l.mu.Lock()
-		if n.stepped || l.waiting == 0 || l.waiting+size <= maxWaiting {
+		if !d.waits() || l.waiting == 0 || l.waiting+size <= maxWaiting {
 			l.waiting += size
 			l.mu.Unlock()
 			return true
@@ -56,7 +48,7 @@ func (n *Node) queue(l *link, size int) bool {
 		l.mu.Unlock()
 		select {
 		case <-freed:
-		case <-n.stopped:
+		case <-d.stopping():
 			return false
 		}
 	}
@@ -73,34 +65,10 @@ func (l *link) done(size int) {
 	}
 }
 
-// pullAgain is how long a partner is not asked the same once more: what it
-// answered to that was refused here.
-const pullAgain = time.Minute
-
-// pull asks a partner for the records and beats that are not known here.
-func (n *Node) pull(p workflow.PartnerID) {
-	digest, now := n.people.digest(), n.clock.Now().Awake
-	n.mu.Lock()
-	l := n.links[p]
-	n.mu.Unlock()
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	futile := bytes.Equal(l.asked, digest) && now < l.askedAt+pullAgain
-	if !futile {
-		l.asked, l.askedAt = digest, now
-	}
-	l.mu.Unlock()
-	if !futile {
-		n.transmit(p, &wire.Message{Digest: digest})
-	}
-}
-
 // outbox collects what one round sends, one message a peer. Facts of our own
 // are signed together, once.
 type outbox struct {
-	n        *Node
+	n        *contacts
 	messages map[workflow.PartnerID]*wire.Message
 	sizes    map[workflow.PartnerID]int
 	unsigned []*choreo.Outgoing
@@ -113,8 +81,8 @@ type addressed struct {
 	d  *definition
 }
 
-func (n *Node) newOutbox() *outbox {
-	return &outbox{n: n, messages: map[workflow.PartnerID]*wire.Message{}, sizes: map[workflow.PartnerID]int{}}
+func (c *contacts) newOutbox() *outbox {
+	return &outbox{n: c, messages: map[workflow.PartnerID]*wire.Message{}, sizes: map[workflow.PartnerID]int{}}
 }
 
 func (o *outbox) message(p workflow.PartnerID) *wire.Message {
@@ -220,29 +188,6 @@ func (o *outbox) post(p workflow.PartnerID) {
 	if m != nil {
 		o.n.transmit(p, m)
 	}
-}
-
-// transmit sends a message. What does not get through is sent again when it
-// was not acknowledged, so an error is only counted.
-func (n *Node) transmit(p workflow.PartnerID, m *wire.Message) {
-	_ = n.send(p, m) // counted
-}
-
-// send sends a message, or says that it was not sent.
-func (n *Node) send(p workflow.PartnerID, m *wire.Message) error {
-	frame, err := wire.Encode(m)
-	if err != nil {
-		n.log.Error("a message of ours cannot be sent", "to", p, "error", err)
-		return err
-	}
-	n.count("sent.frames", 1)
-	n.count("sent.bundles", uint64(len(m.Facts)))
-	n.count("sent.heads", uint64(len(m.Heads)))
-	n.count("sent.definitions", uint64(len(m.Definitions)))
-	if err = n.carrier.Send(p, frame); err != nil {
-		n.count("unsent", 1)
-	}
-	return err
 }
 
 // send has p brought up to date on an instance, as far as it is not under way.
@@ -443,7 +388,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		h.came(facts, now.Wall.UnixMilli())
 	}
 	if h.m.AheadOfUs(nil) {
-		s.n.rolledBack(from)
+		s.n.restoration.rolledBack(from)
 	}
 	switch {
 	case errors.Is(err, choreo.ErrNoRoom): // it is sent again after a while
@@ -497,7 +442,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
 	}
-	if c, found, err := s.n.closing(f.Instance); err != nil || found {
+	if c, found, err := s.n.retention.closedOf(f.Instance); err != nil || found {
 		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
@@ -545,11 +490,11 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		s.n.index.forget(f.Instance)
 		return nil, err
 	}
-	if m.Genesis().Chain == (choreo.Chain{Author: self, Incarnation: s.n.incarnation()}) {
-		s.n.rolledBack(from) // this node began it, and its store knows nothing of that
+	if m.Genesis().Chain == (choreo.Chain{Author: self, Incarnation: s.n.life.incarnation()}) {
+		s.n.restoration.rolledBack(from) // this node began it, and its store knows nothing of that
 	}
 	m.Adopt()
-	m.Gap(s.n.clock.Now().Boot + membership.Grace(s.n.connectionTime())) // what others concluded may be under way
+	m.Gap(s.n.clock.Now().Boot + membership.Grace(s.n.people.connectionTime())) // what others concluded may be under way
 	h := s.create(m, def)
 	s.touch(h)
 	return h, nil
@@ -605,7 +550,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if w = s.whole(from, w); w == nil {
 		return nil
 	}
-	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.mayCompare(from, sum) {
+	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.retention.mayCompare(from, sum) {
 		return nil
 	}
 	h, err := s.find(w.Instance)
@@ -614,7 +559,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		if w.Mode != wire.Ask {
 			return nil
 		}
-		c, closed, err := s.n.closing(w.Instance)
+		c, closed, err := s.n.retention.closedOf(w.Instance)
 		if closed {
 			s.refuseClosed(from, c)
 		} else if err == nil {
@@ -635,7 +580,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		return nil
 	}
 	if h.m.AheadOfUs(nil) {
-		s.n.rolledBack(from) // it could not be made durable when it was proved
+		s.n.restoration.rolledBack(from) // it could not be made durable when it was proved
 		return nil
 	}
 	if h.m.AheadOfUs(w.Heads) {

@@ -28,52 +28,49 @@ var (
 )
 
 // tellLook answers protocolLook in JSON, as the local API would.
-func (n *Node) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
+func (k *desk) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 	l, err := wire.DecodeLook(req)
 	if err != nil {
 		return nil, err
 	}
-	if _, here := n.index.get(l.Instance); !here {
+	if _, here := k.index.get(l.Instance); !here {
 		return nil, errNotHere
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
 	defer cancel()
-	may := from == n.coordinator()
+	may := from == k.office.coordinator()
 	var out any
-	err = n.peek(ctx, l.Instance, func(h *held) {
+	err = k.peek(ctx, l.Instance, func(h *held) {
 		if may = may || h.m.Participates(from); !may {
 			return
 		}
 		if l.What == wire.LookLog {
-			out = n.renderLog(h)
+			out = k.view.renderLog(h)
 		} else {
-			out = n.render(h)
+			out = k.view.render(h)
 		}
 	})
 	switch {
 	case err != nil:
-		n.log.Warn("an instance could not be shown to a partner", "to", from, "instance", l.Instance, "error", err)
+		k.log.Warn("an instance could not be shown to a partner", "to", from, "instance", l.Instance, "error", err)
 		return nil, errors.New("cannot read this instance now")
 	case !may:
-		n.refuse("look", from)
+		k.refuse("look", from)
 		return nil, errMayNotLook
 	}
 	return json.Marshal(out)
 }
 
 // lookAt has a partner show an instance, and read take what it shows.
-func (n *Node) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, read func([]byte) error) error {
-	r, can := n.carrier.(Requester)
-	if !can || !n.up(p) {
+func (k *desk) lookAt(ctx context.Context, p workflow.PartnerID, l wire.Look, read func([]byte) error) error {
+	if !k.up(p) {
 		return errors.New("cannot be reached")
 	}
 	req, err := wire.EncodeLook(l)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookWait)
-	defer cancel()
-	b, err := r.Request(ctx, p, nil, protocolLook, req)
+	b, err := k.request(ctx, p, nil, protocolLook, req, lookWait)
 	if err != nil {
 		return err
 	}
@@ -110,15 +107,15 @@ func readShownLog(b []byte) (out []api.LogEntry, err error) {
 // lookAround asks those who reported an instance, the best informed first, until
 // one shows it. It returns whose account it is; if nobody answers, the error of
 // the first.
-func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.LookWhat, read func([]byte) error) (account, error) {
+func (k *desk) lookAround(ctx context.Context, accounts []account, what wire.LookWhat, read func([]byte) error) (account, error) {
 	var first error
 	for _, a := range accounts {
-		err := n.lookAt(ctx, a.by, wire.Look{Instance: a.Instance, What: what}, read)
+		err := k.lookAt(ctx, a.by, wire.Look{Instance: a.Instance, What: what}, read)
 		if err == nil {
 			return a, nil
 		}
 		if first == nil {
-			first = fmt.Errorf("%s: %w", n.people.label(a.by), err)
+			first = fmt.Errorf("%s: %w", k.people.label(a.by), err)
 		}
 	}
 	return accounts[0], first
@@ -126,31 +123,31 @@ func (n *Node) lookAround(ctx context.Context, accounts []account, what wire.Loo
 
 // showElsewhere shows an instance that others reported: as one of them shows it
 // now or, if nobody can be asked, as far as the report says.
-func (n *Node) showElsewhere(ctx context.Context, accounts []account) *api.Instance {
+func (k *desk) showElsewhere(ctx context.Context, accounts []account) *api.Instance {
 	var in *api.Instance
-	a, err := n.lookAround(ctx, accounts, wire.LookInstance, func(b []byte) (err error) {
+	a, err := k.lookAround(ctx, accounts, wire.LookInstance, func(b []byte) (err error) {
 		in, err = readShown(b, accounts[0].Instance)
 		return err
 	})
 	if err == nil {
-		in.Told = &api.Told{By: n.witness(a)}
-		n.redate(in)
+		in.Told = &api.Told{By: k.overview.witness(a)}
+		k.view.redate(in)
 		return in
 	}
 	a = accounts[0]
 	return &api.Instance{
 		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: atMilli(a.Started), Ended: instant(a.Ended),
 		Told: &api.Told{
-			By: n.witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
-			Current: n.names(a.At), Participants: n.names(a.Participants),
+			By: k.overview.witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
+			Current: k.people.names(a.At), Participants: k.people.names(a.Participants),
 		},
 	}
 }
 
 // redate says as of when an instance is known that a partner showed just now. Of what
 // it holds itself that is now; of what others hold, it says when it heard from them.
-func (n *Node) redate(in *api.Instance) {
-	now := n.clock.Now().Wall
+func (vw *view) redate(in *api.Instance) {
+	now := vw.clock.Now().Wall
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
 		if t.Partner == in.Told.By.Name || (t.AsOf != nil && t.AsOf.After(now)) {
@@ -158,17 +155,17 @@ func (n *Node) redate(in *api.Instance) {
 		}
 		switch old := t.Known != "" && t.Partner != in.Told.By.Name; {
 		case t.AsOf != nil:
-			t.Known = n.known(*t.AsOf, old)
+			t.Known = vw.known(*t.AsOf, old)
 		default:
-			t.Known = n.known(time.Time{}, old)
+			t.Known = vw.known(time.Time{}, old)
 		}
 	}
 }
 
 // logElsewhere is the log of an instance that others reported.
-func (n *Node) logElsewhere(ctx context.Context, accounts []account) ([]api.LogEntry, error) {
+func (k *desk) logElsewhere(ctx context.Context, accounts []account) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	_, err := n.lookAround(ctx, accounts, wire.LookLog, func(b []byte) (err error) {
+	_, err := k.lookAround(ctx, accounts, wire.LookLog, func(b []byte) (err error) {
 		out, err = readShownLog(b)
 		return err
 	})
@@ -180,7 +177,7 @@ func (n *Node) logElsewhere(ctx context.Context, accounts []account) ([]api.LogE
 }
 
 // onlyThere refuses to do something with an instance that this node only hears of.
-func (n *Node) onlyThere(accounts []account) error {
+func (k *desk) onlyThere(accounts []account) error {
 	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator", accounts[0].Instance).
-		WithHint("do it on a node that takes part, such as %s", n.people.label(accounts[0].by))
+		WithHint("do it on a node that takes part, such as %s", k.people.label(accounts[0].by))
 }

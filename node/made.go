@@ -26,10 +26,10 @@ import (
 // what is to be done once that is durable; nothing where it is not to be registered.
 // Anybody can have tasks done here by starting what they wrote themselves: only what a
 // workflow made that is listed counts, for the author that lists it.
-func (n *Node) register(made choreo.Made, of *definition) ([]kv.Write, func(error)) {
+func (ds *datasets) register(made choreo.Made, of *definition) ([]kv.Write, func(error)) {
 	d, why := dataOf(made)
-	if l := n.definitions.listing(of.hash); why == "" && l != nil {
-		d.author = n.definitions.author(l)
+	if l := ds.definitions.listing(of.hash); why == "" && l != nil {
+		d.author = ds.definitions.author(l)
 	}
 	var writes []kv.Write
 	switch {
@@ -37,16 +37,16 @@ func (n *Node) register(made choreo.Made, of *definition) ([]kv.Write, func(erro
 	case d.author == "":
 		why = "its workflow is not listed"
 	default:
-		writes, why = n.people.replace(d)
+		writes, why = ds.people.replace(d)
 	}
 	if why != "" {
-		n.log.Info("what a task made is not registered", "task", made.Task.Name, "data", made.Task.Produces.Name, "why", why)
+		ds.log.Info("what a task made is not registered", "task", made.Task.Name, "data", made.Task.Produces.Name, "why", why)
 		return nil, nil
 	}
 	return writes, func(err error) {
-		if n.people.register(d, err == nil); err == nil {
-			n.made.any.Store(true)
-			n.nudge()
+		if ds.people.register(d, err == nil); err == nil {
+			ds.made.any.Store(true)
+			ds.nudge()
 		}
 	}
 }
@@ -218,21 +218,21 @@ type madeNews struct {
 	next time.Duration
 }
 
-// tellMade publishes what tasks made here. It says after what time it is to be
-// asked again; 0: when there is more. What is not valid any more stays in the record
+// tick publishes what tasks made here. What is not valid any more stays in the record
 // until there is a new one: its readers look at the time.
-func (n *Node) tellMade(now time.Duration) time.Duration {
+func (ds *datasets) tick(at membership.Now) time.Duration {
+	now := at.Awake
 	switch {
-	case !n.made.any.Load():
-		return 0
-	case now < n.made.next:
-		return n.made.next - now
+	case !ds.made.any.Load():
+		return never
+	case now < ds.made.next:
+		return ds.made.next - now
 	}
-	n.made.any.Store(false)
-	n.made.next = now + n.loadPause()
-	if err := n.announce(n.carrier.Addrs()); err != nil {
-		n.made.any.Store(true)
-		n.log.Error("the data sets that were made here could not be published", "error", err)
+	ds.made.any.Store(false)
+	ds.made.next = now + ds.people.loadPause()
+	if err := ds.announce(); err != nil {
+		ds.made.any.Store(true)
+		ds.log.Error("the data sets that were made here could not be published", "error", err)
 	}
-	return 0
+	return never
 }

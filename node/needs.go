@@ -11,12 +11,12 @@ import (
 )
 
 // needs are why an instance needs a person, as far as is known here.
-func (n *Node) needs(h *held) []api.Need {
+func (vw *view) needs(h *held) []api.Need {
 	var roles map[workflow.RoleName]bool
 	performed := func(r workflow.RoleName) bool {
 		if roles == nil {
 			roles = map[workflow.RoleName]bool{}
-			for _, r := range n.people.roles() {
+			for _, r := range vw.partners.roles() {
 				roles[r] = true
 			}
 		}

@@ -23,12 +23,12 @@ type Gossip interface {
 
 // direct is what a node does without gossip: it tells connected partners, and
 // those that hear news tell others (passOn).
-type direct struct{ n *Node }
+type direct struct{ *contacts }
 
 func (d direct) Publish(news []byte) {
-	for _, p := range d.n.upPeers() {
-		if err := d.n.carrier.Send(p, news); err != nil {
-			d.n.count("unsent", 1)
+	for _, p := range d.upPeers() {
+		if err := d.carrier.Send(p, news); err != nil {
+			d.count("unsent", 1)
 		}
 	}
 }
@@ -37,49 +37,46 @@ func (direct) Follow(workflow.PartnerID, bool) {}
 func (direct) Met(workflow.PartnerID)          {}
 
 // tellAll has news reach everybody.
-func (n *Node) tellAll(m *wire.Message) {
+func (ro *roster) tellAll(m *wire.Message) {
 	news, err := wire.Encode(m)
 	if err != nil {
-		n.log.Error("news of ours cannot be spread", "error", err)
+		ro.log.Error("news of ours cannot be spread", "error", err)
 		return
 	}
-	n.gossip.Publish(news)
+	ro.gossip.Publish(news)
 }
 
 // passOn spreads what a partner told this node and what was new here: it may
 // come from where news does not. What everybody has heard spreads no further.
-func (n *Node) passOn(_ workflow.PartnerID, news *wire.Message) {
+func (ro *roster) passOn(news *wire.Message) {
 	if len(news.Records) > 0 {
-		n.tellAll(news)
+		ro.tellAll(news)
 	}
 }
 
-// OnNews is called by gossip with what a partner published.
-func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
-	if !n.talks() {
-		return
-	}
+// heard takes in what a partner published by gossip.
+func (ro *roster) heard(author workflow.PartnerID, news []byte) {
 	m, err := wire.Decode(news)
 	if err != nil {
-		n.refuse("news-malformed", author)
-		n.log.Warn("news refused", "author", author, "error", err)
-		n.distrust(author) // it signed them, no matter which partner passed them on
+		ro.refuse("news-malformed", author)
+		ro.log.Warn("news refused", "author", author, "error", err)
+		ro.distrust(author) // it signed them, no matter which partner passed them on
 		return
 	}
-	n.takeRecords(author, m, false)
+	ro.takeRecords(author, m, false)
 }
 
-// OnVerdict is called by gossip when partners agree that p is silent, or not
-// any more. Without a connection nothing can be sent, whatever others say.
-func (n *Node) OnVerdict(p workflow.PartnerID, reachable bool) {
-	if n.talks() && reachable == n.up(p) {
-		n.people.reach(p, reachable)
+// agreed takes in that partners agree that p is silent, or not any more. Without a
+// connection nothing can be sent, whatever others say.
+func (ro *roster) agreed(p workflow.PartnerID, reachable bool) {
+	if reachable == ro.up(p) {
+		ro.people.reach(p, reachable)
 	}
 }
 
 // met validates this node at a partner that was just connected: it may have
 // been taken for gone.
-func (n *Node) met(p workflow.PartnerID) {
-	n.gossip.Met(p)
-	n.transmit(p, &wire.Message{Beats: [][]byte{n.beat(n.ledger.say())}})
+func (ro *roster) met(p workflow.PartnerID) {
+	ro.gossip.Met(p)
+	ro.transmit(p, &wire.Message{Beats: [][]byte{ro.beat(ro.ledger.say())}})
 }

@@ -2,7 +2,9 @@ package node
 
 import (
 	"slices"
+	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -11,50 +13,31 @@ import (
 // so while it holds the office: immediate reports go to it, and it releases the
 // successors (choreo/route.go). It is never needed for progress.
 
-// coordinator is the partner that holds the office, as far as this node knows; empty: nobody.
-func (n *Node) coordinator() workflow.PartnerID {
-	if n.office == nil {
-		return ""
-	}
-	m, ok := n.Coordinator()
-	if !ok {
-		return ""
-	}
-	return m.Holder
-}
-
 // chief is the partner that held the office when that was last looked at, which
 // is whenever something of elections happens.
-func (n *Node) chief() chief { return *n.served.Load() }
+func (o *overview) chief() chief { return *o.served.Load() }
 
-// officeChanged has all instances worked out again when another holds the
-// office than when it was last called.
-func (n *Node) officeChanged() {
+// tick looks whether another holds the office than when it was last called.
+func (o *overview) tick(membership.Now) time.Duration {
 	var now chief
-	if m, ok := n.Coordinator(); ok {
+	if m, ok := o.offices.known(); ok {
 		now = chief{m.Holder, m.Office}
 	}
-	if now == n.chief() {
-		return
+	if now == o.chief() {
+		return never
 	}
-	n.served.Store(&now)
-	if now.partner != n.member.ID() {
-		n.overview.forget()
-		n.overflowing(false)
+	o.served.Store(&now)
+	if now.partner != o.member.ID() {
+		o.forget()
+		o.overflowing(false)
 	}
-	for _, s := range n.shards {
-		n.side(func() {
-			n.post(s, event{apply: func(s *shard) error {
-				s.each(func(_ workflow.InstanceID, h *held) { s.touch(h) })
-				return nil
-			}})
-		})
-	}
+	o.another()
+	return never
 }
 
 // coordination reads how an instance is to be coordinated, and puts the
 // coordinator first in its succession. notes say what the user should know.
-func (n *Node) coordination(def *workflow.Definition, asked string, succession []workflow.PartnerID) (workflow.Coordination, []workflow.PartnerID, []string, error) {
+func (k *desk) coordination(def *workflow.Definition, asked string, succession []workflow.PartnerID) (workflow.Coordination, []workflow.PartnerID, []string, error) {
 	kind := def.Coordination
 	switch workflow.Coordination(asked) {
 	case "":
@@ -66,10 +49,10 @@ func (n *Node) coordination(def *workflow.Definition, asked string, succession [
 	if kind != workflow.Orchestration {
 		return workflow.Choreography, succession, nil, nil
 	}
-	c := n.coordinator()
+	c := k.office.coordinator()
 	if c == "" {
 		return kind, succession, []string{"no coordinator is known: the instance goes by choreography; elect one with: mutirao coordinator elect"}, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(succession), func(p workflow.PartnerID) bool { return p == c })
-	return kind, append([]workflow.PartnerID{c}, others...), []string{"orchestrated by " + n.people.label(c)}, nil
+	return kind, append([]workflow.PartnerID{c}, others...), []string{"orchestrated by " + k.people.label(c)}, nil
 }

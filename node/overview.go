@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -20,7 +21,15 @@ import (
 // instances all over the mesh. It is kept in memory, and forgotten with the
 // office: the next coordinator hears it again.
 type overview struct {
-	limit int // reports of one partner; of all together overviewShare times as many
+	*contacts
+	offices leads
+	people  *people
+	index   *index
+	// another is called when another holds the office than before.
+	another func()
+	limit   int // reports of one partner; of all together overviewShare times as many
+
+	served atomic.Pointer[chief] // who held the office when that was last looked at
 
 	mu     sync.Mutex        // guards what follows
 	office membership.Office // during which this was reported
@@ -38,8 +47,15 @@ type reported struct {
 // overviewShare is how many partners may report as much as one may.
 const overviewShare = 4
 
-func newOverview(limit int) *overview {
-	o := &overview{limit: limit}
+// leads says who holds the office.
+type leads interface {
+	known() (membership.Mandate, bool)
+	leads() (membership.Mandate, bool)
+}
+
+func newOverview(c *contacts, l leads, p *people, x *index, another func()) *overview {
+	o := &overview{contacts: c, offices: l, people: p, index: x, another: another, limit: c.config.Limits.Instances}
+	o.served.Store(&chief{})
 	o.clear(membership.Office{})
 	return o
 }
@@ -57,9 +73,9 @@ func (o *overview) forget() {
 	o.clear(membership.Office{})
 }
 
-// take takes a report in. changed tells that it says something new; full, that
+// add takes a report in. changed tells that it says something new; full, that
 // there is no room for it.
-func (o *overview) take(office membership.Office, from workflow.PartnerID, r reported) (changed, full bool) {
+func (o *overview) add(office membership.Office, from workflow.PartnerID, r reported) (changed, full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if office != o.office {
@@ -142,62 +158,65 @@ func (o *overview) find(office membership.Office, prefix string) []workflow.Inst
 	return out
 }
 
-// takeReports takes in what a partner reports, if this node is the coordinator.
-func (n *Node) takeReports(from workflow.PartnerID, list []wire.Report) {
+// greet: what is reported is nobody else's affair.
+func (o *overview) greet(workflow.PartnerID, *wire.Message) {}
+
+// take takes in what a partner reports, if this node is the coordinator.
+func (o *overview) take(from workflow.PartnerID, w *wire.Message) {
+	list := w.Reports
 	if len(list) == 0 {
 		return
 	}
-	m, leads := n.Leads()
+	m, leads := o.offices.leads()
 	if !leads {
-		n.count("reports.unasked", uint64(len(list))) // the sender does not know yet
+		o.count("reports.unasked", uint64(len(list))) // the sender does not know yet
 		return
 	}
-	now, left := n.clock.Now().Wall, 0
+	now, left := o.clock.Now().Wall, 0
 	for _, r := range list {
-		changed, full := n.overview.take(m.Office, from, reported{r, now})
+		changed, full := o.add(m.Office, from, reported{r, now})
 		if changed {
-			n.events.publish(api.Event{At: now, Kind: "instance", Instance: r.Instance.String(), Partner: n.people.name(from), Text: string(r.State)})
+			o.events.publish(api.Event{At: now, Kind: "instance", Instance: r.Instance.String(), Partner: o.people.name(from), Text: string(r.State)})
 		}
 		if full {
 			left++
 		}
 	}
 	if left > 0 {
-		n.count("reports.left-out", uint64(left))
-		n.overflowing(true)
+		o.count("reports.left-out", uint64(left))
+		o.overflowing(true)
 	}
 }
 
 // overflowing notes as trouble that the overview is not whole.
-func (n *Node) overflowing(full bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.trouble, "overview")
+func (o *overview) overflowing(full bool) {
+	why := ""
 	if full {
-		n.trouble["overview"] = fmt.Sprintf("the mesh has more instances than its list takes as the coordinator: limits.instances allows for %d of one partner and %d in all; others are left out",
-			n.overview.limit, overviewShare*n.overview.limit)
+		why = fmt.Sprintf("the mesh has more instances than its list takes as the coordinator: limits.instances allows for %d of one partner and %d in all; others are left out",
+			o.limit, overviewShare*o.limit)
 	}
+	o.troubles.note("overview", why)
 }
 
 // elsewhere adds to the list of instances what others reported to this node, if
 // it is the coordinator.
-func (n *Node) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary {
-	m, leads := n.Leads()
+func (o *overview) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary {
+	m, leads := o.offices.leads()
 	if !leads {
 		return list
 	}
-	for _, accounts := range n.overview.list(m.Office) {
+	for _, accounts := range o.list(m.Office) {
 		best := accounts[0]
-		if _, here := n.index.get(best.Instance); here || !all && best.State != workflow.InstanceRunning {
+		if _, here := o.index.get(best.Instance); here || !all && best.State != workflow.InstanceRunning {
 			continue
 		}
 		sum := api.InstanceSummary{
 			ID: best.Instance.String(), Workflow: best.Workflow, Version: best.Version, State: best.State,
 			Started: atMilli(best.Started), Ended: instant(best.Ended),
-			Done: int(best.Done), Tasks: int(best.Tasks), At: n.names(best.At), AsOf: &best.at, Needs: reportedNeeds(best.Needs),
+			Done: int(best.Done), Tasks: int(best.Tasks), At: o.people.names(best.At), AsOf: &best.at, Needs: reportedNeeds(best.Needs),
 		}
 		for _, a := range accounts {
-			sum.KnownBy = append(sum.KnownBy, n.witness(a))
+			sum.KnownBy = append(sum.KnownBy, o.witness(a))
 		}
 		list = append(list, sum)
 	}
@@ -205,18 +224,18 @@ func (n *Node) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSum
 }
 
 // witness is a partner that reported something, and when.
-func (n *Node) witness(a account) api.Witness {
-	w := api.Witness{Name: n.people.name(a.by), State: "unknown", At: a.at}
-	if p, ok := n.people.get(a.by); ok {
+func (o *overview) witness(a account) api.Witness {
+	w := api.Witness{Name: o.people.name(a.by), State: "unknown", At: a.at}
+	if p, ok := o.people.get(a.by); ok {
 		w.State = string(p.State)
 	}
 	return w
 }
 
-func (n *Node) names(ids []workflow.PartnerID) []string {
+func (p *people) names(ids []workflow.PartnerID) []string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
-		out[i] = n.people.name(id)
+		out[i] = p.name(id)
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -19,35 +18,26 @@ import (
 // people are the partners that are here: the partner list with its persistence,
 // this node's own record, and the invitations that it issued.
 type people struct {
-	member Member
-	store  Store
-	clock  Clock
+	*tools
+	member Member // with the present certificate
 	// changed is told of every event of the list, without the lock held.
 	changed func(membership.Event, membership.Partner)
-	// coordinator returns the partner that holds the office of coordinator.
-	coordinator func() workflow.PartnerID
-	// office is the office that this node holds; nil: none.
-	office func() *choreo.Office
-	// tellStart is when a start is told (choreo.Partners).
-	tellStart func(time.Duration) time.Duration
-	// ledger is the work that partners have in hand, as far as is known here.
-	ledger *ledger
-	// learned is what was learned of partners here.
-	learned *learned
+	// load is that of this node.
+	load func() membership.PerMille
 
-	mu      sync.Mutex // guards what follows
-	list    *membership.List
-	evicted *membership.Revocations
-	invites *membership.InviteBook
-	offers  map[workflow.PartnerID]membership.Offer // made, not proved yet
-	own     membership.Record
-	beat    uint64
-	shown   map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
-	renewed map[workflow.PartnerID]membership.Chain // issued here since the start
-	profile storedProfile
-	data    map[string]storedData // this node's data sets, by name
-	pending map[string]pendingMade
-	hearsay map[workflow.PartnerID]*hearsay
+	mu        sync.Mutex // guards what follows
+	list      *membership.List
+	evicted   *membership.Revocations
+	invites   *membership.InviteBook
+	offers    map[workflow.PartnerID]membership.Offer // made, not proved yet
+	own       membership.Record
+	beat      uint64
+	presented map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
+	renewed   map[workflow.PartnerID]membership.Chain // issued here since the start
+	profile   storedProfile
+	data      map[string]storedData // this node's data sets, by name
+	pending   map[string]pendingMade
+	hearsay   map[workflow.PartnerID]*hearsay
 	// unkept are partners of whom the newest could not be stored, by ID: the disk was full.
 	unkept sync.Map
 }
@@ -55,10 +45,14 @@ type people struct {
 // maxOffers bounds the strangers who may be in the middle of joining.
 const maxOffers = 256
 
-func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnation) (*people, error) {
+// loadPeople reads what is stored. load is this node's own, changed is told of every event.
+func loadPeople(
+	t *tools, l *life, load func() membership.PerMille, changed func(membership.Event, membership.Partner),
+) (*people, error) {
+	m, s, c := t.member, t.store, t.clock
 	p := &people{
-		member: m, store: s, clock: c, changed: func(membership.Event, membership.Partner) {},
-		offers: map[workflow.PartnerID]membership.Offer{}, shown: map[workflow.PartnerID]membership.Chain{}, renewed: map[workflow.PartnerID]membership.Chain{},
+		tools: t, member: m, load: load, changed: changed,
+		offers: map[workflow.PartnerID]membership.Offer{}, presented: map[workflow.PartnerID]membership.Chain{}, renewed: map[workflow.PartnerID]membership.Chain{},
 		hearsay: map[workflow.PartnerID]*hearsay{},
 	}
 	p.evicted = membership.NewRevocations(m.Mesh)
@@ -66,7 +60,10 @@ func loadPeople(m Member, s Store, c Clock, boot uint64, inc membership.Incarnat
 	if err := errors.Join(p.loadEvictions(), p.loadCertificate(), p.loadProfile(), p.loadData()); err != nil {
 		return nil, err
 	}
-	p.own = membership.Record{Partner: m.ID(), Incarnation: inc, Version: membership.Version{Boot: boot}, Chain: p.member.Chain}
+	p.own = membership.Record{
+		Partner: m.ID(), Incarnation: l.incarnation(),
+		Version: membership.Version{Boot: l.bootCount()}, Chain: p.member.Chain,
+	}
 	now := c.Now()
 	err := s.Scan([]byte{prefixPartner}, func(_, value []byte) error {
 		st, err := membership.DecodeStored(value)
@@ -129,6 +126,16 @@ func (p *people) publish(fn func(*membership.Record)) (membership.Record, error)
 	p.own = p.own.Sign(p.member.Key)
 	_, err := p.list.Publish(p.own, p.clock.Now())
 	return p.own, err
+}
+
+// republish is publish with what this node says of itself now, and where it is, before fn.
+func (p *people) republish(addrs []string, fn func(*membership.Record)) (membership.Record, error) {
+	return p.publish(func(r *membership.Record) {
+		r.Addresses = addrs
+		p.profile.fill(r, p.config)
+		offerData(r, p.data, p.clock.Now().Wall.UnixMilli())
+		fn(r)
+	})
 }
 
 // reborn and rebooted have the node's later records tell a new incarnation, and
@@ -289,7 +296,7 @@ func (p *people) all() []membership.Partner {
 // weigh enters this node's own load, which it tells others and hears from nobody.
 func (p *people) weigh(x *membership.Partner) {
 	if x.Record.Partner == p.member.ID() {
-		x.Load = p.ledger.load()
+		x.Load = p.load()
 	}
 }
 
@@ -347,7 +354,7 @@ func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
 	if err := chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted); err != nil {
 		return err
 	}
-	p.shown[peer] = chain
+	p.presented[peer] = chain
 	return nil
 }
 
@@ -361,7 +368,7 @@ func (p *people) keyEvicted(peer workflow.PartnerID) bool {
 func (p *people) forget(peer workflow.PartnerID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.shown, peer)
+	delete(p.presented, peer)
 }
 
 // Gone reports whether a partner is out of the process (choreo.Partners).
@@ -375,13 +382,6 @@ func (p *people) Reachable(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
 	return ok && partner.State == membership.Active
 }
-
-// Office is the office that this node holds (choreo.Partners).
-func (p *people) Office() *choreo.Office { return p.office() }
-
-// TellStart is when partners are told of the start of what still runs then
-// (choreo.Partners).
-func (p *people) TellStart(since time.Duration) time.Duration { return p.tellStart(since) }
 
 // Evicted reports whether a partner was removed for good, or left so
 // (choreo.Partners).
@@ -431,10 +431,6 @@ func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	partner, ok := p.get(id)
 	return ok && partner.Record.Chain.Leaf().HasRole(role)
 }
-
-// Coordinator is the partner that holds the office of coordinator
-// (choreo.Partners).
-func (p *people) Coordinator() workflow.PartnerID { return p.coordinator() }
 
 // resolve finds the partner that a user names.
 func (p *people) resolve(ref string) (workflow.PartnerID, error) {

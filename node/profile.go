@@ -66,18 +66,15 @@ func (s storedProfile) fill(r *membership.Record, cfg configs.Config) {
 }
 
 // connectionTime is how long others may go without hearing of this node.
-func (n *Node) connectionTime() time.Duration {
-	n.people.mu.Lock()
-	defer n.people.mu.Unlock()
-	return cmp.Or(n.people.profile.ConnectionTime, n.config.ConnectionTime)
+func (p *people) connectionTime() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.profile.ConnectionTime, p.config.ConnectionTime)
 }
 
 // Profile shows what this partner says about itself.
 func (n *Node) Profile(context.Context) (*api.Profile, error) {
-	n.people.mu.Lock()
-	defer n.people.mu.Unlock()
-	r := membership.Record{Partner: n.member.ID(), Chain: n.people.member.Chain}
-	n.people.profile.fill(&r, n.config)
+	r := n.people.described()
 	out := &api.Profile{
 		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities), Applications: texts(r.Applications),
 		Suitability: map[string]float64{}, Availability: (absent - r.Absence).Share(), ConnectionTime: r.ConnectionTime.String(),
@@ -86,30 +83,39 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	for _, s := range r.Suitability {
 		out.Suitability[s.For] = s.Of.Share()
 	}
-	for _, about := range n.learned.lessons() {
-		if all, _, _ := n.learned.of(about, 0); about.Partner == out.ID {
+	for _, about := range n.instances.learned.lessons() {
+		if all, _, _ := n.instances.learned.of(about, 0); about.Partner == out.ID {
 			out.Learned = append(out.Learned, api.Learned{Task: about.String(), Factor: math.Round(all.Factor()*100) / 100, From: all.String()})
 		}
 	}
 	return out, nil
 }
 
+// described is a record with what this node says of itself.
+func (p *people) described() membership.Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := membership.Record{Partner: p.member.ID(), Chain: p.member.Chain}
+	p.profile.fill(&r, p.config)
+	return r
+}
+
 // SetProfile changes what this partner says about itself, durably, and
 // publishes it.
 func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profile, error) {
-	if err := n.people.setProfile(c, n.config); err != nil {
+	if err := n.people.setProfile(c); err != nil {
 		return nil, err
 	}
-	if err := n.announce(n.carrier.Addrs()); err != nil {
+	if err := n.roster.announce(); err != nil {
 		return nil, err
 	}
 	n.nudge()
-	n.reconsider(n.member.ID()) // what waits here may be for this node now
+	n.instances.reconsider(n.member.ID()) // what waits here may be for this node now
 	return n.Profile(ctx)
 }
 
 // setProfile checks, stores and takes over a change.
-func (p *people) setProfile(c api.ProfileChange, cfg configs.Config) error {
+func (p *people) setProfile(c api.ProfileChange) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, err := p.profile.changed(c)
@@ -117,7 +123,7 @@ func (p *people) setProfile(c api.ProfileChange, cfg configs.Config) error {
 		return err
 	}
 	r := p.own
-	s.fill(&r, cfg)
+	s.fill(&r, p.config)
 	if err := r.Sign(p.member.Key).Verify(); err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
@@ -207,7 +213,7 @@ func perMille(what string, v float64) (membership.PerMille, error) {
 func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range append(catalogue(n.people.all(), n.clock.Now().Wall.UnixMilli()), n.experience()...) {
+	for _, r := range append(catalogue(n.people.all(), n.clock.Now().Wall.UnixMilli()), n.partners.experience()...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -218,17 +224,17 @@ func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error
 }
 
 // experience lists what was learned of partners that are not gone, by task.
-func (n *Node) experience() []api.Resource {
+func (ps *partners) experience() []api.Resource {
 	var out []api.Resource
-	for _, about := range n.learned.lessons() {
-		p, ok := n.people.get(about.Partner)
+	for _, about := range ps.learned.lessons() {
+		p, ok := ps.get(about.Partner)
 		if !ok || p.State.Gone() {
 			continue
 		}
 		if len(out) == 0 || out[len(out)-1].Name != about.String() {
 			out = append(out, api.Resource{Kind: "experience", Name: about.String()})
 		}
-		all, _, _ := n.learned.of(about, 0)
+		all, _, _ := ps.learned.of(about, 0)
 		h := holder(p)
 		h.Note = all.String()
 		last := &out[len(out)-1]
@@ -305,4 +311,11 @@ func holder(p membership.Partner) api.Holder {
 		Name: p.Record.Name(), ID: p.Record.Partner, State: string(p.State),
 		Spare: (absent - min(p.Load, absent)).Share() * (absent - p.Record.Absence).Share(),
 	}
+}
+
+// announced are the applications that a user said this node runs, beside the configured ones.
+func (p *people) announced() []workflow.ApplicationName {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.profile.Applications)
 }

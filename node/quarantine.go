@@ -49,27 +49,27 @@ func quarantineKey(id workflow.InstanceID) []byte {
 
 // loadQuarantine reads what was set aside before. A note that cannot be read itself
 // still says which instance it is.
-func (n *Node) loadQuarantine() error {
-	return n.store.Scan([]byte{prefixQuarantine}, func(key, value []byte) error {
+func (x *instances) loadQuarantine() error {
+	return x.store.Scan([]byte{prefixQuarantine}, func(key, value []byte) error {
 		if len(key) != 1+len(workflow.InstanceID{}) {
 			return nil
 		}
 		var q setAside
 		if err := decode(value, &q); err != nil {
-			q = setAside{Since: n.started.UnixMilli(), Why: "it was set aside before this start", Lost: true}
+			q = setAside{Since: x.clock.Now().Wall.UnixMilli(), Why: "it was set aside before this start", Lost: true}
 		}
-		n.quarantine(workflow.InstanceID(key[1:]), q)
+		x.quarantine(workflow.InstanceID(key[1:]), q)
 		return nil
 	})
 }
 
 // quarantine lists an instance as set aside.
-func (n *Node) quarantine(id workflow.InstanceID, q setAside) {
-	n.index.setAside(id, q)
-	s := n.shardOf(id)
+func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
+	x.index.setAside(id, q)
+	s := x.shardOf(id)
 	s.aside[id] = q
 	delete(s.held, id)
-	n.ledger.drop(id)
+	x.ledger.drop(id)
 }
 
 // errAside is the answer to a request for an instance that is set aside.
@@ -79,12 +79,12 @@ func errAside(id workflow.InstanceID, q setAside) error {
 }
 
 // isolate sets an instance aside that cannot be read, durably.
-func (n *Node) isolate(id workflow.InstanceID, u *unreadable) error {
-	q := setAside{Since: n.clock.Now().Wall.UnixMilli(), Why: u.Error(), Lost: u.lost}
-	n.log.Error("an instance cannot be read and is set aside; partners are asked for it", "instance", id, "error", u)
-	n.count("quarantined", 1)
-	n.quarantine(id, q)
-	return n.store.CommitWait([]kv.Write{{Key: quarantineKey(id), Value: encode(q)}})
+func (x *instances) isolate(id workflow.InstanceID, u *unreadable) error {
+	q := setAside{Since: x.clock.Now().Wall.UnixMilli(), Why: u.Error(), Lost: u.lost}
+	x.log.Error("an instance cannot be read and is set aside; partners are asked for it", "instance", id, "error", u)
+	x.count("quarantined", 1)
+	x.quarantine(id, q)
+	return x.store.CommitWait([]kv.Write{{Key: quarantineKey(id), Value: encode(q)}})
 }
 
 // askForAside asks a partner for the instances that are set aside here and that it
@@ -134,22 +134,22 @@ func (s *shard) reopenAlone() error {
 		}
 		s.putBack(h)
 		s.touch(h)
-		s.n.lost("some facts of instance %s, in which nobody else takes part: it goes on with what is left", id)
+		s.n.losses.lost("some facts of instance %s, in which nobody else takes part: it goes on with what is left", id)
 	}
 	return nil
 }
 
 // isOwnAffair reports whether facts begin an instance, and name nobody but this node.
-func (n *Node) isOwnAffair(id workflow.InstanceID, facts []choreo.Received) bool {
-	self := n.member.ID()
+func (x *instances) isOwnAffair(id workflow.InstanceID, facts []choreo.Received) bool {
+	self := x.member.ID()
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != id {
 		return false
 	}
-	def, err := n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
+	def, err := x.definitions.get(facts[0].Fact.Body.Genesis.Definition)
 	if err != nil {
 		return false
 	}
-	m, err := choreo.Open(n.self(), def.def, def.plan, facts[0])
+	m, err := choreo.Open(x.self(), def.def, def.plan, facts[0])
 	return err == nil && !slices.ContainsFunc(m.Audience(), func(p workflow.PartnerID) bool { return p != self }) &&
 		!slices.ContainsFunc(facts, func(f choreo.Received) bool { return f.Fact.Chain.Author != self })
 }

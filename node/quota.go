@@ -215,7 +215,7 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	}
 	if r.Why == wire.RefusedLives {
 		if h.m.Lives(s.n.member.ID()) >= choreo.MaxChains { // else it is not so
-			s.n.tooManyLives(h, from)
+			s.n.retention.tooManyLives(h, from)
 		}
 		return nil
 	}
@@ -248,6 +248,6 @@ func (s *shard) wantsNoMore(h *held, p workflow.PartnerID) bool {
 }
 
 // refusedBy says for people which partners did not take an instance in.
-func (n *Node) refusedBy(p workflow.PartnerID, r refusedAt) string {
-	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", n.people.label(p), refusedWhy[r.why].there)
+func (vw *view) refusedBy(p workflow.PartnerID, r refusedAt) string {
+	return fmt.Sprintf("%s has not taken the instance in: %s. It is sent again every few minutes", vw.people.label(p), refusedWhy[r.why].there)
 }

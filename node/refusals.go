@@ -26,6 +26,8 @@ const otherReason = "other"
 
 // refusals counts what was refused of members since the node started.
 type refusals struct {
+	listed func(workflow.PartnerID) bool // who is a member, as far as is known here
+
 	mu sync.Mutex // guards of
 	of map[workflow.PartnerID]map[string]refusal
 }
@@ -36,12 +38,15 @@ type refusal struct {
 	last  time.Time
 }
 
-func newRefusals() *refusals {
-	return &refusals{of: map[workflow.PartnerID]map[string]refusal{}}
+func newRefusals(listed func(workflow.PartnerID) bool) *refusals {
+	return &refusals{listed: listed, of: map[workflow.PartnerID]map[string]refusal{}}
 }
 
-// count counts a refusal of a member's, by its reason.
+// count counts a refusal of a member's, by its reason; nothing of whoever is none.
 func (r *refusals) count(member workflow.PartnerID, reason string, now time.Time) {
+	if !r.listed(member) {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := r.of[member]
@@ -90,15 +95,6 @@ func (r *refusals) list(member workflow.PartnerID) []api.Refusal {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Reason, b.Reason))
 	})
 	return out
-}
-
-// refuse counts what was refused of a peer, in all and, of a member, by its ID.
-// Reasons are few constants: never a text or a number of the peer's.
-func (n *Node) refuse(reason string, p workflow.PartnerID) {
-	n.count("refused."+reason, 1)
-	if n.people.known(p) {
-		n.refusals.count(p, reason, n.clock.Now().Wall)
-	}
 }
 
 // reasonWhy says a reason in words, and what to do about it.
@@ -173,12 +169,12 @@ func refused(reason string) reasonWhy {
 const freshRefusal = time.Hour
 
 // checkRefusals tells what was refused of whom lately: a finding for each member.
-func (n *Node) checkRefusals(d *diagnosis) {
-	now, fresh, before := n.clock.Now().Wall, 0, uint64(0)
-	for _, p := range n.people.all() {
+func (k *doctor) checkRefusals(d *diagnosis) {
+	now, fresh, before := k.clock.Now().Wall, 0, uint64(0)
+	for _, p := range k.people.all() {
 		id, name := p.Record.Partner, p.Record.Name()
 		var what, mend []string
-		for _, r := range n.refusals.list(id) {
+		for _, r := range k.refusals.list(id) {
 			if now.Sub(r.Last) > freshRefusal {
 				before += r.Times
 				continue

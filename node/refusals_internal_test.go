@@ -9,7 +9,7 @@ import (
 )
 
 func TestRefusalsAreBounded(t *testing.T) {
-	r := newRefusals()
+	r := newRefusals(func(workflow.PartnerID) bool { return true })
 	now := time.UnixMilli(0)
 	tick := func() time.Time { now = now.Add(time.Second); return now }
 	for i := range 2 * maxReasons {

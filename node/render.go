@@ -21,7 +21,7 @@ import (
 )
 
 // render shows an instance with the partners' names.
-func (n *Node) render(h *held) *api.Instance {
+func (vw *view) render(h *held) *api.Instance {
 	snap := h.m.Snapshot()
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
@@ -32,12 +32,12 @@ func (n *Node) render(h *held) *api.Instance {
 	for _, i := range snap.Incidents {
 		what := i.What
 		if i.Who != "" {
-			what = n.people.label(i.Who) + ": " + what
+			what = vw.people.label(i.Who) + ": " + what
 		}
 		out.Incidents = append(out.Incidents, api.Incident{At: atMilli(i.At), What: what, Task: i.Task})
 	}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
-		out.Incidents = append(out.Incidents, api.Incident{At: h.refused[p].at, What: n.refusedBy(p, h.refused[p])})
+		out.Incidents = append(out.Incidents, api.Incident{At: h.refused[p].at, What: vw.refusedBy(p, h.refused[p])})
 	}
 	for _, d := range h.def.def.Data {
 		out.Data[string(d.Name)] = snap.Data[d.Name]
@@ -46,24 +46,24 @@ func (n *Node) render(h *held) *api.Instance {
 		}
 	}
 	for _, p := range snap.Partitions {
-		v := api.Partition{Name: p.Name, Partner: n.people.name(p.Partner), Attempt: 1, State: string(p.State), Why: n.renderWhy(p.Why)}
+		v := api.Partition{Name: p.Name, Partner: vw.people.name(p.Partner), Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why)}
 		if d := h.def.plan.Timeout(p.Name); d > 0 {
 			v.Timeout = d.String()
 		}
 		out.Partitions = append(out.Partitions, v)
 	}
 	for _, t := range snap.Tasks {
-		v := n.renderTask(t)
+		v := vw.renderTask(t)
 		if t.Awaits != "" {
-			v.Reason += n.obstacle(h, t.Awaits)
+			v.Reason += vw.obstacle(h, t.Awaits)
 		}
-		if why := n.waitsInVain(h, t); why != "" {
+		if why := vw.waitsInVain(h, t); why != "" {
 			v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
-	n.dateTasks(h, snap.Tasks, out.Tasks)
-	n.addDues(h, out)
+	vw.dateTasks(h, snap.Tasks, out.Tasks)
+	vw.addDues(h, out)
 	out.Quality = quality(out)
 	return out
 }
@@ -96,9 +96,9 @@ func quality(in *api.Instance) *api.Quality {
 }
 
 // addDues adds how much time is left.
-func (n *Node) addDues(h *held, in *api.Instance) {
-	now := n.clock.Now()
-	dues := h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, n.people)
+func (vw *view) addDues(h *held, in *api.Instance) {
+	now := vw.clock.Now()
+	dues := h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, vw.partners)
 	render := func(list []choreo.Due) []api.Due {
 		out := []api.Due{}
 		for _, d := range list {
@@ -116,9 +116,9 @@ func (n *Node) addDues(h *held, in *api.Instance) {
 
 // obstacle says what keeps everybody from taking a task now, and what would have
 // to change; nothing where somebody is able.
-func (n *Node) obstacle(h *held, t workflow.TaskName) string {
-	partners, _ := n.people.candidates(h.def.def, partition.PlainRule, nil)
-	_, err := partition.AssignTasks(h.def.plan, partners, n.member.ID(), t)
+func (vw *view) obstacle(h *held, t workflow.TaskName) string {
+	partners, _ := vw.partners.candidates(h.def.def, partition.PlainRule, nil)
+	_, err := partition.AssignTasks(h.def.plan, partners, vw.member.ID(), t)
 	if err == nil {
 		return ""
 	}
@@ -127,13 +127,13 @@ func (n *Node) obstacle(h *held, t workflow.TaskName) string {
 
 // waitsInVain says why nothing may come of a task that is at another partner; empty:
 // there is no reason known here.
-func (n *Node) waitsInVain(h *held, t choreo.TaskView) string {
-	p, self := t.Partner, n.member.ID()
+func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
+	p, self := t.Partner, vw.member.ID()
 	if t.State != workflow.Ready && t.State != workflow.Running || p == "" || p == self {
 		return ""
 	}
-	who, why := n.people.label(p), ""
-	switch x, known := n.people.get(p); {
+	who, why := vw.people.label(p), ""
+	switch x, known := vw.people.get(p); {
 	case !known:
 		who, why = string(p), "who is not on the partner list"
 	case x.State == membership.Evicted:
@@ -150,14 +150,14 @@ func (n *Node) waitsInVain(h *held, t choreo.TaskView) string {
 	return "it waits for " + who + ", " + why
 }
 
-func (n *Node) renderTask(t choreo.TaskView) api.Task {
+func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	v := api.Task{
 		Name: t.Task.Name, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
 		Started: instant(t.Started), Ended: instant(t.Ended), Outputs: map[string]any{}, TriggerFired: t.TriggerFired, Reason: t.Reason,
-		Superseded: []api.Superseded{}, Why: n.renderWhy(t.Why),
+		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why),
 	}
 	if t.Partner != "" {
-		v.Partner = n.people.name(t.Partner)
+		v.Partner = vw.people.name(t.Partner)
 	}
 	if t.ContingencyOf != "" {
 		v.ContingencyOf = &t.ContingencyOf
@@ -166,21 +166,21 @@ func (n *Node) renderTask(t choreo.TaskView) api.Task {
 		v.ReplacedBy = &t.ReplacedBy
 	}
 	if d := t.Dropped; d != nil {
-		v.Dropped = &api.Dropped{DataSet: d.DataSet, Hash: hex.EncodeToString(d.Hash[:]), Holder: n.people.name(d.Holder)}
+		v.Dropped = &api.Dropped{DataSet: d.DataSet, Hash: hex.EncodeToString(d.Hash[:]), Holder: vw.people.name(d.Holder)}
 		v.Reason = fmt.Sprintf("dropped: its only purpose, data set %s, exists (%x, from %s)", d.DataSet, d.Hash[:5], v.Dropped.Holder)
 	}
 	for k, val := range t.Outputs {
 		v.Outputs[string(k)] = val
 	}
 	for _, s := range t.Superseded {
-		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: n.people.name(s.Partner), Attempt: s.Attempt, Ended: atMilli(s.Ended),
+		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: vw.people.name(s.Partner), Attempt: s.Attempt, Ended: atMilli(s.Ended),
 			Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
 	}
 	return v
 }
 
 // renderWhy shows how an assignment came about.
-func (n *Node) renderWhy(w *choreo.Why) *api.Why {
+func (vw *view) renderWhy(w *choreo.Why) *api.Why {
 	if w == nil {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (n *Node) renderWhy(w *choreo.Why) *api.Why {
 	for _, c := range w.Candidates {
 		f := c.Factors()
 		out.Candidates = append(out.Candidates, api.Candidate{
-			Partner: n.people.name(c.Partner), Suitability: f.Suitability, Urgency: f.Urgency, Conformance: f.Conformance, Availability: f.Availability,
+			Partner: vw.people.name(c.Partner), Suitability: f.Suitability, Urgency: f.Urgency, Conformance: f.Conformance, Availability: f.Availability,
 			AbsAlloc: math.Round(f.AbsAlloc()*1000) / 1000, Verdict: string(c.Verdict),
 		})
 	}
@@ -199,14 +199,14 @@ func (n *Node) renderWhy(w *choreo.Why) *api.Why {
 }
 
 // renderLog shows the facts in words.
-func (n *Node) renderLog(h *held) []api.LogEntry {
+func (vw *view) renderLog(h *held) []api.LogEntry {
 	var out []api.LogEntry
 	for _, f := range h.m.Facts() {
 		e := api.LogEntry{
-			At: atMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: n.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
+			At: atMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: vw.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
-		e.Task, e.Text = n.describe(h, &f)
+		e.Task, e.Text = vw.describe(h, &f)
 		if !f.Counted {
 			e.Text += " (does not count)"
 		}
@@ -219,7 +219,7 @@ func (n *Node) renderLog(h *held) []api.LogEntry {
 const maxNamed = 12
 
 // describe says in words what a fact says.
-func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string) {
+func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string) {
 	b := &f.Fact.Body
 	name := func(a choreo.AttemptID) workflow.TaskName {
 		t, _ := h.m.AttemptTask(a)
@@ -241,7 +241,7 @@ func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string)
 	case b.Genesis != nil:
 		var parts []string
 		for _, a := range b.Genesis.Assign {
-			parts = append(parts, string(a.Partition)+" at "+n.people.label(a.Partner))
+			parts = append(parts, string(a.Partition)+" at "+vw.people.label(a.Partner))
 		}
 		return "", "instance created: " + strings.Join(parts, ", ")
 	case b.Ready != nil && b.Ready.Trigger:
@@ -262,17 +262,17 @@ func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string)
 	case b.TryFailed != nil:
 		return name(b.TryFailed.Attempt), undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
 	case b.Verdict != nil:
-		return n.tellVerdict(b.Verdict, h.m, name)
+		return vw.tellVerdict(b.Verdict, h.m, name)
 	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
-		return b.Assign.Task, "given to " + n.people.label(b.Assign.Partner) + ", to perform it"
+		return b.Assign.Task, "given to " + vw.people.label(b.Assign.Partner) + ", to perform it"
 	case b.Assign != nil && b.Assign.Verdict.IsZero():
-		text := "rejected, and passed on to " + n.people.label(b.Assign.Partner)
+		text := "rejected, and passed on to " + vw.people.label(b.Assign.Partner)
 		if b.Annex != nil && b.Annex.Rejected != "" {
 			text += ": " + b.Annex.Rejected
 		}
 		return b.Assign.Task, text
 	case b.Assign != nil:
-		return b.Assign.Task, "assigned to " + n.people.label(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
+		return b.Assign.Task, "assigned to " + vw.people.label(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
 	case b.CalledOff != nil:
 		return name(b.CalledOff.Attempt), "called off: it is not needed any more"
 	case b.Cancel != nil:
@@ -280,10 +280,10 @@ func (n *Node) describe(h *held, f *choreo.FactView) (workflow.TaskName, string)
 	case b.Seen != nil:
 		return "", "has seen what was known"
 	}
-	return "", "nobody is to wait for " + n.people.label(b.WriteOff.Partner) + " any more"
+	return "", "nobody is to wait for " + vw.people.label(b.WriteOff.Partner) + " any more"
 }
 
-func (n *Node) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
+func (vw *view) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
 	var what []string
 	for _, a := range v.Actions {
 		text := fmt.Sprintf("%s failed, %s", name(a.Attempt), a.Kind)
@@ -293,7 +293,7 @@ func (n *Node) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(chore
 		if a.Task != "" {
 			who := "nobody yet"
 			if a.Partner != "" {
-				who = n.people.label(a.Partner)
+				who = vw.people.label(a.Partner)
 			}
 			text += fmt.Sprintf(" %s by %s", a.Task, who)
 		}
@@ -324,13 +324,13 @@ func outputs(out map[workflow.DataName]workflow.Value) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// Diagram draws an instance with the states of its tasks.
-func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
-	id, there, err := n.locate(ref)
+// diagram draws an instance with the states of its tasks.
+func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) {
+	id, there, err := k.locate(ref)
 	if err != nil {
 		return nil, err
 	}
-	in, err := n.Show(ctx, id.String())
+	in, err := k.show(ctx, id.String())
 	if err != nil {
 		return nil, err
 	}
@@ -338,18 +338,25 @@ func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) 
 		return nil, api.Errorf(api.Failed, "only a summary of this instance is known here: %s", in.Told.Why).
 			WithHint("draw it on a node that takes part: %s", strings.Join(in.Told.Participants, ", "))
 	}
-	sum, _ := n.index.get(id)
+	sum, _ := k.index.get(id)
 	hash := sum.Definition
 	if there != nil {
 		hash = there[0].Definition
 	}
-	def, err := n.definitions.get(hash)
+	def, err := k.definitions.get(hash)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow, in.Version).
 			WithHint("draw it on a node that takes part")
 	}
 	if err != nil {
-		return nil, n.shown(err)
+		return nil, k.people.shown(err)
 	}
 	return draw(def.def, in, format)
+}
+
+// view is how people see instances.
+type view struct {
+	*contacts
+	people   *people
+	partners *partners
 }

@@ -25,20 +25,20 @@ const sweepEvery = time.Minute
 const metaCertificate = "certificate"
 
 // sweep does what time asks of memberships.
-func (n *Node) sweep() {
-	n.renewOwn()
-	n.cutUnwelcome()
-	up := n.upPeers()
-	renewals := n.people.renewals(up, n.random)
+func (t *trust) sweep() {
+	t.renewOwn()
+	t.cutUnwelcome()
+	up := t.upPeers()
+	renewals := t.people.renewals(up, t.random)
 	for _, id := range up {
 		if chain, ok := renewals[id]; ok {
-			n.count("renewals", 1)
-			n.transmit(id, &wire.Message{Renewal: membership.EncodeChain(chain)})
+			t.count("renewals", 1)
+			t.transmit(id, &wire.Message{Renewal: membership.EncodeChain(chain)})
 		}
 	}
-	n.checkStanding()
-	if len(n.people.evictionIDs()) > 0 {
-		n.broadcast(&wire.Message{Evictions: n.evictionDigest()})
+	t.checkStanding()
+	if len(t.people.evictionIDs()) > 0 {
+		t.broadcast(&wire.Message{Evictions: t.evictionDigest()})
 	}
 }
 
@@ -140,40 +140,40 @@ func (p *people) renewal(old membership.Chain, random func(int) []byte) (members
 }
 
 // takeRenewal takes in this node's own certificate, issued again.
-func (n *Node) takeRenewal(from workflow.PartnerID, b []byte) {
+func (t *trust) takeRenewal(from workflow.PartnerID, b []byte) {
 	if len(b) == 0 {
 		return
 	}
 	chain, err := membership.DecodeChain(b)
 	if err == nil {
-		err = n.people.adoptChain(chain)
+		err = t.people.adoptChain(chain)
 	}
 	if errors.Is(err, errNoRenewal) {
 		return // sent again before it heard from us
 	}
 	if err != nil {
-		n.refuse("renewal", from)
-		n.log.Warn("renewal refused", "from", from, "error", err)
+		t.refuse("renewal", from)
+		t.log.Warn("renewal refused", "from", from, "error", err)
 		return
 	}
-	n.certified()
+	t.renewed()
 }
 
 // renewOwn has the founder certify itself again.
-func (n *Node) renewOwn() {
-	if n.member.ID() != n.member.Mesh.Founder {
+func (t *trust) renewOwn() {
+	if t.member.ID() != t.member.Mesh.Founder {
 		return
 	}
-	chain, err := n.people.renewFounder(n.random)
+	chain, err := t.people.renewFounder(t.random)
 	if err == nil {
-		err = n.people.adoptChain(chain)
+		err = t.people.adoptChain(chain)
 	}
 	switch {
 	case errors.Is(err, errNoRenewal):
 	case err != nil:
-		n.log.Error("the founder's certificate cannot be renewed", "error", err)
+		t.log.Error("the founder's certificate cannot be renewed", "error", err)
 	default:
-		n.certified()
+		t.renewed()
 	}
 }
 
@@ -183,12 +183,12 @@ func (p *people) renewFounder(random func(int) []byte) (membership.Chain, error)
 	return p.renewal(p.member.Chain, random)
 }
 
-// certified announces a new certificate.
-func (n *Node) certified() {
-	n.log.Info("certificate renewed", "until", n.people.chain().Leaf().NotAfter)
-	n.checkStanding()
-	if err := n.announce(n.carrier.Addrs()); err != nil {
-		n.log.Error("the new certificate could not be published", "error", err)
+// renewed announces a new certificate.
+func (t *trust) renewed() {
+	t.log.Info("certificate renewed", "until", t.people.chain().Leaf().NotAfter)
+	t.checkStanding()
+	if err := t.certified(); err != nil {
+		t.log.Error("the new certificate could not be published", "error", err)
 	}
 }
 

@@ -136,7 +136,7 @@ func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
 	done, tasks, at := h.m.Progress()
 	all := h.m.Participants()
 	rep.Facts, rep.Done, rep.Tasks = uint64(h.m.Len()), uint32(done), uint32(tasks)
-	rep.Needs = reportNeeds(s.n.needs(h))
+	rep.Needs = reportNeeds(s.n.view.needs(h))
 	rep.At, rep.Participants = at[:min(len(at), wire.MaxReported)], all[:min(len(all), wire.MaxReported)]
 	return rep, known && !h.m.Participates(s.reports.to.partner)
 }

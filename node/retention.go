@@ -107,6 +107,42 @@ func verifyClosing(b []byte, by workflow.PartnerID) (c closing, err error) {
 	return c, membership.Verify(by, closingDomain, c.signed(), c.Sig)
 }
 
+// retention is what is kept of instances that have ended: which ones partners have as
+// well, and for how long their facts stay.
+type retention struct {
+	*contacts
+	crew        *crew
+	index       *index
+	people      *people
+	definitions *definitions
+	comparing   *budgets
+
+	lifetime lifetime
+	aged     time.Duration // the age that was written last
+	next     time.Duration // Awake: when to look again for what need not be kept
+
+	closing sync.Mutex   // held while instances are given up
+	closed  storedClosed // what was given up so far
+
+	mu   sync.Mutex // guards late
+	late map[workflow.InstanceID]string
+}
+
+func newRetention(c *contacts, w *crew, x *index, p *people, d *definitions) *retention {
+	return &retention{
+		contacts: c, crew: w, index: x, people: p, definitions: d, comparing: newBudgets(comparingRation),
+		late: map[workflow.InstanceID]string{},
+	}
+}
+
+// tick gives up what need not be kept.
+func (t *retention) tick(now membership.Now) time.Duration {
+	if now.Awake >= t.next {
+		t.next = now.Awake + t.retain()
+	}
+	return t.next - now.Awake
+}
+
 // lifetime is this node's own time, by which it forgets: how long its store has been in
 // use. It goes on while the node runs, and for a time in which it did not run by what
 // the wall clock says, at most a day: a clock that jumped by years ages nothing.
@@ -124,26 +160,26 @@ type storedAge struct {
 	Wall int64         // ms, when it was written
 }
 
-func (n *Node) loadAge() error {
-	now := n.clock.Now()
-	was, err := stored(n.store, metaAge, func(b []byte) (s storedAge, err error) { return s, decode(b, &s) })
+func (t *retention) loadAge() error {
+	now := t.clock.Now()
+	was, err := stored(t.store, metaAge, func(b []byte) (s storedAge, err error) { return s, decode(b, &s) })
 	if err != nil {
 		return err
 	}
-	n.lifetime.began, n.lifetime.base = now.Boot, was.Age
+	t.lifetime.began, t.lifetime.base = now.Boot, was.Age
 	if was.Wall != 0 {
-		n.lifetime.base += min(max(now.Wall.Sub(time.UnixMilli(was.Wall)), 0), maxAsleep)
+		t.lifetime.base += min(max(now.Wall.Sub(time.UnixMilli(was.Wall)), 0), maxAsleep)
 	}
 	return nil
 }
 
 // age is this node's own time.
-func (n *Node) age() time.Duration {
-	return n.lifetime.base + n.clock.Now().Boot - n.lifetime.began
+func (t *retention) age() time.Duration {
+	return t.lifetime.base + t.clock.Now().Boot - t.lifetime.began
 }
 
-func (n *Node) ageWrite() kv.Write {
-	return kv.Write{Key: metaKey(metaAge), Value: encode(storedAge{Age: n.age(), Wall: n.clock.Now().Wall.UnixMilli()})}
+func (t *retention) ageWrite() kv.Write {
+	return kv.Write{Key: metaKey(metaAge), Value: encode(storedAge{Age: t.age(), Wall: t.clock.Now().Wall.UnixMilli()})}
 }
 
 // forgotten is what is kept of an instance whose summary is forgotten, beside its ID.
@@ -160,13 +196,7 @@ type storedDropped struct {
 	Until map[workflow.PartnerID]int64
 }
 
-// closed is what this node has given up so far.
-type closed struct {
-	mu sync.Mutex // held while instances are given up
-	storedClosed
-}
-
-// storedClosed is how it is kept: the number of summaries and, for each partner, the
+// storedClosed is what was given up so far: the number of summaries and, for each partner, the
 // share of the instances that were given up in the digest of ended ones (ended.go).
 type storedClosed struct {
 	_       struct{} `cbor:",toarray"`
@@ -174,21 +204,21 @@ type storedClosed struct {
 	Digests map[workflow.PartnerID][endedDigest]byte
 }
 
-func (n *Node) loadClosed() (err error) {
-	n.closed.storedClosed, err = stored(n.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, decode(b, &s) })
+func (t *retention) loadClosed() (err error) {
+	t.closed, err = stored(t.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, decode(b, &s) })
 	if err != nil {
 		return err
 	}
-	n.index.gone(n.closed.Digests)
-	d, err := stored(n.store, metaDropped, func(b []byte) (s storedDropped, err error) { return s, decode(b, &s) })
-	n.index.dropIDs(d.Until)
+	t.index.gone(t.closed.Digests)
+	d, err := stored(t.store, metaDropped, func(b []byte) (s storedDropped, err error) { return s, decode(b, &s) })
+	t.index.dropIDs(d.Until)
 	return err
 }
 
-// closing reads the summary of an instance whose facts were deleted. Found without a
+// closedOf reads the summary of an instance whose facts were deleted. Found without a
 // summary: that was so long ago that only its ID is left.
-func (n *Node) closing(id workflow.InstanceID) (c closing, found bool, err error) {
-	b, err := n.store.Get(closingKey(id))
+func (t *retention) closedOf(id workflow.InstanceID) (c closing, found bool, err error) {
+	b, err := t.store.Get(closingKey(id))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
 		return c, false, nil
@@ -213,28 +243,30 @@ func readClosing(id workflow.InstanceID, b []byte) closing {
 }
 
 // retain gives up what need not be kept, and returns after what time to look again.
-func (n *Node) retain() time.Duration {
-	if n.age()-n.aged >= time.Hour {
-		n.aged = n.age()
-		n.store.Commit([]kv.Write{n.ageWrite()}, func(error) {}) // troubled hears of an error
+func (t *retention) retain() time.Duration {
+	if t.age()-t.aged >= time.Hour {
+		t.aged = t.age()
+		t.store.Commit([]kv.Write{t.ageWrite()}, func(error) {}) // troubled hears of an error
 	}
-	due := n.index.closable(n.config.Limits, n.age())
-	more := len(due) > closeBatch*len(n.shards)
-	for _, s := range n.shards {
+	due := t.index.closable(t.config.Limits, t.age())
+	more := len(due) > closeBatch*len(t.crew.shards)
+	for _, s := range t.crew.shards {
 		var ids []workflow.InstanceID
 		for _, id := range due {
-			if n.shardOf(id) == s && len(ids) < closeBatch {
+			if t.crew.shardOf(id) == s && len(ids) < closeBatch {
 				ids = append(ids, id)
 			}
 		}
 		if len(ids) > 0 {
-			n.side(func() { n.post(s, event{apply: func(s *shard) error { return s.close(ids) }, after: n.logClosing}) })
+			t.crew.side(func() {
+				t.crew.post(s, event{apply: func(s *shard) error { return s.close(ids) }, after: t.logClosing})
+			})
 		}
 	}
-	n.forget()
-	n.side(func() {
-		if err := n.definitions.sweep(n.index.uses); err != nil {
-			n.log.Error("workflows that nobody uses could not be deleted", "error", err)
+	t.forget()
+	t.crew.side(func() {
+		if err := t.definitions.sweep(t.index.uses); err != nil {
+			t.log.Error("workflows that nobody uses could not be deleted", "error", err)
 		}
 	})
 	if more {
@@ -243,55 +275,64 @@ func (n *Node) retain() time.Duration {
 	return retainEvery
 }
 
-func (n *Node) logClosing(err error) {
+func (t *retention) logClosing(err error) {
 	if err != nil {
-		n.log.Error("ended instances could not be replaced by their summaries", "error", err)
+		t.log.Error("ended instances could not be replaced by their summaries", "error", err)
 	}
 }
 
 // close replaces instances by their summaries. What belongs to one instance is one
 // unit, with the account of all that were given up.
 func (s *shard) close(ids []workflow.InstanceID) error {
-	n := s.n
-	n.closed.mu.Lock()
-	defer n.closed.mu.Unlock()
-	var writes []kv.Write
-	var done []workflow.InstanceID
-	next := n.closed.storedClosed.clone()
-	commit := func() error {
+	return s.n.retention.giveUp(func(next *storedClosed, commit func([]kv.Write, []workflow.InstanceID) error) error {
+		var writes []kv.Write
+		var done []workflow.InstanceID
+		for _, id := range ids {
+			sum, known := s.n.index.get(id)
+			if _, aside := s.aside[id]; !known || aside || !sum.closable() || s.held[id] != nil {
+				continue // something came in between
+			}
+			w, err := s.closingWrites(id, sum)
+			if err == nil && !fits(w) {
+				w, err = s.closeLarge(id, sum, w)
+			}
+			if err == nil && !fits(slices.Concat(writes, w)) {
+				err = commit(writes, done)
+				writes, done = nil, nil
+			}
+			if err != nil {
+				return err
+			}
+			writes, done = append(writes, w...), append(done, id)
+			next.add(sum)
+		}
+		return commit(writes, done)
+	})
+}
+
+// giveUp has fn give instances up, one caller at a time. next is the account, to which fn
+// adds them; commit makes it durable with what fn writes, and takes them off the list.
+func (t *retention) giveUp(
+	fn func(next *storedClosed, commit func([]kv.Write, []workflow.InstanceID) error) error,
+) error {
+	t.closing.Lock()
+	defer t.closing.Unlock()
+	next := t.closed.clone()
+	return fn(&next, func(writes []kv.Write, done []workflow.InstanceID) error {
 		if len(done) == 0 {
 			return nil
 		}
-		if err := n.store.CommitWait(append(writes, kv.Write{Key: metaKey(metaClosed), Value: encode(next)})); err != nil {
+		account := kv.Write{Key: metaKey(metaClosed), Value: encode(next)}
+		if err := t.store.CommitWait(append(writes, account)); err != nil {
 			return err
 		}
-		n.closed.storedClosed = next.clone()
+		t.closed = next.clone()
 		for _, id := range done {
-			n.index.drop(id)
+			t.index.drop(id)
 		}
-		n.count("closed", uint64(len(done)))
-		writes, done = nil, nil
+		t.count("closed", uint64(len(done)))
 		return nil
-	}
-	for _, id := range ids {
-		sum, known := n.index.get(id)
-		if _, aside := s.aside[id]; !known || aside || !sum.closable() || s.held[id] != nil {
-			continue // something came in between
-		}
-		w, err := s.closingWrites(id, sum)
-		if err == nil && !fits(w) {
-			w, err = s.closeLarge(id, sum, w)
-		}
-		if err == nil && !fits(slices.Concat(writes, w)) {
-			err = commit()
-		}
-		if err != nil {
-			return err
-		}
-		writes, done = append(writes, w...), append(done, id)
-		next.add(sum)
-	}
-	return commit()
+	})
 }
 
 // fits reports whether writes are one unit, with the account beside them.
@@ -324,7 +365,7 @@ func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Writ
 func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, error) {
 	var out []kv.Write
 	if !sum.Closed {
-		out = append(out, kv.Write{Key: closingKey(id), Value: encode(s.n.closingOf(id, sum))})
+		out = append(out, kv.Write{Key: closingKey(id), Value: encode(s.n.retention.closingOf(id, sum))})
 	}
 	out = append(out, kv.Write{Key: instanceKey(id), Delete: true})
 	for _, prefix := range [][]byte{factPrefix(id), waitsKey(id), keptPrefix(id)} {
@@ -340,17 +381,17 @@ func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, 
 }
 
 // closingOf makes the summary of an instance that is given up now.
-func (n *Node) closingOf(id workflow.InstanceID, sum summary) closing {
+func (t *retention) closingOf(id workflow.InstanceID, sum summary) closing {
 	with := strings.Fields(sum.With)
 	c := closing{
 		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State, By: sum.By,
-		Started: sum.Started, Ended: sum.Ended, Closed: n.clock.Now().Wall.UnixMilli(), Number: sum.Number, Digest: sum.Facts,
-		Others: max(len(with)-maxClosedWith, 0), Signer: n.member.ID(),
+		Started: sum.Started, Ended: sum.Ended, Closed: t.clock.Now().Wall.UnixMilli(), Number: sum.Number, Digest: sum.Facts,
+		Others: max(len(with)-maxClosedWith, 0), Signer: t.member.ID(),
 	}
 	for _, p := range with[:min(len(with), maxClosedWith)] {
 		c.With = append(c.With, workflow.PartnerID(p))
 	}
-	c.Sig = membership.Sign(n.member.Key, closingDomain, c.signed())
+	c.Sig = membership.Sign(t.member.Key, closingDomain, c.signed())
 	return c
 }
 
@@ -379,15 +420,15 @@ func xored(a, b [endedDigest]byte) [endedDigest]byte {
 
 // forget leaves only the IDs of summaries when there are more than limits.ended, and
 // drops IDs when there are more than maxForgotten times as many.
-func (n *Node) forget() {
-	n.closed.mu.Lock()
-	defer n.closed.mu.Unlock()
-	limit := n.config.Limits.Ended
-	if n.closed.Number <= limit {
+func (t *retention) forget() {
+	t.closing.Lock()
+	defer t.closing.Unlock()
+	limit := t.config.Limits.Ended
+	if t.closed.Number <= limit {
 		return
 	}
 	summaries, ids := remembered{}, remembered{}
-	err := n.store.Scan([]byte{prefixClosing}, func(key, value []byte) error {
+	err := t.store.Scan([]byte{prefixClosing}, func(key, value []byte) error {
 		id := workflow.InstanceID(key[1:])
 		c := readClosing(id, value)
 		switch m := (memory{id, c.Closed, c.Started}); {
@@ -400,20 +441,20 @@ func (n *Node) forget() {
 		return nil
 	})
 	if err == nil {
-		err = n.shorten(summaries, ids, limit-limit/10) // some more, so as not to come again soon
+		err = t.shorten(summaries, ids, limit-limit/10) // some more, so as not to come again soon
 	}
 	if err == nil {
-		err = n.dropIDs(ids.beyond(limit * maxForgotten))
+		err = t.dropIDs(ids.beyond(limit * maxForgotten))
 	}
 	if err != nil {
-		n.logClosing(err)
+		t.logClosing(err)
 	}
 }
 
 // shorten leaves of summaries the IDs, but of so many.
-func (n *Node) shorten(summaries, ids remembered, limit int) error {
+func (t *retention) shorten(summaries, ids remembered, limit int) error {
 	var writes []kv.Write
-	next := n.closed.storedClosed.clone()
+	next := t.closed.clone()
 	next.Number = summaries.number()
 	beyond := summaries.beyond(limit)
 	next.Number -= beyond.number()
@@ -424,15 +465,15 @@ func (n *Node) shorten(summaries, ids remembered, limit int) error {
 			ids[by] = append(ids[by], m)
 		}
 	}
-	if err := n.commitAll(append(writes, kv.Write{Key: metaKey(metaClosed), Value: encode(next)})); err != nil {
+	if err := commitAll(t.store, append(writes, kv.Write{Key: metaKey(metaClosed), Value: encode(next)})); err != nil {
 		return err
 	}
-	n.closed.storedClosed = next
+	t.closed = next
 	return nil
 }
 
 // dropIDs deletes IDs. First it is noted what is not taken in any more for want of them.
-func (n *Node) dropIDs(ids remembered) error {
+func (t *retention) dropIDs(ids remembered) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -444,15 +485,15 @@ func (n *Node) dropIDs(ids remembered) error {
 			writes = append(writes, kv.Write{Key: closingKey(m.id), Delete: true})
 		}
 	}
-	now := kv.Write{Key: metaKey(metaDropped), Value: encode(storedDropped{Until: n.index.dropIDs(until)})}
-	return n.commitAll(append([]kv.Write{now}, writes...))
+	now := kv.Write{Key: metaKey(metaDropped), Value: encode(storedDropped{Until: t.index.dropIDs(until)})}
+	return commitAll(t.store, append([]kv.Write{now}, writes...))
 }
 
 // commitAll makes writes durable in their order, in units of bounded size.
-func (n *Node) commitAll(writes []kv.Write) error {
+func commitAll(store Store, writes []kv.Write) error {
 	for len(writes) > 0 {
 		u := unit(writes)
-		if err := n.store.CommitWait(writes[:u]); err != nil {
+		if err := store.CommitWait(writes[:u]); err != nil {
 			return err
 		}
 		writes = writes[u:]
@@ -625,39 +666,49 @@ func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) er
 	delete(h.pending, from)
 	s.touch(h)
 	if c.Signer != "" && c.Number < uint64(h.m.Len()) {
-		s.n.tooLate(h, from, c)
+		s.n.retention.tooLate(h, from, c)
 	}
 	return nil
 }
 
 // tooManyLives tells people that a partner takes in nothing that this node says of an
 // instance since its store was made or restored for the last time.
-func (n *Node) tooManyLives(h *held, by workflow.PartnerID) {
-	id, name := h.m.Instance(), n.people.label(by)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.late) < maxLate {
-		n.late[id] = fmt.Sprintf("instance %s of %s: %s takes in nothing more that this node does in it, since this node's store was made or restored more than %d times while it ran: have it cancelled by another who takes part, and started again",
+func (t *retention) tooManyLives(h *held, by workflow.PartnerID) {
+	id, name := h.m.Instance(), t.people.label(by)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.late) < maxLate {
+		t.late[id] = fmt.Sprintf("instance %s of %s: %s takes in nothing more that this node does in it, since this node's store was made or restored more than %d times while it ran: have it cancelled by another who takes part, and started again",
 			id, h.def.def.Name, name, choreo.MaxChains)
 	}
 }
 
+// lateOnes says in which instances partners do not take in what is here.
+func (t *retention) lateOnes() (out []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(t.late), compareInstances) {
+		out = append(out, t.late[id])
+	}
+	return out
+}
+
 // checkLate tells of the instances in which partners do not take in what is here.
-func (n *Node) checkLate(d *diagnosis) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, id := range slices.SortedFunc(maps.Keys(n.late), compareInstances) {
-		d.warn("facts", n.late[id], "mutirao show "+id.Short()+" shows what is here; its initiator decides")
+func (t *retention) checkLate(d *diagnosis) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(t.late), compareInstances) {
+		d.warn("facts", t.late[id], "mutirao show "+id.Short()+" shows what is here; its initiator decides")
 	}
 }
 
 // tooLate tells people that facts of this node's reach a partner too late.
-func (n *Node) tooLate(h *held, by workflow.PartnerID, c closing) {
-	id, name := h.m.Instance(), n.people.label(by)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.late) < maxLate {
-		n.late[id] = fmt.Sprintf("instance %s of %s: %s had all of it when it deleted its facts, on %s, and takes no more: what came later is known here, and not there",
+func (t *retention) tooLate(h *held, by workflow.PartnerID, c closing) {
+	id, name := h.m.Instance(), t.people.label(by)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.late) < maxLate {
+		t.late[id] = fmt.Sprintf("instance %s of %s: %s had all of it when it deleted its facts, on %s, and takes no more: what came later is known here, and not there",
 			id, h.def.def.Name, name, time.UnixMilli(c.Closed).UTC().Format(time.DateOnly))
 	}
 }
@@ -721,9 +772,9 @@ func (s *shard) awaited(h *held, p workflow.PartnerID) (yes, unheard bool) {
 const maxLate = 64
 
 // closings lists the summaries whose IDs begin so, the newest first.
-func (n *Node) closings(prefix string) (out []closing, err error) {
+func (t *retention) closings(prefix string) (out []closing, err error) {
 	b, _ := hex.DecodeString(prefix[:len(prefix)/2*2])
-	err = n.store.Scan(append([]byte{prefixClosing}, b...), func(key, value []byte) error {
+	err = t.store.Scan(append([]byte{prefixClosing}, b...), func(key, value []byte) error {
 		if id := workflow.InstanceID(key[1:]); strings.HasPrefix(id.String(), prefix) {
 			out = append(out, readClosing(id, value))
 		}
@@ -743,14 +794,14 @@ func (e *onlySummary) Unwrap() error { return e.err }
 
 // findClosed finds the instance, of which only the summary is kept, whose ID begins so;
 // nil: there is none.
-func (n *Node) findClosed(prefix string) error {
+func (t *retention) findClosed(prefix string) error {
 	if prefix == "" {
 		return nil
 	}
-	found, err := n.closings(prefix)
+	found, err := t.closings(prefix)
 	switch {
 	case err != nil:
-		return n.shown(err)
+		return t.people.shown(err)
 	case len(found) == 0:
 		return nil
 	case len(found) > 1:
@@ -773,18 +824,18 @@ func (c closing) listed() api.InstanceSummary {
 }
 
 // shownClosing is an instance of which only the summary is left, for people.
-func (n *Node) shownClosing(c closing) *api.Instance {
+func (t *retention) shownClosing(c closing) *api.Instance {
 	in := &api.Instance{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{}, Conflicts: []api.Conflict{},
 		Started: atMilli(c.Started), Ended: instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
 	}
-	in.Closed = n.closedFor(c)
+	in.Closed = t.closedFor(c)
 	return in
 }
 
-func (n *Node) closedFor(c closing) *api.Closing {
+func (t *retention) closedFor(c closing) *api.Closing {
 	return &api.Closing{
-		At: atMilli(c.Closed), By: n.people.name(c.Signer), Initiator: n.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
-		Participants: n.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),
+		At: atMilli(c.Closed), By: t.people.name(c.Signer), Initiator: t.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
+		Participants: t.people.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,13 +56,12 @@ func TestKilledWhileGivingUp(t *testing.T) {
 				k.shelf.data[string(factKey(id, int(i)))] = []byte("fact")
 			}
 			k.shelf.data[string(instanceKey(id))] = encode(sum)
-			open := func() *Node {
-				n := &Node{
-					member: Member{Key: key}, store: k, index: newIndex(), clock: stillClock{100 * 24 * time.Hour}, log: slog.New(slog.DiscardHandler),
-					config: configs.Default(configs.LAN), stepped: true, counters: map[string]*atomic.Uint64{},
-				}
+			open := func() *instances {
+				tools := newTools(Parts{Member: Member{Key: key}, Store: k, Clock: stillClock{100 * 24 * time.Hour}, Config: configs.Default(configs.LAN)})
+				c, w, index := newContacts(tools, nil), &crew{executor: steps{}}, newIndex()
+				n := &instances{contacts: c, crew: w, index: index, retention: newRetention(c, w, index, nil, nil)}
 				n.shards = []*shard{newShard(n, 0)}
-				if err := n.loadClosed(); err != nil {
+				if err := n.retention.loadClosed(); err != nil {
 					t.Fatal(err)
 				}
 				if err := n.index.load(k, func(workflow.InstanceID, summary) error { return nil }); err != nil {
@@ -72,7 +69,9 @@ func TestKilledWhileGivingUp(t *testing.T) {
 				}
 				return n
 			}
-			give := func(n *Node) error { return n.shards[0].close(n.index.closable(n.config.Limits, n.age())) }
+			give := func(n *instances) error {
+				return n.shards[0].close(n.index.closable(n.config.Limits, n.retention.age()))
+			}
 			err := give(open())
 			if units >= 5 { // marked, three of facts, the end of the entry
 				if err != nil {
@@ -89,7 +88,7 @@ func TestKilledWhileGivingUp(t *testing.T) {
 			if whole := listed && !got.Closed; whole && left < facts || !listed && left > 0 {
 				t.Errorf("%d of %d facts are left, and it is listed as %+v", left, facts, got)
 			}
-			if c, found, err := n.closing(id); err != nil || found != (left < facts || got.Closed) || found && c.Number != facts {
+			if c, found, err := n.retention.closedOf(id); err != nil || found != (left < facts || got.Closed) || found && c.Number != facts {
 				t.Errorf("its summary: %+v, %v, %v", c, found, err)
 			}
 			if err := give(n); err != nil {
@@ -127,7 +126,7 @@ func TestInstancesWithoutEnd(t *testing.T) {
 	for _, limit := range []int{10, 100, 1000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			s := &scanned{shelf: newShelf()}
-			n := &Node{store: s, index: newIndex(), clock: stillClock{}, log: slog.New(slog.DiscardHandler), config: configs.Default(configs.LAN)}
+			n := newRetention(newContacts(newTools(Parts{Member: Member{Key: make([]byte, 64)}, Store: s, Clock: stillClock{}, Config: configs.Default(configs.LAN)}), nil), nil, newIndex(), nil, nil)
 			n.config.Limits.Ended = limit
 			number := 0
 			end := func(by workflow.PartnerID) (id workflow.InstanceID) {
@@ -154,19 +153,19 @@ func TestInstancesWithoutEnd(t *testing.T) {
 			if each := s.entries / number; each > 12*maxForgotten {
 				t.Errorf("%d entries are read for each instance", each)
 			}
-			again := &Node{store: s, index: newIndex()}
+			again := newRetention(newContacts(&tools{store: s}, nil), nil, newIndex(), nil, nil)
 			if err := again.loadClosed(); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range honest {
-				if c, found, err := again.closing(id); err != nil || !found || c.Signer == "" {
+				if c, found, err := again.closedOf(id); err != nil || !found || c.Signer == "" {
 					t.Fatalf("the summary of an honest member's instance is %+v, %v, %v", c, found, err)
 				}
 			}
 			for started := range int64(number) {
 				id := workflow.InstanceID{}
 				binary.BigEndian.PutUint32(id[:], uint32(started+1))
-				c, found, err := again.closing(id)
+				c, found, err := again.closedOf(id)
 				if err != nil || !found && !again.index.mayBeDropped("mal", started+1) || found && c.By == "mal" && c.Started != started+1 {
 					t.Fatalf("instance %d: %+v, %v, %v", started+1, c, found, err)
 				}

@@ -1,11 +1,10 @@
 package node
 
 import (
-	"encoding/binary"
 	"errors"
+	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -40,85 +39,93 @@ func (s *shard) doubt(h *held, from workflow.PartnerID) {
 	s.tell(from, h.m.Instance(), wire.Ask)
 }
 
+// restoration is what this node does when its store went back in time, or lost what it
+// may have said.
+type restoration struct {
+	*tools
+	crew      *crew
+	life      *life
+	losses    *losses
+	people    *people
+	elections *elections
+	announce  func() error
+
+	mu       sync.Mutex // held while a restored store is dealt with
+	restored bool       // it was found out in this process
+}
+
 // rolledBack reacts to facts of this node's present incarnation, signed by itself,
 // that its store lacks: the store went back in time. A new incarnation begins, so
 // that no number is used twice; instances are loaded again under it, and everybody
 // is told, since a voter of a former incarnation has no vote. That can be so only
 // once in a process. by is the partner that brought the proof; empty: it is not
 // known.
-func (n *Node) rolledBack(by workflow.PartnerID) {
-	n.restoring.Lock()
-	defer n.restoring.Unlock()
-	if n.restored {
+func (r *restoration) rolledBack(by workflow.PartnerID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.restored {
 		return
 	}
-	if err := n.beginIncarnation(); err != nil {
+	if err := r.beginIncarnation(); err != nil {
 		return // the next word of a peer will be another reason to try
 	}
-	n.restored = true
-	n.count("rolled-back", 1)
+	r.restored = true
+	r.count("rolled-back", 1)
 	who := "a partner"
 	if by != "" {
-		who = n.people.label(by)
+		who = r.people.label(by)
 	}
-	n.log.Warn("a partner has facts signed by this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "partner", by)
-	n.mu.Lock()
-	n.trouble["rolled-back"] = who + " has what this node signed and its store lacks: the store was restored from a backup, or lost what it had written. " +
-		"The node goes on as one that is new"
-	n.mu.Unlock()
-	n.goOnReborn()
+	r.log.Warn("a partner has facts signed by this node that its store lacks: the store was restored or lost writes; a new incarnation begins", "partner", by)
+	r.troubles.note("rolled-back", who+" has what this node signed and its store lacks: the store was restored from a backup, or lost what it had written. "+
+		"The node goes on as one that is new")
+	r.goOnReborn()
 }
 
 // forgot reacts to facts of this node's own that its disk may have lost while it runs:
 // as to a proof that they are gone.
-func (n *Node) forgot() {
-	n.restoring.Lock()
-	defer n.restoring.Unlock()
-	if n.restored {
+func (r *restoration) forgot() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.restored {
 		return
 	}
-	if err := n.beginIncarnation(); err != nil {
-		n.log.Error("own facts may be lost, and a new incarnation cannot begin", "error", err)
+	if err := r.beginIncarnation(); err != nil {
+		r.log.Error("own facts may be lost, and a new incarnation cannot begin", "error", err)
 		return
 	}
-	n.restored = true
-	n.goOnReborn()
+	r.restored = true
+	r.goOnReborn()
 }
 
 // beginIncarnation begins a new incarnation, durably. Machines that are open go on
 // under the former one until they are loaded again; this node's vote is lost, since
 // with own facts its promises may be.
-func (n *Node) beginIncarnation() error {
-	inc := choreo.Incarnation(n.random(len(n.inc)))
-	if err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaIncarnation), Value: inc[:]}, n.rebornWrite()}); err != nil {
+func (r *restoration) beginIncarnation() error {
+	inc, err := r.life.again(r.losses.rebornWrite())
+	if err != nil {
 		return err
 	}
-	n.mu.Lock()
-	n.inc = inc
-	n.mu.Unlock()
-	n.people.reborn(inc)
-	n.office.reload()
+	r.people.reborn(inc)
+	r.elections.reload()
 	return nil
 }
 
 // goOnReborn publishes the new incarnation and loads all instances again under it.
-func (n *Node) goOnReborn() {
-	n.side(func() {
-		if err := n.announce(n.carrier.Addrs()); err != nil {
-			n.log.Error("the new incarnation could not be published", "error", err)
+func (r *restoration) goOnReborn() {
+	r.crew.side(func() {
+		if err := r.announce(); err != nil {
+			r.log.Error("the new incarnation could not be published", "error", err)
 		}
 	})
-	for _, s := range n.shards {
-		n.side(func() { n.post(s, event{apply: (*shard).reload}) })
-	}
+	r.crew.have((*shard).reload)
 }
 
 // rebornWrite notes for people that a new incarnation begins.
-func (n *Node) rebornWrite() kv.Write {
-	n.losses.mu.Lock()
-	defer n.losses.mu.Unlock()
-	n.losses.is.Reborn = n.clock.Now().Wall.UnixMilli()
-	return kv.Write{Key: metaKey(metaLosses), Value: encode(n.losses.is)}
+func (l *losses) rebornWrite() kv.Write {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.is.Reborn = l.clock.Now().Wall.UnixMilli()
+	return kv.Write{Key: metaKey(metaLosses), Value: encode(l.is)}
 }
 
 // reload loads all instances again, under the node's present incarnation. What
@@ -151,21 +158,18 @@ func (s *shard) reload() error {
 
 // outrun raises the boot counter above the one that a peer knows, or nobody
 // would take this node's records and heartbeats for new.
-func (n *Node) outrun(known membership.Version) {
-	n.restoring.Lock()
-	boot := max(known.Boot, n.Boot()) + 1
-	err := n.store.CommitWait([]kv.Write{{Key: metaKey(metaBoot), Value: binary.BigEndian.AppendUint64(nil, boot)}})
+func (r *restoration) outrun(known membership.Version) {
+	r.rolledBack("")
+	r.mu.Lock()
+	boot, err := r.life.outrun(known)
 	if err == nil {
-		n.mu.Lock()
-		n.boot = boot
-		n.mu.Unlock()
-		n.people.rebooted(boot)
+		r.people.rebooted(boot)
 	}
-	n.restoring.Unlock()
+	r.mu.Unlock()
 	if err == nil {
-		err = n.announce(n.carrier.Addrs())
+		err = r.announce()
 	}
 	if err != nil {
-		n.log.Error("the node's record is older than what partners have, and could not be renewed", "error", err)
+		r.log.Error("the node's record is older than what partners have, and could not be renewed", "error", err)
 	}
 }

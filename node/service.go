@@ -24,27 +24,17 @@ var _ api.Service = (*Node)(nil)
 func (n *Node) Status(context.Context) (*api.Status, error) {
 	leaf := n.people.chain().Leaf()
 	st := &api.Status{
-		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.version, Roles: texts(leaf.Roles),
-		Since: n.started, Incarnation: n.incarnation().String(), Boot: n.Boot(), Instances: n.index.running(), Counters: map[string]uint64{},
+		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
+		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
 	}
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()
 	}
-	st.Trouble = n.troubles()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, k := range slices.Sorted(maps.Keys(n.trouble)) {
-		st.Trouble = append(st.Trouble, n.trouble[k])
-	}
+	st.Trouble = append(n.losses.damages(n.index.quarantined()), n.troubles.list()...)
 	if t := n.definitions.trouble(); t != "" {
 		st.Trouble = append(st.Trouble, t)
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(n.late), compareInstances) {
-		st.Trouble = append(st.Trouble, n.late[id])
-	}
-	for k, c := range n.counters {
-		st.Counters[k] = c.Load()
-	}
+	st.Trouble = append(st.Trouble, n.retention.lateOnes()...)
 	if c, ok := n.carrier.(Counting); ok {
 		for k, v := range c.Refused() {
 			st.Counters["mesh.refused."+k] = v
@@ -87,175 +77,93 @@ func since(p membership.Partner) *time.Time {
 
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
-	inv, err := n.people.invite(r, n.inviteAt())
-	return inv, n.shown(err)
-}
-
-// AddWorkflow checks a definition, lists it and spreads it.
-func (n *Node) AddWorkflow(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
-	def, err := workflow.Parse(file, source)
-	if err != nil {
-		return nil, api.Errorf(api.Failed, "%v", err)
-	}
-	l, say, err := n.definitions.add(def, n.clock.Now().Wall)
-	if err != nil {
-		return nil, n.shown(err)
-	}
-	n.shareDefinitions(say, "")
-	n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
-	added, err := n.definitions.whole(l)
-	if err != nil {
-		return nil, n.shown(err)
-	}
-	added.Author = n.people.name(n.definitions.author(l))
-	if added.Refused, err = n.refusedStart(ctx, l.hash); err != nil {
-		return nil, n.shown(err)
-	}
-	return added, nil
-}
-
-// Workflows lists the definitions.
-func (n *Node) Workflows(context.Context) ([]api.Workflow, error) {
-	out := []api.Workflow{}
-	editions := map[workflow.Name][]*listing{}
-	list := n.definitions.list()
-	for _, l := range list {
-		editions[l.about.Name] = append(editions[l.about.Name], l)
-	}
-	for _, l := range list {
-		w := n.about(l)
-		all := editions[w.Name]
-		w.Current = len(all) == 1 || l == n.definitions.newest(all)
-		out = append(out, w)
-	}
-	return out, nil
-}
-
-// Workflow shows one definition.
-func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
-	l, err := n.definitions.find(ref)
-	if err != nil {
-		return nil, err
-	}
-	w, err := n.definitions.whole(l)
-	if err != nil {
-		return nil, n.shown(err)
-	}
-	w.Author = n.people.name(n.definitions.author(l))
-	return w, nil
-}
-
-// RemoveWorkflow takes all editions off the list that ref names, here and in the mesh,
-// and says which. Instances of them go on.
-func (n *Node) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, error) {
-	editions, err := n.definitions.editions(ref)
-	if err != nil {
-		return nil, err
-	}
-	removed := []api.Workflow{}
-	for _, l := range editions {
-		about := n.about(l)
-		say, err := n.definitions.remove(l, n.clock.Now().Wall)
-		n.shareDefinitions(say, "")
-		if err != nil {
-			return removed, n.shown(err)
-		}
-		removed = append(removed, about)
-	}
-	return removed, nil
-}
-
-// about is a listed definition as it is shown in lists.
-func (n *Node) about(l *listing) api.Workflow {
-	w := l.about
-	w.Author = n.people.name(n.definitions.author(l))
-	return w
+	inv, err := n.people.invite(r, n.joining.inviteAt())
+	return inv, n.people.shown(err)
 }
 
 // startWait is how long Start waits for a second participant to hold the
 // instance before it says that it is held only here.
 const startWait = 3 * time.Second
 
-// Start creates an instance and hands its partitions out.
-func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
-	l, err := n.definitions.find(r.Workflow)
+// start creates an instance and hands its partitions out.
+func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
+	l, err := k.definitions.find(r.Workflow)
 	if err != nil {
 		return nil, err
 	}
-	e, err := n.definitions.get(l.hash)
+	e, err := k.definitions.get(l.hash)
 	if err != nil {
-		return nil, n.shown(err)
+		return nil, k.people.shown(err)
 	}
 	input, _ := inputs(e.def, r.Input) // what is wrong with it is said below
-	found, missed := n.materialised(ctx, e.def, input)
-	m, notes, err := n.prepare(e, r, found)
+	found, missed := k.data.materialised(ctx, e.def, input)
+	m, notes, err := k.prepare(e, r, found)
 	if err != nil {
-		if why := n.people.standing(); why != nil { // that is what kept partners from taking it
-			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", n.people.say(why)).WithHint("mutirao doctor says how to mend it")
+		if why := k.people.standing(); why != nil { // that is what kept partners from taking it
+			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).WithHint("mutirao doctor says how to mend it")
 		}
 		return nil, andMissed(err, missed)
 	}
 	notes = append(notes, missed...)
 	id := m.Instance()
-	err = n.do(ctx, id, func(s *shard) error {
-		if err := n.index.begin(id, n.config.Limits, n.member.ID(), n.member.ID(), e.hash); err != nil {
+	err = k.do(ctx, id, func(s *shard) error {
+		if err := k.index.begin(id, k.config.Limits, k.member.ID(), k.member.ID(), e.hash); err != nil {
 			return api.Errorf(api.Refused, "%v", err)
 		}
-		if err := n.definitions.keep(e); err != nil { // it may have been taken off the list meanwhile
-			n.index.forget(id)
+		if err := k.definitions.keep(e); err != nil { // it may have been taken off the list meanwhile
+			k.index.forget(id)
 			return err
 		}
 		s.touch(s.create(m, e))
 		return nil
 	})
 	if err != nil {
-		n.ledger.drop(id)
-		return nil, n.shown(err)
+		k.ledger.drop(id)
+		return nil, k.people.shown(err)
 	}
-	only, err := n.heldOnlyHere(ctx, id)
+	only, err := k.heldOnlyHere(ctx, id)
 	return &api.Started{ID: id.String(), HeldOnlyHere: only, Notes: notes}, err
 }
 
 // prepare makes the machine of a new instance. Its work counts as given from
 // now on, so that of many that are started at once each sees those before it.
-func (n *Node) prepare(e *definition, r api.StartRequest, found []materialised) (*choreo.Machine, []string, error) {
-	n.ledger.assigning.Lock()
-	defer n.ledger.assigning.Unlock()
-	g, annex, notes, err := n.genesis(e, r, found)
+func (k *desk) prepare(e *definition, r api.StartRequest, found []materialised) (*choreo.Machine, []string, error) {
+	defer k.ledger.choosing()()
+	g, annex, notes, err := k.genesis(e, r, found)
 	if err != nil {
 		return nil, nil, err
 	}
-	self := n.self()
-	self.Credentials = n.people.Credentials()
-	m, err := choreo.Create(self, e.def, e.plan, g, annex, choreo.Moment{Wall: n.clock.Now().Wall})
+	self := k.self()
+	self.Credentials = k.people.Credentials()
+	m, err := choreo.Create(self, e.def, e.plan, g, annex, choreo.Moment{Wall: k.clock.Now().Wall})
 	if err != nil {
 		return nil, nil, api.Errorf(api.Invalid, "%v", err)
 	}
-	n.ledger.give(m)
+	k.ledger.give(m)
 	return m, notes, nil
 }
 
 // heldOnlyHere waits a while for a second participant to acknowledge.
-func (n *Node) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, error) {
-	if n.stepped {
+func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, error) {
+	if !k.waits() {
 		return true, nil // nobody can answer before the next step
 	}
-	deadline := n.clock.Now().Awake + startWait
+	deadline := k.clock.Now().Awake + startWait
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		elsewhere, alone := false, false
-		err := n.peek(ctx, id, func(h *held) {
+		err := k.peek(ctx, id, func(h *held) {
 			elsewhere, alone = h.sum.Settled || h.m.HeldElsewhere(), len(h.m.Participants()) == 1
 		})
 		switch {
 		case err != nil:
-			return true, n.shown(err)
+			return true, k.people.shown(err)
 		case elsewhere && !alone:
 			return false, nil
-		case alone || n.clock.Now().Awake > deadline:
+		case alone || k.clock.Now().Awake > deadline:
 			return true, nil
 		}
 		select {
-		case <-n.clock.After(pause):
+		case <-k.clock.After(pause):
 		case <-ctx.Done():
 			return true, nil
 		}
@@ -263,19 +171,19 @@ func (n *Node) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 }
 
 // genesis works out what a new instance begins with.
-func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
-	if err := n.notYet(e.def, r); err != nil {
+func (k *desk) genesis(e *definition, r api.StartRequest, found []materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
+	if err := k.notYet(e.def, r); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := n.mayCreate(e.def); err != nil {
-		n.count("refused.role", 1)
+	if err := k.mayCreate(e.def); err != nil {
+		k.count("refused.role", 1)
 		return nil, nil, nil, err
 	}
 	input, err := inputs(e.def, r.Input)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	pins, err := n.pins(e, r.Assign)
+	pins, err := k.pins(e, r.Assign)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -289,7 +197,7 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 		notes = append(notes, x.takenUp(annex, input))
 	}
 	plan := e.plan.Without(droppedOf(found))
-	switch err := partition.Unperformed(plan, n.people.roles()); {
+	switch err := partition.Unperformed(plan, k.partners.roles()); {
 	case err == nil:
 	case r.WaitForRole && mechanism == partition.PlainRule:
 		notes = append(notes, strings.Split(err.Error(), "\n")...)
@@ -298,15 +206,15 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 	default:
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
-	s := n.situation(e.def, mechanism, input)
-	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(n.random(8)), 0))
+	s := k.situation(e.def, mechanism, input)
+	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
 	}
 	g := &choreo.Genesis{
-		Definition: e.hash, Nonce: [16]byte(n.random(16)), Input: input,
-		Succession: []workflow.PartnerID{n.member.ID()}, Responsible: workflow.UserName(r.Responsible), Coordination: workflow.Choreography,
+		Definition: e.hash, Nonce: [16]byte(k.random(16)), Input: input,
+		Succession: []workflow.PartnerID{k.member.ID()}, Responsible: workflow.UserName(r.Responsible), Coordination: workflow.Choreography,
 	}
 	if g.Responsible == "" {
 		g.Responsible = e.def.Responsible
@@ -319,7 +227,7 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 		}
 	}
 	var about []string
-	if g.Coordination, g.Succession, about, err = n.coordination(e.def, r.Coordination, g.Succession); err != nil {
+	if g.Coordination, g.Succession, about, err = k.coordination(e.def, r.Coordination, g.Succession); err != nil {
 		return nil, nil, nil, err
 	}
 	notes = append(notes, about...)
@@ -327,7 +235,7 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 	for _, c := range choices {
 		why = append(why, choreo.WhyOf(c))
 		notes = append(notes, fmt.Sprintf("partition %s goes to %s: %s", c.Partition, c.Name, c.Why))
-		if who := placed[c.Partition]; who != n.member.ID() && !n.up(who) {
+		if who := placed[c.Partition]; who != k.member.ID() && !k.up(who) {
 			notes = append(notes, fmt.Sprintf("%s cannot be reached now; it gets the partition when it is back", c.Name))
 		}
 	}
@@ -336,13 +244,13 @@ func (n *Node) genesis(e *definition, r api.StartRequest, found []materialised) 
 }
 
 // pins reads which partitions are assigned by hand.
-func (n *Node) pins(e *definition, assign map[string]string) (map[workflow.PartitionName]workflow.PartnerID, error) {
+func (k *desk) pins(e *definition, assign map[string]string) (map[workflow.PartitionName]workflow.PartnerID, error) {
 	pins := map[workflow.PartitionName]workflow.PartnerID{}
 	for part, who := range assign {
 		if e.plan.Partition(workflow.PartitionName(part)) == nil {
 			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.def.Name, part)
 		}
-		id, err := n.people.resolve(who)
+		id, err := k.people.resolve(who)
 		if err != nil {
 			return nil, err
 		}
@@ -403,7 +311,7 @@ func NotYet(def *workflow.Definition) []workflow.FeatureUse {
 }
 
 // notYet refuses what this node cannot do yet.
-func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
+func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 	var missing []string
 	for _, f := range NotYet(def) {
 		what := f.Feature
@@ -425,14 +333,14 @@ func (n *Node) notYet(def *workflow.Definition, r api.StartRequest) error {
 		WithHint("leave it out, or wait for the version that has it; nothing of a definition is ever ignored")
 }
 
-// Instances lists instances, newest first: those that this node takes part in
+// list lists instances, newest first: those that this node takes part in
 // and, at the coordinator, those of the whole mesh.
-func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	list := n.index.list(all)
+func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
+	list := k.index.list(all)
 	if all {
-		closed, err := n.closings("")
+		closed, err := k.retention.closings("")
 		if err != nil {
-			return nil, n.shown(err)
+			return nil, k.people.shown(err)
 		}
 		for _, c := range closed {
 			if c.Signer != "" {
@@ -440,8 +348,8 @@ func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, 
 			}
 		}
 	}
-	n.addProgress(ctx, list)
-	list = n.elsewhere(list, all)
+	k.addProgress(ctx, list)
+	list = k.overview.elsewhere(list, all)
 	newestFirst(list)
 	return list, nil
 }
@@ -451,14 +359,14 @@ func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, 
 const progressWait = 2 * time.Second
 
 // addProgress adds how far those instances are that are in memory.
-func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
+func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	ctx, cancel := context.WithTimeout(ctx, progressWait)
 	defer cancel()
 	of := make(map[string]*api.InstanceSummary, len(list))
 	for i := range list {
 		of[list[i].ID] = &list[i]
 	}
-	for _, s := range n.shards {
+	for _, s := range k.shards {
 		type progress struct {
 			id          string
 			done, tasks int
@@ -469,12 +377,12 @@ func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		}
 		var found []progress
 		done := make(chan error, 1)
-		err := n.handTo(ctx, s, event{look: func(s *shard) {
+		err := k.hand(ctx, s, event{look: func(s *shard) {
 			s.each(func(id workflow.InstanceID, h *held) {
 				p := progress{id: id.String()}
 				p.done, p.tasks, p.at = h.m.Progress()
-				p.needs = s.n.needs(h)
-				p.asOf, p.known = s.n.oldest(h)
+				p.needs = s.n.view.needs(h)
+				p.asOf, p.known = s.n.view.oldest(h)
 				found = append(found, p)
 			})
 			done <- nil
@@ -484,83 +392,83 @@ func (n *Node) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		}
 		for _, p := range found {
 			if sum := of[p.id]; sum != nil {
-				sum.Done, sum.Tasks, sum.At = p.done, p.tasks, n.names(p.at)
+				sum.Done, sum.Tasks, sum.At = p.done, p.tasks, k.people.names(p.at)
 				sum.Needs, sum.AsOf, sum.Known = p.needs, p.asOf, p.known
 			}
 		}
 	}
 }
 
-// Show shows one instance; at the coordinator also one of others.
-func (n *Node) Show(ctx context.Context, ref string) (*api.Instance, error) {
+// show shows one instance; at the coordinator also one of others.
+func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
 	var out *api.Instance
-	err := n.look(ctx, ref, func(h *held) { out = n.render(h) }, func(there []account) error {
-		out = n.showElsewhere(ctx, there)
+	err := k.look(ctx, ref, func(h *held) { out = k.view.render(h) }, func(there []account) error {
+		out = k.showElsewhere(ctx, there)
 		return nil
 	})
 	var only *onlySummary
 	if errors.As(err, &only) {
-		return n.shownClosing(only.closing), nil
+		return k.retention.shownClosing(only.closing), nil
 	}
 	return out, err
 }
 
-// Log shows the facts of one instance; at the coordinator also of one of others.
-func (n *Node) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
+// history shows the facts of one instance; at the coordinator also of one of others.
+func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	err := n.look(ctx, ref, func(h *held) { out = n.renderLog(h) }, func(there []account) (err error) {
-		out, err = n.logElsewhere(ctx, there)
+	err := k.look(ctx, ref, func(h *held) { out = k.view.renderLog(h) }, func(there []account) (err error) {
+		out, err = k.logElsewhere(ctx, there)
 		return err
 	})
 	return out, err
 }
 
-// Cancel ends an instance.
-func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
-	return n.with(ctx, ref, func(s *shard, h *held) error {
+// cancel ends an instance.
+func (k *desk) cancel(ctx context.Context, ref, reason string) error {
+	return k.with(ctx, ref, func(s *shard, h *held) error {
 		err := h.m.Cancel(reason, s.moment())
 		s.touch(h)
 		return err
 	})
 }
 
-// WriteOff has nobody wait for a partner before superseded work is undone.
-func (n *Node) WriteOff(ctx context.Context, ref, who string) error {
-	p, err := n.people.resolve(who)
+// writeOff has nobody wait for a partner before superseded work is undone.
+func (k *desk) writeOff(ctx context.Context, ref, who string) error {
+	p, err := k.people.resolve(who)
 	if err != nil {
 		return err
 	}
-	return n.with(ctx, ref, func(s *shard, h *held) error {
+	return k.with(ctx, ref, func(s *shard, h *held) error {
 		err := h.m.WriteOff(p, s.moment())
 		s.touch(h)
-		return n.explain(err)
+		return k.people.explain(err)
 	})
 }
 
 // mayPerform refuses a person's task to a node without the role for it.
-func (n *Node) mayPerform(h *held, task workflow.TaskName, what string) error {
-	if t := h.def.def.Task(task); t != nil && t.Role != "" && !n.people.hasRole(t.Role) {
-		return n.lacks(t.Role, fmt.Sprintf("%s task %s", what, task))
+func (k *desk) mayPerform(h *held, task workflow.TaskName, what string) error {
+	if t := h.def.def.Task(task); t != nil && t.Role != "" && !k.people.hasRole(t.Role) {
+		return k.lacks(t.Role, fmt.Sprintf("%s task %s", what, task))
 	}
 	return nil
 }
 
-// BeginTask notes that a person began a task that this node holds.
-func (n *Node) BeginTask(ctx context.Context, r api.BeginRequest) error {
-	return n.with(ctx, r.ID, func(s *shard, h *held) error {
-		if err := n.mayPerform(h, r.Task, "begin"); err != nil {
+// beginTask notes that a person began a task that this node holds.
+func (k *desk) beginTask(ctx context.Context, r api.BeginRequest) error {
+	return k.with(ctx, r.ID, func(s *shard, h *held) error {
+		if err := k.mayPerform(h, r.Task, "begin"); err != nil {
 			return err
 		}
-		err := h.m.Begin(r.Task, s.moment(), n.people)
+		err := h.m.Begin(r.Task, s.moment(), k.partners)
 		s.touch(h)
-		return n.explain(err)
+		return k.people.explain(err)
 	})
 }
 
-// FinishTask completes or fails a person's task that this node holds.
-func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
-	return n.with(ctx, r.ID, func(s *shard, h *held) error {
-		if err := n.mayPerform(h, r.Task, "finish"); err != nil {
+// finishTask completes or fails a person's task that this node holds.
+func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
+	return k.with(ctx, r.ID, func(s *shard, h *held) error {
+		if err := k.mayPerform(h, r.Task, "finish"); err != nil {
 			return err
 		}
 		res := choreo.Result{Failed: r.Failed, Reason: r.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
@@ -575,21 +483,21 @@ func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 			}
 			res.Outputs[d.Name] = v
 		}
-		err := h.m.Finish(r.Task, res, s.moment(), n.people)
+		err := h.m.Finish(r.Task, res, s.moment(), k.partners)
 		s.touch(h)
-		return n.explain(err)
+		return k.people.explain(err)
 	})
 }
 
 // lacks says that this node may not do something for want of a role.
-func (n *Node) lacks(role workflow.RoleName, what string) error {
-	n.count("refused.role", 1)
-	return n.lacking(role, what)
+func (k *desk) lacks(role workflow.RoleName, what string) error {
+	k.count("refused.role", 1)
+	return k.lacking(role, what)
 }
 
 // lacking is the refusal of what a role that this node lacks is for.
-func (n *Node) lacking(role workflow.RoleName, what string) error {
-	leaf := n.people.chain().Leaf()
+func (k *desk) lacking(role workflow.RoleName, what string) error {
+	leaf := k.people.chain().Leaf()
 	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name, what, role, orNone(leaf.Roles)).
 		WithHint("roles come with the invitation: a partner that may invite makes one with --role %s", role)
 }
@@ -616,15 +524,15 @@ func (n *Node) Watch(ctx context.Context, fn func(api.Event) error) error {
 }
 
 // with has fn run on the owner of an instance, found by ID or prefix.
-func (n *Node) with(ctx context.Context, ref string, fn func(*shard, *held) error) error {
-	id, there, err := n.locate(ref)
+func (k *desk) with(ctx context.Context, ref string, fn func(*shard, *held) error) error {
+	id, there, err := k.locate(ref)
 	switch {
 	case err != nil:
 		return err
 	case there != nil:
-		return n.onlyThere(there)
+		return k.onlyThere(there)
 	}
-	return n.shown(n.do(ctx, id, func(s *shard) error {
+	return k.people.shown(k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
@@ -638,29 +546,29 @@ func (n *Node) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 // look has here read an instance, found by ID or prefix, on its owner. It shows
 // what is durable, and works on a disk that takes no writes. For an instance that
 // others reported, there is called instead.
-func (n *Node) look(ctx context.Context, ref string, here func(*held), there func([]account) error) error {
-	id, elsewhere, err := n.locate(ref)
+func (k *desk) look(ctx context.Context, ref string, here func(*held), there func([]account) error) error {
+	id, elsewhere, err := k.locate(ref)
 	switch {
 	case err != nil:
 		return err
 	case elsewhere != nil:
 		return there(elsewhere)
 	}
-	return n.shown(n.peek(ctx, id, here))
+	return k.people.shown(k.peek(ctx, id, here))
 }
 
 // explain turns the core's refusals into errors for users.
-func (n *Node) explain(err error) error {
+func (p *people) explain(err error) error {
 	var elsewhere *choreo.Elsewhere
 	var answers *choreo.Unanswerable
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &elsewhere):
-		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, n.people.name(elsewhere.Partner)).
-			WithHint("do that on the node of %s", n.people.name(elsewhere.Partner))
+		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, p.name(elsewhere.Partner)).
+			WithHint("do that on the node of %s", p.name(elsewhere.Partner))
 	case errors.As(err, &answers):
-		by := n.people.name(answers.By)
+		by := p.name(answers.By)
 		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
 	case errors.Is(err, choreo.ErrNoTask):
 		return api.Errorf(api.NotFound, "%v", err)
@@ -674,15 +582,149 @@ func (n *Node) explain(err error) error {
 
 // shown makes sure that an error may be shown to a user, who calls partners by their
 // names.
-func (n *Node) shown(err error) error {
+func (p *people) shown(err error) error {
 	var e *api.Error
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &e):
-		return e.Named(n.people.label)
+		return e.Named(p.label)
 	case errors.Is(err, choreo.ErrNotNow):
-		return api.Errorf(api.Refused, "%s", n.people.say(err))
+		return api.Errorf(api.Refused, "%s", p.say(err))
 	}
-	return api.Errorf(api.Failed, "%s", n.people.say(err))
+	return api.Errorf(api.Failed, "%s", p.say(err))
 }
+
+// AddWorkflow checks a definition, lists it and spreads it.
+func (n *Node) AddWorkflow(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
+	return n.library.add(ctx, file, source)
+}
+
+// Workflows lists the definitions.
+func (n *Node) Workflows(context.Context) ([]api.Workflow, error) { return n.library.list(), nil }
+
+// Workflow shows one definition.
+func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
+	return n.library.show(ref)
+}
+
+// RemoveWorkflow takes all editions off the list that ref names, here and in the mesh,
+// and says which. Instances of them go on.
+func (n *Node) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, error) {
+	return n.library.remove(ref)
+}
+
+// Boot is this node's boot counter: how often it was started.
+func (n *Node) Boot() uint64 { return n.life.bootCount() }
+
+// CoordinatorStatus says who coordinates.
+func (n *Node) CoordinatorStatus(context.Context) (*api.Coordinator, error) {
+	return n.elections.status()
+}
+
+// Elect has a node stand for election, this one if none is named, and waits
+// for the outcome.
+func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
+	return n.elections.elect(ctx, r)
+}
+
+// Resign gives this node's office up.
+func (n *Node) Resign(context.Context) error { return n.elections.resign() }
+
+// Electorate says who may vote.
+func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
+	return n.elections.electorate()
+}
+
+// SetElectorate changes who may vote.
+func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
+	return n.elections.setElectorate(ctx, r)
+}
+
+// Leads reports whether this node holds the office at this moment, and by which
+// mandate.
+func (n *Node) Leads() (m membership.Mandate, ok bool) { return n.elections.leads() }
+
+// Evict removes a member for good.
+func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
+	return n.trust.evict(r)
+}
+
+// AddData registers a data set, which partners may then be given.
+func (n *Node) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
+	return n.data.add(name, content, terms)
+}
+
+// RemoveData takes a data set back.
+func (n *Node) RemoveData(_ context.Context, name string) error { return n.data.remove(name) }
+
+// Doctor looks for what is wrong with this node and its links.
+func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
+	return n.doctor.examine(ctx)
+}
+
+// Start creates an instance and hands its partitions out.
+func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
+	return n.desk.start(ctx, r)
+}
+
+// Instances lists instances, newest first: those that this node takes part in
+// and, at the coordinator, those of the whole mesh.
+func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
+	return n.desk.list(ctx, all)
+}
+
+// Refresh asks the participants of an instance for what is new, and says who answered.
+func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
+	return n.desk.refresh(ctx, ref)
+}
+
+// Show says how an instance stands.
+func (n *Node) Show(ctx context.Context, ref string) (*api.Instance, error) {
+	return n.desk.show(ctx, ref)
+}
+
+// Log is what happened in an instance.
+func (n *Node) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
+	return n.desk.history(ctx, ref)
+}
+
+// Diagram draws an instance or a workflow.
+func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
+	return n.desk.diagram(ctx, ref, format)
+}
+
+// Cancel ends an instance.
+func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
+	return n.desk.cancel(ctx, ref, reason)
+}
+
+// WriteOff says that a participant will not answer any more.
+func (n *Node) WriteOff(ctx context.Context, ref, who string) error {
+	return n.desk.writeOff(ctx, ref, who)
+}
+
+// RejectTask passes a task that this node holds, and has not started, on to
+// another partner.
+func (n *Node) RejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
+	return n.desk.rejectTask(ctx, r)
+}
+
+// BeginTask notes that a person began a task that this node holds.
+func (n *Node) BeginTask(ctx context.Context, r api.BeginRequest) error {
+	return n.desk.beginTask(ctx, r)
+}
+
+// FinishTask completes or fails a person's task that this node holds.
+func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
+	return n.desk.finishTask(ctx, r)
+}
+
+// Leave gives this node's work on, says what stays, and has the node go as soon as
+// nothing stays.
+func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, error) {
+	return n.departure.leave(ctx, r)
+}
+
+// Left says how the node left, if it did; else membership.Staying.
+func (n *Node) Left() membership.Going { return n.departure.left() }

@@ -26,7 +26,7 @@ import (
 // in one commit, and only then acts. While one shard waits for its commit the
 // others go on, and their commits share a sync.
 type shard struct {
-	n      *Node
+	n      *instances
 	number int
 	log    *slog.Logger
 	events chan event
@@ -187,7 +187,7 @@ const (
 	late = 5 * time.Second
 )
 
-func newShard(n *Node, i int) *shard {
+func newShard(n *instances, i int) *shard {
 	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{}, underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
 		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]int64{}}
 }
@@ -415,14 +415,14 @@ func unit(writes []kv.Write) int {
 
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
-	r := h.m.Decide(s.moment(), s.n.people)
+	r := h.m.Decide(s.moment(), s.n.partners)
 	id := h.m.Instance()
 	for _, err := range r.Beyond {
 		s.n.count("beyond-limit", 1)
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.register(made, h.def)
+		writes, registered := s.n.data.register(made, h.def)
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, registered)
 		}
@@ -554,7 +554,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 	id := h.m.Instance()
 	origin := configs.Origin{}
 	if !runner.BuiltIn(j.Task.Application) {
-		origin = s.n.originOf(h.def)
+		origin = s.n.library.originOf(h.def)
 	}
 	done := func(res runner.Result) {
 		if res.Cancelled {
@@ -565,11 +565,11 @@ func (s *shard) start(h *held, j choreo.Job) {
 			if err != nil {
 				return err
 			}
-			h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), s.n.people)
+			h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), s.n.partners)
 			s.touch(h)
 			return nil
 		}}
-		s.n.postFromRunner(s, e)
+		s.n.postOwn(s, e)
 	}
 	s.n.runner.Start(runner.Job{
 		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
@@ -616,7 +616,7 @@ func (s *shard) summarise(h *held) summary {
 		sum.Done, sum.Tasks, sum.Needs = 0, 0, ""
 		return sum
 	}
-	sum.Needs = storeNeeds(s.n.needs(h))
+	sum.Needs = storeNeeds(s.n.view.needs(h))
 	audience := h.m.Audience()
 	if h.digested != h.m.Len() { // these follow from its facts alone
 		h.digested = h.m.Len()
@@ -625,10 +625,10 @@ func (s *shard) summarise(h *held) summary {
 		sum.Sizes = h.sizes(audience)
 	}
 	if sum.Ended == 0 {
-		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.age()
+		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.age()
 	}
 	if !sum.Late && h.late(s.n.people.Evicted) {
-		sum.Late, sum.Age = true, s.n.age()
+		sum.Late, sum.Age = true, s.n.retention.age()
 	}
 	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
 	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false
@@ -662,7 +662,7 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 	if errors.As(err, &u) {
 		err = s.n.isolate(id, u)
 		if u.lost {
-			s.n.forgot()
+			s.n.restoration.forgot()
 		}
 		return nil, errors.Join(errAside(id, s.aside[id]), err)
 	}
@@ -764,10 +764,20 @@ func firstSummary(m *choreo.Machine, def *definition) summary {
 // tellHeads tells p what is durable here of these instances.
 func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
 	for _, id := range each(ids) {
-		w := wire.Heads{Instance: id, Incarnation: s.n.incarnation(), Mode: mode}
+		w := wire.Heads{Instance: id, Incarnation: s.n.life.incarnation(), Mode: mode}
 		if h := s.held[id]; h != nil && h.m.Involved(p) {
 			w.Heads = h.m.Heads()
 		}
 		out.heads(p, w)
 	}
+}
+
+// touchConcerned has the instances decide again in which p takes part, or which
+// wait for somebody who can take a contingency.
+func (s *shard) touchConcerned(p workflow.PartnerID) {
+	s.each(func(_ workflow.InstanceID, h *held) {
+		if h.m.Participates(p) || h.m.Waiting() {
+			s.touch(h)
+		}
+	})
 }

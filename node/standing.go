@@ -12,19 +12,13 @@ import (
 
 // checkStanding notes as trouble what keeps others from admitting this node,
 // and returns it.
-func (n *Node) checkStanding() error {
-	err := n.people.standing()
+func (t *trust) checkStanding() error {
+	err := t.people.standing()
 	why := ""
 	if err != nil {
-		why = "no member: " + n.people.say(err)
+		why = "no member: " + t.people.say(err)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err == nil {
-		delete(n.trouble, "membership")
-		return nil
-	}
-	n.trouble["membership"] = why
+	t.troubles.note("membership", why)
 	return err
 }
 
@@ -40,8 +34,8 @@ func (p *people) standing() error {
 const protocolStanding = "/mutirao/standing/1.0.0"
 
 // tellStanding answers protocolStanding with a frame.
-func (n *Node) tellStanding(p workflow.PartnerID, _ []byte) ([]byte, error) {
-	return wire.Encode(&wire.Message{Evictions: &wire.Evictions{List: n.people.evictionsAbout(p)}})
+func (t *trust) tellStanding(p workflow.PartnerID, _ []byte) ([]byte, error) {
+	return wire.Encode(&wire.Message{Evictions: &wire.Evictions{List: t.people.evictionsAbout(p)}})
 }
 
 // evictionsAbout are the encoded evictions of a partner, and those of the
@@ -76,28 +70,28 @@ const (
 )
 
 // alone plans to ask why, when the last connection is gone.
-func (n *Node) alone() {
-	n.mu.Lock()
-	if len(n.isUp) == 0 {
-		n.askAt = n.clock.Now().Awake + askAfter
+func (t *trust) alone() {
+	t.mu.Lock()
+	if len(t.upPeers()) == 0 {
+		t.askAt = t.clock.Now().Awake + askAfter
 	}
-	n.mu.Unlock()
-	n.nudge()
+	t.mu.Unlock()
+	t.nudge()
 }
 
 // askDue asks, beside what goes on, if it is time to; it returns after what
 // time to call it again.
-func (n *Node) askDue() time.Duration {
-	n.mu.Lock()
-	now, at := n.clock.Now().Awake, n.askAt
-	alone := len(n.isUp) == 0
+func (t *trust) askDue() time.Duration {
+	t.mu.Lock()
+	now, at := t.clock.Now().Awake, t.askAt
+	alone := len(t.upPeers()) == 0
 	due := alone && at > 0 && now >= at
 	if due {
-		n.askAt = now + askAgain
+		t.askAt = now + askAgain
 	}
-	n.mu.Unlock()
+	t.mu.Unlock()
 	if due {
-		n.side(func() { n.askStanding(context.Background()) })
+		t.aside.side(func() { t.askStanding(context.Background()) })
 	}
 	if due || !alone || at == 0 {
 		return askAgain
@@ -108,31 +102,28 @@ func (n *Node) askDue() time.Duration {
 // askStanding asks some partners whether they hold evictions that are about
 // this node, and takes these in. Those who seem to be gone are asked too: to one
 // whom nobody admits all others expire. Their word is not taken: evictions are signed.
-func (n *Node) askStanding(ctx context.Context) {
-	r, can := n.carrier.(Requester)
-	if !can {
+func (t *trust) askStanding(ctx context.Context) {
+	if !t.asks() {
 		return
 	}
-	all := n.people.all()
-	first := min(int(n.chance()*float64(len(all))), len(all)) // else it were always the same few
+	all := t.people.all()
+	first := min(int(t.chance()*float64(len(all))), len(all)) // else it were always the same few
 	asked := 0
 	for _, p := range slices.Concat(all[first:], all[:first]) {
 		id := p.Record.Partner
-		if id == n.member.ID() || p.State == membership.Evicted || asked == askMost {
+		if id == t.member.ID() || p.State == membership.Evicted || asked == askMost {
 			continue
 		}
 		asked++
-		if n.ask(ctx, r, id, p.Record.Addresses) {
+		if t.ask(ctx, id, p.Record.Addresses) {
 			return
 		}
 	}
 }
 
 // ask reports whether a partner answered.
-func (n *Node) ask(ctx context.Context, r Requester, id workflow.PartnerID, addrs []string) bool {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	b, err := r.Request(ctx, id, addrs, protocolStanding, nil)
+func (t *trust) ask(ctx context.Context, id workflow.PartnerID, addrs []string) bool {
+	b, err := t.request(ctx, id, addrs, protocolStanding, nil, askPatience)
 	if err != nil {
 		return false
 	}
@@ -140,6 +131,18 @@ func (n *Node) ask(ctx context.Context, r Requester, id workflow.PartnerID, addr
 	if err != nil || m.Evictions == nil {
 		return false
 	}
-	n.takeEvictions(id, &wire.Evictions{List: m.Evictions.List})
+	t.takeEvictions(id, &wire.Evictions{List: m.Evictions.List})
 	return true
+}
+
+// admit judges what a peer showed.
+func (t *trust) admit(p workflow.PartnerID, hello []byte) error {
+	if len(hello) == 0 {
+		return errNoMember // somebody who wants to join
+	}
+	err := t.people.admit(p, hello)
+	if err != nil {
+		t.refuse("stranger."+whyNot(err), p)
+	}
+	return err
 }

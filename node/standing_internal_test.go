@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -34,7 +35,7 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 		}
 		return ch
 	}
-	p, err := loadPeople(Member{Key: founder, Mesh: mesh, Chain: issue(0, founder)}, newShelf(), stillClock{began}, 1, membership.Incarnation{1})
+	p, err := loadPeople(newTools(Parts{Member: Member{Key: founder, Mesh: mesh, Chain: issue(0, founder)}, Store: newShelf(), Clock: stillClock{began}}), &life{boot: 1, inc: choreo.Incarnation{1}}, nil, func(membership.Event, membership.Partner) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 		if err := p.admit(id, membership.EncodeChain(ch)); err != nil {
 			t.Fatal(err)
 		}
-		all, keys, certs = append(all, id), append(keys, key), append(certs, ch, p.shown[id])
+		all, keys, certs = append(all, id), append(keys, key), append(certs, ch, p.presented[id])
 	}
 	for _, ch := range append(certs, p.member.Chain) {
 		ch[0].Signature[0] ^= 1

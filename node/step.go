@@ -14,7 +14,7 @@ import (
 
 // BeginStepped is Begin for a node that is driven by Step.
 func (n *Node) BeginStepped(c Carrier) error {
-	n.stepped = true
+	n.executor = steps{}
 	return n.begin(c)
 }
 
@@ -36,18 +36,18 @@ func (n *Node) Step() time.Duration {
 }
 
 // GoDown says what a node says that goes down in good order; Step must not follow.
-func (n *Node) GoDown() { n.depart(membership.GoesDown) }
+func (n *Node) GoDown() { n.departure.depart(membership.GoesDown) }
 
 // GoesOn reports whether this node may still do something about an instance of its
 // own accord, even if it has ended as far as is known (choreo.Machine.GoesOn).
 func (n *Node) GoesOn(ctx context.Context, ref string) (yes bool, err error) {
-	err = n.look(ctx, ref, func(h *held) { yes = h.m.GoesOn() }, n.onlyThere)
+	err = n.desk.look(ctx, ref, func(h *held) { yes = h.m.GoesOn() }, n.desk.onlyThere)
 	return yes, err
 }
 
 // Fingerprint is all that this node derives from its facts of an instance, the
 // same on every node with the same facts (choreo.Machine.Fingerprint).
 func (n *Node) Fingerprint(ctx context.Context, ref string) (b []byte, err error) {
-	err = n.look(ctx, ref, func(h *held) { b = h.m.Fingerprint() }, n.onlyThere)
+	err = n.desk.look(ctx, ref, func(h *held) { b = h.m.Fingerprint() }, n.desk.onlyThere)
 	return b, err
 }

@@ -25,18 +25,16 @@ func (w watchedStore) CommitWait(writes []kv.Write) error {
 }
 
 // troubled notes how the last commit went, for status and for people.
-func (n *Node) troubled(err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	was := n.trouble["store"]
+func (t *tools) troubled(err error) {
+	why := ""
+	if err != nil {
+		why = "cannot write: " + err.Error()
+	}
+	was := t.troubles.note("store", why)
 	switch {
 	case err == nil && was != "":
-		delete(n.trouble, "store")
-		n.log.Info("the store takes writes again")
-	case err != nil:
-		n.trouble["store"] = "cannot write: " + err.Error()
-		if was == "" {
-			n.events.publish(api.Event{At: n.clock.Now().Wall, Kind: "trouble", Text: n.trouble["store"]})
-		}
+		t.log.Info("the store takes writes again")
+	case err != nil && was == "":
+		t.events.publish(api.Event{At: t.clock.Now().Wall, Kind: "trouble", Text: why})
 	}
 }

@@ -65,6 +65,13 @@ func (u *usage) add(p workflow.PartnerID, w int64) {
 	}
 }
 
+// beside is what a member's facts weigh, and those of all but this node itself.
+func (u *usage) beside(p, self workflow.PartnerID) (its, others int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.of[p], u.all - u.of[self]
+}
+
 // weight is what an instance of a definition weighs without its facts.
 func (d *definition) weight() int { return instanceWeight + len(d.def.Tasks)*taskWeight }
 
@@ -120,12 +127,10 @@ const weighEvery = time.Second
 
 // left is for how many bytes more of a member's facts there is room: within its own share of
 // memory and disk, and what all others together may fill.
-func (n *Node) left(p workflow.PartnerID) int {
-	l, self := n.config.Limits, n.member.ID()
-	stored, storedOthers := n.index.stored(p, self)
-	n.usage.mu.Lock()
-	defer n.usage.mu.Unlock()
-	mine, others := n.usage.of[p], n.usage.all-n.usage.of[self]
+func (x *instances) left(p workflow.PartnerID) int {
+	l, self := x.config.Limits, x.member.ID()
+	stored, storedOthers := x.index.stored(p, self)
+	mine, others := x.usage.beside(p, self)
 	return int(max(min(
 		(shareOf(l.Memory)-mine)/byteWeight, (othersOf(l.Memory)-others)/byteWeight,
 		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
@@ -134,12 +139,10 @@ func (n *Node) left(p workflow.PartnerID) int {
 // spare is for how many bytes more there is room of what is beyond its author's share,
 // and named by others: while all others fill less than half. So two members that lie
 // and name each other's facts leave room for a third.
-func (n *Node) spare() int {
-	l, self := n.config.Limits, n.member.ID()
-	_, storedOthers := n.index.stored(self, self)
-	n.usage.mu.Lock()
-	defer n.usage.mu.Unlock()
-	others := n.usage.all - n.usage.of[self]
+func (x *instances) spare() int {
+	l, self := x.config.Limits, x.member.ID()
+	_, storedOthers := x.index.stored(self, self)
+	_, others := x.usage.beside(self, self)
 	return int(max(min((l.Memory/2-others)/byteWeight, l.Disk/2-others-storedOthers, math.MaxInt32), 0))
 }
 

@@ -35,7 +35,7 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 func (s *shard) restoreWaits(m *choreo.Machine) error {
 	s.readClock() // at the start no turn has done so, and facts were read since
 	now := s.now
-	quiet := now.Boot + membership.Grace(s.n.connectionTime())
+	quiet := now.Boot + membership.Grace(s.n.people.connectionTime())
 	b, err := s.n.store.Get(waitsKey(m.Instance()))
 	var sw storedWaits
 	switch {
@@ -47,7 +47,7 @@ func (s *shard) restoreWaits(m *choreo.Machine) error {
 			// Waits that begin again end late, never early.
 			s.n.count("unreadable.waits", 1)
 			s.log.Error("the waits of an instance cannot be read and begin again", "instance", m.Instance(), "error", err)
-			s.n.lost("how long instance %s had waited: its time-outs and triggers begin again", m.Instance())
+			s.n.losses.lost("how long instance %s had waited: its time-outs and triggers begin again", m.Instance())
 			sw = storedWaits{BootID: s.n.bootID, Boot: now.Boot}
 		}
 	}

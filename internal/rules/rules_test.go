@@ -30,6 +30,7 @@ var rules = []struct {
 	{"dependencies", dependencyComplaints},
 	{"panics", panicComplaints},
 	{"effects", effectComplaints},
+	{"locks", lockComplaints},
 	{"idle-permissions", idleComplaints},
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -15,18 +16,39 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// office is this node's part in elections. It drives membership.Election in
+// elections is this node's part in elections. It drives membership.Election in
 // the order that its Ready asks for: what it says is durable first, then sent,
 // then acted upon. If it cannot be made durable, the machine is dropped and
 // started again from the store, as after a restart.
-type office struct {
-	n *Node
+type elections struct {
+	*contacts
+	people voters
+	life   *life
+	driver driver
 
 	mu      sync.Mutex // guards what follows
 	machine *membership.Election
 	next    time.Duration // Awake at which the machine has something to do; 0: never
 	since   time.Time     // since when the highest mandate is known
 	waiting map[chan membership.ElectionEvent]struct{}
+}
+
+// voters is what elections ask about members.
+type voters interface {
+	get(workflow.PartnerID) (membership.Partner, bool)
+	administers(workflow.PartnerID) bool
+	mayChangeVoters() error
+	connectionTime() time.Duration
+	resolve(string) (workflow.PartnerID, error)
+	name(workflow.PartnerID) string
+	label(workflow.PartnerID) string
+	say(error) string
+}
+
+// driver says whether somebody acts while one waits, and until when.
+type driver interface {
+	waits() bool
+	stopping() <-chan struct{}
 }
 
 const (
@@ -38,8 +60,8 @@ const (
 // officePause is the wait before a machine that was lost is started again.
 const officePause = time.Second
 
-func newOffice(n *Node) (*office, error) {
-	o := &office{n: n, waiting: map[chan membership.ElectionEvent]struct{}{}}
+func newElections(c *contacts, p voters, l *life, d driver) (*elections, error) {
+	o := &elections{contacts: c, people: p, life: l, driver: d, waiting: map[chan membership.ElectionEvent]struct{}{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o, o.load()
@@ -47,29 +69,29 @@ func newOffice(n *Node) (*office, error) {
 
 // load starts the machine from what is stored. In the founder's store, the
 // first time, it makes the first electorate: the founder alone.
-func (o *office) load() error {
-	ballot, err := stored(o.n.store, metaBallot, membership.DecodeBallot)
+func (o *elections) load() error {
+	ballot, err := stored(o.store, metaBallot, membership.DecodeBallot)
 	if err != nil {
 		return err
 	}
-	lineage, err := stored(o.n.store, metaLineage, membership.DecodeLineage)
+	lineage, err := stored(o.store, metaLineage, membership.DecodeLineage)
 	if err != nil {
 		return err
 	}
-	since, err := stored(o.n.store, metaSince, decodeMoment)
+	since, err := stored(o.store, metaSince, decodeMoment)
 	if err != nil {
 		return err
 	}
-	if len(lineage) == 0 && o.n.member.ID() == o.n.member.Mesh.Founder {
+	if len(lineage) == 0 && o.member.ID() == o.member.Mesh.Founder {
 		if lineage, err = o.found(); err != nil {
 			return err
 		}
 	}
 	cfg := membership.ElectionConfig{
-		Mesh: o.n.member.Mesh, Key: o.n.member.Key, Incarnation: o.n.incarnation(), Auto: o.n.config.Candidate,
-		MayPropose: o.n.people.administers, Seed: binary.BigEndian.Uint64(o.n.random(8)),
+		Mesh: o.member.Mesh, Key: o.member.Key, Incarnation: o.life.incarnation(), Auto: o.config.Candidate,
+		MayPropose: o.people.administers, Seed: binary.BigEndian.Uint64(o.random(8)),
 	}
-	now := o.n.clock.Now()
+	now := o.clock.Now()
 	m, err := membership.NewElection(cfg, ballot, lineage, now)
 	if err != nil {
 		return err
@@ -104,30 +126,30 @@ func decodeMoment(b []byte) (time.Time, error) {
 
 // found makes the mesh's first electorate durable. Its lease is the founder's
 // connectionTime: both say how long a silence is borne.
-func (o *office) found() (membership.Lineage, error) {
-	voter := membership.Voter{Partner: o.n.member.ID(), Incarnation: o.n.incarnation()}
-	lease := min(max(o.n.connectionTime(), membership.MinLease), membership.MaxLease)
-	lineage, err := membership.FoundElectorate(o.n.member.Mesh, o.n.member.Key, []membership.Voter{voter}, lease, nil, 0)
+func (o *elections) found() (membership.Lineage, error) {
+	voter := membership.Voter{Partner: o.member.ID(), Incarnation: o.life.incarnation()}
+	lease := min(max(o.people.connectionTime(), membership.MinLease), membership.MaxLease)
+	lineage, err := membership.FoundElectorate(o.member.Mesh, o.member.Key, []membership.Voter{voter}, lease, nil, 0)
 	if err != nil {
 		return nil, err
 	}
-	return lineage, o.n.store.CommitWait([]kv.Write{{Key: metaKey(metaLineage), Value: membership.EncodeLineage(lineage)}})
+	return lineage, o.store.CommitWait([]kv.Write{{Key: metaKey(metaLineage), Value: membership.EncodeLineage(lineage)}})
 }
 
 var errOffice = api.Errorf(api.Failed, "elections stand still: what this node says in them cannot be stored").WithHint("mutirao doctor says what is wrong with the store")
 
 // step has the machine do something and carries out what it asks for.
-func (o *office) step(fn func(*membership.Election, membership.Now) (membership.Ready, error)) error {
+func (o *elections) step(fn func(*membership.Election, membership.Now) (membership.Ready, error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
 		return errOffice
 	}
-	now := o.n.clock.Now()
+	now := o.clock.Now()
 	r, err := fn(o.machine, now)
 	if perr := o.persist(r, now); perr != nil {
-		o.n.troubled(perr)
-		o.n.log.Error("elections stand still until the store takes writes again", "error", perr)
+		o.troubled(perr)
+		o.log.Error("elections stand still until the store takes writes again", "error", perr)
 		o.machine, o.next = nil, now.Awake+officePause
 		return errOffice
 	}
@@ -145,7 +167,7 @@ func (o *office) step(fn func(*membership.Election, membership.Now) (membership.
 }
 
 // persist makes what the machine says durable, in one commit.
-func (o *office) persist(r membership.Ready, now membership.Now) error {
+func (o *elections) persist(r membership.Ready, now membership.Now) error {
 	var writes []kv.Write
 	if r.Ballot != nil {
 		writes = append(writes, kv.Write{Key: metaKey(metaBallot), Value: membership.EncodeBallot(*r.Ballot)})
@@ -160,32 +182,32 @@ func (o *office) persist(r membership.Ready, now membership.Now) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	return o.n.store.CommitWait(writes)
+	return o.store.CommitWait(writes)
 }
 
-func (o *office) send(e membership.Envelope) {
+func (o *elections) send(e membership.Envelope) {
 	m := &wire.Message{Election: [][]byte{membership.EncodeMessage(e.Message)}}
-	o.n.count("election.sent", 1)
+	o.count("election.sent", 1)
 	switch {
 	case e.To == "":
-		o.n.broadcast(m)
-	case o.n.up(e.To):
-		o.n.transmit(e.To, m)
+		o.broadcast(m)
+	case o.up(e.To):
+		o.transmit(e.To, m)
 	}
 }
 
 // happened tells people, and callers that wait for the outcome.
-func (o *office) happened(e membership.ElectionEvent) {
+func (o *elections) happened(e membership.ElectionEvent) {
 	text := string(e.Kind)
 	if e.Reason != nil {
-		text += ": " + o.n.people.say(e.Reason)
+		text += ": " + o.people.say(e.Reason)
 	}
-	o.n.log.Info("election", "event", text, "office", e.Office.String(), "partner", e.Partner)
-	ev := api.Event{At: o.n.clock.Now().Wall, Kind: "coordinator", Text: text}
+	o.log.Info("election", "event", text, "office", e.Office.String(), "partner", e.Partner)
+	ev := api.Event{At: o.clock.Now().Wall, Kind: "coordinator", Text: text}
 	if e.Partner != "" {
-		ev.Partner = o.n.people.name(e.Partner)
+		ev.Partner = o.people.name(e.Partner)
 	}
-	o.n.events.publish(ev)
+	o.events.publish(ev)
 	for w := range o.waiting {
 		select {
 		case w <- e:
@@ -195,12 +217,12 @@ func (o *office) happened(e membership.ElectionEvent) {
 }
 
 // tick does what is due, and says after what time to call again.
-func (o *office) tick() time.Duration {
+func (o *elections) tick(membership.Now) time.Duration {
 	o.mu.Lock()
-	now := o.n.clock.Now().Awake
+	now := o.clock.Now().Awake
 	if o.machine == nil && now >= o.next {
 		if err := o.load(); err != nil {
-			o.n.troubled(err)
+			o.troubled(err)
 			o.next = now + officePause
 		}
 	}
@@ -213,37 +235,36 @@ func (o *office) tick() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.next == 0 {
-		return time.Hour
+		return never
 	}
-	return max(o.next-o.n.clock.Now().Awake, 0)
+	return max(o.next-o.clock.Now().Awake, 0)
 }
 
 // reload starts the machine again, for another incarnation.
-func (o *office) reload() {
+func (o *elections) reload() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.machine, o.next = nil, 0
-	o.n.nudge()
+	o.nudge()
 }
 
-// greeting is what a new contact is asked: to show its electorate, if it is
-// another, and the coordinator.
-func (o *office) greeting() [][]byte {
+// greet asks a new contact to show its electorate, if it is another, and the coordinator.
+func (o *elections) greet(_ workflow.PartnerID, to *wire.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
-		return nil
+		return
 	}
 	var want membership.WantClaim
 	if head, lineage := o.machine.Electorate(); len(lineage) > 0 {
 		want.List = head.Hash()
 	}
-	return [][]byte{membership.EncodeMessage(membership.Message{WantClaim: &want})}
+	to.Election = [][]byte{membership.EncodeMessage(membership.Message{WantClaim: &want})}
 }
 
 // take takes in messages from a partner.
-func (o *office) take(from workflow.PartnerID, messages [][]byte) {
-	for _, b := range messages {
+func (o *elections) take(from workflow.PartnerID, w *wire.Message) {
+	for _, b := range w.Election {
 		m, err := membership.DecodeMessage(b)
 		if err == nil {
 			err = o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
@@ -253,57 +274,38 @@ func (o *office) take(from workflow.PartnerID, messages [][]byte) {
 		switch {
 		case err == nil, errors.Is(err, errOffice):
 		case errors.Is(err, membership.ErrLowerOffice), errors.Is(err, membership.ErrHeld), errors.Is(err, membership.ErrNoElectorate):
-			o.n.count("election.outdated", 1) // honest, but behind
-			o.n.log.Debug("election message not followed", "from", from, "error", err)
+			o.count("election.outdated", 1) // honest, but behind
+			o.log.Debug("election message not followed", "from", from, "error", err)
 		default:
-			o.n.refuse("election", from)
-			o.n.log.Warn("election message refused", "from", from, "error", err)
+			o.refuse("election", from)
+			o.log.Warn("election message refused", "from", from, "error", err)
 		}
 	}
-	if len(messages) > 0 {
-		o.n.nudge()
+	if len(w.Election) > 0 {
+		o.nudge()
 	}
 }
 
-// nudge has the node look at once for what is due.
-func (n *Node) nudge() {
-	select {
-	case n.nudged <- struct{}{}:
-	default:
-	}
-}
-
-// Coordinator returns the mandate of the coordinator as far as this node
+// known returns the mandate of the coordinator as far as this node
 // knows; ok is false when it knows of none.
-func (n *Node) Coordinator() (m membership.Mandate, ok bool) {
-	n.office.mu.Lock()
-	defer n.office.mu.Unlock()
-	if n.office.machine == nil {
+func (o *elections) known() (m membership.Mandate, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.machine == nil {
 		return m, false
 	}
-	return n.office.machine.Coordinator(n.clock.Now())
+	return o.machine.Coordinator(o.clock.Now())
 }
 
-// Leads reports whether this node holds the office at this moment, and by which
+// leads reports whether this node holds the office at this moment, and by which
 // mandate. Ask it before each act in office.
-func (n *Node) Leads() (m membership.Mandate, ok bool) {
-	n.office.mu.Lock()
-	defer n.office.mu.Unlock()
-	if n.office.machine == nil {
+func (o *elections) leads() (m membership.Mandate, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.machine == nil {
 		return m, false
 	}
-	return n.office.machine.Leads(n.clock.Now())
-}
-
-// Follows reports whether a request made in an office is to be followed: no
-// higher office is known. The error wraps membership.ErrLowerOffice.
-func (n *Node) Follows(in membership.Office) error {
-	n.office.mu.Lock()
-	defer n.office.mu.Unlock()
-	if n.office.machine == nil {
-		return errOffice
-	}
-	return n.office.machine.Admit(in)
+	return o.machine.Leads(o.clock.Now())
 }
 
 // administers reports whether a partner may change the electorate: the founder,
@@ -317,7 +319,7 @@ func (p *people) administers(id workflow.PartnerID) bool {
 }
 
 // listen returns what happens in elections from now on, until done is called.
-func (o *office) listen() (events chan membership.ElectionEvent, done func()) {
+func (o *elections) listen() (events chan membership.ElectionEvent, done func()) {
 	const enough = 64
 	events = make(chan membership.ElectionEvent, enough)
 	o.mu.Lock()
@@ -328,4 +330,39 @@ func (o *office) listen() (events chan membership.ElectionEvent, done func()) {
 		defer o.mu.Unlock()
 		delete(o.waiting, events)
 	}
+}
+
+// coordinator is the partner that holds the office, as far as this node knows; empty: nobody.
+func (o *elections) coordinator() workflow.PartnerID {
+	m, ok := o.known()
+	if !ok {
+		return ""
+	}
+	return m.Holder
+}
+
+// holds is the office that this node holds at this moment, as a fact carries it;
+// nil: none, or none that it could prove in a fact.
+func (o *elections) holds() *choreo.Office {
+	c, leads := o.credentials()
+	if !leads {
+		return nil
+	}
+	proof, fits := c.Encode()
+	if !fits {
+		return nil
+	}
+	return &choreo.Office{Office: c.Mandate.Office, Proof: proof}
+}
+
+// credentials are those of this node, if it holds the office at this moment.
+func (o *elections) credentials() (c membership.Credentials, leads bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.machine == nil {
+		return c, false
+	}
+	c.Mandate, leads = o.machine.Leads(o.clock.Now())
+	_, c.Lineage = o.machine.Electorate()
+	return c, leads
 }

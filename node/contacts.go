@@ -1,0 +1,144 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// contacts are the connections with members: who is there, what goes to them, and what
+// was refused of them.
+type contacts struct {
+	*tools
+	carrier  Carrier // nil before Begin
+	refusals *refusals
+
+	mu    sync.Mutex // guards what follows
+	links map[workflow.PartnerID]*link
+	isUp  map[workflow.PartnerID]bool
+}
+
+// newContacts needs to know who is on the partner list.
+func newContacts(t *tools, listed func(workflow.PartnerID) bool) *contacts {
+	return &contacts{
+		tools: t, refusals: newRefusals(listed), links: map[workflow.PartnerID]*link{}, isUp: map[workflow.PartnerID]bool{},
+	}
+}
+
+// begin notes that a member is connected; end, that it is not any more.
+func (c *contacts) begin(p workflow.PartnerID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isUp[p] = true
+	if c.links[p] == nil {
+		c.links[p] = &link{}
+	}
+	c.links[p].contact.begin(c.clock.Now().Boot)
+}
+
+func (c *contacts) end(p workflow.PartnerID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.isUp, p)
+}
+
+// link is the conversation with a member, and whether it is connected now; nil: it never was.
+func (c *contacts) link(p workflow.PartnerID) (l *link, up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.links[p], c.isUp[p]
+}
+
+func (c *contacts) up(p workflow.PartnerID) bool {
+	_, up := c.link(p)
+	return up
+}
+
+// upPeers are the partners that are connected now.
+func (c *contacts) upPeers() []workflow.PartnerID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.isUp))
+}
+
+// transmit sends a message. What does not get through is sent again when it
+// was not acknowledged, so an error is only counted.
+func (c *contacts) transmit(p workflow.PartnerID, m *wire.Message) {
+	_ = c.send(p, m) // counted
+}
+
+// send sends a message, or says that it was not sent.
+func (c *contacts) send(p workflow.PartnerID, m *wire.Message) error {
+	frame, err := wire.Encode(m)
+	if err != nil {
+		c.log.Error("a message of ours cannot be sent", "to", p, "error", err)
+		return err
+	}
+	c.count("sent.frames", 1)
+	c.count("sent.bundles", uint64(len(m.Facts)))
+	c.count("sent.heads", uint64(len(m.Heads)))
+	c.count("sent.definitions", uint64(len(m.Definitions)))
+	if err = c.carrier.Send(p, frame); err != nil {
+		c.count("unsent", 1)
+	}
+	return err
+}
+
+// broadcast sends a message to all who are connected.
+func (c *contacts) broadcast(m *wire.Message) {
+	for _, p := range c.upPeers() {
+		c.transmit(p, m)
+	}
+}
+
+var errNoRequests = errors.New("this node cannot ask for it")
+
+// request asks a partner something, at these addresses where it is not connected. What
+// it refuses is an [Answer].
+func (c *contacts) request(
+	ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
+) ([]byte, error) {
+	if !c.asks() {
+		return nil, errNoRequests
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return c.carrier.(Requester).Request(ctx, p, addrs, protocol, req)
+}
+
+// asks reports whether requests can be made.
+func (c *contacts) asks() bool {
+	_, can := c.carrier.(Requester)
+	return can
+}
+
+// distrust cuts the connections of a partner that sends garbage.
+func (c *contacts) distrust(p workflow.PartnerID) {
+	if d, can := c.carrier.(Distrusting); can {
+		d.Distrust(p)
+		return
+	}
+	c.carrier.ClosePeer(p)
+}
+
+// refuse counts what was refused of a peer, in all and, of a member, by its ID.
+// Reasons are few constants: never a text or a number of the peer's.
+func (c *contacts) refuse(reason string, p workflow.PartnerID) {
+	c.count("refused."+reason, 1)
+	c.refusals.count(p, reason, c.clock.Now().Wall)
+}
+
+func (c *contacts) logRefusal(p workflow.PartnerID) func(error) {
+	return func(err error) {
+		if err != nil {
+			c.refuse("facts-not-taken", p)
+			c.log.Warn("message not taken", "from", p, "error", err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// crew are the shards, and what has them work.
+type crew struct {
+	executor
+	shards  []*shard
+	stopped chan struct{}  // closed when the node stops
+	running sync.WaitGroup // what has to end before it has
+}
+
+// An executor says who does what is to be done: goroutines of the node's own, or whoever
+// drives it step by step.
+type executor interface {
+	// post hands an event to a shard, and may wait for room in its queue. False: the
+	// node stops.
+	post(s *shard, e event) bool
+	// postOwn is post from what may be the shard's own goroutine.
+	postOwn(s *shard, e event)
+	// side does something beside what goes on, where that might wait for itself.
+	side(fn func())
+	// handed has a shard see to an event that somebody waits for.
+	handed(s *shard)
+	// waits reports whether waiting for partners makes sense: they act meanwhile.
+	waits() bool
+}
+
+// goroutines drive a node that Run keeps going.
+type goroutines struct{ stopped <-chan struct{} }
+
+func (g goroutines) post(s *shard, e event) bool {
+	select {
+	case s.events <- e:
+		return true
+	case <-g.stopped:
+		return false
+	}
+}
+
+// postOwn waits for a full queue elsewhere: the runner may end a task before its Start
+// returns, which is on the shard's own goroutine.
+func (g goroutines) postOwn(s *shard, e event) {
+	select {
+	case s.events <- e:
+	default:
+		g.side(func() { g.post(s, e) })
+	}
+}
+
+func (goroutines) side(fn func()) { go fn() }
+func (goroutines) handed(*shard)  {}
+func (goroutines) waits() bool    { return true }
+
+// steps drive a node that Step keeps going, all in the goroutine of its caller.
+type steps struct{}
+
+func (steps) post(s *shard, e event) bool {
+	s.local = append(s.local, e)
+	return true
+}
+
+func (x steps) postOwn(s *shard, e event) { x.post(s, e) }
+func (steps) side(fn func())              { fn() }
+func (steps) handed(s *shard)             { s.turn() }
+func (steps) waits() bool                 { return false }
+
+func newCrew() *crew {
+	stopped := make(chan struct{})
+	return &crew{executor: goroutines{stopped}, stopped: stopped}
+}
+
+func (c *crew) shardOf(id workflow.InstanceID) *shard {
+	return c.shards[binary.BigEndian.Uint32(id[:])%uint32(len(c.shards))]
+}
+
+// have hands all shards something to do, without waiting for it.
+func (c *crew) have(fn func(*shard) error) {
+	for _, s := range c.shards {
+		c.side(func() { c.post(s, event{apply: fn}) })
+	}
+}
+
+// do has fn run on the owner of an instance and waits until what it did is durable.
+func (c *crew) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) error) error {
+	done := make(chan error, 1)
+	return c.hand(ctx, c.shardOf(id), event{apply: fn, after: func(err error) { done <- err }}, done)
+}
+
+// peek has fn read an instance on its owner.
+func (c *crew) peek(ctx context.Context, id workflow.InstanceID, fn func(*held)) error {
+	done := make(chan error, 1)
+	return c.hand(ctx, c.shardOf(id), event{look: func(s *shard) {
+		h, err := s.find(id)
+		if err == nil {
+			fn(h)
+			if h.sum.Settled { // it was loaded only to be read
+				delete(s.held, id)
+			}
+		}
+		done <- err
+	}}, done)
+}
+
+// hand hands an event to a shard and waits for the answer.
+func (c *crew) hand(ctx context.Context, s *shard, e event, done <-chan error) error {
+	if !c.post(s, e) {
+		return errStopping
+	}
+	c.handed(s)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.stopped:
+		return errStopping
+	}
+}
+
+var errStopping = api.Errorf(api.NoNode, "the node is stopping")
+
+func (c *crew) stopping() <-chan struct{} { return c.stopped }

@@ -1,0 +1,126 @@
+package node
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// instances are those in which this node takes part: their facts go to the shards that
+// own them, and what the shards need of the node they find here.
+type instances struct {
+	*contacts
+	*crew
+	view        *view
+	runner      Runner
+	life        *life
+	people      *people
+	partners    *partners
+	definitions *definitions
+	library     *library
+	retention   *retention
+	index       *index
+	usage       *usage
+	ledger      *ledger
+	learned     *learned
+	losses      *losses
+	data        *datasets
+	restoration *restoration
+	chief       func() chief // who holds the office
+	credentials credentials
+	verifier    verifier
+	bootID      string // of the machine's present boot
+}
+
+// greet: of instances both sides begin to speak after the greeting (met).
+func (x *instances) greet(workflow.PartnerID, *wire.Message) {}
+
+// met has the shards say to a partner that was just connected what is here.
+func (x *instances) met(p workflow.PartnerID) {
+	for _, s := range x.shards {
+		x.post(s, event{apply: func(s *shard) error { s.greet(p); return nil }})
+	}
+}
+
+// take hands on what a partner says of instances.
+func (x *instances) take(p workflow.PartnerID, m *wire.Message) {
+	for i := range m.Facts {
+		x.routeFacts(p, &m.Facts[i])
+	}
+	for _, r := range m.Refusals {
+		x.post(x.shardOf(r.Instance), event{apply: func(s *shard) error { return s.takeRefusal(p, r) }})
+	}
+	for i := range m.Heads {
+		w := &m.Heads[i]
+		x.post(x.shardOf(w.Instance), event{apply: func(s *shard) error { return s.takeHeads(p, w) }, after: x.logRefusal(p)})
+	}
+}
+
+// tick: what is due of instances their shards know.
+func (x *instances) tick(membership.Now) time.Duration { return never }
+
+// self says for which partner machines act.
+func (x *instances) self() choreo.Self {
+	return choreo.Self{Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: &x.credentials}
+}
+
+// routeFacts verifies facts, on the peer's own goroutine, and hands them on.
+func (x *instances) routeFacts(p workflow.PartnerID, f *wire.Facts) {
+	l, _ := x.link(p)
+	if l == nil {
+		return
+	}
+	facts, err := wire.DecodeFacts(f, &x.verifier)
+	if err == nil {
+		err = x.checkRights(p, facts)
+	}
+	if err != nil {
+		why := "facts-malformed"
+		if errors.Is(err, choreo.ErrForged) {
+			why = "facts-forged"
+		}
+		x.refuse(why, p)
+		x.log.Warn("facts refused", "from", p, "instance", f.Instance, "error", err)
+		return
+	}
+	if author := x.stranger(p, facts); author != "" {
+		x.refuse("facts-of-strangers", p)
+		x.log.Info("facts put off", "from", p, "instance", f.Instance, "of", author, "because", "it is not on the partner list")
+		return
+	}
+	x.library.readAhead(p, f)
+	size := 0
+	for _, w := range f.Facts {
+		size += len(w.Raw)
+	}
+	if !l.queue(size, x.crew) {
+		return
+	}
+	posted := x.post(x.shardOf(f.Instance), event{apply: func(s *shard) error {
+		l.done(size)
+		return s.takeFacts(p, f, facts)
+	}, after: x.logRefusal(p)})
+	if !posted {
+		l.done(size)
+	}
+}
+
+// reconsider has the instances that a change of p concerns decide again.
+func (x *instances) reconsider(p workflow.PartnerID) {
+	x.have(func(s *shard) error {
+		s.touchConcerned(p)
+		return nil
+	})
+}
+
+// touchAll has all instances worked out again.
+func (x *instances) touchAll() {
+	x.have(func(s *shard) error {
+		s.each(func(_ workflow.InstanceID, h *held) { s.touch(h) })
+		return nil
+	})
+}

@@ -1,0 +1,129 @@
+package node
+
+import (
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+)
+
+// tools are what every part of a node works with: who it is, its disk, its clocks, chance,
+// and where it says what people should see. All of it may be used by several goroutines.
+type tools struct {
+	member   Member // with the certificate that it was started with
+	config   configs.Config
+	store    Store
+	clock    Clock
+	chance   func() float64   // a number in [0, 1)
+	random   func(int) []byte // so many random bytes
+	log      *slog.Logger
+	events   *feed
+	counters *counters
+	troubles *troubles
+	nudged   chan struct{} // capacity 1: something is due earlier
+}
+
+// newTools takes them from the parts, with what is missing made up.
+func newTools(p Parts) *tools {
+	p.Member.id = p.Member.ID()
+	if p.Logger == nil {
+		p.Logger = slog.New(slog.DiscardHandler)
+	}
+	if p.Chance == nil {
+		p.Chance = rand.Float64
+	}
+	if p.Random == nil {
+		p.Random = random
+	}
+	t := &tools{
+		member: p.Member, config: p.Config, clock: p.Clock, chance: p.Chance, random: p.Random, log: p.Logger,
+		events: newFeed(), nudged: make(chan struct{}, 1),
+		counters: &counters{of: map[string]*atomic.Uint64{}}, troubles: &troubles{of: map[string]string{}},
+	}
+	t.store = watchedStore{p.Store, t.troubled}
+	return t
+}
+
+// count counts something for people.
+func (t *tools) count(name string, by uint64) { t.counters.add(name, by) }
+
+// spread is a chance part of d, which keeps nodes from acting at one moment.
+func (t *tools) spread(d time.Duration) time.Duration {
+	return time.Duration(t.chance() * float64(d))
+}
+
+// nudge has the node look at once for what is due.
+func (t *tools) nudge() {
+	select {
+	case t.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// counters count what people may want to know, by name.
+type counters struct {
+	mu sync.Mutex // guards of
+	of map[string]*atomic.Uint64
+}
+
+func (c *counters) add(name string, by uint64) {
+	c.mu.Lock()
+	x := c.of[name]
+	if x == nil {
+		x = &atomic.Uint64{}
+		c.of[name] = x
+	}
+	c.mu.Unlock()
+	x.Add(by)
+}
+
+// all are the counters as they stand.
+func (c *counters) all() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make(map[string]uint64, len(c.of))
+	for name, x := range c.of {
+		out[name] = x.Load()
+	}
+	return out
+}
+
+// troubles are what is wrong with this node and lasts, in words for people.
+type troubles struct {
+	mu sync.Mutex // guards of
+	of map[string]string
+}
+
+// note says that something is wrong, or if why is empty that it is not any more.
+func (t *troubles) note(what, why string) (was string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was = t.of[what]
+	delete(t.of, what)
+	if why != "" {
+		t.of[what] = why
+	}
+	return was
+}
+
+// why is what is wrong with something; empty: nothing.
+func (t *troubles) why(what string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[what]
+}
+
+// list is all that is wrong, in the order of what it is about.
+func (t *troubles) list() (out []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(t.of)) {
+		out = append(out, t.of[what])
+	}
+	return out
+}

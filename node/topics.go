@@ -1,0 +1,84 @@
+package node
+
+import (
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A topic is one of the things that partners talk about. It owns what is known of it,
+// with its lock, its entries in the store and its part of a message; what it needs of
+// another topic it is given when it is made.
+type topic interface {
+	// greet puts into a message what a partner is told that was just connected.
+	greet(p workflow.PartnerID, m *wire.Message)
+	// take takes in what a message of a partner says of it.
+	take(p workflow.PartnerID, m *wire.Message)
+	// tick does what is due, and says after what time it is to be called again.
+	tick(now membership.Now) (next time.Duration)
+}
+
+// topics are all of them, in the order in which they are heard and have their turn: who a
+// partner is, and whether it is one, before what it says of work.
+func (n *Node) topics() []topic {
+	return []topic{n.roster, n.trust, n.elections, n.clocks, n.overview, n.retention, n.library, n.instances, n.data}
+}
+
+// never is after what time a topic is called again of which nothing is due.
+const never = time.Hour
+
+// OnUp is called by the carrier when a member is connected.
+func (n *Node) OnUp(p workflow.PartnerID) {
+	if !n.talks() {
+		return
+	}
+	n.contacts.begin(p)
+	n.people.reach(p, true)
+	var m wire.Message
+	for _, t := range n.topics() {
+		t.greet(p, &m)
+	}
+	n.transmit(p, &m)
+	n.roster.met(p)
+	n.instances.met(p)
+}
+
+// OnDown is called by the carrier when the last connection to a member is gone.
+func (n *Node) OnDown(p workflow.PartnerID) {
+	n.contacts.end(p)
+	n.people.forget(p)
+	n.trust.alone()
+	n.people.reach(p, false)
+}
+
+// OnFrame is called by the carrier with each frame of a member; while it does
+// not return, no further frame of that connection comes.
+func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
+	if !n.talks() {
+		return
+	}
+	m, err := wire.Decode(frame)
+	if err != nil {
+		n.refuse("frame-malformed", p)
+		n.log.Warn("frame refused", "from", p, "error", err)
+		n.distrust(p)
+		return
+	}
+	if l, _ := n.link(p); l != nil {
+		l.contact.hear(n.clock.Now().Boot)
+	}
+	for _, t := range n.topics() {
+		t.take(p, m)
+	}
+}
+
+// pulse has every topic do what is due, and returns after what time to call it again.
+func (n *Node) pulse() time.Duration {
+	now, next := n.clock.Now(), never
+	for _, t := range n.topics() {
+		next = min(next, t.tick(now))
+	}
+	return max(next, 0)
+}

@@ -152,12 +152,15 @@ func (m *Machine) crowds(author workflow.PartnerID) {
 }
 
 // Taken tells the machine that a partner takes facts of an author that it refused before:
-// they go with what is sent again next (Forget).
-func (m *Machine) Taken(p, author workflow.PartnerID) {
-	if r := m.peer(p).refused[author]; r != nil && r.taken < maxTaken {
-		r.held, r.taken = vector{}, r.taken+1
-		m.perhapsDue[p] = true
+// they go with what is sent again next (Forget). It reports whether any were held back.
+func (m *Machine) Taken(p, author workflow.PartnerID) bool {
+	r := m.peer(p).refused[author]
+	if r == nil || r.taken == maxTaken {
+		return false
 	}
+	r.held, r.taken = vector{}, r.taken+1
+	m.perhapsDue[p] = true
+	return true
 }
 
 // underWay is what a peer has, or is not to be sent now.

@@ -246,6 +246,23 @@ tasks:
 	w.shuffledMatches(t, two)
 }
 
+// A fact of another instance, with its author's signature, names chains as those of this
+// one are named. So nothing of a bundle with one is looked at.
+func TestAnotherInstanceSaysNothingHere(t *testing.T) {
+	w := guardedMesh(t)
+	m := w.nodes["one"].m
+	f := *w.as("two", m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact
+	f.Instance[0]++
+	f.Seen = []Head{{Chain: Chain{Author: "three"}, Seq: 7}}
+	m.decline(FactID{9}, Declined{Author: "three", Why: TooManyFacts}) // from now on names matter
+	if _, err := m.Receive("two", []Received{encoded(t, &f)}); !errors.Is(err, ErrOtherInstance) {
+		t.Errorf("error %v, want %v", err, ErrOtherInstance)
+	}
+	if n := len(m.door.named["two"]); n > 0 {
+		t.Errorf("%d chains are named by what is not of this instance", n)
+	}
+}
+
 // TestFactsThatDoNotFit are refused by Receive with an error, and change nothing.
 func TestFactsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {

@@ -79,6 +79,14 @@ type Received struct {
 	Att  *Attestation
 }
 
+// Instance is the instance that the fact is of; a genesis says so by its name.
+func (r Received) Instance() workflow.InstanceID {
+	if r.Fact.Body.Genesis != nil {
+		return InstanceOf(r.ID)
+	}
+	return r.Fact.Instance
+}
+
 // Partners is what decisions need to know of the partner list.
 type Partners interface {
 	// Gone reports whether a partner is expired, has left or was evicted; Evicted,
@@ -232,8 +240,12 @@ func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
 // Receive inserts facts that came from a peer. Facts that are here already are
 // passed over, and so is what is beyond what is taken in of an author (door.go,
 // Declined). An error wraps ErrMissingPast (the sender must send more), ErrNoRoom,
-// ErrFactInvalid or ErrOtherInstance; facts before the offending one stay.
+// ErrFactInvalid; facts before the offending one stay. With ErrOtherInstance none does:
+// chains are named alike in all instances, so nothing of such facts may be looked at here.
 func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
+	if slices.ContainsFunc(facts, func(f Received) bool { return f.Instance() != m.Instance() }) {
+		return 0, ErrOtherInstance
+	}
 	taken, all := m.log.vouched(facts), true
 	if from != m.self {
 		if taken, all = m.admit(from, taken); !all {

@@ -19,6 +19,9 @@ import (
 // link is this node's side of the conversation with one partner.
 type link struct {
 	contact contact
+	// reading has the partner's facts verified one bundle at a time, however many
+	// connections it has.
+	reading sync.Mutex
 
 	mu sync.Mutex // guards what follows: frames may come over two connections
 	// waiting is how many bytes of the partner's facts wait for their shards, freed is

@@ -209,8 +209,9 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 		return nil
 	}
 	if r.Why == wire.TakesFacts {
-		h.m.Taken(from, r.Author)
-		s.lacks(h, from, h.pending[from])
+		if h.m.Taken(from, r.Author) {
+			s.lacks(h, from, h.pending[from])
+		}
 		return nil
 	}
 	if r.Why == wire.RefusedLives {

@@ -440,7 +440,7 @@ type Verifier interface {
 	Verify(choreo.Signature) error
 }
 
-// DecodeFacts reads and checks the facts of one instance: each is well formed
+// DecodeFacts reads and checks the facts of one instance: each is of it, well formed,
 // and either attested by its author or named as previous by one that is, so
 // that all are their author's. Each that brings somebody in is attested itself.
 // Errors wrap choreo.ErrFactInvalid or
@@ -456,6 +456,9 @@ func DecodeFacts(f *Facts, v Verifier) ([]choreo.Received, error) {
 			return nil, err
 		}
 		out[i] = choreo.Received{Fact: fact, ID: id, Raw: w.Raw, Att: w.Att}
+		if of := out[i].Instance(); of != f.Instance {
+			return nil, fmt.Errorf("%w: it is of instance %s, and came among the facts of %s", choreo.ErrFactInvalid, of, f.Instance)
+		}
 	}
 	vouched := make(map[choreo.FactID]workflow.PartnerID, len(out))
 	for _, r := range slices.Backward(out) {

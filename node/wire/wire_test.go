@@ -227,6 +227,14 @@ func TestDecodeFacts(t *testing.T) {
 	assign := choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "t"}, Task: "t", Partner: b.id}}
 	bringing, bringingIDs := chainOf(t, a, assign, choreo.Body{Seen: &choreo.Seen{}})
 	with := func(f wire.Fact, att *choreo.Attestation) wire.Fact { f.Att = att; return f }
+	other := &choreo.Fact{
+		Format: choreo.FormatFact, Instance: workflow.InstanceID{2}, Chain: choreo.Chain{Author: a.id}, Seq: 1,
+		Seen: []choreo.Head{{Chain: choreo.Chain{Author: "genesis"}, Seq: 1}}, Body: choreo.Body{Seen: &choreo.Seen{}},
+	}
+	raw, elsewhere, err := other.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		what  string
 		facts []wire.Fact
@@ -246,9 +254,10 @@ func TestDecodeFacts(t *testing.T) {
 		{"effects before causes", []wire.Fact{with(mine[1], a.attest(ids[1])[0]), mine[0]}, choreo.ErrForged},
 		{"a fact whose first attestation is wrong although a later one vouches", []wire.Fact{with(mine[0], b.attest(ids[0])[0]), with(mine[1], a.attest(ids[1])[0])}, choreo.ErrForged},
 		{"no fact at all", []wire.Fact{{Raw: []byte{0xff}}}, choreo.ErrFactInvalid},
+		{"a fact of another instance", []wire.Fact{with(mine[0], a.attest(ids[0])[0]), {Raw: raw, Att: a.attest(elsewhere)[0]}}, choreo.ErrFactInvalid},
 		{"a fact that was changed", []wire.Fact{{Raw: flipped(mine[0].Raw), Att: a.attest(ids[0])[0]}}, choreo.ErrForged},
 	} {
-		got, err := wire.DecodeFacts(&wire.Facts{Facts: c.facts}, verifier{})
+		got, err := wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: c.facts}, verifier{})
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", c.what, err, c.want)
 		}
@@ -281,7 +290,7 @@ func TestAnotherCannotVouch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = wire.DecodeFacts(&wire.Facts{Facts: []wire.Fact{mine[0], {Raw: raw, Att: b.attest(id)[0]}}}, verifier{})
+	_, err = wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: []wire.Fact{mine[0], {Raw: raw, Att: b.attest(id)[0]}}}, verifier{})
 	if !errors.Is(err, choreo.ErrForged) {
 		t.Errorf("error %v, want ErrForged", err)
 	}
@@ -336,7 +345,7 @@ func FuzzDecodeFacts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, sig, sibling []byte, index uint32, at uint8) {
 		bent := &choreo.Attestation{Index: index, Path: bytes32(att.Path), Sig: sig}
 		copy(bent.Path[int(at)%len(bent.Path)][:], sibling)
-		got, err := wire.DecodeFacts(&wire.Facts{Facts: []wire.Fact{facts[0], facts[1], {Raw: raw, Att: bent}}}, verifier{})
+		got, err := wire.DecodeFacts(&wire.Facts{Instance: workflow.InstanceID{1}, Facts: []wire.Fact{facts[0], facts[1], {Raw: raw, Att: bent}}}, verifier{})
 		if err != nil {
 			if !errors.Is(err, choreo.ErrFactInvalid) && !errors.Is(err, choreo.ErrForged) {
 				t.Fatalf("unexpected error %v", err)

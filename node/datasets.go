@@ -252,11 +252,11 @@ func (p *people) keepData(d storedData) error {
 	all := maps.Clone(p.data)
 	delete(all, d.Name)
 	var expired []storedData
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if x := all[name]; !x.Terms.ByTask && !x.Terms.valid(d.Terms.Made) {
-			expired = append(expired, x)
-			delete(all, name)
-		}
+	if p.byUsers(all) >= membership.MaxItems { // a clock that is ahead costs no more than it must
+		expired = p.longestExpired(all, d.Terms.Made, 1+p.byUsers(all)-membership.MaxItems)
+	}
+	for _, x := range expired {
+		delete(all, x.Name)
 	}
 	if registered := p.byUsers(all); registered >= membership.MaxItems {
 		return api.Errorf(api.Refused, "there are %d data sets here, no more can be registered: remove one (mutirao resources remove NAME)", registered)
@@ -276,6 +276,21 @@ func (p *people) keepData(d storedData) error {
 	p.clear(expired)
 	p.data = all
 	return nil
+}
+
+// longestExpired are up to so many of the data sets that users registered, and that are not
+// valid any more: those that were so for the longest.
+func (p *people) longestExpired(data map[string]storedData, now int64, most int) []storedData {
+	var expired []storedData
+	for _, d := range data {
+		if !d.Terms.ByTask && !d.Terms.valid(now) {
+			expired = append(expired, d)
+		}
+	}
+	slices.SortFunc(expired, func(a, b storedData) int {
+		return cmp.Or(cmp.Compare(a.Terms.Until, b.Terms.Until), cmp.Compare(a.Name, b.Name))
+	})
+	return expired[:min(most, len(expired))]
 }
 
 // byUsers counts the data sets that users registered.

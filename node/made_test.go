@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -234,6 +235,28 @@ func TestExpiredDataSetsAreNotCounted(t *testing.T) {
 		one.crash()
 		one.start()
 		wantRefusal(t, "one more after a restart", add(membership.MaxItems, 0), "no more can be registered")
+	})
+}
+
+// A clock that is ahead for a while takes nothing off the catalogue for good.
+func TestDataSetsOutliveAWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		by := time.Duration(0)
+		tm.again("one", nil, func(p *node.Parts) { p.Clock = setClock{by: &by} })
+		add := func(name string) {
+			if _, err := tm.p["one"].node.AddData(t.Context(), name, []byte("1"), api.DataTerms{Valid: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add("level")
+		by = 2 * time.Hour
+		add("wind")
+		by = 0
+		add("rain")
+		if n := len(tm.sets("one")); n != 3 {
+			t.Errorf("%d data sets are in the catalogue, want 3", n)
+		}
 	})
 }
 

@@ -74,12 +74,10 @@ func (x *instances) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	if l == nil {
 		return
 	}
-	l.reading.Lock()
-	facts, err := wire.DecodeFacts(f, &x.verifier)
+	facts, err := l.read(f, &x.verifier)
 	if err == nil {
 		err = x.checkRights(p, facts)
 	}
-	l.reading.Unlock()
 	if err != nil {
 		why := "facts-malformed"
 		if errors.Is(err, choreo.ErrForged) {

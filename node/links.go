@@ -30,6 +30,13 @@ type link struct {
 	freed   chan struct{}
 }
 
+// read verifies facts of the partner.
+func (l *link) read(f *wire.Facts, v wire.Verifier) ([]choreo.Received, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	return wire.DecodeFacts(f, v)
+}
+
 // maxWaiting bounds how many bytes of one partner's facts wait for their shards; what
 // comes beyond that waits on the connection.
 const maxWaiting = 2 << 20

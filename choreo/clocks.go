@@ -146,6 +146,15 @@ func (cs *clocks) answering(p workflow.PartitionName) bool {
 	return cs.all[k] != nil || cs.all[k.handOver()] != nil
 }
 
+// byItself reports whether a clock runs for another's attempt by itself.
+func (cs *clocks) byItself(a AttemptID) bool {
+	if len(cs.all) == 0 {
+		return false
+	}
+	name := a.String()
+	return cs.all[WaitKey{Kind: WaitAttempt, Name: name}] != nil || cs.all[WaitKey{Kind: WaitReadiness, Name: name}] != nil
+}
+
 // unsee begins a pass over what is waited for of others: only what it finds wanted
 // stays.
 func (cs *clocks) unsee() {

@@ -40,9 +40,11 @@ func (m *Machine) keptForEver(p workflow.PartitionName) bool {
 }
 
 // single is how long the attempt in charge of a slot at another may take where it is
-// clocked by itself; 0: it is not, or may take for ever.
+// clocked by itself; 0: it is not, or may take for ever. A clock that runs already goes on
+// when its partition may be kept for ever no more: that begins the time of the others in it.
 func (m *Machine) single(sl *Slot) time.Duration {
-	if a := sl.Current; a.Depth > 1 && a.Task.Timeout > 0 || m.keptForEver(m.state.plan.Home(sl.Task.Name)) {
+	a := sl.Current
+	if a.Depth > 1 && a.Task.Timeout > 0 || m.clocks.byItself(a.ID) || m.keptForEver(m.state.plan.Home(sl.Task.Name)) {
 		return m.mayTake(a)
 	}
 	return 0

@@ -44,7 +44,8 @@ import (
 // that is at another in a partition which may be kept for ever: one of its tasks may
 // take for ever, or it waits for what may never end, as tasks do that wait for data
 // which they would write for each other. No moment is known at which the time of such
-// a partition begins; that of each of its tasks does when the task can begin.
+// a partition begins; that of each of its tasks does when the task can begin, and goes on
+// when the partition may be kept for ever no more.
 //
 // A partner that acknowledges nothing, and does not expire, stalls nothing: it
 // lives, so it has met somebody within the connectionTime that bounds the

@@ -97,27 +97,23 @@ func (c *checks) instance(id string) {
 	var where int
 	var entries []api.LogEntry
 	var shown *api.Instance
-	for _, m := range c.w.honest() {
-		in, err := m.node.Show(ctx, id)
-		if err != nil || m.keepsSummary(id) {
-			continue // it takes no part, or never heard of it because its starter lost it before it told anybody
-		}
-		print, err := m.node.Fingerprint(ctx, id)
-		if err != nil {
-			c.w.violate("n%d: %v", m.i, err)
-			continue
-		}
-		if c.outside(m, id, print) {
+	views := c.views(id)
+	for _, v := range views {
+		m := v.m
+		if c.outside(v, id) {
+			if o := views[0]; o.takesPart(o.m) && o.takesPart(m) {
+				c.w.violate("convergent: n%d believes that it takes no part in %s, n%d that it does", m.i, id[:8], o.m.i)
+			}
 			continue
 		}
 		if first == nil {
-			first, where, shown = print, m.i, in
+			first, where, shown = v.print, m.i, v.in
 			entries, _ = m.node.Log(ctx, id)
-		} else if !bytes.Equal(first, print) {
-			c.differ(c.w.nodes[where], m, id, first, print)
+		} else if !bytes.Equal(first, v.print) {
+			c.differ(c.w.nodes[where], m, id, first, v.print)
 		}
-		if in.State == workflow.InstanceRunning && !c.w.nobodyLeft(in) && !c.over[id] && takesPart(m, print) {
-			c.w.violate("live: %s is still running at n%d:\n%s", id[:8], m.i, waiting(in))
+		if v.in.State == workflow.InstanceRunning && !c.w.nobodyLeft(v.in) && !c.over[id] && v.takesPart(m) {
+			c.w.violate("live: %s is still running at n%d:\n%s", id[:8], m.i, waiting(v.in))
 		}
 	}
 	if shown == nil {
@@ -142,9 +138,48 @@ func (c *checks) instance(id string) {
 	}
 }
 
-// takesPart reports whether a machine takes part in an instance that it shows in this
+// view is an instance as a machine shows it.
+type view struct {
+	m     *machine
+	in    *api.Instance
+	print []byte
+}
+
+// views is how the machines show an instance, those first that take part in it. They are
+// all but those that have only its summary, and those that never heard of it because its
+// starter lost it before it told anybody.
+func (c *checks) views(id string) (vs []view) {
+	ctx := context.Background()
+	for _, m := range c.w.honest() {
+		in, err := m.node.Show(ctx, id)
+		if err != nil || m.keepsSummary(id) {
+			continue
+		}
+		print, err := m.node.Fingerprint(ctx, id)
+		if err != nil {
+			c.w.violate("n%d: %v", m.i, err)
+			continue
+		}
+		vs = append(vs, view{m, in, print})
+	}
+	slices.SortStableFunc(vs, func(a, b view) int {
+		switch is, other := a.takesPart(a.m), b.takesPart(b.m); {
+		case is && !other:
+			return -1
+		case other && !is:
+			return 1
+		}
+		return 0
+	})
+	return vs
+}
+
+// takesPart reports whether a machine takes part in an instance that is shown in this
 // way. A node that was brought in by a chain that proved to be forked does not any
 // more, and has nothing to end: where only the liar is left, nobody has.
+func (v view) takesPart(m *machine) bool { return takesPart(m, v.print) }
+
+// takesPart is view.takesPart for a fingerprint.
 func takesPart(m *machine, print []byte) bool {
 	return bytes.Contains(print, []byte("\nparticipant "+string(m.member.ID())+"\n"))
 }
@@ -204,9 +239,9 @@ func (c *checks) settle() {
 		if at, crowded := c.crowded[id]; crowded && c.w.now-at < 2*exchange {
 			continue
 		}
-		for _, m := range c.w.honest() {
-			if print, err := m.node.Fingerprint(context.Background(), id); err == nil && !c.outside(m, id, print) {
-				c.settled[id] = print
+		for _, v := range c.views(id) {
+			if !c.outside(v, id) {
+				c.settled[id] = v.print
 				break
 			}
 		}
@@ -215,12 +250,12 @@ func (c *checks) settle() {
 
 // outside reports whether a machine sees that it takes no part in an instance, and wrote
 // nothing of it: then nobody owes it what others wrote since (choreo.Machine.Involved).
-func (c *checks) outside(m *machine, id string, print []byte) bool {
-	if takesPart(m, print) {
+func (c *checks) outside(v view, id string) bool {
+	if v.takesPart(v.m) {
 		return false
 	}
-	for f := range m.disk.facts {
-		if x := c.all[f]; x != nil && x.Instance.String() == id && x.Chain.Author == m.id {
+	for f := range v.m.disk.facts {
+		if x := c.all[f]; x != nil && x.Instance.String() == id && x.Chain.Author == v.m.id {
 			return false
 		}
 	}

@@ -229,4 +229,12 @@ var mutants = []mutant{
 		s.compareAll()
 `}, {
 		"node/links.go", `s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {`, `s.n.up(p) && !s.wantsNoMore(h, p) {`}}},
+	{name: "disowned", what: "a node that has written nothing yet believes that it takes no part", patches: []patch{{
+		"choreo/fingerprint.go", `	p.facts()
+	for _, sl`, `	if len(m.log.byAuthor[m.self]) == 0 {
+		self := "\nparticipant " + string(m.self) + "\n"
+		p.out = *bytes.NewBuffer(bytes.Replace(p.out.Bytes(), []byte(self), []byte("\n"), 1))
+	}
+	p.facts()
+	for _, sl`}}},
 }

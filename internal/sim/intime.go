@@ -69,10 +69,25 @@ func (w *wait) knew(before time.Duration) *meaning.Meaning {
 }
 
 // everKnew reports whether something was so for the machine at a moment that lies at least
-// so long before. A block that lifts takes a state back; a clock that it began goes on.
+// so long before. A block that lifts takes a state back; the clock of a trigger goes on.
 func (w *wait) everKnew(before time.Duration, so func(*meaning.Meaning) bool) bool {
 	moments := w.moments(before)
 	return slices.ContainsFunc(moments, func(at time.Duration) bool { return so(w.knew(w.at - at)) })
+}
+
+// throughout reports whether something was so for the machine all the time since so long
+// before, by the meaning of each of its moments.
+func (w *wait) throughout(before time.Duration, so func(m *meaning.Meaning, at time.Duration) bool) bool {
+	since := w.at - before
+	for _, at := range w.moments(0) {
+		if at <= since {
+			break
+		}
+		if !so(w.knew(w.at-at), at) {
+			return false
+		}
+	}
+	return so(w.knew(before), since)
 }
 
 // moments are when the machine got facts of the instance, at least so long before, the last
@@ -204,7 +219,8 @@ func (w *wait) contingency(a choreo.AttemptID) {
 }
 
 // readiness is the wait for word that another's attempt, that somebody was found for, is
-// ready: from when its rule held, or the wait of its trigger began.
+// ready: as long as its rule holds, or the wait of its trigger has begun. It begins again
+// when that was not so for a while.
 func (w *wait) readiness(a choreo.AttemptID) {
 	_, task := w.knew(0).HolderOf(a)
 	if task == nil {
@@ -214,8 +230,11 @@ func (w *wait) readiness(a choreo.AttemptID) {
 	least := task.Timeout + trigger
 	least += min(max(least/10, time.Second), 15*time.Second)
 	worst, _ := w.c.w.bounds.WaitStart(a.Slot)
-	due := trigger > 0 && w.at-least-w.m.learned[w.f.Instance] >= worst
-	if !due && !w.everKnew(least, func(m *meaning.Meaning) bool { return trigger > 0 && m.Armed(a.Slot) || m.RuleHolds(a) }) {
+	should := func(m *meaning.Meaning, at time.Duration) bool {
+		waits := trigger > 0 && (m.Armed(a.Slot) || at-w.m.learned[w.f.Instance] >= worst)
+		return waits || m.RuleHolds(a)
+	}
+	if !w.throughout(least, should) {
 		w.early(a.String()+" should have been ready", least)
 	}
 	w.handedOver(a, least)

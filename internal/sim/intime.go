@@ -207,27 +207,45 @@ func (w *world) worstBefore(tasks []workflow.TaskName) (worst time.Duration) {
 
 // contingency is the time-out of another's attempt that somebody was found for.
 func (w *wait) contingency(a choreo.AttemptID) {
-	_, task := w.knew(0).HolderOf(a)
-	if task == nil {
+	total, ok := w.mayTake(a)
+	if !ok {
 		return
 	}
-	least := task.Timeout + min(max(task.Timeout/10, time.Second), 15*time.Second) - w.c.waited(a)
+	least := total + min(max(total/10, time.Second), 15*time.Second) - w.c.waited(a)
 	if !w.knew(least).Began(a) {
 		w.early(a.String()+" was ready or running", least)
 	}
 	w.handedOver(a, least)
 }
 
+// mayTake is how long another's attempt may take by itself: its time-out, else that of the
+// partition whose author gave it one. Nobody may judge by time what may take for ever.
+func (w *wait) mayTake(a choreo.AttemptID) (long time.Duration, ok bool) {
+	then := w.knew(0)
+	_, task := then.HolderOf(a)
+	if task == nil {
+		return 0, false
+	}
+	home := w.c.w.bounds.Partition(w.c.w.bounds.Home(a.Slot))
+	if long = task.Timeout; long == 0 && home != nil && then.Answered(a, home.Declared) {
+		long = home.Timeout
+	}
+	if long == 0 {
+		w.c.w.violate("time: n%d's %s of %s: %s may take for ever", w.m.i, said(w.f), w.f.Instance.String()[:8], a)
+	}
+	return long, long > 0
+}
+
 // readiness is the wait for word that another's attempt, that somebody was found for, is
 // ready: as long as its rule holds, or the wait of its trigger has begun. It begins again
 // when that was not so for a while.
 func (w *wait) readiness(a choreo.AttemptID) {
-	_, task := w.knew(0).HolderOf(a)
-	if task == nil {
+	total, ok := w.mayTake(a)
+	if !ok {
 		return
 	}
 	trigger := w.c.w.def.Task(a.Slot).TimeToWait
-	least := task.Timeout + trigger
+	least := total + trigger
 	least += min(max(least/10, time.Second), 15*time.Second)
 	worst, _ := w.c.w.bounds.WaitStart(a.Slot)
 	should := func(m *meaning.Meaning, at time.Duration) bool {

@@ -61,6 +61,21 @@ func (m *Meaning) HolderOf(id choreo.AttemptID) (workflow.PartnerID, *workflow.T
 	return "", nil
 }
 
+// Answered reports whether the holder of its partition answers for an attempt: for the
+// first in a slot, and for what that was passed on to where the partition has a time-out as
+// a whole. Not for a contingency.
+func (m *Meaning) Answered(id choreo.AttemptID, whole bool) bool {
+	a := m.attempts[id]
+	if a == nil {
+		return false
+	}
+	last := a.slot.Attempts[0]
+	for whole && len(last.passed) > 0 {
+		last = m.next(last)
+	}
+	return a == a.slot.Attempts[0] || a == last
+}
+
 // Heard are the facts that made an attempt what it is: by which it was given out, and
 // those that ended what its slot waits for.
 func (m *Meaning) Heard(id choreo.AttemptID) (out []choreo.FactID) {

@@ -195,6 +195,9 @@ const pullAgain = time.Minute
 
 // pull asks a partner for the records and beats that are not known here.
 func (ro *roster) pull(p workflow.PartnerID) {
+	if l, _ := ro.link(p); l == nil {
+		return
+	}
 	digest, now := ro.people.digest(), ro.clock.Now().Awake
 	ro.mu.Lock()
 	last := ro.asked[p]

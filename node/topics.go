@@ -20,10 +20,16 @@ type topic interface {
 	tick(now membership.Now) (next time.Duration)
 }
 
-// topics are all of them, in the order in which they are heard and have their turn: who a
+// topics are all of them, in the order in which partners are told and heard of them: who a
 // partner is, and whether it is one, before what it says of work.
 func (n *Node) topics() []topic {
 	return []topic{n.roster, n.trust, n.elections, n.clocks, n.overview, n.retention, n.library, n.instances, n.data}
+}
+
+// turns are the topics in the order in which they do what is due: what is kept here comes
+// before elections, by which another may coordinate.
+func (n *Node) turns() []topic {
+	return []topic{n.roster, n.trust, n.library, n.retention, n.elections, n.overview, n.clocks, n.instances, n.data}
 }
 
 // never is after what time a topic is called again of which nothing is due.
@@ -77,7 +83,7 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 // pulse has every topic do what is due, and returns after what time to call it again.
 func (n *Node) pulse() time.Duration {
 	now, next := n.clock.Now(), never
-	for _, t := range n.topics() {
+	for _, t := range n.turns() {
 		next = min(next, t.tick(now))
 	}
 	return max(next, 0)

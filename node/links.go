@@ -346,6 +346,9 @@ func (s *shard) supply(h *held, p workflow.PartnerID) {
 
 // takeFacts takes in facts of one instance from a peer.
 func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) error {
+	if s.putOff(f.Instance) {
+		return nil
+	}
 	h, err := s.find(f.Instance)
 	if _, aside := s.aside[f.Instance]; aside {
 		h, err = s.readmit(from, f, facts)
@@ -561,6 +564,9 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		return nil
 	}
 	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.retention.mayCompare(from, sum) {
+		return nil
+	}
+	if s.putOff(w.Instance) {
 		return nil
 	}
 	h, err := s.find(w.Instance)

@@ -502,6 +502,11 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 	})
 }
 
+// putOff reports whether an instance waits to be loaded again. What partners say of it
+// meanwhile is not heard: they are asked then, and to load it for each of their frames,
+// and to forget it again as nothing can be stored, has each of them answered.
+func (s *shard) putOff(id workflow.InstanceID) bool { return s.again[id] && s.held[id] == nil }
+
 // later applies fn after a pause that grows while nothing can be made durable.
 func (s *shard) later(fn func(*shard) error) {
 	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)

@@ -65,10 +65,10 @@ func (w *world) strike(f Fault) {
 		w.block(f, +1)
 		later(func() { w.block(f, -1) })
 	case Pause:
-		m.paused++
+		m.pauses(+1)
 		later(func() { w.resume(m) })
 	case Sleep:
-		m.paused++
+		m.pauses(+1)
 		m.suspend(+1)
 		later(func() {
 			m.suspend(-1)
@@ -150,7 +150,7 @@ func (w *world) cancel(m *machine) {
 }
 
 func (w *world) resume(m *machine) {
-	m.paused--
+	m.pauses(-1)
 	m.well = w.now
 	if m.paused > 0 {
 		return

@@ -28,8 +28,8 @@ const (
 const unanswered = time.Hour - time.Minute
 
 // gaveUp checks, when a machine replaces an instance by its summary, that all who take
-// part have all of it. Whose disk is full acknowledges nothing, and is waited for no longer
-// than others that do not.
+// part have all of it. One whose disk is full, or that is paused while it is connected,
+// acknowledges nothing, and is waited for no longer than others that do not.
 func (c *checks) gaveUp(m *machine, id workflow.InstanceID) {
 	c.w.note("n%d gives up %s", m.i, id.String()[:8])
 	c.over[id.String()] = true
@@ -42,7 +42,7 @@ func (c *checks) gaveUp(m *machine, id workflow.InstanceID) {
 		if !ok || o.forgot || o.lied || o.keepsSummary(id.String()) {
 			continue
 		}
-		if f, lacks := c.lacks(o, m, id); lacks && o.fullFor(m.arrived[f]) < unanswered {
+		if f, lacks := c.lacks(o, m, id); lacks && o.muteFor(m.arrived[f]) < unanswered {
 			c.w.violate("pruned: n%d gives up %s, and n%d does not have %s's %s", m.i, id.String()[:8], i, c.w.label(c.all[f].Chain.Author), said(c.all[f]))
 			return
 		}
@@ -66,18 +66,30 @@ func (c *checks) lacks(o, m *machine, id workflow.InstanceID) (first factID, any
 
 // fill has a machine's disk be full, or have room again.
 func (m *machine) fill(full bool) {
-	if m.disk.full != full {
-		m.disk.full = full
-		m.filled = append(m.filled, m.w.now)
+	m.disk.full = full
+	m.noteMute()
+}
+
+// pauses has one more or one less reason hold a machine up.
+func (m *machine) pauses(by int) {
+	m.paused += by
+	m.noteMute()
+}
+
+// noteMute notes when a machine begins or ceases to acknowledge nothing. Connections to one
+// that is paused stay as they are (reachable).
+func (m *machine) noteMute() {
+	if mute := m.disk.full || m.paused > 0; mute != (len(m.muted)%2 == 1) {
+		m.muted = append(m.muted, m.w.now)
 	}
 }
 
-// fullFor is for how long its disk was full since then.
-func (m *machine) fullFor(since time.Duration) (long time.Duration) {
-	for i, at := range m.filled {
+// muteFor is for how long it could acknowledge nothing since then.
+func (m *machine) muteFor(since time.Duration) (long time.Duration) {
+	for i, at := range m.muted {
 		until := m.w.now
-		if i+1 < len(m.filled) {
-			until = m.filled[i+1]
+		if i+1 < len(m.muted) {
+			until = m.muted[i+1]
 		}
 		if i%2 == 0 {
 			long += max(until, since) - max(at, since)

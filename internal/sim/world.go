@@ -83,8 +83,9 @@ type machine struct {
 	gone      bool
 	forgot    bool // its disk was lost or put back
 	boots     int  // how often it was rebooted
-	// filled is when its disk became full, had room again, and so on.
-	filled []time.Duration
+	// muted is when it could acknowledge nothing, as its disk was full or it was paused, could
+	// again, and so on.
+	muted []time.Duration
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration

@@ -286,7 +286,8 @@ func (c *checks) single(id string, entries []api.LogEntry) {
 // whose name more chains were opened than others take in, nobody may hear of it.
 func (c *checks) keptWork(id string, entries []api.LogEntry) {
 	for _, d := range c.done {
-		if d.id != id || c.w.nodes[d.node].gone || c.w.nodes[d.node].floods {
+		m := c.w.nodes[d.node]
+		if d.id != id || m.gone || m.floods || m.keepsSummary(id) && c.hadDone(m, d) {
 			continue
 		}
 		ok := slices.ContainsFunc(entries, func(e api.LogEntry) bool {
@@ -296,6 +297,31 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 			c.w.violate("durable: n%d was told that %s of %s is done, and nobody knows of it", d.node, d.task, id[:8])
 		}
 	}
+}
+
+// hadDone reports whether a machine's own success of a task, or its verdict about it, was
+// durable at that machine. Where it has given up the instance since, only a store that was
+// put back may still show it, as it was before.
+func (c *checks) hadDone(m *machine, d doneWork) bool {
+	is := func(a choreo.AttemptID) bool {
+		if from := c.all[a.Fact]; from != nil && from.Body.Assign != nil {
+			return from.Body.Assign.Task == d.task
+		}
+		return a.Slot == d.task
+	}
+	for id := range m.disk.facts {
+		f := c.all[id]
+		if f == nil || f.Instance.String() != d.id || f.Chain.Author != m.id {
+			continue
+		}
+		if s := f.Body.Success; s != nil && is(s.Attempt) {
+			return true
+		}
+		if v := f.Body.Verdict; v != nil && slices.ContainsFunc(v.Actions, func(x choreo.Action) bool { return is(x.Attempt) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // authorised checks that no fact counts that its author was not entitled to.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -185,9 +186,18 @@ func takesPart(m *machine, print []byte) bool {
 }
 
 // nobodyLeft reports whether an instance visibly waits for a node that can take
-// a contingency, while those that could are gone for good.
+// a contingency, while the one that could is gone for good or shut out by its clock.
 func (w *world) nobodyLeft(in *api.Instance) bool {
-	return w.nodes[craneAt].gone && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
+	crane := w.nodes[craneAt]
+	return (crane.gone || crane.shutOut()) && slices.ContainsFunc(in.Tasks, func(t api.Task) bool { return strings.Contains(t.Reason, "nobody can take") })
+}
+
+// shutOut reports whether the machine's clock is so far behind that for it no certificate
+// is valid yet, not even its own: it takes nothing and reaches nobody until somebody sets
+// its clock.
+func (m *machine) shutOut() bool {
+	wall := membership.WallOf(base.Add(m.w.now + m.skew + membership.ClockSkew))
+	return wall < m.member.Chain.Leaf().NotBefore
 }
 
 // compared are two fingerprints, as far as they must be the same. Where there is little

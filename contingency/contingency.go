@@ -86,8 +86,8 @@ type overlay struct {
 	rules   map[workflow.TaskName]*rule               // by slot
 	terms   map[node][]*clause                        // of all rules, by what they are about
 	dead    [2]heaped                                 // rules that can never hold any more, see clause.comes
-	// active counts the open slots at which something is under way or about to be,
-	// forData those of the others that wait for data.
+	// active counts the open slots at which something is under way or about to be, but
+	// for those that a failure ends; forData those of the others that wait for data.
 	active, forData int
 	steps           int // taken by what grows with the definition; tests count them
 }

@@ -128,9 +128,9 @@ func (o *overlay) follow(slot workflow.TaskName) {
 		return // the rules are not read yet
 	}
 	open := o.isOpen(slot)
-	active := open && (o.def.Task(slot).TimeToWait > 0 || r.truth(asItIs) == workflow.True ||
-		o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.True)
-	forData := open && !active && r.asks
+	goesOn := o.def.Task(slot).TimeToWait > 0 || r.truth(asItIs) == workflow.True ||
+		o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.True
+	active, forData := open && goesOn && !o.ends(slot), open && !goesOn && r.asks
 	o.active += one(active) - one(r.active)
 	o.forData += one(forData) - one(r.forData)
 	r.active, r.forData = active, forData
@@ -140,6 +140,13 @@ func (o *overlay) follow(slot workflow.TaskName) {
 			heap.Push(&o.dead[k], r)
 		}
 	}
+}
+
+// ends reports whether a failure that is not answered yet will end its slot: be it blocked
+// before, nothing is under way there any more once all are answered.
+func (o *overlay) ends(slot workflow.TaskName) bool {
+	f, failed := o.failed[slot]
+	return failed && !o.has(slot) && respond(o.def, f).Kind != workflow.FailContingency
 }
 
 // blocks reports whether a slot, be it failed or not, can never begin any more after

@@ -94,14 +94,7 @@ func TestFreshChainKnowsOfTheSuccessThatItJudgesAway(t *testing.T) {
 			w.tell("liar", Body{Seen: &Seen{}})
 		}
 		one := w.nodes["one"].m
-		judged := Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-			{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
-		var a2 AttemptID
-		lie := w.fresh("liar", says(judged), func(v FactID) Body {
-			a2 = AttemptID{Fact: v, Slot: "a"}
-			return Body{Start: &Start{Attempt: a2, Try: 1}}
-		}, func(FactID) Body { return Body{Success: &Success{Attempt: a2, Try: 1}} })
-		if _, err := one.Receive("liar", lie); err != nil {
+		if _, err := one.Receive("liar", w.takesOver()); err != nil {
 			t.Fatal(err)
 		}
 		want := workflow.PartnerID("liar")
@@ -203,14 +196,7 @@ func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 	if e := one.log.byID[of.id]; e == nil || e.counted {
 		t.Fatal("that another holds the attempt is not held against a start")
 	}
-	judged := Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
-	var a2 AttemptID
-	lie := w.fresh("liar", says(judged), func(v FactID) Body {
-		a2 = AttemptID{Fact: v, Slot: "a"}
-		return Body{Start: &Start{Attempt: a2, Try: 1}}
-	}, func(FactID) Body { return Body{Success: &Success{Attempt: a2, Try: 1}} })
-	if _, err := one.Receive("liar", lie); err != nil {
+	if _, err := one.Receive("liar", w.takesOver()); err != nil {
 		t.Fatal(err)
 	}
 	before := one.state.bySlot["a"].Pick
@@ -338,4 +324,16 @@ func forgetful(r *rand.Rand, m *Machine) Received {
 		return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
 	}
 	return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+}
+
+// takesOver are facts by which the liar, in a fresh chain, judges a, does its contingency
+// a2 itself, and says that it succeeded.
+func (w *mesh) takesOver() []Received {
+	judged := Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "liar"}}}}
+	var a2 AttemptID
+	return w.fresh("liar", says(judged), func(v FactID) Body {
+		a2 = AttemptID{Fact: v, Slot: "a"}
+		return Body{Start: &Start{Attempt: a2, Try: 1}}
+	}, func(FactID) Body { return Body{Success: &Success{Attempt: a2, Try: 1}} })
 }

@@ -84,7 +84,7 @@ func TestBackWhileTheDiskIsFull(t *testing.T) {
 	})
 }
 
-// Whoever tells of an instance is here, even where it was gone until then: nobody judges
+// A partner that tells of an instance is here, even if it was gone until then: nobody judges
 // in an instance that it has just been told of.
 func TestGoneUntilItsInstanceCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -150,7 +150,7 @@ type view struct {
 // all but those that have only its summary, and those that never heard of it because its
 // starter lost it before it told anybody.
 func (c *checks) views(id string) (vs []view) {
-	ctx := context.Background()
+	ctx, others := context.Background(), []view(nil)
 	for _, m := range c.w.honest() {
 		in, err := m.node.Show(ctx, id)
 		if err != nil || m.keepsSummary(id) {
@@ -161,18 +161,13 @@ func (c *checks) views(id string) (vs []view) {
 			c.w.violate("n%d: %v", m.i, err)
 			continue
 		}
-		vs = append(vs, view{m, in, print})
-	}
-	slices.SortStableFunc(vs, func(a, b view) int {
-		switch is, other := a.takesPart(a.m), b.takesPart(b.m); {
-		case is && !other:
-			return -1
-		case other && !is:
-			return 1
+		if takesPart(m, print) {
+			vs = append(vs, view{m, in, print})
+		} else {
+			others = append(others, view{m, in, print})
 		}
-		return 0
-	})
-	return vs
+	}
+	return append(vs, others...)
 }
 
 // takesPart reports whether a machine takes part in an instance that is shown in this

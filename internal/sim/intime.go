@@ -95,10 +95,7 @@ func (w *wait) throughout(before time.Duration, so func(m *meaning.Meaning, at t
 func (w *wait) moments(before time.Duration) []time.Duration {
 	var moments []time.Duration
 	for id, at := range w.m.arrived {
-		of := w.c.all[id].Instance
-		if w.c.all[id].Body.Genesis != nil {
-			of = choreo.InstanceOf(id)
-		}
+		of := choreo.Received{Fact: w.c.all[id], ID: id}.Instance()
 		if at <= w.at-before && of == w.f.Instance {
 			moments = append(moments, at)
 		}

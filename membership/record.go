@@ -61,12 +61,15 @@ type DataSet struct {
 	Readers []string `cbor:"6,keyasint,omitempty"`
 	// From says what a task made it from, in short; empty: it serves anybody who needs it.
 	From []byte `cbor:"7,keyasint,omitempty"`
+	// Author lists the workflow of which a task made it; empty: a user registered it. A
+	// partner may have a set of one name for each author.
+	Author workflow.PartnerID `cbor:"8,keyasint,omitempty"`
 }
 
 // Equal reports whether both are the same offer.
 func (d DataSet) Equal(o DataSet) bool {
 	return d.Name == o.Name && d.Hash == o.Hash && d.Size == o.Size && d.Made == o.Made && d.Until == o.Until &&
-		slices.Equal(d.Readers, o.Readers) && bytes.Equal(d.From, o.From)
+		slices.Equal(d.Readers, o.Readers) && bytes.Equal(d.From, o.From) && d.Author == o.Author
 }
 
 // Suitability is how apt a partner holds itself for a task, role or capability.

@@ -63,9 +63,18 @@ func (d storedData) key() []byte { return dataKey(d.id()) }
 // id tells data sets of one name apart.
 func (d storedData) id() string {
 	if !d.Terms.ByTask {
-		return d.Name
+		return dataID(d.Name, "")
 	}
-	return d.Name + "\x00" + string(d.author)
+	return dataID(d.Name, d.author)
+}
+
+// dataID is how a data set is asked for: by its name, and the author for whom a task
+// made it; none: a user registered it.
+func dataID(name string, author workflow.PartnerID) string {
+	if author == "" {
+		return name
+	}
+	return name + "\x00" + string(author)
 }
 
 // decodeData reads a stored data set. Those from before there were terms have none.
@@ -86,8 +95,8 @@ func decodeData(value []byte) (storedData, error) {
 	return storedData{Name: old.Name, Content: old.Content}, nil
 }
 
-// loadData reads the data sets. Of several under one name, as a crash leaves them, what
-// a user registered stays, else what was made last; and no more than there may be.
+// loadData reads the data sets. What a crash left beside what a user registered goes, and
+// what is more than there may be.
 func (p *people) loadData() error {
 	p.data = map[string]storedData{}
 	var gone []storedData
@@ -101,40 +110,37 @@ func (p *people) loadData() error {
 			gone = append(gone, storedData{Name: string(key[1:])}) // whose workflow that was is not known
 			return nil
 		}
-		was, known := p.data[d.Name]
-		switch {
-		case !known:
-			p.data[d.Name] = d
-		case d.before(was, p.clock.Now().Wall.UnixMilli()):
-			gone = append(gone, was)
-			p.data[d.Name] = d
-		default:
-			gone = append(gone, d)
-		}
+		p.data[d.id()] = d
 		return nil
 	})
-	for _, name := range p.superfluous("", 0) {
-		gone = append(gone, p.data[name])
-		delete(p.data, name)
+	now := p.clock.Now().Wall.UnixMilli()
+	for id, d := range p.data {
+		if d.Terms.ByTask && p.registered(d.Name, now) {
+			gone = append(gone, d)
+			delete(p.data, id)
+		}
+	}
+	for _, id := range p.superfluous("", 0) {
+		gone = append(gone, p.data[id])
+		delete(p.data, id)
 	}
 	p.clear(gone)
 	return err
 }
 
-// before reports whether a data set goes before another of the same name.
-func (d storedData) before(o storedData, now int64) bool {
-	users := func(d storedData) bool { return !d.Terms.ByTask && d.Terms.valid(now) }
-	if users(d) != users(o) {
-		return users(d)
-	}
-	return d.Terms.Made > o.Terms.Made
+// registered reports whether a user registered a data set of a name that is valid at a
+// moment: as long as it is, no task makes another here. The caller holds mu, or is the
+// only one that knows p.
+func (p *people) registered(name string, now int64) bool {
+	d, known := p.data[dataID(name, "")]
+	return known && d.Terms.valid(now)
 }
 
 // offer is a data set as a partner's record has it.
 func (d storedData) offer() membership.DataSet {
 	return membership.DataSet{
 		Name: d.Name, Hash: sha256.Sum256(d.Content), Size: uint64(len(d.Content)),
-		Made: d.Terms.Made, Until: d.Terms.Until, Readers: d.Terms.Readers, From: d.Terms.From,
+		Made: d.Terms.Made, Until: d.Terms.Until, Readers: d.Terms.Readers, From: d.Terms.From, Author: d.author,
 	}
 }
 
@@ -151,8 +157,8 @@ const spareRecord = 1 << 10
 func offerData(r *membership.Record, data map[string]storedData, now int64) {
 	r.DataSets = nil
 	var made []storedData
-	for _, name := range slices.Sorted(maps.Keys(data)) {
-		switch d := data[name]; {
+	for _, id := range slices.Sorted(maps.Keys(data)) {
+		switch d := data[id]; {
 		case !d.Terms.valid(now):
 		case d.Terms.ByTask:
 			made = append(made, d)
@@ -163,10 +169,10 @@ func offerData(r *membership.Record, data map[string]storedData, now int64) {
 	slices.SortStableFunc(made, func(a, b storedData) int { return cmp.Compare(b.Terms.Made, a.Terms.Made) })
 	turn, of := map[string]int{}, map[workflow.PartnerID]int{}
 	for _, d := range made {
-		turn[d.Name] = of[d.author]
+		turn[d.id()] = of[d.author]
 		of[d.author]++
 	}
-	slices.SortStableFunc(made, func(a, b storedData) int { return cmp.Compare(turn[a.Name], turn[b.Name]) })
+	slices.SortStableFunc(made, func(a, b storedData) int { return cmp.Compare(turn[a.id()], turn[b.id()]) })
 	room := min(maxMade, membership.MaxRecord-spareRecord-len(membership.EncodeRecord(*r)))
 	for _, d := range made {
 		offer := d.offer()
@@ -175,7 +181,9 @@ func offerData(r *membership.Record, data map[string]storedData, now int64) {
 		}
 		r.DataSets = append(r.DataSets, offer)
 	}
-	slices.SortFunc(r.DataSets, func(a, b membership.DataSet) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.DataSets, func(a, b membership.DataSet) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Author, b.Author))
+	})
 }
 
 // add registers a data set, durably, and publishes it.
@@ -237,8 +245,8 @@ func moment(ms int64) *time.Time {
 	return &t
 }
 
-// remove takes a data set off the catalogue. Instances that read it keep
-// its values.
+// remove takes all data sets of a name that this node has off the catalogue. Instances
+// that read them keep their values.
 func (ds *datasets) remove(name string) error {
 	if err := ds.people.dropData(name); err != nil {
 		return ds.people.shown(err)
@@ -246,22 +254,28 @@ func (ds *datasets) remove(name string) error {
 	return ds.people.shown(ds.announce())
 }
 
+// keepData stores what a user registers, in the place of all that is here under its name.
 func (p *people) keepData(d storedData) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := maps.Clone(p.data)
-	delete(all, d.Name)
-	var expired []storedData
-	if p.byUsers(all) >= membership.MaxItems { // a clock that is ahead costs no more than it must
-		expired = p.longestExpired(all, d.Terms.Made, 1+p.byUsers(all)-membership.MaxItems)
+	var gone []storedData
+	for _, x := range p.named(d.Name) {
+		delete(all, x.id())
+		if x.id() != d.id() {
+			gone = append(gone, x)
+		}
 	}
-	for _, x := range expired {
-		delete(all, x.Name)
+	if p.byUsers(all) >= membership.MaxItems { // a clock that is ahead costs no more than it must
+		for _, x := range p.longestExpired(all, d.Terms.Made, 1+p.byUsers(all)-membership.MaxItems) {
+			delete(all, x.id())
+			gone = append(gone, x)
+		}
 	}
 	if registered := p.byUsers(all); registered >= membership.MaxItems {
 		return api.Errorf(api.Refused, "there are %d data sets here, no more can be registered: remove one (mutirao resources remove NAME)", registered)
 	}
-	all[d.Name] = d
+	all[d.id()] = d
 	r := p.own
 	offerData(&r, all, d.Terms.Made)
 	if err := r.Sign(p.member.Key).Verify(); err != nil {
@@ -270,12 +284,21 @@ func (p *people) keepData(d storedData) error {
 	if err := p.store.CommitWait([]kv.Write{{Key: dataKey(d.Name), Value: encode(d)}}); err != nil {
 		return err
 	}
-	if was, known := p.data[d.Name]; known && was.id() != d.id() {
-		expired = append(expired, was)
-	}
-	p.clear(expired)
+	p.clear(gone)
 	p.data = all
 	return nil
+}
+
+// named are the data sets of a name, by their authors. The caller holds mu.
+func (p *people) named(name string) []storedData {
+	var out []storedData
+	for _, d := range p.data {
+		if d.Name == name {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b storedData) int { return cmp.Compare(a.author, b.author) })
+	return out
 }
 
 // longestExpired are up to so many of the data sets that users registered, and that are not
@@ -307,26 +330,32 @@ func (p *people) byUsers(data map[string]storedData) int {
 func (p *people) dropData(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d, known := p.data[name]
-	if !known {
+	gone := p.named(name)
+	if len(gone) == 0 {
 		return api.Errorf(api.NotFound, "no data set %s is registered here", name).WithHint("list them: mutirao resources data")
 	}
-	if err := p.store.CommitWait([]kv.Write{{Key: d.key(), Delete: true}}); err != nil {
+	var writes []kv.Write
+	for _, d := range gone {
+		writes = append(writes, kv.Write{Key: d.key(), Delete: true})
+	}
+	if err := p.store.CommitWait(writes); err != nil {
 		return err
 	}
-	delete(p.data, name)
+	for _, d := range gone {
+		delete(p.data, d.id())
+	}
 	return nil
 }
 
-// protocolData asks a member for the content of a data set by its name.
+// protocolData asks a member for the content of a data set by its dataID.
 const protocolData = "/mutirao/data/1.0.0"
 
 // giveData answers protocolData. The asker is the partner that its connection
 // proves.
-func (p *people) giveData(asker workflow.PartnerID, name []byte) ([]byte, error) {
+func (p *people) giveData(asker workflow.PartnerID, id []byte) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d, ok := p.data[string(name)]
+	d, ok := p.data[string(id)]
 	switch {
 	case !ok:
 		return nil, errors.New("no such data set is registered here")
@@ -362,13 +391,13 @@ const dataPatience = 3 * time.Second
 // materialised finds the tasks of a definition whose data sets exist, fit the
 // instance's input, and can be read now. missed says of others why they run all the same.
 func (ds *datasets) materialised(ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value) (found []materialised, missed []string) {
-	produced := map[workflow.DataName]workflow.Value{}
+	author, produced := ds.author(def.Hash()), map[workflow.DataName]workflow.Value{}
 	for _, name := range def.TopoOrder() {
 		t := def.Task(name)
 		if t.Produces.Name == "" {
 			continue
 		}
-		holders := ds.people.holders(t.Produces.Name)
+		holders := ds.people.holders(t.Produces.Name, author)
 		if len(holders) == 0 {
 			continue
 		}
@@ -381,6 +410,14 @@ func (ds *datasets) materialised(ctx context.Context, def *workflow.Definition, 
 		found = append(found, *x)
 	}
 	return found, missed
+}
+
+// author is the partner that lists a definition; empty: nobody does.
+func (ds *datasets) author(h workflow.Hash) workflow.PartnerID {
+	if l := ds.definitions.listing(h); l != nil {
+		return ds.definitions.author(l)
+	}
+	return ""
 }
 
 // andMissed adds to a refused start which data sets did not help: a user who
@@ -402,9 +439,11 @@ type dataOffer struct {
 	self bool
 }
 
-// holders are the partners that are here and have a data set: this node first,
-// then by name.
-func (p *people) holders(name string) []dataOffer {
+// holders are the data sets of a name at the partners that are here, in the order in which
+// they are to be read for a workflow of an author: what users registered, and what was made
+// for that author or for those whom this node trusts, before what was made for others; of
+// these what this node has, then by the names of the partners.
+func (p *people) holders(name string, author workflow.PartnerID) []dataOffer {
 	var out []dataOffer
 	for _, x := range p.all() {
 		for _, d := range x.Record.DataSets {
@@ -413,14 +452,18 @@ func (p *people) holders(name string) []dataOffer {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b dataOffer) int {
-		if a.self != b.self {
-			if a.self {
-				return -1
-			}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	late := func(b bool) int {
+		if b {
 			return 1
 		}
-		return strings.Compare(a.at.Record.Name(), b.at.Record.Name())
+		return 0
+	}
+	foreign := func(d dataOffer) int { return late(d.Author != "" && d.Author != author && !p.trusts(d.Author)) }
+	slices.SortFunc(out, func(a, b dataOffer) int {
+		return cmp.Or(foreign(a)-foreign(b), late(!a.self)-late(!b.self), cmp.Compare(a.at.Record.Name(), b.at.Record.Name()),
+			cmp.Compare(a.at.Record.Partner, b.at.Record.Partner), late(a.Author != author)-late(b.Author != author), cmp.Compare(a.Author, b.Author))
 	})
 	return out
 }
@@ -513,10 +556,11 @@ func (b beginning) value(def *workflow.Definition, name workflow.DataName) (v wo
 
 // content is what a holder has, checked against what its record says.
 func (ds *datasets) content(ctx context.Context, from dataOffer) (content []byte, err error) {
+	id := []byte(dataID(from.Name, from.Author))
 	if from.self {
-		content, err = ds.people.giveData(ds.member.ID(), []byte(from.Name))
+		content, err = ds.people.giveData(ds.member.ID(), id)
 	} else {
-		content, err = ds.request(ctx, from.at.Record.Partner, from.at.Record.Addresses, protocolData, []byte(from.Name), dataPatience)
+		content, err = ds.request(ctx, from.at.Record.Partner, from.at.Record.Addresses, protocolData, id, dataPatience)
 	}
 	if err == nil && (len(content) > MaxData || sha256.Sum256(content) != from.Hash) {
 		err = errors.New("what came is not what its record says: it is being changed")

@@ -21,7 +21,8 @@ import (
 //	e eviction                an eviction
 //	v invitation(…)           an open invitation
 //	l shard partner task      what was learned of a partner (storedLesson)
-//	s name                    a data set (storedData)
+//	s name                    a data set that a user registered (storedData)
+//	s name 0 author           one that a task made, for the author of its workflow
 //	q instance(16)            why an instance is set aside (setAside)
 //	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
 //	x instance(16)            the summary of an ended instance whose facts were deleted (closing, forgotten)

@@ -28,9 +28,7 @@ import (
 // workflow made that is listed counts, for the author that lists it.
 func (ds *datasets) register(made choreo.Made, of *definition) ([]kv.Write, func(error)) {
 	d, why := dataOf(made)
-	if l := ds.definitions.listing(of.hash); why == "" && l != nil {
-		d.author = ds.definitions.author(l)
-	}
+	d.author = ds.author(of.hash)
 	var writes []kv.Write
 	switch {
 	case why != "":
@@ -91,39 +89,24 @@ func madeFrom(values map[workflow.DataName]workflow.Value) []byte {
 	return sum[:16]
 }
 
-// pendingMade is a data set of which the store is told, for each task that makes it now.
-type pendingMade struct {
-	author workflow.PartnerID
-	tasks  int
-}
-
 // replace is what is to be stored for a data set that a task made, in place of what
 // a task of the same author made under this name before, whatever the clock said then.
-// What others have under it stays while it is valid, but for what is made for somebody
-// whom this node trusts, and was made for somebody else. What a user registered stays,
-// under a key of its own. Each replace is followed by register.
+// What was made for other authors has keys of its own, and stays; so does what a user
+// registered. Each replace is followed by register.
 func (p *people) replace(d storedData) (writes []kv.Write, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was, known := p.data[d.Name]
-	pending, more := p.pending[d.Name]
-	known = known && was.Terms.valid(p.clock.Now().Wall.UnixMilli())
-	switch {
-	case known && !was.Terms.ByTask:
+	if p.registered(d.Name, p.clock.Now().Wall.UnixMilli()) {
 		return nil, "a user registered data under this name"
-	case more && pending.author != d.author:
-		return nil, "data under this name are being stored for another author"
-	case known && was.author != d.author && (p.trusts(was.author) || !p.trusts(d.author)):
-		return nil, "data under this name were made for another author, " + string(was.author)
 	}
 	if p.pending == nil {
-		p.pending = map[string]pendingMade{}
+		p.pending = map[string]int{}
 	}
-	p.pending[d.Name] = pendingMade{d.author, pending.tasks + 1}
+	p.pending[d.id()]++
 	return []kv.Write{{Key: d.key(), Value: encode(d)}}, ""
 }
 
-// trusts reports whether what workflows of an author make goes before what others make:
+// trusts reports whether what workflows of an author make is read before what others make:
 // this node, the founder and the delegates. The caller holds mu.
 func (p *people) trusts(author workflow.PartnerID) bool {
 	if author == p.member.ID() || author == p.member.Mesh.Founder {
@@ -133,20 +116,19 @@ func (p *people) trusts(author workflow.PartnerID) bool {
 	return ok && x.State != membership.Evicted && x.Record.Chain.Leaf().Delegate
 }
 
-// superfluous names the data sets that go when another is made: those that are not
+// superfluous gives the IDs of the data sets that go when another is made: those that are not
 // valid any more, and of those that tasks made, where there are more than a record
 // holds, the oldest of whose author has most. The caller holds mu.
 func (p *people) superfluous(but string, now int64) []string {
 	var gone []string
 	made, n := map[workflow.PartnerID][]storedData{}, 0
-	for name, d := range p.data {
-		_, pending := p.pending[name]
+	for id, d := range p.data {
 		switch {
-		case d.Terms.ByTask && (name == but || d.Terms.valid(now)):
+		case d.Terms.ByTask && (id == but || d.Terms.valid(now)):
 			made[d.author] = append(made[d.author], d)
 			n++
-		case name != but && !pending && !d.Terms.valid(now):
-			gone = append(gone, name)
+		case id != but && p.pending[id] == 0 && !d.Terms.valid(now):
+			gone = append(gone, id)
 		}
 	}
 	for _, of := range made {
@@ -157,11 +139,11 @@ func (p *people) superfluous(but string, now int64) []string {
 	authors := slices.Sorted(maps.Keys(made))
 	for ; n > membership.MaxItems; n-- {
 		most := slices.MaxFunc(authors, func(a, b workflow.PartnerID) int { return cmp.Compare(len(made[a]), len(made[b])) })
-		i := slices.IndexFunc(made[most], func(d storedData) bool { _, pending := p.pending[d.Name]; return d.Name != but && !pending })
+		i := slices.IndexFunc(made[most], func(d storedData) bool { return d.id() != but && p.pending[d.id()] == 0 })
 		if i < 0 {
 			break // the next one that is made finds them stored
 		}
-		gone = append(gone, made[most][i].Name)
+		gone = append(gone, made[most][i].id())
 		made[most] = slices.Delete(made[most], i, i+1)
 	}
 	slices.Sort(gone)
@@ -174,28 +156,22 @@ func (p *people) superfluous(but string, now int64) []string {
 func (p *people) register(d storedData, stored bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if x := p.pending[d.Name]; x.tasks > 1 {
-		p.pending[d.Name] = pendingMade{x.author, x.tasks - 1}
-	} else {
-		delete(p.pending, d.Name)
+	if p.pending[d.id()]--; p.pending[d.id()] == 0 {
+		delete(p.pending, d.id())
 	}
 	if !stored {
 		return
 	}
 	now := p.clock.Now().Wall.UnixMilli()
-	was, known := p.data[d.Name]
-	if known && !was.Terms.ByTask && was.Terms.valid(now) { // registered meanwhile
+	if p.registered(d.Name, now) { // meanwhile
 		p.clear([]storedData{d})
 		return
 	}
+	p.data[d.id()] = d
 	var gone []storedData
-	if known && was.id() != d.id() {
-		gone = append(gone, was)
-	}
-	p.data[d.Name] = d
-	for _, name := range p.superfluous(d.Name, now) {
-		gone = append(gone, p.data[name])
-		delete(p.data, name)
+	for _, id := range p.superfluous(d.id(), now) {
+		gone = append(gone, p.data[id])
+		delete(p.data, id)
 	}
 	p.clear(gone)
 }

@@ -60,21 +60,21 @@ func TestRecordsHoldTheNewestOfWhatTasksMade(t *testing.T) {
 // valid any more.
 func TestOldestOfWhatTasksMadeGoes(t *testing.T) {
 	p := &people{data: map[string]storedData{"user": {Name: "user"}}}
+	put := func(d storedData) { p.data[d.id()] = d }
 	for i := range membership.MaxItems {
 		name := fmt.Sprintf("made-%03d", i)
-		p.data[name] = storedData{Name: name, Terms: dataTerms{ByTask: true, Made: int64(i + 1)}}
+		put(storedData{Name: name, Terms: dataTerms{ByTask: true, Made: int64(i + 1)}})
 	}
 	p.data["over"] = storedData{Name: "over", Terms: dataTerms{Until: 1000}}
 	if gone := fmt.Sprint(p.superfluous("made-007", 1000)); gone != "[over]" {
 		t.Errorf("for one that is replaced %v go", gone)
 	}
-	p.data["new"] = storedData{Name: "new", Terms: dataTerms{ByTask: true, Made: 1000}}
+	put(storedData{Name: "new", Terms: dataTerms{ByTask: true, Made: 1000}})
 	if gone := fmt.Sprint(p.superfluous("new", 1000)); gone != "[made-000 over]" {
 		t.Errorf("for a new one %v go", gone)
 	}
 	for i := range 3 { // of another author they stay, however old
-		name := fmt.Sprintf("other-%d", i)
-		p.data[name] = storedData{Name: name, author: "other", Terms: dataTerms{ByTask: true}}
+		put(storedData{Name: fmt.Sprintf("other-%d", i), author: "other", Terms: dataTerms{ByTask: true}})
 	}
 	if gone := fmt.Sprint(p.superfluous("new", 1000)); gone != "[made-000 made-001 made-002 made-003 over]" {
 		t.Errorf("beside those of another author %v go", gone)
@@ -111,17 +111,15 @@ func TestStoredIsWhatIsOffered(t *testing.T) {
 	for i := range membership.MaxItems {
 		begin(made(fmt.Sprintf("made-%03d", i), int64(i+1), "a"))(true)
 	}
-	one, two := begin(made("x", 1000, "a")), begin(made("y", 1001, "b")) // of one round
-	if _, why := p.replace(made("x", 1002, "b")); why == "" {
-		t.Error("what is being stored for one author is replaced for another")
-	}
+	one, two, other := begin(made("x", 1000, "a")), begin(made("y", 1001, "b")), begin(made("x", 1002, "b")) // of one round
 	one(true)
 	two(true)
+	other(true)
 	begin(made("z", 1002, "b"))(false)
-	if _, why := p.replace(made("x", 1003, "b")); why == "" {
-		t.Error("what was made for one author is replaced for another")
-	}
 	begin(made("x", 1004, "a"))(true)
+	if a, b := p.data["x\x00a"], p.data["x\x00b"]; string(a.Content) != "a" || a.Terms.Made != 1004 || string(b.Content) != "b" || b.Terms.Made != 1002 {
+		t.Errorf("what was made under one name for two authors is %+v and %+v", a, b)
+	}
 	user := begin(made("w", 1005, "b"))
 	if err := s.CommitWait([]kv.Write{{Key: dataKey("w"), Value: encode(storedData{Name: "w", Content: []byte("by hand")})}}); err != nil {
 		t.Fatal(err)
@@ -149,7 +147,7 @@ func TestStoredIsWhatIsOffered(t *testing.T) {
 	if err := p.loadData(); err != nil {
 		t.Fatal(err)
 	}
-	if after := slices.Sorted(maps.Keys(p.data)); !slices.Equal(before, after) || len(s.data) != len(p.data) || p.data["x"].author != "a" || string(p.data["w"].Content) != "by hand" {
+	if after := slices.Sorted(maps.Keys(p.data)); !slices.Equal(before, after) || len(s.data) != len(p.data) || p.data["x\x00a"].author != "a" || p.data["x\x00b"].author != "b" || string(p.data["w"].Content) != "by hand" {
 		t.Errorf("after a start there are %v, %d stored; want %v", after, len(s.data), before)
 	}
 }

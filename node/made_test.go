@@ -104,7 +104,7 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 			id, notes := tm.survey("one", "south")
 			tm.wantNote("one", id, notes, "from two: a task made it from other data")
 			for at, may := range map[string]bool{"one": true, "three": false, "four": true} { // whatever it believes of itself
-				content, err := tm.p[at].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", []byte("flood-map"))
+				content, err := tm.p[at].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", tm.floodMapOf("one"))
 				if (err == nil) != may || may && !strings.Contains(string(content), "dry") {
 					t.Errorf("%s asks for the data itself, and gets %q, %v", at, content, err)
 				}
@@ -123,7 +123,7 @@ func TestWhatTasksMakeIsRegistered(t *testing.T) {
 			t.Error("a minute before it ceases to be valid it is not in the catalogue")
 		}
 		pass(2 * time.Minute)
-		if content, err := tm.p["one"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", []byte("flood-map")); err == nil {
+		if content, err := tm.p["one"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", tm.floodMapOf("one")); err == nil {
 			t.Errorf("when it is not valid any more, two gives %q", content)
 		}
 		for _, at := range []string{"one", "two"} {
@@ -260,48 +260,90 @@ func TestDataSetsOutliveAWrongClock(t *testing.T) {
 	})
 }
 
-// What others have made here does not take the place of what was made for somebody this
-// node trusts; what nobody lists makes nothing.
+// Names of what tasks made have owners: what workflows of two authors made under one name
+// stands side by side, and neither replaces the other's. Read is what was made for the
+// author of the workflow, else for somebody whom the reader trusts. What nobody lists makes
+// nothing.
 func TestOthersDoNotReplaceWhatWasMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tm := newTeam(t, "one:medic", "two:pilot", "three:clerk", "four")
+		tm := newTeam(t, "one:medic", "two:pilot", "three:medic", "four")
 		tm.add("one", surveys)
 		tm.add("four", strings.Replace(surveys, "workflow: surveys", "workflow: mine", 1))
-		start := func() string {
+		tm.add("three", strings.Replace(surveys, "workflow: surveys", "workflow: third", 1))
+		start := func(name, at string) (string, []string) {
 			t.Helper()
-			st, err := tm.p["four"].node.Start(t.Context(), api.StartRequest{Workflow: "mine", Input: map[string]string{"district": "north"}, Assign: map[string]string{"air": "two", "desk": "four"}})
+			st, err := tm.p[at].node.Start(t.Context(), api.StartRequest{
+				Workflow: name, Input: map[string]string{"district": "north"}, Assign: map[string]string{"air": "two", "desk": at},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			return st.ID
+			return st.ID, st.Notes
 		}
-		check := func(when, want string) {
+		fly := func(name string) string {
+			id, _ := start(name, "four")
+			return id
+		}
+		check := func(when string, want map[string]string) {
 			t.Helper()
 			pass(10 * time.Minute)
-			content, err := tm.p["four"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", []byte("flood-map"))
-			if (err == nil) != (want != "") || !strings.Contains(string(content), want) {
-				t.Errorf("%s two gives %q, %v; want %q", when, content, err, want)
+			for _, author := range []string{"one", "three", "four"} {
+				content, err := tm.p["four"].plug.Request(t.Context(), tm.p["two"].id(), nil, "/mutirao/data/1.0.0", tm.floodMapOf(author))
+				if (err == nil) != (want[author] != "") || !strings.Contains(string(content), want[author]) {
+					t.Errorf("%s two gives for %s %q, %v; want %q", when, author, content, err, want[author])
+				}
 			}
 		}
-		before, between, after := start(), start(), start()
+		before, between, after := fly("mine"), fly("mine"), fly("mine")
 		good, _ := tm.survey("one", "north")
-		tm.flown(before, "theirs")
-		check("before anything else is made", "theirs")
-		tm.flown(good, "ours")
-		check("when the founder's workflow made it", "ours")
-		tm.flown(between, "theirs again")
-		check("when another's workflow made it again", "ours")
+		tm.flown(before, `"theirs"`)
+		check("before anything else is made", map[string]string{"four": "theirs"})
+		tm.flown(good, `"ours"`)
+		tm.flown(between, `"theirs again"`)
+		check("when both made it", map[string]string{"one": "ours", "four": "theirs again"})
+		read := func() {
+			t.Helper()
+			for name, want := range map[string]string{"surveys": `"ours"`, "mine": `"theirs again"`, "third": `"ours"`} {
+				id, notes := start(name, "three")
+				if got := tm.show("three", id).Data["map"]; got != want {
+					t.Errorf("%s reads %v, want %s; %q", name, got, want, notes)
+				}
+			}
+		}
+		read()
+		tm.p["two"].crash()
+		tm.p["two"].start()
+		for _, at := range []string{"one", "three", "four"} {
+			tm.connect("two", at)
+		}
+		check("after a crash", map[string]string{"one": "ours", "four": "theirs again"})
+		read()
+		var authors []string
+		for _, r := range tm.sets("three") {
+			for _, h := range r.Holders {
+				authors = append(authors, h.Author)
+			}
+		}
+		if slices.Sort(authors); !slices.Equal(authors, []string{"four", "one"}) {
+			t.Errorf("the catalogue has what workflows of %q made", authors)
+		}
 		if err := tm.p["two"].node.RemoveData(t.Context(), "flood-map"); err != nil {
 			t.Fatal(err)
 		}
+		check("when it is taken off the catalogue", nil)
 		if _, err := tm.p["four"].node.RemoveWorkflow(t.Context(), "mine"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		tm.flown(after, "unlisted")
-		check("when what nobody lists made it", "")
+		tm.flown(after, `"unlisted"`)
+		check("when what nobody lists made it", nil)
 	})
+}
+
+// floodMapOf is what asks for the flood map that workflows of a partner made.
+func (tm *team) floodMapOf(author string) []byte {
+	return []byte("flood-map\x00" + string(tm.p[author].id()))
 }
 
 // What could not be told is told later.

@@ -35,8 +35,8 @@ type people struct {
 	presented map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
 	renewed   map[workflow.PartnerID]membership.Chain // issued here since the start
 	profile   storedProfile
-	data      map[string]storedData // this node's data sets, by name
-	pending   map[string]pendingMade
+	data      map[string]storedData // this node's data sets, by storedData.id
+	pending   map[string]int        // how many tasks make a data set of which the store is told now, by its ID
 	hearsay   map[workflow.PartnerID]*hearsay
 	// unkept are partners of whom the newest could not be stored, by ID: the disk was full.
 	unkept sync.Map

@@ -213,7 +213,7 @@ func perMille(what string, v float64) (membership.PerMille, error) {
 func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range append(catalogue(n.people.all(), n.clock.Now().Wall.UnixMilli()), n.partners.experience()...) {
+	for _, r := range append(catalogue(n.people.all(), n.people.label, n.clock.Now().Wall.UnixMilli()), n.partners.experience()...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -253,8 +253,8 @@ func matches(words []string, r api.Resource, h api.Holder) bool {
 }
 
 // catalogue lists what partners that are not gone have, by kind and name, at a moment
-// in ms since 1970.
-func catalogue(partners []membership.Partner, now int64) []api.Resource {
+// in ms since 1970. label is the name of a partner.
+func catalogue(partners []membership.Partner, label func(workflow.PartnerID) string, now int64) []api.Resource {
 	found := map[resourceKey]*api.Resource{}
 	add := func(p membership.Partner, k resourceKey, size uint64) *api.Resource {
 		r := found[k]
@@ -286,6 +286,9 @@ func catalogue(partners []membership.Partner, now int64) []api.Resource {
 			r := add(p, resourceKey{Kind: "data", Name: x.Name, Hash: hex.EncodeToString(x.Hash[:])}, x.Size)
 			h := &r.Holders[len(r.Holders)-1]
 			h.ValidUntil, h.Readers = moment(x.Until), x.Readers
+			if x.Author != "" {
+				h.Author = label(x.Author)
+			}
 		}
 	}
 	return inOrder(found)
@@ -298,7 +301,9 @@ func inOrder(found map[resourceKey]*api.Resource) []api.Resource {
 	out := make([]api.Resource, 0, len(keys))
 	for _, k := range keys {
 		r := *found[k]
-		slices.SortFunc(r.Holders, func(a, b api.Holder) int { return cmp.Or(cmp.Compare(b.Spare, a.Spare), cmp.Compare(a.Name, b.Name)) })
+		slices.SortFunc(r.Holders, func(a, b api.Holder) int {
+			return cmp.Or(cmp.Compare(b.Spare, a.Spare), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Author, b.Author))
+		})
 		out = append(out, r)
 	}
 	return out

@@ -56,7 +56,8 @@ what this partner had under that name. A task that "produces: NAME", and is ther
 nothing else, is dropped from the instances that are started from now on: their tasks
 read the data set. FILE is a JSON object with a value for each name under the task's
 out; for a task with one name it may be the value itself, as text.
-What a task made under NAME is registered by itself, but does not replace this.`,
+What a task makes under NAME is registered by itself, for the author of its workflow,
+but not while this is valid.`,
 		Example: `  mutirao resources add flood-map --data map.json
   echo 4.2 | mutirao resources add water-level --data - --valid 6h --reader medic`,
 		Args: arguments("NAME"),
@@ -94,8 +95,8 @@ func newResourcesRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Take data of this partner off the catalogue",
-		Long: `Takes a data set of this partner off the catalogue. Instances that read it keep its
-values.`,
+		Long: `Takes all that this partner has as data set NAME off the catalogue, also what tasks
+made. Instances that read it keep its values.`,
 		Example: `  mutirao resources remove flood-map`,
 		Args:    arguments("NAME"),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
@@ -131,12 +132,15 @@ func (u *ui) writeResources(w io.Writer, list []api.Resource) {
 	t.write(u, w, "")
 }
 
-// noteOf says what holds of a resource at one partner: of data until when it is
-// valid, and which partners may read it.
+// noteOf says what holds of a resource at one partner: of data whose workflow made it,
+// until when it is valid, and which partners may read it.
 func noteOf(h api.Holder) string {
 	var notes []string
 	if h.Note != "" {
 		notes = append(notes, h.Note)
+	}
+	if h.Author != "" {
+		notes = append(notes, "made by a workflow of "+h.Author)
 	}
 	if h.ValidUntil != nil {
 		notes = append(notes, "until "+clock(*h.ValidUntil))

@@ -183,6 +183,8 @@ type Holder struct {
 	// and the roles and partners who may read it (empty: every member).
 	ValidUntil *time.Time `json:"valid_until,omitempty"`
 	Readers    []string   `json:"readers,omitempty"`
+	// Author lists the workflow of which a task made the data; empty: a user registered it.
+	Author string `json:"author,omitempty"`
 }
 
 // Diagnosis is what doctor found.

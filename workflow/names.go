@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 )
 
 // The names of things. Each has its own type so that a signature tells what it
@@ -56,7 +58,7 @@ const MaxName = 128
 
 // ValidName reports whether s may name a workflow, task, partition, partner, role,
 // capability, application or data set: letters of any alphabet, digits, and after the
-// first one of _ . -
+// first one of _ . -, and what stands between letters to join them ([joinsLetters]).
 func ValidName(s string) bool { return NameRule(s) == "" }
 
 // NameRule says what is allowed in place of s, which is no valid name; empty: it is
@@ -68,6 +70,8 @@ func NameRule(s string) string {
 		return longName(s)
 	case strings.IndexFunc(s, notInName) >= 0 || strings.IndexFunc(s, beginsName) != 0:
 		return "letters, digits, _ . -, beginning with a letter or digit"
+	case withoutStrays(s) != s:
+		return "letters, digits, _ . -; a joiner (U+200C, U+200D) only where it changes how letters are joined, · only in l·l"
 	}
 	if usual := usualForm(s); usual != s {
 		return cmp.Or(NameRule(usual), "these letters in their usual form: "+usual)
@@ -79,22 +83,56 @@ func NameRule(s string) string {
 }
 
 func notInName(r rune) bool {
-	return !beginsName(r) && !unicode.In(r, unicode.Mn, unicode.Mc) && !strings.ContainsRune("_.-", r) ||
+	return !beginsName(r) && !unicode.In(r, unicode.Mn, unicode.Mc) && !strings.ContainsRune("_.-", r) && !mayJoin(r) ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) // nobody sees them
 }
 
 func beginsName(r rune) bool { return r >= '0' && r <= '9' || unicode.IsLetter(r) }
 
+// mayJoin reports whether a character may join letters: a joiner, and the middle dot, as
+// in "instal·lació".
+func mayJoin(r rune) bool { return r == middleDot || r == plain.NonJoiner || r == plain.Joiner }
+
+const middleDot = '·'
+
+// joinsLetters reports whether such a character joins the letters between which it
+// stands: a joiner by [plain.Joins], the middle dot between two l of Catalan (RFC 5892,
+// A.3; Unicode Standard Annex 31, table 3a, has it for names).
+func joinsLetters(before string, r rune, after string) bool {
+	if r != middleDot {
+		return plain.Joins(before, r, after)
+	}
+	return strings.HasSuffix(before, "l") && strings.HasPrefix(after, "l") || strings.HasSuffix(before, "L") && strings.HasPrefix(after, "L")
+}
+
+// withoutStrays is s with a dash for middle dots that join no letters, and without the
+// joiners that join none.
+func withoutStrays(s string) string {
+	if strings.IndexFunc(s, mayJoin) < 0 {
+		return s
+	}
+	var out strings.Builder
+	for i, r := range s {
+		switch {
+		case !mayJoin(r) || joinsLetters(out.String(), r, s[i+utf8.RuneLen(r):]):
+			out.WriteRune(r)
+		case r == middleDot:
+			out.WriteByte('-')
+		}
+	}
+	return out.String()
+}
+
 // MakeName makes a valid name out of any text, as near to it as may be: what cannot
 // stand there becomes a dash. It is empty where nothing is left.
 func MakeName(s string) string {
 	name := strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+		if !mayJoin(r) && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 			return -1
 		}
 		return r
 	}, s)
-	name = dashed(usualForm(name), notInName)
+	name = dashed(usualForm(withoutStrays(usualForm(name))), notInName)
 	if mixed(name) {
 		i := strings.IndexFunc(name, unicode.IsLetter)
 		first, _ := utf8.DecodeRuneInString(name[i:])
@@ -104,7 +142,7 @@ func MakeName(s string) string {
 	if name = strings.TrimLeftFunc(name, func(r rune) bool { return !beginsName(r) }); len(name) > MaxName {
 		name = strings.ToValidUTF8(name[:MaxName], "")
 	}
-	return strings.TrimRight(name, "-")
+	return strings.TrimRight(withoutStrays(name), "-")
 }
 
 // dashed is s with a dash for all that are no good, several in a row or one.
@@ -137,7 +175,7 @@ func usualForm(s string) string {
 		}
 	}
 	usual := string(norm.NFKC.AppendString(out, s[from:]))
-	return laoAM.ReplaceAllString(thaiAM.ReplaceAllString(usual, "${1}\u0e33"), "${1}\u0eb3")
+	return chillus.Replace(laoAM.ReplaceAllString(thaiAM.ReplaceAllString(usual, "${1}\u0e33"), "${1}\u0eb3"))
 }
 
 func isASCII(s string) bool {
@@ -153,8 +191,14 @@ func ofItsOwn(r rune) bool {
 	case r >= 0x3131 && r <= 0x318e: // Korean
 		return true
 	}
-	return unicode.Is(unicode.Lm, r) || strings.ContainsRune("ªºĿŀև\u0e33\u0eb3\u0edc\u0edd", r)
+	return unicode.Is(unicode.Lm, r) || strings.ContainsRune("ªºև\u0e33\u0eb3\u0edc\u0edd", r)
 }
+
+// Letters of Malayalam that have a character of their own, and were written with a joiner
+// before there was one.
+var chillus = strings.NewReplacer(
+	"ണ്\u200d", "ൺ", "ന്\u200d", "ൻ", "ര്\u200d", "ർ", "ല്\u200d", "ൽ", "ള്\u200d", "ൾ", "ക്\u200d", "ൿ",
+)
 
 // The vowel AM of Thai and Lao, written as its two parts: a tone mark stands before
 // it, but may be typed between them.

@@ -19,8 +19,8 @@ import (
 
 // Text returns s with all that cannot be seen written out, e.g. \x1b or \u202e,
 // but for line breaks and tabs. Bytes that are no UTF-8 are written out too.
-// Joiners and variation selectors, which only choose between forms of a visible
-// character, are left out. Text(Text(s)) is Text(s).
+// Variation selectors, which only choose between forms of a visible character, are left
+// out, and so are joiners where they join no letters. Text(Text(s)) is Text(s).
 func Text(s string) string { return replace(s, "\n\t", show) }
 
 // Line is Text in one line: line breaks and tabs become spaces.
@@ -47,7 +47,7 @@ func replace(s, layout string, write func(b *strings.Builder, r rune, raw string
 	b.WriteString(s[:at])
 	for at < len(s) {
 		r, n := utf8.DecodeRuneInString(s[at:])
-		if visible(r, n, layout) {
+		if visible(r, n, layout) || Joins(s[:at], r, s[at+n:]) {
 			b.WriteString(s[at : at+n])
 		} else {
 			write(&b, r, s[at:at+n])
@@ -62,7 +62,7 @@ func replace(s, layout string, write func(b *strings.Builder, r rune, raw string
 func first(s, layout string) int {
 	for at := 0; at < len(s); {
 		r, n := utf8.DecodeRuneInString(s[at:])
-		if !visible(r, n, layout) {
+		if !visible(r, n, layout) && !Joins(s[:at], r, s[at+n:]) {
 			return at
 		}
 		at += n
@@ -89,7 +89,7 @@ func show(b *strings.Builder, r rune, raw string) {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1, r < utf8.RuneSelf:
 		fmt.Fprintf(b, `\x%02x`, raw[0])
-	case r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r):
+	case r == NonJoiner || r == Joiner || unicode.Is(unicode.Variation_Selector, r):
 	case r <= 0xffff:
 		fmt.Fprintf(b, `\u%04x`, r)
 	default:

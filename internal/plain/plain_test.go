@@ -2,6 +2,7 @@ package plain_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -27,6 +28,7 @@ func TestText(t *testing.T) {
 		"tags \U000e0041":                   `tags \U000e0041`,
 		"unseen letters \u3164\u115f\u034f": `unseen letters \u3164\u115f\u034f`,
 		"a family 👩\u200d🚒, a sign ⚠\ufe0f": "a family 👩🚒, a sign ⚠",
+		"می\u200cشود, दा\u200cन, a\u200cb":  "می\u200cشود, दान, ab",
 	} {
 		if got := plain.Text(in); got != want {
 			t.Errorf("%q:\n got: %s\nwant: %s", in, got, want)
@@ -34,6 +36,45 @@ func TestText(t *testing.T) {
 	}
 	if got, want := plain.Line("a\r\nb\tc\x1bd"), `a b c\x1bd`; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// joined is what a joiner may stand behind where another letter follows.
+var joined = regexp.MustCompile(`([\p{L}\p{M}])[\x{200c}\x{200d}]`)
+
+// Where a joiner changes how letters are joined, and where nobody would see it.
+func TestJoins(t *testing.T) {
+	for _, c := range []struct {
+		before string
+		joiner rune
+		after  string
+		want   bool
+	}{
+		{"می", plain.NonJoiner, "شود", true},          // Persian
+		{"کتابها\u0650ه", plain.NonJoiner, "ا", true}, // behind an accent, too
+		{"क्", plain.NonJoiner, "ष", true},            // Hindi: no conjunct
+		{"क्", plain.Joiner, "ष", true},               // a half form
+		{"ශ්", plain.Joiner, "රී", true},              // Sinhala
+		{"র্", plain.NonJoiner, "য", true},            // Bengali
+		{"دا", plain.NonJoiner, "ن", false},           // an alef is not joined to the next letter
+		{"می", plain.Joiner, "شود", false},            // they are joined
+		{"می", plain.NonJoiner, "", false},
+		{"می", plain.NonJoiner, "-", false},
+		{"می", plain.NonJoiner, "ء", false},
+		{"می", plain.NonJoiner, "b", false},
+		{"", plain.NonJoiner, "می", false},
+		{"दा", plain.NonJoiner, "न", false},
+		{"क्", plain.Joiner, "ि", false}, // a vowel sign
+		{"क्", plain.Joiner, "ষ", false}, // of another alphabet
+		{"a्", plain.Joiner, "ष", false},
+		{"्", plain.Joiner, "ष", false},
+		{"a", plain.Joiner, "b", false},
+		{"می", '\u200b', "شود", false},
+		{"می", '\u202e', "شود", false},
+	} {
+		if got := plain.Joins(c.before, c.joiner, c.after); got != c.want {
+			t.Errorf("%q %q %q: %v, want %v", c.before, c.joiner, c.after, got, c.want)
+		}
 	}
 }
 
@@ -57,7 +98,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for name, got := range map[string]string{"Text": plain.Text(s), "Line": plain.Line(s)} {
-			clean := strings.ReplaceAll(got, "\ufffd", "") // it may have been there before
+			clean := strings.ReplaceAll(joined.ReplaceAllString(got, "$1"), "\ufffd", "") // it may have been there before
 			if i := strings.IndexFunc(clean, harmful); i >= 0 || !utf8.ValidString(got) {
 				t.Errorf("%s(%q) = %q", name, s, got)
 			}

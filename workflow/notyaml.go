@@ -27,7 +27,7 @@ func NotYAML(file string, src []byte, err error) Problem {
 			s.line, s.col = min(max(tk.Position.Line, 1), len(s.lines)), max(tk.Position.Column, 1)
 		}
 	}
-	for _, look := range []func() (Problem, bool){s.known, s.tab, s.brackets, s.keys, s.after} {
+	for _, look := range []func() (Problem, bool){s.known, s.tab, s.brackets, s.keys, s.after, s.text} {
 		if p, found := look(); found {
 			p.File = file
 			return p
@@ -351,3 +351,39 @@ func excerpt(text string) string { return fmt.Sprintf("%q", plain.Cut(text, show
 
 // shown is how much of a text a message shows, in columns.
 const shown = 40
+
+// text finds a line that is neither a key nor an item of a list, or the wrong one of
+// them, among keys or items.
+func (s stumble) text() (Problem, bool) {
+	i, bracketed := s.line-1, s.inBrackets()
+	text, first := s.content(i), s.indent(i)+1
+	if text == "" || bracketed[i] || keyRE.MatchString(text) || s.col != first {
+		return Problem{}, false
+	}
+	var open []column
+	for j := range i {
+		if !s.bare(j) && !bracketed[j] {
+			open, _ = enter(open, s.columns(j))
+		}
+	}
+	open = slices.DeleteFunc(open, func(c column) bool { return c.col > first })
+	if len(open) == 0 {
+		return Problem{}, false
+	}
+	up := open[len(open)-1]
+	const write = "write KEY: VALUE, or KEY: | with a text of several lines indented below"
+	switch {
+	case up.col == first && up.key == "":
+		return s.here(fmt.Sprintf("%s stands where an item of the list of line %d is expected", excerpt(text), up.line),
+			fmt.Sprintf("begin it with a dash and a space, or in column %d or later to go on with the item above", first+2))
+	case up.col == first && strings.HasPrefix(text, "- "):
+		return s.here(fmt.Sprintf("an item of a list stands where a key is expected, beside %s of line %d", up.key, up.line),
+			"write KEY: VALUE, or put the list under its key, indented more")
+	case up.col == first:
+		return s.here(fmt.Sprintf("%s stands where a key is expected, beside %s of line %d", excerpt(text), up.key, up.line), write)
+	case up.value:
+		return s.here(fmt.Sprintf("%s lies under %s of line %d, which has its value already", excerpt(text), up.key, up.line),
+			fmt.Sprintf("%s; begin it in column %d", write, up.col))
+	}
+	return Problem{}, false
+}

@@ -20,9 +20,9 @@ import (
 //   - What was refused is held back from that partner for a while. All else goes, also
 //     what others have built upon it: that cannot be taken in yet, but it names what is
 //     missing.
-//   - A node that hears names of an author whose facts it refused says that it takes
-//     them now, if it has room to spare. Then they come again, and what others have
-//     built upon them.
+//   - As soon as a node has room for what it refused, or others have named that and it has
+//     room to spare, it says to those who sent it that it takes it now. Then it comes again,
+//     and what others have built upon it.
 //
 // Anybody may say falsely that it refuses or takes: so it makes this node write ever more
 // seldom, and send again a few times in refusedPause. Nothing of this is kept: a partner
@@ -30,9 +30,13 @@ import (
 // aside.
 
 const (
-	// refusedPause is how long a partner is not sent what it has no room for.
+	// A partner is not sent what it has no room for: at first for firstRefused, each time
+	// for twice as long, up to refusedPause. It begins again with the first after nothing
+	// was refused for the last.
+	firstRefused = 30 * time.Second
 	refusedPause = 5 * time.Minute
-	// maxTaken is how often in that time a partner may say that it takes it now.
+	// maxTaken is how often a partner may say that it takes it now: in the pauses before
+	// they are that long together, then in each.
 	maxTaken = 4
 	// What partners refuse of an author is set aside at once, then not sooner than after
 	// pauses that are each twice the one before, up to the second. They become shorter
@@ -49,18 +53,27 @@ var ErrNoRoom = errors.New("there is no room for the facts before it")
 
 // withheld is that a partner has no room for facts of an author.
 type withheld struct {
-	until time.Duration // Boot
-	held  vector        // what it lacks and is not sent before
-	taken int           // how often it said that it takes that now
+	until, pause time.Duration // Boot, and how long that is since it refused them
+	held         vector        // what it lacks and is not sent before
+	taken        int           // how often it said that it takes that now
 }
+
+// turnedAway is that facts of an author were refused here for want of room.
+type turnedAway struct {
+	from  map[workflow.PartnerID]bool // those who sent them
+	size  int                         // bytes of the smallest for which there was none
+	named bool                        // others named some of them
+}
+
+// Taking is that facts of an author are taken now that were refused for want of room: the
+// partner that sent them is to send what is lacking.
+type Taking struct{ From, Author workflow.PartnerID }
 
 // crowded is what this node does about what partners refuse, and it refuses itself.
 type crowded struct {
-	of     map[workflow.PartnerID]bool // authors of whom more may have to be set aside
-	spoken map[workflow.PartnerID]spoken
-	// refused are the authors of whom facts were refused here, takes those of them who
-	// were named since.
-	refused, takes map[workflow.PartnerID]bool
+	of      map[workflow.PartnerID]bool // authors of whom more may have to be set aside
+	spoken  map[workflow.PartnerID]spoken
+	refused map[workflow.PartnerID]*turnedAway // here, by author
 }
 
 // spoken says when more of an author may be set aside (Boot), and how long the pause
@@ -70,7 +83,7 @@ type spoken struct{ again, pause time.Duration }
 func newCrowded() crowded {
 	return crowded{
 		of: map[workflow.PartnerID]bool{}, spoken: map[workflow.PartnerID]spoken{},
-		refused: map[workflow.PartnerID]bool{}, takes: map[workflow.PartnerID]bool{},
+		refused: map[workflow.PartnerID]*turnedAway{},
 	}
 }
 
@@ -80,17 +93,65 @@ func (d Declined) NoRoom() bool {
 	return d.Why == TooManyFacts || d.Why == TooManyBytes || d.Why == TooManyNamed
 }
 
-// Takes are the authors whose facts were refused here for want of room, and of whom more
-// was named since the last call: the sender is to send what it lacks.
-func (m *Machine) Takes() []workflow.PartnerID {
+// turnAway notes that a fact was refused for want of room; beyond is whether it was for
+// itself, not only for what comes before it. Authors who take no part are as many as they like:
+// of them, those beyond a limit are left to be sent again after a while.
+func (m *Machine) turnAway(from workflow.PartnerID, f Received, beyond bool) {
+	c, author, size := &m.door.crowded, f.Fact.Chain.Author, len(f.Raw)
+	t := c.refused[author]
+	if t == nil {
+		if len(c.refused) >= maxRemembered && !m.Participates(author) {
+			return
+		}
+		t = &turnedAway{from: map[workflow.PartnerID]bool{}, size: size}
+		c.refused[author] = t
+	}
+	t.from[from] = true
+	if beyond {
+		t.size = min(t.size, size)
+	}
+}
+
+// named notes that others named facts of an author: what was refused of it is taken where
+// there is room to spare.
+func (c *crowded) named(author workflow.PartnerID) {
+	if t := c.refused[author]; t != nil {
+		t.named = true
+	}
+}
+
+// Refuses reports whether facts were refused here for want of room, and nobody was told
+// since that they are taken.
+func (m *Machine) Refuses() bool { return len(m.door.crowded.refused) > 0 }
+
+// Takes are those whose facts were refused here for want of room, and for which there is
+// room now. It says so once.
+func (m *Machine) Takes() (out []Taking) {
+	if !m.Refuses() {
+		return nil
+	}
 	m.readOn()
-	c := &m.door.crowded
-	out := slices.Sorted(maps.Keys(c.takes))
-	clear(c.takes)
-	s := m.door.shares
-	return slices.DeleteFunc(out, func(p workflow.PartnerID) bool {
-		return s.Left != nil && s.Left(p) == 0 && s.Spare != nil && s.Spare() == 0
-	})
+	refused := m.door.crowded.refused
+	for _, author := range slices.Sorted(maps.Keys(refused)) {
+		if t := refused[author]; m.hasRoom(author, t) {
+			for _, from := range slices.Sorted(maps.Keys(t.from)) {
+				out = append(out, Taking{from, author})
+			}
+			delete(refused, author)
+		}
+	}
+	return out
+}
+
+// hasRoom reports whether there is room for something that was refused of an author, as
+// visit.beyond and visit.takesNamed say of what comes.
+func (m *Machine) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
+	s, of := m.door.shares, m.log.authored[author]
+	left := s.Left == nil || t.size <= s.Left(author)
+	if t.named {
+		return left || s.Spare == nil || t.size <= s.Spare()
+	}
+	return left && (s.Facts == 0 || of.facts < s.Facts) && (s.Bytes == 0 || of.bytes+t.size <= s.Bytes)
 }
 
 // noRoomBefore reports whether all that is missing before facts was refused for want of
@@ -131,7 +192,11 @@ func (m *Machine) Refused(p, author workflow.PartnerID, now Moment) {
 		pr.refused[author] = r
 	}
 	if now.Boot >= r.until {
-		r.until = now.Boot + refusedPause
+		if r.pause == refusedPause {
+			r.taken = 0
+		}
+		r.pause = min(max(2*r.pause, firstRefused), refusedPause)
+		r.until = now.Boot + r.pause
 	}
 	for _, c := range chains {
 		for _, s := range c.strands {
@@ -154,8 +219,12 @@ func (m *Machine) crowds(author workflow.PartnerID) {
 // Taken tells the machine that a partner takes facts of an author that it refused before:
 // they go with what is sent again next (Forget). It reports whether any were held back.
 func (m *Machine) Taken(p, author workflow.PartnerID) bool {
-	r := m.peer(p).refused[author]
-	if r == nil || r.taken == maxTaken {
+	pr := m.peers[p]
+	if pr == nil {
+		return false
+	}
+	r := pr.refused[author]
+	if r == nil || r.taken == maxTaken || pr.acked.covers(r.held) {
 		return false
 	}
 	r.held, r.taken = vector{}, r.taken+1
@@ -175,7 +244,12 @@ func (p *peer) underWay(steps *int) vector {
 // lackedBy are the facts, causes first, that a peer lacks, that are not under way to it,
 // and that are not held back. What an author wrote upon what is held back is as well.
 func (m *Machine) lackedBy(p *peer, now Moment) []*entry {
-	maps.DeleteFunc(p.refused, func(_ workflow.PartnerID, r *withheld) bool { return now.Boot >= r.until })
+	maps.DeleteFunc(p.refused, func(_ workflow.PartnerID, r *withheld) bool {
+		if now.Boot >= r.until {
+			r.held = vector{}
+		}
+		return now.Boot >= r.until+refusedPause
+	})
 	lacks := m.log.since(p.underWay(&m.log.steps))
 	if len(p.refused) == 0 {
 		return lacks

@@ -85,11 +85,23 @@ func (c *throng) compareAll() {
 	}
 }
 
+// takeAll has all say whose facts they take that they refused before.
+func (c *throng) takeAll() {
+	for _, id := range c.names() {
+		if n := c.nodes[id]; n.m != nil && n.m.Refuses() {
+			c.limitRoom(n)
+			c.takeAgain(n)
+		}
+	}
+	c.stabilize(false)
+}
+
 // compareFor has all compare what they have every half minute.
 func (c *throng) compareFor(long time.Duration) {
 	for range int(long / (30 * time.Second)) {
 		c.compareAll()
 		c.stabilize(false)
+		c.takeAll()
 		c.advance(30 * time.Second)
 	}
 	c.stabilize(false)
@@ -630,6 +642,98 @@ func TestTakenAFewTimes(t *testing.T) {
 	}
 }
 
+// TestBriefLackOfRoom: what a partner had no room for comes as soon as it has some.
+func TestBriefLackOfRoom(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	facts := penOf(t, c.nodes["one"].m, "mal", 1).heavy(5, c.nodes["one"].m.log.genesis.head())
+	c.hear("one", facts)
+	c.compareFor(10 * time.Minute)
+	last := facts[len(facts)-1].ID
+	for _, room := range []int{100, 1 << 20} {
+		c.left["two"] = room
+		c.noRoom = 0
+		c.takeAll()
+		if got, want := c.nodes["two"].m.Has(last), room > len(facts[0].Raw); got != want || c.noRoom > 0 {
+			t.Errorf("with room for %d bytes two has it: %t, and %d facts were declined", room, got, c.noRoom)
+		}
+	}
+	if c.nodes["three"].m.Has(last) {
+		t.Error("three, which has no room, has it")
+	}
+}
+
+// TestRoomToSpareThatComesLater: what was named while there was no room for it comes as soon
+// as there is room to spare.
+func TestRoomToSpareThatComesLater(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	c.hear("one", append(p.heavy(2, c.nodes["one"].m.log.genesis.head()), p.write(judges("d", "a lie"))))
+	c.compareFor(10 * time.Minute)
+	for _, id := range honest[1:] {
+		c.spare[id] = 1 << 20
+	}
+	c.takeAll()
+	c.agree("as soon as there is room")
+}
+
+// TestPausesOfRefusedFacts: what a partner refuses goes to it again after half a minute, then
+// after pauses that are each twice the one before, up to five minutes; from the first on again
+// when it has refused nothing for as long.
+func TestPausesOfRefusedFacts(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	m := c.nodes["one"].m
+	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head()))
+	c.paused["two"] = true
+	last, offer := c.now, func() bool {
+		m.Forget("two")
+		b := m.Outgoing("two", MaxFact, c.moment())
+		return b != nil && slices.ContainsFunc(b.Facts, func(o *Outgoing) bool { return o.e.fact.Chain.Author == "mal" })
+	}
+	for i, want := range []time.Duration{0, 30, 60, 120, 240, 300, 300, 30} {
+		if i == 7 {
+			c.now += refusedPause + refusedPause
+			last = c.now
+			offer()
+			m.Refused("two", "mal", c.moment())
+		}
+		for !offer() {
+			c.now += time.Second
+		}
+		if got := c.now - last; got != want*time.Second {
+			t.Errorf("it goes the %d. time after %s, want %d s", i+1, got, want)
+		}
+		last = c.now
+		m.Refused("two", "mal", c.moment())
+	}
+}
+
+// TestNothingToTake: that a partner says that it takes what it has, or was not refused, has
+// nothing sent again.
+func TestNothingToTake(t *testing.T) {
+	c := newThrong(t)
+	c.left["one"] = 1 << 20
+	m := c.nodes["one"].m
+	c.hear("one", penOf(t, m, "mal", 1).heavy(3, m.log.genesis.head()))
+	m.Outgoing("two", MaxFact, c.moment())
+	m.Refused("two", "mal", c.moment())
+	m.Restate("two", Incarnation{1}, m.Heads()) // another has sent it since
+	for range maxTaken {
+		if m.Taken("two", "mal") {
+			t.Fatal("two takes what it has already")
+		}
+	}
+	if m.Taken("two", "mol") || m.Taken("nobody", "mal") {
+		t.Error("what was not refused is taken")
+	}
+	m.Restate("two", Incarnation{1}, nil)
+	if !m.Taken("two", "mal") {
+		t.Error("that it said so in vain before keeps two from taking what it lacks")
+	}
+}
+
 // TestRefusedBundlesHoldUpNothing: as TestHonestFactsBehindRefusedOnes, where each bundle
 // is answered before the next goes.
 func TestRefusedBundlesHoldUpNothing(t *testing.T) {
@@ -650,8 +754,8 @@ func TestRefusedBundlesHoldUpNothing(t *testing.T) {
 		for _, d := range two.Declined() {
 			one.Refused("two", d.Author, c.moment())
 		}
-		for _, author := range two.Takes() {
-			one.Taken("two", author)
+		for _, t := range two.Takes() {
+			one.Taken("two", t.Author)
 			one.Forget("two")
 		}
 		one.Acknowledge("two", Incarnation{1}, two.Heads())

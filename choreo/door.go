@@ -174,6 +174,12 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 		}
 		if d.Why != "" {
 			m.decline(f.ID, d)
+			if d.NoRoom() {
+				m.turnAway(from, f, why[i] != "")
+			}
+			if d.Why == TooManyNamed {
+				m.door.crowded.named(d.Author)
+			}
 			m.dispute(from, f)
 			continue
 		}
@@ -360,9 +366,7 @@ func (m *Machine) wantPast(by workflow.PartnerID, f *Fact) {
 func (m *Machine) name(by workflow.PartnerID, h Head) {
 	if !m.log.Has(h.ID) && h.Seq > m.door.named[by][h.Chain] {
 		withRoom(m.door.named, by)[h.Chain] = h.Seq
-		if c := &m.door.crowded; c.refused[h.Chain.Author] {
-			c.takes[h.Chain.Author] = true
-		}
+		m.door.crowded.named(h.Chain.Author)
 	}
 }
 
@@ -451,9 +455,6 @@ func (m *Machine) declines(f Received, beyond string) Declined {
 
 func (m *Machine) decline(id FactID, d Declined) {
 	m.door.counts[d]++
-	if d.NoRoom() {
-		m.door.crowded.refused[d.Author] = true
-	}
 	by := workflow.PartnerID("")
 	if m.Participates(d.Author) {
 		by = d.Author

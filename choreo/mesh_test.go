@@ -285,9 +285,10 @@ func (w *mesh) deliver(l letter) {
 		n.m.Refused(l.from, l.refused, w.moment())
 		w.step(n)
 	case l.takes != "":
-		n.m.Taken(l.from, l.takes)
-		n.m.Forget(l.from)
-		w.send(n, l.from)
+		if n.m.Taken(l.from, l.takes) {
+			n.m.Forget(l.from)
+			w.send(n, l.from)
+		}
 	default:
 		w.takeFacts(n, l)
 	}
@@ -366,8 +367,13 @@ func (w *mesh) refuse(n *node, to workflow.PartnerID) {
 			w.mail = append(w.mail, letter{from: n.id, to: to, refused: d.Author})
 		}
 	}
-	for _, author := range n.m.Takes() {
-		w.mail = append(w.mail, letter{from: n.id, to: to, takes: author})
+	w.takeAgain(n)
+}
+
+// takeAgain tells those whose facts a node refused of which it has room now.
+func (w *mesh) takeAgain(n *node) {
+	for _, t := range n.m.Takes() {
+		w.mail = append(w.mail, letter{from: n.id, to: t.From, takes: t.Author})
 	}
 }
 

@@ -84,6 +84,46 @@ func TestBackWhileTheDiskIsFull(t *testing.T) {
 	})
 }
 
+// A node that crashes while its disk is full finds a partner expired that was back: it knows
+// better, and keeps that, as soon as it hears from the partner, or of it from another.
+func TestCrashWhileTheDiskIsFull(t *testing.T) {
+	for _, by := range []string{"two", "three"} {
+		t.Run("heard from "+by, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one", "two", "three")
+				one := tm.p["one"]
+				tm.disconnect("one", "two")
+				tm.disconnect("two", "three")
+				pass(3 * time.Hour)
+				one.disk.failWith(kv.ErrFull)
+				tm.connect("one", "two")
+				tm.connect("two", "three")
+				pass(time.Minute)
+				if s := tm.partnerState("one", "two"); s != "active" {
+					t.Fatalf("two is back, and %s to one", s)
+				}
+				one.crash()
+				one.disk.failWith(nil)
+				one.start()
+				if s := tm.partnerState("one", "two"); s != "expired" {
+					t.Fatalf("two is %s to one, which could not store that it was back", s)
+				}
+				tm.connect("one", by)
+				pass(500 * time.Millisecond) // before anything is judged
+				want := map[string]string{"two": "active", "three": "unreachable"}[by]
+				if s := tm.partnerState("one", "two"); s != want {
+					t.Errorf("one has heard from %s, and two is %s to it, want %s", by, s, want)
+				}
+				one.crash()
+				one.start()
+				if s := tm.partnerState("one", "two"); s != "unreachable" {
+					t.Errorf("two was here until the restart, and is %s to one, want unreachable", s)
+				}
+			})
+		})
+	}
+}
+
 // A partner that tells of an instance is here, even if it was gone until then: nobody judges
 // in an instance that it has just been told of.
 func TestGoneUntilItsInstanceCame(t *testing.T) {

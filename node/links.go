@@ -437,8 +437,14 @@ func (s *shard) refuseFacts(from workflow.PartnerID, m *choreo.Machine) {
 			tell(wire.RefusedFacts, d.Author)
 		}
 	}
-	for _, author := range m.Takes() {
-		tell(wire.TakesFacts, author)
+	s.takeAgain(m)
+}
+
+// takeAgain tells those whose facts were refused for want of room that there is room now.
+func (s *shard) takeAgain(m *choreo.Machine) {
+	for _, t := range m.Takes() {
+		s.batch.refusals = append(s.batch.refusals,
+			refusalTo{t.From, wire.Refusal{Instance: m.Instance(), Why: wire.TakesFacts, Author: t.Author}})
 	}
 }
 

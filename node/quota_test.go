@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -181,6 +183,51 @@ func TestRoomIsFoundSoon(t *testing.T) {
 		pass(3 * time.Minute)
 		for _, id := range ids {
 			tm.succeeds(id, 0, "one", "two")
+		}
+	})
+}
+
+// A fact for which there was no room comes as soon as there is some, as when another instance
+// of the partner that wrote it has ended: not only when it is tried again.
+func TestFactsComeWhenThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
+		tm.add("two", parcel)
+		tm.add("two", chain)
+		one, two := tm.p["one"], tm.p["two"]
+		one.hand.hold("send")
+		two.hand.hold("a")
+		waits := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "one", "pc": "two"})
+		full := tm.begin("two", "parcel", map[string]string{"pa": "two", "pb": "one"})
+		pass(time.Minute)
+		fills := tm.forger("two", full)
+		for size := 64 << 10; size > 0; {
+			had, seq, last := len(tm.log("one", full)), fills.seq, fills.last
+			large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", size)}
+			fills.says("one", tm.headSent(fills.id), choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "pack"}, Try: 1, Outputs: large}})
+			if len(tm.log("one", full)) == had { // it does not fit
+				fills.seq, fills.last, size = seq, last, size/2
+			}
+		}
+		pass(time.Minute)
+		refused := tm.counter("one", "refused.facts-beyond-bytes")
+		two.hand.letGo(t, "a")
+		pass(10 * time.Second)
+		if n := tm.counter("one", "refused.facts-beyond-bytes"); n == refused || tm.task("one", waits, "a") == workflow.Succeeded {
+			t.Fatal("one had room for what two did")
+		}
+		one.hand.letGo(t, "send")
+		var took time.Duration
+		for ; tm.task("one", waits, "a") != workflow.Succeeded && took < time.Hour; took += time.Second {
+			pass(time.Second)
+		}
+		if takes := tm.f.sent(func(c carried) bool {
+			return slices.ContainsFunc(c.m.Refusals, func(r wire.Refusal) bool { return r.Why == wire.TakesFacts })
+		}); len(takes) != 1 {
+			t.Errorf("one said %d times that it takes what it refused, want once", len(takes))
+		}
+		if took > 10*time.Second {
+			t.Errorf("one had it %s after its room was free", took)
 		}
 	})
 }

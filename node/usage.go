@@ -109,7 +109,7 @@ func (s *shard) weigh(h *held) {
 }
 
 // weighAgain counts the instances that are no more in memory, and what this node
-// wrote itself since.
+// wrote itself since. What was refused for want of room is taken as soon as there is room.
 func (s *shard) weighAgain() {
 	for id, was := range s.weighed {
 		if s.held[id] == nil {
@@ -120,6 +120,8 @@ func (s *shard) weighAgain() {
 	for _, h := range s.held {
 		s.weigh(h)
 	}
+	refuses := func(h *held) bool { return h.m.Refuses() }
+	s.only(refuses, func(_ workflow.InstanceID, h *held) { s.takeAgain(h.m) })
 }
 
 // weighEvery is how often all instances in memory are weighed.

@@ -236,8 +236,7 @@ const (
 	// RefusedFacts: the instance is there, and there is no room for more of what an
 	// author has written.
 	RefusedFacts
-	// TakesFacts: more of what an author has written was named since it was RefusedFacts,
-	// and is taken now.
+	// TakesFacts: there is room now for what an author has written and was RefusedFacts.
 	TakesFacts
 
 	lastRefused = TakesFacts

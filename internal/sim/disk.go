@@ -29,8 +29,10 @@ type disk struct {
 	lazy     bool
 	unsynced [][]kv.Write
 	commits  int
-	// wrote is told of every fact that became durable, gaveUp of every instance that a
-	// summary took the place of, again of what was given up and is written again.
+	// traced is told of every write, wrote of every fact that became durable, gaveUp of
+	// every instance that a summary took the place of, again of what was given up and is
+	// written again.
+	traced        func(kv.Write)
 	wrote         func(choreo.FactID, *choreo.Fact)
 	gaveUp, again func(workflow.InstanceID)
 	// bad are keys that cannot be read until they are written again; attic is what was
@@ -94,6 +96,7 @@ func (d *disk) Commit(writes []kv.Write, done func(error)) {
 
 func (d *disk) apply(writes []kv.Write) {
 	for _, w := range writes {
+		d.traced(w)
 		key := string(w.Key)
 		delete(d.bad, key)
 		if w.Delete {

@@ -180,7 +180,7 @@ func (w *world) spoil(m *machine) {
 		w.note("n%d's disk cannot read %q", m.i, key)
 	}
 	w.restored(m, img)
-	for key := range img.bad {
+	for _, key := range slices.Sorted(maps.Keys(img.bad)) {
 		m.disk.damage.Found = append(m.disk.damage.Found, fmt.Sprintf("%q cannot be read", key))
 		if r := node.StoreRange([]byte(key)); r != nil {
 			m.disk.damage.Ranges = append(m.disk.damage.Ranges, r)

@@ -55,6 +55,7 @@ func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 		l.frame = frame
 		l.msg, _ = wire.Decode(frame) // nil: it is garbled
 	}
+	w.traced("n%d sends n%d %x", c.m.i, j, frame)
 	times := 1
 	if w.lossy > 0 {
 		times = []int{0, 1, 1, 1, 1, 2}[w.r.IntN(6)]

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +23,10 @@ type Total struct {
 	// that went to somebody else.
 	Kept, Passed int
 	Failed       int // runs with a violation
-	Ended        map[string]int
-	Faults       map[FaultKind]int
+	// Fingerprint is of those of the runs, in their order.
+	Fingerprint [sha256.Size]byte
+	Ended       map[string]int
+	Faults      map[FaultKind]int
 }
 
 // Add adds a run.
@@ -32,6 +35,7 @@ func (t *Total) Add(o *Outcome) {
 		t.Faults, t.Ended = map[FaultKind]int{}, map[string]int{}
 	}
 	t.Seeds++
+	t.Fingerprint = sha256.Sum256(append(t.Fingerprint[:], o.Fingerprint[:]...))
 	t.Virtual += o.Virtual
 	t.Facts += o.Facts
 	t.Frames += o.Frames
@@ -64,6 +68,6 @@ func (t Total) String() string {
 	for k, n := range t.Faults {
 		faults[string(k)] = n
 	}
-	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on",
-		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed)
+	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on; fingerprint %x",
+		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed, t.Fingerprint[:8])
 }

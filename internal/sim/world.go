@@ -4,7 +4,9 @@ import (
 	"container/heap"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"math/rand/v2"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -54,6 +57,7 @@ type world struct {
 	bounds    *partition.Plan
 	home      map[workflow.TaskName]int // at which node a task's partition is
 	out       *Outcome
+	trace     hash.Hash // of all that was written and sent, and when
 }
 
 // machine is a device with its disk and, while it runs, its node.
@@ -122,6 +126,9 @@ type Outcome struct {
 	Faults     map[FaultKind]int
 	Tasks      map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
 	Notes      []string
+	// Fingerprint is of all that the nodes wrote and sent, in its order, and when: two runs
+	// of one plan have the same.
+	Fingerprint [sha256.Size]byte
 }
 
 // base is when runs begin, on clocks that are right.
@@ -139,6 +146,7 @@ func Run(p Plan, v Variant) *Outcome {
 		plan: p, variant: v, r: rand.New(rand.NewPCG(p.Seed, 1)), people: rand.New(rand.NewPCG(p.Seed, 2)),
 		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{}, Tasks: map[workflow.TaskName]workflow.State{}},
 		read: &reader{known: map[string]decoded{}}, healed: -1,
+		trace: sha256.New(),
 	}
 	if err := w.define(); err != nil {
 		w.violate("the definition is refused: %v", err)
@@ -173,6 +181,7 @@ func Run(p Plan, v Variant) *Outcome {
 	w.checks.readable()
 	w.checks.atEnd()
 	w.out.Virtual, w.out.Events = w.now*time.Duration(p.Nodes), w.events
+	w.trace.Sum(w.out.Fingerprint[:0])
 	return w.out
 }
 
@@ -242,6 +251,7 @@ func (w *world) found() {
 		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, attic: map[string][]byte{}, read: w.read, lazy: w.variant == NoSync}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
 		m.disk.gaveUp = func(id workflow.InstanceID) { w.checks.gaveUp(m, id) }
+		m.disk.traced = func(x kv.Write) { w.traced("n%d writes %x %x %t", m.i, x.Key, x.Value, x.Delete) }
 		m.disk.again = func(id workflow.InstanceID) { w.checks.again(m, id) }
 		w.nodes = append(w.nodes, m)
 	}
@@ -408,6 +418,11 @@ const exchange = 5 * time.Minute
 // may yet succeed.
 func (w *world) calm() bool {
 	return w.settled() && w.now-w.newest > 10*time.Minute*w.plan.Scale
+}
+
+// traced adds to the run's fingerprint.
+func (w *world) traced(format string, args ...any) {
+	fmt.Fprintf(w.trace, "%d "+format+"\n", append([]any{w.now}, args...)...)
 }
 
 // settled reports whether every instance has ended wherever it is known, also for

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -22,15 +23,17 @@ func (w *world) judging() time.Duration {
 // from its start, and for each step on the longest way through the definition
 // the time of its judges; a node that is gone has to expire first. Where no
 // time-out bounds a task's data there is none, and patience is all that can be
-// asked for.
+// asked for. Compensations come when the instance has ended, and do not count.
 func (w *world) bound() time.Duration {
 	latest, longest := time.Duration(0), 0
-	for _, t := range w.def.Tasks {
-		end, ok := w.bounds.WorstEnd(t.Name)
-		if !ok {
-			return w.patience()
+	for _, p := range w.bounds.Partitions() {
+		for _, t := range p.Tasks {
+			end, ok := w.bounds.WorstEnd(t)
+			if !ok {
+				return w.patience()
+			}
+			latest, longest = max(latest, end), max(longest, w.steps(t))
 		}
-		latest, longest = max(latest, end), max(longest, w.steps(t.Name))
 	}
 	return latest + time.Duration(longest)*w.judging() + w.plan.ConnectionTime + time.Minute + w.unanswered()
 }
@@ -39,20 +42,69 @@ func (w *world) bound() time.Duration {
 // that its own time is over: nothing that it holds then ends before the others' wait for its
 // whole partition is over (choreo/waits.go, answer). That begins when all has ended that the
 // partition waits for, and takes the waits of its triggers as well. What follows on its first
-// task is as late.
+// task is as late. Each time that something comes back to the partition from elsewhere, as
+// when the contingency of one of its tasks lifts a block, there is a whole wait again.
 func (w *world) unanswered() (later time.Duration) {
 	for _, p := range w.bounds.Partitions() {
 		if !w.nodes[w.plan.Pins[string(p.Name)]].lied {
 			continue
 		}
-		over, first := w.worstBefore(p.Tasks)+p.Timeout, time.Duration(math.MaxInt64)
+		wait, first, comes, entries := p.Timeout, forEver, 0, map[workflow.TaskName]int{}
 		for _, t := range p.Tasks {
-			end, _ := w.bounds.WorstEnd(t)
-			over, first = over+w.def.Task(t).TimeToWait, min(first, end)
+			wait += w.def.Task(t).TimeToWait
+			comes = max(comes, w.entries(p.Name, t, entries))
+			if end, ok := w.bounds.WorstEnd(t); ok {
+				first = min(first, end)
+			}
 		}
-		later += max(over-first, 0) + w.judging() + w.plan.ConnectionTime
+		if before := w.worstBefore(p.Tasks); before < forEver {
+			later += max(before+wait-first, 0)
+		} else {
+			later += wait // its tasks are clocked one by one, until what may take for ever has ended
+		}
+		later += time.Duration(comes)*wait + time.Duration(1+comes)*(w.judging()+w.plan.ConnectionTime)
 	}
 	return later
+}
+
+// forEver is when something has ended that may never end.
+const forEver = time.Duration(math.MaxInt64)
+
+// entries is how often a way through the definition to a task comes into a partition at
+// most, found out once for each task.
+func (w *world) entries(into workflow.PartitionName, to workflow.TaskName, known map[workflow.TaskName]int) int {
+	if n, ok := known[to]; ok {
+		return n // or is being found out, in a circle of data
+	}
+	known[to] = 0
+	most := 0
+	for _, t := range w.def.Tasks {
+		if t.Name == to || !w.waitsFor(to, t.Name) {
+			continue
+		}
+		n := w.entries(into, t.Name, known)
+		if w.bounds.Home(to) == into && w.bounds.Home(t.Name) != into {
+			n++
+		}
+		most = max(most, n)
+	}
+	known[to] = most
+	return most
+}
+
+// waitsFor reports whether a task's rule waits for the slot of another: for it, for what
+// may stand in for it, or for data that these may write.
+func (w *world) waitsFor(t, of workflow.TaskName) (waits bool) {
+	preds := w.def.Predecessors(t)
+	for _, x := range w.bounds.Chain(of) {
+		waits = waits || slices.Contains(preds, x)
+		w.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+			waits = waits || r.Op == workflow.OpData && slices.ContainsFunc(r.Data.Names(), func(n workflow.DataName) bool {
+				return slices.Contains(w.def.Writers(n), x)
+			})
+		})
+	}
+	return waits
 }
 
 // steps is how many attempts one after the other it takes at most until a task
@@ -68,11 +120,11 @@ func (w *world) steps(name workflow.TaskName) int {
 	return n
 }
 
-// patience is for how long a run goes on at most: as if all tasks and
-// contingencies came one after the other. Until then what has ended may change
-// when late results lift blocks.
+// patience is for how long a run goes on at most where the definition implies no more: as
+// if all tasks and contingencies came one after the other. Until then what has ended may
+// change when late results lift blocks.
 func (w *world) patience() time.Duration {
-	b := 3*w.plan.ConnectionTime + 10*time.Minute
+	b := 3*w.plan.ConnectionTime + 10*time.Minute + w.unanswered()
 	for _, t := range w.def.Tasks {
 		b += t.Timeout + t.TimeToWait + time.Duration(t.Retries.Times)*t.Retries.Backoff + w.judging()
 	}

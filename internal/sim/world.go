@@ -172,7 +172,7 @@ func Run(p Plan, v Variant) *Outcome {
 	})
 	w.run(p.Length)
 	w.run(w.now + exchange)
-	for limit := p.Length + w.patience(); w.now < limit && !w.calm() && len(w.out.Violations) == 0; {
+	for limit := p.Length + max(w.patience(), w.bound()); w.now < limit && !w.calm() && len(w.out.Violations) == 0; {
 		w.run(w.now + exchange)
 	}
 	w.checks.settle()

@@ -29,6 +29,13 @@ func (m *Machine) mayJudge(p workflow.PartitionName) []*Attempt {
 	return slices.DeleteFunc(m.unfinishedIn(p), func(a *Attempt) bool { return known.waits(a.Slot) })
 }
 
+// mayWait reports whether some of a partition's unfinished tasks may be known to wait for
+// what is clocked elsewhere: of a contingency that is possible at any time, else only where
+// the clock began in the worst case, before all had ended that the partition waits for.
+func (m *Machine) mayWait(p workflow.PartitionName) bool {
+	return m.state.contested || m.before(p).before > 0
+}
+
 // keptForEver reports whether a partition of another may be kept for ever: one of its
 // tasks may take for ever, or may wait for ever for others. It is not clocked as a whole.
 func (m *Machine) keptForEver(p workflow.PartitionName) bool {

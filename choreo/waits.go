@@ -47,6 +47,16 @@ import (
 // a partition begins; that of each of its tasks does when the task can begin, and goes on
 // when the partition may be kept for ever no more.
 //
+// A clock begins again only by a fact that came, or by the age of data that a rule asks for:
+// that of an answer when a task joins, and when a lifted block has the partition kept for ever
+// until what it waits for has ended once more; the wait for a hand-over as often, and when
+// what was clocked by itself is clocked with its partition; that of readiness when the rule
+// holds no more; all of them when a lifted block has an instance go on that had ended. A
+// block lifts at most once for each attempt that was presumed to have failed, or when a fork
+// takes facts away, and there are not more of either than limits.go allows. What one clock
+// may judge depends on which others run, but a clock for what is ready or running stays until
+// that ends, or until a fact comes: what joins by that joins once.
+//
 // A partner that acknowledges nothing, and does not expire, stalls nothing: it
 // lives, so it has met somebody within the connectionTime that bounds the
 // hand-over, and after that its time runs as if it had heard.
@@ -130,7 +140,12 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 	m.clocks.outdated = true
 	for k, c := range m.clocks.all {
 		if k.Kind == WaitAnswer {
-			c.of = working(m.mayJudge(workflow.PartitionName(k.Name)))
+			p := workflow.PartitionName(k.Name)
+			left := m.unfinishedIn(p)
+			if m.mayWait(p) {
+				left = m.mayJudge(p)
+			}
+			c.of = working(left)
 		}
 	}
 }
@@ -393,14 +408,15 @@ func (m *Machine) watchAnswer(
 	}
 	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
 	total := m.state.plan.Timeout(g.Partition) + part.waits
-	if c == nil || m.state.contested || c.of != nil || c.joined != part.joined {
+	mayWait := m.mayWait(g.Partition)
+	if c == nil || mayWait || c.of != nil || c.joined != part.joined {
 		if next := part.looked + m.lookEvery(); part.looked > 0 && now.Boot < next {
 			m.clocks.keep(key)
 			r.wake(next)
 			return false
 		}
 		part.looked = max(now.Boot, 1) // 0 is never
-		if left = m.unfinishedIn(g.Partition); c == nil || m.state.contested {
+		if left = m.unfinishedIn(g.Partition); c == nil || mayWait {
 			left = m.mayJudge(g.Partition)
 		}
 		if total = m.answerTime(g.Partition, left); len(left) == 0 {
@@ -415,7 +431,7 @@ func (m *Machine) watchAnswer(
 			m.clocks.beginAfter(key, 0, now.Boot)
 			c = m.clocks.all[key]
 			c.of = of
-		} else if c.of = of; !m.state.contested {
+		} else if c.of = of; !mayWait {
 			c.of = nil
 		}
 		c.joined = part.joined

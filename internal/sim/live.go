@@ -43,7 +43,8 @@ func (w *world) bound() time.Duration {
 // whole partition is over (choreo/waits.go, answer). That begins when all has ended that the
 // partition waits for, and takes the waits of its triggers as well. What follows on its first
 // task is as late. Each time that something comes back to the partition from elsewhere, as
-// when the contingency of one of its tasks lifts a block, there is a whole wait again.
+// when the contingency of one of its tasks lifts a block, there is a whole wait again; and if
+// the instance had ended by then, its worst case is counted from there.
 func (w *world) unanswered() (later time.Duration) {
 	for _, p := range w.bounds.Partitions() {
 		if !w.nodes[w.plan.Pins[string(p.Name)]].lied {
@@ -53,16 +54,13 @@ func (w *world) unanswered() (later time.Duration) {
 		for _, t := range p.Tasks {
 			wait += w.def.Task(t).TimeToWait
 			comes = max(comes, w.entries(p.Name, t, entries))
-			if end, ok := w.bounds.WorstEnd(t); ok {
-				first = min(first, end)
-			}
+			end, _ := w.bounds.WorstEnd(t)
+			first = min(first, end)
 		}
-		if before := w.worstBefore(p.Tasks); before < forEver {
-			later += max(before+wait-first, 0)
-		} else {
-			later += wait // its tasks are clocked one by one, until what may take for ever has ended
+		if before := w.worstBefore(p.Tasks); before < forEver { // else its tasks are clocked one by one until then
+			wait += before
 		}
-		later += time.Duration(comes)*wait + time.Duration(1+comes)*(w.judging()+w.plan.ConnectionTime)
+		later += max(wait-first, 0) + time.Duration(comes)*wait + time.Duration(1+comes)*(w.judging()+w.plan.ConnectionTime)
 	}
 	return later
 }

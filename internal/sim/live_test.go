@@ -54,8 +54,8 @@ func TestEachReturnToALiarTakesAWholeWait(t *testing.T) {
 	w.nodes[0].lied = true
 	last, _ := w.bounds.WorstEnd("d") // p1 waits for it
 	first, _ := w.bounds.WorstEnd("a")
-	wait := w.bounds.Partition("p1").Timeout
-	least := honest + (last + wait - first) + 2*(wait+choreo.GuardianTimeout)
+	wait := last + w.bounds.Partition("p1").Timeout
+	least := honest + (wait - first) + 2*(wait+choreo.GuardianTimeout)
 	if is := w.bound(); is < least || w.patience() < is-honest {
 		t.Errorf("with a liar an instance must have ended %s after all healed, want at least %s; the run goes on for %s", is, least, w.patience())
 	}

@@ -15,7 +15,11 @@ import (
 // slot: what a decision costs depends on what changed and what is at hand, not on
 // how large the instance is.
 type desk struct {
-	made int // of which state, see State.made
+	made  int     // of which state, see State.made
+	slots []*Slot // of that
+	// worked are the slots that were at work when all were made again, while they are looked
+	// at for the first time since: they do not join once more (partDesk.joined).
+	worked map[workflow.TaskName]bool
 	// todo are the slots that Decide has to look at each time, clocked those of our own whose
 	// time may run, others those of others that this node clocks one by one, undoing
 	// those with successes that lost.
@@ -85,15 +89,32 @@ func (m *Machine) look() *desk {
 		was, at, first := *d, d.at, d.made == 0
 		if *d = newDesk(s.made); !first {
 			d.at, d.all, d.undid = at, was.all, was.undid
+			d.goOn(&was, &m.log.steps)
 		}
+		d.slots = s.slots
 	}
 	for _, sl := range s.moved {
 		m.log.steps++
 		sl.moved = false
 		m.lookAt(sl)
 	}
-	s.moved = s.moved[:0]
+	s.moved, d.worked = s.moved[:0], nil
 	return d
+}
+
+// goOn takes from the desk before it what counts on though all slots were made again: how
+// often one came to work.
+func (d *desk) goOn(was *desk, steps *int) {
+	for name, part := range was.parts {
+		d.part(name).joined = part.joined
+	}
+	d.worked = map[workflow.TaskName]bool{}
+	for _, sl := range was.slots {
+		*steps++
+		if sl.shown.works {
+			d.worked[sl.Task.Name] = true
+		}
+	}
 }
 
 func (m *Machine) lookAt(sl *Slot) {
@@ -127,7 +148,7 @@ func (m *Machine) lookAt(sl *Slot) {
 	p.active += one(is.active) - one(was.active)
 	p.count(was, -1)
 	p.count(is, +1)
-	p.joined += one(is.works && !was.works)
+	p.joined += one(is.works && !was.works && !d.worked[sl.Task.Name])
 	if was.done != is.done {
 		for _, w := range d.awaited[sl] {
 			m.log.steps++

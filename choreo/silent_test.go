@@ -65,7 +65,8 @@ func TestSilentHoldersHaveTheirTime(t *testing.T) {
 }
 
 // silentMesh is an instance of a random definition at three partners, of which one or two
-// live and say nothing from some moment on, three days later if it has not ended before.
+// live and say nothing from some moment on, three days later if it has not ended before. In
+// half of the cases the judge starts again every half hour.
 func silentMesh(t testing.TB, rt *rapid.T, source func(dice) string) *mesh {
 	d := diceOf(rt)
 	w := newMesh(t, validDefinition(d, source))
@@ -85,9 +86,13 @@ func silentMesh(t testing.TB, rt *rapid.T, source func(dice) string) *mesh {
 	for _, id := range pickOf(d, [][]workflow.PartnerID{{"bob"}, {"cy"}, {"bob", "cy"}}) {
 		w.die(w.node(id))
 	}
+	restarts := d.chance(50)
 	for end := w.now + 72*time.Hour; w.now < end && w.node("ann").m.Overall() == workflow.InstanceRunning; {
 		w.livingAct(d)
 		w.advance(30 * time.Minute)
+		if restarts {
+			w.crash(w.node("ann"))
+		}
 	}
 	return w
 }

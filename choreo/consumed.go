@@ -66,7 +66,7 @@ func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
 
 // only is the slot's first attempt if the start knew of no other; nil: it did.
 func (s *State) only(start *entry, from *Slot) *Attempt {
-	if slices.ContainsFunc(from.Attempts[1:], func(a *Attempt) bool { return s.log.knew(start, a.assigned) }) {
+	if slices.ContainsFunc(from.Attempts[1:], func(a *Attempt) bool { return s.certain(start, a.assigned) }) {
 		return nil
 	}
 	return from.Attempts[0]

@@ -48,6 +48,22 @@ import (
 //     (2). A success whose author knew elsewhere that it had given the attempt up
 //     stands only where others built upon it. An attempt built upon what the
 //     earliest start says that its success knew.
+//  8. What an author knew is held against it only if that counted for it for certain:
+//     neither it nor anything in its past comes after a fork, in a part of a chain that
+//     does not count by itself (fork.go). Such a thing counts, or does not, wherever it
+//     is and whatever else is known. Of all else nobody can tell whether it counted for
+//     that author: it may have known of the fork, and not of others who had built upon
+//     the branch. So what it wrote is not refused, and goes behind as in 7. A verdict is
+//     void against a success that its author knew. A success goes behind all others in 3
+//     if its start knew another attempt's. It stands only where others built upon it if
+//     its author knew that it had given the attempt up.
+//
+//	one    verdict: a2 to three ┄┄┄ a fork: it does not count ┄┄┄ two had built upon it
+//	three     └───▶ success             two: a2 to three ───▶ start: it counts
+//
+//     So a fork that shows later takes nothing away that an honest author did. A liar
+//     that forks its chain can do late what it knew to be done, as if it had not heard
+//     of it, and undoes nothing by that.
 //
 // docs/models/convergence.py is a model of rules 1 to 5 and 7.
 

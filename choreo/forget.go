@@ -23,6 +23,22 @@ import (
 // Only facts that count show anything. A node that knows of another one does not name
 // it, so it would not show what it knows, and somebody else need not have it.
 
+// Nor does what comes after a fork show for certain what its author went by: whether it
+// counted there depends on what else was there (converge.go, rule 8).
+
+// certain reports whether the author of e knew g, and that g counted: then g is held
+// against e. It is so where nothing in g's past comes after a fork, as all of that counts
+// by itself, wherever g is.
+func (s *State) certain(e, g *entry) bool {
+	is := !g.beyond && s.log.knew(e, g)
+	s.bound = s.bound || is
+	return is
+}
+
+// despite reports whether what counts was written by an author that knew of y, without
+// that y is held against it.
+func (s *State) despite(x, y *entry) bool { return y.beyond && s.log.knew(x, y) }
+
 // forgot reports whether x denies y: a fact of x's author in another chain knew of
 // y, neither of the two knew of the other, and no more of the others had heard of
 // x first than of that fact.
@@ -147,7 +163,9 @@ func (s *State) weigh(sl *Slot) {
 	s.judged = sl
 	for _, a := range sl.Attempts {
 		for _, r := range a.rulings {
-			r.void = slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.forgot(r.at, ok) })
+			r.void = slices.ContainsFunc(a.successes, func(ok *entry) bool {
+				return s.despite(r.at, ok) || s.forgot(r.at, ok)
+			})
 		}
 	}
 	for _, a := range sl.Attempts {
@@ -164,7 +182,7 @@ func (s *State) weigh(sl *Slot) {
 			a.blamed = append(slices.Clip(a.blamed), a.by.at.fact.Chain.Author)
 		}
 		a.blame = slices.Clip(a.blamed)
-		if a.success() != nil && s.deniesOthers(a, a.success()) {
+		if a.success() != nil && (s.deniesOthers(a, a.success()) || s.begunDespite(a)) {
 			a.blame = append(a.blame, a.Partner)
 		}
 	}
@@ -195,7 +213,7 @@ func (s *State) weighSuccesses(a *Attempt) {
 		})
 	}
 	a.overruled = slices.ContainsFunc(a.rulings, func(r *ruling) bool {
-		return r.final && !r.void && s.forgot(a.success(), r.at)
+		return r.final && !r.void && (s.despite(a.success(), r.at) || s.forgot(a.success(), r.at))
 	})
 	s.rebase(a)
 }
@@ -211,6 +229,15 @@ func (s *State) repeats(e, o *entry) bool {
 func (s *State) deniesOthers(a *Attempt, e *entry) bool {
 	return slices.ContainsFunc(a.Slot.Attempts, func(o *Attempt) bool {
 		return o != a && slices.ContainsFunc(o.successes, func(ok *entry) bool { return s.forgot(e, ok) })
+	})
+}
+
+// begunDespite reports whether an attempt was begun although its holder knew the success
+// of another one.
+func (s *State) begunDespite(a *Attempt) bool {
+	return s.log.forks > 0 && a.base != nil && slices.ContainsFunc(a.Slot.Attempts, func(o *Attempt) bool {
+		s.log.steps++
+		return o != a && slices.ContainsFunc(o.successes, func(ok *entry) bool { return s.despite(a.base, ok) })
 	})
 }
 

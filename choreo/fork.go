@@ -8,9 +8,12 @@ import (
 
 // Two facts with one number of one chain prove a fork: a lying author, or a
 // store that was restored without anybody noticing. The chain stops there; the
-// facts from the fork on count only where a counted fact of another author has
+// facts from the fork on count only where a good fact of another author has
 // them in its past (docs/design.md, idea 1), so that what others built upon stays.
 // That author must have taken part from the start: a fork could appoint others.
+// A fact is good if it counts as far as forks go. It vouches also if it does not
+// count for another reason: that reason may be what it knew (limits.go, MaxVerdicts).
+// If only what counts vouched, it would count just where what it vouches for does not.
 //
 // With a fact those before it in its chain count as well. So what counts is a
 // number for each strand, and one fork costs its own length once:
@@ -72,9 +75,20 @@ func (l *Log) alone(s *strand) uint64 {
 	return n
 }
 
+// mark notes of facts, causes first, which are beyond a fork.
+func (l *Log) mark(es []*entry) {
+	for _, e := range es {
+		l.steps++
+		c := e.strand.chain
+		e.beyond = c.forkedAt > 0 && e.fact.Seq >= c.cut() && e != l.genesis ||
+			slices.ContainsFunc(e.parents, func(p *entry) bool { return p.beyond })
+	}
+}
+
 // recount works out what counts of every strand, as far as forks go.
 func (l *Log) recount() {
 	var grown []grown
+	l.mark(l.order)
 	for _, s := range l.strands {
 		s.good = s.base()
 	}
@@ -88,6 +102,7 @@ func (l *Log) recount() {
 // returns the strands of which more counts now.
 func (l *Log) count(es []*entry) []*strand {
 	var grown []grown
+	l.mark(es)
 	for _, e := range es {
 		if s := e.strand; s.chain.forkedAt == 0 || e.fact.Seq < s.chain.cut() {
 			grown = l.raise(s, e.fact.Seq, grown)

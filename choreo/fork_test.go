@@ -313,6 +313,64 @@ partitions:
 	w.shuffledMatches(t, three.m)
 }
 
+// An attempt was done, a fork then took away that it had been given out, and the same work
+// came again from another. That counts, although others turn out to have built upon the
+// first.
+func TestWorkAfterAForkCounts(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: given-twice
+tasks:
+  a:  {on-failure: {contingency: a2}}
+  a2: {}
+  b:  {after: a}
+partitions:
+  p1: [a]
+  p2: [b]
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	w.takers["a2"] = "three"
+	if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	one, two := w.node("one"), w.node("two").m
+	old := one.backup()
+	id, _ := one.jobOf("a")
+	w.end(one, id, Result{Failed: true}) // the verdict assigns a2 to three
+	for _, l := range w.take("one", "three") {
+		w.deliver(l)
+	}
+	w.mail = nil
+	job, _ := w.node("three").jobOf("a2")
+	three := w.node("three").m
+	w.must(three.append(w.moment(), Body{Success: &Success{Attempt: job, Try: 1}}))
+	w.restore(one, old[:1], one.inc)
+	w.end(one, one.running()[0], Result{})
+	proof := received(one.m)
+	judged := w.must(two.append(w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}}}}))
+	for _, facts := range [][]Received{proof, received(two)} {
+		if _, err := three.Receive("two", facts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := w.must(three.append(w.moment(), Body{Start: &Start{Attempt: AttemptID{Fact: judged.id, Slot: "a"}, Try: 1}}))
+	if again == nil || !again.counted {
+		t.Fatal("three may not begin what it was given again")
+	}
+	if _, err := two.Receive("three", received(three)); err != nil {
+		t.Fatal(err)
+	}
+	w.must(two.append(w.moment(), Body{Seen: &Seen{}}))
+	if e := two.log.byID[again.id]; !e.counted {
+		t.Errorf("what three began does not count: %s", e.why)
+	}
+	if a := two.state.attempts[job]; a == nil || a.success() == nil {
+		t.Error("the first attempt does not count, although two built upon it")
+	}
+	w.shuffledMatches(t, two)
+}
+
 // A forked log reaches a peer completely, in as many rounds as it takes, and
 // what is written later reaches it, too.
 func TestForkedLogArrivesInRounds(t *testing.T) {

@@ -44,6 +44,10 @@ const (
 	MaxVerdicts = 32
 	MaxAttempts = 64
 
+	// MaxSuccesses is how many successes of one attempt count, as far as their author knew:
+	// it tells of one again where a fork had taken away what the first rested on.
+	MaxSuccesses = 2
+
 	// maxReason bounds a reason, in bytes: it is for people.
 	maxReason = 4 << 10
 	// maxReasons bounds the reasons of one annex together, in bytes.

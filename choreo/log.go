@@ -46,6 +46,7 @@ type entry struct {
 	others  vector // of its past, what is in other strands than its own
 	whole   vector // once asked for: its past, itself included
 	parents []*entry
+	beyond  bool   // it, or something in its past, comes after a fork, and does not count by itself (fork.go)
 	counted bool   // see State; facts without entitlement do not count
 	why     string // it does not count
 	told    bool   // and that is counted (Machine.Uncounted)

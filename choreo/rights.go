@@ -19,6 +19,11 @@ import (
 //	called off  it knew why the attempt was not needed
 //	write-off   it began the instance, or shows the eviction
 //
+// More that it knew never makes less of this so. What is held against it is another
+// matter, that its task was done or cancelled, given up or passed on: a fork may have
+// taken that away from it, and others give it back. So that counts here where it counted
+// for certain (converge.go, rule 8).
+//
 // Whether a trigger's wait was over, whether data were what the rule asks for,
 // and when a partner is to be given up rest on local clocks and on what was seen
 // here. That cannot be proved, and is its author's word.
@@ -65,6 +70,9 @@ func (s *State) evidenceOf(e *entry) *evidence {
 }
 
 func (v *evidence) knew(e *entry) bool { return e != nil && (v.of == nil || v.s.log.knew(v.of, e)) }
+
+// certain is knew for what is held against the author.
+func (v *evidence) certain(e *entry) bool { return v.of == nil || v.s.certain(v.of, e) }
 
 func (v *evidence) any(es []*entry) bool { return slices.ContainsFunc(es, v.knew) }
 
@@ -236,6 +244,11 @@ func (v *evidence) givenUp(a *Attempt) bool {
 	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && v.knew(r.at) })
 }
 
+// gaveUp is givenUp where that is held against the author.
+func (v *evidence) gaveUp(a *Attempt) bool {
+	return slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && v.certain(r.at) })
+}
+
 // mayReady says why an attempt cannot have become ready by its holder's word; "":
 // it can.
 func (v *evidence) mayReady(a *Attempt, trigger bool) string {
@@ -255,7 +268,7 @@ func (v *evidence) mayReady(a *Attempt, trigger bool) string {
 // mayStart says why an attempt's holder may not have started it; "": it may.
 func (v *evidence) mayStart(a *Attempt) string {
 	sl := a.Slot
-	done := func(o *Attempt) bool { return v.any(o.successes) && !v.givenUp(o) }
+	done := func(o *Attempt) bool { return slices.ContainsFunc(o.successes, v.certain) && !v.givenUp(o) }
 	switch {
 	case a.undoes != nil || v.any(a.starts):
 		return ""
@@ -263,11 +276,11 @@ func (v *evidence) mayStart(a *Attempt) string {
 		return v.mayPerform(a)
 	case sl.Dropped != nil:
 		return "its task is not needed"
-	case v.any(v.s.cancels):
+	case slices.ContainsFunc(v.s.cancels, v.certain):
 		return "it was started after the instance was cancelled"
-	case v.givenUp(a):
+	case v.gaveUp(a):
 		return "its author had given the attempt up"
-	case slices.ContainsFunc(a.passed, func(n *Attempt) bool { return v.knew(n.assigned) }):
+	case slices.ContainsFunc(a.passed, func(n *Attempt) bool { return v.certain(n.assigned) }):
 		return "its author had passed the attempt on"
 	case slices.ContainsFunc(sl.Attempts, done):
 		return "its task had been done, as its author knew"
@@ -290,12 +303,13 @@ func (v *evidence) mayFail(a *Attempt) string {
 
 // maySucceed says why an attempt's holder may not tell that it succeeded; "": it may.
 func (v *evidence) maySucceed(a *Attempt) string {
+	known := func(i int) bool { return v.knew(a.successes[i]) }
 	switch {
 	case !v.any(a.starts):
 		return "it was not started"
-	case v.givenUp(a):
+	case v.gaveUp(a):
 		return "its author had given the attempt up"
-	case v.any(a.successes):
+	case slices.ContainsFunc(a.successes, v.certain) || v.s.atLeast(MaxSuccesses, len(a.successes), known):
 		return "it had succeeded already"
 	case a.undoes != nil:
 		return v.mayPerform(a)

@@ -35,6 +35,8 @@ type State struct {
 	offices      []*entry // the first counted verdict in each office, of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
+	// bound: something was held against an author that was certain to have counted for it.
+	bound bool
 	// contested: some slot has several attempts, or waits for somebody to take the next.
 	contested bool
 	// credentials are the facts by which partners showed theirs.
@@ -228,7 +230,7 @@ func (s *State) reset() {
 	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
 	s.moved, s.patient = nil, nil
-	s.slots, s.dirty, s.contested, s.idle = nil, nil, false, false
+	s.slots, s.dirty, s.contested, s.idle, s.bound = nil, nil, false, false, false
 	s.cancel, s.cancels, s.offices = nil, nil, nil
 	for i, p := range s.genesis.Succession {
 		s.rank[p] = i
@@ -430,13 +432,16 @@ func (s *State) fold(es []*entry) {
 
 // enter is fold's for a log with forks, where new facts can make older ones
 // count. It reports whether it could: not where one that was applied does not count
-// any more, or where one that comes to count only now should have been applied
-// before others.
+// any more, where one that was refused may come to count, or where one that comes to
+// count only now should have been applied before others.
 func (s *State) enter(es []*entry) bool {
 	l, more := s.log, []*strand(nil)
 	if s.cuts == l.cuts {
 		more = l.count(es)
 	} else {
+		if s.bound {
+			return false // less is certain to have counted for its author
+		}
 		s.cuts = l.cuts
 		s.front()
 		l.recount()
@@ -715,7 +720,7 @@ func (s *State) applyVerdict(e *entry, v *Verdict) (why string) {
 		if a == nil || judged[a.Slot] || !s.knewOf(e, act.Attempt) || !allowed(a, act, e.fact.Chain.Author) {
 			continue
 		}
-		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.log.knew(e, ok) }) || s.judgedOften(e, a) {
+		if slices.ContainsFunc(a.successes, func(ok *entry) bool { return s.certain(e, ok) }) || s.judgedOften(e, a) {
 			continue
 		}
 		if act.Kind == workflow.FailContingency && act.Partner != "" && s.movedOften(e, a.Slot) {

@@ -60,7 +60,7 @@ var mutants = []mutant{
 		return time.Duration(i)`, `slices.Index(judges, m.self); i >= 0 {
 		return 0`}}},
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
-		"choreo/state.go", `return s.log.knew(e, ok)`, `return false && s.log.knew(e, ok)`}, {
+		"choreo/state.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
 		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
 	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
 		"choreo/waits.go", `a.Partner == m.self || !sl.unjudged() || !m.wanted(a)`, `a.Partner == m.self || !m.wanted(a) || a.success() != nil`}}},

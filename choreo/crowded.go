@@ -16,7 +16,9 @@ import (
 //   - A node that refuses facts for that says so to their sender, with the author.
 //   - The sender sets aside, in `seen` facts of its own, what it has of the author and
 //     has not named: all that may change what counts. Nobody builds upon it by that, so
-//     these facts are taken in whether there is room for the rest or not.
+//     these facts are taken in whether there is room for the rest or not. One word is enough
+//     for all: so all who were refused take turns, and none sets aside what another has,
+//     as long as nobody refuses the facts of that one, too.
 //   - What was refused is held back from that partner for a while. All else goes, also
 //     what others have built upon it: that cannot be taken in yet, but it names what is
 //     missing.
@@ -45,6 +47,9 @@ const (
 	nameAtLeast = time.Hour
 	// lookAgain is the pause after nothing was found that is to be set aside.
 	lookAgain = time.Minute
+	// nameTurn is how much later than the one before it, in the order of succession, a node
+	// sets aside what all may: but not later than nameAgain.
+	nameTurn = 10 * time.Second
 )
 
 // ErrNoRoom is returned where all that is missing before a fact was refused for want of
@@ -71,8 +76,12 @@ type Taking struct{ From, Author workflow.PartnerID }
 
 // crowded is what this node does about what partners refuse, and it refuses itself.
 type crowded struct {
-	of      map[workflow.PartnerID]bool // authors of whom more may have to be set aside
-	spoken  map[workflow.PartnerID]spoken
+	of     map[workflow.PartnerID]time.Duration // authors of whom more may have to be set aside, since when (Boot)
+	spoken map[workflow.PartnerID]spoken
+	// theirs is up to which number others have set a strand aside, heard where in the log
+	// the last fact is, since this node looked, in which another named more of an author.
+	theirs  map[*strand]map[workflow.PartnerID]uint64
+	heard   map[workflow.PartnerID]int
 	refused map[workflow.PartnerID]*turnedAway // here, by author
 }
 
@@ -82,7 +91,8 @@ type spoken struct{ again, pause time.Duration }
 
 func newCrowded() crowded {
 	return crowded{
-		of: map[workflow.PartnerID]bool{}, spoken: map[workflow.PartnerID]spoken{},
+		of: map[workflow.PartnerID]time.Duration{}, spoken: map[workflow.PartnerID]spoken{},
+		theirs: map[*strand]map[workflow.PartnerID]uint64{}, heard: map[workflow.PartnerID]int{},
 		refused: map[workflow.PartnerID]*turnedAway{},
 	}
 }
@@ -190,6 +200,9 @@ func (m *Machine) Refused(p, author workflow.PartnerID, now Moment) {
 		}
 		r = &withheld{}
 		pr.refused[author] = r
+		for other := range pr.refused { // the author may have set their facts aside in vain
+			m.crowds(other, now)
+		}
 	}
 	if now.Boot >= r.until {
 		if r.pause == refusedPause {
@@ -206,13 +219,14 @@ func (m *Machine) Refused(p, author workflow.PartnerID, now Moment) {
 			}
 		}
 	}
-	m.crowds(author)
+	m.crowds(author, now)
 }
 
 // crowds notes that facts of an author may have to be set aside.
-func (m *Machine) crowds(author workflow.PartnerID) {
-	if author != m.self {
-		m.door.crowded.of[author] = true
+func (m *Machine) crowds(author workflow.PartnerID, now Moment) {
+	c := &m.door.crowded
+	if _, known := c.of[author]; !known && author != m.self {
+		c.of[author] = now.Boot
 	}
 }
 
@@ -260,7 +274,7 @@ func (m *Machine) lackedBy(p *peer, now Moment) []*entry {
 			return false
 		}
 		r.held = r.held.with(e.strand.place, e.fact.Seq)
-		m.crowds(e.fact.Chain.Author)
+		m.crowds(e.fact.Chain.Author, now)
 		return true
 	})
 }
@@ -277,17 +291,61 @@ func (m *Machine) holds(p *peer, e *entry) bool {
 func (m *Machine) nameRefused(now Moment, r *Ready) (added bool) {
 	c := &m.door.crowded
 	for _, p := range slices.Sorted(maps.Keys(c.of)) {
-		if at := c.spoken[p].again; now.Boot < at {
+		turn := min(time.Duration(m.state.placeOf(m.self))*nameTurn, nameAgain)
+		if at := max(c.spoken[p].again, c.of[p]+turn); now.Boot < at {
 			r.wake(at)
 			continue
 		}
 		delete(c.of, p)
 		m.readOn()
-		said := m.setAside(now, m.bearingOf(p))
-		c.spoken[p] = c.spoken[p].next(now.Boot, said)
+		before, heard := c.heard[p]
+		if !heard {
+			before = m.log.Len()
+		}
+		said := m.setAside(now, m.bearingOf(p, before))
+		c.spoken[p] = c.spoken[p].next(now.Boot, said || heard)
+		delete(c.heard, p)
 		added = added || said
 	}
 	return added
+}
+
+// hears notes that another has set a fact aside that is here; at is where in the log this
+// became known.
+func (m *Machine) hears(by workflow.PartnerID, e *entry, at int) {
+	c := &m.door.crowded
+	if e.fact.Seq > max(m.namedIn(e.strand), m.namedByOthers(e.strand)) && m.isHeard(by) {
+		c.heard[e.fact.Chain.Author] = at
+	}
+	if c.theirs[e.strand] == nil {
+		c.theirs[e.strand] = map[workflow.PartnerID]uint64{}
+	}
+	c.theirs[e.strand][by] = max(c.theirs[e.strand][by], e.fact.Seq)
+}
+
+// namedByOthers is up to which number others have set a strand aside so that all hear it.
+func (m *Machine) namedByOthers(s *strand) (n uint64) {
+	for by, seq := range m.door.crowded.theirs[s] {
+		if seq > n && m.isHeard(by) {
+			n = seq
+		}
+	}
+	return n
+}
+
+// isHeard reports whether all take in what an author sets aside, as far as this node knows.
+// Of more chains than one, or of one that is forked, some may lack what others have.
+func (m *Machine) isHeard(author workflow.PartnerID) bool {
+	chains := m.log.byAuthor[author]
+	if !m.Participates(author) || len(chains) != 1 || chains[0].forkedAt > 0 {
+		return false
+	}
+	for _, p := range m.peers {
+		if p.refused[author] != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // next is when more may be set aside after something was, or was not, now.
@@ -320,15 +378,16 @@ func (m *Machine) setAside(now Moment, aside []Head) (added bool) {
 	return added
 }
 
-// bearingOf are the last facts of an author's chains that this node has not named and
-// that bear upon what counts.
-func (m *Machine) bearingOf(p workflow.PartnerID) (out []Head) {
+// bearingOf are the last facts of an author's chains that neither this node nor another has
+// named and that bear upon what counts, without what came here since: that the other does not
+// name may be as it had not come there.
+func (m *Machine) bearingOf(p workflow.PartnerID, before int) (out []Head) {
 	for _, c := range m.log.byAuthor[p] {
 		for _, s := range c.strands {
-			named := m.namedIn(s)
+			named := max(m.namedIn(s), m.namedByOthers(s))
 			for n := s.end(); n > named; n-- {
 				m.log.steps++
-				if e := s.number(n); e.bears() {
+				if e := s.number(n); e.index < before && e.bears() {
 					out = append(out, e.head())
 					break
 				}

@@ -22,10 +22,14 @@ type throng struct {
 
 var honest = []workflow.PartnerID{"one", "two", "three"}
 
-func newThrong(t *testing.T) *throng {
+func newThrong(t *testing.T) *throng { return newThrongOf(t, honest...) }
+
+// newThrongOf is newThrong with other honest partners: the first has what the liars take part
+// in begun, and the second has the other partition.
+func newThrongOf(t *testing.T, names ...workflow.PartnerID) *throng {
 	c := &throng{newMesh(t, parse(t, relay)), map[workflow.PartnerID]int{}, map[workflow.PartnerID]int{}}
-	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
-	if err := c.start("one", c.genesis(at, "one", "two", "three", "mal", "mol")); err != nil {
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": names[0], "p2": names[1]}
+	if err := c.start(names[0], c.genesis(at, append(slices.Clone(names), "mal", "mol")...)); err != nil {
 		t.Fatal(err)
 	}
 	c.stabilize(true)
@@ -35,7 +39,7 @@ func newThrong(t *testing.T) *throng {
 		liars := n.m.log.authored["mal"].bytes + n.m.log.authored["mol"].bytes
 		return Shares{
 			Left: func(p workflow.PartnerID) int {
-				if slices.Contains(honest, p) {
+				if slices.Contains(names, p) {
 					return 1 << 20
 				}
 				return max(c.left[n.id]-n.m.log.authored[p].bytes, 0)
@@ -446,6 +450,95 @@ func TestOneAuthorDoesNotHoldUpAnother(t *testing.T) {
 		if !c.nodes[id].m.Has(mol.prev) {
 			t.Errorf("%s lacks what mol says", id)
 		}
+	}
+}
+
+// eight are eight honest partners and two liars; the last of the honest has no room for what
+// these write, the others have all of it.
+func eight(t *testing.T) (c *throng, names []workflow.PartnerID) {
+	names = []workflow.PartnerID{"one", "two", "h3", "h4", "h5", "h6", "h7", "h8"}
+	c = newThrongOf(t, names...)
+	for _, id := range names[:7] {
+		c.left[id] = 1 << 20
+	}
+	c.spare["h8"] = 1 << 20
+	return c, names
+}
+
+// TestOneWordIsEnough: what one partner has no room for, and all others have, one of these sets
+// aside, and not each: at first and later, as a liar writes more.
+func TestOneWordIsEnough(t *testing.T) {
+	c, names := eight(t)
+	words := func() (n int) {
+		for _, id := range names {
+			n += c.wordsOf(id)
+		}
+		return n
+	}
+	p := penOf(t, c.nodes["one"].m, "mal", 1)
+	facts := []Received{p.write(judges("b", "a lie"), c.nodes["one"].m.log.genesis.head())}
+	before := words()
+	hear := func() {
+		for _, id := range names[:7] {
+			c.hear(id, facts)
+		}
+	}
+	hear()
+	c.compareFor(3 * time.Minute)
+	if got := words() - before; got != 1 || !c.nodes["h8"].m.Has(p.prev) {
+		t.Errorf("%d things were said in three minutes, want 1; h8 has the lie: %t", got, c.nodes["h8"].m.Has(p.prev))
+	}
+	before = words()
+	for range 120 {
+		facts = []Received{p.write(Body{Seen: &Seen{}})}
+		hear()
+		c.compareFor(time.Minute)
+	}
+	// After 5, 10, 20, 40 and 60 minutes, and where another's word was under way.
+	if got := words() - before; got < 2 || got > 10 {
+		t.Errorf("%d things were said in two hours, want 2 to 10", got)
+	}
+	c.compareFor(70 * time.Minute)
+	if !c.nodes["h8"].m.Has(p.prev) {
+		t.Error("h8 lacks what the liar wrote last")
+	}
+}
+
+// TestWordsThatAreNotHeard: what another has set aside is not set aside again, unless a partner
+// has no room for the other's word, or may lack it as it is one of many chains or branches.
+func TestWordsThatAreNotHeard(t *testing.T) {
+	for name, spoil := range map[string]func(mol *pen, m *Machine) []Received{
+		"":        nil,
+		"no room": func(mol *pen, m *Machine) []Received { return mol.heavy(1, m.log.genesis.head()) },
+		"two chains": func(_ *pen, m *Machine) []Received {
+			return []Received{penOf(t, m, "mol", 2).write(Body{Seen: &Seen{}}, m.log.genesis.head())}
+		},
+		"a fork": func(_ *pen, m *Machine) []Received {
+			return []Received{penOf(t, m, "mol", 1).write(judges("c", "a lie"), m.log.genesis.head())}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newThrong(t)
+			c.left["one"], c.left["two"], c.left["three"], c.spare["three"] = 1<<20, 1<<20, 2<<10, 1<<20
+			m := c.nodes["one"].m
+			mal, mol := penOf(t, m, "mal", 1), penOf(t, m, "mol", 1)
+			lies := append(mal.heavy(1, m.log.genesis.head()), mal.write(judges("b", "a lie")))
+			var words []Received
+			if spoil != nil {
+				words = spoil(mol, m)
+			}
+			words = append(words, mol.write(Body{Seen: &Seen{Aside: []Head{mal.head()}}}, m.log.genesis.head()))
+			for _, id := range honest[:2] {
+				c.hear(id, lies)
+				c.hear(id, words)
+			}
+			before := c.wordsOf("one") + c.wordsOf("two")
+			c.compareFor(20 * time.Minute)
+			if got, spoilt := c.wordsOf("one")+c.wordsOf("two")-before > 0, spoil != nil; got != spoilt {
+				t.Errorf("the honest set something aside: %t, want %t", got, spoilt)
+			}
+			c.agree("in the end")
+		})
 	}
 }
 

@@ -486,6 +486,9 @@ func (m *Machine) readOn() {
 		if author != m.self && !slices.Contains(d.authors, author) {
 			d.authors = append(d.authors, author)
 		}
+		for _, by := range d.aside[e.id] {
+			m.hears(by, e, d.looked)
+		}
 		delete(d.aside, e.id)
 		for h := range e.fact.aside() {
 			switch x := m.log.byID[h.ID]; {
@@ -496,6 +499,8 @@ func (m *Machine) readOn() {
 				}
 			case author == m.self && x != nil:
 				d.ours[x.strand] = max(d.ours[x.strand], h.Seq)
+			case x != nil:
+				m.hears(author, x, d.looked)
 			}
 		}
 	}

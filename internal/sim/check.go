@@ -235,18 +235,17 @@ func (m *machine) keepsSummary(id string) bool {
 	return err == nil && over
 }
 
-// settle keeps what every instance has come to, when all is known everywhere. Where an
-// honest node lately had no room for facts, it is not: they come when there is room, as
-// when other instances have ended.
+// settle keeps what every instance has come to, when all is known everywhere. What it has
+// come to at a node that lately had no room for facts says nothing: they come when there is
+// room, as when other instances have ended.
 func (c *checks) settle() {
 	c.talk = map[talk]int{}
 	for _, id := range c.w.started {
-		if at, crowded := c.crowded[id]; crowded && c.w.now-at < 2*exchange {
-			continue
-		}
 		for _, v := range c.views(id) {
-			if !c.outside(v, id) {
+			at, crowded := c.crowded[lacking{v.m.i, id}]
+			if !c.outside(v, id) && !(crowded && c.w.now-at < 2*exchange) {
 				c.settled[id] = v.print
+				c.w.out.Settled++
 				break
 			}
 		}

@@ -24,6 +24,12 @@ func (t talk) compare(o talk) int {
 	return cmp.Or(cmp.Compare(t.from, o.from), cmp.Compare(t.to, o.to), slices.Compare(t.instance[:], o.instance[:]))
 }
 
+// lacking is an instance of which a node has no room for all facts.
+type lacking struct {
+	node     int
+	instance string
+}
+
 // How many frames about an instance one honest node may send another once all is known:
 // a few, and where one may still lack something what comparing it takes now and then.
 const (
@@ -37,8 +43,8 @@ func (c *checks) said(from, to int, m *wire.Message) {
 		return
 	}
 	for _, r := range m.Refusals {
-		if r.Why == wire.RefusedFacts && !c.w.nodes[from].lied {
-			c.crowded[r.Instance.String()] = c.w.now
+		if r.Why == wire.RefusedFacts {
+			c.crowded[lacking{from, r.Instance.String()}] = c.w.now
 		}
 	}
 	if c.talk == nil {

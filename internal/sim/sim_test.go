@@ -96,6 +96,19 @@ func explore(t *testing.T, seed uint64, total *sim.Total) {
 		small, strings.Join(again.Violations, "\n"), strings.Join(again.Notes, "\n"))
 }
 
+// TestFinalWhereOneHasNoRoom: that a node has no room for facts of an instance until the end does
+// not keep from what is checked that the instance is final where there is room.
+func TestFinalWhereOneHasNoRoom(t *testing.T) {
+	all := 0
+	out := sim.Run(sim.NewPlan(2000064), sim.Variant(*variant))
+	for _, n := range out.Instances {
+		all += n
+	}
+	if out.Settled != all {
+		t.Errorf("of %d of %d instances it was checked that they are final", out.Settled, all)
+	}
+}
+
 // TestStoppedSeeds runs a fixed set of those with nodes that are stopped in good order.
 func TestStoppedSeeds(t *testing.T) {
 	var total sim.Total

@@ -30,8 +30,8 @@ type checks struct {
 	unbegun map[workflow.InstanceID]bool
 	// settled is what every instance had come to once all was known everywhere.
 	settled map[string][]byte
-	// crowded is when an honest node last said that it had no room for facts of an instance.
-	crowded map[string]time.Duration
+	// crowded is when a node last said that it had no room for facts of an instance.
+	crowded map[lacking]time.Duration
 	all     map[factID]*choreo.Fact
 	judges  map[job]judge // the first to judge an attempt
 	parties map[workflow.InstanceID][]workflow.PartnerID
@@ -57,7 +57,7 @@ type doneWork struct {
 
 func newChecks(w *world) checks {
 	return checks{w: w, promised: make([]map[factID]choreo.Head, w.plan.Nodes), forged: map[factID]string{}, lies: map[factID]bool{}, settled: map[string][]byte{},
-		crowded: map[string]time.Duration{},
+		crowded: map[lacking]time.Duration{},
 		all:     map[factID]*choreo.Fact{}, judges: map[job]judge{},
 		parties: map[workflow.InstanceID][]workflow.PartnerID{}, beganBy: map[workflow.InstanceID]workflow.PartnerID{},
 		unbegun: map[workflow.InstanceID]bool{}, over: map[string]bool{},

@@ -121,6 +121,7 @@ type Outcome struct {
 	Undone     int // compensations begun
 	Kept       int // people's tasks whose holder was chosen to perform them
 	Passed     int // those that were given to another
+	Settled    int // instances that may not change any more
 	Events     int
 	Instances  map[workflow.InstanceState]int
 	Faults     map[FaultKind]int

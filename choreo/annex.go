@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -149,7 +150,7 @@ func Brief(why []Why) []Why {
 			w.Others += len(w.Candidates) - each
 			w.Candidates = w.Candidates[:each]
 		}
-		w.Reason = clipTo(room, w.Reason)
+		w.Reason = plain.CutBytes(w.Reason, room)
 	}
 	return why
 }

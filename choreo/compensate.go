@@ -236,7 +236,7 @@ func (m *Machine) answers() bool { return m.self == m.log.genesis.fact.Chain.Aut
 type Unanswerable struct{ By workflow.PartnerID }
 
 func (e *Unanswerable) Error() string {
-	return fmt.Sprintf("%v: only %s, who began the instance, may write somebody off", ErrNotNow, e.By)
+	return fmt.Sprintf("%v: only %s, who began the instance, may write somebody off", ErrNotNow, e.By.Short())
 }
 
 func (e *Unanswerable) Unwrap() error { return ErrNotNow }

@@ -542,7 +542,7 @@ type Elsewhere struct {
 }
 
 func (e *Elsewhere) Error() string {
-	return fmt.Sprintf("%s is held by %s", e.Task, e.Partner)
+	return fmt.Sprintf("%s is held by %s", e.Task, e.Partner.Short())
 }
 
 // Is makes errors.Is(err, ErrElsewhere) hold.

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -323,19 +323,7 @@ func names[T ~string](list ...T) error {
 }
 
 // clip shortens a reason to what a fact takes, and makes text of it.
-func clip(s string) string { return clipTo(maxReason, s) }
-
-func clipTo(room int, s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= room {
-		return s
-	}
-	end := room - len("…")
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+func clip(s string) string { return plain.CutBytes(s, maxReason) }
 
 func reason(s string) error {
 	switch {

@@ -269,3 +269,13 @@ func TestTheLargestVerdictFits(t *testing.T) {
 		t.Errorf("with all heads: %v; without any: %d bytes, %v", err, len(raw), err2)
 	}
 }
+
+// Errors say partners by their short IDs, as all texts do that know no names.
+func TestErrorsHaveShortIDs(t *testing.T) {
+	id := workflow.PartnerID(workflow.CommonID + "GRUVh8nPZkZtSjKvEfGhqYVbCkF1q9sB6b4Xq3o4jLpC")
+	for _, err := range []error{&Elsewhere{Task: "a", Partner: id}, &Unanswerable{By: id}} {
+		if text := err.Error(); strings.Contains(text, string(id)) || !strings.Contains(text, id.Short()) {
+			t.Errorf("%s: want %s in it", text, id.Short())
+		}
+	}
+}

@@ -146,14 +146,15 @@ type List struct {
 	self     workflow.PartnerID
 	evicted  *Revocations
 	partners map[workflow.PartnerID]*item
-	due      time.Duration // Awake at which Tick wants to be called; 0 for never
-	now      time.Duration // the greatest Awake seen
+	alike    map[string]int // how many of them have a name that looks so
+	due      time.Duration  // Awake at which Tick wants to be called; 0 for never
+	now      time.Duration  // the greatest Awake seen
 }
 
 // NewList is the empty list of node self in mesh m. r is the caller's set of
 // evictions, which the list reads.
 func NewList(m Mesh, self workflow.PartnerID, r *Revocations) *List {
-	return &List{mesh: m, self: self, evicted: r, partners: map[workflow.PartnerID]*item{}}
+	return &List{mesh: m, self: self, evicted: r, partners: map[workflow.PartnerID]*item{}, alike: map[string]int{}}
 }
 
 // Publish puts this node's own record into the list. It never expires here.
@@ -196,7 +197,7 @@ func (l *List) apply(r Record, age time.Duration, now Now) ([]Event, error) {
 		if err := l.makeRoom(); err != nil {
 			return nil, err
 		}
-		l.partners[r.Partner] = l.fresh(r, age, now)
+		l.enter(l.fresh(r, age, now))
 		return joined(r), nil
 	}
 	return l.replace(old, r, age, now), nil
@@ -265,7 +266,9 @@ func (l *List) validate(it *item, age time.Duration, now Now) {
 func (l *List) replace(it *item, r Record, age time.Duration, now Now) []Event {
 	was := *it
 	isNew := was.State == Evicted || r.Version.Compare(was.latest()) > 0
+	l.alike[it.look()]--
 	it.Record, it.Load, it.beat = r, r.Load, Beat{}
+	l.alike[it.look()]++
 	if isNew {
 		it.signed = l.now - age
 		switch {
@@ -454,8 +457,18 @@ func (l *List) makeRoom() error {
 	if oldest == nil {
 		return fmt.Errorf("%w: %d partners, and none is gone", ErrListFull, len(l.partners))
 	}
+	l.alike[oldest.look()]--
 	delete(l.partners, oldest.Record.Partner)
 	return nil
+}
+
+// enter puts a partner on the list, in place of what is there of it.
+func (l *List) enter(it *item) {
+	if old := l.partners[it.Record.Partner]; old != nil {
+		l.alike[old.look()]--
+	}
+	l.partners[it.Record.Partner] = it
+	l.alike[it.look()]++
 }
 
 // Get returns a partner's entry.

@@ -405,6 +405,9 @@ func TestNames(t *testing.T) {
 	if got, want := l.Label(idOf("bia")), "bia ("+short+")"; got != want {
 		t.Errorf("Label = %q, want %q", got, want)
 	}
+	if got, err := l.Resolve("bia (" + short + ")"); err != nil || got != idOf("bia") {
+		t.Errorf("what people are shown is resolved to %s, %v", got, err)
+	}
 	if got := l.Label(idOf("caio")); got != "caio" {
 		t.Errorf("Label = %q, want caio", got)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -36,6 +37,9 @@ var prototype = func() map[rune]rune {
 // looks is the same for names that look the same.
 func looks(name string) string {
 	return strings.Map(func(r rune) rune {
+		if r == plain.NonJoiner || r == plain.Joiner { // a small difference
+			return -1
+		}
 		if like, ok := prototype[r]; ok {
 			return like
 		}

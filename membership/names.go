@@ -23,16 +23,20 @@ func (l *List) Label(id workflow.PartnerID) string {
 	if it == nil {
 		return id.Short()
 	}
-	for other, its := range l.partners {
-		if other != id && its.look() == it.look() {
-			return fmt.Sprintf("%s (%s)", it.Record.Name(), id.Short())
-		}
+	if l.alike[it.look()] > 1 {
+		return it.label()
 	}
 	return it.Record.Name()
 }
 
+// label is a partner's name with the beginning of its ID.
+func (it *item) label() string {
+	return fmt.Sprintf("%s (%s)", it.Record.Name(), it.Record.Partner.Short())
+}
+
 // Resolve finds the partner that a person means: by name, by ID, or by a
-// unique beginning of the ID, with or without what all IDs begin with. Names
+// unique beginning of the ID, with or without what all IDs begin with, or by the
+// label that people are shown. Names
 // are unique only by good habit: two delegates that cannot see each other may
 // give one twice, and a member that was evicted may join again under the same.
 // Then the one that is not gone is meant, else the one that was not evicted; if
@@ -53,7 +57,7 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 				namedHere = append(namedHere, id)
 			}
 		}
-		if rest := strings.TrimPrefix(string(id), workflow.CommonID); text != "" && (strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text)) {
+		if rest := strings.TrimPrefix(string(id), workflow.CommonID); text != "" && (strings.HasPrefix(string(id), text) || strings.HasPrefix(rest, text) || text == it.label()) {
 			byID = append(byID, id)
 		}
 	}
@@ -77,7 +81,7 @@ func (l *List) describe(ids []workflow.PartnerID) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, fmt.Sprintf("%s (%s)", l.partners[id].Record.Name(), id.Short()))
+		out = append(out, l.partners[id].label())
 	}
 	return strings.Join(out, " or ")
 }

@@ -146,7 +146,7 @@ func (l *List) Restore(s Stored, now Now) {
 	case s.Record.Partner == l.self:
 		it.State = Active
 	}
-	l.partners[s.Record.Partner] = it
+	l.enter(it)
 }
 
 // EncodeStored writes s for DecodeStored.

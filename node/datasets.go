@@ -487,7 +487,7 @@ func (ds *datasets) read(ctx context.Context, def *workflow.Definition, t *workf
 				return &materialised{choreo.Dropped{Task: t.Name, DataSet: h.Name, Hash: h.Hash, Holder: h.at.Record.Partner}, values}, nil
 			}
 		}
-		errs = append(errs, fmt.Errorf("from %s: %w", h.at.Record.Name(), err))
+		errs = append(errs, fmt.Errorf("from %s: %w", ds.people.label(h.at.Record.Partner), err))
 	}
 	return nil, errors.Join(errs...)
 }

@@ -163,7 +163,7 @@ func (k *doctor) checkPartners(d *diagnosis, partners []membership.Partner) {
 	var stale []string
 	for _, p := range partners {
 		if p.State == membership.Expired {
-			stale = append(stale, p.Record.Name())
+			stale = append(stale, k.people.label(p.Record.Partner))
 		}
 	}
 	slices.Sort(stale)

@@ -79,7 +79,7 @@ func (k *doctor) checkLinks(d *diagnosis, partners []membership.Partner) {
 			connected++
 			continue
 		}
-		what, mend := fmt.Sprintf("%s cannot be reached at %s", p.Record.Name(), orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
+		what, mend := fmt.Sprintf("%s cannot be reached at %s", k.people.label(p.Record.Partner), orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
 		if k.people.heardOf(id) {
 			what, mend = what+", and others hear it", "it runs: a firewall or a network between the two keeps them apart. A member that both reach can relay (relays in config.yaml)."
 		}
@@ -104,7 +104,7 @@ func (k *doctor) roundabout() string {
 	}
 	var names []string
 	for _, p := range r.Relayed() {
-		names = append(names, k.people.name(p))
+		names = append(names, k.people.label(p))
 	}
 	if len(names) == 0 {
 		return ""

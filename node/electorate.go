@@ -141,7 +141,7 @@ func (o *elections) resign() error {
 func (o *elections) explainOffice(err error) error {
 	who := "nobody"
 	if m, ok := o.known(); ok {
-		who = o.people.name(m.Holder)
+		who = o.people.label(m.Holder)
 	}
 	switch {
 	case errors.Is(err, membership.ErrHeld):
@@ -228,9 +228,9 @@ func (o *elections) voters(names []string) ([]membership.Voter, error) {
 		p, _ := o.people.get(id)
 		switch {
 		case p.State == membership.Evicted:
-			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", p.Record.Name())
+			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", o.people.label(id))
 		case slices.ContainsFunc(out, func(v membership.Voter) bool { return v.Partner == id }):
-			return nil, api.Errorf(api.Invalid, "%s is named twice", p.Record.Name())
+			return nil, api.Errorf(api.Invalid, "%s is named twice", o.people.label(id))
 		}
 		out = append(out, membership.Voter{Partner: id, Incarnation: o.lifeOf(p)})
 	}

@@ -116,6 +116,17 @@ func TestSentencesTellNamesakesApart(t *testing.T) {
 		if want := "pb at two (" + first.Short() + ")"; !strings.Contains(log[0].Text, want) {
 			t.Errorf("%s; want %s", log[0].Text, want)
 		}
+		label := "two (" + first.Short() + ")"
+		tm.add("one", surveys)
+		flight, _ := tm.survey("one", "north") // at the second two
+		wantRefusal(t, "to complete what another holds", tm.p["one"].node.FinishTask(t.Context(), api.FinishRequest{ID: flight, Task: "fly"}), "task fly is held by two ("+again.id().Short()+")")
+		for _, p := range tm.show("one", id).Partitions {
+			if p.Name == "pb" && p.Partner != label {
+				t.Errorf("pb is at %s, want %s", p.Partner, label)
+			}
+		}
+		_, err = tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", label}})
+		wantRefusal(t, "an evicted voter, named as people are shown it", err, label+" was evicted and cannot vote")
 	})
 }
 

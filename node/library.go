@@ -38,6 +38,7 @@ type library struct {
 type readers interface {
 	known(workflow.PartnerID) bool
 	name(workflow.PartnerID) string
+	called(workflow.PartnerID) string
 	say(error) string
 	shown(error) error
 }
@@ -167,7 +168,9 @@ func (lib *library) share(ds []wire.Definition, but workflow.PartnerID) {
 func (lib *library) originOf(e *definition) configs.Origin {
 	o := lib.definitions.origin(e)
 	for _, id := range o.Authors {
-		o.Authors = append(o.Authors, lib.people.name(workflow.PartnerID(id)))
+		if name := lib.people.called(workflow.PartnerID(id)); name != "" {
+			o.Authors = append(o.Authors, name)
+		}
 	}
 	return o
 }

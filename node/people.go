@@ -320,12 +320,21 @@ func (p *people) age(id workflow.PartnerID) uint64 {
 	return wire.Millis(p.list.Age(id, p.clock.Now()))
 }
 
-// name is what people call a partner; its ID if nobody knows better.
+// name is what a partner is called where programs read it too: its label, or its whole ID
+// if it is not on the list.
 func (p *people) name(id workflow.PartnerID) string {
-	if partner, ok := p.get(id); ok && partner.Record.Name() != "" {
-		return partner.Record.Name()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.list.Get(id); !ok {
+		return string(id)
 	}
-	return string(id)
+	return p.list.Label(id)
+}
+
+// called is the name in a partner's certificate; empty if it is not on the list.
+func (p *people) called(id workflow.PartnerID) string {
+	partner, _ := p.get(id)
+	return partner.Record.Name()
 }
 
 // say is an error in words for people, who call partners by their names.
@@ -450,8 +459,8 @@ func (p *people) resolve(ref string) (workflow.PartnerID, error) {
 // too easily somebody else's.
 func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
 	id, err := p.resolve(ref)
-	if err == nil && ref != string(id) && ref != p.name(id) {
-		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).WithHint("if you mean %s, type %s", p.name(id), id)
+	if err == nil && ref != string(id) && ref != p.called(id) {
+		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).WithHint("if you mean %s, type %s", p.label(id), id)
 	}
 	return id, err
 }

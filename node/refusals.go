@@ -172,7 +172,7 @@ const freshRefusal = time.Hour
 func (k *doctor) checkRefusals(d *diagnosis) {
 	now, fresh, before := k.clock.Now().Wall, 0, uint64(0)
 	for _, p := range k.people.all() {
-		id, name := p.Record.Partner, p.Record.Name()
+		id, name := p.Record.Partner, k.people.label(p.Record.Partner)
 		var what, mend []string
 		for _, r := range k.refusals.list(id) {
 			if now.Sub(r.Last) > freshRefusal {

@@ -288,7 +288,7 @@ const maxAnswer = 4 << 20
 // changed reacts to an event of the partner list.
 func (ro *roster) changed(e membership.Event, p membership.Partner) {
 	ro.log.Info("partner "+string(e.Kind), "partner", e.Partner, "name", p.Record.Name())
-	ro.events.publish(api.Event{At: ro.clock.Now().Wall, Kind: "partner", Partner: p.Record.Name(), Text: string(e.Kind)})
+	ro.events.publish(api.Event{At: ro.clock.Now().Wall, Kind: "partner", Partner: ro.people.name(e.Partner), Text: string(e.Kind)})
 	if e.Kind == membership.EventOutrun {
 		ro.others.outrun(e.Version)
 		return

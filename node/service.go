@@ -565,10 +565,10 @@ func (p *people) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &elsewhere):
-		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, p.name(elsewhere.Partner)).
-			WithHint("do that on the node of %s", p.name(elsewhere.Partner))
+		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, p.label(elsewhere.Partner)).
+			WithHint("do that on the node of %s", p.label(elsewhere.Partner))
 	case errors.As(err, &answers):
-		by := p.name(answers.By)
+		by := p.label(answers.By)
 		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
 	case errors.Is(err, choreo.ErrNoTask):
 		return api.Errorf(api.NotFound, "%v", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -110,6 +111,83 @@ func TestEditions(t *testing.T) {
 		if _, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "chain"}); err == nil {
 			t.Error("an older edition was started")
 		}
+	})
+}
+
+// Editions that were added and removed while a node was away are the same there once it
+// is back, whether it was out of reach or down: those that are left, which of them the
+// name starts, and nothing older.
+func TestEditionsOfWhoWasAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		add := func(at string, version int) {
+			time.Sleep(time.Second)
+			tm.add(at, fmt.Sprintf("version: %d", version)+chain)
+		}
+		remove := func(at, ref string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			if _, err := tm.p[at].node.RemoveWorkflow(t.Context(), ref); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(when string, current int, versions ...int) {
+			t.Helper()
+			synctest.Wait()
+			pass(time.Minute) // what did not come with the first greeting is asked for again
+			for _, at := range []string{"one", "two", "three"} {
+				list, err := tm.p[at].node.Workflows(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []int
+				for _, w := range list {
+					if got = append(got, w.Version); w.Current != (w.Version == current) {
+						t.Errorf("%s, at %s: chain@%d is what chain starts: %v", when, at, w.Version, w.Current)
+					}
+				}
+				if slices.Sort(got); !slices.Equal(got, versions) {
+					t.Errorf("%s, at %s: there are versions %v, want %v", when, at, got, versions)
+				}
+				st, err := tm.p[at].node.Start(t.Context(), api.StartRequest{Workflow: "chain", Assign: map[string]string{"pa": at, "pb": at, "pc": at}})
+				if (err == nil) != (len(versions) > 0) {
+					t.Errorf("%s, at %s: start of chain: %v", when, at, err)
+				}
+				if err == nil {
+					synctest.Wait()
+					if v := tm.show(at, st.ID).Version; v != current {
+						t.Errorf("%s, at %s: chain started version %d, want %d", when, at, v, current)
+					}
+				}
+			}
+		}
+		add("one", 7)
+		want("before", 7, 7)
+
+		tm.disconnect("one", "three") // out of reach
+		tm.disconnect("two", "three")
+		add("one", 3)
+		add("one", 5)
+		add("one", 2)
+		remove("one", "chain@2")
+		tm.connect("two", "three") // it tells of what one added
+		want("out of reach while some were added", 5, 3, 5, 7)
+
+		tm.p["three"].crash() // down
+		remove("one", "chain@7")
+		remove("one", "chain@5")
+		add("one", 7)
+		tm.p["three"].start()
+		tm.connect("one", "three")
+		tm.connect("two", "three")
+		want("down while some were removed, and one was added again", 7, 3, 7)
+
+		tm.p["three"].crash()
+		remove("one", "chain")
+		tm.p["three"].start()
+		tm.connect("two", "three")
+		tm.connect("one", "three")
+		want("down while all were removed", 0)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/store/storetest"
 )
 
@@ -57,6 +58,39 @@ func TestSecondOpenerIsToldWhoHoldsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, dir, Options{Preset: Small}).Close()
+}
+
+// A store that is open is not examined: what it has not written yet would look damaged.
+// It is told which process has it, and the store goes on as if nobody had asked.
+func TestAnOpenStoreIsNotExamined(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{Preset: Small})
+	put := func(key string) {
+		t.Helper()
+		if err := s.CommitWait([]kv.Write{{Key: []byte(key), Value: []byte("x")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a")
+	wrong, err := Examine(dir)
+	var locked *LockedError
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() || wrong != nil {
+		t.Fatalf("found %q, %v, want a LockedError with process %d", wrong, err, os.Getpid())
+	}
+	put("b")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, err := Examine(dir); err != nil || len(wrong) > 0 {
+		t.Errorf("once it is closed: found %q, %v", wrong, err)
+	}
+	s = open(t, dir, Options{Preset: Small})
+	defer s.Close()
+	for _, key := range []string{"a", "b"} {
+		if v, err := s.Get([]byte(key)); err != nil || string(v) != "x" {
+			t.Errorf("%s is %q, %v", key, v, err)
+		}
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -571,7 +571,7 @@ func (p *people) explain(err error) error {
 		by := p.label(answers.By)
 		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
 	case errors.Is(err, choreo.ErrNoTask):
-		return api.Errorf(api.NotFound, "%v", err)
+		return api.Errorf(api.NotFound, "%v", err).WithHint("mutirao show ID lists the tasks of an instance")
 	case errors.Is(err, choreo.ErrOutput):
 		return api.Errorf(api.Invalid, "%v", err)
 	case errors.Is(err, choreo.ErrNotNow), errors.Is(err, choreo.ErrFactInvalid):

@@ -87,7 +87,7 @@ func demo(ctx context.Context, u *ui, headless bool, limit time.Duration) error 
 	if err := s.play(story); err != nil {
 		if story.Err() != nil && ctx.Err() == nil {
 			return api.Errorf(api.Failed, "the demo did not get to its end within %s; where the machine is not busy it takes less than a minute (%v)\nwhat the nodes said is in %s",
-				workflow.FormatDuration(limit), err, s.keep()).WithHint("give it longer: mutirao demo --limit %s", workflow.FormatDuration(4*limit))
+				workflow.FormatDuration(limit), strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error()), s.keep()).WithHint("give it longer: mutirao demo --limit %s", workflow.FormatDuration(4*limit))
 		}
 		return fmt.Errorf("the demo did not get to its end: %w\nwhat the nodes said is in %s", err, s.keep())
 	}

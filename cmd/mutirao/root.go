@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // commands are all the commands, by the heading under which help shows them.
@@ -60,8 +61,7 @@ func newRoot() *cobra.Command {
   mutirao up
   mutirao start fire-call --input address="Rua 1" --wait`,
 		SilenceErrors: true, SilenceUsage: true,
-		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return checkOutputFlags(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return checkOutputFlags(cmd) },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrongFlag(err) })
@@ -196,12 +196,17 @@ func newGroup(use, short string, cmds ...*cobra.Command) *cobra.Command {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	cmd.SuggestionsMinimumDistance = 2
-	err := api.Errorf(api.Invalid, "there is no command %q", strings.TrimSpace(pathOf(cmd)+" "+name))
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
 	}
-	return err
+	err := api.Errorf(api.Invalid, "there is no command %q", strings.TrimSpace(pathOf(cmd)+" "+name))
+	if near := workflow.Nearest(name, names); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err.WithHint("mutirao %s", strings.TrimSpace("help "+pathOf(cmd)))
 }
 
 // pathOf is a command's words without the program's.

@@ -35,7 +35,7 @@ var layers = []layer{
 	{"worklist", words("workflow"), "people's work knows tasks, not how partners agree on them"},
 	{"membership", words("workflow internal/plain internal/said"), "who is there does not depend on what they work on"},
 	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
-	{"choreo", words("internal/said workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/runner node/store/kv node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},

@@ -858,3 +858,63 @@ func TestRefusedBundlesHoldUpNothing(t *testing.T) {
 		t.Errorf("after %d bundles two has what one built upon the lie: %t", bundles, two.Has(built.id))
 	}
 }
+
+// TestWhatAllTookInFitsAtEach: a liar tells each of three partners something else, as much
+// as that one takes in: heavy facts that do not count, and after each a small one that does.
+// All build upon it at once, before they hear of each other. With shares that are parts of
+// what each has room for of what others named (PartOf) all come to the same facts that
+// count, in whatever order they meet, and nobody holds more than it has room for. With
+// shares of half of it, as large as they may be by themselves, they do not.
+func TestWhatAllTookInFitsAtEach(t *testing.T) {
+	const room = 128 << 10
+	run := func(seed uint64, share int) *throng {
+		r := rand.New(rand.NewPCG(seed, 50))
+		c := newThrong(t)
+		c.room = func(n *node) Shares {
+			of := func(p workflow.PartnerID) int { return n.m.log.authored[p].bytes }
+			return Shares{
+				Left: func(p workflow.PartnerID) int {
+					if p == "mal" {
+						return max(share-of(p), 0)
+					}
+					return 1 << 20
+				},
+				Spare: func() int { return max(room-of("mal"), 0) },
+			}
+		}
+		genesis := c.nodes["one"].m.log.genesis.head()
+		for i, k := range r.Perm(len(honest)) {
+			n := c.nodes[honest[k]]
+			p := penOf(t, n.m, "mal", byte(1+i))
+			facts := p.heavy(1, genesis)
+			for range 16 {
+				facts = append(facts, p.write(judges([]workflow.TaskName{"b", "c", "d"}[r.IntN(3)], fmt.Sprint(i))))
+				facts = append(facts, p.heavy(1)...)
+			}
+			c.hear(honest[k], facts)
+			n.m.mustAppend(c.moment(), Body{Seen: &Seen{}})
+		}
+		for range r.IntN(6) {
+			c.meet(honest[r.IntN(3)], honest[r.IntN(3)])
+		}
+		c.compareFor(40 * time.Minute)
+		return c
+	}
+	differed := false
+	for seed := range uint64(12) {
+		c := run(seed, PartOf(room, len(honest)+1))
+		c.agree(fmt.Sprintf("seed %d", seed))
+		for _, id := range honest {
+			if got := c.nodes[id].m.log.authored["mal"].bytes; got > room || got < room/2 {
+				t.Errorf("seed %d: %s has %d bytes of the liar, %d to %d are expected", seed, id, got, room/2, room)
+			}
+		}
+		if seed < 3 {
+			c = run(seed, room/2)
+			differed = differed || counting(c.nodes["one"].m) != counting(c.nodes["two"].m)
+		}
+	}
+	if !differed {
+		t.Error("shares of half of the room do no harm: the test shows nothing")
+	}
+}

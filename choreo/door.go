@@ -29,7 +29,9 @@ import (
 // then it is named.
 //
 // So what one honest partner has all get, and none ends with other facts for good;
-// what a liar sends beyond that, nobody takes. Two members that lie can name each
+// what a liar sends beyond that, nobody takes. For this there must be room at each for
+// what a liar told each of them, another thing each time, and they have built upon: a share
+// is no more than one part in as many as there are partners (PartOf). Two members that lie can name each
 // other's facts: of what is named only so much is taken in that others have room left.
 // What a node has named follows from its own facts: where each names the other's,
 // they would else go on for ever.
@@ -48,6 +50,12 @@ type Shares struct {
 	// less; nil: any number.
 	Spare func() int
 }
+
+// PartOf is how much of one author each of so many partners may take in for itself, where
+// each has that much room for what others named: what all of them together took in then
+// fits at each, and one part is left for what they say themselves. Partners are those from
+// the start, as a liar can bring in as many as it likes.
+func PartOf[T int | int64](room T, partners int) T { return max(room/T(max(partners, 1)), 1) }
 
 // Limit sets the shares of the authors.
 func (m *Machine) Limit(s Shares) { m.door.shares = s }

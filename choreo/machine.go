@@ -411,6 +411,9 @@ func (m *Machine) Audience() []workflow.PartnerID {
 // Genesis is the fact that created the instance.
 func (m *Machine) Genesis() *Fact { return m.log.genesis.fact }
 
+// GenesisSize is how many bytes the genesis has.
+func (m *Machine) GenesisSize() int { return len(m.log.genesis.raw) }
+
 // Waiting reports whether a contingency waits for somebody who can take it, or a
 // person's task here for somebody to perform it.
 func (m *Machine) Waiting() bool {

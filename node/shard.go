@@ -38,9 +38,9 @@ type shard struct {
 	spent    batch         // of an earlier round, for its arrays
 	wakeAt   time.Duration // Boot time; 0: never
 
-	nextTick, nextCompare time.Duration                                        // Awake
-	nextWeigh             time.Duration                                        // Awake
-	weighed               map[workflow.InstanceID]map[workflow.PartnerID]int64 // as counted in usage
+	nextTick, nextCompare time.Duration                                         // Awake
+	nextWeigh             time.Duration                                         // Awake
+	weighed               map[workflow.InstanceID]map[workflow.PartnerID]weight // as counted in usage
 	delayed               []delayed
 	underWay              map[workflow.InstanceID]bool // of which something may be unacknowledged
 	lost                  int                          // how many rounds in a row could not be made durable
@@ -189,7 +189,7 @@ const (
 
 func newShard(n *instances, i int) *shard {
 	return &shard{n: n, number: i, log: n.log.With("shard", i), events: make(chan event, eventQueue), held: map[workflow.InstanceID]*held{}, tellings: map[workflow.PartnerID]*telling{}, underWay: map[workflow.InstanceID]bool{}, again: map[workflow.InstanceID]bool{},
-		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]int64{}}
+		aside: map[workflow.InstanceID]setAside{}, weighed: map[workflow.InstanceID]map[workflow.PartnerID]weight{}}
 }
 
 // run owns the shard until stop closes.

@@ -25,18 +25,24 @@ const (
 // usage is what the instances in memory weigh.
 type usage struct {
 	mu  sync.Mutex // guards what follows
-	of  map[workflow.PartnerID]int64
+	of  map[workflow.PartnerID]weight
 	all int64
 }
 
-func newUsage() *usage { return &usage{of: map[workflow.PartnerID]int64{}} }
+// weight is what there is of an author in memory, and of that its facts without those that
+// made instances: what a liar may tell each partner otherwise. An instance has one genesis.
+type weight struct{ all, told int64 }
+
+func (w weight) less(o weight) weight { return weight{w.all - o.all, w.told - o.told} }
+
+func newUsage() *usage { return &usage{of: map[workflow.PartnerID]weight{}} }
 
 // change takes away what something weighed and adds what it weighs now.
-func (u *usage) change(was, is map[workflow.PartnerID]int64) {
+func (u *usage) change(was, is map[workflow.PartnerID]weight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for p, w := range was {
-		u.add(p, -w)
+		u.add(p, weight{}.less(w))
 	}
 	for p, w := range is {
 		u.add(p, w)
@@ -44,40 +50,48 @@ func (u *usage) change(was, is map[workflow.PartnerID]int64) {
 }
 
 // grow counts what an instance weighs more than it was counted with, and notes that there.
-func (u *usage) grow(was map[workflow.PartnerID]int64, h *held) {
+func (u *usage) grow(was map[workflow.PartnerID]weight, h *held) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
-		is := int64(facts)*factWeight + int64(bytes)*byteWeight
+		all := factsWeigh(facts, bytes)
+		is := weight{all, all}
 		if p == h.sum.By {
-			is += int64(h.def.weight())
+			is.all += int64(h.def.weight())
+			is.told -= factsWeigh(1, h.m.GenesisSize())
 		}
-		u.add(p, is-was[p])
+		u.add(p, is.less(was[p]))
 		was[p] = is
 	})
 }
 
+// factsWeigh is what so many facts with so many bytes weigh.
+func factsWeigh(facts, bytes int) int64 { return int64(facts)*factWeight + int64(bytes)*byteWeight }
+
 // add adds to what an author's facts weigh. The caller holds u.mu.
-func (u *usage) add(p workflow.PartnerID, w int64) {
-	u.all += w
-	if u.of[p] += w; u.of[p] == 0 {
+func (u *usage) add(p workflow.PartnerID, w weight) {
+	u.all += w.all
+	is := u.of[p]
+	if is = (weight{is.all + w.all, is.told + w.told}); is == (weight{}) {
 		delete(u.of, p)
+		return
 	}
+	u.of[p] = is
 }
 
 // beside is what a member's facts weigh, and those of all but this node itself.
-func (u *usage) beside(p, self workflow.PartnerID) (its, others int64) {
+func (u *usage) beside(p, self workflow.PartnerID) (its weight, others int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.of[p], u.all - u.of[self]
+	return u.of[p], u.all - u.of[self].all
 }
 
 // weight is what an instance of a definition weighs without its facts.
 func (d *definition) weight() int { return instanceWeight + len(d.def.Tasks)*taskWeight }
 
 // weights are what an instance in memory weighs.
-func (h *held) weights() map[workflow.PartnerID]int64 {
-	out := map[workflow.PartnerID]int64{}
+func (h *held) weights() map[workflow.PartnerID]weight {
+	out := map[workflow.PartnerID]weight{}
 	newUsage().grow(out, h)
 	return out
 }
@@ -134,9 +148,22 @@ func (x *instances) left(p workflow.PartnerID) int {
 	stored, storedOthers := x.index.stored(p, self)
 	mine, others := x.usage.beside(p, self)
 	return int(max(min(
-		(shareOf(l.Memory)-mine)/byteWeight, (othersOf(l.Memory)-others)/byteWeight,
-		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
+		(shareOf(l.Memory)-mine.all)/byteWeight, (othersOf(l.Memory)-others)/byteWeight,
+		shareOf(l.Disk)-mine.all-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
 }
+
+// leftAmong is for how many bytes more of a member's facts there is room in an instance of
+// so many partners: as left says, and within its part of what may be named by others. It may
+// tell each of them something else, and what all of them took in so has to fit at each,
+// beside what the rest of them say. One largest fact goes in all the same.
+func (x *instances) leftAmong(p workflow.PartnerID, partners int) int {
+	mine, _ := x.usage.beside(p, x.member.ID())
+	apart := max(choreo.PartOf(namedOf(x.config.Limits.Memory), partners), factsWeigh(1, choreo.MaxFact))
+	return min(x.left(p), int(max((apart-mine.told)/byteWeight, 0)))
+}
+
+// namedOf is how much of a limit others may fill with what is beyond its author's share.
+func namedOf(limit int64) int64 { return limit / 2 }
 
 // spare is for how many bytes more there is room of what is beyond its author's share,
 // and named by others: while all others fill less than half. So two members that lie
@@ -145,7 +172,7 @@ func (x *instances) spare() int {
 	l, self := x.config.Limits, x.member.ID()
 	_, storedOthers := x.index.stored(self, self)
 	_, others := x.usage.beside(self, self)
-	return int(max(min((l.Memory/2-others)/byteWeight, l.Disk/2-others-storedOthers, math.MaxInt32), 0))
+	return int(max(min((namedOf(l.Memory)-others)/byteWeight, namedOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
 }
 
 // tooLarge refuses what would make an instance larger than this node takes: beyond
@@ -166,6 +193,11 @@ func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Receiv
 
 // limit sets what an instance takes in of its authors now.
 func (s *shard) limit(m *choreo.Machine) {
-	l := s.n.config.Limits
-	m.Limit(choreo.Shares{Facts: shareOf(l.Facts), Bytes: int(shareOf(l.Bytes)), Left: s.n.left, Spare: s.n.spare})
+	l, partners := s.n.config.Limits, len(m.Genesis().Body.Genesis.Succession)
+	m.Limit(choreo.Shares{
+		Facts: min(shareOf(l.Facts), choreo.PartOf(l.Facts, partners)),
+		Bytes: int(min(shareOf(l.Bytes), max(choreo.PartOf(l.Bytes, partners), choreo.MaxFact))),
+		Left:  func(p workflow.PartnerID) int { return s.n.leftAmong(p, partners) },
+		Spare: s.n.spare,
+	})
 }

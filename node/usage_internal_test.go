@@ -1,12 +1,14 @@
 package node
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -32,7 +34,7 @@ func TestWeightIsWhatInstancesTake(t *testing.T) {
 			for i := range c.instances {
 				h := pile(t, def, i, c.facts, c.load)
 				for _, w := range h.weights() {
-					weighed += w
+					weighed += w.all
 				}
 				all = append(all, h)
 			}
@@ -43,6 +45,33 @@ func TestWeightIsWhatInstancesTake(t *testing.T) {
 				t.Errorf("%d instances take %d KiB, and weigh %d KiB", len(all), taken>>10, weighed>>10)
 			}
 		})
+	}
+}
+
+// A share of a member is no more than one part in as many as there are partners of what
+// others may name of it: each of them may have been told something else. A largest fact goes
+// in all the same, and what the member began takes nothing of that.
+func TestSharesByPartners(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := newTools(Parts{Member: Member{Key: key}, Clock: stillClock{}, Config: configs.Config{Limits: configs.Limits{Memory: 16 << 20, Disk: 128 << 20}}})
+	x := &instances{contacts: newContacts(tools, nil), usage: newUsage(), index: newIndex()}
+	for _, c := range []struct {
+		partners, left int
+	}{{2, 2 << 20}, {4, 1 << 20}, {8, 512 << 10}, {100, choreo.MaxFact + factWeight/byteWeight}} {
+		if got := x.leftAmong("mal", c.partners); got != c.left {
+			t.Errorf("%d bytes of one of %d have room, want %d", got, c.partners, c.left)
+		}
+	}
+	x.usage.change(nil, map[workflow.PartnerID]weight{"mal": {all: 3 << 20, told: 1 << 20}})
+	if got, want := x.leftAmong("mal", 4), 512<<10; got != want {
+		t.Errorf("with a MiB of facts, %d bytes of one of 4 have room, want %d", got, want)
+	}
+	x.usage.change(map[workflow.PartnerID]weight{"mal": {all: 3 << 20, told: 1 << 20}}, nil)
+	if len(x.usage.of) != 0 || x.usage.all != 0 {
+		t.Errorf("nothing is there, and weighs %d", x.usage.all)
 	}
 }
 

@@ -112,7 +112,7 @@ func named(list []string) *[]string {
 }
 
 func (o profileOptions) readSuitability(c *api.ProfileChange) error {
-	entries, err := pairs("suitability", o.suitability)
+	entries, err := pairs("suitability", "NAME=0..1", o.suitability)
 	if err != nil {
 		return err
 	}

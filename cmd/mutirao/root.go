@@ -236,13 +236,13 @@ func orNothing(names []string) string {
 	return "only " + strings.Join(names, " and ")
 }
 
-// pairs reads repeated k=v options.
-func pairs(flag string, texts []string) (map[string]string, error) {
+// pairs reads repeated k=v options; form is how one is written.
+func pairs(flag, form string, texts []string) (map[string]string, error) {
 	out := make(map[string]string, len(texts))
 	for _, s := range texts {
 		k, v, ok := strings.Cut(s, "=")
 		if !ok || k == "" {
-			return nil, usagef("--%s %s: want NAME=VALUE", flag, s)
+			return nil, usagef("--%s %s: want %s", flag, s, form)
 		}
 		if _, twice := out[k]; twice {
 			return nil, usagef("--%s: %s is given twice", flag, k)

@@ -71,10 +71,10 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 }
 
 func (o *startOptions) run(ctx context.Context, u *ui, node api.Service) (err error) {
-	if o.request.Input, err = pairs("input", o.inputs); err != nil {
+	if o.request.Input, err = pairs("input", "NAME=VALUE", o.inputs); err != nil {
 		return err
 	}
-	if o.request.Assign, err = pairs("assign", o.assign); err != nil {
+	if o.request.Assign, err = pairs("assign", "PARTITION=PARTNER", o.assign); err != nil {
 		return err
 	}
 	w := waiting{timeout: -1}

@@ -45,7 +45,7 @@ what its definition names under out. (-o still chooses how results are printed.)
 		Args:              arguments("ID", "TASK"),
 		ValidArgsFunction: completeTasks,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			values, err := pairs("output", outputs)
+			values, err := pairs("output", "NAME=VALUE", outputs)
 			if err != nil {
 				return err
 			}

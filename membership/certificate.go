@@ -146,7 +146,7 @@ func (ch Chain) Equal(other Chain) bool { return slices.EqualFunc(ch, other, Cer
 // wall-clock time at, given the evictions known to r. Errors wrap
 // [ErrWrongMesh], [ErrForged], [ErrNotAllowed], [ErrExpired], [ErrNotYet] or
 // [ErrRevoked] where these apply.
-func (ch Chain) Verify(m Mesh, at time.Time, r *Revocations) error {
+func (ch Chain) Verify(m Mesh, at time.Time, r Evictions) error {
 	if err := ch.Authentic(m); err != nil {
 		return err
 	}
@@ -155,13 +155,13 @@ func (ch Chain) Verify(m Mesh, at time.Time, r *Revocations) error {
 
 // Current is the part of [Chain.Verify] that changes with time and evictions. It
 // suffices for a chain that was found authentic before: signatures do not change.
-func (ch Chain) Current(at time.Time, r *Revocations) error {
+func (ch Chain) Current(at time.Time, r Evictions) error {
 	for _, c := range ch {
 		if err := c.validAt(at); err != nil {
 			return err
 		}
 	}
-	return r.Check(ch)
+	return evicted(r, ch)
 }
 
 // Authentic is the part of [Chain.Verify] that never changes: the signatures
@@ -249,11 +249,11 @@ func (i Issuer) Issue(c Certificate) (Chain, error) {
 // Renew certifies the leaf of ch again, with the same name and rights, for
 // lifetime from at, this node's wall clock. serial is random. A delegate
 // cannot renew another's right to invite; the founder can.
-func (i Issuer) Renew(ch Chain, at time.Time, lifetime time.Duration, serial Serial, r *Revocations) (Chain, error) {
+func (i Issuer) Renew(ch Chain, at time.Time, lifetime time.Duration, serial Serial, r Evictions) (Chain, error) {
 	if err := ch.Authentic(i.Mesh); err != nil {
 		return nil, err
 	}
-	if err := r.Check(ch); err != nil {
+	if err := evicted(r, ch); err != nil {
 		return nil, err
 	}
 	c := ch.Leaf()

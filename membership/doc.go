@@ -17,6 +17,5 @@
 // decoded strictly and verified before it changes state. The same inputs give
 // the same bytes.
 //
-// It imports internal/plain, internal/said and workflow; choreo, cmd/mutirao,
-// internal/sim, internal/test/testliar, node, node/assemble and node/wire import it.
+// It imports internal/plain, internal/said and workflow; many packages import it.
 package membership

@@ -77,6 +77,10 @@ func NewInviteBook(issuer Issuer) *InviteBook {
 	return &InviteBook{issuer: issuer, entries: map[InvitationID]Entry{}}
 }
 
+// Certified notes that the issuer has another certificate, which what it issues from
+// now on hangs on.
+func (b *InviteBook) Certified(chain Chain) { b.issuer.Chain = chain }
+
 // Open adds an invitation, or restores a persisted one. The caller persists e
 // under e.Secret.ID() before it shows the invitation to anybody.
 func (b *InviteBook) Open(e Entry) error {
@@ -146,7 +150,7 @@ func (b *InviteBook) Expire(at time.Time) []InvitationID {
 //
 // Nobody learns whether an invitation is expired or used up without having
 // proved its secret.
-func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r *Revocations) (Chain, Entry, error) {
+func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r Evictions) (Chain, Entry, error) {
 	e, open := b.entries[o.Hello.Invitation]
 	if !open {
 		return nil, Entry{}, fmt.Errorf("invitation %s: %w: it was withdrawn, expired, or is another's", o.Hello.Invitation, ErrUnknownInvitation)
@@ -155,7 +159,7 @@ func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r *Re
 		return nil, Entry{}, err
 	}
 	if ch, again := e.chainOf(o.Hello.Joiner); again {
-		return ch, e, r.Check(ch)
+		return ch, e, evicted(r, ch)
 	}
 	if err := e.usable(at); err != nil {
 		return nil, Entry{}, err
@@ -167,7 +171,7 @@ func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r *Re
 	if err != nil {
 		return nil, Entry{}, err
 	}
-	if err := r.Check(ch); err != nil {
+	if err := evicted(r, ch); err != nil {
 		return nil, Entry{}, err
 	}
 	e.Redeemed = append(slices.Clip(e.Redeemed), ch)

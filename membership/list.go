@@ -144,16 +144,16 @@ const lateness = 2 * time.Second
 type List struct {
 	mesh     Mesh
 	self     workflow.PartnerID
-	evicted  *Revocations
+	evicted  Evictions
 	partners map[workflow.PartnerID]*item
 	alike    map[string]int // how many of them have a name that looks so
 	due      time.Duration  // Awake at which Tick wants to be called; 0 for never
 	now      time.Duration  // the greatest Awake seen
 }
 
-// NewList is the empty list of node self in mesh m. r is the caller's set of
-// evictions, which the list reads.
-func NewList(m Mesh, self workflow.PartnerID, r *Revocations) *List {
+// NewList is the empty list of node self in mesh m. r is what the caller knows of
+// evictions, which the list asks.
+func NewList(m Mesh, self workflow.PartnerID, r Evictions) *List {
 	return &List{mesh: m, self: self, evicted: r, partners: map[workflow.PartnerID]*item{}, alike: map[string]int{}}
 }
 
@@ -432,7 +432,7 @@ func (l *List) Review(now Now) []Event {
 	var events []Event
 	for _, id := range l.ids() {
 		it := l.partners[id]
-		if it.State == Evicted || l.evicted.Check(it.Record.Chain) == nil {
+		if it.State == Evicted || evicted(l.evicted, it.Record.Chain) == nil {
 			continue
 		}
 		was := it.Partner

@@ -10,6 +10,18 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// Evictions knows which chains are evicted, of those that are [Chain.Authentic]: Check
+// returns an error that wraps [ErrRevoked]. nil knows of none.
+type Evictions interface{ Check(Chain) error }
+
+// evicted is the error of evictions that are about a chain.
+func evicted(r Evictions, ch Chain) error {
+	if r == nil {
+		return nil
+	}
+	return r.Check(ch)
+}
+
 // Revocations is the set of evictions that a node knows. Sets merge by union,
 // and every answer is a function of the set, so nodes that know the same
 // evictions refuse the same certificates. A nil *Revocations knows none.

@@ -127,7 +127,7 @@ func (it *item) stored() Stored {
 func (l *List) Restore(s Stored, now Now) {
 	l.now = max(l.now, now.Awake)
 	ct, since := s.Record.ConnectionTime, WallOf(now.Wall)
-	if s.Expired || s.Record.Going != Staying || l.evicted.Check(s.Record.Chain) != nil {
+	if s.Expired || s.Record.Going != Staying || evicted(l.evicted, s.Record.Chain) != nil {
 		since = s.Since
 	}
 	it := &item{
@@ -137,7 +137,7 @@ func (l *List) Restore(s Stored, now Now) {
 		deadline: l.now + Grace(ct) + ct,
 	}
 	switch {
-	case l.evicted.Check(s.Record.Chain) != nil:
+	case evicted(l.evicted, s.Record.Chain) != nil:
 		it.State = Evicted
 	case s.Record.Going == Leaves, s.Record.Going == LeavesForGood:
 		it.State = Left

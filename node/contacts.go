@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -141,4 +142,33 @@ func (c *contacts) logRefusal(p workflow.PartnerID) func(error) {
 			c.log.Warn("message not taken", "from", p, "error", err)
 		}
 	}
+}
+
+// peers are the contacts for topics in packages of their own.
+type peers struct{ *contacts }
+
+func (p peers) UpPeers() []workflow.PartnerID { return p.upPeers() }
+
+func (p peers) Transmit(to workflow.PartnerID, m *wire.Message) { p.transmit(to, m) }
+
+func (p peers) Broadcast(m *wire.Message) { p.broadcast(m) }
+
+func (p peers) Refuse(why string, of workflow.PartnerID) { p.refuse(why, of) }
+
+func (p peers) Count(what string, by uint64) { p.count(what, by) }
+
+func (p peers) ClosePeer(who workflow.PartnerID) { p.carrier.ClosePeer(who) }
+
+func (p peers) Asks() bool { return p.asks() }
+
+func (p peers) Request(
+	ctx context.Context, to workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
+) ([]byte, error) {
+	return p.request(ctx, to, addrs, protocol, req, wait)
+}
+
+// authority is this node as one that certifies and evicts.
+type authority struct {
+	*certificates.Wallet
+	*certificates.Topic
 }

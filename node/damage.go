@@ -12,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -130,7 +131,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(membership.DecodeEntry)},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, decodes(decodeData)},
-		{metaKey(metaCertificate), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
+		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
 		{metaKey(metaProfile), "the profile: set it again (mutirao profile set)", false, cborDecodes[storedProfile]},
 		{metaKey(metaBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
 		{metaKey(metaLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},

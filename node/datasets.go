@@ -631,8 +631,8 @@ type datasets struct {
 	made        madeNews
 }
 
-// greet: what is here stands in this node's record.
-func (ds *datasets) greet(workflow.PartnerID, *wire.Message) {}
+// Greet: what is here stands in this node's record.
+func (ds *datasets) Greet(workflow.PartnerID, *wire.Message) {}
 
-// take: what others have stands in theirs.
-func (ds *datasets) take(workflow.PartnerID, *wire.Message) {}
+// Take: what others have stands in theirs.
+func (ds *datasets) Take(workflow.PartnerID, *wire.Message) {}

@@ -64,10 +64,10 @@ type definitions struct {
 
 // rights is what definitions ask about members.
 type rights interface {
-	// signer is this node as one that signs.
-	signer() membership.Issuer
-	// good reports whether a certificate chain was not evicted since.
-	good(membership.Chain) bool
+	// Issuer is this node as one that signs.
+	Issuer() membership.Issuer
+	// Good reports whether a certificate chain was not evicted since.
+	Good(membership.Chain) bool
 }
 
 // listing is what is always in memory of a definition. It stays when nobody lists it
@@ -138,7 +138,7 @@ type storedClaim struct {
 // newDefinitions knows none.
 func newDefinitions(s Store, limit int, r rights) *definitions {
 	return &definitions{
-		store: s, limit: limit, mesh: r.signer().Mesh, self: r.signer().ID(), rights: r, entries: map[workflow.Hash]*listing{}, named: map[workflow.Name][]*listing{},
+		store: s, limit: limit, mesh: r.Issuer().Mesh, self: r.Issuer().ID(), rights: r, entries: map[workflow.Hash]*listing{}, named: map[workflow.Name][]*listing{},
 		listed: map[workflow.PartnerID]load{}, away: map[wire.DefinitionStamp]bool{},
 	}
 }
@@ -495,7 +495,7 @@ func (c *claim) all() [][]byte {
 
 // announce signs the next notice about a definition.
 func (d *definitions) announce(l *listing, author workflow.PartnerID, number int, now time.Time) (membership.Notice, error) {
-	return d.rights.signer().Announce(membership.Notice{
+	return d.rights.Issuer().Announce(membership.Notice{
 		Definition: l.hash, Name: l.about.Name, Author: author, Number: uint64(number), Removed: number%2 == 0, At: membership.WallOf(now),
 	})
 }
@@ -510,7 +510,7 @@ func (d *definitions) count(author workflow.PartnerID) int {
 // administers reports whether a notice is by the founder or a delegate that was
 // not evicted since.
 func (d *definitions) administers(n membership.Notice) bool {
-	return n.Administers(d.mesh) && (len(n.Chain) == 0 || d.rights.good(n.Chain))
+	return n.Administers(d.mesh) && (len(n.Chain) == 0 || d.rights.Good(n.Chain))
 }
 
 // owner says whose a name is: the founder's and delegates', or one author's.
@@ -573,8 +573,8 @@ func (d *definitions) remove(l *listing, now time.Time) (say []wire.Definition, 
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	l = d.listing(l.hash)
-	me := d.rights.signer()
-	mayAll := me.IsFounder() || me.Chain.Leaf().Delegate && d.rights.good(me.Chain)
+	me := d.rights.Issuer()
+	mayAll := me.IsFounder() || me.Chain.Leaf().Delegate && d.rights.Good(me.Chain)
 	for _, author := range slices.Sorted(maps.Keys(l.claims)) {
 		c := l.claims[author]
 		if !c.listed() || author != d.self && !mayAll {

@@ -86,14 +86,16 @@ func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 // noon is the moment at which all of this takes place.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+type signer = membership.Issuer
+
 // signing is a member, and what it thinks of the others' certificates.
 type signing struct {
-	membership.Issuer
+	signer
 	evicted func(membership.Chain) bool
 }
 
-func (s signing) signer() membership.Issuer        { return s.Issuer }
-func (s signing) good(chain membership.Chain) bool { return s.evicted == nil || !s.evicted(chain) }
+func (s signing) Issuer() membership.Issuer        { return s.signer }
+func (s signing) Good(chain membership.Chain) bool { return s.evicted == nil || !s.evicted(chain) }
 
 // mesh is a founder, a delegate and members, by name.
 func mesh(t *testing.T) map[string]signing {
@@ -114,7 +116,7 @@ func mesh(t *testing.T) map[string]signing {
 			t.Fatal(err)
 		}
 		is.Chain = chain
-		out[name] = signing{Issuer: is}
+		out[name] = signing{signer: is}
 	}
 	return out
 }
@@ -300,7 +302,7 @@ func TestNoticesAreProved(t *testing.T) {
 		}
 	}
 	e, _ := shelved(t, 10)
-	e.rights = signing{all["ana"].Issuer, func(c membership.Chain) bool { return c.Leaf().Name == "dina" }}
+	e.rights = signing{all["ana"].signer, func(c membership.Chain) bool { return c.Leaf().Name == "dina" }}
 	for _, x := range []struct {
 		d    *definitions
 		good bool

@@ -11,6 +11,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/evictions"
 )
 
 // doctor looks for what is wrong with a node.
@@ -19,7 +21,8 @@ type doctor struct {
 	parts     Parts
 	losses    *losses
 	people    *people
-	trust     *trust
+	wallet    *certificates.Wallet
+	evictions *evictions.Topic
 	elections *elections
 	clocks    *clocks
 	retention *retention
@@ -29,7 +32,7 @@ type doctor struct {
 // examine looks for what is wrong with this node and its links.
 func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	if len(k.upPeers()) == 0 {
-		k.trust.askStanding(ctx)
+		k.evictions.Ask(ctx)
 	}
 	var d diagnosis
 	partners := k.people.all()
@@ -139,8 +142,8 @@ func (k *doctor) checkFiles(d *diagnosis) {
 
 // checkCertificate reports whether others admit this node.
 func (k *doctor) checkCertificate(d *diagnosis) (member bool) {
-	leaf := k.people.chain().Leaf()
-	if err := k.people.standing(); err != nil {
+	leaf := k.wallet.Chain().Leaf()
+	if err := k.wallet.Standing(); err != nil {
 		mend := "no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"
 		switch now := k.clock.Now().Wall.UTC(); {
 		case errors.Is(err, membership.ErrNotYet):
@@ -151,7 +154,7 @@ func (k *doctor) checkCertificate(d *diagnosis) (member bool) {
 		d.wrong("certificate", k.people.say(err), mend)
 		return false
 	}
-	if nearEnd(leaf, k.clock.Now().Wall) {
+	if certificates.NearEnd(leaf, k.clock.Now().Wall) {
 		d.warn("certificate", fmt.Sprintf("ends at %s", leaf.NotAfter), fmt.Sprintf("it is renewed as soon as %s or the founder is in contact", k.people.label(leaf.Issuer)))
 		return true
 	}

@@ -28,28 +28,29 @@ func born(wall time.Time, now membership.Now) time.Time { return wall.Add(-now.B
 // by them.
 type clocks struct {
 	*tools
-	people *people
+	people names
+	wallet interface{ Chain() membership.Chain }
 	born   time.Time // by the wall clock when the node started
 
 	mu sync.Mutex                       // guards of
 	of map[workflow.PartnerID]time.Time // born, by the partners' wall clocks
 }
 
-func newClocks(t *tools, p *people) *clocks {
+func newClocks(t *tools, p names, w interface{ Chain() membership.Chain }) *clocks {
 	now := t.clock.Now()
-	return &clocks{tools: t, people: p, born: born(now.Wall, now), of: map[workflow.PartnerID]time.Time{}}
+	return &clocks{tools: t, people: p, wallet: w, born: born(now.Wall, now), of: map[workflow.PartnerID]time.Time{}}
 }
 
-// greet tells this node's wall clock.
-func (k *clocks) greet(_ workflow.PartnerID, m *wire.Message) {
+// Greet tells this node's wall clock.
+func (k *clocks) Greet(_ workflow.PartnerID, m *wire.Message) {
 	m.Wall = k.clock.Now().Wall.UnixMilli()
 }
 
-// tick: nothing is ever due.
-func (k *clocks) tick(membership.Now) time.Duration { return never }
+// Tick: nothing is ever due.
+func (k *clocks) Tick(membership.Now) time.Duration { return never }
 
-// take notes a partner's wall clock.
-func (k *clocks) take(from workflow.PartnerID, m *wire.Message) {
+// Take notes a partner's wall clock.
+func (k *clocks) Take(from workflow.PartnerID, m *wire.Message) {
 	ms := m.Wall
 	if ms <= 0 || ms > wire.MaxWall {
 		return // it has none, or none that anybody can show
@@ -101,7 +102,7 @@ func (k *clocks) checkClock(d *diagnosis) {
 	switch {
 	case most && off.Abs() >= clockWrong:
 		d.wrong("clock", what, setClock)
-	case now.Wall.Unix() < int64(k.people.chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
+	case now.Wall.Unix() < int64(k.wallet.Chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
 		d.wrong("clock", fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)), setClock)
 	case most && off.Abs() >= clockOff:
 		d.warn("clock", what, "set it: times shown to people would mislead them")

@@ -23,6 +23,7 @@ import (
 type elections struct {
 	*contacts
 	people voters
+	rights authorized
 	life   *life
 	driver driver
 
@@ -37,13 +38,15 @@ type elections struct {
 type voters interface {
 	get(workflow.PartnerID) (membership.Partner, bool)
 	administers(workflow.PartnerID) bool
-	mayChangeVoters() error
 	connectionTime() time.Duration
 	resolve(string) (workflow.PartnerID, error)
 	name(workflow.PartnerID) string
 	label(workflow.PartnerID) string
 	say(error) string
 }
+
+// authorized says whether this node may do what only administrators may.
+type authorized interface{ MayAdminister(what string) error }
 
 // driver says whether somebody acts while one waits, and until when.
 type driver interface {
@@ -60,8 +63,8 @@ const (
 // officePause is the wait before a machine that was lost is started again.
 const officePause = time.Second
 
-func newElections(c *contacts, p voters, l *life, d driver) (*elections, error) {
-	o := &elections{contacts: c, people: p, life: l, driver: d, waiting: map[chan membership.ElectionEvent]struct{}{}}
+func newElections(c *contacts, p voters, r authorized, l *life, d driver) (*elections, error) {
+	o := &elections{contacts: c, people: p, rights: r, life: l, driver: d, waiting: map[chan membership.ElectionEvent]struct{}{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o, o.load()
@@ -216,8 +219,8 @@ func (o *elections) happened(e membership.ElectionEvent) {
 	}
 }
 
-// tick does what is due, and says after what time to call again.
-func (o *elections) tick(membership.Now) time.Duration {
+// Tick does what is due, and says after what time to call again.
+func (o *elections) Tick(membership.Now) time.Duration {
 	o.mu.Lock()
 	now := o.clock.Now().Awake
 	if o.machine == nil && now >= o.next {
@@ -248,8 +251,8 @@ func (o *elections) reload() {
 	o.nudge()
 }
 
-// greet asks a new contact to show its electorate, if it is another, and the coordinator.
-func (o *elections) greet(_ workflow.PartnerID, to *wire.Message) {
+// Greet asks a new contact to show its electorate, if it is another, and the coordinator.
+func (o *elections) Greet(_ workflow.PartnerID, to *wire.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
@@ -262,8 +265,8 @@ func (o *elections) greet(_ workflow.PartnerID, to *wire.Message) {
 	to.Election = [][]byte{membership.EncodeMessage(membership.Message{WantClaim: &want})}
 }
 
-// take takes in messages from a partner.
-func (o *elections) take(from workflow.PartnerID, w *wire.Message) {
+// Take takes in messages from a partner.
+func (o *elections) Take(from workflow.PartnerID, w *wire.Message) {
 	for _, b := range w.Election {
 		m, err := membership.DecodeMessage(b)
 		if err == nil {

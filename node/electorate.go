@@ -265,7 +265,7 @@ func (o *elections) override(v officeView, voters []membership.Voter, lease time
 
 // handOver asks the present voters to be succeeded by others.
 func (o *elections) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
-	if err := o.people.mayChangeVoters(); err != nil {
+	if err := o.rights.MayAdminister("change who may vote"); err != nil {
 		return err
 	}
 	if len(membership.EncodeLineage(v.lineage)) > maxLineageBytes {

@@ -78,12 +78,12 @@ func (x *index) endedWith(p workflow.PartnerID) []byte {
 	return d[:]
 }
 
-// greet says which ended instances are shared with a partner, as a digest.
-func (t *retention) greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.index.endedWith(p) }
+// Greet says which ended instances are shared with a partner, as a digest.
+func (t *retention) Greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.index.endedWith(p) }
 
-// take compares what a partner says of the ended instances that it shares
+// Take compares what a partner says of the ended instances that it shares
 // with this node.
-func (t *retention) take(p workflow.PartnerID, m *wire.Message) {
+func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 	digest := m.Ended
 	if len(digest) == 0 || bytes.Equal(digest, t.index.endedWith(p)) {
 		return

@@ -50,7 +50,7 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) ([]string, err
 
 // mayCreate refuses a node that lacks the role that starts a workflow.
 func (k *desk) mayCreate(def *workflow.Definition) error {
-	if role := def.CreatorRole; role != "" && !k.people.hasRole(role) {
+	if role := def.CreatorRole; role != "" && !k.wallet.HasRole(role) {
 		return k.lacking(role, fmt.Sprintf("start workflow %s", def.Name))
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -19,6 +20,7 @@ type instances struct {
 	runner      Runner
 	life        *life
 	people      *people
+	wallet      *certificates.Wallet
 	partners    *partners
 	definitions *definitions
 	library     *library
@@ -36,8 +38,8 @@ type instances struct {
 	bootID      string // of the machine's present boot
 }
 
-// greet: of instances both sides begin to speak after the greeting (met).
-func (x *instances) greet(workflow.PartnerID, *wire.Message) {}
+// Greet: of instances both sides begin to speak after the greeting (met).
+func (x *instances) Greet(workflow.PartnerID, *wire.Message) {}
 
 // met has the shards say to a partner that was just connected what is here.
 func (x *instances) met(p workflow.PartnerID) {
@@ -46,8 +48,8 @@ func (x *instances) met(p workflow.PartnerID) {
 	}
 }
 
-// take hands on what a partner says of instances.
-func (x *instances) take(p workflow.PartnerID, m *wire.Message) {
+// Take hands on what a partner says of instances.
+func (x *instances) Take(p workflow.PartnerID, m *wire.Message) {
 	for i := range m.Facts {
 		x.routeFacts(p, &m.Facts[i])
 	}
@@ -60,8 +62,8 @@ func (x *instances) take(p workflow.PartnerID, m *wire.Message) {
 	}
 }
 
-// tick: what is due of instances their shards know.
-func (x *instances) tick(membership.Now) time.Duration { return never }
+// Tick: what is due of instances their shards know.
+func (x *instances) Tick(membership.Now) time.Duration { return never }
 
 // self says for which partner machines act.
 func (x *instances) self() choreo.Self {

@@ -55,16 +55,7 @@ func (j *joining) passed(_ workflow.PartnerID, req []byte) ([]byte, error) {
 	if p.Proof {
 		return j.redeem(p.Joiner, p.Message)
 	}
-	return j.people.offer(p.Joiner, p.Message)
-}
-
-// redeem judges a proof.
-func (j *joining) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
-	w, err := j.people.redeem(stranger, req)
-	if err != nil {
-		j.refuse("invitation", stranger)
-	}
-	return w, err
+	return j.offer(p.Joiner, p.Message)
 }
 
 // inviteAt are the addresses of an invitation: this node's own and one of another
@@ -74,7 +65,7 @@ func (j *joining) inviteAt() []string {
 	own := j.carrier.Addrs()
 	var others []string
 	for _, id := range j.upPeers() {
-		p, ok := j.people.get(id)
+		p, ok := j.members.get(id)
 		if at := bestAddress(p.Record.Addresses); ok && at != "" {
 			others = append(others, membership.PassAddress(at, id))
 		}
@@ -104,10 +95,4 @@ func bestAddress(addrs []string) string {
 	return slices.MinFunc(straight, func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(b, a)) // quic before tcp, ip6 behind
 	})
-}
-
-// joining is how strangers are let into the mesh, here or by a member that this one asks.
-type joining struct {
-	*contacts
-	people *people
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -34,7 +34,7 @@ const (
 	prefixDefinition = 'd'
 	prefixListing    = 't'
 	prefixPartner    = 'p'
-	prefixEviction   = 'e'
+	prefixEviction   = evictions.Prefix
 	prefixInvitation = 'v'
 	prefixLesson     = 'l'
 	prefixData       = 's'
@@ -70,10 +70,6 @@ func listingKey(h workflow.Hash) []byte {
 
 func partnerKey(p workflow.PartnerID) []byte {
 	return append([]byte{prefixPartner}, p...)
-}
-
-func evictionKey(id membership.EvictionID) []byte {
-	return append([]byte{prefixEviction}, id[:]...)
 }
 
 func metaKey(name string) []byte {

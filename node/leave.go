@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -36,6 +37,7 @@ type departure struct {
 	*contacts
 	crew      *crew
 	people    *people
+	wallet    *certificates.Wallet
 	partners  *partners
 	elections *elections
 	announce  func() error
@@ -209,7 +211,7 @@ func (d *departure) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []ap
 
 // giveOnOf is giveOn of one instance.
 func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given []api.Given, stays []api.Stay) {
-	passed, left := h.m.GiveOn(d.people.chain().Leaf().Name+" leaves", s.moment(), d.partners)
+	passed, left := h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves", s.moment(), d.partners)
 	name := h.def.def.Name
 	for _, x := range passed {
 		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why})

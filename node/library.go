@@ -51,14 +51,14 @@ func newLibrary(c *contacts, d *definitions, p readers, refused func(context.Con
 	}
 }
 
-// greet says what is listed here, and that this is a greeting: it is answered with what
+// Greet says what is listed here, and that this is a greeting: it is answered with what
 // this node lacks.
-func (lib *library) greet(_ workflow.PartnerID, m *wire.Message) {
+func (lib *library) Greet(_ workflow.PartnerID, m *wire.Message) {
 	m.Have, m.Greeting = lib.definitions.stamps(), true
 }
 
-// take takes in definitions, and sends those that a greeting peer lacks.
-func (lib *library) take(from workflow.PartnerID, m *wire.Message) {
+// Take takes in definitions, and sends those that a greeting peer lacks.
+func (lib *library) Take(from workflow.PartnerID, m *wire.Message) {
 	for _, d := range m.Definitions {
 		lib.takeOne(from, d)
 	}
@@ -279,10 +279,13 @@ func (lib *library) about(l *listing) api.Workflow {
 	return w
 }
 
-// tick asks again for what partners have and this node lacks.
-func (lib *library) tick(now membership.Now) time.Duration {
+// askMissing is how often partners are asked for definitions that are missing here.
+const askMissing = time.Minute
+
+// Tick asks again for what partners have and this node lacks.
+func (lib *library) Tick(now membership.Now) time.Duration {
 	if now.Awake >= lib.next {
-		lib.next = now.Awake + sweepEvery
+		lib.next = now.Awake + askMissing
 		lib.ask()
 	}
 	return lib.next - now.Awake

@@ -194,9 +194,9 @@ type madeNews struct {
 	next time.Duration
 }
 
-// tick publishes what tasks made here. What is not valid any more stays in the record
+// Tick publishes what tasks made here. What is not valid any more stays in the record
 // until there is a new one: its readers look at the time.
-func (ds *datasets) tick(at membership.Now) time.Duration {
+func (ds *datasets) Tick(at membership.Now) time.Duration {
 	now := at.Awake
 	switch {
 	case !ds.made.any.Load():

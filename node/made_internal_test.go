@@ -91,7 +91,8 @@ func TestOldestOfWhatTasksMadeGoes(t *testing.T) {
 // meanwhile, and in the end the store has what is offered, and no more than there may be.
 func TestStoredIsWhatIsOffered(t *testing.T) {
 	s := newShelf()
-	p := &people{tools: &tools{store: s, clock: stillClock{}}, member: Member{Key: ed25519.NewKeyFromSeed(make([]byte, 32))}, list: membership.NewList(membership.Mesh{}, "me", nil), data: map[string]storedData{}}
+	me := Member{Key: ed25519.NewKeyFromSeed(make([]byte, 32))}
+	p := &people{tools: &tools{member: me, store: s, clock: stillClock{}}, list: membership.NewList(membership.Mesh{}, "me", nil), data: map[string]storedData{}}
 	made := func(name string, at int64, author workflow.PartnerID) storedData {
 		return storedData{Name: name, Content: []byte(author), author: author, Terms: dataTerms{ByTask: true, Made: at}}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -18,23 +20,26 @@ type Node struct {
 	parts Parts
 
 	// What partners talk about (topics).
-	roster    *roster
-	trust     *trust
-	elections *elections
-	clocks    *clocks
-	overview  *overview
-	retention *retention
-	library   *library
-	instances *instances
-	data      *datasets
-	desk      *desk
-	joining   *joining
-	departure *departure
-	doctor    *doctor
+	roster       *roster
+	evictions    *evictions.Topic
+	certificates *certificates.Topic
+	elections    *elections
+	clocks       *clocks
+	overview     *overview
+	retention    *retention
+	library      *library
+	instances    *instances
+	data         *datasets
+	desk         *desk
+	joining      *joining
+	departure    *departure
+	doctor       *doctor
 
 	// What several of these share.
 	life        *life
 	losses      *losses
+	evicted     *evictions.Set
+	wallet      *certificates.Wallet
 	people      *people
 	partners    *partners
 	definitions *definitions
@@ -85,12 +90,18 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		learnt = newLearned(t.config)
 		spread = func() error { return n.roster.announce() }
 	)
-	changed := func(e membership.Event, p membership.Partner) { n.roster.changed(e, p) }
-	n.people, err = loadPeople(t, n.life, ledger.load, changed)
-	if err != nil {
+	if n.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
 		return err
 	}
-	n.definitions = newDefinitions(t.store, t.config.Limits.Workflows, n.people)
+	own := membership.Issuer{Mesh: t.member.Mesh, Key: t.member.Key, Chain: t.member.Chain}
+	if n.wallet, err = certificates.Load(own, t.store, t.clock, n.evicted); err != nil {
+		return err
+	}
+	changed := func(e membership.Event, p membership.Partner) { n.roster.changed(e, p) }
+	if n.people, err = loadPeople(t, n.life, n.evicted, n.wallet, ledger.load, changed); err != nil {
+		return err
+	}
+	n.definitions = newDefinitions(t.store, t.config.Limits.Workflows, n.wallet)
 	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
 	if err := errors.Join(n.definitions.load(unknown), learnt.load(t.store)); err != nil {
 		return err
@@ -98,25 +109,35 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	refused := func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) }
 	n.library = newLibrary(c, n.definitions, n.people, refused)
 	n.retention = newRetention(c, n.crew, n.index, n.people, n.definitions)
-	n.trust = &trust{contacts: c, people: n.people, aside: n.crew, certified: spread}
-	n.joining = &joining{contacts: c, people: n.people}
+	if n.joining, err = newJoining(c, n.people, n.wallet, n.evicted); err != nil {
+		return err
+	}
+	n.certificates = certificates.New(n.wallet, certificates.Surroundings{
+		Peers: peers{c}, Members: members{n.people}, Log: t.log, Random: t.random, Trouble: t.troubles.set,
+		Renewed: func() error { n.joining.certified(); return spread() },
+	})
+	n.evictions = evictions.New(n.evicted, evictions.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{c}, Members: members{n.people},
+		Certificates: authority{n.wallet, n.certificates}, Clock: t.clock, Log: t.log,
+		Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+	})
 	n.roster = newRoster(c, n.people, ledger, turn, neighbours{
-		standing: n.trust.checkStanding, compare: n.retention.greet,
+		standing: n.certificates.CheckStanding, compare: n.retention.Greet,
 		leaving:  func() bool { return n.departure.leaving.Load() },
 		concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
 		outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})
-	if n.elections, err = newElections(c, n.people, n.life, n.crew); err != nil {
+	if n.elections, err = newElections(c, n.people, n.wallet, n.life, n.crew); err != nil {
 		return err
 	}
 	n.partners = &partners{
 		people: n.people, offices: n.elections, ledger: ledger, learned: learnt, tellStart: n.roster.tellStart,
 	}
 	n.departure = &departure{
-		contacts: c, crew: n.crew, people: n.people, partners: n.partners, elections: n.elections,
+		contacts: c, crew: n.crew, people: n.people, wallet: n.wallet, partners: n.partners, elections: n.elections,
 		announce: spread, hasLeft: make(chan struct{}),
 	}
-	n.clocks = newClocks(t, n.people)
+	n.clocks = newClocks(t, n.people, n.wallet)
 	n.overview = newOverview(c, n.elections, n.people, n.index, func() { n.instances.touchAll() })
 	n.data = &datasets{contacts: c, people: n.people, definitions: n.definitions, announce: spread}
 	back := &restoration{
@@ -124,17 +145,17 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	}
 	n.instances = &instances{
 		contacts: c, crew: n.crew, view: &view{contacts: c, people: n.people, partners: n.partners}, runner: n.parts.Runner,
-		life: n.life, losses: n.losses, restoration: back, people: n.people, partners: n.partners, ledger: ledger,
+		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: n.wallet, partners: n.partners, ledger: ledger,
 		learned: learnt, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
 		retention: n.retention, chief: n.overview.chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}
 	n.doctor = &doctor{
-		contacts: c, parts: n.parts, losses: n.losses, people: n.people, trust: n.trust, elections: n.elections,
+		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: n.wallet, evictions: n.evictions, elections: n.elections,
 		clocks: n.clocks, retention: n.retention, index: n.index,
 	}
-	n.trust.checkStanding()
+	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
 		n.crew.shards = append(n.crew.shards, newShard(n.instances, i))
 	}
@@ -142,28 +163,10 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 }
 
 // Hello is what this node shows a peer first: its certificate chain.
-func (n *Node) Hello() []byte { return membership.EncodeChain(n.people.chain()) }
+func (n *Node) Hello() []byte { return membership.EncodeChain(n.wallet.Chain()) }
 
 // Evicted reports whether a key is kept out whatever certificate it shows.
-func (n *Node) Evicted(p workflow.PartnerID) bool { return n.people.keyEvicted(p) }
-
-var errNoMember = errors.New("shows no certificate: only members are admitted")
-
-// whyNot names the reason for which a certificate was refused.
-func whyNot(err error) string {
-	for _, r := range []struct {
-		err  error
-		name string
-	}{
-		{membership.ErrWrongMesh, "wrong-mesh"}, {membership.ErrForged, "forged"}, {membership.ErrRevoked, "evicted"},
-		{membership.ErrExpired, "expired"}, {membership.ErrNotYet, "not-yet-valid"}, {membership.ErrNotAllowed, "not-allowed"},
-	} {
-		if errors.Is(err, r.err) {
-			return r.name
-		}
-	}
-	return "malformed"
-}
+func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evicted.KeyEvicted(p) }
 
 // Begin has the node talk through a carrier: it announces itself, follows its
 // partners and goes on with its instances. Without gossip it tells its partners
@@ -181,14 +184,14 @@ func (n *Node) Begin(c Carrier, g Gossip) error {
 func (n *Node) begin(c Carrier) error {
 	n.carrier = c
 	close(n.begun)
-	c.HandleRequest(protocolHello, true, n.people.offer)
+	c.HandleRequest(protocolHello, true, n.joining.offer)
 	c.HandleRequest(protocolProof, true, n.joining.redeem)
 	c.HandleRequest(protocolPass, true, n.joining.pass)
 	c.HandleRequest(protocolPassed, false, n.joining.passed)
-	c.HandleRequest(protocolStanding, true, n.trust.tellStanding)
+	c.HandleRequest(evictions.Protocol, true, n.evictions.Tell)
 	c.HandleRequest(protocolData, false, n.people.giveData)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
-	n.trust.alone()
+	n.evictions.Alone()
 	if err := n.roster.announce(); err != nil {
 		return err
 	}
@@ -259,5 +262,5 @@ func (n *Node) OnVerdict(p workflow.PartnerID, reachable bool) {
 
 // Admit judges what a peer showed.
 func (n *Node) Admit(p workflow.PartnerID, hello []byte, _ uint64) error {
-	return n.trust.admit(p, hello)
+	return n.certificates.Admit(p, hello)
 }

@@ -17,8 +17,8 @@ import (
 // is whenever something of elections happens.
 func (o *overview) chief() chief { return *o.served.Load() }
 
-// tick looks whether another holds the office than when it was last called.
-func (o *overview) tick(membership.Now) time.Duration {
+// Tick looks whether another holds the office than when it was last called.
+func (o *overview) Tick(membership.Now) time.Duration {
 	var now chief
 	if m, ok := o.offices.known(); ok {
 		now = chief{m.Holder, m.Office}

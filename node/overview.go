@@ -158,11 +158,11 @@ func (o *overview) find(office membership.Office, prefix string) []workflow.Inst
 	return out
 }
 
-// greet: what is reported is nobody else's affair.
-func (o *overview) greet(workflow.PartnerID, *wire.Message) {}
+// Greet: what is reported is nobody else's affair.
+func (o *overview) Greet(workflow.PartnerID, *wire.Message) {}
 
-// take takes in what a partner reports, if this node is the coordinator.
-func (o *overview) take(from workflow.PartnerID, w *wire.Message) {
+// Take takes in what a partner reports, if this node is the coordinator.
+func (o *overview) Take(from workflow.PartnerID, w *wire.Message) {
 	list := w.Reports
 	if len(list) == 0 {
 		return

@@ -10,64 +10,56 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// people are the partners that are here: the partner list with its persistence,
-// this node's own record, and the invitations that it issued.
+// people are the partners that are here: the partner list with its persistence, and this
+// node's own record.
 type people struct {
 	*tools
-	member Member // with the present certificate
+	evicted *evictions.Set
+	wallet  *certificates.Wallet
 	// changed is told of every event of the list, without the lock held.
 	changed func(membership.Event, membership.Partner)
 	// load is that of this node.
 	load func() membership.PerMille
 
-	mu        sync.Mutex // guards what follows
-	list      *membership.List
-	evicted   *membership.Revocations
-	invites   *membership.InviteBook
-	offers    map[workflow.PartnerID]membership.Offer // made, not proved yet
-	own       membership.Record
-	beat      uint64
-	presented map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
-	renewed   map[workflow.PartnerID]membership.Chain // issued here since the start
-	profile   storedProfile
-	data      map[string]storedData // this node's data sets, by storedData.id
-	pending   map[string]int        // how many tasks make a data set of which the store is told now, by its ID
-	hearsay   map[workflow.PartnerID]*hearsay
+	mu      sync.Mutex // guards what follows
+	list    *membership.List
+	own     membership.Record
+	beat    uint64
+	profile storedProfile
+	data    map[string]storedData // this node's data sets, by storedData.id
+	pending map[string]int        // how many tasks make a data set of which the store is told now, by its ID
+	hearsay map[workflow.PartnerID]*hearsay
 	// unkept are partners of whom the newest could not be stored, by ID: the disk was full.
 	unkept sync.Map
 }
 
-// maxOffers bounds the strangers who may be in the middle of joining.
-const maxOffers = 256
-
 // loadPeople reads what is stored. load is this node's own, changed is told of every event.
 func loadPeople(
-	t *tools, l *life, load func() membership.PerMille, changed func(membership.Event, membership.Partner),
+	t *tools, l *life, e *evictions.Set, w *certificates.Wallet, load func() membership.PerMille,
+	changed func(membership.Event, membership.Partner),
 ) (*people, error) {
-	m, s, c := t.member, t.store, t.clock
+	self, s, c := t.member.ID(), t.store, t.clock
 	p := &people{
-		tools: t, member: m, load: load, changed: changed,
-		offers: map[workflow.PartnerID]membership.Offer{}, presented: map[workflow.PartnerID]membership.Chain{}, renewed: map[workflow.PartnerID]membership.Chain{},
-		hearsay: map[workflow.PartnerID]*hearsay{},
+		tools: t, evicted: e, wallet: w, load: load, changed: changed, hearsay: map[workflow.PartnerID]*hearsay{},
+		list: membership.NewList(t.member.Mesh, self, e),
+		own: membership.Record{
+			Partner: self, Incarnation: l.incarnation(), Version: membership.Version{Boot: l.bootCount()},
+		},
 	}
-	p.evicted = membership.NewRevocations(m.Mesh)
-	p.list = membership.NewList(m.Mesh, m.ID(), p.evicted)
-	if err := errors.Join(p.loadEvictions(), p.loadCertificate(), p.loadProfile(), p.loadData()); err != nil {
+	if err := errors.Join(p.loadProfile(), p.loadData()); err != nil {
 		return nil, err
-	}
-	p.own = membership.Record{
-		Partner: m.ID(), Incarnation: l.incarnation(),
-		Version: membership.Version{Boot: l.bootCount()}, Chain: p.member.Chain,
 	}
 	now := c.Now()
 	err := s.Scan([]byte{prefixPartner}, func(_, value []byte) error {
 		st, err := membership.DecodeStored(value)
-		if err == nil && st.Record.Partner != m.ID() {
+		if err == nil && st.Record.Partner != self {
 			p.list.Restore(st, now)
 		}
 		return err
@@ -75,15 +67,7 @@ func loadPeople(
 	if err != nil {
 		return nil, fmt.Errorf("the stored partner list cannot be read: %w", err)
 	}
-	if err := p.openInvites(); err != nil {
-		return nil, err
-	}
-	for _, e := range m.welcome.Evictions {
-		if _, err := p.evicted.Add(e); err != nil {
-			continue // what the mesh would refuse as well
-		}
-	}
-	for _, r := range m.welcome.Records {
+	for _, r := range t.member.welcome.Records {
 		// What the welcome brought may be outdated or gone by now; then it is passed
 		// over. Its age is not known: like stored partners, they are not here until
 		// heard.
@@ -98,30 +82,12 @@ func loadPeople(
 	return p, nil
 }
 
-// openInvites makes the book of invitations from what is stored, for this
-// node's present certificate.
-func (p *people) openInvites() error {
-	book := membership.NewInviteBook(p.issuer())
-	err := p.store.Scan([]byte{prefixInvitation}, func(_, value []byte) error {
-		e, err := membership.DecodeEntry(value)
-		if err != nil {
-			return err
-		}
-		return book.Open(e)
-	})
-	if err != nil {
-		return fmt.Errorf("the stored invitations cannot be read: %w", err)
-	}
-	p.invites = book
-	return nil
-}
-
 // publish signs and lists this node's own record, changed by fn.
 func (p *people) publish(fn func(*membership.Record)) (membership.Record, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.beat++
-	p.own.Version.Seq = p.beat
+	p.own.Version.Seq, p.own.Chain = p.beat, p.wallet.Chain()
 	fn(&p.own)
 	p.own = p.own.Sign(p.member.Key)
 	_, err := p.list.Publish(p.own, p.clock.Now())
@@ -225,9 +191,6 @@ func (p *people) tick() time.Duration {
 	now := p.clock.Now()
 	events, next, ok := p.list.Tick(now)
 	p.keep(events)
-	for _, id := range p.invites.Expire(now.Wall) {
-		p.store.Commit([]kv.Write{{Key: invitationKey(id), Delete: true}}, func(error) {})
-	}
 	p.mu.Unlock()
 	p.announce(events)
 	if !ok {
@@ -261,10 +224,6 @@ func (p *people) keep(events []membership.Event) {
 			}
 		})
 	}
-}
-
-func invitationKey(id membership.InvitationID) []byte {
-	return append([]byte{prefixInvitation}, id[:]...)
 }
 
 func (p *people) get(id workflow.PartnerID) (membership.Partner, bool) {
@@ -349,37 +308,6 @@ func (p *people) label(id workflow.PartnerID) string {
 	return p.list.Label(id)
 }
 
-// admit judges the credentials that a peer showed.
-func (p *people) admit(peer workflow.PartnerID, hello []byte) error {
-	chain, err := membership.DecodeChain(hello)
-	if err != nil {
-		return err
-	}
-	if got := chain.Leaf().Partner; got != peer {
-		return said.Errorf("shows the certificate of %s: %w", got, membership.ErrForged)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := chain.Verify(p.member.Mesh, p.clock.Now().Wall, p.evicted); err != nil {
-		return err
-	}
-	p.presented[peer] = chain
-	return nil
-}
-
-func (p *people) keyEvicted(peer workflow.PartnerID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.evicted.KeyEvicted(peer)
-}
-
-// forget drops what a peer showed that is no longer connected.
-func (p *people) forget(peer workflow.PartnerID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.presented, peer)
-}
-
 // Gone reports whether a partner is out of the process (choreo.Partners).
 func (p *people) Gone(id workflow.PartnerID) bool {
 	partner, ok := p.get(id)
@@ -400,24 +328,15 @@ func (p *people) Evicted(id workflow.PartnerID) bool {
 }
 
 // Eviction proves that a partner was evicted (choreo.Partners).
-func (p *people) Eviction(id workflow.PartnerID) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, e := range p.evicted.Against(id) {
-		return membership.EncodeEviction(e)
-	}
-	return nil
-}
+func (p *people) Eviction(id workflow.PartnerID) []byte { return p.evicted.Proof(id) }
 
 // Credentials prove this node's roles (choreo.Partners).
-func (p *people) Credentials() []byte { return membership.EncodeChain(p.chain()) }
+func (p *people) Credentials() []byte { return membership.EncodeChain(p.wallet.Chain()) }
 
 // current returns an error where an authentic chain has run out, or was evicted as
 // far as is known here. A renewed certificate with the same roles stands in for it.
 func (p *people) current(ch membership.Chain) error {
-	p.mu.Lock()
-	err := ch.Current(p.clock.Now().Wall, p.evicted)
-	p.mu.Unlock()
+	err := p.wallet.Current(ch)
 	lost := func(r workflow.RoleName) bool { return !p.HasRole(ch.Leaf().Partner, r) }
 	if errors.Is(err, membership.ErrExpired) && !slices.ContainsFunc(ch.Leaf().Roles, lost) {
 		return nil
@@ -435,7 +354,7 @@ func (p *people) ConnectionTime(id workflow.PartnerID) time.Duration {
 // HasRole reports whether a partner's certificate gives it a role (choreo.Partners).
 func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	if id == p.member.ID() {
-		return p.hasRole(role)
+		return p.wallet.HasRole(role)
 	}
 	partner, ok := p.get(id)
 	return ok && partner.Record.Chain.Leaf().HasRole(role)
@@ -465,114 +384,19 @@ func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
 	return id, err
 }
 
-// invite opens an invitation.
-func (p *people) invite(r api.InviteRequest, addresses []string) (*api.Invitation, error) {
-	if r.Expires <= 0 {
-		r.Expires = 24 * time.Hour
-	}
-	if r.Uses == 0 {
-		r.Uses = 1
-	}
-	e := membership.Entry{
-		Secret: membership.Secret(random(len(membership.Secret{}))), Uses: r.Uses,
-		Expires: membership.WallOf(p.clock.Now().Wall.Add(r.Expires)), Lifetime: Lifetime,
-		Delegate: r.Delegate,
-	}
-	for _, role := range r.Roles {
-		e.Roles = append(e.Roles, workflow.RoleName(role))
-	}
+// review looks again at everybody's certificates, after evictions were added.
+func (p *people) review() []membership.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.mayAdminister("invite"); err != nil {
-		return nil, err
-	}
-	if r.Delegate && p.member.ID() != p.member.Mesh.Founder {
-		return nil, api.Errorf(api.NotAllowed, "%s may not make delegates: only the founder may", p.member.Chain.Leaf().Name)
-	}
-	inv, err := p.invites.Invitation(e, addresses)
-	if err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
-	}
-	if err := p.invites.Open(e); err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
-	}
-	if err := p.store.CommitWait([]kv.Write{{Key: invitationKey(e.Secret.ID()), Value: membership.EncodeEntry(e)}}); err != nil {
-		p.invites.Withdraw(e.Secret.ID())
-		return nil, err
-	}
-	return &api.Invitation{Token: inv.Token(), Expires: e.Expires.Time(), Uses: e.Uses}, nil
-}
-
-// offer answers a stranger that asks to join.
-func (p *people) offer(stranger workflow.PartnerID, req []byte) ([]byte, error) {
-	h, err := membership.DecodeHello(req)
-	if err != nil {
-		return nil, err
-	}
-	if h.Joiner != stranger {
-		return nil, said.Errorf("asks in the name of %s: %w", h.Joiner, membership.ErrForged)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	o, err := p.issuer().Offer(h, membership.Nonce(random(16)))
-	if err != nil {
-		return nil, err
-	}
-	if len(p.offers) >= maxOffers {
-		clear(p.offers)
-	}
-	p.offers[stranger] = o
-	return membership.EncodeOffer(o), nil
-}
-
-// redeem judges the proof of a stranger that was made an offer, counts the use
-// and hands out the certificate, in this order.
-func (p *people) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) {
-	proof, err := membership.DecodeProof(req)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	o, ok := p.offers[stranger]
-	if !ok {
-		return nil, errors.New("no offer was made: start again")
-	}
-	delete(p.offers, stranger)
-	chain, entry, err := p.invites.Redeem(o, proof, p.clock.Now().Wall, membership.Serial(random(16)), p.evicted)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.nameFree(proof.Name, stranger); err != nil {
-		return nil, err
-	}
-	id := entry.Secret.ID()
-	if err := p.store.CommitWait([]kv.Write{{Key: invitationKey(id), Value: membership.EncodeEntry(entry)}}); err != nil {
-		return nil, err
-	}
-	if err := p.invites.Open(entry); err != nil {
-		return nil, err
-	}
-	w := membership.Welcome{Chain: chain}
-	size := 0
-	for _, e := range p.evicted.All() {
-		if size += len(membership.EncodeEviction(e)); size > maxEvictionBytes {
-			break // the rest comes with the first contact
-		}
-		w.Evictions = append(w.Evictions, e)
-	}
-	for _, x := range p.list.Partners() {
-		if x.State != membership.Evicted && len(w.Records) < maxWelcome {
-			w.Records = append(w.Records, x.Record)
-		}
-	}
-	return membership.EncodeWelcome(w), nil
+	return p.list.Review(p.clock.Now())
 }
 
 // nameFree keeps two partners from having one name, or names that look the same, as
-// far as is known here: people tell them apart by it. mu must be held.
+// far as is known here: people tell them apart by it.
 func (p *people) nameFree(name string, id workflow.PartnerID) error {
+	p.mu.Lock()
 	x, taken := p.list.Namesake(name, id)
+	p.mu.Unlock()
 	switch {
 	case !taken:
 		return nil
@@ -582,6 +406,25 @@ func (p *people) nameFree(name string, id workflow.PartnerID) error {
 	return fmt.Errorf("the name %s looks like %s, which is taken in mesh %s: join with another --name", name, x.Record.Name(), p.member.Mesh.Name)
 }
 
-// maxWelcome bounds the records in a welcome; the rest comes with the first
-// contact.
-const maxWelcome = 32
+// names are what people call partners.
+type names interface {
+	name(workflow.PartnerID) string
+	label(workflow.PartnerID) string
+}
+
+// members are the people for topics in packages of their own.
+type members struct{ *people }
+
+func (m members) All() []membership.Partner { return m.all() }
+
+func (m members) Get(p workflow.PartnerID) (membership.Partner, bool) { return m.get(p) }
+
+func (m members) Review() []membership.Event { return m.review() }
+
+func (m members) Announce(events []membership.Event) { m.announce(events) }
+
+func (m members) ResolveWhole(ref string) (workflow.PartnerID, error) { return m.resolveWhole(ref) }
+
+func (m members) Name(p workflow.PartnerID) string { return m.name(p) }
+
+func (m members) Say(err error) string { return m.say(err) }

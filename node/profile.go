@@ -95,7 +95,7 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 func (p *people) described() membership.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := membership.Record{Partner: p.member.ID(), Chain: p.member.Chain}
+	r := membership.Record{Partner: p.member.ID(), Chain: p.wallet.Chain()}
 	p.profile.fill(&r, p.config)
 	return r
 }

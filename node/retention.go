@@ -135,8 +135,8 @@ func newRetention(c *contacts, w *crew, x *index, p *people, d *definitions) *re
 	}
 }
 
-// tick gives up what need not be kept.
-func (t *retention) tick(now membership.Now) time.Duration {
+// Tick gives up what need not be kept.
+func (t *retention) Tick(now membership.Now) time.Duration {
 	if now.Awake >= t.next {
 		t.next = now.Awake + t.retain()
 	}

@@ -52,14 +52,14 @@ func newRoster(c *contacts, p *people, l *ledger, turn int, o neighbours) *roste
 	return ro
 }
 
-// greet says who this node is, and whom it knows.
-func (ro *roster) greet(_ workflow.PartnerID, m *wire.Message) {
+// Greet says who this node is, and whom it knows.
+func (ro *roster) Greet(_ workflow.PartnerID, m *wire.Message) {
 	m.Records, m.Digest = ro.records(), ro.people.digest()
 }
 
-// tick says that this node is alive, within its connectionTime, and watches whether the
+// Tick says that this node is alive, within its connectionTime, and watches whether the
 // others are.
-func (ro *roster) tick(now membership.Now) time.Duration {
+func (ro *roster) Tick(now membership.Now) time.Duration {
 	every := ro.beatEvery()
 	if ro.nextBeat == 0 {
 		ro.nextBeat = now.Awake + every
@@ -174,8 +174,8 @@ func (ro *roster) records() [][]byte {
 	return nil
 }
 
-// take takes in what a message says about partners, and spreads news.
-func (ro *roster) take(from workflow.PartnerID, m *wire.Message) {
+// Take takes in what a message says about partners, and spreads news.
+func (ro *roster) Take(from workflow.PartnerID, m *wire.Message) {
 	news, lacking := ro.takeRecords(from, m, true)
 	if m.Pulse != nil {
 		lacking = ro.takePulse(from, m.Pulse) || lacking

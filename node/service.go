@@ -22,7 +22,7 @@ var _ api.Service = (*Node)(nil)
 
 // Status says which node this is and how it fares.
 func (n *Node) Status(context.Context) (*api.Status, error) {
-	leaf := n.people.chain().Leaf()
+	leaf := n.wallet.Chain().Leaf()
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
@@ -77,7 +77,7 @@ func since(p membership.Partner) *time.Time {
 
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
-	inv, err := n.people.invite(r, n.joining.inviteAt())
+	inv, err := n.joining.invite(r)
 	return inv, n.people.shown(err)
 }
 
@@ -99,7 +99,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	found, missed := k.data.materialised(ctx, e.def, input)
 	m, notes, err := k.prepare(e, r, found)
 	if err != nil {
-		if why := k.people.standing(); why != nil { // that is what kept partners from taking it
+		if why := k.wallet.Standing(); why != nil { // that is what kept partners from taking it
 			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).WithHint("mutirao doctor says how to mend it")
 		}
 		return nil, andMissed(err, missed)
@@ -447,7 +447,7 @@ func (k *desk) writeOff(ctx context.Context, ref, who string) error {
 
 // mayPerform refuses a person's task to a node without the role for it.
 func (k *desk) mayPerform(h *held, task workflow.TaskName, what string) error {
-	if t := h.def.def.Task(task); t != nil && t.Role != "" && !k.people.hasRole(t.Role) {
+	if t := h.def.def.Task(task); t != nil && t.Role != "" && !k.wallet.HasRole(t.Role) {
 		return k.lacks(t.Role, fmt.Sprintf("%s task %s", what, task))
 	}
 	return nil
@@ -497,7 +497,7 @@ func (k *desk) lacks(role workflow.RoleName, what string) error {
 
 // lacking is the refusal of what a role that this node lacks is for.
 func (k *desk) lacking(role workflow.RoleName, what string) error {
-	leaf := k.people.chain().Leaf()
+	leaf := k.wallet.Chain().Leaf()
 	return api.Errorf(api.NotAllowed, "%s may not %s: role %s does that, and its certificate gives it %s", leaf.Name, what, role, orNone(leaf.Roles)).
 		WithHint("roles come with the invitation: a partner that may invite makes one with --role %s", role)
 }
@@ -647,7 +647,7 @@ func (n *Node) Leads() (m membership.Mandate, ok bool) { return n.elections.lead
 
 // Evict removes a member for good.
 func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
-	return n.trust.evict(r)
+	return n.evictions.Evict(r)
 }
 
 // AddData registers a data set, which partners may then be given.

@@ -111,6 +111,9 @@ func (t *troubles) note(what, why string) (was string) {
 	return was
 }
 
+// set is note for those that do not ask what was wrong before.
+func (t *troubles) set(what, why string) { t.note(what, why) }
+
 // why is what is wrong with something; empty: nothing.
 func (t *troubles) why(what string) string {
 	t.mu.Lock()

@@ -12,24 +12,30 @@ import (
 // with its lock, its entries in the store and its part of a message; what it needs of
 // another topic it is given when it is made.
 type topic interface {
-	// greet puts into a message what a partner is told that was just connected.
-	greet(p workflow.PartnerID, m *wire.Message)
-	// take takes in what a message of a partner says of it.
-	take(p workflow.PartnerID, m *wire.Message)
-	// tick does what is due, and says after what time it is to be called again.
-	tick(now membership.Now) (next time.Duration)
+	// Greet puts into a message what a partner is told that was just connected.
+	Greet(p workflow.PartnerID, m *wire.Message)
+	// Take takes in what a message of a partner says of it.
+	Take(p workflow.PartnerID, m *wire.Message)
+	// Tick does what is due, and says after what time it is to be called again.
+	Tick(now membership.Now) (next time.Duration)
 }
 
 // topics are all of them, in the order in which partners are told and heard of them: who a
 // partner is, and whether it is one, before what it says of work.
 func (n *Node) topics() []topic {
-	return []topic{n.roster, n.trust, n.elections, n.clocks, n.overview, n.retention, n.library, n.instances, n.data}
+	return []topic{
+		n.roster, n.evictions, n.certificates, n.elections, n.clocks, n.overview, n.retention, n.library, n.instances,
+		n.data, n.joining,
+	}
 }
 
 // turns are the topics in the order in which they do what is due: what is kept here comes
 // before elections, by which another may coordinate.
 func (n *Node) turns() []topic {
-	return []topic{n.roster, n.trust, n.library, n.retention, n.elections, n.overview, n.clocks, n.instances, n.data}
+	return []topic{
+		n.roster, n.certificates, n.evictions, n.joining, n.library, n.retention, n.elections, n.overview, n.clocks,
+		n.instances, n.data,
+	}
 }
 
 // never is after what time a topic is called again of which nothing is due.
@@ -44,7 +50,7 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 	n.people.reach(p, true)
 	var m wire.Message
 	for _, t := range n.topics() {
-		t.greet(p, &m)
+		t.Greet(p, &m)
 	}
 	n.transmit(p, &m)
 	n.roster.met(p)
@@ -54,8 +60,8 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 // OnDown is called by the carrier when the last connection to a member is gone.
 func (n *Node) OnDown(p workflow.PartnerID) {
 	n.contacts.end(p)
-	n.people.forget(p)
-	n.trust.alone()
+	n.wallet.Forget(p)
+	n.evictions.Alone()
 	n.people.reach(p, false)
 }
 
@@ -76,7 +82,7 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 		l.contact.hear(n.clock.Now().Boot)
 	}
 	for _, t := range n.topics() {
-		t.take(p, m)
+		t.Take(p, m)
 	}
 }
 
@@ -84,7 +90,7 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 func (n *Node) pulse() time.Duration {
 	now, next := n.clock.Now(), never
 	for _, t := range n.turns() {
-		next = min(next, t.tick(now))
+		next = min(next, t.Tick(now))
 	}
 	return max(next, 0)
 }

@@ -3,7 +3,8 @@
 // can put the names in. Nothing is looked for in finished texts, where an ID might
 // stand in what somebody else wrote.
 //
-// It imports workflow; choreo, membership, node and node/api import it.
+// It imports workflow; choreo, membership, node, node/api and node/certificates import
+// it.
 package said
 
 import (

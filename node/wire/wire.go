@@ -10,8 +10,8 @@
 //
 //	version 1 (2026-11): the first.
 //
-// It imports choreo, membership and workflow; internal/sim, internal/test/testliar and node
-// import it.
+// It imports choreo, membership and workflow; internal/sim, internal/test/testliar,
+// node, node/certificates and node/evictions import it.
 package wire
 
 import (

@@ -1,0 +1,189 @@
+// Package evictions keeps equal among partners who was put out of the mesh, stores it,
+// and lets a node that nobody admits any more find out why.
+//
+// Promises: an eviction counts here from the moment that it is known, whether it can be
+// stored or not; one that this node makes is durable before anybody hears of it. Every
+// answer is a function of the set of evictions, so that nodes that know the same refuse
+// the same. A [Set] is asked by many goroutines at once, and asks nobody while it holds
+// its lock.
+//
+// What it needs of the rest of a node it names in small interfaces; nothing but the node
+// puts it together.
+//
+// It imports membership, node/api, node/store/kv, node/wire and workflow; node imports it.
+package evictions
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Prefix is the first byte of the keys under which evictions are stored, by their IDs.
+const Prefix = 'e'
+
+// maxBytes is how many bytes of evictions go into one frame.
+const maxBytes = wire.MaxFrame / 4
+
+// Store keeps evictions.
+type Store interface {
+	CommitWait(writes []kv.Write) error
+	Scan(prefix []byte, fn func(key, value []byte) error) error
+}
+
+// Set is what a node knows of evictions. It may be used by several goroutines.
+type Set struct {
+	store Store
+
+	mu    sync.RWMutex // guards known
+	known *membership.Revocations
+}
+
+// Load reads the evictions of mesh m that are stored, and adds those that joining brought.
+func Load(m membership.Mesh, store Store, welcome []membership.Eviction) (*Set, error) {
+	s := &Set{store: store, known: membership.NewRevocations(m)}
+	err := store.Scan([]byte{Prefix}, func(_, value []byte) error {
+		e, err := membership.DecodeEviction(value)
+		if err == nil {
+			_, err = s.known.Add(e)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the stored evictions cannot be read: %w", err)
+	}
+	for _, e := range welcome {
+		if _, err := s.known.Add(e); err != nil {
+			continue // what the mesh would refuse as well
+		}
+	}
+	return s, nil
+}
+
+// Check returns an error, which wraps [membership.ErrRevoked], if a chain was evicted
+// that is authentic.
+func (s *Set) Check(ch membership.Chain) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known.Check(ch)
+}
+
+// KeyEvicted reports whether a key is kept out whatever certificate it shows.
+func (s *Set) KeyEvicted(p workflow.PartnerID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known.KeyEvicted(p)
+}
+
+// Proof is an encoded eviction of a partner's key; nil: there is none.
+func (s *Set) Proof(p workflow.PartnerID) []byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.known.Against(p) {
+		return membership.EncodeEviction(e)
+	}
+	return nil
+}
+
+// Some are as many of the evictions as fit into one frame.
+func (s *Set) Some() (out []membership.Eviction) {
+	s.some(func(e membership.Eviction, _ []byte) { out = append(out, e) }, func(membership.Eviction) bool { return true })
+	return out
+}
+
+// about are the encoded evictions of these partners, as many as fit into one frame.
+func (s *Set) about(who ...workflow.PartnerID) (out [][]byte) {
+	s.some(func(_ membership.Eviction, b []byte) { out = append(out, b) }, func(e membership.Eviction) bool {
+		for _, p := range who {
+			if e.Partner == p {
+				return true
+			}
+		}
+		return false
+	})
+	return out
+}
+
+// some gives those of the wanted that fit into one frame.
+func (s *Set) some(give func(membership.Eviction, []byte), wanted func(membership.Eviction) bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	size := 0
+	for _, e := range s.known.All() {
+		if !wanted(e) {
+			continue
+		}
+		b := membership.EncodeEviction(e)
+		if size += len(b); size > maxBytes {
+			return
+		}
+		give(e, b)
+	}
+}
+
+// make signs an eviction, stores it, and counts it from then on. listed are the chains
+// of those that are on the partner list.
+func (s *Set) make(by membership.Issuer, e membership.Eviction, listed []membership.Chain) (membership.Eviction, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := by.Evict(e, s.known, listed)
+	if err != nil {
+		return e, refused(err)
+	}
+	if err := s.keep(e); err != nil {
+		return e, err
+	}
+	_, err = s.known.Add(e)
+	return e, err
+}
+
+// add counts an eviction from now on, and reports whether it was new here.
+func (s *Set) add(e membership.Eviction) (fresh bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known.Add(e)
+}
+
+// keep stores an eviction.
+func (s *Set) keep(e membership.Eviction) error {
+	id := e.ID()
+	return s.store.CommitWait([]kv.Write{{Key: append([]byte{Prefix}, id[:]...), Value: membership.EncodeEviction(e)}})
+}
+
+// digest is what partners compare on contact and at intervals.
+func (s *Set) digest() [sha256.Size]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known.Digest()
+}
+
+func (s *Set) ids() [][]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ids := [][]byte{}
+	for _, id := range s.known.IDs() {
+		ids = append(ids, id[:])
+	}
+	return ids
+}
+
+// lackedBy are the encoded evictions that a peer with these IDs lacks.
+func (s *Set) lackedBy(ids [][]byte) (out [][]byte) {
+	theirs := make([]membership.EvictionID, 0, len(ids))
+	for _, b := range ids {
+		if len(b) == len(membership.EvictionID{}) {
+			theirs = append(theirs, membership.EvictionID(b))
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.known.LackedBy(theirs) {
+		out = append(out, membership.EncodeEviction(e))
+	}
+	return out
+}

@@ -17,5 +17,5 @@
 //
 // It imports contingency, internal/plain, internal/said, membership, partition,
 // partition/aptitude and workflow; internal/sim, internal/sim/meaning,
-// internal/test/testliar, node and node/wire import it.
+// internal/test/testliar, node, node/datasets and node/wire import it.
 package choreo

@@ -6,8 +6,7 @@
 // what an application name runs is decided here and nowhere else, so that no
 // partner can make this device run anything.
 //
-// It imports workflow; cmd/mutirao, internal/sim, internal/test/testnode, node,
-// node/api/httpapi, node/assemble and node/runner import it.
+// It imports workflow; many packages import it.
 package configs
 
 import (

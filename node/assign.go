@@ -14,10 +14,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// loadPause is how long a changed load waits after a beat before it is told:
-// beats for its sake are at most five times those that are due anyway.
-func (p *people) loadPause() time.Duration { return p.connectionTime() / 16 }
-
 // enter brings the ledger up to date with an instance. A load that changed much
 // is told at once.
 func (x *instances) enter(h *held) {

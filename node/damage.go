@@ -13,6 +13,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -130,9 +132,9 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(membership.DecodeEviction)},
 		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(membership.DecodeEntry)},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
-		{[]byte{prefixData}, "a data set: register it again", false, decodes(decodeData)},
+		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
-		{metaKey(metaProfile), "the profile: set it again (mutirao profile set)", false, cborDecodes[storedProfile]},
+		{[]byte(profile.Key), "the profile: set it again (mutirao profile set)", false, profile.Decodes},
 		{metaKey(metaBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
 		{metaKey(metaLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},
 		{metaKey(metaSince), "since when the coordinator is known", false, decodes(decodeMoment)},

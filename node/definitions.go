@@ -1053,6 +1053,14 @@ func (d *definitions) author(l *listing) workflow.PartnerID {
 	return ""
 }
 
+// authorOf is the partner that lists a definition; empty: nobody does.
+func (d *definitions) authorOf(h workflow.Hash) workflow.PartnerID {
+	if l := d.listing(h); l != nil {
+		return d.author(l)
+	}
+	return ""
+}
+
 // whole is an entry with its definition.
 func (d *definitions) whole(l *listing) (*api.Workflow, error) {
 	e, err := d.get(l.hash)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -490,7 +490,7 @@ func TestOptimizerNeedsTheWholeData(t *testing.T) {
 				t.Errorf("with %s the task is dropped", content)
 			}
 		}
-		if _, err := tm.p["two"].node.AddData(t.Context(), "big", make([]byte, node.MaxData+1), api.DataTerms{}); err == nil || !strings.Contains(err.Error(), "at most 65536 can be registered") {
+		if _, err := tm.p["two"].node.AddData(t.Context(), "big", make([]byte, datasets.MaxData+1), api.DataTerms{}); err == nil || !strings.Contains(err.Error(), "at most 65536 can be registered") {
 			t.Errorf("a data set that is too large: %v", err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 )
 
 // doctor looks for what is wrong with a node.
@@ -22,6 +23,7 @@ type doctor struct {
 	losses    *losses
 	people    *people
 	wallet    *certificates.Wallet
+	own       *profile.Own
 	evictions *evictions.Topic
 	elections *elections
 	clocks    *clocks
@@ -178,7 +180,7 @@ func (k *doctor) checkPartners(d *diagnosis, partners []membership.Partner) {
 }
 
 func (k *doctor) checkProfile(d *diagnosis) {
-	missing := slices.DeleteFunc(k.people.announced(), k.parts.Runner.Has)
+	missing := slices.DeleteFunc(k.own.Announced(), k.parts.Runner.Has)
 	if len(missing) > 0 {
 		d.warn("profile", "announces what nothing here runs now: "+strings.Join(texts(missing), ", "),
 			"start a worker for it, add it to applications in config.yaml, or take it back: mutirao profile set --application …")

@@ -24,6 +24,7 @@ type elections struct {
 	*contacts
 	people voters
 	rights authorized
+	own    patient
 	life   *life
 	driver driver
 
@@ -38,7 +39,6 @@ type elections struct {
 type voters interface {
 	get(workflow.PartnerID) (membership.Partner, bool)
 	administers(workflow.PartnerID) bool
-	connectionTime() time.Duration
 	resolve(string) (workflow.PartnerID, error)
 	name(workflow.PartnerID) string
 	label(workflow.PartnerID) string
@@ -47,6 +47,9 @@ type voters interface {
 
 // authorized says whether this node may do what only administrators may.
 type authorized interface{ MayAdminister(what string) error }
+
+// patient says how long a silence of this node is borne.
+type patient interface{ ConnectionTime() time.Duration }
 
 // driver says whether somebody acts while one waits, and until when.
 type driver interface {
@@ -63,8 +66,8 @@ const (
 // officePause is the wait before a machine that was lost is started again.
 const officePause = time.Second
 
-func newElections(c *contacts, p voters, r authorized, l *life, d driver) (*elections, error) {
-	o := &elections{contacts: c, people: p, rights: r, life: l, driver: d, waiting: map[chan membership.ElectionEvent]struct{}{}}
+func newElections(c *contacts, p voters, r authorized, own patient, l *life, d driver) (*elections, error) {
+	o := &elections{contacts: c, people: p, rights: r, own: own, life: l, driver: d, waiting: map[chan membership.ElectionEvent]struct{}{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o, o.load()
@@ -131,7 +134,7 @@ func decodeMoment(b []byte) (time.Time, error) {
 // connectionTime: both say how long a silence is borne.
 func (o *elections) found() (membership.Lineage, error) {
 	voter := membership.Voter{Partner: o.member.ID(), Incarnation: o.life.incarnation()}
-	lease := min(max(o.people.connectionTime(), membership.MinLease), membership.MaxLease)
+	lease := min(max(o.own.ConnectionTime(), membership.MinLease), membership.MaxLease)
 	lineage, err := membership.FoundElectorate(o.member.Mesh, o.member.Key, []membership.Voter{voter}, lease, nil, 0)
 	if err != nil {
 		return nil, err

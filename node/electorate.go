@@ -195,7 +195,7 @@ func (o *elections) setElectorate(ctx context.Context, r api.ElectorateRequest) 
 	if err != nil {
 		return nil, err
 	}
-	lease := cmp.Or(r.Lease, v.head.Lease, o.people.connectionTime())
+	lease := cmp.Or(r.Lease, v.head.Lease, o.own.ConnectionTime())
 	if lease < membership.MinLease || lease > membership.MaxLease {
 		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, membership.MinLease, membership.MaxLease)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -24,8 +25,8 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	found, missed := k.data.materialised(ctx, e.def, nil)
-	dropped := droppedOf(found)
+	found, missed := k.data.Materialised(ctx, e.def, nil)
+	dropped := datasets.Dropped(found)
 	plan := e.plan.Without(dropped)
 	var out []string
 	for _, err := range []error{

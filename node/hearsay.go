@@ -41,7 +41,7 @@ func (ro *roster) catchUp(now time.Duration) time.Duration {
 		return next
 	}
 	if due {
-		ro.nextPull = now + max(compareEvery, ro.people.connectionTime())
+		ro.nextPull = now + max(compareEvery, ro.own.ConnectionTime())
 	}
 	anybody := up[ro.turn%len(up)]
 	ro.turn++

@@ -7,6 +7,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -21,6 +23,7 @@ type instances struct {
 	life        *life
 	people      *people
 	wallet      *certificates.Wallet
+	own         *profile.Own
 	partners    *partners
 	definitions *definitions
 	library     *library
@@ -30,7 +33,7 @@ type instances struct {
 	ledger      *ledger
 	learned     *learned
 	losses      *losses
-	data        *datasets
+	data        *datasets.Topic
 	restoration *restoration
 	chief       func() chief // who holds the office
 	credentials credentials

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/codec"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -37,7 +39,7 @@ const (
 	prefixEviction   = evictions.Prefix
 	prefixInvitation = 'v'
 	prefixLesson     = 'l'
-	prefixData       = 's'
+	prefixData       = datasets.Prefix
 	prefixMeta       = 'm'
 	prefixQuarantine = 'q'
 	prefixKept       = 'k'
@@ -118,3 +120,8 @@ type summary struct {
 	Done, Tasks int
 	Needs       string
 }
+
+// encode and decode are those of what is stored.
+func encode(v any) []byte { return codec.Encode(v) }
+
+func decode(b []byte, v any) error { return codec.Decode(b, v) }

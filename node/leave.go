@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -38,6 +39,7 @@ type departure struct {
 	crew      *crew
 	people    *people
 	wallet    *certificates.Wallet
+	own       *profile.Own
 	partners  *partners
 	elections *elections
 	announce  func() error
@@ -245,7 +247,7 @@ func (d *departure) depart(how membership.Going) {
 	if err := d.elections.step((*membership.Election).Resign); err != nil && !errors.Is(err, membership.ErrNotCoordinator) {
 		d.log.Warn("the office was not given up", "error", err)
 	}
-	r, err := d.people.publish(func(r *membership.Record) { r.Going = how })
+	r, err := d.own.Publish(func(r *membership.Record) { r.Going = how })
 	if err == nil {
 		d.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})
 	}

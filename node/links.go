@@ -513,7 +513,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		s.n.restoration.rolledBack(from) // this node began it, and its store knows nothing of that
 	}
 	m.Adopt()
-	m.Gap(s.n.clock.Now().Boot + membership.Grace(s.n.people.connectionTime())) // what others concluded may be under way
+	m.Gap(s.n.clock.Now().Boot + membership.Grace(s.n.own.ConnectionTime())) // what others concluded may be under way
 	h := s.create(m, def)
 	s.touch(h)
 	return h, nil

@@ -8,7 +8,9 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -29,7 +31,7 @@ type Node struct {
 	retention    *retention
 	library      *library
 	instances    *instances
-	data         *datasets
+	data         *datasets.Topic
 	desk         *desk
 	joining      *joining
 	departure    *departure
@@ -40,6 +42,7 @@ type Node struct {
 	losses      *losses
 	evicted     *evictions.Set
 	wallet      *certificates.Wallet
+	own         *profile.Own
 	people      *people
 	partners    *partners
 	definitions *definitions
@@ -98,7 +101,18 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		return err
 	}
 	changed := func(e membership.Event, p membership.Partner) { n.roster.changed(e, p) }
-	if n.people, err = loadPeople(t, n.life, n.evicted, n.wallet, ledger.load, changed); err != nil {
+	if n.people, err = loadPeople(t, n.evicted, n.wallet, ledger.load, changed); err != nil {
+		return err
+	}
+	sets, err := datasets.Load(t.store, t.clock)
+	if err != nil {
+		return err
+	}
+	self := profile.Surroundings{
+		Self: t.member.ID(), Key: t.member.Key, Config: t.config, Store: t.store,
+		Chain: n.wallet.Chain, Offer: sets.Offer, List: n.people.publish,
+	}
+	if n.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
 		return err
 	}
 	n.definitions = newDefinitions(t.store, t.config.Limits.Workflows, n.wallet)
@@ -121,38 +135,42 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		Certificates: authority{n.wallet, n.certificates}, Clock: t.clock, Log: t.log,
 		Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 	})
-	n.roster = newRoster(c, n.people, ledger, turn, neighbours{
+	n.roster = newRoster(c, n.people, n.own, ledger, turn, neighbours{
 		standing: n.certificates.CheckStanding, compare: n.retention.Greet,
 		leaving:  func() bool { return n.departure.leaving.Load() },
 		concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
 		outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})
-	if n.elections, err = newElections(c, n.people, n.wallet, n.life, n.crew); err != nil {
+	if n.elections, err = newElections(c, n.people, n.wallet, n.own, n.life, n.crew); err != nil {
 		return err
 	}
 	n.partners = &partners{
 		people: n.people, offices: n.elections, ledger: ledger, learned: learnt, tellStart: n.roster.tellStart,
 	}
 	n.departure = &departure{
-		contacts: c, crew: n.crew, people: n.people, wallet: n.wallet, partners: n.partners, elections: n.elections,
+		contacts: c, crew: n.crew, people: n.people, wallet: n.wallet, own: n.own, partners: n.partners, elections: n.elections,
 		announce: spread, hasLeft: make(chan struct{}),
 	}
 	n.clocks = newClocks(t, n.people, n.wallet)
 	n.overview = newOverview(c, n.elections, n.people, n.index, func() { n.instances.touchAll() })
-	n.data = &datasets{contacts: c, people: n.people, definitions: n.definitions, announce: spread}
+	n.data = datasets.New(sets, datasets.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{c},
+		Author: n.definitions.authorOf, Check: n.own.Check, Announce: spread, Pause: n.own.LoadPause, Nudge: t.nudge,
+	})
 	back := &restoration{
-		tools: t, crew: n.crew, life: n.life, losses: n.losses, people: n.people, elections: n.elections, announce: spread,
+		tools: t, crew: n.crew, life: n.life, losses: n.losses, own: n.own, people: n.people, elections: n.elections,
+		announce: spread,
 	}
 	n.instances = &instances{
 		contacts: c, crew: n.crew, view: &view{contacts: c, people: n.people, partners: n.partners}, runner: n.parts.Runner,
-		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: n.wallet, partners: n.partners, ledger: ledger,
+		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: n.wallet, own: n.own, partners: n.partners, ledger: ledger,
 		learned: learnt, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
 		retention: n.retention, chief: n.overview.chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}
 	n.doctor = &doctor{
-		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: n.wallet, evictions: n.evictions, elections: n.elections,
+		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: n.wallet, own: n.own, evictions: n.evictions, elections: n.elections,
 		clocks: n.clocks, retention: n.retention, index: n.index,
 	}
 	_ = n.certificates.CheckStanding() // noted
@@ -189,7 +207,7 @@ func (n *Node) begin(c Carrier) error {
 	c.HandleRequest(protocolPass, true, n.joining.pass)
 	c.HandleRequest(protocolPassed, false, n.joining.passed)
 	c.HandleRequest(evictions.Protocol, true, n.evictions.Tell)
-	c.HandleRequest(protocolData, false, n.people.giveData)
+	c.HandleRequest(datasets.Protocol, false, n.data.Give)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
 	n.evictions.Alone()
 	if err := n.roster.announce(); err != nil {

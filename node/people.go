@@ -17,8 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// people are the partners that are here: the partner list with its persistence, and this
-// node's own record.
+// people are the partners that are here: the partner list with its persistence.
 type people struct {
 	*tools
 	evicted *evictions.Set
@@ -30,11 +29,6 @@ type people struct {
 
 	mu      sync.Mutex // guards what follows
 	list    *membership.List
-	own     membership.Record
-	beat    uint64
-	profile storedProfile
-	data    map[string]storedData // this node's data sets, by storedData.id
-	pending map[string]int        // how many tasks make a data set of which the store is told now, by its ID
 	hearsay map[workflow.PartnerID]*hearsay
 	// unkept are partners of whom the newest could not be stored, by ID: the disk was full.
 	unkept sync.Map
@@ -42,19 +36,13 @@ type people struct {
 
 // loadPeople reads what is stored. load is this node's own, changed is told of every event.
 func loadPeople(
-	t *tools, l *life, e *evictions.Set, w *certificates.Wallet, load func() membership.PerMille,
+	t *tools, e *evictions.Set, w *certificates.Wallet, load func() membership.PerMille,
 	changed func(membership.Event, membership.Partner),
 ) (*people, error) {
 	self, s, c := t.member.ID(), t.store, t.clock
 	p := &people{
 		tools: t, evicted: e, wallet: w, load: load, changed: changed, hearsay: map[workflow.PartnerID]*hearsay{},
 		list: membership.NewList(t.member.Mesh, self, e),
-		own: membership.Record{
-			Partner: self, Incarnation: l.incarnation(), Version: membership.Version{Boot: l.bootCount()},
-		},
-	}
-	if err := errors.Join(p.loadProfile(), p.loadData()); err != nil {
-		return nil, err
 	}
 	now := c.Now()
 	err := s.Scan([]byte{prefixPartner}, func(_, value []byte) error {
@@ -82,58 +70,12 @@ func loadPeople(
 	return p, nil
 }
 
-// publish signs and lists this node's own record, changed by fn.
-func (p *people) publish(fn func(*membership.Record)) (membership.Record, error) {
+// publish puts this node's own record on the list.
+func (p *people) publish(own membership.Record) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.beat++
-	p.own.Version.Seq, p.own.Chain = p.beat, p.wallet.Chain()
-	fn(&p.own)
-	p.own = p.own.Sign(p.member.Key)
-	_, err := p.list.Publish(p.own, p.clock.Now())
-	return p.own, err
-}
-
-// republish is publish with what this node says of itself now, and where it is, before fn.
-func (p *people) republish(addrs []string, fn func(*membership.Record)) (membership.Record, error) {
-	return p.publish(func(r *membership.Record) {
-		r.Addresses = addrs
-		p.profile.fill(r, p.config)
-		offerData(r, p.data, p.clock.Now().Wall.UnixMilli())
-		fn(r)
-	})
-}
-
-// reborn and rebooted have the node's later records tell a new incarnation, and
-// a boot counter from which versions begin again.
-func (p *people) reborn(inc membership.Incarnation) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.own.Incarnation = inc
-}
-
-func (p *people) rebooted(boot uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.own.Version.Boot = boot
-}
-
-// heartbeat signs that the own record still holds.
-func (p *people) heartbeat(t told) membership.Beat {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.beat++
-	return membership.Beat{
-		Partner: p.own.Partner, Version: membership.Version{Boot: p.own.Version.Boot, Seq: p.beat}, Base: p.own.Version.Seq,
-		Load: t.load, Work: membership.EncodeWork(t.work),
-	}.Sign(p.member.Key)
-}
-
-// pulse is that beat for partners that need no signature.
-func (p *people) pulse(load membership.PerMille) *wire.Pulse {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return &wire.Pulse{Record: p.own.Version, Load: load}
+	_, err := p.list.Publish(own, p.clock.Now())
+	return err
 }
 
 // takePulse takes in a pulse over a peer's own connection.
@@ -427,4 +369,8 @@ func (m members) ResolveWhole(ref string) (workflow.PartnerID, error) { return m
 
 func (m members) Name(p workflow.PartnerID) string { return m.name(p) }
 
+func (m members) Label(p workflow.PartnerID) string { return m.label(p) }
+
 func (m members) Say(err error) string { return m.say(err) }
+
+func (m members) Shown(err error) error { return m.shown(err) }

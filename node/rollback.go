@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -47,6 +48,7 @@ type restoration struct {
 	life      *life
 	losses    *losses
 	people    *people
+	own       *profile.Own
 	elections *elections
 	announce  func() error
 
@@ -105,7 +107,7 @@ func (r *restoration) beginIncarnation() error {
 	if err != nil {
 		return err
 	}
-	r.people.reborn(inc)
+	r.own.Reborn(inc)
 	r.elections.reload()
 	return nil
 }
@@ -163,7 +165,7 @@ func (r *restoration) outrun(known membership.Version) {
 	r.mu.Lock()
 	boot, err := r.life.outrun(known)
 	if err == nil {
-		r.people.rebooted(boot)
+		r.own.Rebooted(boot)
 	}
 	r.mu.Unlock()
 	if err == nil {

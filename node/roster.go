@@ -17,6 +17,7 @@ import (
 type roster struct {
 	*contacts
 	people *people
+	own    speaker
 	ledger *ledger
 	gossip Gossip
 	others neighbours
@@ -28,6 +29,15 @@ type roster struct {
 
 	mu    sync.Mutex // guards asked
 	asked map[workflow.PartnerID]asked
+}
+
+// speaker is this node as one that says who it is, and that it is alive.
+type speaker interface {
+	Republish(addrs []string, fn func(*membership.Record)) (membership.Record, error)
+	Heartbeat(load membership.PerMille, work []membership.Work) membership.Beat
+	Pulse(load membership.PerMille) *wire.Pulse
+	ConnectionTime() time.Duration
+	LoadPause() time.Duration
 }
 
 // asked is the digest by which a partner was asked for records last, and when (Awake).
@@ -46,8 +56,8 @@ type neighbours struct {
 }
 
 // newRoster is given whom to ask first, so that not everybody asks the same.
-func newRoster(c *contacts, p *people, l *ledger, turn int, o neighbours) *roster {
-	ro := &roster{contacts: c, people: p, ledger: l, others: o, turn: turn, asked: map[workflow.PartnerID]asked{}}
+func newRoster(c *contacts, p *people, own speaker, l *ledger, turn int, o neighbours) *roster {
+	ro := &roster{contacts: c, people: p, own: own, ledger: l, others: o, turn: turn, asked: map[workflow.PartnerID]asked{}}
 	ro.gossip = direct{c}
 	return ro
 }
@@ -65,7 +75,7 @@ func (ro *roster) Tick(now membership.Now) time.Duration {
 		ro.nextBeat = now.Awake + every
 	}
 	if ro.ledger.turned() {
-		ro.nextBeat = min(ro.nextBeat, max(ro.lastBeat+ro.people.loadPause(), now.Awake))
+		ro.nextBeat = min(ro.nextBeat, max(ro.lastBeat+ro.own.LoadPause(), now.Awake))
 	}
 	if now.Awake >= ro.nextBeat {
 		ro.nextBeat, ro.lastBeat = now.Awake+every-ro.spread(every/16), now.Awake
@@ -82,7 +92,7 @@ func (ro *roster) Tick(now membership.Now) time.Duration {
 func (ro *roster) announce() error { return ro.announceAt(ro.carrier.Addrs()) }
 
 func (ro *roster) announceAt(addrs []string) error {
-	r, err := ro.people.republish(addrs, func(r *membership.Record) {
+	r, err := ro.own.Republish(addrs, func(r *membership.Record) {
 		if ro.others.leaving() {
 			r.Absence = absent
 		}
@@ -145,7 +155,7 @@ func (ro *roster) tellStart(since time.Duration) time.Duration {
 
 // beatEvery is the time between two signs of life: three fit into a connectionTime,
 // with some air.
-func (ro *roster) beatEvery() time.Duration { return ro.people.connectionTime() * 5 / 16 }
+func (ro *roster) beatEvery() time.Duration { return ro.own.ConnectionTime() * 5 / 16 }
 
 // nextSign is a sign of life: a signed beat, which partners may pass on to those that
 // do not hear us, and next time a pulse, which is a sixth of it, unless there is news
@@ -155,12 +165,12 @@ func (ro *roster) nextSign() *wire.Message {
 	if ro.signed = !ro.signed || news; ro.signed {
 		return &wire.Message{Beats: [][]byte{ro.beat(t)}}
 	}
-	return &wire.Message{Pulse: ro.people.pulse(t.load)}
+	return &wire.Message{Pulse: ro.own.Pulse(t.load)}
 }
 
 // beat is a beat for connections: without this node's ID, which they prove.
 func (ro *roster) beat(t told) []byte {
-	b := ro.people.heartbeat(t)
+	b := ro.own.Heartbeat(t.load, t.work)
 	b.Partner = ""
 	return membership.EncodeBeat(b)
 }

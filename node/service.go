@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -96,13 +97,13 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 		return nil, k.people.shown(err)
 	}
 	input, _ := inputs(e.def, r.Input) // what is wrong with it is said below
-	found, missed := k.data.materialised(ctx, e.def, input)
+	found, missed := k.data.Materialised(ctx, e.def, input)
 	m, notes, err := k.prepare(e, r, found)
 	if err != nil {
 		if why := k.wallet.Standing(); why != nil { // that is what kept partners from taking it
 			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).WithHint("mutirao doctor says how to mend it")
 		}
-		return nil, andMissed(err, missed)
+		return nil, datasets.AndMissed(err, missed)
 	}
 	notes = append(notes, missed...)
 	id := m.Instance()
@@ -127,7 +128,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 
 // prepare makes the machine of a new instance. Its work counts as given from
 // now on, so that of many that are started at once each sees those before it.
-func (k *desk) prepare(e *definition, r api.StartRequest, found []materialised) (*choreo.Machine, []string, error) {
+func (k *desk) prepare(e *definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Machine, []string, error) {
 	defer k.ledger.choosing()()
 	g, annex, notes, err := k.genesis(e, r, found)
 	if err != nil {
@@ -171,7 +172,7 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 }
 
 // genesis works out what a new instance begins with.
-func (k *desk) genesis(e *definition, r api.StartRequest, found []materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
+func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
 	if err := k.notYet(e.def, r); err != nil {
 		return nil, nil, nil, err
 	}
@@ -194,9 +195,9 @@ func (k *desk) genesis(e *definition, r api.StartRequest, found []materialised) 
 	annex := &choreo.Annex{Mechanism: mechanism}
 	var notes []string
 	for _, x := range found {
-		notes = append(notes, x.takenUp(annex, input))
+		notes = append(notes, x.TakenUp(annex, input))
 	}
-	plan := e.plan.Without(droppedOf(found))
+	plan := e.plan.Without(datasets.Dropped(found))
 	switch err := partition.Unperformed(plan, k.partners.roles()); {
 	case err == nil:
 	case r.WaitForRole && mechanism == partition.PlainRule:
@@ -652,11 +653,11 @@ func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error
 
 // AddData registers a data set, which partners may then be given.
 func (n *Node) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
-	return n.data.add(name, content, terms)
+	return n.data.Add(name, content, terms)
 }
 
 // RemoveData takes a data set back.
-func (n *Node) RemoveData(_ context.Context, name string) error { return n.data.remove(name) }
+func (n *Node) RemoveData(_ context.Context, name string) error { return n.data.Remove(name) }
 
 // Doctor looks for what is wrong with this node and its links.
 func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {

@@ -422,7 +422,7 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.data.register(made, h.def)
+		writes, registered := s.n.data.Register(made, h.def.hash)
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, registered)
 		}

@@ -35,7 +35,7 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 func (s *shard) restoreWaits(m *choreo.Machine) error {
 	s.readClock() // at the start no turn has done so, and facts were read since
 	now := s.now
-	quiet := now.Boot + membership.Grace(s.n.people.connectionTime())
+	quiet := now.Boot + membership.Grace(s.n.own.ConnectionTime())
 	b, err := s.n.store.Get(waitsKey(m.Instance()))
 	var sw storedWaits
 	switch {

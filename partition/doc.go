@@ -11,6 +11,6 @@
 //
 // Where its rules come from is told in docs/systems.md, Partitions.
 //
-// It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim and node
-// import it.
+// It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim, node
+// and node/datasets import it.
 package partition

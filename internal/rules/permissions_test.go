@@ -30,7 +30,7 @@ var house = []permission{
 	{"panic", "membership.must", constantOptions},
 	{"panic", "membership.encode", ownTypes},
 	{"panic", "membership.IDOf", "keys are decoded with a check of their length, so another length was made by us"},
-	{"panic", "node.must", ownTypes},
+	{"panic", "node/codec.must", ownTypes},
 	{"panic", "node.random", "crypto/rand ends the program itself rather than fail"},
 	{"panic", "node/api/httpapi.NewServer", "a node without a token would be open to everybody, and only our code makes one"},
 	{"panic", "node/store.meta.write", ownTypes},

@@ -219,7 +219,7 @@ var mutants = []mutant{
 		v :=`, `	for part := range slices.Chunk(actions, 16*MaxActions) {
 		v :=`}}},
 	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person", patches: []patch{{
-		"node/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
+		"node/codec/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
 		"node/needs.go", `	b, _ := json.Marshal(needs) // our own types encode
 `, `	_ = json.Marshal
 	b := encode(needs)

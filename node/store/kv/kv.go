@@ -5,8 +5,7 @@
 // the simulator's crashing disk, the conformance suite in storetest) does not
 // have to link Badger.
 //
-// It imports no other package of ours; internal/sim, node, node/certificates,
-// node/evictions, node/store and node/store/storetest import it.
+// It imports no other package of ours; many packages import it.
 package kv
 
 import "errors"

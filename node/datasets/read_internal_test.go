@@ -1,4 +1,4 @@
-package node
+package datasets
 
 import (
 	"testing"
@@ -31,7 +31,7 @@ tasks:
 				t.Errorf("task %s would write %v, read %v", task.Name, task.Out, values)
 			}
 			for name, v := range values {
-				if _, err := workflow.CheckValue(declared(def, name), v); err != nil {
+				if _, err := workflow.CheckValue(declaration(def, name), v); err != nil {
 					t.Errorf("%s = %v: %v", name, v, err)
 				}
 			}

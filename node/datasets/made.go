@@ -1,4 +1,4 @@
-package node
+package datasets
 
 import (
 	"cmp"
@@ -6,51 +6,48 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // This file registers by itself what tasks with produces made here, so that the
-// Optimizer finds it. A set is stored in front of the fact that its task succeeded:
-// after a crash it may be there without the fact, never the fact without it.
-// Partners learn of it with this node's record, which goes out on this account no
-// more often than news of its load.
+// Optimizer finds it. Partners learn of it with this node's record, which goes out on this
+// account no more often than news of its load.
 
-// register is what is to be stored of a data set that a task of a workflow made, and
+// Register is what is to be stored of a data set that a task of a workflow made, and
 // what is to be done once that is durable; nothing where it is not to be registered.
 // Anybody can have tasks done here by starting what they wrote themselves: only what a
 // workflow made that is listed counts, for the author that lists it.
-func (ds *datasets) register(made choreo.Made, of *definition) ([]kv.Write, func(error)) {
+func (ds *Topic) Register(made choreo.Made, of workflow.Hash) ([]kv.Write, func(error)) {
 	d, why := dataOf(made)
-	d.author = ds.author(of.hash)
+	d.author = ds.in.Author(of)
 	var writes []kv.Write
 	switch {
 	case why != "":
 	case d.author == "":
 		why = "its workflow is not listed"
 	default:
-		writes, why = ds.people.replace(d)
+		writes, why = ds.sets.replace(d)
 	}
 	if why != "" {
-		ds.log.Info("what a task made is not registered", "task", made.Task.Name, "data", made.Task.Produces.Name, "why", why)
+		ds.in.Log.Info("what a task made is not registered", "task", made.Task.Name, "data", made.Task.Produces.Name, "why", why)
 		return nil, nil
 	}
 	return writes, func(err error) {
-		if ds.people.register(d, err == nil); err == nil {
+		if ds.sets.register(d, err == nil); err == nil {
 			ds.made.any.Store(true)
-			ds.nudge()
+			ds.in.Nudge()
 		}
 	}
 }
 
 // dataOf is the data set that a task made; why says what it lacks for one.
-func dataOf(made choreo.Made) (d storedData, why string) {
+func dataOf(made choreo.Made) (d stored, why string) {
 	p := made.Task.Produces
 	for _, name := range made.Task.Out {
 		if made.Values[name] == nil {
@@ -70,8 +67,8 @@ func dataOf(made choreo.Made) (d storedData, why string) {
 	if len(content) > MaxData {
 		return d, "it is too large"
 	}
-	d = storedData{Name: p.Name, Content: content}
-	d.Terms = dataTerms{ByTask: true, Made: made.At, Until: until(made.At, p.Valid), Readers: p.Readers}
+	d = stored{Name: p.Name, Content: content}
+	d.Terms = terms{ByTask: true, Made: made.At, Until: until(made.At, p.Valid), Readers: p.Readers}
 	if len(partition.MadeFrom(made.Task)) > 0 {
 		d.Terms.From = madeFrom(made.From)
 	}
@@ -93,53 +90,43 @@ func madeFrom(values map[workflow.DataName]workflow.Value) []byte {
 // a task of the same author made under this name before, whatever the clock said then.
 // What was made for other authors has keys of its own, and stays; so does what a user
 // registered. Each replace is followed by register.
-func (p *people) replace(d storedData) (writes []kv.Write, why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.registered(d.Name, p.clock.Now().Wall.UnixMilli()) {
+func (s *Sets) replace(d stored) (writes []kv.Write, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.registered(d.Name, s.clock.Now().Wall.UnixMilli()) {
 		return nil, "a user registered data under this name"
 	}
-	if p.pending == nil {
-		p.pending = map[string]int{}
+	if s.pending == nil {
+		s.pending = map[string]int{}
 	}
-	p.pending[d.id()]++
-	return []kv.Write{{Key: d.key(), Value: encode(d)}}, ""
-}
-
-// trusts reports whether what workflows of an author make is read before what others make:
-// this node, the founder and the delegates. The caller holds mu.
-func (p *people) trusts(author workflow.PartnerID) bool {
-	if author == p.member.ID() || author == p.member.Mesh.Founder {
-		return true
-	}
-	x, ok := p.list.Get(author)
-	return ok && x.State != membership.Evicted && x.Record.Chain.Leaf().Delegate
+	s.pending[d.id()]++
+	return []kv.Write{{Key: d.key(), Value: codec.Encode(d)}}, ""
 }
 
 // superfluous gives the IDs of the data sets that go when another is made: those that are not
 // valid any more, and of those that tasks made, where there are more than a record
 // holds, the oldest of whose author has most. The caller holds mu.
-func (p *people) superfluous(but string, now int64) []string {
+func (s *Sets) superfluous(but string, now int64) []string {
 	var gone []string
-	made, n := map[workflow.PartnerID][]storedData{}, 0
-	for id, d := range p.data {
+	made, n := map[workflow.PartnerID][]stored{}, 0
+	for id, d := range s.data {
 		switch {
 		case d.Terms.ByTask && (id == but || d.Terms.valid(now)):
 			made[d.author] = append(made[d.author], d)
 			n++
-		case id != but && p.pending[id] == 0 && !d.Terms.valid(now):
+		case id != but && s.pending[id] == 0 && !d.Terms.valid(now):
 			gone = append(gone, id)
 		}
 	}
 	for _, of := range made {
-		slices.SortFunc(of, func(a, b storedData) int {
+		slices.SortFunc(of, func(a, b stored) int {
 			return cmp.Or(cmp.Compare(a.Terms.Made, b.Terms.Made), cmp.Compare(a.Name, b.Name))
 		})
 	}
 	authors := slices.Sorted(maps.Keys(made))
 	for ; n > membership.MaxItems; n-- {
 		most := slices.MaxFunc(authors, func(a, b workflow.PartnerID) int { return cmp.Compare(len(made[a]), len(made[b])) })
-		i := slices.IndexFunc(made[most], func(d storedData) bool { return d.id() != but && p.pending[d.id()] == 0 })
+		i := slices.IndexFunc(made[most], func(d stored) bool { return d.id() != but && s.pending[d.id()] == 0 })
 		if i < 0 {
 			break // the next one that is made finds them stored
 		}
@@ -153,62 +140,37 @@ func (p *people) superfluous(but string, now int64) []string {
 // register takes up a data set that is durable, or not if it could not be stored. What
 // it takes the place of is deleted only now: with the lock held, so that the store is
 // told in the same order.
-func (p *people) register(d storedData, stored bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pending[d.id()]--; p.pending[d.id()] == 0 {
-		delete(p.pending, d.id())
+func (s *Sets) register(d stored, durable bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending[d.id()]--; s.pending[d.id()] == 0 {
+		delete(s.pending, d.id())
 	}
-	if !stored {
+	if !durable {
 		return
 	}
-	now := p.clock.Now().Wall.UnixMilli()
-	if p.registered(d.Name, now) { // meanwhile
-		p.clear([]storedData{d})
+	now := s.clock.Now().Wall.UnixMilli()
+	if s.registered(d.Name, now) { // meanwhile
+		s.clear([]stored{d})
 		return
 	}
-	p.data[d.id()] = d
-	var gone []storedData
-	for _, id := range p.superfluous(d.id(), now) {
-		gone = append(gone, p.data[id])
-		delete(p.data, id)
+	s.data[d.id()] = d
+	var gone []stored
+	for _, id := range s.superfluous(d.id(), now) {
+		gone = append(gone, s.data[id])
+		delete(s.data, id)
 	}
-	p.clear(gone)
+	s.clear(gone)
 }
 
 // clear deletes data sets from the store. What a crash leaves of them is found at the
-// next start (loadData). The caller holds mu.
-func (p *people) clear(gone []storedData) {
+// next start (Load). The caller holds mu.
+func (s *Sets) clear(gone []stored) {
 	var writes []kv.Write
 	for _, d := range gone {
 		writes = append(writes, kv.Write{Key: d.key(), Delete: true})
 	}
 	if len(writes) > 0 {
-		p.store.Commit(writes, func(error) {}) // troubled hears of an error
+		s.store.Commit(writes, func(error) {}) // troubled hears of an error
 	}
-}
-
-// madeNews is what this node has to tell of data sets that tasks made.
-type madeNews struct {
-	any  atomic.Bool // there is one that no record offers yet
-	next time.Duration
-}
-
-// Tick publishes what tasks made here. What is not valid any more stays in the record
-// until there is a new one: its readers look at the time.
-func (ds *datasets) Tick(at membership.Now) time.Duration {
-	now := at.Awake
-	switch {
-	case !ds.made.any.Load():
-		return never
-	case now < ds.made.next:
-		return ds.made.next - now
-	}
-	ds.made.any.Store(false)
-	ds.made.next = now + ds.people.loadPause()
-	if err := ds.announce(); err != nil {
-		ds.made.any.Store(true)
-		ds.log.Error("the data sets that were made here could not be published", "error", err)
-	}
-	return never
 }

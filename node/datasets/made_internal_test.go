@@ -1,38 +1,71 @@
-package node
+package datasets
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
+// shelf is a store in memory.
+type shelf struct{ data map[string][]byte }
+
+func newShelf() *shelf { return &shelf{data: map[string][]byte{}} }
+
+func (s *shelf) Commit(writes []kv.Write, done func(error)) { done(s.CommitWait(writes)) }
+
+func (s *shelf) CommitWait(writes []kv.Write) error {
+	for _, w := range writes {
+		if s.data[string(w.Key)] = w.Value; w.Delete {
+			delete(s.data, string(w.Key))
+		}
+	}
+	return nil
+}
+
+func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
+	for _, k := range slices.Sorted(maps.Keys(s.data)) {
+		if strings.HasPrefix(k, string(prefix)) {
+			if err := fn([]byte(k), s.data[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// epoch is a clock that stands still at the beginning of 1970.
+type epoch struct{}
+
+func (epoch) Now() membership.Now { return membership.Now{Wall: time.UnixMilli(0)} }
+
 // However much tasks make, the record has room for what users registered, and of
 // what tasks made it has the newest.
 func TestRecordsHoldTheNewestOfWhatTasksMade(t *testing.T) {
-	data := map[string]storedData{}
-	put := func(name string, terms dataTerms) {
-		data[name] = storedData{Name: name, Content: []byte("x"), Terms: terms}
+	data := map[string]stored{}
+	put := func(name string, terms terms) {
+		data[name] = stored{Name: name, Content: []byte("x"), Terms: terms}
 	}
 	long := strings.Repeat("r", 100)
 	for i := range 500 {
-		put(fmt.Sprintf("made-%03d", i), dataTerms{ByTask: true, Made: int64(i), Readers: []string{long, long}})
+		put(fmt.Sprintf("made-%03d", i), terms{ByTask: true, Made: int64(i), Readers: []string{long, long}})
 	}
 	for i := range 20 {
-		put(fmt.Sprintf("user-%02d", i), dataTerms{Made: 1})
+		put(fmt.Sprintf("user-%02d", i), terms{Made: 1})
 	}
-	put("over", dataTerms{Made: 1, Until: 1000})
-	put("made-over", dataTerms{ByTask: true, Made: 999, Until: 1000})
+	put("over", terms{Made: 1, Until: 1000})
+	put("made-over", terms{ByTask: true, Made: 999, Until: 1000})
 	var r membership.Record
-	offerData(&r, data, 1000)
+	fill(&r, data, 1000)
 	users, made := 0, 0
 	for _, d := range r.DataSets {
 		if strings.HasPrefix(d.Name, "user-") {
@@ -46,9 +79,9 @@ func TestRecordsHoldTheNewestOfWhatTasksMade(t *testing.T) {
 	}
 	// Where users leave no room, there is none for what tasks made.
 	for i := range 120 {
-		put(fmt.Sprintf("user-long-%03d", i), dataTerms{Made: 1, Readers: []string{long}})
+		put(fmt.Sprintf("user-long-%03d", i), terms{Made: 1, Readers: []string{long}})
 	}
-	offerData(&r, data, 1000)
+	fill(&r, data, 1000)
 	for _, d := range r.DataSets {
 		if strings.HasPrefix(d.Name, "made-") {
 			t.Fatalf("%s is offered, in a record of %d bytes", d.Name, len(membership.EncodeRecord(r)))
@@ -59,29 +92,29 @@ func TestRecordsHoldTheNewestOfWhatTasksMade(t *testing.T) {
 // What tasks make is kept within bounds here, too: the oldest goes, and what is not
 // valid any more.
 func TestOldestOfWhatTasksMadeGoes(t *testing.T) {
-	p := &people{data: map[string]storedData{"user": {Name: "user"}}}
-	put := func(d storedData) { p.data[d.id()] = d }
+	p := &Sets{data: map[string]stored{"user": {Name: "user"}}}
+	put := func(d stored) { p.data[d.id()] = d }
 	for i := range membership.MaxItems {
 		name := fmt.Sprintf("made-%03d", i)
-		put(storedData{Name: name, Terms: dataTerms{ByTask: true, Made: int64(i + 1)}})
+		put(stored{Name: name, Terms: terms{ByTask: true, Made: int64(i + 1)}})
 	}
-	p.data["over"] = storedData{Name: "over", Terms: dataTerms{Until: 1000}}
+	p.data["over"] = stored{Name: "over", Terms: terms{Until: 1000}}
 	if gone := fmt.Sprint(p.superfluous("made-007", 1000)); gone != "[over]" {
 		t.Errorf("for one that is replaced %v go", gone)
 	}
-	put(storedData{Name: "new", Terms: dataTerms{ByTask: true, Made: 1000}})
+	put(stored{Name: "new", Terms: terms{ByTask: true, Made: 1000}})
 	if gone := fmt.Sprint(p.superfluous("new", 1000)); gone != "[made-000 over]" {
 		t.Errorf("for a new one %v go", gone)
 	}
 	for i := range 3 { // of another author they stay, however old
-		put(storedData{Name: fmt.Sprintf("other-%d", i), author: "other", Terms: dataTerms{ByTask: true}})
+		put(stored{Name: fmt.Sprintf("other-%d", i), author: "other", Terms: terms{ByTask: true}})
 	}
 	if gone := fmt.Sprint(p.superfluous("new", 1000)); gone != "[made-000 made-001 made-002 made-003 over]" {
 		t.Errorf("beside those of another author %v go", gone)
 	}
 	// In the record, too, each author has its turn.
 	var r membership.Record
-	offerData(&r, p.data, 1000)
+	fill(&r, p.data, 1000)
 	if n := slices.IndexFunc(r.DataSets, func(d membership.DataSet) bool { return d.Name == "other-2" }); n < 0 {
 		t.Errorf("the record has nothing for those that little was made for, but %d others", len(r.DataSets))
 	}
@@ -91,12 +124,11 @@ func TestOldestOfWhatTasksMadeGoes(t *testing.T) {
 // meanwhile, and in the end the store has what is offered, and no more than there may be.
 func TestStoredIsWhatIsOffered(t *testing.T) {
 	s := newShelf()
-	me := Member{Key: ed25519.NewKeyFromSeed(make([]byte, 32))}
-	p := &people{tools: &tools{member: me, store: s, clock: stillClock{}}, list: membership.NewList(membership.Mesh{}, "me", nil), data: map[string]storedData{}}
-	made := func(name string, at int64, author workflow.PartnerID) storedData {
-		return storedData{Name: name, Content: []byte(author), author: author, Terms: dataTerms{ByTask: true, Made: at}}
+	p := &Sets{store: s, clock: epoch{}, data: map[string]stored{}}
+	made := func(name string, at int64, author workflow.PartnerID) stored {
+		return stored{Name: name, Content: []byte(author), author: author, Terms: terms{ByTask: true, Made: at}}
 	}
-	begin := func(d storedData) (end func(stored bool)) {
+	begin := func(d stored) (end func(stored bool)) {
 		t.Helper()
 		writes, why := p.replace(d)
 		if why != "" {
@@ -122,10 +154,10 @@ func TestStoredIsWhatIsOffered(t *testing.T) {
 		t.Errorf("what was made under one name for two authors is %+v and %+v", a, b)
 	}
 	user := begin(made("w", 1005, "b"))
-	if err := s.CommitWait([]kv.Write{{Key: dataKey("w"), Value: encode(storedData{Name: "w", Content: []byte("by hand")})}}); err != nil {
+	if err := s.CommitWait([]kv.Write{{Key: stored{Name: "w"}.key(), Value: codec.Encode(stored{Name: "w", Content: []byte("by hand")})}}); err != nil {
 		t.Fatal(err)
 	}
-	p.data["w"] = storedData{Name: "w", Content: []byte("by hand")}
+	p.data["w"] = stored{Name: "w", Content: []byte("by hand")}
 	user(true)
 	if len(s.data) != len(p.data) || len(p.data) != membership.MaxItems+1 {
 		t.Errorf("%d are stored, %d offered, want %d", len(s.data), len(p.data), membership.MaxItems+1)
@@ -140,12 +172,12 @@ func TestStoredIsWhatIsOffered(t *testing.T) {
 	}
 	for i := range 50 { // as a crash leaves them
 		d := made(fmt.Sprintf("left-%02d", i), 1, "a")
-		s.data[string(d.key())] = encode(d)
+		s.data[string(d.key())] = codec.Encode(d)
 	}
 	d := made("w", 2000, "a")
-	s.data[string(d.key())] = encode(d)
+	s.data[string(d.key())] = codec.Encode(d)
 	before := slices.Sorted(maps.Keys(p.data))
-	if err := p.loadData(); err != nil {
+	if err := p.load(); err != nil {
 		t.Fatal(err)
 	}
 	if after := slices.Sorted(maps.Keys(p.data)); !slices.Equal(before, after) || len(s.data) != len(p.data) || p.data["x\x00a"].author != "a" || p.data["x\x00b"].author != "b" || string(p.data["w"].Content) != "by hand" {
@@ -165,11 +197,11 @@ func TestOldDataSetsAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := decodeData(b)
+	d, err := decode(b)
 	if err != nil || d.Name != "map" || string(d.Content) != "x" || d.Terms.ByTask || !d.Terms.valid(1<<60) {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if _, err := decodeData([]byte("junk")); err == nil {
+	if _, err := decode([]byte("junk")); err == nil {
 		t.Error("junk is accepted")
 	}
 }

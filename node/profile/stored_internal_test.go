@@ -1,0 +1,10 @@
+package profile
+
+import (
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/node/codec/codectest"
+)
+
+// A profile that is stored can be read back, whatever the texts in it are.
+func TestWhatIsStoredIsReadBack(t *testing.T) { codectest.ReadBack(t, &stored{}) }

@@ -36,15 +36,15 @@ type partners struct {
 
 // offices says who coordinates.
 type offices interface {
-	coordinator() workflow.PartnerID
-	holds() *choreo.Office
+	Coordinator() workflow.PartnerID
+	Holds() *choreo.Office
 }
 
 // Office is the office that this node holds.
-func (p *partners) Office() *choreo.Office { return p.offices.holds() }
+func (p *partners) Office() *choreo.Office { return p.offices.Holds() }
 
 // Coordinator is who holds the office of coordinator.
-func (p *partners) Coordinator() workflow.PartnerID { return p.offices.coordinator() }
+func (p *partners) Coordinator() workflow.PartnerID { return p.offices.Coordinator() }
 
 // TellStart is when partners are told of the start of what still runs then.
 func (p *partners) TellStart(since time.Duration) time.Duration { return p.tellStart(since) }

@@ -149,6 +149,8 @@ type peers struct{ *contacts }
 
 func (p peers) UpPeers() []workflow.PartnerID { return p.upPeers() }
 
+func (p peers) Up(who workflow.PartnerID) bool { return p.up(who) }
+
 func (p peers) Transmit(to workflow.PartnerID, m *wire.Message) { p.transmit(to, m) }
 
 func (p peers) Broadcast(m *wire.Message) { p.broadcast(m) }

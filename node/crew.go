@@ -128,3 +128,16 @@ func (c *crew) hand(ctx context.Context, s *shard, e event, done <-chan error) e
 var errStopping = api.Errorf(api.NoNode, "the node is stopping")
 
 func (c *crew) stopping() <-chan struct{} { return c.stopped }
+
+// driver says whether somebody acts while one waits, and until when.
+type driver interface {
+	waits() bool
+	stopping() <-chan struct{}
+}
+
+// driving is the crew for topics in packages of their own.
+type driving struct{ *crew }
+
+func (d driving) Waits() bool { return d.waits() }
+
+func (d driving) Stopping() <-chan struct{} { return d.stopped }

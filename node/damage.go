@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -135,9 +136,9 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
 		{[]byte(profile.Key), "the profile: set it again (mutirao profile set)", false, profile.Decodes},
-		{metaKey(metaBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
-		{metaKey(metaLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},
-		{metaKey(metaSince), "since when the coordinator is known", false, decodes(decodeMoment)},
+		{[]byte(elections.KeyBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
+		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},
+		{[]byte(elections.KeySince), "since when the coordinator is known", false, decodes(elections.DecodeSince)},
 		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
 		{metaKey(metaAge), "how old the store is: ended instances are kept for longer", false, cborDecodes[storedAge]},
 		{metaKey(metaClosed), "an account of the instances of which only summaries are kept", false, cborDecodes[storedClosed]},

@@ -15,6 +15,6 @@ type desk struct {
 
 // chair says who coordinates.
 type chair interface {
-	coordinator() workflow.PartnerID
-	leads() (membership.Mandate, bool)
+	Coordinator() workflow.PartnerID
+	Leads() (membership.Mandate, bool)
 }

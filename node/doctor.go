@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 )
@@ -25,7 +26,7 @@ type doctor struct {
 	wallet    *certificates.Wallet
 	own       *profile.Own
 	evictions *evictions.Topic
-	elections *elections
+	elections *elections.Topic
 	clocks    *clocks
 	retention *retention
 	index     *index
@@ -196,7 +197,7 @@ func (k *doctor) checkProfile(d *diagnosis) {
 }
 
 func (k *doctor) checkElectorate(ctx context.Context, d *diagnosis) error {
-	e, err := k.elections.electorate()
+	e, err := k.elections.Electorate()
 	if err != nil {
 		return err
 	}

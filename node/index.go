@@ -249,7 +249,7 @@ func (x *index) find(prefix string) []workflow.InstanceID {
 func (k *desk) locate(ref string) (id workflow.InstanceID, there []account, err error) {
 	prefix := strings.ToLower(strings.TrimSpace(ref))
 	found := k.index.find(prefix)
-	if m, leads := k.office.leads(); leads {
+	if m, leads := k.office.Leads(); leads {
 		found = append(found, k.overview.find(m.Office, prefix)...)
 		slices.SortFunc(found, compareInstances)
 		found = slices.Compact(found)

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -41,7 +42,7 @@ type departure struct {
 	wallet    *certificates.Wallet
 	own       *profile.Own
 	partners  *partners
-	elections *elections
+	elections *elections.Topic
 	announce  func() error
 
 	leaving atomic.Bool   // it takes nothing new on, and goes when nothing stays
@@ -127,11 +128,11 @@ func (d *departure) mayLeaveForGood() error {
 		return api.Errorf(api.Refused, "the founder does not leave mesh %s for good: nobody else makes delegates, or replaces voters who are lost", d.member.Mesh.Name).
 			WithHint("mutirao leave gives its work on; keep its folder")
 	}
-	v, err := d.elections.view()
+	votes, err := d.elections.Votes(d.member.ID())
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(v.head.Voters, func(x membership.Voter) bool { return x.Partner == d.member.ID() }) {
+	if votes {
 		return api.Errorf(api.Refused, "this node may vote: without it a majority is harder to reach for good").
 			WithHint("set who votes without it first, on the founder or a delegate: mutirao coordinator electorate --set …")
 	}
@@ -244,9 +245,7 @@ func (d *departure) left() membership.Going {
 // depart gives the office up, if this node holds it, so that nobody waits for its
 // lease to run out, and tells the others that this node goes.
 func (d *departure) depart(how membership.Going) {
-	if err := d.elections.step((*membership.Election).Resign); err != nil && !errors.Is(err, membership.ErrNotCoordinator) {
-		d.log.Warn("the office was not given up", "error", err)
-	}
+	d.elections.StandDown()
 	r, err := d.own.Publish(func(r *membership.Record) { r.Going = how })
 	if err == nil {
 		d.broadcast(&wire.Message{Records: [][]byte{membership.EncodeRecord(r)}})

@@ -38,7 +38,7 @@ func (k *desk) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
 	defer cancel()
-	may := from == k.office.coordinator()
+	may := from == k.office.Coordinator()
 	var out any
 	err = k.peek(ctx, l.Instance, func(h *held) {
 		if may = may || h.m.Participates(from); !may {

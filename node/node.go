@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -25,7 +26,7 @@ type Node struct {
 	roster       *roster
 	evictions    *evictions.Topic
 	certificates *certificates.Topic
-	elections    *elections
+	elections    *elections.Topic
 	clocks       *clocks
 	overview     *overview
 	retention    *retention
@@ -141,7 +142,13 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
 		outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})
-	if n.elections, err = newElections(c, n.people, n.wallet, n.own, n.life, n.crew); err != nil {
+	n.elections, err = elections.New(elections.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Key: t.member.Key, Candidate: t.config.Candidate,
+		Store: t.store, Clock: t.clock, Log: t.log, Random: t.random, Publish: t.events.publish, Nudge: t.nudge,
+		Peers: peers{c}, Members: members{n.people}, Driver: driving{n.crew}, Incarnation: n.life.incarnation,
+		ConnectionTime: n.own.ConnectionTime, MayAdminister: n.wallet.MayAdminister, Troubled: t.troubled,
+	})
+	if err != nil {
 		return err
 	}
 	n.partners = &partners{

@@ -20,7 +20,7 @@ func (o *overview) chief() chief { return *o.served.Load() }
 // Tick looks whether another holds the office than when it was last called.
 func (o *overview) Tick(membership.Now) time.Duration {
 	var now chief
-	if m, ok := o.offices.known(); ok {
+	if m, ok := o.offices.Known(); ok {
 		now = chief{m.Holder, m.Office}
 	}
 	if now == o.chief() {
@@ -49,7 +49,7 @@ func (k *desk) coordination(def *workflow.Definition, asked string, succession [
 	if kind != workflow.Orchestration {
 		return workflow.Choreography, succession, nil, nil
 	}
-	c := k.office.coordinator()
+	c := k.office.Coordinator()
 	if c == "" {
 		return kind, succession, []string{"no coordinator is known: the instance goes by choreography; elect one with: mutirao coordinator elect"}, nil
 	}

@@ -49,8 +49,8 @@ const overviewShare = 4
 
 // leads says who holds the office.
 type leads interface {
-	known() (membership.Mandate, bool)
-	leads() (membership.Mandate, bool)
+	Known() (membership.Mandate, bool)
+	Leads() (membership.Mandate, bool)
 }
 
 func newOverview(c *contacts, l leads, p *people, x *index, another func()) *overview {
@@ -167,7 +167,7 @@ func (o *overview) Take(from workflow.PartnerID, w *wire.Message) {
 	if len(list) == 0 {
 		return
 	}
-	m, leads := o.offices.leads()
+	m, leads := o.offices.Leads()
 	if !leads {
 		o.count("reports.unasked", uint64(len(list))) // the sender does not know yet
 		return
@@ -201,7 +201,7 @@ func (o *overview) overflowing(full bool) {
 // elsewhere adds to the list of instances what others reported to this node, if
 // it is the coordinator.
 func (o *overview) elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary {
-	m, leads := o.offices.leads()
+	m, leads := o.offices.Leads()
 	if !leads {
 		return list
 	}

@@ -302,6 +302,16 @@ func (p *people) HasRole(id workflow.PartnerID, role workflow.RoleName) bool {
 	return ok && partner.Record.Chain.Leaf().HasRole(role)
 }
 
+// administers reports whether a partner may change the electorate: the founder,
+// or a delegate in good standing.
+func (p *people) administers(id workflow.PartnerID) bool {
+	if id == p.member.Mesh.Founder {
+		return true
+	}
+	x, ok := p.get(id)
+	return ok && x.State != membership.Evicted && x.Record.Chain.Leaf().Delegate
+}
+
 // resolve finds the partner that a user names.
 func (p *people) resolve(ref string) (workflow.PartnerID, error) {
 	p.mu.Lock()
@@ -370,6 +380,10 @@ func (m members) ResolveWhole(ref string) (workflow.PartnerID, error) { return m
 func (m members) Name(p workflow.PartnerID) string { return m.name(p) }
 
 func (m members) Label(p workflow.PartnerID) string { return m.label(p) }
+
+func (m members) Resolve(ref string) (workflow.PartnerID, error) { return m.resolve(ref) }
+
+func (m members) Administers(p workflow.PartnerID) bool { return m.administers(p) }
 
 func (m members) Say(err error) string { return m.say(err) }
 

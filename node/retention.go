@@ -19,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -162,7 +163,7 @@ type storedAge struct {
 
 func (t *retention) loadAge() error {
 	now := t.clock.Now()
-	was, err := stored(t.store, metaAge, func(b []byte) (s storedAge, err error) { return s, decode(b, &s) })
+	was, err := codec.Read(t.store, metaKey(metaAge), func(b []byte) (s storedAge, err error) { return s, decode(b, &s) })
 	if err != nil {
 		return err
 	}
@@ -205,12 +206,12 @@ type storedClosed struct {
 }
 
 func (t *retention) loadClosed() (err error) {
-	t.closed, err = stored(t.store, metaClosed, func(b []byte) (s storedClosed, err error) { return s, decode(b, &s) })
+	t.closed, err = codec.Read(t.store, metaKey(metaClosed), func(b []byte) (s storedClosed, err error) { return s, decode(b, &s) })
 	if err != nil {
 		return err
 	}
 	t.index.gone(t.closed.Digests)
-	d, err := stored(t.store, metaDropped, func(b []byte) (s storedDropped, err error) { return s, decode(b, &s) })
+	d, err := codec.Read(t.store, metaKey(metaDropped), func(b []byte) (s storedDropped, err error) { return s, decode(b, &s) })
 	t.index.dropIDs(d.Until)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -49,7 +50,7 @@ type restoration struct {
 	losses    *losses
 	people    *people
 	own       *profile.Own
-	elections *elections
+	elections *elections.Topic
 	announce  func() error
 
 	mu       sync.Mutex // held while a restored store is dealt with
@@ -108,7 +109,7 @@ func (r *restoration) beginIncarnation() error {
 		return err
 	}
 	r.own.Reborn(inc)
-	r.elections.reload()
+	r.elections.Reload()
 	return nil
 }
 

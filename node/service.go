@@ -620,31 +620,31 @@ func (n *Node) Boot() uint64 { return n.life.bootCount() }
 
 // CoordinatorStatus says who coordinates.
 func (n *Node) CoordinatorStatus(context.Context) (*api.Coordinator, error) {
-	return n.elections.status()
+	return n.elections.Status()
 }
 
 // Elect has a node stand for election, this one if none is named, and waits
 // for the outcome.
 func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
-	return n.elections.elect(ctx, r)
+	return n.elections.Elect(ctx, r)
 }
 
 // Resign gives this node's office up.
-func (n *Node) Resign(context.Context) error { return n.elections.resign() }
+func (n *Node) Resign(context.Context) error { return n.elections.Resign() }
 
 // Electorate says who may vote.
 func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
-	return n.elections.electorate()
+	return n.elections.Electorate()
 }
 
 // SetElectorate changes who may vote.
 func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
-	return n.elections.setElectorate(ctx, r)
+	return n.elections.SetElectorate(ctx, r)
 }
 
 // Leads reports whether this node holds the office at this moment, and by which
 // mandate.
-func (n *Node) Leads() (m membership.Mandate, ok bool) { return n.elections.leads() }
+func (n *Node) Leads() (m membership.Mandate, ok bool) { return n.elections.Leads() }
 
 // Evict removes a member for good.
 func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {

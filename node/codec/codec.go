@@ -3,14 +3,18 @@
 // Promises: what Encode made Decode reads back, whatever the texts in it are; the same
 // value is always encoded alike.
 //
-// It imports no other package of ours; node, node/codec/codectest, node/datasets and
-// node/profile import it.
+// It imports node/store/kv; node, node/codec/codectest, node/datasets, node/elections
+// and node/profile import it.
 package codec
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
 
 // encMode encodes what this node keeps for itself, decMode reads it back: all of it,
@@ -36,3 +40,26 @@ func Encode(v any) []byte { return must(encMode.Marshal(v)) }
 
 // Decode reads what Encode made.
 func Decode(b []byte, v any) error { return decMode.Unmarshal(b, v) }
+
+// Store is where a value is read from.
+type Store interface {
+	Get(key []byte) ([]byte, error)
+}
+
+// Read reads a single value, which is named by its key without the first byte; the zero
+// value if there is none.
+func Read[T any](s Store, key []byte, decode func([]byte) (T, error)) (T, error) {
+	var zero T
+	b, err := s.Get(key)
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return zero, nil
+	case err != nil:
+		return zero, err
+	}
+	v, err := decode(b)
+	if err != nil {
+		return zero, fmt.Errorf("the store's %s cannot be read: %w", key[1:], err)
+	}
+	return v, nil
+}

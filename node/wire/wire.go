@@ -10,8 +10,7 @@
 //
 //	version 1 (2026-11): the first.
 //
-// It imports choreo, membership and workflow; internal/sim, internal/test/testliar,
-// node, node/certificates, node/datasets, node/evictions and node/profile import it.
+// It imports choreo, membership and workflow; many packages import it.
 package wire
 
 import (

@@ -1,4 +1,4 @@
-package node
+package elections
 
 import (
 	"cmp"
@@ -27,27 +27,37 @@ type officeView struct {
 	lineage membership.Lineage
 }
 
-func (o *elections) view() (officeView, error) {
+func (o *Topic) view() (officeView, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
 		return officeView{}, errOffice
 	}
 	v := officeView{term: o.machine.HighestTerm(), since: o.since}
-	v.mandate, v.led = o.machine.Coordinator(o.clock.Now())
+	v.mandate, v.led = o.machine.Coordinator(o.in.Clock.Now())
 	v.head, v.lineage = o.machine.Electorate()
 	return v, nil
 }
 
-// status says who coordinates.
-func (o *elections) status() (*api.Coordinator, error) {
+// errStopping ends what waits for an outcome.
+var errStopping = api.Errorf(api.NoNode, "the node is stopping")
+
+// Votes reports whether a partner may vote.
+func (o *Topic) Votes(p workflow.PartnerID) (bool, error) {
+	v, err := o.view()
+	votes := slices.ContainsFunc(v.head.Voters, func(x membership.Voter) bool { return x.Partner == p })
+	return votes, err
+}
+
+// Status says who coordinates.
+func (o *Topic) Status() (*api.Coordinator, error) {
 	v, err := o.view()
 	if err != nil {
 		return nil, err
 	}
 	out := &api.Coordinator{Term: v.term, Votes: []string{}, Electorate: []string{}}
 	for _, x := range v.head.Voters {
-		out.Electorate = append(out.Electorate, o.people.name(x.Partner))
+		out.Electorate = append(out.Electorate, o.in.Members.Name(x.Partner))
 	}
 	if len(v.head.Voters) > 0 {
 		out.Majority = v.head.Majority()
@@ -55,21 +65,21 @@ func (o *elections) status() (*api.Coordinator, error) {
 	if !v.led {
 		return out, nil
 	}
-	name := o.people.name(v.mandate.Holder)
+	name := o.in.Members.Name(v.mandate.Holder)
 	out.Coordinator, out.Since, out.Term = &name, &v.since, v.mandate.Office.Term
 	for _, x := range v.mandate.Votes {
-		out.Votes = append(out.Votes, o.people.name(x.Voter.Partner))
+		out.Votes = append(out.Votes, o.in.Members.Name(x.Voter.Partner))
 	}
 	return out, nil
 }
 
-// elect has a node stand for election, this one if none is named, and waits
+// Elect has a node stand for election, this one if none is named, and waits
 // for the outcome.
-func (o *elections) elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
-	who := o.member.ID()
+func (o *Topic) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
+	who := o.in.Self
 	if r.Candidate != "" {
 		var err error
-		if who, err = o.people.resolve(r.Candidate); err != nil {
+		if who, err = o.in.Members.Resolve(r.Candidate); err != nil {
 			return nil, err
 		}
 	}
@@ -86,42 +96,42 @@ func (o *elections) elect(ctx context.Context, r api.ElectRequest) (*api.Coordin
 		}
 		return nil, err
 	}
-	return o.status()
+	return o.Status()
 }
 
 // nominate makes a partner stand.
-func (o *elections) nominate(who workflow.PartnerID) error {
-	if who != o.member.ID() && !o.up(who) {
-		return api.Errorf(api.Refused, "%s cannot be reached", o.people.label(who)).WithHint("mutirao partners shows who can be")
+func (o *Topic) nominate(who workflow.PartnerID) error {
+	if who != o.in.Self && !o.in.Peers.Up(who) {
+		return api.Errorf(api.Refused, "%s cannot be reached", o.in.Members.Label(who)).WithHint("mutirao partners shows who can be")
 	}
 	err := o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Nominate(who, now)
 	})
-	o.nudge()
+	o.in.Nudge()
 	return err
 }
 
 // await waits until enough is true, or an event says that it was in vain.
-func (o *elections) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain func(membership.ElectionEvent) bool) error {
+func (o *Topic) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain func(membership.ElectionEvent) bool) error {
 	v, err := o.view()
-	if err != nil || enough(v) || !o.driver.waits() {
+	if err != nil || enough(v) || !o.in.Driver.Waits() {
 		return err // nobody can answer before the next step
 	}
 	const attempts = 4 // a candidate gives up after so many leases
 	wait := min(attempts*v.head.Lease+2*time.Second, outcomeWait)
-	timeout := o.clock.After(wait)
+	timeout := o.in.Clock.After(wait)
 	for {
 		select {
 		case e := <-events:
 			if vain(e) {
-				return api.Errorf(api.Failed, "%s", o.people.say(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+				return api.Errorf(api.Failed, "%s", o.in.Members.Say(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
 			}
-		case <-o.clock.After(tick): // a coordinator is heard of without an event
+		case <-o.in.Clock.After(lookAgain): // a coordinator is heard of without an event
 		case <-timeout:
 			return api.Errorf(api.Failed, "no outcome within %s", wait).WithHint("mutirao coordinator status shows how it goes on")
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-o.driver.stopping():
+		case <-o.in.Driver.Stopping():
 			return errStopping
 		}
 		if v, err = o.view(); err != nil || enough(v) {
@@ -130,18 +140,18 @@ func (o *elections) await(ctx context.Context, events <-chan membership.Election
 	}
 }
 
-// resign gives this node's office up.
-func (o *elections) resign() error {
+// Resign gives this node's office up.
+func (o *Topic) Resign() error {
 	err := o.step((*membership.Election).Resign)
-	o.nudge()
+	o.in.Nudge()
 	return o.explainOffice(err)
 }
 
 // explainOffice turns the machine's refusals into errors for users.
-func (o *elections) explainOffice(err error) error {
+func (o *Topic) explainOffice(err error) error {
 	who := "nobody"
-	if m, ok := o.known(); ok {
-		who = o.people.label(m.Holder)
+	if m, ok := o.Known(); ok {
+		who = o.in.Members.Label(m.Holder)
 	}
 	switch {
 	case errors.Is(err, membership.ErrHeld):
@@ -158,8 +168,8 @@ func (o *elections) explainOffice(err error) error {
 	return err
 }
 
-// electorate says who may vote.
-func (o *elections) electorate() (*api.Electorate, error) {
+// Electorate says who may vote.
+func (o *Topic) Electorate() (*api.Electorate, error) {
 	v, err := o.view()
 	if err != nil {
 		return nil, err
@@ -169,8 +179,8 @@ func (o *elections) electorate() (*api.Electorate, error) {
 		out.Majority, out.Override = v.head.Majority(), v.lineage[0].Number > 1
 	}
 	for _, x := range v.head.Voters {
-		voter := api.Voter{Name: o.people.name(x.Partner), ID: x.Partner, State: "unknown"}
-		if p, ok := o.people.get(x.Partner); ok {
+		voter := api.Voter{Name: o.in.Members.Name(x.Partner), ID: x.Partner, State: "unknown"}
+		if p, ok := o.in.Members.Get(x.Partner); ok {
 			voter.State, voter.Current = string(p.State), p.State != membership.Evicted && !p.ForGood() && o.lifeOf(p) == x.Incarnation
 		}
 		out.Voters = append(out.Voters, voter)
@@ -185,8 +195,8 @@ const overrideWarning = "Override: the voters before were not asked. If a majori
 // maxLineageBytes keeps the proof of an electorate within a frame.
 const maxLineageBytes = wire.MaxFrame / 2
 
-// setElectorate changes who may vote.
-func (o *elections) setElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
+// SetElectorate changes who may vote.
+func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
 	voters, err := o.voters(r.Set)
 	if err != nil {
 		return nil, err
@@ -195,7 +205,7 @@ func (o *elections) setElectorate(ctx context.Context, r api.ElectorateRequest) 
 	if err != nil {
 		return nil, err
 	}
-	lease := cmp.Or(r.Lease, v.head.Lease, o.own.ConnectionTime())
+	lease := cmp.Or(r.Lease, v.head.Lease, o.in.ConnectionTime())
 	if lease < membership.MinLease || lease > membership.MaxLease {
 		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, membership.MinLease, membership.MaxLease)
 	}
@@ -207,7 +217,7 @@ func (o *elections) setElectorate(ctx context.Context, r api.ElectorateRequest) 
 	if err != nil {
 		return nil, o.explainOffice(err)
 	}
-	out, err := o.electorate()
+	out, err := o.Electorate()
 	if err == nil && r.Override {
 		out.Warning = overrideWarning
 	}
@@ -215,22 +225,22 @@ func (o *elections) setElectorate(ctx context.Context, r api.ElectorateRequest) 
 }
 
 // voters finds the partners that are to vote, in their present incarnations.
-func (o *elections) voters(names []string) ([]membership.Voter, error) {
+func (o *Topic) voters(names []string) ([]membership.Voter, error) {
 	if len(names) == 0 || len(names) > membership.MaxVoters {
 		return nil, api.Errorf(api.Invalid, "%d voters: want 1 to %d partners", len(names), membership.MaxVoters)
 	}
 	var out []membership.Voter
 	for _, name := range names {
-		id, err := o.people.resolve(name)
+		id, err := o.in.Members.Resolve(name)
 		if err != nil {
 			return nil, err
 		}
-		p, _ := o.people.get(id)
+		p, _ := o.in.Members.Get(id)
 		switch {
 		case p.State == membership.Evicted:
-			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", o.people.label(id))
+			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", o.in.Members.Label(id))
 		case slices.ContainsFunc(out, func(v membership.Voter) bool { return v.Partner == id }):
-			return nil, api.Errorf(api.Invalid, "%s is named twice", o.people.label(id))
+			return nil, api.Errorf(api.Invalid, "%s is named twice", o.in.Members.Label(id))
 		}
 		out = append(out, membership.Voter{Partner: id, Incarnation: o.lifeOf(p)})
 	}
@@ -239,33 +249,33 @@ func (o *elections) voters(names []string) ([]membership.Voter, error) {
 
 // lifeOf is the incarnation that a partner has as a voter. What this node itself
 // says of its own may be older than what is so.
-func (o *elections) lifeOf(p membership.Partner) membership.Incarnation {
-	if p.Record.Partner == o.member.ID() {
-		return o.life.incarnation()
+func (o *Topic) lifeOf(p membership.Partner) membership.Incarnation {
+	if p.Record.Partner == o.in.Self {
+		return o.in.Incarnation()
 	}
 	return p.Record.Incarnation
 }
 
 // override sets the electorate on the founder's word alone.
-func (o *elections) override(v officeView, voters []membership.Voter, lease time.Duration) error {
-	if o.member.ID() != o.member.Mesh.Founder {
-		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.member.Mesh.Name).WithHint("run it on %s", o.people.label(o.member.Mesh.Founder))
+func (o *Topic) override(v officeView, voters []membership.Voter, lease time.Duration) error {
+	if o.in.Self != o.in.Mesh.Founder {
+		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.in.Mesh.Name).WithHint("run it on %s", o.in.Members.Label(o.in.Mesh.Founder))
 	}
-	lineage, err := membership.FoundElectorate(o.member.Mesh, o.member.Key, voters, lease, v.lineage, v.term)
+	lineage, err := membership.FoundElectorate(o.in.Mesh, o.in.Key, voters, lease, v.lineage, v.term)
 	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
-	o.count("election.overrides", 1)
+	o.in.Peers.Count("election.overrides", 1)
 	err = o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Adopt(lineage, now)
 	})
-	o.nudge()
+	o.in.Nudge()
 	return err
 }
 
 // handOver asks the present voters to be succeeded by others.
-func (o *elections) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
-	if err := o.rights.MayAdminister("change who may vote"); err != nil {
+func (o *Topic) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
+	if err := o.in.MayAdminister("change who may vote"); err != nil {
 		return err
 	}
 	if len(membership.EncodeLineage(v.lineage)) > maxLineageBytes {
@@ -280,7 +290,7 @@ func (o *elections) handOver(ctx context.Context, v officeView, voters []members
 	if err != nil {
 		return err
 	}
-	o.nudge()
+	o.in.Nudge()
 	changed := func(now officeView) bool { return now.head.Number > v.head.Number }
 	failed := func(e membership.ElectionEvent) bool { return e.Kind == membership.ProposalFailed }
 	return o.await(ctx, events, changed, failed)

@@ -68,12 +68,12 @@ func (k *desk) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 // candidates are the partners as assignment by a mechanism sees them, and the work
 // that costs them availability, by kind. Of this node's own, some is left out.
 func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, without *choreo.Holding) ([]partition.Partner, map[partition.Kind]partition.InHand) {
-	all := p.all()
+	all := p.All()
 	if m == partition.PlainRule {
 		return p.plainly(all, without), nil
 	}
 	work := p.ledger.inHand(all)
-	if own := work[p.member.ID()]; own != nil && without != nil {
+	if own := work[p.self]; own != nil && without != nil {
 		own.backlog = own.backlog.Minus(without.InHand())
 		if h, costs := own.costs[without.Work]; costs {
 			own.costs[without.Work] = h.Minus(without.InHand())
@@ -86,7 +86,7 @@ func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, wi
 		}
 		c := p.candidate(x)
 		other := besidesSaid(x)
-		if x.Record.Partner == p.member.ID() {
+		if x.Record.Partner == p.self {
 			other = p.ledger.besides()
 		}
 		c.Load, c.Backlog = busy(other), partition.InHand{Ready: other, All: other}
@@ -108,10 +108,10 @@ func (p *partners) plainly(all []membership.Partner, without *choreo.Holding) (o
 			continue
 		}
 		c := p.candidate(x)
-		if x.Record.Partner == p.member.ID() && without != nil {
+		if x.Record.Partner == p.self && without != nil {
 			c.Load = p.ledger.loadWithout(without.Time).Share()
 		}
-		if w := known[c.ID]; w != nil && x.Record.Partner != p.member.ID() {
+		if w := known[c.ID]; w != nil && x.Record.Partner != p.self {
 			c.Load = max(c.Load, busy(w.backlog.All))
 		}
 		out = append(out, c)
@@ -122,7 +122,7 @@ func (p *partners) plainly(all []membership.Partner, without *choreo.Holding) (o
 // roles are those of all partners that may be here again.
 func (p *partners) roles() []workflow.RoleName {
 	var out []workflow.RoleName
-	for _, x := range p.all() {
+	for _, x := range p.All() {
 		if x.State != membership.Evicted && x.State != membership.Left {
 			out = append(out, x.Record.Roles()...)
 		}
@@ -132,7 +132,7 @@ func (p *partners) roles() []workflow.RoleName {
 
 // candidate is a partner with what it says of itself.
 func (p *partners) candidate(x membership.Partner) partition.Partner {
-	self := x.Record.Partner == p.member.ID()
+	self := x.Record.Partner == p.self
 	out := partition.Partner{
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
 		Applications: x.Record.Applications, Load: x.Load.Share(),
@@ -151,7 +151,7 @@ func (p *partners) Choose(w choreo.Work) (partition.Choice, error) {
 	defer p.ledger.choosing()()
 	all, inHand := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s := partition.Situation{
-		Self: p.member.ID(), Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
+		Self: p.self, Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
 		Performers: map[workflow.TaskName]string{}, Rejected: w.Rejected, Rand: w.Rand(),
 	}
 	for t, who := range w.Performers {
@@ -183,7 +183,7 @@ func (p *partners) itself(w choreo.Work) *choreo.Holding {
 	}
 	home := w.Plan.Home(w.Tasks[0])
 	for _, h := range p.ledger.holdings(w.Instance) {
-		if h.Partner == p.member.ID() && h.Partition == home && home != "" {
+		if h.Partner == p.self && h.Partition == home && home != "" {
 			return &h
 		}
 	}
@@ -194,7 +194,7 @@ func (p *partners) itself(w choreo.Work) *choreo.Holding {
 func (p *partners) holding(w choreo.Work, c partition.Choice) choreo.Holding {
 	def := w.Plan.Definition()
 	h := choreo.Holding{
-		Partner: c.Partner, Giver: p.member.ID(), Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0],
+		Partner: c.Partner, Giver: p.self, Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0],
 	}
 	for _, t := range w.Tasks {
 		h.Time += partition.Expected(def.Task(t))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -168,6 +169,41 @@ func (p peers) Request(
 ) ([]byte, error) {
 	return p.request(ctx, to, addrs, protocol, req, wait)
 }
+
+func (p peers) Met(who workflow.PartnerID) bool {
+	l, _ := p.link(who)
+	return l != nil
+}
+
+func (p peers) Distrust(who workflow.PartnerID) { p.distrust(who) }
+
+func (p peers) Begun() bool { return p.carrier != nil }
+
+func (p peers) Addrs() []string { return p.carrier.Addrs() }
+
+func (p peers) SetAddrs(who workflow.PartnerID, addrs []string) error {
+	return p.carrier.SetAddrs(who, addrs)
+}
+
+func (p peers) Want(who workflow.PartnerID, want bool) error { return p.carrier.Want(who, want) }
+
+// Gossip spreads news among all partners.
+type Gossip = roster.Gossip
+
+// direct is what a node does without gossip: it tells connected partners, and
+// those that hear news tell others.
+type direct struct{ *contacts }
+
+func (d direct) Publish(news []byte) {
+	for _, p := range d.upPeers() {
+		if err := d.carrier.Send(p, news); err != nil {
+			d.count("unsent", 1)
+		}
+	}
+}
+
+func (direct) Follow(workflow.PartnerID, bool) {}
+func (direct) Met(workflow.PartnerID)          {}
 
 // authority is this node as one that certifies and evicts.
 type authority struct {

@@ -141,7 +141,7 @@ func (x *instances) stranger(from workflow.PartnerID, facts []choreo.Received) w
 		if author == last {
 			continue
 		}
-		if last = author; author != from && author != x.member.ID() && !x.people.known(author) {
+		if last = author; author != from && author != x.member.ID() && !x.people.Known(author) {
 			return author
 		}
 	}

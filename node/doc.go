@@ -13,7 +13,8 @@
 //
 // It imports choreo, configs, internal/plain, internal/private, internal/said,
 // membership, node/api, node/certificates, node/codec, node/datasets, node/elections,
-// node/evictions, node/profile, node/runner, node/store/kv, node/wire, partition,
-// partition/aptitude, workflow and workflow/diagram; cmd/mutirao, internal/sim,
-// internal/test/testliar, internal/test/testnode and node/assemble import it.
+// node/evictions, node/profile, node/roster, node/runner, node/store/kv, node/wire,
+// partition, partition/aptitude, workflow and workflow/diagram; cmd/mutirao,
+// internal/sim, internal/test/testliar, internal/test/testnode and node/assemble import
+// it.
 package node

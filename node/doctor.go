@@ -38,7 +38,7 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 		k.evictions.Ask(ctx)
 	}
 	var d diagnosis
-	partners := k.people.all()
+	partners := k.people.All()
 	k.checkStore(&d)
 	k.losses.checkLosses(&d, k.index.quarantined())
 	k.checkDisk(&d)

@@ -80,7 +80,7 @@ func (k *doctor) checkLinks(d *diagnosis, partners []membership.Partner) {
 			continue
 		}
 		what, mend := fmt.Sprintf("%s cannot be reached at %s", k.people.label(p.Record.Partner), orNowhere(p.Record.Addresses)), "is it running, and on a network that this one reaches?"
-		if k.people.heardOf(id) {
+		if k.people.HeardOf(id) {
 			what, mend = what+", and others hear it", "it runs: a firewall or a network between the two keeps them apart. A member that both reach can relay (relays in config.yaml)."
 		}
 		d.warn("links", what, mend+" Work for it waits, and is handed over when there is a connection")

@@ -29,8 +29,8 @@ type joining struct {
 
 // newcomers is what joining asks of the partner list.
 type newcomers interface {
-	get(workflow.PartnerID) (membership.Partner, bool)
-	all() []membership.Partner
+	Get(workflow.PartnerID) (membership.Partner, bool)
+	All() []membership.Partner
 	// nameFree returns an error if somebody else has a name, or one that looks like it.
 	nameFree(name string, id workflow.PartnerID) error
 }
@@ -172,7 +172,7 @@ func (j *joining) redeem(stranger workflow.PartnerID, req []byte) ([]byte, error
 		return nil, err
 	}
 	w := membership.Welcome{Chain: chain, Evictions: j.evicted.Some()} // the rest comes with the first contact
-	for _, x := range j.members.all() {
+	for _, x := range j.members.All() {
 		if x.State != membership.Evicted && len(w.Records) < maxWelcome {
 			w.Records = append(w.Records, x.Record)
 		}

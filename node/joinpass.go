@@ -65,7 +65,7 @@ func (j *joining) inviteAt() []string {
 	own := j.carrier.Addrs()
 	var others []string
 	for _, id := range j.upPeers() {
-		p, ok := j.members.get(id)
+		p, ok := j.members.Get(id)
 		if at := bestAddress(p.Record.Addresses); ok && at != "" {
 			others = append(others, membership.PassAddress(at, id))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -35,7 +36,7 @@ const (
 	prefixWaits      = 'w'
 	prefixDefinition = 'd'
 	prefixListing    = 't'
-	prefixPartner    = 'p'
+	prefixPartner    = roster.Prefix
 	prefixEviction   = evictions.Prefix
 	prefixInvitation = 'v'
 	prefixLesson     = 'l'
@@ -68,10 +69,6 @@ func definitionKey(h workflow.Hash) []byte {
 
 func listingKey(h workflow.Hash) []byte {
 	return append([]byte{prefixListing}, h[:]...)
-}
-
-func partnerKey(p workflow.PartnerID) []byte {
-	return append([]byte{prefixPartner}, p...)
 }
 
 func metaKey(name string) []byte {

@@ -235,7 +235,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 func (d *departure) left() membership.Going {
 	select {
 	case <-d.hasLeft:
-		p, _ := d.people.get(d.member.ID())
+		p, _ := d.people.Get(d.member.ID())
 		return p.Record.Going
 	default:
 		return membership.Staying

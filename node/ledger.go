@@ -417,3 +417,18 @@ func (l *ledger) turns() bool {
 	l.asked = true
 	return true
 }
+
+// workload is the ledger for the roster.
+type workload struct{ *ledger }
+
+func (w workload) Turned() bool { return w.turned() }
+
+func (w workload) Tell() (load membership.PerMille, work []membership.Work, news bool) {
+	t, news := w.tell()
+	return t.load, t.work, news
+}
+
+func (w workload) Say() (load membership.PerMille, work []membership.Work) {
+	t := w.say()
+	return t.load, t.work
+}

@@ -36,9 +36,9 @@ type library struct {
 
 // readers is what the library asks about members.
 type readers interface {
-	known(workflow.PartnerID) bool
+	Known(workflow.PartnerID) bool
 	name(workflow.PartnerID) string
-	called(workflow.PartnerID) string
+	Called(workflow.PartnerID) string
 	say(error) string
 	shown(error) error
 }
@@ -88,7 +88,7 @@ func (lib *library) Take(from workflow.PartnerID, m *wire.Message) {
 func (lib *library) takeOne(from workflow.PartnerID, d wire.Definition) {
 	now := lib.clock.Now()
 	news, author, err := lib.definitions.merge(d, now.Wall, func(author workflow.PartnerID, bytes int) bool {
-		if !lib.people.known(author) { // the signer pays, and else the sender
+		if !lib.people.Known(author) { // the signer pays, and else the sender
 			author = from
 		}
 		return lib.reading.spend(author, bytes, now.Awake)
@@ -168,7 +168,7 @@ func (lib *library) share(ds []wire.Definition, but workflow.PartnerID) {
 func (lib *library) originOf(e *definition) configs.Origin {
 	o := lib.definitions.origin(e)
 	for _, id := range o.Authors {
-		if name := lib.people.called(workflow.PartnerID(id)); name != "" {
+		if name := lib.people.Called(workflow.PartnerID(id)); name != "" {
 			o.Authors = append(o.Authors, name)
 		}
 	}
@@ -278,6 +278,9 @@ func (lib *library) about(l *listing) api.Workflow {
 	w.Author = lib.people.name(lib.definitions.author(l))
 	return w
 }
+
+// maxAnswer is how many bytes of definitions answer one greeting, about.
+const maxAnswer = 4 << 20
 
 // askMissing is how often partners are asked for definitions that are missing here.
 const askMissing = time.Minute

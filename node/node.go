@@ -6,12 +6,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/profile"
+	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -23,7 +25,7 @@ type Node struct {
 	parts Parts
 
 	// What partners talk about (topics).
-	roster       *roster
+	roster       *roster.Topic
 	evictions    *evictions.Topic
 	certificates *certificates.Topic
 	elections    *elections.Topic
@@ -59,7 +61,7 @@ func New(p Parts) (*Node, error) {
 	t := newTools(p)
 	turn := int(t.chance() * math.MaxUint16)
 	n.started = t.clock.Now().Wall
-	n.contacts = newContacts(t, func(p workflow.PartnerID) bool { return n.people.known(p) })
+	n.contacts = newContacts(t, func(p workflow.PartnerID) bool { return n.people.Known(p) })
 	n.losses = &losses{tools: t}
 	n.losses.vouching, _ = p.Store.(Vouching)
 	if err := errors.Join(n.losses.recall(), mayComeBack(t.store)); err != nil {
@@ -92,7 +94,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		c      = n.contacts
 		ledger = newLedger(t.member.ID(), t.clock)
 		learnt = newLearned(t.config)
-		spread = func() error { return n.roster.announce() }
+		spread = func() error { return n.roster.Announce() }
 	)
 	if n.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
 		return err
@@ -101,17 +103,22 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	if n.wallet, err = certificates.Load(own, t.store, t.clock, n.evicted); err != nil {
 		return err
 	}
-	changed := func(e membership.Event, p membership.Partner) { n.roster.changed(e, p) }
-	if n.people, err = loadPeople(t, n.evicted, n.wallet, ledger.load, changed); err != nil {
+	changed := func(e membership.Event, p membership.Partner) { n.roster.Changed(e, p) }
+	list, err := roster.Load(roster.Whose{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Store: t.store, Clock: t.clock, Evicted: n.evicted,
+		Load: ledger.load, Changed: changed,
+	}, t.member.welcome.Records)
+	if err != nil {
 		return err
 	}
+	n.people = &people{List: list, self: t.member.ID(), mesh: t.member.Mesh, evicted: n.evicted, wallet: n.wallet}
 	sets, err := datasets.Load(t.store, t.clock)
 	if err != nil {
 		return err
 	}
 	self := profile.Surroundings{
 		Self: t.member.ID(), Key: t.member.Key, Config: t.config, Store: t.store,
-		Chain: n.wallet.Chain, Offer: sets.Offer, List: n.people.publish,
+		Chain: n.wallet.Chain, Offer: sets.Offer, List: list.Publish,
 	}
 	if n.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
 		return err
@@ -136,11 +143,13 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		Certificates: authority{n.wallet, n.certificates}, Clock: t.clock, Log: t.log,
 		Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 	})
-	n.roster = newRoster(c, n.people, n.own, ledger, turn, neighbours{
-		standing: n.certificates.CheckStanding, compare: n.retention.Greet,
-		leaving:  func() bool { return n.departure.leaving.Load() },
-		concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
-		outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
+	n.roster = roster.New(list, turn, roster.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{c}, Gossip: direct{c}, Own: n.own,
+		Work: workload{ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance, Publish: t.events.publish,
+		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
+		Leaving:  func() bool { return n.departure.leaving.Load() },
+		Concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
+		Outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})
 	n.elections, err = elections.New(elections.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Key: t.member.Key, Candidate: t.config.Candidate,
@@ -152,7 +161,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		return err
 	}
 	n.partners = &partners{
-		people: n.people, offices: n.elections, ledger: ledger, learned: learnt, tellStart: n.roster.tellStart,
+		people: n.people, offices: n.elections, ledger: ledger, learned: learnt, tellStart: n.roster.TellStart,
 	}
 	n.departure = &departure{
 		contacts: c, crew: n.crew, people: n.people, wallet: n.wallet, own: n.own, partners: n.partners, elections: n.elections,
@@ -198,7 +207,7 @@ func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evicted.KeyEvicted(
 // itself what is new. Run must follow.
 func (n *Node) Begin(c Carrier, g Gossip) error {
 	if g != nil {
-		n.roster.gossip = g
+		n.roster.Spread(g)
 	}
 	for _, s := range n.shards {
 		n.crew.running.Go(func() { s.run(n.stopped) })
@@ -217,14 +226,14 @@ func (n *Node) begin(c Carrier) error {
 	c.HandleRequest(datasets.Protocol, false, n.data.Give)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
 	n.evictions.Alone()
-	if err := n.roster.announce(); err != nil {
+	if err := n.roster.Announce(); err != nil {
 		return err
 	}
-	for _, p := range n.people.all() {
+	for _, p := range n.people.All() {
 		if p.State == membership.Left {
 			p.State = membership.Unreachable // it may be back, and think the same of us
 		}
-		n.roster.follow(p)
+		n.roster.Follow(p)
 	}
 	return nil
 }
@@ -267,21 +276,21 @@ func (n *Node) talks() bool {
 // OnAddrs is called by the carrier when this node's addresses changed.
 func (n *Node) OnAddrs(addrs []string) {
 	if n.talks() {
-		n.roster.moved(addrs)
+		n.roster.Moved(addrs)
 	}
 }
 
 // OnNews is called by gossip with what a partner published.
 func (n *Node) OnNews(author workflow.PartnerID, news []byte) {
 	if n.talks() {
-		n.roster.heard(author, news)
+		n.roster.Heard(author, news)
 	}
 }
 
 // OnVerdict is called by gossip when partners agree that p is silent, or not any more.
 func (n *Node) OnVerdict(p workflow.PartnerID, reachable bool) {
 	if n.talks() {
-		n.roster.agreed(p, reachable)
+		n.roster.Agreed(p, reachable)
 	}
 }
 

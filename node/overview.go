@@ -226,7 +226,7 @@ func (o *overview) elsewhere(list []api.InstanceSummary, all bool) []api.Instanc
 // witness is a partner that reported something, and when.
 func (o *overview) witness(a account) api.Witness {
 	w := api.Witness{Name: o.people.name(a.by), State: "unknown", At: a.at}
-	if p, ok := o.people.get(a.by); ok {
+	if p, ok := o.people.Get(a.by); ok {
 		w.State = string(p.State)
 	}
 	return w

@@ -44,7 +44,7 @@ func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profil
 	if err := n.own.Set(c); err != nil {
 		return nil, err
 	}
-	if err := n.roster.announce(); err != nil {
+	if err := n.roster.Announce(); err != nil {
 		return nil, err
 	}
 	n.nudge()
@@ -56,7 +56,7 @@ func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profil
 func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error) {
 	words := strings.Fields(strings.ToLower(query))
 	out := []api.Resource{}
-	for _, r := range append(catalogue(n.people.all(), n.people.label, n.clock.Now().Wall.UnixMilli()), n.partners.experience()...) {
+	for _, r := range append(catalogue(n.people.All(), n.people.label, n.clock.Now().Wall.UnixMilli()), n.partners.experience()...) {
 		holders := slices.DeleteFunc(slices.Clone(r.Holders), func(h api.Holder) bool { return !matches(words, r, h) })
 		if len(holders) > 0 {
 			r.Holders = holders
@@ -70,7 +70,7 @@ func (n *Node) Resources(_ context.Context, query string) ([]api.Resource, error
 func (ps *partners) experience() []api.Resource {
 	var out []api.Resource
 	for _, about := range ps.learned.lessons() {
-		p, ok := ps.get(about.Partner)
+		p, ok := ps.Get(about.Partner)
 		if !ok || p.State.Gone() {
 			continue
 		}

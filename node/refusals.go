@@ -171,7 +171,7 @@ const freshRefusal = time.Hour
 // checkRefusals tells what was refused of whom lately: a finding for each member.
 func (k *doctor) checkRefusals(d *diagnosis) {
 	now, fresh, before := k.clock.Now().Wall, 0, uint64(0)
-	for _, p := range k.people.all() {
+	for _, p := range k.people.All() {
 		id, name := p.Record.Partner, k.people.label(p.Record.Partner)
 		var what, mend []string
 		for _, r := range k.refusals.list(id) {

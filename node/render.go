@@ -133,7 +133,7 @@ func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
 		return ""
 	}
 	who, why := vw.people.label(p), ""
-	switch x, known := vw.people.get(p); {
+	switch x, known := vw.people.Get(p); {
 	case !known:
 		who, why = string(p), "who is not on the partner list"
 	case x.State == membership.Evicted:

@@ -741,7 +741,7 @@ func (s *shard) mindSilence(h *held) {
 		case !h.m.Behind(p):
 			delete(h.silent, p)
 		default:
-			if s.n.up(p) || !s.n.people.known(p) {
+			if s.n.up(p) || !s.n.people.Known(p) {
 				if h.silent == nil {
 					h.silent = map[workflow.PartnerID]time.Duration{}
 				}

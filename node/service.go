@@ -55,7 +55,7 @@ func texts[T ~string](in []T) []string {
 // Partners lists the partners that are here.
 func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 	out := []api.Partner{}
-	for _, p := range n.people.all() {
+	for _, p := range n.people.All() {
 		r := p.Record
 		out = append(out, api.Partner{
 			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p), Reason: string(p.Reason()), Addresses: append([]string{}, r.Addresses...),

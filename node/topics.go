@@ -47,13 +47,13 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 		return
 	}
 	n.contacts.begin(p)
-	n.people.reach(p, true)
+	n.people.Reach(p, true)
 	var m wire.Message
 	for _, t := range n.topics() {
 		t.Greet(p, &m)
 	}
 	n.transmit(p, &m)
-	n.roster.met(p)
+	n.roster.Met(p)
 	n.instances.met(p)
 }
 
@@ -62,7 +62,7 @@ func (n *Node) OnDown(p workflow.PartnerID) {
 	n.contacts.end(p)
 	n.wallet.Forget(p)
 	n.evictions.Alone()
-	n.people.reach(p, false)
+	n.people.Reach(p, false)
 }
 
 // OnFrame is called by the carrier with each frame of a member; while it does

@@ -1,4 +1,4 @@
-package node
+package roster
 
 import (
 	"bytes"
@@ -33,21 +33,21 @@ const (
 // silent for a good part of its connectionTime the partner that told of it last,
 // else one after the other, and somebody when nobody was asked for a while. It
 // returns after what time to call it again.
-func (ro *roster) catchUp(now time.Duration) time.Duration {
-	silent, next := ro.people.silent()
-	up := ro.upPeers()
+func (ro *Topic) catchUp(now time.Duration) time.Duration {
+	silent, next := ro.list.silent()
+	up := ro.in.Peers.UpPeers()
 	due := now >= ro.nextPull
 	if len(up) == 0 || (len(silent) == 0 && !due) {
 		return next
 	}
 	if due {
-		ro.nextPull = now + max(compareEvery, ro.own.ConnectionTime())
+		ro.nextPull = now + max(compareEvery, ro.in.Own.ConnectionTime())
 	}
 	anybody := up[ro.turn%len(up)]
 	ro.turn++
 	wanted := map[workflow.PartnerID][]workflow.PartnerID{}
 	for _, id := range silent {
-		by := ro.people.teller(id)
+		by := ro.list.teller(id)
 		if !slices.Contains(up, by) {
 			by = anybody
 		}
@@ -55,9 +55,9 @@ func (ro *roster) catchUp(now time.Duration) time.Duration {
 	}
 	for _, p := range up {
 		if len(wanted[p]) > 0 || (due && p == anybody) {
-			m := &wire.Message{Digest: ro.people.digest(), Wanted: wanted[p]}
-			ro.others.compare(p, m)
-			ro.transmit(p, m)
+			m := &wire.Message{Digest: ro.list.digest(), Wanted: wanted[p]}
+			ro.in.Compare(p, m)
+			ro.in.Peers.Transmit(p, m)
 		}
 	}
 	return next
@@ -65,21 +65,21 @@ func (ro *roster) catchUp(now time.Duration) time.Duration {
 
 // hearsay keeps a partner unreachable of which others told and which is not
 // connected here: what they tell validates it, and says nothing of the way to it.
-func (ro *roster) hearsay(from, about workflow.PartnerID, fresh bool) {
-	if from == about || about == ro.member.ID() || ro.up(about) {
+func (ro *Topic) hearsay(from, about workflow.PartnerID, fresh bool) {
+	if from == about || about == ro.in.Self || ro.in.Peers.Up(about) {
 		return
 	}
 	if fresh {
-		ro.people.told(from, about)
+		ro.list.told(from, about)
 	}
-	ro.people.reach(about, false)
+	ro.list.Reach(about, false)
 }
 
 // passBeat passes a fresh beat on to those that do not hear its author themselves.
-func (ro *roster) passBeat(from workflow.PartnerID, b membership.Beat) {
-	for _, p := range ro.people.wantedBy(b.Partner) {
-		if p != from && ro.up(p) {
-			ro.transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(b)}, Ages: []uint64{ro.people.age(b.Partner)}})
+func (ro *Topic) passBeat(from workflow.PartnerID, b membership.Beat) {
+	for _, p := range ro.list.wantedBy(b.Partner) {
+		if p != from && ro.in.Peers.Up(p) {
+			ro.in.Peers.Transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(b)}, Ages: []uint64{ro.list.age(b.Partner)}})
 		}
 	}
 }
@@ -93,67 +93,67 @@ type hearsay struct {
 }
 
 // told notes that a partner told of a sign of life of another that was new here.
-func (p *people) told(by, of workflow.PartnerID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h := p.hearsayOf(of)
+func (l *List) told(by, of workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.hearsayOf(of)
 	h.some, h.teller = true, by
 }
 
 // hearsayOf must be called with mu held, for a listed partner.
-func (p *people) hearsayOf(id workflow.PartnerID) *hearsay {
-	if p.hearsay[id] == nil {
-		p.hearsay[id] = &hearsay{wanted: map[workflow.PartnerID]time.Duration{}}
+func (l *List) hearsayOf(id workflow.PartnerID) *hearsay {
+	if l.hearsay[id] == nil {
+		l.hearsay[id] = &hearsay{wanted: map[workflow.PartnerID]time.Duration{}}
 	}
-	return p.hearsay[id]
+	return l.hearsay[id]
 }
 
-// heardOf reports whether others tell of signs of life of a partner.
-func (p *people) heardOf(id workflow.PartnerID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h := p.hearsay[id]
-	x, listed := p.list.Get(id)
+// HeardOf reports whether others tell of signs of life of a partner.
+func (l *List) HeardOf(id workflow.PartnerID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.hearsay[id]
+	x, listed := l.list.Get(id)
 	if h == nil || !h.some || !listed {
 		return false
 	}
 	// Others are asked, and pass its beats on, before this share is over.
-	return float64(p.clock.Now().Wall.Sub(x.Validated.Time())) < askShare*float64(x.Record.ConnectionTime)
+	return float64(l.of.Clock.Now().Wall.Sub(x.Validated.Time())) < askShare*float64(x.Record.ConnectionTime)
 }
 
 // teller is the one that told last of a partner, so most likely knows more;
 // empty: nobody. It is given once: if it then tells nothing new it is not asked
 // again.
-func (p *people) teller(of workflow.PartnerID) (by workflow.PartnerID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if h := p.hearsay[of]; h != nil {
+func (l *List) teller(of workflow.PartnerID) (by workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.hearsay[of]; h != nil {
 		by, h.teller = h.teller, ""
 	}
 	return by
 }
 
 // want notes that a partner wants the beats of others passed on.
-func (p *people) want(by workflow.PartnerID, of []workflow.PartnerID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now().Awake
+func (l *List) want(by workflow.PartnerID, of []workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.of.Clock.Now().Awake
 	for _, id := range of {
-		if x, ok := p.list.Get(id); ok && id != by && id != p.member.ID() {
-			p.hearsayOf(id).wanted[by] = now + wantedFor*x.Record.ConnectionTime
+		if x, ok := l.list.Get(id); ok && id != by && id != l.of.Self {
+			l.hearsayOf(id).wanted[by] = now + wantedFor*x.Record.ConnectionTime
 		}
 	}
 }
 
 // wantedBy are the partners that want the beats of another passed on.
-func (p *people) wantedBy(id workflow.PartnerID) (by []workflow.PartnerID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h := p.hearsay[id]
+func (l *List) wantedBy(id workflow.PartnerID) (by []workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.hearsay[id]
 	if h == nil {
 		return nil
 	}
-	now := p.clock.Now().Awake
+	now := l.of.Clock.Now().Awake
 	for who, until := range h.wanted {
 		if now >= until {
 			delete(h.wanted, who)
@@ -167,18 +167,18 @@ func (p *people) wantedBy(id workflow.PartnerID) (by []workflow.PartnerID) {
 
 // silent are those that have not been validated for a good part of their
 // connectionTime, and after what time to look again.
-func (p *people) silent() (silent []workflow.PartnerID, next time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (l *List) silent() (silent []workflow.PartnerID, next time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	next = time.Minute
-	wall := p.clock.Now().Wall
-	for _, x := range p.list.Partners() {
+	wall := l.of.Clock.Now().Wall
+	for _, x := range l.list.Partners() {
 		id, ct := x.Record.Partner, x.Record.ConnectionTime
-		if x.State.Gone() || id == p.member.ID() {
+		if x.State.Gone() || id == l.of.Self {
 			continue
 		}
 		least := askShare
-		if h := p.hearsay[id]; x.State == membership.Unreachable && (h == nil || !h.some) {
+		if h := l.hearsay[id]; x.State == membership.Unreachable && (h == nil || !h.some) {
 			least = askShareFirst
 		}
 		if float64(wall.Sub(x.Validated.Time())) > least*float64(ct) {
@@ -194,11 +194,11 @@ func (p *people) silent() (silent []workflow.PartnerID, next time.Duration) {
 const pullAgain = time.Minute
 
 // pull asks a partner for the records and beats that are not known here.
-func (ro *roster) pull(p workflow.PartnerID) {
-	if l, _ := ro.link(p); l == nil {
+func (ro *Topic) pull(p workflow.PartnerID) {
+	if !ro.in.Peers.Met(p) {
 		return
 	}
-	digest, now := ro.people.digest(), ro.clock.Now().Awake
+	digest, now := ro.list.digest(), ro.in.Clock.Now().Awake
 	ro.mu.Lock()
 	last := ro.asked[p]
 	futile := bytes.Equal(last.digest, digest) && now < last.at+pullAgain
@@ -207,6 +207,6 @@ func (ro *roster) pull(p workflow.PartnerID) {
 	}
 	ro.mu.Unlock()
 	if !futile {
-		ro.transmit(p, &wire.Message{Digest: digest})
+		ro.in.Peers.Transmit(p, &wire.Message{Digest: digest})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -204,9 +203,3 @@ func (d direct) Publish(news []byte) {
 
 func (direct) Follow(workflow.PartnerID, bool) {}
 func (direct) Met(workflow.PartnerID)          {}
-
-// authority is this node as one that certifies and evicts.
-type authority struct {
-	*certificates.Wallet
-	*certificates.Topic
-}

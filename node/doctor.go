@@ -12,24 +12,41 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
-	"github.com/mutirao-mesh/mutirao/node/elections"
-	"github.com/mutirao-mesh/mutirao/node/evictions"
-	"github.com/mutirao-mesh/mutirao/node/profile"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // doctor looks for what is wrong with a node.
 type doctor struct {
 	*contacts
-	parts     Parts
-	losses    *losses
-	people    *people
-	wallet    *certificates.Wallet
-	own       *profile.Own
-	evictions *evictions.Topic
-	elections *elections.Topic
+	parts  Parts
+	losses *losses
+	people patients
+	wallet proof
+	own    interface {
+		Announced() []workflow.ApplicationName
+	}
+	evictions interface{ Ask(context.Context) } // why nobody lets this node in
+	elections interface {
+		Electorate() (*api.Electorate, error)
+	}
 	clocks    *clocks
 	retention *retention
 	index     *index
+}
+
+// patients is what the doctor asks of the partner list.
+type patients interface {
+	names
+	All() []membership.Partner
+	// HeardOf reports whether others tell of signs of life of a partner.
+	HeardOf(workflow.PartnerID) bool
+	say(error) string
+}
+
+// proof is this node's certificate, and why nobody would admit it.
+type proof interface {
+	Chain() membership.Chain
+	Standing() error
 }
 
 // examine looks for what is wrong with this node and its links.
@@ -59,19 +76,6 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
 	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil
 }
-
-// diagnosis collects findings.
-type diagnosis struct{ findings []api.Finding }
-
-func (d *diagnosis) add(state, check, what, mend string) {
-	d.findings = append(d.findings, api.Finding{Check: check, State: state, What: what, Mend: mend})
-}
-
-func (d *diagnosis) ok(check, format string, args ...any) {
-	d.add(api.FindingOK, check, fmt.Sprintf(format, args...), "")
-}
-func (d *diagnosis) warn(check, what, mend string)  { d.add(api.FindingWarning, check, what, mend) }
-func (d *diagnosis) wrong(check, what, mend string) { d.add(api.FindingWrong, check, what, mend) }
 
 func (k *doctor) checkStore(d *diagnosis) {
 	trouble, lost := k.troubles.why("store"), k.troubles.why("rolled-back")

@@ -29,14 +29,14 @@ func born(wall time.Time, now membership.Now) time.Time { return wall.Add(-now.B
 type clocks struct {
 	*tools
 	people names
-	wallet interface{ Chain() membership.Chain }
+	wallet named
 	born   time.Time // by the wall clock when the node started
 
 	mu sync.Mutex                       // guards of
 	of map[workflow.PartnerID]time.Time // born, by the partners' wall clocks
 }
 
-func newClocks(t *tools, p names, w interface{ Chain() membership.Chain }) *clocks {
+func newClocks(t *tools, p names, w named) *clocks {
 	now := t.clock.Now()
 	return &clocks{tools: t, people: p, wallet: w, born: born(now.Wall, now), of: map[workflow.PartnerID]time.Time{}}
 }

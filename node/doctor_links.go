@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -24,11 +23,6 @@ func (k *doctor) checkAddresses(d *diagnosis, partners []membership.Partner) {
 	}
 }
 
-// offMachine reports whether an address leads out of its machine.
-func offMachine(addr string) bool {
-	return !strings.HasPrefix(addr, "/ip4/127.") && !strings.HasPrefix(addr, "/ip6/::1/")
-}
-
 // bareInterfaces names the network interfaces that are up and have no address, as
 // after a failed DHCP.
 func (k *doctor) bareInterfaces() string {
@@ -41,20 +35,6 @@ func (k *doctor) bareInterfaces() string {
 	}
 	return "; up but without an address: " + strings.Join(names, ", ")
 }
-
-// fromOutside reports whether an address can be dialled from other networks: it
-// is public, a name, or leads over a relay.
-func fromOutside(addr string) bool {
-	parts := strings.Split(addr, "/")
-	if len(parts) < 3 || strings.Contains(addr, "/p2p-circuit") {
-		return true
-	}
-	ip, err := netip.ParseAddr(parts[2])
-	return err != nil || !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !carrierGrade.Contains(ip)
-}
-
-// carrierGrade are the addresses that providers share among customers (RFC 6598).
-var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
 
 // isMissing reports whether a partner should be connected and is not.
 func (k *doctor) isMissing(p membership.Partner) bool {
@@ -110,11 +90,4 @@ func (k *doctor) roundabout() string {
 		return ""
 	}
 	return ", by a relay: " + strings.Join(names, ", ")
-}
-
-func orNowhere(addrs []string) string {
-	if len(addrs) == 0 {
-		return "no known address"
-	}
-	return strings.Join(addrs, ", ")
 }

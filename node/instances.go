@@ -1,14 +1,14 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
-	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
-	"github.com/mutirao-mesh/mutirao/node/profile"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -22,8 +22,8 @@ type instances struct {
 	runner      Runner
 	life        *life
 	people      *people
-	wallet      *certificates.Wallet
-	own         *profile.Own
+	wallet      rightful
+	own         patient
 	partners    *partners
 	definitions *definitions
 	library     *library
@@ -33,12 +33,29 @@ type instances struct {
 	ledger      *ledger
 	learned     *learned
 	losses      *losses
-	data        *datasets.Topic
+	data        materials
 	restoration *restoration
 	chief       func() chief // who holds the office
 	credentials credentials
 	verifier    verifier
 	bootID      string // of the machine's present boot
+}
+
+// rightful is what this node may do by its certificate, and why nobody would admit it.
+type rightful interface {
+	proof
+	HasRole(workflow.RoleName) bool
+}
+
+// patient says how long others may go without hearing of this node.
+type patient interface{ ConnectionTime() time.Duration }
+
+// materials are the data sets that are there, and those that tasks make.
+type materials interface {
+	Materialised(
+		ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value,
+	) (found []datasets.Materialised, missed []string)
+	Register(made choreo.Made, of workflow.Hash) (writes []kv.Write, registered func(error))
 }
 
 // Greet: of instances both sides begin to speak after the greeting (met).

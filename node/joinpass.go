@@ -1,11 +1,9 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -74,25 +72,4 @@ func (j *joining) inviteAt() []string {
 		return own
 	}
 	return append(slices.Clone(own[:min(len(own), membership.MaxAddresses-1)]), bestAddress(others))
-}
-
-// bestAddress is the address that leads farthest, of those that lead there straight;
-// empty: there is none.
-func bestAddress(addrs []string) string {
-	rank := func(a string) int {
-		switch {
-		case fromOutside(a):
-			return 0
-		case offMachine(a):
-			return 1
-		}
-		return 2
-	}
-	straight := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return strings.Contains(a, "/p2p-circuit") })
-	if len(straight) == 0 {
-		return ""
-	}
-	return slices.MinFunc(straight, func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(b, a)) // quic before tcp, ip6 behind
-	})
 }

@@ -9,9 +9,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/certificates"
-	"github.com/mutirao-mesh/mutirao/node/elections"
-	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -38,16 +35,38 @@ const (
 type departure struct {
 	*contacts
 	crew      *crew
-	people    *people
-	wallet    *certificates.Wallet
-	own       *profile.Own
+	people    farewell
+	wallet    named
+	own       publisher
 	partners  *partners
-	elections *elections.Topic
+	elections voting
 	announce  func() error
 
 	leaving atomic.Bool   // it takes nothing new on, and goes when nothing stays
 	forGood atomic.Bool   // it will not come back
 	hasLeft chan struct{} // closed when it has left
+}
+
+// farewell is what leaving asks of the partner list.
+type farewell interface {
+	Get(workflow.PartnerID) (membership.Partner, bool)
+	name(workflow.PartnerID) string
+	say(error) string
+	shown(error) error
+}
+
+// named is this node by its certificate.
+type named interface{ Chain() membership.Chain }
+
+// publisher publishes this node's record.
+type publisher interface {
+	Publish(fn func(*membership.Record)) (membership.Record, error)
+}
+
+// voting is what leaving asks of elections.
+type voting interface {
+	Votes(workflow.PartnerID) (bool, error)
+	StandDown()
 }
 
 // mayComeBack returns ErrLeft if this node left for good.

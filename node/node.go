@@ -43,8 +43,6 @@ type Node struct {
 	// What several of these share.
 	life        *life
 	losses      *losses
-	evicted     *evictions.Set
-	wallet      *certificates.Wallet
 	own         *profile.Own
 	people      *people
 	partners    *partners
@@ -96,34 +94,36 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		learnt = newLearned(t.config)
 		spread = func() error { return n.roster.Announce() }
 	)
-	if n.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
+	evicted, err := evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions)
+	if err != nil {
 		return err
 	}
 	own := membership.Issuer{Mesh: t.member.Mesh, Key: t.member.Key, Chain: t.member.Chain}
-	if n.wallet, err = certificates.Load(own, t.store, t.clock, n.evicted); err != nil {
+	wallet, err := certificates.Load(own, t.store, t.clock, evicted)
+	if err != nil {
 		return err
 	}
 	changed := func(e membership.Event, p membership.Partner) { n.roster.Changed(e, p) }
 	list, err := roster.Load(roster.Whose{
-		Self: t.member.ID(), Mesh: t.member.Mesh, Store: t.store, Clock: t.clock, Evicted: n.evicted,
+		Self: t.member.ID(), Mesh: t.member.Mesh, Store: t.store, Clock: t.clock, Evicted: evicted,
 		Load: ledger.load, Changed: changed,
 	}, t.member.welcome.Records)
 	if err != nil {
 		return err
 	}
-	n.people = &people{List: list, self: t.member.ID(), mesh: t.member.Mesh, evicted: n.evicted, wallet: n.wallet}
+	n.people = &people{List: list, self: t.member.ID(), mesh: t.member.Mesh, evicted: evicted, wallet: wallet}
 	sets, err := datasets.Load(t.store, t.clock)
 	if err != nil {
 		return err
 	}
 	self := profile.Surroundings{
 		Self: t.member.ID(), Key: t.member.Key, Config: t.config, Store: t.store,
-		Chain: n.wallet.Chain, Offer: sets.Offer, List: list.Publish,
+		Chain: wallet.Chain, Offer: sets.Offer, List: list.Publish,
 	}
 	if n.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
 		return err
 	}
-	n.definitions = newDefinitions(t.store, t.config.Limits.Workflows, n.wallet)
+	n.definitions = newDefinitions(t.store, t.config.Limits.Workflows, wallet)
 	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
 	if err := errors.Join(n.definitions.load(unknown), learnt.load(t.store)); err != nil {
 		return err
@@ -131,16 +131,16 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	refused := func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) }
 	n.library = newLibrary(c, n.definitions, n.people, refused)
 	n.retention = newRetention(c, n.crew, n.index, n.people, n.definitions)
-	if n.joining, err = newJoining(c, n.people, n.wallet, n.evicted); err != nil {
+	if n.joining, err = newJoining(c, n.people, wallet, evicted); err != nil {
 		return err
 	}
-	n.certificates = certificates.New(n.wallet, certificates.Surroundings{
+	n.certificates = certificates.New(wallet, certificates.Surroundings{
 		Peers: peers{c}, Members: members{n.people}, Log: t.log, Random: t.random, Trouble: t.troubles.set,
 		Renewed: func() error { n.joining.certified(); return spread() },
 	})
-	n.evictions = evictions.New(n.evicted, evictions.Surroundings{
+	n.evictions = evictions.New(evicted, evictions.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{c}, Members: members{n.people},
-		Certificates: authority{n.wallet, n.certificates}, Clock: t.clock, Log: t.log,
+		Certificates: n.certificates, Clock: t.clock, Log: t.log,
 		Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 	})
 	n.roster = roster.New(list, turn, roster.Surroundings{
@@ -155,7 +155,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		Self: t.member.ID(), Mesh: t.member.Mesh, Key: t.member.Key, Candidate: t.config.Candidate,
 		Store: t.store, Clock: t.clock, Log: t.log, Random: t.random, Publish: t.events.publish, Nudge: t.nudge,
 		Peers: peers{c}, Members: members{n.people}, Driver: driving{n.crew}, Incarnation: n.life.incarnation,
-		ConnectionTime: n.own.ConnectionTime, MayAdminister: n.wallet.MayAdminister, Troubled: t.troubled,
+		ConnectionTime: n.own.ConnectionTime, MayAdminister: wallet.MayAdminister, Troubled: t.troubled,
 	})
 	if err != nil {
 		return err
@@ -164,10 +164,10 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		people: n.people, offices: n.elections, ledger: ledger, learned: learnt, tellStart: n.roster.TellStart,
 	}
 	n.departure = &departure{
-		contacts: c, crew: n.crew, people: n.people, wallet: n.wallet, own: n.own, partners: n.partners, elections: n.elections,
+		contacts: c, crew: n.crew, people: n.people, wallet: wallet, own: n.own, partners: n.partners, elections: n.elections,
 		announce: spread, hasLeft: make(chan struct{}),
 	}
-	n.clocks = newClocks(t, n.people, n.wallet)
+	n.clocks = newClocks(t, n.people, wallet)
 	n.overview = newOverview(c, n.elections, n.people, n.index, func() { n.instances.touchAll() })
 	n.data = datasets.New(sets, datasets.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{c},
@@ -179,14 +179,14 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	}
 	n.instances = &instances{
 		contacts: c, crew: n.crew, view: &view{contacts: c, people: n.people, partners: n.partners}, runner: n.parts.Runner,
-		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: n.wallet, own: n.own, partners: n.partners, ledger: ledger,
+		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: wallet, own: n.own, partners: n.partners, ledger: ledger,
 		learned: learnt, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
 		retention: n.retention, chief: n.overview.chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}
 	n.doctor = &doctor{
-		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: n.wallet, own: n.own, evictions: n.evictions, elections: n.elections,
+		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: wallet, own: n.own, evictions: n.evictions, elections: n.elections,
 		clocks: n.clocks, retention: n.retention, index: n.index,
 	}
 	_ = n.certificates.CheckStanding() // noted
@@ -197,10 +197,10 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 }
 
 // Hello is what this node shows a peer first: its certificate chain.
-func (n *Node) Hello() []byte { return membership.EncodeChain(n.wallet.Chain()) }
+func (n *Node) Hello() []byte { return membership.EncodeChain(n.certificates.Chain()) }
 
 // Evicted reports whether a key is kept out whatever certificate it shows.
-func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evicted.KeyEvicted(p) }
+func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evictions.KeyEvicted(p) }
 
 // Begin has the node talk through a carrier: it announces itself, follows its
 // partners and goes on with its instances. Without gossip it tells its partners

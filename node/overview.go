@@ -23,7 +23,7 @@ import (
 type overview struct {
 	*contacts
 	offices leads
-	people  *people
+	people  reporters
 	index   *index
 	// another is called when another holds the office than before.
 	another func()
@@ -47,13 +47,20 @@ type reported struct {
 // overviewShare is how many partners may report as much as one may.
 const overviewShare = 4
 
+// reporters is what the overview asks of the partner list.
+type reporters interface {
+	Get(workflow.PartnerID) (membership.Partner, bool)
+	name(workflow.PartnerID) string
+	names([]workflow.PartnerID) []string
+}
+
 // leads says who holds the office.
 type leads interface {
 	Known() (membership.Mandate, bool)
 	Leads() (membership.Mandate, bool)
 }
 
-func newOverview(c *contacts, l leads, p *people, x *index, another func()) *overview {
+func newOverview(c *contacts, l leads, p reporters, x *index, another func()) *overview {
 	o := &overview{contacts: c, offices: l, people: p, index: x, another: another, limit: c.config.Limits.Instances}
 	o.served.Store(&chief{})
 	o.clear(membership.Office{})

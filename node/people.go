@@ -1,11 +1,13 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -130,6 +132,44 @@ func (p *people) nameFree(name string, id workflow.PartnerID) error {
 // name and label are what people call a partner, and that in a sentence.
 func (p *people) name(id workflow.PartnerID) string  { return p.Name(id) }
 func (p *people) label(id workflow.PartnerID) string { return p.Label(id) }
+
+// explain turns the core's refusals into errors for users.
+func (p *people) explain(err error) error {
+	var elsewhere *choreo.Elsewhere
+	var answers *choreo.Unanswerable
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &elsewhere):
+		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, p.label(elsewhere.Partner)).
+			WithHint("do that on the node of %s", p.label(elsewhere.Partner))
+	case errors.As(err, &answers):
+		by := p.label(answers.By)
+		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
+	case errors.Is(err, choreo.ErrNoTask):
+		return api.Errorf(api.NotFound, "%v", err).WithHint("mutirao show ID lists the tasks of an instance")
+	case errors.Is(err, choreo.ErrOutput):
+		return api.Errorf(api.Invalid, "%v", err)
+	case errors.Is(err, choreo.ErrNotNow), errors.Is(err, choreo.ErrFactInvalid):
+		return api.Errorf(api.Refused, "%v", err)
+	}
+	return err
+}
+
+// shown makes sure that an error may be shown to a user, who calls partners by their
+// names.
+func (p *people) shown(err error) error {
+	var e *api.Error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &e):
+		return e.Named(p.label)
+	case errors.Is(err, choreo.ErrNotNow):
+		return api.Errorf(api.Refused, "%s", p.say(err))
+	}
+	return api.Errorf(api.Failed, "%s", p.say(err))
+}
 
 // names are what people call partners.
 type names interface {

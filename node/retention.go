@@ -114,7 +114,7 @@ type retention struct {
 	*contacts
 	crew        *crew
 	index       *index
-	people      *people
+	people      holders
 	definitions *definitions
 	comparing   *budgets
 
@@ -129,7 +129,15 @@ type retention struct {
 	late map[workflow.InstanceID]string
 }
 
-func newRetention(c *contacts, w *crew, x *index, p *people, d *definitions) *retention {
+// holders is what retention asks of the partner list.
+type holders interface {
+	name(workflow.PartnerID) string
+	label(workflow.PartnerID) string
+	names([]workflow.PartnerID) []string
+	shown(error) error
+}
+
+func newRetention(c *contacts, w *crew, x *index, p holders, d *definitions) *retention {
 	return &retention{
 		contacts: c, crew: w, index: x, people: p, definitions: d, comparing: newBudgets(comparingRation),
 		late: map[workflow.InstanceID]string{},

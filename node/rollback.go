@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
-	"github.com/mutirao-mesh/mutirao/node/elections"
-	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -48,13 +46,19 @@ type restoration struct {
 	crew      *crew
 	life      *life
 	losses    *losses
-	people    *people
-	own       *profile.Own
-	elections *elections.Topic
+	people    names
+	own       reincarnated
+	elections interface{ Reload() } // starts them again, for another incarnation
 	announce  func() error
 
 	mu       sync.Mutex // held while a restored store is dealt with
 	restored bool       // it was found out in this process
+}
+
+// reincarnated is this node's record, which tells the incarnation and the boot counter.
+type reincarnated interface {
+	Reborn(membership.Incarnation)
+	Rebooted(boot uint64)
 }
 
 // rolledBack reacts to facts of this node's present incarnation, signed by itself,

@@ -23,7 +23,7 @@ var _ api.Service = (*Node)(nil)
 
 // Status says which node this is and how it fares.
 func (n *Node) Status(context.Context) (*api.Status, error) {
-	leaf := n.wallet.Chain().Leaf()
+	leaf := n.certificates.Chain().Leaf()
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
@@ -42,14 +42,6 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 		}
 	}
 	return st, nil
-}
-
-func texts[T ~string](in []T) []string {
-	out := make([]string, len(in))
-	for i, x := range in {
-		out[i] = string(x)
-	}
-	return out
 }
 
 // Partners lists the partners that are here.
@@ -556,44 +548,6 @@ func (k *desk) look(ctx context.Context, ref string, here func(*held), there fun
 		return there(elsewhere)
 	}
 	return k.people.shown(k.peek(ctx, id, here))
-}
-
-// explain turns the core's refusals into errors for users.
-func (p *people) explain(err error) error {
-	var elsewhere *choreo.Elsewhere
-	var answers *choreo.Unanswerable
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &elsewhere):
-		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, p.label(elsewhere.Partner)).
-			WithHint("do that on the node of %s", p.label(elsewhere.Partner))
-	case errors.As(err, &answers):
-		by := p.label(answers.By)
-		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
-	case errors.Is(err, choreo.ErrNoTask):
-		return api.Errorf(api.NotFound, "%v", err).WithHint("mutirao show ID lists the tasks of an instance")
-	case errors.Is(err, choreo.ErrOutput):
-		return api.Errorf(api.Invalid, "%v", err)
-	case errors.Is(err, choreo.ErrNotNow), errors.Is(err, choreo.ErrFactInvalid):
-		return api.Errorf(api.Refused, "%v", err)
-	}
-	return err
-}
-
-// shown makes sure that an error may be shown to a user, who calls partners by their
-// names.
-func (p *people) shown(err error) error {
-	var e *api.Error
-	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &e):
-		return e.Named(p.label)
-	case errors.Is(err, choreo.ErrNotNow):
-		return api.Errorf(api.Refused, "%s", p.say(err))
-	}
-	return api.Errorf(api.Failed, "%s", p.say(err))
 }
 
 // AddWorkflow checks a definition, lists it and spreads it.

@@ -130,3 +130,12 @@ func (t *troubles) list() (out []string) {
 	}
 	return out
 }
+
+// texts are names as texts.
+func texts[T ~string](in []T) []string {
+	out := make([]string, len(in))
+	for i, x := range in {
+		out[i] = string(x)
+	}
+	return out
+}

@@ -60,7 +60,7 @@ func (n *Node) OnUp(p workflow.PartnerID) {
 // OnDown is called by the carrier when the last connection to a member is gone.
 func (n *Node) OnDown(p workflow.PartnerID) {
 	n.contacts.end(p)
-	n.wallet.Forget(p)
+	n.certificates.Forget(p)
 	n.evictions.Alone()
 	n.people.Reach(p, false)
 }

@@ -47,13 +47,13 @@ type Surroundings struct {
 
 // Topic is what partners say to one another of certificates.
 type Topic struct {
-	wallet *Wallet
-	in     Surroundings
-	next   time.Duration // Awake: when certificates are looked at again
+	*Wallet
+	in   Surroundings
+	next time.Duration // Awake: when certificates are looked at again
 }
 
 // New is the topic of what is in a wallet.
-func New(w *Wallet, in Surroundings) *Topic { return &Topic{wallet: w, in: in} }
+func New(w *Wallet, in Surroundings) *Topic { return &Topic{Wallet: w, in: in} }
 
 // Greet says nothing: certificates are shown before there is a connection.
 func (t *Topic) Greet(workflow.PartnerID, *wire.Message) {}
@@ -65,7 +65,7 @@ func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 	}
 	chain, err := membership.DecodeChain(m.Renewal)
 	if err == nil {
-		err = t.wallet.adopt(chain)
+		err = t.adopt(chain)
 	}
 	switch {
 	case errors.Is(err, errNoRenewal): // sent again before it heard from us
@@ -98,7 +98,7 @@ func (t *Topic) Admit(p workflow.PartnerID, hello []byte) error {
 	if len(hello) == 0 {
 		return ErrNoMember
 	}
-	err := t.wallet.admit(p, hello)
+	err := t.admit(p, hello)
 	if err != nil {
 		t.in.Peers.Refuse("stranger."+whyNot(err), p)
 	}
@@ -124,7 +124,7 @@ func whyNot(err error) string {
 // CheckStanding notes as trouble what keeps others from admitting this node, and returns
 // it.
 func (t *Topic) CheckStanding() error {
-	err := t.wallet.Standing()
+	err := t.Standing()
 	why := ""
 	if err != nil {
 		why = "no member: " + t.in.Members.Say(err)
@@ -151,7 +151,7 @@ func (t *Topic) CutUnwelcome() {
 func (t *Topic) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]error {
 	out := map[workflow.PartnerID]error{}
 	for _, id := range peers {
-		chain := t.wallet.shown(id)
+		chain := t.shown(id)
 		if x, listed := t.in.Members.Get(id); listed &&
 			(chain == nil || x.Record.Chain.Leaf().Supersedes(chain.Leaf())) {
 			chain = x.Record.Chain
@@ -159,7 +159,7 @@ func (t *Topic) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]err
 		if chain == nil {
 			continue
 		}
-		if err := t.wallet.Current(chain); err != nil {
+		if err := t.Current(chain); err != nil {
 			out[id] = err
 		}
 	}
@@ -170,7 +170,7 @@ func (t *Topic) unwelcome(peers []workflow.PartnerID) map[workflow.PartnerID]err
 // their end, as far as this node may. A peer that did not take its renewal yet gets the
 // same one again.
 func (t *Topic) renewOthers() {
-	if t.wallet.MayAdminister("renew") != nil {
+	if t.MayAdminister("renew") != nil {
 		return
 	}
 	for _, id := range t.in.Peers.UpPeers() {
@@ -178,7 +178,7 @@ func (t *Topic) renewOthers() {
 		if !ok || x.State.Gone() {
 			continue
 		}
-		if chain, err := t.wallet.renew(x.Record.Chain, t.in.Random); err == nil {
+		if chain, err := t.renew(x.Record.Chain, t.in.Random); err == nil {
 			t.in.Peers.Count("renewals", 1)
 			t.in.Peers.Transmit(id, &wire.Message{Renewal: membership.EncodeChain(chain)})
 		}
@@ -187,12 +187,12 @@ func (t *Topic) renewOthers() {
 
 // renewOwn has the founder certify itself again.
 func (t *Topic) renewOwn() {
-	if t.wallet.self != t.wallet.mesh.Founder {
+	if t.self != t.mesh.Founder {
 		return
 	}
-	chain, err := t.wallet.renew(t.wallet.Chain(), t.in.Random)
+	chain, err := t.renew(t.Chain(), t.in.Random)
 	if err == nil {
-		err = t.wallet.adopt(chain)
+		err = t.adopt(chain)
 	}
 	switch {
 	case errors.Is(err, errNoRenewal):
@@ -205,7 +205,7 @@ func (t *Topic) renewOwn() {
 
 // announce has everybody see a new certificate.
 func (t *Topic) announce() {
-	t.in.Log.Info("certificate renewed", "until", t.wallet.Chain().Leaf().NotAfter)
+	t.in.Log.Info("certificate renewed", "until", t.Chain().Leaf().NotAfter)
 	_ = t.CheckStanding() // noted
 	if err := t.in.Renewed(); err != nil {
 		t.in.Log.Error("the new certificate could not be published", "error", err)

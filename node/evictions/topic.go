@@ -77,8 +77,8 @@ type Surroundings struct {
 
 // Topic is what partners say to one another of evictions.
 type Topic struct {
-	set *Set
-	in  Surroundings
+	*Set
+	in Surroundings
 
 	next time.Duration // Awake: when evictions are compared again
 
@@ -87,10 +87,10 @@ type Topic struct {
 }
 
 // New is the topic of what is in a set.
-func New(s *Set, in Surroundings) *Topic { return &Topic{set: s, in: in} }
+func New(s *Set, in Surroundings) *Topic { return &Topic{Set: s, in: in} }
 
 // Greet says which evictions are known here.
-func (t *Topic) Greet(_ workflow.PartnerID, m *wire.Message) { m.Evictions = t.digest() }
+func (t *Topic) Greet(_ workflow.PartnerID, m *wire.Message) { m.Evictions = t.compare() }
 
 // Take takes in what a peer says about evictions, passes news on, and answers with what
 // one of the two lacks.
@@ -100,10 +100,10 @@ func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 	}
 	t.takeList(from, m.Evictions.List)
 	if m.Evictions.Asks {
-		t.send(from, t.set.lackedBy(m.Evictions.IDs))
+		t.send(from, t.lackedBy(m.Evictions.IDs))
 	}
-	if ours := t.set.digest(); len(m.Evictions.Digest) > 0 && !bytes.Equal(m.Evictions.Digest, ours[:]) {
-		t.in.Peers.Transmit(from, &wire.Message{Evictions: &wire.Evictions{Asks: true, IDs: t.set.ids()}})
+	if ours := t.digest(); len(m.Evictions.Digest) > 0 && !bytes.Equal(m.Evictions.Digest, ours[:]) {
+		t.in.Peers.Transmit(from, &wire.Message{Evictions: &wire.Evictions{Asks: true, IDs: t.ids()}})
 	}
 }
 
@@ -111,8 +111,8 @@ func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 func (t *Topic) Tick(now membership.Now) time.Duration {
 	if now.Awake >= t.next {
 		t.next = now.Awake + compareEvery
-		if len(t.set.ids()) > 0 {
-			t.in.Peers.Broadcast(&wire.Message{Evictions: t.digest()})
+		if len(t.ids()) > 0 {
+			t.in.Peers.Broadcast(&wire.Message{Evictions: t.compare()})
 		}
 	}
 	return min(t.next-now.Awake, t.askDue())
@@ -133,7 +133,7 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 		listed = append(listed, x.Record.Chain)
 	}
 	e := membership.Eviction{Partner: id, Reason: r.Reason, At: membership.WallOf(t.in.Clock.Now().Wall)}
-	if e, err = t.set.make(t.in.Certificates.Issuer(), e, listed); err != nil {
+	if e, err = t.make(t.in.Certificates.Issuer(), e, listed); err != nil {
 		return nil, err
 	}
 	events := t.in.Members.Review()
@@ -181,12 +181,12 @@ func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
 		e, err := membership.DecodeEviction(b)
 		fresh := false
 		if err == nil {
-			fresh, err = t.set.add(e)
+			fresh, err = t.add(e)
 		}
 		if fresh {
 			events = append(events, t.in.Members.Review()...)
 			news = append(news, b)
-			err = t.set.keep(e)
+			err = t.keep(e)
 		}
 		if err != nil {
 			t.in.Peers.Refuse("eviction", from)
@@ -228,7 +228,7 @@ func (t *Topic) send(p workflow.PartnerID, list [][]byte) {
 	}
 }
 
-func (t *Topic) digest() *wire.Evictions {
-	d := t.set.digest()
+func (t *Topic) compare() *wire.Evictions {
+	d := t.digest()
 	return &wire.Evictions{Digest: d[:]}
 }

@@ -1,6 +1,11 @@
 package choreo
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -267,4 +272,195 @@ func TestWhatAStartBuiltUponWhenAForkGivesBack(t *testing.T) {
 	if a := g.m.state.bySlot["c"].Attempts[0]; len(a.users) != 1 || a.stands != standing {
 		t.Errorf("upon c's first attempt %d starts are built, and it stands: %t", len(a.users), a.stands == standing)
 	}
+}
+
+// TestForkedHistoriesInAnyOrder: of histories with forks, in which authors go on from what
+// a fork takes away and others give back, what is kept up to date is after every receipt
+// what the same facts give when they are applied from nothing, whatever comes first.
+func TestForkedHistoriesInAnyOrder(t *testing.T) {
+	seeds := uint64(120)
+	if testing.Short() {
+		seeds = 40
+	}
+	var reached held
+	receipts := 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 8))
+		w := randomMesh(t, r.IntN)
+		m := w.nodes["ann"].m
+		for range 50 {
+			if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		reached.count(m)
+		for range 2 {
+			got := w.inPieces(m, r, func(part *Machine) {
+				receipts++
+				if err := fromNothing(part); err != nil {
+					t.Fatalf("seed %d, %d facts: %v\n%s", seed, part.Len(), err, w.def.Canonical())
+				}
+			})
+			mustMatch(t, fmt.Sprintf("seed %d: in another order", seed), m, got)
+		}
+	}
+	t.Logf("%d histories, %d receipts: %+v", seeds, receipts, reached)
+	n := int(seeds)
+	if reached.forked < n/2 || reached.verdicts < n/5 || reached.starts < n/5 || reached.successes < n/5 || reached.refused < n/4 {
+		t.Error("too few of them")
+	}
+}
+
+// inPieces gives a machine's facts to a new one in batches and in any order that past
+// allows, and shows it after each.
+func (w *mesh) inPieces(m *Machine, r *rand.Rand, show func(*Machine)) *Machine {
+	todo := received(m)
+	got, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, todo[0])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range todo {
+		todo[i].Att = &Attestation{}
+	}
+	for got.Len() < m.Len() {
+		todo = slices.DeleteFunc(todo, func(f Received) bool { return got.log.Has(f.ID) })
+		r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+		before := got.Len()
+		if _, err := got.Receive("somebody", todo[:1+r.IntN(min(6, len(todo)))]); err != nil && !errors.Is(err, ErrMissingPast) {
+			w.t.Fatal(err)
+		}
+		if got.Len() > before {
+			show(got)
+		}
+	}
+	return got
+}
+
+// fromNothing compares a machine with one that applies the same facts from nothing, and
+// what it noted of forks with what walking through the past finds. It leaves the machine
+// as it was.
+func fromNothing(m *Machine) error {
+	for _, e := range m.log.order {
+		want := false
+		for p := range (naive{m.log}).past(e) {
+			c := p.strand.chain
+			want = want || c.forkedAt > 0 && p.fact.Seq >= c.cut() && p != m.log.genesis
+		}
+		if e.beyond != want {
+			return fmt.Errorf("fact %d of %s comes after a fork: %t, want %t", e.fact.Seq, e.fact.Chain.Author, e.beyond, want)
+		}
+	}
+	l := m.log
+	var facts []Received
+	for _, e := range l.order {
+		facts = append(facts, Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: e.att})
+	}
+	again, err := Open(Self{Partner: "observer", Incarnation: Incarnation{9}, Trust: testTrust{}}, m.state.def, m.state.plan, facts[0])
+	if err == nil {
+		err = again.Load(facts[1:], false)
+	}
+	if err != nil {
+		return err
+	}
+	again.state.reset()
+	again.state.settle()
+	if diff := firstDifference(m.Fingerprint(), again.Fingerprint()); diff != "" {
+		return fmt.Errorf("kept up to date, and applied from nothing: %s", diff)
+	}
+	return nil
+}
+
+// held is how often rule 8 decides: histories with forks; what counts although its author
+// knew of what is held against others; histories in which something is held against somebody.
+type held struct{ forked, verdicts, starts, successes, refused int }
+
+func (h *held) count(m *Machine) {
+	s := m.state
+	h.forked += min(m.log.forks, 1)
+	h.refused += one(s.bound && m.log.forks > 0)
+	for _, sl := range s.slots {
+		var won, ended []*entry // successes of the slot, and its holders' own verdicts
+		for _, a := range sl.Attempts {
+			won = append(won, a.successes...)
+			for _, r := range a.rulings {
+				if r.final {
+					ended = append(ended, r.at)
+				}
+			}
+		}
+		despite := func(e *entry, of []*entry) int {
+			return one(slices.ContainsFunc(of, func(o *entry) bool { return o != e && s.despite(e, o) }))
+		}
+		for _, a := range sl.Attempts {
+			for _, r := range a.rulings {
+				h.verdicts += despite(r.at, a.successes)
+			}
+			for _, e := range a.starts {
+				h.starts += despite(e, slices.Concat(won, ended, s.cancels))
+			}
+			for _, e := range a.successes {
+				h.successes += despite(e, slices.Concat(a.successes, ended))
+			}
+		}
+	}
+}
+
+// forking is a fact of a participant that follows the last of its chain, or one time in
+// ten any of it, which forks the chain. It knows of some of the latest facts: so others
+// build upon a branch.
+func forking(r *rand.Rand, m *Machine) Received {
+	l := m.log
+	var live []*Attempt
+	for _, sl := range m.state.slots {
+		live = append(live, sl.Attempts...)
+	}
+	a := live[r.IntN(min(4, len(live)))] // a few, so that much is said of each
+	f := &Fact{Format: FormatFact, Instance: l.instance, Chain: Chain{Author: a.Partner, Incarnation: Incarnation{byte(r.IntN(2))}}, Seq: 1}
+	switch r.IntN(10) {
+	case 0, 1:
+		if r.IntN(2) == 0 {
+			f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
+		}
+		act := Action{Attempt: a.ID, Kind: cmp.Or(a.Task.OnFailure, workflow.FailBlock)}
+		if act.Kind == workflow.FailContingency {
+			act.Task, act.Partner = a.Task.Contingency, []workflow.PartnerID{"ann", "bob", "cy", "dan"}[r.IntN(4)]
+		}
+		f.Body.Verdict = &Verdict{Cause: CauseTimeout, Actions: []Action{act}}
+	case 2, 3, 4:
+		f.Body.Success = &Success{Attempt: a.ID, Try: 1}
+	case 5, 6:
+		f.Body.Start = &Start{Attempt: a.ID, Try: 1}
+	case 7:
+		if r.IntN(4) == 0 {
+			f.Body.Cancel = &Cancel{}
+			break
+		}
+		fallthrough
+	default:
+		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
+		f.Body.Seen = &Seen{}
+	}
+	if c := l.index[f.Chain]; c != nil {
+		s := c.strands[r.IntN(len(c.strands))]
+		prev := s.last()
+		if r.IntN(10) == 0 {
+			prev = s.facts[r.IntN(len(s.facts))]
+		}
+		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
+	}
+	for range 1 + r.IntN(2) {
+		f.Seen = append(f.Seen, l.order[max(0, len(l.order)-1-r.IntN(6))].head())
+	}
+	if f.Seq == 1 || a.assigned != l.genesis {
+		f.Seen = append(f.Seen, a.assigned.head())
+	}
+	slices.SortFunc(f.Seen, Head.compare)
+	f.Seen = slices.Compact(f.Seen)
+	raw, _, err := f.Encode()
+	if err == nil {
+		if g, id, err := DecodeFact(raw); err == nil {
+			return Received{Fact: g, ID: id, Raw: raw, Att: &Attestation{}}
+		}
+	}
+	return Received{Fact: l.genesis.fact, ID: l.genesis.id, Raw: l.genesis.raw}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // This file is about authors with several chains: an author in a fresh chain knows
-// what its other chains show that it knew (the convergence rule, 7).
+// what its other chains show that it knew (the convergence rule, 7). What an author knew
+// that did not count for certain goes the same way (8).
 
 // denies reports whether fact x denies fact y: another chain of its author knew of y,
 // and no more of the others heard first of x than of that.
@@ -68,14 +69,16 @@ func (m *Meaning) heardFirst(x, y int) (n int) {
 func (m *Meaning) weigh(sl *Slot) {
 	for _, a := range sl.Attempts {
 		for _, r := range a.rulings {
-			r.void = slices.ContainsFunc(a.successes, func(s int) bool { return m.denies(r.at, s) })
+			r.void = slices.ContainsFunc(a.successes, func(s int) bool {
+				return m.despite(r.at, s) || m.denies(r.at, s)
+			})
 		}
 	}
 	for _, a := range sl.Attempts {
 		slices.SortFunc(a.successes, func(x, y int) int { return cmp.Or(m.rank(a, x)-m.rank(a, y), x-y) })
 		s := a.success()
 		for _, r := range a.rulings {
-			a.overruled = a.overruled || (s != none && r.final && !r.void && m.denies(s, r.at))
+			a.overruled = a.overruled || (s != none && r.final && !r.void && (m.despite(s, r.at) || m.denies(s, r.at)))
 		}
 		a.base = none
 		for _, start := range a.starts {
@@ -90,7 +93,7 @@ func (m *Meaning) weigh(sl *Slot) {
 				a.blame = append(a.blame, m.h.facts[b.by.at].Chain.Author)
 			}
 		}
-		if s := a.success(); s != none && m.deniesOthers(a, s) {
+		if s := a.success(); s != none && (m.deniesOthers(a, s) || m.begunDespite(a)) {
 			a.blame = append(a.blame, a.Partner)
 		}
 	}
@@ -114,6 +117,14 @@ func (m *Meaning) rank(a *Attempt, s int) int {
 func (m *Meaning) deniesOthers(a *Attempt, i int) bool {
 	return slices.ContainsFunc(a.slot.Attempts, func(o *Attempt) bool {
 		return o != a && slices.ContainsFunc(o.successes, func(s int) bool { return m.denies(i, s) })
+	})
+}
+
+// begunDespite reports whether an attempt was begun although its holder knew the success of
+// another in its slot, which is not held against it (the convergence rule, 8).
+func (m *Meaning) begunDespite(a *Attempt) bool {
+	return a.base != none && slices.ContainsFunc(a.slot.Attempts, func(o *Attempt) bool {
+		return o != a && slices.ContainsFunc(o.successes, func(s int) bool { return m.despite(a.base, s) })
 	})
 }
 

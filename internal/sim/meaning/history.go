@@ -237,3 +237,17 @@ func (h *History) good(in Set) Set {
 	}
 	return out
 }
+
+// beyond are the facts of a set that come after a fork, and do not count by themselves, and
+// those with such a fact in their past.
+func (h *History) beyond(in Set, forks map[choreo.Chain]uint64) Set {
+	out := make(Set, len(in))
+	for i, f := range h.facts { // causes first
+		fork := forks[f.Chain]
+		after := fork > 0 && f.Seq >= fork && i > 0
+		if in.has(i) && (after || slices.ContainsFunc(f.parents, out.has)) {
+			out.add(i)
+		}
+	}
+	return out
+}

@@ -15,6 +15,7 @@ type Meaning struct {
 	h          *History
 	in         Set
 	forks      map[choreo.Chain]uint64
+	beyond     Set // what comes after a fork, or has such a fact in its past
 	counts     Set
 	genesis    *choreo.Genesis
 	joined     map[workflow.PartnerID][]int // by which facts
@@ -104,6 +105,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
 		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
 	}
+	m.beyond = h.beyond(in, m.forks)
 	m.layOut()
 	good := h.good(in)
 	for i := range h.facts {
@@ -243,7 +245,11 @@ func first(at *int, i int) {
 
 func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
 	a := m.own(b.Attempt, i)
-	if a == nil || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && m.h.knew(i, r.at) }) {
+	if a == nil || slices.ContainsFunc(a.rulings, func(r *ruling) bool { return r.final && m.certain(i, r.at) }) {
+		return false
+	}
+	again := slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) })
+	if again || knewMany(m, choreo.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
 		return false
 	}
 	for n, v := range b.Outputs {
@@ -273,8 +279,16 @@ func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
 	return true
 }
 
-// enterVerdict: an action counts unless its author knew of the attempt's success, and
-// only if it is what the definition chose for the failure.
+// certain reports whether fact i's author knew fact j, and that it counted: then j is held
+// against i. What comes after a fork may not have counted for that author, whatever it was
+// that came to build upon it later (the convergence rule, 8).
+func (m *Meaning) certain(i, j int) bool { return m.h.knew(i, j) && !m.beyond.has(j) }
+
+// despite reports whether fact i's author knew fact j, which is not held against it.
+func (m *Meaning) despite(i, j int) bool { return m.h.knew(i, j) && m.beyond.has(j) }
+
+// enterVerdict: an action counts unless the attempt's success is held against its author,
+// and only if it is what the definition chose for the failure.
 func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
 	judged := map[*Slot]bool{}
 	for _, x := range v.Actions {
@@ -282,7 +296,7 @@ func (m *Meaning) enterVerdict(i int, v *choreo.Verdict) (any bool) {
 		if a == nil || judged[a.slot] || !chosen(a, x, m.h.facts[i].Chain.Author) {
 			continue
 		}
-		if slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(i, s) }) {
+		if slices.ContainsFunc(a.successes, func(s int) bool { return m.certain(i, s) }) {
 			continue
 		}
 		if knewMany(m, choreo.MaxVerdicts, i, a.ruledBy(m.h.facts[i].Chain.Author), func(r *ruling) int { return r.at }) || x.Partner != "" && m.movedOften(i, a.slot) {
@@ -515,7 +529,8 @@ func (m *Meaning) claimed(a *Attempt) (stands, held bool) {
 }
 
 // builtUpon are the attempts whose successes an attempt consumed: those that its start
-// names, and of a slot of which it names nothing the first's, if it knew that.
+// names, and of a slot of which it names nothing the first's, if it knew that and of no
+// other attempt that was certain to count.
 func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 	if u.base == none || u.undoes != nil {
 		return nil
@@ -530,7 +545,8 @@ func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 			if a = m.successOf[id]; a == nil || a.slot != from || !m.h.knew(u.base, m.h.index[id]) {
 				continue
 			}
-		} else if !slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(u.base, s) }) {
+		} else if !slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(u.base, s) }) ||
+			slices.ContainsFunc(from.Attempts[1:], func(o *Attempt) bool { return m.certain(u.base, o.assigned) }) {
 			continue
 		}
 		if from.place < u.slot.place {

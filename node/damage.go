@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -211,91 +209,6 @@ func (l *losses) assess() (own bool) {
 		}
 	}
 	return own
-}
-
-// loadInstances lists what is stored and loads what somebody may still need. What
-// cannot be loaded is set aside; if own facts may be lost with it, a new incarnation
-// begins, so that no number is used twice.
-func (x *instances) loadInstances(reborn bool) error {
-	if err := x.loadQuarantine(); err != nil {
-		return err
-	}
-	list := map[workflow.InstanceID]summary{}
-	err := x.index.load(x.store, func(id workflow.InstanceID, sum summary) error {
-		list[id] = sum
-		return nil
-	})
-	if errors.Is(err, kv.ErrDamaged) {
-		x.losses.lost("the list of instances from some point on; partners know those that they take part in (%v)", err)
-	} else if err != nil {
-		return err
-	}
-	for _, id := range x.losses.unlisted {
-		list[id] = summary{} // made again of its facts
-	}
-	for _, id := range x.losses.suspect {
-		list[id], _ = x.index.get(id)
-	}
-	lost := false
-	for _, id := range slices.SortedFunc(maps.Keys(list), compareInstances) {
-		u, err := x.loadInstance(id, list[id])
-		if err != nil {
-			return err
-		}
-		lost = lost || u != nil && u.lost
-	}
-	if x.losses.vouching != nil && len(x.losses.vouching.Damage().Found) > 0 {
-		if err := x.losses.vouching.Settle(); err != nil {
-			return err
-		}
-	}
-	if lost && !reborn {
-		if err := x.restoration.beginIncarnation(); err != nil {
-			return err
-		}
-		for _, s := range x.shards {
-			if err := s.reload(); err != nil {
-				return err
-			}
-		}
-	}
-	for _, s := range x.shards {
-		if err := s.reopenAlone(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// loadInstance loads an instance at a start, or sets it aside and says why.
-func (x *instances) loadInstance(id workflow.InstanceID, sum summary) (*unreadable, error) {
-	s := x.shardOf(id)
-	q, aside := s.aside[id]
-	if slices.Contains(x.losses.suspect, id) && !(aside && q.Lost) {
-		u := &unreadable{why: errors.New("the store does not hold what it should of it"), lost: true}
-		return u, x.isolate(id, u)
-	}
-	if aside && q.Lost || sum.Settled && !aside {
-		return nil, nil
-	}
-	delete(s.aside, id)
-	h, err := s.load(id, sum)
-	var u *unreadable
-	switch {
-	case errors.As(err, &u) && aside:
-		x.quarantine(id, q) // as before
-		return nil, nil
-	case errors.As(err, &u):
-		return u, x.isolate(id, u)
-	case err != nil:
-		return nil, err
-	}
-	if aside {
-		h.was = &q
-		s.batch.writes = append(s.batch.writes, kv.Write{Key: quarantineKey(id), Delete: true})
-	}
-	s.touch(h)
-	return nil, nil
 }
 
 // checkLosses says what was lost, and which promises this node cannot keep for it.

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What others make this node hold has limits (configs.Limits). One member fills at
+// most a share of each, so that a member that floods the node crowds nobody out; and
+// all others together leave a reserve, so that the node's own user can always begin
+// something.
+const (
+	memberShare = 4 // one member fills at most one part of so many
+	ownReserve  = 8 // one part of so many is for the node's own user
+)
+
+// shareOf is how much of a limit one member may fill.
+func shareOf[T int | int64](limit T) T { return max(limit/memberShare, 1) }
+
+// othersOf is how much of a limit all members but this one may fill together.
+func othersOf[T int | int64](limit T) T { return limit - (limit+ownReserve-1)/ownReserve }
+
+// tally counts instances by their initiators.
+type tally struct {
+	all   tallied
+	of    map[workflow.PartnerID]tallied
+	begun map[workflow.InstanceID]summary // not durable yet
+	// brings are, by their initiators, how many instances there are of each definition.
+	brings map[workflow.PartnerID]map[workflow.Hash]int
+	// stored are the bytes of the facts of instances that are not in memory, by author.
+	stored    map[workflow.PartnerID]int64
+	storedAll int64
+}
+
+// tallied are numbers of instances.
+type tallied struct{ running, ended int }
+
+func newTally() tally {
+	return tally{
+		of: map[workflow.PartnerID]tallied{}, begun: map[workflow.InstanceID]summary{},
+		brings: map[workflow.PartnerID]map[workflow.Hash]int{}, stored: map[workflow.PartnerID]int64{},
+	}
+}
+
+// begin counts an instance that is not durable yet; forget, that it will not be.
+func (t *tally) begin(id workflow.InstanceID, by workflow.PartnerID, of workflow.Hash) {
+	if _, counted := t.begun[id]; !counted {
+		t.begun[id] = summary{State: workflow.InstanceRunning, By: by, Definition: of}
+		t.count(t.begun[id], 1)
+	}
+}
+
+func (t *tally) forget(id workflow.InstanceID) {
+	if sum, counted := t.begun[id]; counted {
+		delete(t.begun, id)
+		t.count(sum, -1)
+	}
+}
+
+// count counts an instance, or with by = -1 that it is as it was no more.
+func (t *tally) count(sum summary, by int) {
+	switch sum.State {
+	case "": // nothing is known of it
+	case workflow.InstanceRunning:
+		t.add(sum.By, by, 0)
+	default:
+		t.add(sum.By, 0, by)
+	}
+	if sum.Definition != (workflow.Hash{}) {
+		t.bring(sum.By, sum.Definition, by)
+	}
+	if !sum.Settled {
+		return // it is in memory, and weighed there
+	}
+	sizes := strings.Fields(sum.Sizes)
+	for i, p := range strings.Fields(sum.With) {
+		if i < len(sizes) {
+			size, _ := strconv.ParseInt(sizes[i], 10, 64) // our own; damaged, it counts for nothing
+			size *= int64(by)
+			t.storedAll += size
+			if id := workflow.PartnerID(p); t.stored[id]+size == 0 {
+				delete(t.stored, id)
+			} else {
+				t.stored[id] += size
+			}
+		}
+	}
+}
+
+func (t *tally) bring(p workflow.PartnerID, h workflow.Hash, by int) {
+	of := t.brings[p]
+	if of == nil {
+		of = map[workflow.Hash]int{}
+		t.brings[p] = of
+	}
+	if of[h] += by; of[h] == 0 {
+		delete(of, h)
+	}
+	if len(of) == 0 {
+		delete(t.brings, p)
+	}
+}
+
+func (t *tally) add(by workflow.PartnerID, running, ended int) {
+	t.all.running += running
+	t.all.ended += ended
+	of := t.of[by]
+	of.running += running
+	of.ended += ended
+	if of == (tallied{}) {
+		delete(t.of, by)
+		return
+	}
+	t.of[by] = of
+}
+
+// room reports whether one more instance of a member's has room, as an error why not.
+func (t *tally) room(l configs.Limits, by, self workflow.PartnerID) error {
+	of := t.of[by]
+	switch {
+	case by == self && t.all.running >= l.Instances:
+		return errTooManyInstances
+	case by == self:
+		return nil
+	case of.running >= shareOf(l.Instances):
+		return &noRoom{wire.RefusedShare, by}
+	case t.all.running-t.of[self].running >= othersOf(l.Instances) || t.all.running >= l.Instances:
+		return &noRoom{wire.RefusedFull, by}
+	case of.ended >= shareOf(l.Ended) || t.all.ended >= othersOf(l.Ended):
+		return &noRoom{wire.RefusedEnded, by}
+	}
+	return nil
+}
+
+var errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")

@@ -18,3 +18,12 @@ func (d *diagnosis) ok(check, format string, args ...any) {
 }
 func (d *diagnosis) warn(check, what, mend string)  { d.add(api.FindingWarning, check, what, mend) }
 func (d *diagnosis) wrong(check, what, mend string) { d.add(api.FindingWrong, check, what, mend) }
+
+// findings are a diagnosis for topics in packages of their own.
+type findings struct{ *diagnosis }
+
+func (f findings) OK(check, format string, args ...any) { f.ok(check, format, args...) }
+
+func (f findings) Warn(check, what, mend string) { f.warn(check, what, mend) }
+
+func (f findings) Wrong(check, what, mend string) { f.wrong(check, what, mend) }

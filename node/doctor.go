@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -29,7 +30,7 @@ type doctor struct {
 	elections interface {
 		Electorate() (*api.Electorate, error)
 	}
-	clocks    *clocks
+	clocks    *clocks.Topic
 	retention *retention
 	index     *index
 }
@@ -62,7 +63,7 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	k.checkFiles(&d)
 	member := k.checkCertificate(&d)
 	k.checkAddresses(&d, partners)
-	k.clocks.checkClock(&d)
+	k.clocks.Check(findings{&d})
 	k.checkProfile(&d)
 	if member { // else nobody talks to it, and that others seem to be gone says nothing
 		k.checkLinks(&d, partners)

@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -38,7 +39,7 @@ const (
 	prefixListing    = 't'
 	prefixPartner    = roster.Prefix
 	prefixEviction   = evictions.Prefix
-	prefixInvitation = 'v'
+	prefixInvitation = joining.Prefix
 	prefixLesson     = 'l'
 	prefixData       = datasets.Prefix
 	prefixMeta       = 'm'

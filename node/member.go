@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -100,10 +101,7 @@ func Join(ctx context.Context, dir, token, name string, dial func(ed25519.Privat
 }
 
 // The protocols of joining (membership/join.go draws it).
-const (
-	protocolHello = "/mutirao/join-hello/1.0.0"
-	protocolProof = "/mutirao/join-proof/1.0.0"
-)
+const ()
 
 // The member that is asked to let a newcomer in may be busy with a crowd of
 // strangers, or about to come back: it is asked so often, with that pause in
@@ -147,7 +145,7 @@ func (m *Member) redeem(ctx context.Context, net Requester, inv membership.Invit
 func (m *Member) redeemBy(ctx context.Context, net Requester, w membership.Way, inv membership.Invitation, name string) error {
 	ask := func(protocol string, msg []byte) ([]byte, error) { return askBy(ctx, net, w, inv, protocol, msg) }
 	h := membership.NewHello(inv, m.ID(), membership.Nonce(random(16)))
-	b, err := ask(protocolHello, membership.EncodeHello(h))
+	b, err := ask(joining.ProtocolHello, membership.EncodeHello(h))
 	if err != nil {
 		return err
 	}
@@ -159,7 +157,7 @@ func (m *Member) redeemBy(ctx context.Context, net Requester, w membership.Way, 
 	if err != nil {
 		return errRefusal{err}
 	}
-	b, err = ask(protocolProof, membership.EncodeProof(proof))
+	b, err = ask(joining.ProtocolProof, membership.EncodeProof(proof))
 	if err != nil {
 		return err
 	}
@@ -178,8 +176,8 @@ func (m *Member) redeemBy(ctx context.Context, net Requester, w membership.Way, 
 func askBy(ctx context.Context, net Requester, w membership.Way, inv membership.Invitation, protocol string, msg []byte) ([]byte, error) {
 	straight := w.To == inv.Issuer
 	if !straight {
-		msg = membership.EncodePass(membership.Pass{Issuer: inv.Issuer, Proof: protocol == protocolProof, Message: msg})
-		protocol = protocolPass
+		msg = membership.EncodePass(membership.Pass{Issuer: inv.Issuer, Proof: protocol == joining.ProtocolProof, Message: msg})
+		protocol = joining.ProtocolPass
 	}
 	b, err := net.Request(ctx, w.To, w.Addresses, protocol, msg)
 	at := orNowhere(w.Addresses)

@@ -9,9 +9,11 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -29,14 +31,14 @@ type Node struct {
 	evictions    *evictions.Topic
 	certificates *certificates.Topic
 	elections    *elections.Topic
-	clocks       *clocks
+	clocks       *clocks.Topic
 	overview     *overview
 	retention    *retention
 	library      *library
 	instances    *instances
 	data         *datasets.Topic
 	desk         *desk
-	joining      *joining
+	joining      *joining.Topic
 	departure    *departure
 	doctor       *doctor
 
@@ -131,12 +133,16 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	refused := func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) }
 	n.library = newLibrary(c, n.definitions, n.people, refused)
 	n.retention = newRetention(c, n.crew, n.index, n.people, n.definitions)
-	if n.joining, err = newJoining(c, n.people, wallet, evicted); err != nil {
+	n.joining, err = joining.New(joining.Surroundings{
+		Store: t.store, Clock: t.clock, Peers: peers{c}, Members: members{n.people}, Certificates: wallet, Evictions: evicted,
+		Random: random, Lifetime: Lifetime, Best: bestAddress,
+	})
+	if err != nil {
 		return err
 	}
 	n.certificates = certificates.New(wallet, certificates.Surroundings{
 		Peers: peers{c}, Members: members{n.people}, Log: t.log, Random: t.random, Trouble: t.troubles.set,
-		Renewed: func() error { n.joining.certified(); return spread() },
+		Renewed: func() error { n.joining.Certified(); return spread() },
 	})
 	n.evictions = evictions.New(evicted, evictions.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{c}, Members: members{n.people},
@@ -167,7 +173,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		contacts: c, crew: n.crew, people: n.people, wallet: wallet, own: n.own, partners: n.partners, elections: n.elections,
 		announce: spread, hasLeft: make(chan struct{}),
 	}
-	n.clocks = newClocks(t, n.people, wallet)
+	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Label: n.people.label, Chain: wallet.Chain})
 	n.overview = newOverview(c, n.elections, n.people, n.index, func() { n.instances.touchAll() })
 	n.data = datasets.New(sets, datasets.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{c},
@@ -218,10 +224,10 @@ func (n *Node) Begin(c Carrier, g Gossip) error {
 func (n *Node) begin(c Carrier) error {
 	n.carrier = c
 	close(n.begun)
-	c.HandleRequest(protocolHello, true, n.joining.offer)
-	c.HandleRequest(protocolProof, true, n.joining.redeem)
-	c.HandleRequest(protocolPass, true, n.joining.pass)
-	c.HandleRequest(protocolPassed, false, n.joining.passed)
+	c.HandleRequest(joining.ProtocolHello, true, n.joining.Offer)
+	c.HandleRequest(joining.ProtocolProof, true, n.joining.Redeem)
+	c.HandleRequest(joining.ProtocolPass, true, n.joining.Pass)
+	c.HandleRequest(joining.ProtocolPassed, false, n.joining.Passed)
 	c.HandleRequest(evictions.Protocol, true, n.evictions.Tell)
 	c.HandleRequest(datasets.Protocol, false, n.data.Give)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)

@@ -186,6 +186,8 @@ func (m members) ResolveWhole(ref string) (workflow.PartnerID, error) { return m
 
 func (m members) Administers(p workflow.PartnerID) bool { return m.administers(p) }
 
+func (m members) NameFree(name string, p workflow.PartnerID) error { return m.nameFree(name, p) }
+
 func (m members) Say(err error) string { return m.say(err) }
 
 func (m members) Shown(err error) error { return m.shown(err) }

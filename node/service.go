@@ -70,7 +70,7 @@ func since(p membership.Partner) *time.Time {
 
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
-	inv, err := n.joining.invite(r)
+	inv, err := n.joining.Invite(r)
 	return inv, n.people.shown(err)
 }
 

@@ -3,8 +3,8 @@
 // can put the names in. Nothing is looked for in finished texts, where an ID might
 // stand in what somebody else wrote.
 //
-// It imports workflow; choreo, membership, node, node/api and node/certificates import
-// it.
+// It imports workflow; choreo, membership, node, node/api, node/certificates and
+// node/joining import it.
 package said
 
 import (

@@ -1,0 +1,75 @@
+package joining
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// passPatience is how long to wait for a connected issuer.
+const passPatience = 10 * time.Second
+
+var errNoIssuer = errors.New("the partner that made the invitation cannot be reached from here either")
+
+// answer is the error of a request that the other side answered with.
+type answer interface {
+	error
+	Answer() string
+}
+
+// Pass passes a stranger's request to join on to the issuer of its invitation,
+// which alone redeems it: a newcomer may not reach that one, or not at the addresses that it
+// had.
+func (j *Topic) Pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
+	p, err := membership.DecodePass(req)
+	if err != nil {
+		return nil, err
+	}
+	p.Joiner = stranger
+	if !j.in.Peers.Up(p.Issuer) {
+		return nil, errNoIssuer
+	}
+	b, err := j.in.Peers.Request(context.Background(), p.Issuer, nil, ProtocolPassed, membership.EncodePass(p), passPatience)
+	var no answer
+	switch {
+	case errors.As(err, &no):
+		return membership.EncodePassed(membership.Passed{Refusal: no.Answer()}), nil
+	case err != nil:
+		return nil, errNoIssuer
+	}
+	return membership.EncodePassed(membership.Passed{Message: b}), nil
+}
+
+// Passed answers a request to join that a member passed on.
+func (j *Topic) Passed(_ workflow.PartnerID, req []byte) ([]byte, error) {
+	p, err := membership.DecodePass(req)
+	if err != nil {
+		return nil, err
+	}
+	if p.Proof {
+		return j.Redeem(p.Joiner, p.Message)
+	}
+	return j.Offer(p.Joiner, p.Message)
+}
+
+// inviteAt are the addresses of an invitation: this node's own and one of another
+// member, for when this one has moved, or cannot be reached from where the newcomer
+// is. One: the QR code must fit on a terminal of 80 columns.
+func (j *Topic) inviteAt() []string {
+	own := j.in.Peers.Addrs()
+	var others []string
+	for _, id := range j.in.Peers.UpPeers() {
+		p, ok := j.in.Members.Get(id)
+		if at := j.in.Best(p.Record.Addresses); ok && at != "" {
+			others = append(others, membership.PassAddress(at, id))
+		}
+	}
+	if len(others) == 0 {
+		return own
+	}
+	return append(slices.Clone(own[:min(len(own), membership.MaxAddresses-1)]), j.in.Best(others))
+}

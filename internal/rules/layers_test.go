@@ -2,7 +2,10 @@ package rules_test
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
+	"testing"
 )
 
 // layer says which of our packages a package, and those below it that have no
@@ -14,28 +17,24 @@ type layer struct {
 }
 
 // core is what the driver and its adapters may see of the pure packages.
-const core = "workflow partition contingency worklist membership choreo"
+const core = "workflow partition contingency membership choreo"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
 //	workflow ← partition ← contingency
-//	workflow ← worklist, membership
+//	workflow ← membership
 //	all of these ← choreo ← node ← cmd
 var layers = []layer{
 	{"workflow", words("internal/plain"), "it is the vocabulary that all share, so it can depend on nobody that knows it"},
-	{"workflow/pdl", words("workflow"), "an importer only translates into the native language"},
 	{"workflow/lxpdl", words("workflow internal/plain"), "an importer only translates into the native language"},
-	{"workflow/wed", words("workflow"), "an importer only translates into the native language"},
 	{"workflow/diagram", words("workflow internal/plain"), "a drawing shows a definition, and nothing that cannot be seen"},
 	{"partition", words("workflow partition/aptitude"), "a cut follows from the definition alone, and who takes a part of it from the metric"},
 	{"partition/aptitude", words(""), "the metric compares resources and items, whatever they are"},
 	{"partition/study", words("workflow/... partition partition/aptitude internal/plain"), "the study simulates allocation and nothing else"},
 	{"contingency", words("workflow partition"), "what a failure does follows from the definition and its cut"},
-	{"contingency/recovery", words("workflow partition contingency"), "recovery works on the history of states, not on the facts they came from"},
-	{"worklist", words("workflow"), "people's work knows tasks, not how partners agree on them"},
 	{"membership", words("workflow internal/plain internal/said"), "who is there does not depend on what they work on"},
 	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
-	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency contingency/recovery worklist membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/codec node/datasets node/elections node/evictions node/joining node/profile node/roster node/runner node/store/kv node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
@@ -99,6 +98,29 @@ func (l layer) allows(dir string) bool {
 		}
 	}
 	return false
+}
+
+// What has a row is there, and what a row names: a row of what is not hides that nobody
+// gave a place to what comes.
+func TestLayersAreThere(t *testing.T) {
+	ours, err := readTree(os.DirFS(root), house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := ours.dirs()
+	there := func(dir string) bool {
+		return slices.ContainsFunc(dirs, func(d string) bool { return within(d, dir) })
+	}
+	for _, l := range layers {
+		if l.dir != "internal/rules" && !there(l.dir) { // it has nothing but tests
+			t.Errorf("layers has a row for %s, which is not there: take it off", l.dir)
+		}
+		for _, m := range l.may {
+			if m != "..." && !there(strings.TrimSuffix(m, "/...")) {
+				t.Errorf("the row of %s names %s, which is not there: take it off", l.dir, m)
+			}
+		}
+	}
 }
 
 // layerComplaints finds imports against the direction, and packages that

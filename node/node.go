@@ -185,14 +185,16 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	}
 	n.instances = &instances{
 		contacts: c, crew: n.crew, view: &view{contacts: c, people: n.people, partners: n.partners}, runner: n.parts.Runner,
-		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: wallet, own: n.own, partners: n.partners, ledger: ledger,
+		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: wallet, own: n.own,
+		partners: n.partners, ledger: ledger,
 		learned: learnt, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
 		retention: n.retention, chief: n.overview.chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}
 	n.doctor = &doctor{
-		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: wallet, own: n.own, evictions: n.evictions, elections: n.elections,
+		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: wallet, own: n.own,
+		evictions: n.evictions, elections: n.elections,
 		clocks: n.clocks, retention: n.retention, index: n.index,
 	}
 	_ = n.certificates.CheckStanding() // noted

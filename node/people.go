@@ -111,7 +111,8 @@ func (p *people) resolve(ref string) (workflow.PartnerID, error) {
 func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
 	id, err := p.resolve(ref)
 	if err == nil && ref != string(id) && ref != p.Called(id) {
-		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).WithHint("if you mean %s, type %s", p.label(id), id)
+		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).
+			WithHint("if you mean %s, type %s", p.label(id), id)
 	}
 	return id, err
 }
@@ -126,7 +127,8 @@ func (p *people) nameFree(name string, id workflow.PartnerID) error {
 	case x.Record.Name() == name:
 		return fmt.Errorf("the name %s is taken in mesh %s: join with another --name", name, p.mesh.Name)
 	}
-	return fmt.Errorf("the name %s looks like %s, which is taken in mesh %s: join with another --name", name, x.Record.Name(), p.mesh.Name)
+	return fmt.Errorf("the name %s looks like %s, which is taken in mesh %s: join with another --name",
+		name, x.Record.Name(), p.mesh.Name)
 }
 
 // name and label are what people call a partner, and that in a sentence.
@@ -145,7 +147,8 @@ func (p *people) explain(err error) error {
 			WithHint("do that on the node of %s", p.label(elsewhere.Partner))
 	case errors.As(err, &answers):
 		by := p.label(answers.By)
-		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).WithHint("do that on the node of %s", by)
+		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).
+			WithHint("do that on the node of %s", by)
 	case errors.Is(err, choreo.ErrNoTask):
 		return api.Errorf(api.NotFound, "%v", err).WithHint("mutirao show ID lists the tasks of an instance")
 	case errors.Is(err, choreo.ErrOutput):

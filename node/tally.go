@@ -137,4 +137,5 @@ func (t *tally) room(l configs.Limits, by, self workflow.PartnerID) error {
 	return nil
 }
 
-var errTooManyInstances = errors.New("this node takes part in as many instances as it may: raise limits.instances or finish some")
+var errTooManyInstances = errors.New("this node takes part in as many instances as it may: " +
+	"raise limits.instances or finish some")

@@ -112,7 +112,8 @@ func whyNot(err error) string {
 		name string
 	}{
 		{membership.ErrWrongMesh, "wrong-mesh"}, {membership.ErrForged, "forged"}, {membership.ErrRevoked, "evicted"},
-		{membership.ErrExpired, "expired"}, {membership.ErrNotYet, "not-yet-valid"}, {membership.ErrNotAllowed, "not-allowed"},
+		{membership.ErrExpired, "expired"}, {membership.ErrNotYet, "not-yet-valid"},
+		{membership.ErrNotAllowed, "not-allowed"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name

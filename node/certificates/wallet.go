@@ -126,7 +126,8 @@ func (w *Wallet) MayAdminister(what string) error {
 	if w.self == w.mesh.Founder || leaf.Delegate && w.Good(chain) {
 		return nil
 	}
-	return api.Errorf(api.NotAllowed, "%s may not %s: only the founder and delegates of mesh %s may", leaf.Name, what, w.mesh.Name).
+	return api.Errorf(api.NotAllowed,
+		"%s may not %s: only the founder and delegates of mesh %s may", leaf.Name, what, w.mesh.Name).
 		WithHint("ask the founder or a delegate")
 }
 

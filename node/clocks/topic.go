@@ -134,17 +134,24 @@ func (k *Topic) Check(d Findings) {
 	case most && off.Abs() >= clockWrong:
 		d.Wrong("clock", what, setClock)
 	case now.Wall.Unix() < int64(k.in.Chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
-		d.Wrong("clock", fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)), setClock)
+		d.Wrong("clock",
+			fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)),
+			setClock)
 	case most && off.Abs() >= clockOff:
 		d.Warn("clock", what, "set it: times shown to people would mislead them")
 	case set.Abs() >= clockOff:
-		d.Warn("clock", fmt.Sprintf("this clock was set %s %s while the node ran", set.Abs(), forwardOrBack(set)), "times that it wrote before are off by that; waits do not depend on it. If it jumps by itself, see to the machine's time service")
+		d.Warn("clock",
+			fmt.Sprintf("this clock was set %s %s while the node ran", set.Abs(), forwardOrBack(set)),
+			"times that it wrote before are off by that; waits do not depend on it. "+
+				"If it jumps by itself, see to the machine's time service")
 	case len(ahead) == 0:
 		d.OK("clock", "no partner to compare it with yet")
 	case len(odd) > 0 && most:
 		d.Warn("clock", "differs from this one and most others: the clock of "+strings.Join(odd, ", "), "have it set there")
 	case len(odd) > 0:
-		d.Warn("clock", "differs from this one: the clock of "+strings.Join(odd, ", "), "too few partners agree to say whose is wrong: compare this one with another source, and set whichever is off")
+		d.Warn("clock",
+			"differs from this one: the clock of "+strings.Join(odd, ", "),
+			"too few partners agree to say whose is wrong: compare this one with another source, and set whichever is off")
 	default:
 		d.OK("clock", "agrees with %d partners", len(ahead))
 	}

@@ -35,7 +35,8 @@ func (ds *Topic) Register(made choreo.Made, of workflow.Hash) ([]kv.Write, func(
 		writes, why = ds.sets.replace(d)
 	}
 	if why != "" {
-		ds.in.Log.Info("what a task made is not registered", "task", made.Task.Name, "data", made.Task.Produces.Name, "why", why)
+		ds.in.Log.Info("what a task made is not registered",
+			"task", made.Task.Name, "data", made.Task.Produces.Name, "why", why)
 		return nil, nil
 	}
 	return writes, func(err error) {

@@ -31,7 +31,9 @@ const dataPatience = 3 * time.Second
 
 // Materialised finds the tasks of a definition whose data sets exist, fit the
 // instance's input, and can be read now. missed says of others why they run all the same.
-func (ds *Topic) Materialised(ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value) (found []Materialised, missed []string) {
+func (ds *Topic) Materialised(
+	ctx context.Context, def *workflow.Definition, input map[workflow.DataName]workflow.Value,
+) (found []Materialised, missed []string) {
 	author, produced := ds.in.Author(def.Hash()), map[workflow.DataName]workflow.Value{}
 	for _, name := range def.TopoOrder() {
 		t := def.Task(name)
@@ -44,7 +46,8 @@ func (ds *Topic) Materialised(ctx context.Context, def *workflow.Definition, inp
 		}
 		x, err := ds.read(ctx, def, t, holders, beginning{input, produced})
 		if err != nil {
-			missed = append(missed, fmt.Sprintf("task %s is not dropped although data set %s exists: %v", name, t.Produces.Name, err))
+			missed = append(missed,
+				fmt.Sprintf("task %s is not dropped although data set %s exists: %v", name, t.Produces.Name, err))
 			continue
 		}
 		maps.Copy(produced, x.values)
@@ -98,14 +101,17 @@ func (ds *Topic) holders(name string, author workflow.PartnerID) []offered {
 	foreign := func(d offered) int { return late(d.Author != "" && d.Author != author && !trusted[d.Author]) }
 	slices.SortFunc(out, func(a, b offered) int {
 		return cmp.Or(foreign(a)-foreign(b), late(!a.self)-late(!b.self), cmp.Compare(a.at.Record.Name(), b.at.Record.Name()),
-			cmp.Compare(a.at.Record.Partner, b.at.Record.Partner), late(a.Author != author)-late(b.Author != author), cmp.Compare(a.Author, b.Author))
+			cmp.Compare(a.at.Record.Partner, b.at.Record.Partner),
+			late(a.Author != author)-late(b.Author != author), cmp.Compare(a.Author, b.Author))
 	})
 	return out
 }
 
 // read gets the values of a task's data set from the first holder that has what
 // fits, and answers.
-func (ds *Topic) read(ctx context.Context, def *workflow.Definition, t *workflow.Task, holders []offered, b beginning) (*Materialised, error) {
+func (ds *Topic) read(
+	ctx context.Context, def *workflow.Definition, t *workflow.Task, holders []offered, b beginning,
+) (*Materialised, error) {
 	if ok, why := partition.Droppable(def, t); !ok {
 		return nil, errors.New(why)
 	}
@@ -119,7 +125,8 @@ func (ds *Topic) read(ctx context.Context, def *workflow.Definition, t *workflow
 		if err == nil {
 			var values map[workflow.DataName]workflow.Value
 			if values, err = valuesFor(def, t, content); err == nil {
-				return &Materialised{choreo.Dropped{Task: t.Name, DataSet: h.Name, Hash: h.Hash, Holder: h.at.Record.Partner}, values}, nil
+				dropped := choreo.Dropped{Task: t.Name, DataSet: h.Name, Hash: h.Hash, Holder: h.at.Record.Partner}
+				return &Materialised{dropped, values}, nil
 			}
 		}
 		errs = append(errs, fmt.Errorf("from %s: %w", ds.in.Members.Label(h.at.Record.Partner), err))
@@ -193,7 +200,8 @@ func (ds *Topic) content(ctx context.Context, from offered) (content []byte, err
 	if from.self {
 		content, err = ds.Give(ds.in.Self, id)
 	} else {
-		content, err = ds.in.Partner.Request(ctx, from.at.Record.Partner, from.at.Record.Addresses, Protocol, id, dataPatience)
+		at := from.at.Record
+		content, err = ds.in.Partner.Request(ctx, at.Partner, at.Addresses, Protocol, id, dataPatience)
 	}
 	if err == nil && (len(content) > MaxData || sha256.Sum256(content) != from.Hash) {
 		err = errors.New("what came is not what its record says: it is being changed")
@@ -215,7 +223,9 @@ func valuesIn(content []byte) map[string]any {
 
 // valuesFor are the values that a data set gives to what a task would write:
 // all of it. A data set without their names is the only value itself, as text.
-func valuesFor(def *workflow.Definition, t *workflow.Task, content []byte) (map[workflow.DataName]workflow.Value, error) {
+func valuesFor(
+	def *workflow.Definition, t *workflow.Task, content []byte,
+) (map[workflow.DataName]workflow.Value, error) {
 	given := valuesIn(content)
 	out := map[workflow.DataName]workflow.Value{}
 	for _, name := range t.Out {

@@ -334,7 +334,8 @@ func (s *Sets) drop(name string) error {
 	defer s.mu.Unlock()
 	gone := s.named(name)
 	if len(gone) == 0 {
-		return api.Errorf(api.NotFound, "no data set %s is registered here", name).WithHint("list them: mutirao resources data")
+		return api.Errorf(api.NotFound, "no data set %s is registered here", name).
+			WithHint("list them: mutirao resources data")
 	}
 	var writes []kv.Write
 	for _, d := range gone {

@@ -109,12 +109,15 @@ func (ds *Topic) Add(name string, content []byte, given api.DataTerms) (*api.Dat
 	case len(content) == 0:
 		return nil, api.Errorf(api.Invalid, "data set %s is empty", name)
 	case len(content) > MaxData:
-		return nil, api.Errorf(api.Invalid, "data set %s has %d bytes, at most %d can be registered", name, len(content), MaxData).
+		return nil, api.Errorf(api.Invalid,
+			"data set %s has %d bytes, at most %d can be registered", name, len(content), MaxData).
 			WithHint("its values become part of the instances that read it; register a reference to what is larger")
 	case given.Valid < 0:
-		return nil, api.Errorf(api.Invalid, "data set %s is to be valid for %s: want more than 0, or nothing for ever", name, given.Valid)
+		return nil, api.Errorf(api.Invalid,
+			"data set %s is to be valid for %s: want more than 0, or nothing for ever", name, given.Valid)
 	case len(given.Readers) > workflow.MaxReaders:
-		return nil, api.Errorf(api.Invalid, "data set %s has %d readers: at most %d are allowed", name, len(given.Readers), workflow.MaxReaders).
+		return nil, api.Errorf(api.Invalid,
+			"data set %s has %d readers: at most %d are allowed", name, len(given.Readers), workflow.MaxReaders).
 			WithHint("give them a role in common, and name that")
 	}
 	for _, reader := range given.Readers {
@@ -122,7 +125,8 @@ func (ds *Topic) Add(name string, content []byte, given api.DataTerms) (*api.Dat
 			return nil, api.Errorf(api.Invalid, "reader %q: want a role, or a partner's name or ID: %s", reader, rule)
 		}
 	}
-	d := stored{Name: name, Content: content, Terms: terms{Made: ds.in.Clock.Now().Wall.UnixMilli(), Readers: given.Readers}}
+	d := stored{Name: name, Content: content}
+	d.Terms = terms{Made: ds.in.Clock.Now().Wall.UnixMilli(), Readers: given.Readers}
 	d.Terms.Until = until(d.Terms.Made, given.Valid)
 	if err := ds.sets.keep(d, ds.in.Check); err != nil {
 		return nil, ds.in.Members.Shown(err)

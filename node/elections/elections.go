@@ -190,7 +190,8 @@ func (o *Topic) found() (membership.Lineage, error) {
 	return lineage, o.in.Store.CommitWait([]kv.Write{{Key: []byte(KeyLineage), Value: membership.EncodeLineage(lineage)}})
 }
 
-var errOffice = api.Errorf(api.Failed, "elections stand still: what this node says in them cannot be stored").WithHint("mutirao doctor says what is wrong with the store")
+var errOffice = api.Errorf(api.Failed, "elections stand still: what this node says in them cannot be stored").
+	WithHint("mutirao doctor says what is wrong with the store")
 
 // step has the machine do something and carries out what it asks for.
 func (o *Topic) step(fn func(*membership.Election, membership.Now) (membership.Ready, error)) error {
@@ -229,9 +230,11 @@ func (o *Topic) persist(r membership.Ready, now membership.Now) error {
 	if r.Lineage != nil {
 		writes = append(writes, kv.Write{Key: []byte(KeyLineage), Value: membership.EncodeLineage(r.Lineage)})
 	}
-	if slices.ContainsFunc(r.Events, func(e membership.ElectionEvent) bool { return e.Kind == membership.CoordinatorKnown }) {
+	known := func(e membership.ElectionEvent) bool { return e.Kind == membership.CoordinatorKnown }
+	if slices.ContainsFunc(r.Events, known) {
 		o.since = now.Wall
-		writes = append(writes, kv.Write{Key: []byte(KeySince), Value: binary.BigEndian.AppendUint64(nil, uint64(now.Wall.UnixMilli()))})
+		since := binary.BigEndian.AppendUint64(nil, uint64(now.Wall.UnixMilli()))
+		writes = append(writes, kv.Write{Key: []byte(KeySince), Value: since})
 	}
 	if len(writes) == 0 {
 		return nil
@@ -327,7 +330,8 @@ func (o *Topic) Take(from workflow.PartnerID, w *wire.Message) {
 		}
 		switch {
 		case err == nil, errors.Is(err, errOffice):
-		case errors.Is(err, membership.ErrLowerOffice), errors.Is(err, membership.ErrHeld), errors.Is(err, membership.ErrNoElectorate):
+		case errors.Is(err, membership.ErrLowerOffice), errors.Is(err, membership.ErrHeld),
+			errors.Is(err, membership.ErrNoElectorate):
 			o.in.Peers.Count("election.outdated", 1) // honest, but behind
 			o.in.Log.Debug("election message not followed", "from", from, "error", err)
 		default:

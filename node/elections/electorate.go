@@ -102,7 +102,8 @@ func (o *Topic) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator
 // nominate makes a partner stand.
 func (o *Topic) nominate(who workflow.PartnerID) error {
 	if who != o.in.Self && !o.in.Peers.Up(who) {
-		return api.Errorf(api.Refused, "%s cannot be reached", o.in.Members.Label(who)).WithHint("mutirao partners shows who can be")
+		return api.Errorf(api.Refused, "%s cannot be reached", o.in.Members.Label(who)).
+			WithHint("mutirao partners shows who can be")
 	}
 	err := o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
 		return e.Nominate(who, now)
@@ -112,7 +113,10 @@ func (o *Topic) nominate(who workflow.PartnerID) error {
 }
 
 // await waits until enough is true, or an event says that it was in vain.
-func (o *Topic) await(ctx context.Context, events <-chan membership.ElectionEvent, enough func(officeView) bool, vain func(membership.ElectionEvent) bool) error {
+func (o *Topic) await(
+	ctx context.Context, events <-chan membership.ElectionEvent,
+	enough func(officeView) bool, vain func(membership.ElectionEvent) bool,
+) error {
 	v, err := o.view()
 	if err != nil || enough(v) || !o.in.Driver.Waits() {
 		return err // nobody can answer before the next step
@@ -124,11 +128,13 @@ func (o *Topic) await(ctx context.Context, events <-chan membership.ElectionEven
 		select {
 		case e := <-events:
 			if vain(e) {
-				return api.Errorf(api.Failed, "%s", o.in.Members.Say(e.Reason)).WithHint("mutirao doctor and mutirao partners show who cannot be reached")
+				return api.Errorf(api.Failed, "%s", o.in.Members.Say(e.Reason)).
+					WithHint("mutirao doctor and mutirao partners show who cannot be reached")
 			}
 		case <-o.in.Clock.After(lookAgain): // a coordinator is heard of without an event
 		case <-timeout:
-			return api.Errorf(api.Failed, "no outcome within %s", wait).WithHint("mutirao coordinator status shows how it goes on")
+			return api.Errorf(api.Failed, "no outcome within %s", wait).
+				WithHint("mutirao coordinator status shows how it goes on")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.in.Driver.Stopping():
@@ -155,11 +161,13 @@ func (o *Topic) explainOffice(err error) error {
 	}
 	switch {
 	case errors.Is(err, membership.ErrHeld):
-		return api.Errorf(api.Refused, "%s is the coordinator", who).WithHint("have it resign first: mutirao coordinator resign, on %s", who)
+		return api.Errorf(api.Refused, "%s is the coordinator", who).
+			WithHint("have it resign first: mutirao coordinator resign, on %s", who)
 	case errors.Is(err, membership.ErrNotCoordinator):
 		return api.Errorf(api.Refused, "this node is not the coordinator: %s is", who)
 	case errors.Is(err, membership.ErrNoElectorate):
-		return api.Errorf(api.Refused, "this node does not know yet who may vote").WithHint("it learns it from any partner: mutirao partners shows who can be reached")
+		return api.Errorf(api.Refused, "this node does not know yet who may vote").
+			WithHint("it learns it from any partner: mutirao partners shows who can be reached")
 	case errors.Is(err, membership.ErrProposing):
 		return api.Errorf(api.Refused, "%v", err)
 	case errors.Is(err, membership.ErrNotAllowed):
@@ -181,7 +189,8 @@ func (o *Topic) Electorate() (*api.Electorate, error) {
 	for _, x := range v.head.Voters {
 		voter := api.Voter{Name: o.in.Members.Name(x.Partner), ID: x.Partner, State: "unknown"}
 		if p, ok := o.in.Members.Get(x.Partner); ok {
-			voter.State, voter.Current = string(p.State), p.State != membership.Evicted && !p.ForGood() && o.lifeOf(p) == x.Incarnation
+			voter.State = string(p.State)
+			voter.Current = p.State != membership.Evicted && !p.ForGood() && o.lifeOf(p) == x.Incarnation
 		}
 		out.Voters = append(out.Voters, voter)
 	}
@@ -189,7 +198,8 @@ func (o *Topic) Electorate() (*api.Electorate, error) {
 }
 
 // overrideWarning says what an override risks.
-const overrideWarning = "Override: the voters before were not asked. If a majority of them lives and is only out of sight, " +
+const overrideWarning = "Override: the voters before were not asked. " +
+	"If a majority of them lives and is only out of sight, " +
 	"it may keep or elect a coordinator of its own until it hears of this list; then the two sides had a coordinator each."
 
 // maxLineageBytes keeps the proof of an electorate within a frame.
@@ -259,7 +269,8 @@ func (o *Topic) lifeOf(p membership.Partner) membership.Incarnation {
 // override sets the electorate on the founder's word alone.
 func (o *Topic) override(v officeView, voters []membership.Voter, lease time.Duration) error {
 	if o.in.Self != o.in.Mesh.Founder {
-		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.in.Mesh.Name).WithHint("run it on %s", o.in.Members.Label(o.in.Mesh.Founder))
+		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.in.Mesh.Name).
+			WithHint("run it on %s", o.in.Members.Label(o.in.Mesh.Founder))
 	}
 	lineage, err := membership.FoundElectorate(o.in.Mesh, o.in.Key, voters, lease, v.lineage, v.term)
 	if err != nil {
@@ -279,7 +290,8 @@ func (o *Topic) handOver(ctx context.Context, v officeView, voters []membership.
 		return err
 	}
 	if len(membership.EncodeLineage(v.lineage)) > maxLineageBytes {
-		return api.Errorf(api.Refused, "the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).
+		return api.Errorf(api.Refused,
+			"the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).
 			WithHint("the founder signs the next: mutirao coordinator electorate --set … --override")
 	}
 	events, done := o.listen()

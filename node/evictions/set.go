@@ -128,7 +128,9 @@ func (s *Set) some(give func(membership.Eviction, []byte), wanted func(membershi
 
 // make signs an eviction, stores it, and counts it from then on. listed are the chains
 // of those that are on the partner list.
-func (s *Set) make(by membership.Issuer, e membership.Eviction, listed []membership.Chain) (membership.Eviction, error) {
+func (s *Set) make(
+	by membership.Issuer, e membership.Eviction, listed []membership.Chain,
+) (membership.Eviction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, err := by.Evict(e, s.known, listed)

@@ -33,7 +33,8 @@ func (j *Topic) Pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 	if !j.in.Peers.Up(p.Issuer) {
 		return nil, errNoIssuer
 	}
-	b, err := j.in.Peers.Request(context.Background(), p.Issuer, nil, ProtocolPassed, membership.EncodePass(p), passPatience)
+	ctx, msg := context.Background(), membership.EncodePass(p)
+	b, err := j.in.Peers.Request(ctx, p.Issuer, nil, ProtocolPassed, msg, passPatience)
 	var no answer
 	switch {
 	case errors.As(err, &no):

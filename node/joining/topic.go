@@ -182,7 +182,8 @@ func (j *Topic) Invite(r api.InviteRequest) (*api.Invitation, error) {
 		return nil, err
 	}
 	if r.Delegate && !j.in.Certificates.Issuer().IsFounder() {
-		return nil, api.Errorf(api.NotAllowed, "%s may not make delegates: only the founder may", j.in.Certificates.Issuer().Chain.Leaf().Name)
+		return nil, api.Errorf(api.NotAllowed,
+			"%s may not make delegates: only the founder may", j.in.Certificates.Issuer().Chain.Leaf().Name)
 	}
 	addresses := j.inviteAt()
 	j.mu.Lock()
@@ -253,14 +254,16 @@ func (j *Topic) admit(stranger workflow.PartnerID, req []byte) (membership.Chain
 		return nil, errors.New("no offer was made: start again")
 	}
 	delete(j.offers, stranger)
-	chain, entry, err := j.invites.Redeem(o, proof, j.in.Clock.Now().Wall, membership.Serial(j.in.Random(16)), j.in.Evictions)
+	serial := membership.Serial(j.in.Random(16))
+	chain, entry, err := j.invites.Redeem(o, proof, j.in.Clock.Now().Wall, serial, j.in.Evictions)
 	if err != nil {
 		return nil, err
 	}
 	if err := j.in.Members.NameFree(proof.Name, stranger); err != nil {
 		return nil, err
 	}
-	if err := j.in.Store.CommitWait([]kv.Write{{Key: key(entry.Secret.ID()), Value: membership.EncodeEntry(entry)}}); err != nil {
+	used := kv.Write{Key: key(entry.Secret.ID()), Value: membership.EncodeEntry(entry)}
+	if err := j.in.Store.CommitWait([]kv.Write{used}); err != nil {
 		return nil, err
 	}
 	return chain, j.invites.Open(entry)

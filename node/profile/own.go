@@ -67,7 +67,8 @@ type Own struct {
 
 // Load reads the profile of a node in its present incarnation and boot.
 func Load(in Surroundings, inc membership.Incarnation, boot uint64) (*Own, error) {
-	o := &Own{in: in, record: membership.Record{Partner: in.Self, Incarnation: inc, Version: membership.Version{Boot: boot}}}
+	first := membership.Version{Boot: boot}
+	o := &Own{in: in, record: membership.Record{Partner: in.Self, Incarnation: inc, Version: first}}
 	b, err := in.Store.Get([]byte(Key))
 	if errors.Is(err, kv.ErrNotFound) {
 		return o, nil

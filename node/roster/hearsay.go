@@ -79,7 +79,8 @@ func (ro *Topic) hearsay(from, about workflow.PartnerID, fresh bool) {
 func (ro *Topic) passBeat(from workflow.PartnerID, b membership.Beat) {
 	for _, p := range ro.list.wantedBy(b.Partner) {
 		if p != from && ro.in.Peers.Up(p) {
-			ro.in.Peers.Transmit(p, &wire.Message{Beats: [][]byte{membership.EncodeBeat(b)}, Ages: []uint64{ro.list.age(b.Partner)}})
+			beats, ages := [][]byte{membership.EncodeBeat(b)}, []uint64{ro.list.age(b.Partner)}
+			ro.in.Peers.Transmit(p, &wire.Message{Beats: beats, Ages: ages})
 		}
 	}
 }

@@ -107,7 +107,9 @@ func (l *List) Publish(own membership.Record) error {
 
 // takePulse takes in a pulse over a peer's own connection.
 func (l *List) takePulse(who workflow.PartnerID, b *wire.Pulse) error {
-	_, err := l.update(who, func(now membership.Now) ([]membership.Event, error) { return l.list.Pulse(who, b.Record, b.Load, now) })
+	_, err := l.update(who, func(now membership.Now) ([]membership.Event, error) {
+		return l.list.Pulse(who, b.Record, b.Load, now)
+	})
 	return err
 }
 
@@ -122,7 +124,10 @@ func (l *List) takeBeat(b membership.Beat, age time.Duration) (fresh bool, err e
 	return l.update(b.Partner, func(now membership.Now) ([]membership.Event, error) { return l.list.Beat(b, age, now) })
 }
 
-func (l *List) update(who workflow.PartnerID, fn func(membership.Now) ([]membership.Event, error)) (fresh bool, err error) {
+// update changes what is known of a partner by fn, stores it, and tells of the events.
+func (l *List) update(
+	who workflow.PartnerID, fn func(membership.Now) ([]membership.Event, error),
+) (fresh bool, err error) {
 	l.mu.Lock()
 	before, _ := l.list.Stored(who)
 	events, err := fn(l.of.Clock.Now())

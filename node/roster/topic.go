@@ -295,7 +295,8 @@ func (ro *Topic) takeRecords(from workflow.PartnerID, m *wire.Message, direct bo
 			var fresh bool
 			fresh, err = ro.list.takeBeat(beat, m.Age(len(m.Records)+i))
 			if own && direct && !fresh && err == nil { // somebody passed it on, and may have said that it is old
-				err = ro.list.takePulse(from, &wire.Pulse{Record: membership.Version{Boot: beat.Version.Boot, Seq: beat.Base}, Load: beat.Load})
+				of := membership.Version{Boot: beat.Version.Boot, Seq: beat.Base}
+				err = ro.list.takePulse(from, &wire.Pulse{Record: of, Load: beat.Load})
 			}
 			ro.hearsay(from, beat.Partner, fresh)
 			if fresh {
@@ -355,7 +356,8 @@ func (ro *Topic) answerDigest(from workflow.PartnerID, m *wire.Message) {
 // Changed reacts to an event of the partner list.
 func (ro *Topic) Changed(e membership.Event, p membership.Partner) {
 	ro.in.Log.Info("partner "+string(e.Kind), "partner", e.Partner, "name", p.Record.Name())
-	ro.in.Publish(api.Event{At: ro.in.Clock.Now().Wall, Kind: "partner", Partner: ro.list.Name(e.Partner), Text: string(e.Kind)})
+	at, name := ro.in.Clock.Now().Wall, ro.list.Name(e.Partner)
+	ro.in.Publish(api.Event{At: at, Kind: "partner", Partner: name, Text: string(e.Kind)})
 	if e.Kind == membership.EventOutrun {
 		ro.in.Outrun(e.Version)
 		return

@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -9,8 +10,16 @@ import (
 // them, wherever they are.
 type desk struct {
 	*instances
-	overview *overview
+	overview survey
 	office   chair
+}
+
+// survey is what others reported to this node as the coordinator.
+type survey interface {
+	accounts(workflow.InstanceID) []account
+	find(office membership.Office, prefix string) []workflow.InstanceID
+	elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary
+	witness(account) api.Witness
 }
 
 // chair says who coordinates.

@@ -31,8 +31,8 @@ type doctor struct {
 		Electorate() (*api.Electorate, error)
 	}
 	clocks    *clocks.Topic
-	retention *retention
-	index     *index
+	retention interface{ checkLate(*diagnosis) }
+	index     interface{ quarantined() int }
 }
 
 // patients is what the doctor asks of the partner list.

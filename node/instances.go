@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -26,7 +27,7 @@ type instances struct {
 	own         patient
 	partners    *partners
 	definitions *definitions
-	library     *library
+	library     reading
 	retention   *retention
 	index       *index
 	usage       *usage
@@ -39,6 +40,13 @@ type instances struct {
 	credentials credentials
 	verifier    verifier
 	bootID      string // of the machine's present boot
+}
+
+// reading is what instances need of definitions that they do not have, and of where those
+// come from that they have.
+type reading interface {
+	readAhead(workflow.PartnerID, *wire.Facts)
+	originOf(*definition) configs.Origin
 }
 
 // rightful is what this node may do by its certificate, and why nobody would admit it.

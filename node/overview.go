@@ -24,7 +24,7 @@ type overview struct {
 	*contacts
 	offices leads
 	people  reporters
-	index   *index
+	index   own
 	// another is called when another holds the office than before.
 	another func()
 	limit   int // reports of one partner; of all together overviewShare times as many
@@ -47,6 +47,11 @@ type reported struct {
 // overviewShare is how many partners may report as much as one may.
 const overviewShare = 4
 
+// own are the instances that this node has itself.
+type own interface {
+	get(workflow.InstanceID) (summary, bool)
+}
+
 // reporters is what the overview asks of the partner list.
 type reporters interface {
 	Get(workflow.PartnerID) (membership.Partner, bool)
@@ -60,7 +65,7 @@ type leads interface {
 	Leads() (membership.Mandate, bool)
 }
 
-func newOverview(c *contacts, l leads, p reporters, x *index, another func()) *overview {
+func newOverview(c *contacts, l leads, p reporters, x own, another func()) *overview {
 	o := &overview{contacts: c, offices: l, people: p, index: x, another: another, limit: c.config.Limits.Instances}
 	o.served.Store(&chief{})
 	o.clear(membership.Office{})

@@ -115,7 +115,7 @@ type retention struct {
 	crew        *crew
 	index       *index
 	people      holders
-	definitions *definitions
+	definitions sweeping
 	comparing   *budgets
 
 	lifetime lifetime
@@ -129,6 +129,11 @@ type retention struct {
 	late map[workflow.InstanceID]string
 }
 
+// sweeping forgets definitions that nothing uses any more.
+type sweeping interface {
+	sweep(uses func() map[workflow.Hash]bool) error
+}
+
 // holders is what retention asks of the partner list.
 type holders interface {
 	name(workflow.PartnerID) string
@@ -137,7 +142,7 @@ type holders interface {
 	shown(error) error
 }
 
-func newRetention(c *contacts, w *crew, x *index, p holders, d *definitions) *retention {
+func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping) *retention {
 	return &retention{
 		contacts: c, crew: w, index: x, people: p, definitions: d, comparing: newBudgets(comparingRation),
 		late: map[workflow.InstanceID]string{},

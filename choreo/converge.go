@@ -56,7 +56,9 @@ import (
 //     the branch. So what it wrote is not refused, and goes behind as in 7. A verdict is
 //     void against a success that its author knew. A success goes behind all others in 3
 //     if its start knew another attempt's. It stands only where others built upon it if
-//     its author knew that it had given the attempt up.
+//     its author knew that it had given the attempt up. Its own starts do not hold up
+//     (2) what an author put behind in this way, or had given up, if it has forked a chain:
+//     of an author that has not, a fork of another may have taken that away.
 //
 //	one    verdict: a2 to three ┄┄┄ a fork: it does not count ┄┄┄ two had built upon it
 //	three     └───▶ success             two: a2 to three ───▶ start: it counts
@@ -100,7 +102,7 @@ func (s *State) stake(u *Attempt, q *judging) {
 		best := from.claimed.best()
 		from.claimed[u.claims]--
 		from.claimed[claims]++
-		if from.claimed.best() != best || len(from.blame) > 0 {
+		if from.claimed.best() != best || from.doubted() {
 			q.add(from.Slot)
 		}
 	}
@@ -342,7 +344,7 @@ func mark(as []*Attempt, how stands) {
 
 // builtUpon is the best claim among the consumers of one success (rule 2).
 func (s *State) builtUpon(a *Attempt) stands {
-	if len(a.blame) == 0 {
+	if !a.doubted() {
 		return a.claimed.best()
 	}
 	best := superseded

@@ -28,9 +28,12 @@ tasks:
   c:  {on-failure: {contingency: c2}}
   c2: {}
   d:  {after: c, on-failure: {contingency: d2}, reconcile: keep-original}
-  d2: {}
+  d2: {on-failure: {contingency: d3}}
+  d3: {}
+  e:  {after: d, on-failure: {contingency: e2}}
+  e2: {}
 partitions:
-  p1: [c, d]
+  p1: [c, d, e]
 `))
 	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one"}
 	if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
@@ -109,7 +112,7 @@ func TestCallOffWhenACancellationComesBack(t *testing.T) {
 	first := g.begins()
 	cancel := g.one.write(Body{Cancel: &Cancel{}})
 	other := g.m.mustAppend(g.w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
-		{Attempt: g.given, Kind: workflow.FailBlock}}}})
+		{Attempt: g.given, Kind: workflow.FailContingency, Task: "d3"}}}})
 	heard := g.three.write(Body{Seen: &Seen{}}, other.head(), g.one.head())
 	off := g.three.write(Body{CalledOff: &CalledOff{Attempt: g.given}})
 	g.m.mustTake(t, first, cancel, heard, g.forks(first), off)
@@ -181,6 +184,101 @@ func TestForksDoNotUndoWhatTheirAuthorKnew(t *testing.T) {
 	d := g.m.state.bySlot["d"]
 	if !g.m.log.byID[lateDone.ID].counted || d.Pick == nil || d.Pick.Partner != "three" || d.Duplicated {
 		t.Errorf("d's success is %s, want three's before one's, which counts", pickedOf(d))
+	}
+	g.w.shuffledMatches(t, g.m)
+}
+
+// What a liar that has forked a chain did although it was done does not stand because the
+// liar itself builds upon it: it does the task late, or has another attempt at it made.
+func TestForksDoNotUndoByWhatTheirAuthorBuildsUponIt(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		again func(g *givenBack, liar *pen) (Received, AttemptID)
+	}{
+		{"done late", func(g *givenBack, liar *pen) (Received, AttemptID) {
+			return liar.write(Body{Seen: &Seen{}}), AttemptID{Slot: "d"}
+		}},
+		{"judged late", func(g *givenBack, liar *pen) (Received, AttemptID) {
+			v := liar.write(Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+				{Attempt: g.given, Kind: workflow.FailContingency, Task: "d3", Partner: "one"}}}})
+			return v, AttemptID{Fact: v.ID, Slot: "d"}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGivenBack(t)
+			first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+			done := g.one.write(successOf(AttemptID{Slot: "c"}))
+			g.m.mustTake(t, first, begun, done, g.three.write(startOf(g.given), g.came, g.one.head()), g.three.write(successOf(g.given)))
+			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+			liar := penOf(t, g.m, "one", 8)
+			facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
+			again, mine := c.again(g, liar)
+			facts = append(facts, again, liar.write(startOf(mine)))
+			late := liar.write(successOf(mine))
+			upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
+			g.m.mustTake(t, append(facts, late, upon)...)
+			g.m.mustTake(t, g.forks(first))
+			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+			if !g.m.log.byID[late.ID].counted || !g.m.log.byID[upon.ID].counted {
+				t.Fatalf("what one did late counts: %t; what it began upon that: %t (%s)",
+					g.m.log.byID[late.ID].counted, g.m.log.byID[upon.ID].counted, g.m.log.byID[upon.ID].why)
+			}
+			if d := g.m.state.bySlot["d"]; d.Pick == nil || d.Pick.Partner != "three" || d.Duplicated {
+				t.Errorf("d's success is %s, want three's, and nothing else", pickedOf(d))
+			}
+			g.w.shuffledMatches(t, g.m)
+		})
+	}
+}
+
+// A fork had taken away that a task was done, and it was done again. That stands where its
+// author has built upon it, until the author turns out to have forked a chain itself.
+func TestWhatIsDoneAgainAfterAForkStandsByWhatItsAuthorBuiltUponIt(t *testing.T) {
+	g := newGivenBack(t)
+	e2 := g.judge("e", "e2", "three")
+	first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+	c := g.one.write(successOf(AttemptID{Slot: "c"}))
+	d := []Received{g.one.write(startOf(AttemptID{Slot: "d"})), g.one.write(successOf(AttemptID{Slot: "d"}))}
+	heard := g.three.write(Body{Seen: &Seen{}}, e2.head(), g.one.head())
+	again := g.three.write(startOf(g.given))
+	done := g.three.write(successOf(g.given))
+	upon := g.three.write(Body{Start: &Start{Attempt: AttemptID{Fact: e2.id, Slot: "e"}, Try: 1,
+		Consumed: []Consumption{{Slot: "d", Fact: done.ID}}}})
+	g.m.mustTake(t, first, begun, c, d[0], d[1], heard, g.forks(c), again, done, upon)
+	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	if sl := g.m.state.bySlot["d"]; !g.m.log.byID[d[1].ID].counted || pickedOf(sl) != "three's" || sl.Duplicated {
+		t.Errorf("that one did d counts: %t; d's success is %s, want three's", g.m.log.byID[d[1].ID].counted, pickedOf(sl))
+	}
+	g.w.shuffledMatches(t, g.m)
+	branch := *g.three
+	g.m.mustTake(t, g.three.write(Body{Seen: &Seen{}}), branch.write(Body{Seen: &Seen{}}, g.m.own.head()))
+	if sl := g.m.state.bySlot["d"]; pickedOf(sl) != "one's" || sl.Duplicated {
+		t.Errorf("three has forked its chain, and d's success is %s, want one's", pickedOf(sl))
+	}
+	g.w.shuffledMatches(t, g.m)
+}
+
+// An author that gave an attempt up, forks that chain and does it all the same, does not
+// have it stand by what it builds upon it itself: what ended does not go on.
+func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
+	g := newGivenBack(t)
+	first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(AttemptID{Slot: "c"}))
+	up := g.one.write(Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
+		{Attempt: AttemptID{Slot: "d"}, Kind: workflow.FailContingency, Task: "d2", Partner: "two"}}}})
+	g.m.mustTake(t, first, c, done, up)
+	mine := AttemptID{Fact: up.ID, Slot: "d"}
+	g.m.mustAppend(g.w.moment(), startOf(mine))
+	g.m.mustAppend(g.w.moment(), Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
+		{Attempt: mine, Kind: workflow.FailContingency, Task: "d3"}}}})
+	liar := penOf(t, g.m, "one", 8)
+	facts := []Received{liar.write(startOf(AttemptID{Slot: "d"}), g.m.log.genesis.head(), g.m.own.head())}
+	success := liar.write(successOf(AttemptID{Slot: "d"}))
+	upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: success.ID}}}})
+	g.m.mustTake(t, append(facts, success, upon)...)
+	g.m.mustTake(t, g.forks(first))
+	if d := g.m.state.bySlot["d"]; !g.m.log.byID[upon.ID].counted || d.Pick != nil {
+		t.Errorf("that one built upon it counts: %t; d's success is %s, want nobody's", g.m.log.byID[upon.ID].counted, pickedOf(d))
 	}
 	g.w.shuffledMatches(t, g.m)
 }

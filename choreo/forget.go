@@ -124,14 +124,24 @@ func (s *State) reopen(es []*entry) {
 	}
 }
 
-// reopenDoubts has all slots judged again for which it matters who knew what.
+// reopenDoubts has all slots judged again for which it matters who knew what, or who
+// forked a chain.
 func (s *State) reopenDoubts() {
 	for _, sls := range s.doubts {
 		for _, sl := range sls {
 			s.touch(sl)
 		}
 	}
+	for _, sl := range s.slots {
+		if slices.ContainsFunc(sl.Attempts, (*Attempt).doubted) {
+			s.touch(sl)
+		}
+	}
 }
+
+// doubted reports whether something stands against an attempt's success, because of which
+// it does not stand by all that was built upon it.
+func (a *Attempt) doubted() bool { return len(a.blame) > 0 || a.overruled }
 
 func (s *State) reopenFor(e *entry) {
 	for _, sl := range s.doubts[e] {
@@ -182,7 +192,7 @@ func (s *State) weigh(sl *Slot) {
 			a.blamed = append(slices.Clip(a.blamed), a.by.at.fact.Chain.Author)
 		}
 		a.blame = slices.Clip(a.blamed)
-		if a.success() != nil && (s.deniesOthers(a, a.success()) || s.begunDespite(a)) {
+		if a.success() != nil && (s.deniesOthers(a, a.success()) || s.despiteOthers(a, a.base)) {
 			a.blame = append(a.blame, a.Partner)
 		}
 	}
@@ -232,17 +242,26 @@ func (s *State) deniesOthers(a *Attempt, e *entry) bool {
 	})
 }
 
-// begunDespite reports whether an attempt was begun although its holder knew the success
-// of another one.
-func (s *State) begunDespite(a *Attempt) bool {
-	return s.log.forks > 0 && a.base != nil && slices.ContainsFunc(a.Slot.Attempts, func(o *Attempt) bool {
+// despiteOthers reports whether a start was written although its author knew the success
+// of another attempt.
+func (s *State) despiteOthers(a *Attempt, start *entry) bool {
+	return s.log.forks > 0 && start != nil && slices.ContainsFunc(a.Slot.Attempts, func(o *Attempt) bool {
 		s.log.steps++
-		return o != a && slices.ContainsFunc(o.successes, func(ok *entry) bool { return s.despite(a.base, ok) })
+		return o != a && slices.ContainsFunc(o.successes, func(ok *entry) bool { return s.despite(start, ok) })
 	})
 }
 
 // props reports whether an attempt built upon another by a start that denies what
-// stands against it, of the author because of whom the other goes behind.
+// stands against it, of the author because of whom the other goes behind, or that had
+// given the other up. Having forked a chain denies what its author knew as well: of an
+// author that did not, a fork of another may have taken that away.
 func (s *State) props(u, a *Attempt) bool {
-	return slices.Contains(a.blame, u.Partner) && u.base != nil && s.deniesOthers(a, u.base)
+	forked := s.log.forkers[u.Partner]
+	switch {
+	case u.base == nil:
+		return false
+	case forked && a.overruled && u.Partner == a.Partner:
+		return true
+	}
+	return slices.Contains(a.blame, u.Partner) && (s.deniesOthers(a, u.base) || forked && s.despiteOthers(a, u.base))
 }

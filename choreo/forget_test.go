@@ -251,7 +251,7 @@ func TestForgettersInAnyOrder(t *testing.T) {
 		w := randomMesh(t, r.IntN)
 		m := w.nodes["ann"].m
 		for range 60 {
-			if _, err := m.Receive("somebody", []Received{forgetful(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+			if _, err := m.Receive("somebody", []Received{forgetful(r, m, false)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
@@ -274,9 +274,41 @@ func TestForgettersInAnyOrder(t *testing.T) {
 	}
 }
 
-// forgetful is a fact of a participant in one of three chains of its own, which
-// knows anything from the genesis alone to all that is here.
-func forgetful(r *rand.Rand, m *Machine) Received {
+// TestForkersInAnyOrder: histories with authors who fork their chains and go on in others, and
+// do, judge and build upon what they knew to be done, mean the same in every order of arrival.
+func TestForkersInAnyOrder(t *testing.T) {
+	seeds := uint64(150)
+	if testing.Short() {
+		seeds = 40
+	}
+	despite, props := 0, 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 5))
+		w := randomMesh(t, r.IntN)
+		m := w.nodes["ann"].m
+		for range 80 {
+			if _, err := m.Receive("somebody", []Received{forgetful(r, m, true)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		for range 6 {
+			mustMatch(t, fmt.Sprintf("seed %d: in another order", seed), m, w.shuffled(m, r.IntN))
+		}
+		for _, sl := range m.state.slots {
+			for _, a := range sl.Attempts {
+				despite += one(m.state.despiteOthers(a, a.base))
+				for _, u := range a.users {
+					props += one(m.log.forkers[u.Partner] && m.state.props(u, a) && !m.state.deniesOthers(a, u.base))
+				}
+			}
+		}
+	}
+	t.Logf("%d histories: %d attempts done despite a success, %d of which their authors would hold up", seeds, despite, props)
+}
+
+// forgetful is a fact of a participant in one of three chains of its own, perhaps a fork of
+// it, which knows anything from the genesis alone to all that is here.
+func forgetful(r *rand.Rand, m *Machine, forks bool) Received {
 	l := m.log
 	var live []*Attempt
 	for _, sl := range m.state.slots {
@@ -299,16 +331,34 @@ func forgetful(r *rand.Rand, m *Machine) Received {
 		f.Body.Success = &Success{Attempt: a.ID, Try: 1}
 	case 3:
 		f.Body.Start = &Start{Attempt: a.ID, Try: 1}
+		for _, from := range a.Slot.mentions {
+			if of := from.Attempts[r.IntN(len(from.Attempts))]; forks && of.success() != nil {
+				f.Body.Start.Consumed = append(f.Body.Start.Consumed, Consumption{Slot: from.Task.Name, Fact: of.success().id})
+				if h := of.success().head(); h.Chain != f.Chain {
+					f.Seen = append(f.Seen, h)
+				}
+			}
+		}
 	default:
 		f.Chain.Author = []workflow.PartnerID{"ann", "bob", "cy"}[r.IntN(3)]
 		f.Body.Seen = &Seen{}
 	}
 	if c := l.index[f.Chain]; c != nil {
 		prev := c.strands[0].last()
+		if forks {
+			of := c.strands[r.IntN(len(c.strands))]
+			if prev = of.last(); r.IntN(12) == 0 {
+				prev = of.facts[r.IntN(len(of.facts))]
+			}
+		}
 		f.Seq, f.Prev = prev.fact.Seq+1, prev.id
 	}
 	for range r.IntN(3) {
-		f.Seen = append(f.Seen, l.order[r.IntN(len(l.order))].head())
+		of := l.order
+		if forks && r.IntN(2) == 0 { // what was said last
+			of = of[max(len(of)-12, 0):]
+		}
+		f.Seen = append(f.Seen, of[r.IntN(len(of))].head())
 	}
 	if f.Seq == 1 || a.assigned != l.genesis {
 		f.Seen = append(f.Seen, a.assigned.head())

@@ -31,6 +31,7 @@ func (l *Log) fork(c *chain, number uint64) {
 	if c.forkedAt == 0 {
 		l.forks++
 		l.forked = append(l.forked, c)
+		l.forkers[c.id.Author] = true
 	}
 	if c.forkedAt == 0 || (number < c.forkedAt && len(c.strands) <= maxBranches) || len(c.strands) == maxBranches+1 {
 		l.cuts++

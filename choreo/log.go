@@ -26,9 +26,10 @@ type Log struct {
 	all      vector   // what is here
 	heeded   vector   // up to which facts count, at least
 
-	forks    int      // how many chains are forked
-	cuts     int      // how often what counts of a chain by itself became less
-	forked   []*chain // since somebody last looked
+	forks    int                         // how many chains are forked
+	cuts     int                         // how often what counts of a chain by itself became less
+	forked   []*chain                    // since somebody last looked
+	forkers  map[workflow.PartnerID]bool // who forked a chain
 	original map[workflow.PartnerID]bool
 
 	steps int // taken by what grows with the log; tests count them
@@ -124,7 +125,7 @@ func NewLog(genesis *Fact, raw []byte, id FactID, att *Attestation) (*Log, error
 	if genesis.Body.Genesis == nil {
 		return nil, fmt.Errorf("%w: an instance starts with its genesis, not a %s", ErrFactInvalid, genesis.Body.Kind())
 	}
-	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{}, byAuthor: map[workflow.PartnerID][]*chain{}, authored: map[workflow.PartnerID]authored{}, original: map[workflow.PartnerID]bool{}}
+	l := &Log{instance: InstanceOf(id), byID: map[FactID]*entry{}, index: map[Chain]*chain{}, byAuthor: map[workflow.PartnerID][]*chain{}, authored: map[workflow.PartnerID]authored{}, original: map[workflow.PartnerID]bool{}, forkers: map[workflow.PartnerID]bool{}}
 	for _, p := range genesis.Body.Genesis.Succession {
 		l.original[p] = true
 	}

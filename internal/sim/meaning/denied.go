@@ -93,7 +93,7 @@ func (m *Meaning) weigh(sl *Slot) {
 				a.blame = append(a.blame, m.h.facts[b.by.at].Chain.Author)
 			}
 		}
-		if s := a.success(); s != none && (m.deniesOthers(a, s) || m.begunDespite(a)) {
+		if s := a.success(); s != none && (m.deniesOthers(a, s) || m.despiteOthers(a, a.base)) {
 			a.blame = append(a.blame, a.Partner)
 		}
 	}
@@ -120,16 +120,23 @@ func (m *Meaning) deniesOthers(a *Attempt, i int) bool {
 	})
 }
 
-// begunDespite reports whether an attempt was begun although its holder knew the success of
-// another in its slot, which is not held against it (the convergence rule, 8).
-func (m *Meaning) begunDespite(a *Attempt) bool {
-	return a.base != none && slices.ContainsFunc(a.slot.Attempts, func(o *Attempt) bool {
-		return o != a && slices.ContainsFunc(o.successes, func(s int) bool { return m.despite(a.base, s) })
+// despiteOthers reports whether a start of an attempt, or of one built upon it, was written
+// although its author knew the success of another in the attempt's slot, which is not held
+// against it (the convergence rule, 8).
+func (m *Meaning) despiteOthers(a *Attempt, start int) bool {
+	return start != none && slices.ContainsFunc(a.slot.Attempts, func(o *Attempt) bool {
+		return o != a && slices.ContainsFunc(o.successes, func(s int) bool { return m.despite(start, s) })
 	})
 }
 
-// props reports whether u holds a up by a start that denies what stands against a, and
-// is of an author because of which a goes behind.
+// props reports whether u holds a up by a start that denies what stands against a, and is
+// of an author because of which a goes behind. An author that has forked a chain denies so
+// what its start knew, and that it had given a up.
 func (m *Meaning) props(u, a *Attempt) bool {
-	return slices.Contains(a.blame, u.Partner) && u.base != none && m.deniesOthers(a, u.base)
+	if u.base == none {
+		return false
+	}
+	forked := slices.ContainsFunc(m.chains(u.Partner), func(c choreo.Chain) bool { return m.forks[c] > 0 })
+	return forked && a.overruled && u.Partner == a.Partner ||
+		slices.Contains(a.blame, u.Partner) && (m.deniesOthers(a, u.base) || forked && m.despiteOthers(a, u.base))
 }

@@ -272,6 +272,59 @@ func TestWhomAForkBroughtInSeesThat(t *testing.T) {
 	}
 }
 
+// TestWhomAForkBroughtInHearsWhatFollows: a node to which a chain gave work that proved to
+// be forked, and that has not written anything, hears of the fork and what came of the
+// instance, whether it had seen the fork or not.
+func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
+	for name, sees := range map[string]bool{"it saw no fork": false, "it saw the fork": true} {
+		t.Run(name, func(t *testing.T) {
+			w := relayMesh(t)
+			two := w.nodes["two"]
+			old := two.backup()
+			w.takers = map[workflow.TaskName]workflow.PartnerID{"b": "four"}
+			if _, err := two.m.Reject("b", "no time", w.moment(), w); err != nil {
+				t.Fatal(err)
+			}
+			w.step(two)
+			first := w.take("two", "four")
+			lost := w.take("two", "one")
+			w.mail, w.takers = nil, nil
+			w.restore(two, old, two.inc)
+			w.say("two", "b", 2)
+			fork := w.mail
+			w.stabilize(false)
+			for _, l := range append(first, lost...) {
+				w.deliver(l)
+			}
+			four := w.nodes["four"]
+			if sees {
+				for _, l := range fork {
+					if l.heads == nil && l.to == "one" {
+						l.to = "four"
+						w.deliver(l)
+					}
+				}
+			}
+			w.mail = nil
+			if len(four.m.log.byAuthor["four"]) > 0 || four.m.Participates("four") == sees {
+				t.Fatalf("four has written %t, takes part: %t", len(four.m.log.byAuthor["four"]) > 0, four.m.Participates("four"))
+			}
+			one := w.nodes["one"].m
+			if one.Participates("four") {
+				t.Fatal("four takes part for one")
+			}
+			for range 2 { // by the first one may only hear what brought four in
+				w.meet("one", "four")
+				w.stabilize(false)
+			}
+			mustMatch(t, "at four", one, four.m)
+			if four.m.Participates("four") || four.m.Behind("one") {
+				t.Errorf("four takes part: %t, believes that one lacks something: %t", four.m.Participates("four"), four.m.Behind("one"))
+			}
+		})
+	}
+}
+
 // A result that is recorded between a proof of a fork and the next decision.
 func TestForkBetweenResultAndDecision(t *testing.T) {
 	w := newMesh(t, parse(t, `

@@ -368,12 +368,19 @@ func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participa
 // Participates reports whether p takes part.
 func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joined[p] != nil }
 
-// Involved reports whether p takes part, or must believe so: a participant's chain
-// that proved to be forked had brought it in, and it wrote facts. It has the
-// instance, and is to hear why it is out of it. A partner that brought itself in
-// is not.
+// Involved reports whether p takes part, or may believe so: a participant's chain that
+// proved to be forked had brought it in, and it wrote facts, or said that it has some (Hears).
+// It has the instance, and is to hear why it is out of it and what follows: it may not
+// know of the fork, and wait. A partner that brought itself in is not, nor is one that may
+// never have heard of the instance.
 func (m *Machine) Involved(p workflow.PartnerID) bool {
-	return m.Participates(p) || (len(m.log.byAuthor[p]) > 0 && m.state.former[p] != nil)
+	said := m.peers[p] != nil && len(m.peers[p].heads) > 0
+	return m.Participates(p) || m.state.former[p] != nil && (said || len(m.log.byAuthor[p]) > 0)
+}
+
+// Hears reports whether p is involved, if need be by saying that it has these.
+func (m *Machine) Hears(p workflow.PartnerID, heads []Head) bool {
+	return m.Involved(p) || m.state.former[p] != nil && len(heads) > 0
 }
 
 // BringsIn reports whether facts that came from elsewhere, causes first, bring a

@@ -266,7 +266,7 @@ func (w *mesh) send(n *node, p workflow.PartnerID) {
 
 func (w *mesh) tellHeads(n *node, to workflow.PartnerID, mode byte) {
 	h := &headsLetter{inc: n.inc, mode: mode}
-	if n.m != nil {
+	if n.m != nil && n.m.Involved(to) {
 		h.heads = n.m.Heads()
 	}
 	w.mail = append(w.mail, letter{from: n.id, to: to, heads: h})
@@ -301,7 +301,10 @@ func (w *mesh) takeHeads(n *node, from workflow.PartnerID, h *headsLetter) {
 		}
 		return
 	}
-	if !n.m.Participates(from) {
+	if !n.m.Hears(from, h.heads) {
+		if h.mode == modeAsk {
+			w.tellHeads(n, from, modeAnswer)
+		}
 		return
 	}
 	if n.m.AheadOfUs(h.heads) {

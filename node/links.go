@@ -592,7 +592,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if err != nil {
 		return err
 	}
-	if !h.m.Involved(from) {
+	if !h.m.Hears(from, w.Heads) {
 		s.n.refuse("heads-from-no-participant", from)
 		if w.Mode == wire.Ask {
 			// A verdict that is not here may have brought it in, and its author be

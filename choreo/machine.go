@@ -269,6 +269,9 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 	if len(es) > 0 {
 		m.state.fold(es)
 	}
+	if !m.Participates(from) && m.branchAppoints(from, facts) {
+		m.peer(from).broughtIn = true
+	}
 	if p := m.peer(from); err == nil {
 		for _, f := range facts {
 			p.has(m.log, m.log.byID[f.ID])
@@ -374,13 +377,42 @@ func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joine
 // know of the fork, and wait. A partner that brought itself in is not, nor is one that may
 // never have heard of the instance.
 func (m *Machine) Involved(p workflow.PartnerID) bool {
-	said := m.peers[p] != nil && len(m.peers[p].heads) > 0
-	return m.Participates(p) || m.state.former[p] != nil && (said || len(m.log.byAuthor[p]) > 0)
+	pr := m.peers[p]
+	return m.Participates(p) || m.tookPart(p) || pr != nil && len(pr.heads) > 0 && m.wasBroughtIn(p)
 }
 
 // Hears reports whether p is involved, if need be by saying that it has these.
 func (m *Machine) Hears(p workflow.PartnerID, heads []Head) bool {
-	return m.Involved(p) || m.state.former[p] != nil && len(heads) > 0
+	return m.Involved(p) || len(heads) > 0 && m.wasBroughtIn(p)
+}
+
+// tookPart reports whether p wrote facts, and a chain that proved to be forked had brought it in.
+func (m *Machine) tookPart(p workflow.PartnerID) bool {
+	return len(m.log.byAuthor[p]) > 0 && m.state.former[p] != nil
+}
+
+// wasBroughtIn reports whether a chain that proved to be forked had brought p in: by what is
+// here, or by what p itself showed and is one branch too many here (fork.go).
+func (m *Machine) wasBroughtIn(p workflow.PartnerID) bool {
+	pr := m.peers[p]
+	return m.state.former[p] != nil || pr != nil && pr.broughtIn
+}
+
+// branchAppoints reports whether among facts that were not taken in, as they are one branch
+// too many of their chain, is one by which a participant from the start gave p work: with an
+// attestation of its own, as such facts go (BringsIn).
+func (m *Machine) branchAppoints(p workflow.PartnerID, facts []Received) bool {
+	return slices.ContainsFunc(facts, func(f Received) bool {
+		if f.Att == nil || m.door.declined[f.ID].Why != TooManyForks || !m.log.original[f.Fact.Chain.Author] {
+			return false
+		}
+		for who := range f.Fact.Body.appoints() {
+			if who == p {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // BringsIn reports whether facts that came from elsewhere, causes first, bring a
@@ -404,11 +436,12 @@ func (m *Machine) broughtIn(facts []Received) map[workflow.PartnerID]bool {
 }
 
 // Audience are those that are to have all facts in the end: the participants,
-// and after them the others who are involved.
+// and after them the others who took part as far as they knew. This follows from the
+// facts alone.
 func (m *Machine) Audience() []workflow.PartnerID {
 	ps := slices.Clone(m.state.Participants())
 	for _, c := range m.log.chains {
-		if p := c.id.Author; !m.Participates(p) && m.Involved(p) && m.log.byAuthor[p][0] == c {
+		if p := c.id.Author; !m.Participates(p) && m.tookPart(p) && m.log.byAuthor[p][0] == c {
 			ps = append(ps, p)
 		}
 	}

@@ -26,6 +26,8 @@ type peer struct {
 	// chains of which it sent facts that fork them, and that were not taken in (fork.go).
 	refused  map[workflow.PartnerID]*withheld
 	disputed map[*chain]bool
+	// broughtIn: it showed a branch that gave it work, and that was not taken in (branchAppoints).
+	broughtIn bool
 }
 
 func (m *Machine) peer(p workflow.PartnerID) *peer {

@@ -104,6 +104,8 @@ func (c *checks) instance(id string) {
 		if c.outside(v, id) {
 			if o := views[0]; o.takesPart(o.m) && o.takesPart(m) {
 				c.w.violate("convergent: n%d believes that it takes no part in %s, n%d that it does", m.i, id[:8], o.m.i)
+			} else if a, b := c.withoutLies(first), c.withoutLies(v.print); first != nil && !bytes.Equal(a, b) {
+				c.w.violate("convergent: n%d and n%d differ on %s:\n%s", where, m.i, id[:8], difference(a, b))
 			}
 			continue
 		}
@@ -253,7 +255,8 @@ func (c *checks) settle() {
 }
 
 // outside reports whether a machine sees that it takes no part in an instance, and wrote
-// nothing of it: then nobody owes it what others wrote since (choreo.Machine.Involved).
+// nothing of it. It is told what counts (choreo.Machine.Involved). What liars told it that
+// does not count it may have alone: it names nothing, so others need not take that in.
 func (c *checks) outside(v view, id string) bool {
 	if v.takesPart(v.m) {
 		return false

@@ -102,7 +102,12 @@ func (s *State) stake(u *Attempt, q *judging) {
 		best := from.claimed.best()
 		from.claimed[u.claims]--
 		from.claimed[claims]++
-		if from.claimed.best() != best || from.doubted() {
+		if from.doubted() { // what is denied counts for nothing, before and now
+			s.judged = from.Slot
+			if !s.props(u, from) {
+				q.add(from.Slot)
+			}
+		} else if from.claimed.best() != best {
 			q.add(from.Slot)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -208,14 +209,16 @@ func TestForksDoNotUndoByWhatTheirAuthorBuildsUponIt(t *testing.T) {
 			g := newGivenBack(t)
 			first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
 			done := g.one.write(successOf(AttemptID{Slot: "c"}))
-			g.m.mustTake(t, first, begun, done, g.three.write(startOf(g.given), g.came, g.one.head()), g.three.write(successOf(g.given)))
+			heard := g.three.write(startOf(g.given), g.came, g.one.head())
+			g.m.mustTake(t, first, begun, done, heard, g.three.write(successOf(g.given)))
 			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
 			liar := penOf(t, g.m, "one", 8)
 			facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
 			again, mine := c.again(g, liar)
 			facts = append(facts, again, liar.write(startOf(mine)))
 			late := liar.write(successOf(mine))
-			upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
+			upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1,
+				Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
 			g.m.mustTake(t, append(facts, late, upon)...)
 			g.m.mustTake(t, g.forks(first))
 			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
@@ -274,7 +277,8 @@ func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
 	liar := penOf(t, g.m, "one", 8)
 	facts := []Received{liar.write(startOf(AttemptID{Slot: "d"}), g.m.log.genesis.head(), g.m.own.head())}
 	success := liar.write(successOf(AttemptID{Slot: "d"}))
-	upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: success.ID}}}})
+	upon := liar.write(Body{Start: &Start{Attempt: AttemptID{Slot: "e"}, Try: 1,
+		Consumed: []Consumption{{Slot: "d", Fact: success.ID}}}})
 	g.m.mustTake(t, append(facts, success, upon)...)
 	g.m.mustTake(t, g.forks(first))
 	if d := g.m.state.bySlot["d"]; !g.m.log.byID[upon.ID].counted || d.Pick != nil {
@@ -351,6 +355,54 @@ func TestStepsOfWhatIsHeldAgainstAnAuthor(t *testing.T) {
 			return g.m.log.steps - before, 2*n + 1
 		})
 	}
+}
+
+// What a forker builds upon what it had known to be done costs the same each time.
+func TestStepsOfWhatForkersBuildUpon(t *testing.T) {
+	growth(t, 10, func(n int) (int, int) {
+		var def, names strings.Builder
+		for i := range n {
+			fmt.Fprintf(&def, "  e%d: {after: d}\n", i)
+			fmt.Fprintf(&names, ", e%d", i)
+		}
+		w := newMesh(t, parse(t, `
+workflow: fan
+tasks:
+  c:  {}
+  d:  {after: c, on-failure: {contingency: d2}, reconcile: keep-original}
+  d2: {}
+`+def.String()+"partitions:\n  p1: [c, d"+names.String()+"]\n"))
+		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one"}
+		if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
+			t.Fatal(err)
+		}
+		m := w.node("two").m
+		g := &givenBack{w: w, m: m, one: penOf(t, m, "one", 7), three: penOf(t, m, "three", 7)}
+		v := g.judge("d", "d2", "three")
+		g.given, g.came = AttemptID{Fact: v.id, Slot: "d"}, v.head()
+		first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+		done := g.one.write(successOf(AttemptID{Slot: "c"}))
+		again := g.three.write(startOf(g.given), g.came, g.one.head())
+		g.m.mustTake(t, first, begun, done, again, g.three.write(successOf(g.given)))
+		g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+		liar := penOf(t, g.m, "one", 8)
+		facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
+		mine := AttemptID{Slot: "d"}
+		facts = append(facts, liar.write(startOf(mine)))
+		late := liar.write(successOf(mine))
+		g.m.mustTake(t, append(facts, late, g.forks(first))...)
+		g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+		before := g.m.log.steps
+		for i := range n {
+			e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
+			upon := liar.write(Body{Start: &Start{Attempt: e, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
+			g.m.mustTake(t, upon)
+			if !g.m.log.byID[upon.ID].counted {
+				t.Fatal(g.m.log.byID[upon.ID].why)
+			}
+		}
+		return g.m.log.steps - before, n
+	})
 }
 
 // A start that names nothing built upon the attempt that counted for its author, though a

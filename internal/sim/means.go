@@ -63,7 +63,7 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 		}
 	}
 	all := h.Of(h.All())
-	want, got := all.Lines(), shownLines(print)
+	want, got := all.Lines(), meaning.Shown(print)
 	if !slices.Equal(want, got) {
 		c.w.violate("meaning: n%d shows %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
 			strings.Join(append(refusals(print), difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n")))), "\n"))
@@ -114,35 +114,8 @@ func (c *checks) stands(all *meaning.Meaning, id workflow.InstanceID, shown []st
 	})
 }
 
-// What is read of a fingerprint.
-var (
-	shownInstance = regexp.MustCompile(`^instance \S+ (\S+) `)
-	shownSlot     = regexp.MustCompile(`^(slot \S+ \S+ current=\S+ pick=\S+ held=\S+) `)
-	shownAttempt  = regexp.MustCompile(`^  (attempt \S+ of \S+ at \S+) .*stands=(\d) .*(tries=\d+)`)
-	shownData     = regexp.MustCompile(`^(data \S+) = .* (by \S+ conflict=\S+)$`)
-	shownFact     = regexp.MustCompile(`^fact \d+ (\S+) .*counted=true`)
-	refusedFact   = regexp.MustCompile(`^fact \d+ (\S+) .*counted=false`)
-)
-
-// shownLines are the lines of a fingerprint that the second reading has too.
-func shownLines(print []byte) (out []string) {
-	for line := range strings.Lines(string(print)) {
-		line = strings.TrimRight(line, "\n")
-		if x := shownInstance.FindStringSubmatch(line); x != nil {
-			out = append(out, "instance "+x[1])
-		} else if x := shownSlot.FindStringSubmatch(line); x != nil {
-			out = append(out, x[1])
-		} else if x := shownAttempt.FindStringSubmatch(line); x != nil {
-			out = append(out, fmt.Sprintf("%s stands=%t %s", x[1], x[2] == "2", x[3]))
-		} else if x := shownData.FindStringSubmatch(line); x != nil {
-			out = append(out, x[1]+" "+x[2])
-		} else if x := shownFact.FindStringSubmatch(line); x != nil {
-			out = append(out, "counts "+x[1])
-		}
-	}
-	slices.Sort(out)
-	return out
-}
+// refusedFact is a fingerprint's line of a fact that does not count.
+var refusedFact = regexp.MustCompile(`^fact \d+ (\S+) .*counted=false`)
 
 // refusals are the lines of a fingerprint about what does not count, and why.
 func refusals(print []byte) (out []string) {

@@ -1,0 +1,30 @@
+package choreo
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// ForkedHistory is a machine that has a random history with forks, in which authors go on
+// from what a fork takes away and others give back.
+func ForkedHistory(t *testing.T, seed uint64) *Machine {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 8))
+	m := randomMesh(t, r.IntN).nodes["ann"].m
+	for range 50 {
+		if _, err := m.Receive("somebody", []Received{forking(r, m)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	return m
+}
+
+// Counted are the facts of a machine, and which of them count.
+func (m *Machine) Counted() (facts map[FactID]*Fact, counted map[FactID]bool) {
+	facts, counted = map[FactID]*Fact{}, map[FactID]bool{}
+	for _, e := range m.log.order {
+		facts[e.id], counted[e.id] = e.fact, e.counted
+	}
+	return facts, counted
+}

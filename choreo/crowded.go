@@ -157,9 +157,9 @@ func (m *Machine) Takes() (out []Taking) {
 // visit.beyond and visit.takesNamed say of what comes.
 func (m *Machine) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
 	s, of := m.door.shares, m.log.authored[author]
-	left := s.Left == nil || t.size <= s.Left(author)
+	left := s.Left == nil || t.size+s.Each <= s.Left(author)
 	if t.named {
-		return left || s.Spare == nil || t.size <= s.Spare()
+		return left || s.Spare == nil || t.size+s.Each <= s.Spare()
 	}
 	return left && (s.Facts == 0 || of.facts < s.Facts) && (s.Bytes == 0 || of.bytes+t.size <= s.Bytes)
 }

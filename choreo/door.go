@@ -49,6 +49,8 @@ type Shares struct {
 	// Spare is how many bytes have room of what others named as seen, where Left leaves
 	// less; nil: any number.
 	Spare func() int
+	// Each is how many bytes a fact takes of Left and Spare beside its own.
+	Each int
 }
 
 // PartOf is how much of one author each of so many partners may take in for itself, where
@@ -275,7 +277,7 @@ func (v *visit) beyond(f Received) string {
 	if s := v.m.door.shares; why == "" && (s.Facts > 0 && of.facts >= s.Facts || s.Bytes > 0 && of.bytes+len(f.Raw) > s.Bytes) {
 		why = TooManyFacts
 	}
-	if s := v.m.door.shares; why == "" && s.Left != nil && v.new(author)+len(f.Raw) > s.Left(author) {
+	if s := v.m.door.shares; why == "" && s.Left != nil && v.new(author)+len(f.Raw)+s.Each > s.Left(author) {
 		why = TooManyBytes
 	}
 	if why == "" {
@@ -293,7 +295,7 @@ func (v *visit) takesNamed(f Received) bool {
 	if author == v.m.self || v.m.log.Has(f.ID) {
 		return true
 	}
-	v.named += len(f.Raw)
+	v.named += len(f.Raw) + s.Each
 	own := s.Left == nil || v.new(author)+v.named <= s.Left(author)
 	return own || s.Spare == nil || v.added()+v.named <= s.Spare()
 }
@@ -306,9 +308,10 @@ func (v *visit) added() (n int) {
 	return n
 }
 
-// new is how many bytes of an author the batch brought so far.
+// new is how many bytes of an author the batch brought so far, and took beside them.
 func (v *visit) new(p workflow.PartnerID) int {
-	return max(v.of[p].bytes-v.m.log.authored[p].bytes, 0)
+	is, was := v.of[p], v.m.log.authored[p]
+	return max(is.bytes-was.bytes, 0) + max(is.facts-was.facts, 0)*v.m.door.shares.Each
 }
 
 // Has reports whether a fact is here.
@@ -323,6 +326,12 @@ func (m *Machine) Authored(each func(author workflow.PartnerID, facts, bytes int
 	for p, of := range m.log.authored {
 		each(p, of.facts, of.bytes)
 	}
+}
+
+// AuthoredBy is how many facts of an author are here, and their bytes.
+func (m *Machine) AuthoredBy(author workflow.PartnerID) (facts, bytes int) {
+	of := m.log.authored[author]
+	return of.facts, of.bytes
 }
 
 // outsiders are the authors here and in the batch who take no part.

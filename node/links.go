@@ -383,7 +383,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 		s.refuseInstance(from, f.Instance, large)
 		return nil
 	}
-	s.limit(h.m)
+	s.limit(h)
 	added, err := h.m.Receive(from, facts)
 	s.weigh(h)
 	s.refuseFacts(from, h.m)
@@ -496,6 +496,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	}
 	if !mayTell(m, self, facts) {
 		return nil, errNoPart
+	}
+	if by != self && int64(s.n.left(by)) < (begunWeight(def, m)+s.n.expect(def, m).all)/byteWeight {
+		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
 	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.hash); err != nil {
 		return nil, err

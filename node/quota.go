@@ -20,9 +20,11 @@ func (e *noRoom) Error() string { return "no room for this instance: " + refused
 // refusedWhy says why an instance is not taken in: to the node to which it was
 // refused, and to the people of the node that refused it.
 var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
-	wire.RefusedShare:     {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
-	wire.RefusedFull:      {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
-	wire.RefusedHeavy:     {"what its initiator wrote, or what all others wrote, fills the room that it may on that node", "the facts of its initiator, or those of all others, fill the room that they may", "bytes-over-share"},
+	wire.RefusedShare: {"it has as many unfinished instances there as one member may begin", "its initiator has begun as many unfinished ones as one member may", "instances-over-share"},
+	wire.RefusedFull:  {"that node has as many unfinished instances as it takes", "there are as many unfinished ones as others may begin", "instances-over-limit"},
+	wire.RefusedHeavy: {
+		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may on that node",
+		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may", "bytes-over-share"},
 	wire.RefusedLarge:     {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
 	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
 	wire.RefusedLives:     {there: "it takes in no facts of so many lives of this node's store"},

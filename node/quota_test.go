@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -193,11 +194,11 @@ func TestFactsComeWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
 		tm.add("two", parcel)
-		tm.add("two", chain)
+		tm.add("two", "\nworkflow: letter\ndata: {text: {type: string}}\ntasks:\n  a: {out: [text]}\n  b: {after: a}\npartitions: {pa: [a], pb: [b]}\n")
 		one, two := tm.p["one"], tm.p["two"]
 		one.hand.hold("send")
 		two.hand.hold("a")
-		waits := tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "one", "pc": "two"})
+		waits := tm.begin("two", "letter", map[string]string{"pa": "two", "pb": "one"})
 		full := tm.begin("two", "parcel", map[string]string{"pa": "two", "pb": "one"})
 		pass(time.Minute)
 		fills := tm.forger("two", full)
@@ -211,7 +212,8 @@ func TestFactsComeWhenThereIsRoom(t *testing.T) {
 		}
 		pass(time.Minute)
 		refused := tm.counter("one", "refused.facts-beyond-bytes")
-		two.hand.letGo(t, "a")
+		long := map[workflow.DataName]workflow.Value{"text": strings.Repeat("x", 8<<10)} // more than is expected of a task
+		two.hand.end(t, "a", runner.Result{Outputs: long})
 		pass(10 * time.Second)
 		if n := tm.counter("one", "refused.facts-beyond-bytes"); n == refused || tm.task("one", waits, "a") == workflow.Succeeded {
 			t.Fatal("one had room for what two did")

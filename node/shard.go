@@ -66,9 +66,10 @@ type held struct {
 	// settledAt is how many facts an instance had that was loaded as settled: it
 	// stays so until there are more.
 	settledAt int
-	reported  int // how many facts it had when it was last to be reported
-	weighed   int // likewise, when it was last weighed (usage.go)
-	digested  int // likewise, when its summary's Facts, With and Sizes were last worked out
+	expected  expected // what others are to write into it (usage.go)
+	reported  int      // how many facts it had when it was last to be reported
+	weighed   weighed
+	digested  int // how many facts it had when its summary's Facts, With and Sizes were last worked out
 	// doubts is when (Awake) partners were asked for facts of ours that they named
 	// and that are not here.
 	doubts map[workflow.PartnerID]time.Duration
@@ -753,6 +754,7 @@ func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came
 // hold keeps an instance in memory.
 func (s *shard) hold(m *choreo.Machine, def *definition, sum summary) *held {
 	h := &held{m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
+	h.expected = s.n.expect(def, m)
 	s.held[m.Instance()] = h
 	return h
 }

@@ -15,25 +15,46 @@ import (
 // estimate of what they take: a fact weighs its bytes twice, as they came and decoded,
 // and what is kept beside them; an instance what its tasks need, which counts for its
 // initiator.
+//
+// What was taken in has room to go on: with an instance a node takes in what the holders of
+// its tasks will write (expect). The initiator pays for that, out of its share: so facts
+// within what is expected of their author go in although its share is full, and nobody's
+// geneses take of another's share. Else instances that were begun at once could grow in
+// lockstep until the share of the partner that performs most of their tasks is full, and
+// none of them would ever end and make room. What an author writes beyond that, and all
+// that it writes into what has ended, is its own.
 const (
 	factWeight     = 1 << 10
 	taskWeight     = 2 << 10
 	instanceWeight = 8 << 10
 	byteWeight     = 2
+	// heldWeight is what a holder is expected to write about one task, its start and its
+	// success: those of a task with a short result weigh 2.8 KiB.
+	heldWeight = 4 << 10
 )
 
 // usage is what the instances in memory weigh.
 type usage struct {
 	mu  sync.Mutex // guards what follows
 	of  map[workflow.PartnerID]weight
-	all int64
+	all weight
 }
 
-// weight is what there is of an author in memory, and of that its facts without those that
-// made instances: what a liar may tell each partner otherwise. An instance has one genesis.
-type weight struct{ all, told int64 }
+// weight is what there is in memory that counts for a member.
+type weight struct {
+	all int64
+	// told is what it wrote, without what made instances and what was expected: what a liar
+	// may tell each partner otherwise. An instance has one genesis.
+	told int64
+	// open is what is expected in the instances that it began, and not there yet.
+	open int64
+}
 
-func (w weight) less(o weight) weight { return weight{w.all - o.all, w.told - o.told} }
+func (w weight) plus(o weight) weight { return weight{w.all + o.all, w.told + o.told, w.open + o.open} }
+func (w weight) less(o weight) weight { return weight{w.all - o.all, w.told - o.told, w.open - o.open} }
+
+// reserved is how much of a member's share is taken, or promised to instances that it began.
+func (w weight) reserved() int64 { return w.all + w.open }
 
 func newUsage() *usage { return &usage{of: map[workflow.PartnerID]weight{}} }
 
@@ -53,37 +74,93 @@ func (u *usage) change(was, is map[workflow.PartnerID]weight) {
 func (u *usage) grow(was map[workflow.PartnerID]weight, h *held) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	by := h.sum.By
+	initiator := weight{all: int64(h.def.weight()), open: h.expected.all}
 	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
 		all := factsWeigh(facts, bytes)
-		is := weight{all, all}
-		if p == h.sum.By {
-			is.all += int64(h.def.weight())
-			is.told -= factsWeigh(1, h.m.GenesisSize())
+		if p == by {
+			genesis := factsWeigh(1, h.m.GenesisSize())
+			all -= genesis
+			initiator.all += genesis
 		}
-		u.add(p, is.less(was[p]))
-		was[p] = is
+		within := min(all, h.expected.of[p])
+		initiator = initiator.plus(weight{all: within, open: -within})
+		beyond := weight{all: all - within, told: all - within}
+		if p == by {
+			initiator = initiator.plus(beyond)
+			return
+		}
+		u.add(p, beyond.less(was[p]))
+		was[p] = beyond
 	})
+	if !h.running() {
+		initiator.open = 0
+	}
+	u.add(by, initiator.less(was[by]))
+	was[by] = initiator
+}
+
+// running reports whether an instance has not ended, as was known in the last round.
+func (h *held) running() bool { return h.sum.State == "" || h.sum.State == workflow.InstanceRunning }
+
+// expected is what others that take part in an instance from its start are to write, by
+// partner and in all.
+type expected struct {
+	of  map[workflow.PartnerID]int64
+	all int64
+}
+
+// expect reckons what is expected in an instance: of each partner for each task that it holds
+// at first, and as much once more, for what it judges, cancels or passes on. With that an
+// instance is at most its initiator's whole share: one that would be more is taken in when
+// nothing else of the initiator is here, and of each task less is expected.
+func (x *instances) expect(def *definition, m *choreo.Machine) expected {
+	g, parts, self := m.Genesis().Body.Genesis, def.plan.Partitions(), x.member.ID()
+	of, all := make(map[workflow.PartnerID]int64, len(g.Succession)), int64(0)
+	add := func(p workflow.PartnerID, tasks int) {
+		if p != self {
+			of[p] += int64(tasks)
+			all += int64(tasks)
+		}
+	}
+	for _, p := range g.Succession {
+		add(p, 1)
+	}
+	for i, a := range g.Assign { // in the order of the plan
+		add(a.Partner, len(parts[i].Tasks))
+	}
+	free := max(shareOf(x.config.Limits.Memory)-begunWeight(def, m), 0)
+	each := min(heldWeight, free/max(all, 1))
+	for p := range of {
+		of[p] *= each
+	}
+	return expected{of, all * each}
+}
+
+// begunWeight is what an instance weighs as it begins.
+func begunWeight(def *definition, m *choreo.Machine) int64 {
+	return int64(def.weight()) + factsWeigh(1, m.GenesisSize())
 }
 
 // factsWeigh is what so many facts with so many bytes weigh.
 func factsWeigh(facts, bytes int) int64 { return int64(facts)*factWeight + int64(bytes)*byteWeight }
 
-// add adds to what an author's facts weigh. The caller holds u.mu.
+// add adds to what counts for a member. The caller holds u.mu.
 func (u *usage) add(p workflow.PartnerID, w weight) {
-	u.all += w.all
-	is := u.of[p]
-	if is = (weight{is.all + w.all, is.told + w.told}); is == (weight{}) {
+	u.all = u.all.plus(w)
+	is := u.of[p].plus(w)
+	if is == (weight{}) {
 		delete(u.of, p)
 		return
 	}
 	u.of[p] = is
 }
 
-// beside is what a member's facts weigh, and those of all but this node itself.
-func (u *usage) beside(p, self workflow.PartnerID) (its weight, others int64) {
+// beside is what counts for a member, and for all but this node itself.
+func (u *usage) beside(p, self workflow.PartnerID) (its, others weight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.of[p], u.all - u.of[self].all
+	return u.of[p], u.all.less(u.of[self])
 }
 
 // weight is what an instance of a definition weighs without its facts.
@@ -107,13 +184,19 @@ func (h *held) sizes(audience []workflow.PartnerID) string {
 	return string(b)
 }
 
-// weigh counts what an instance weighs now, if it has more facts than before.
+// weighed is what an instance was weighed with.
+type weighed struct {
+	facts int
+	runs  bool
+}
+
+// weigh counts what an instance weighs now, if it has more facts than before, or has ended.
 func (s *shard) weigh(h *held) {
 	id, before := h.m.Instance(), h.weighed
-	if h.weighed = h.m.Len(); h.weighed == before {
+	if h.weighed = (weighed{h.m.Len(), h.running()}); h.weighed == before {
 		return
 	}
-	if was := s.weighed[id]; before > 0 && was != nil {
+	if was := s.weighed[id]; before.facts > 0 && was != nil {
 		s.n.usage.grow(was, h)
 		return
 	}
@@ -141,15 +224,16 @@ func (s *shard) weighAgain() {
 // weighEvery is how often all instances in memory are weighed.
 const weighEvery = time.Second
 
-// left is for how many bytes more of a member's facts there is room: within its own share of
-// memory and disk, and what all others together may fill.
+// left is for how many bytes more there is room that count for a member: within its own share
+// of memory and disk, and what all others together may fill.
 func (x *instances) left(p workflow.PartnerID) int {
 	l, self := x.config.Limits, x.member.ID()
 	stored, storedOthers := x.index.stored(p, self)
-	mine, others := x.usage.beside(p, self)
+	its, others := x.usage.beside(p, self)
+	mine, all := its.reserved(), others.reserved()
 	return int(max(min(
-		(shareOf(l.Memory)-mine.all)/byteWeight, (othersOf(l.Memory)-others)/byteWeight,
-		shareOf(l.Disk)-mine.all-stored, othersOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
+		(shareOf(l.Memory)-mine)/byteWeight, (othersOf(l.Memory)-all)/byteWeight,
+		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-all-storedOthers, math.MaxInt32), 0))
 }
 
 // leftAmong is for how many bytes more of a member's facts there is room in an instance of
@@ -166,13 +250,14 @@ func (x *instances) leftAmong(p workflow.PartnerID, partners int) int {
 func namedOf(limit int64) int64 { return limit / 2 }
 
 // spare is for how many bytes more there is room of what is beyond its author's share,
-// and named by others: while all others fill less than half. So two members that lie
-// and name each other's facts leave room for a third.
+// and named by others: while all others fill less than half, and without what is expected.
+// So two members that lie and name each other's facts leave room for a third.
 func (x *instances) spare() int {
 	l, self := x.config.Limits, x.member.ID()
-	_, storedOthers := x.index.stored(self, self)
+	_, stored := x.index.stored(self, self)
 	_, others := x.usage.beside(self, self)
-	return int(max(min((namedOf(l.Memory)-others)/byteWeight, namedOf(l.Disk)-others-storedOthers, math.MaxInt32), 0))
+	most := func(limit int64) int64 { return min(namedOf(limit)-others.all, othersOf(limit)-others.reserved()) }
+	return int(max(min(most(l.Memory)/byteWeight, most(l.Disk)-stored, math.MaxInt32), 0))
 }
 
 // tooLarge refuses what would make an instance larger than this node takes: beyond
@@ -192,12 +277,27 @@ func (s *shard) tooLarge(h *held, from workflow.PartnerID, facts []choreo.Receiv
 }
 
 // limit sets what an instance takes in of its authors now.
-func (s *shard) limit(m *choreo.Machine) {
-	l, partners := s.n.config.Limits, len(m.Genesis().Body.Genesis.Succession)
-	m.Limit(choreo.Shares{
+func (s *shard) limit(h *held) {
+	l, partners := s.n.config.Limits, len(h.m.Genesis().Body.Genesis.Succession)
+	h.m.Limit(choreo.Shares{
 		Facts: min(shareOf(l.Facts), choreo.PartOf(l.Facts, partners)),
 		Bytes: int(min(shareOf(l.Bytes), max(choreo.PartOf(l.Bytes, partners), choreo.MaxFact))),
-		Left:  func(p workflow.PartnerID) int { return s.n.leftAmong(p, partners) },
+		Left:  func(p workflow.PartnerID) int { return s.leftIn(h, p, partners) },
 		Spare: s.n.spare,
+		Each:  factWeight / byteWeight,
 	})
+}
+
+// leftIn is for how many bytes more of a member's facts there is room in an instance: as
+// leftAmong says, and for what is expected of it there, as long as it runs.
+func (s *shard) leftIn(h *held, p workflow.PartnerID, partners int) int {
+	left, comes := s.n.leftAmong(p, partners), h.expected.of[p]
+	if comes == 0 || !h.running() {
+		return left
+	}
+	wrote := factsWeigh(h.m.AuthoredBy(p))
+	if p == h.sum.By {
+		wrote -= factsWeigh(1, h.m.GenesisSize())
+	}
+	return left + int(max(comes-wrote, 0)/byteWeight)
 }

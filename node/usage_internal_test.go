@@ -70,8 +70,8 @@ func TestSharesByPartners(t *testing.T) {
 		t.Errorf("with a MiB of facts, %d bytes of one of 4 have room, want %d", got, want)
 	}
 	x.usage.change(map[workflow.PartnerID]weight{"mal": {all: 3 << 20, told: 1 << 20}}, nil)
-	if len(x.usage.of) != 0 || x.usage.all != 0 {
-		t.Errorf("nothing is there, and weighs %d", x.usage.all)
+	if len(x.usage.of) != 0 || x.usage.all != (weight{}) {
+		t.Errorf("nothing is there, and weighs %+v", x.usage.all)
 	}
 }
 

@@ -202,7 +202,7 @@ var mutants = []mutant{
 `, `		sum.Settled = sum.Settled || waits
 `}}},
 	{name: "no-byte-share", what: "a member's facts may fill the whole node", patches: []patch{{
-		"node/usage.go", `		Left:  func(p workflow.PartnerID) int { return s.n.leftAmong(p, partners) },
+		"node/usage.go", `		Left:  func(p workflow.PartnerID) int { return s.leftIn(h, p, partners) },
 		Spare: s.n.spare,
 `, ``}}},
 	{name: "quarantine-stops", what: "an instance that cannot be read ends the node", patches: []patch{{

@@ -50,3 +50,45 @@ partitions:
 		t.Errorf("after 40 minutes the wait for the answer is %+v", c)
 	}
 }
+
+// While an instance is cancelled nobody works on it. If a fork takes the cancellation away, what
+// an emergency task waits for has its whole time once more, and so has the trigger.
+func TestTriggerHasItsTimeAfterACancellationThatAForkTookAway(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: alarmed
+tasks:
+  a: {type: manual, timeout: 1h}
+  alarm: {after: a, time-to-wait: 30m}
+partitions:
+  p1: [a]
+  p2: [alarm]
+`))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
+		t.Fatal(err)
+	}
+	two := w.node("two")
+	one := penOf(t, two.m, "one", 7)
+	first := one.write(Body{Seen: &Seen{}}, two.m.log.genesis.head())
+	fork := *one // goes on from there once more
+	is := func(when string, overall workflow.InstanceState, alarm workflow.State) {
+		t.Helper()
+		w.step(two)
+		if two.m.Overall() != overall || two.m.state.bySlot["alarm"].State != alarm {
+			t.Fatalf("%s the instance is %s, the emergency task %s; want %s, %s",
+				when, two.m.Overall(), two.m.state.bySlot["alarm"].State, overall, alarm)
+		}
+	}
+	w.advance(20 * time.Minute)
+	two.m.mustTake(t, first, one.write(Body{Cancel: &Cancel{}}))
+	is("after 20 minutes", workflow.InstanceCancelled, workflow.Aborted)
+	w.advance(20 * time.Minute)
+	two.m.mustTake(t, fork.write(Body{Seen: &Seen{}}))
+	is("when a fork took the cancellation away", workflow.InstanceRunning, workflow.NotReady)
+	w.advance(29 * time.Minute)
+	is("29 minutes later", workflow.InstanceRunning, workflow.NotReady)
+	w.advance(2 * time.Minute)
+	if got := two.m.state.bySlot["alarm"].State; got == workflow.NotReady {
+		t.Errorf("31 minutes after the instance went on the emergency task is %s", got)
+	}
+}

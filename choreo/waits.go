@@ -51,10 +51,11 @@ import (
 // that of an answer when a task joins, and when a lifted block has the partition kept for ever
 // until what it waits for has ended once more; the wait for a hand-over as often, and when
 // what was clocked by itself is clocked with its partition; that of readiness when the rule
-// holds no more; all of them when a lifted block has an instance go on that had ended. A
-// block lifts at most once for each attempt that was presumed to have failed, or when a fork
-// takes facts away, and there are not more of either than limits.go allows. What one clock
-// may judge depends on which others run, but a clock for what is ready or running stays until
+// holds no more; all of them when an instance goes on that had ended, as a block lifted, or
+// that was cancelled, as a fork took the cancellation away: nobody worked in between. A block
+// lifts at most once for each attempt that was presumed to have failed, or when a fork takes
+// facts away, and there are not more of either than limits.go allows. What one clock may
+// judge depends on which others run, but a clock for what is ready or running stays until
 // that ends, or until a fact comes: what joins by that joins once.
 //
 // A partner that acknowledges nothing, and does not expire, stalls nothing: it

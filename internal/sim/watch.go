@@ -149,6 +149,7 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 	c.w.event()
 	c.w.newest = c.w.now
 	c.meanwhile(m, f)
+	c.goesOn(m, f)
 	c.all[id] = f
 	if _, here := m.arrived[id]; !here {
 		m.arrived[id] = c.w.now
@@ -286,6 +287,13 @@ func (c *checks) learned(m *machine, id workflow.InstanceID) {
 		return
 	}
 	m.learned[id] = c.w.now
+	c.clocked(m, id)
+}
+
+// clocked notes that the waits of an instance begin at a node: its emergency tasks must have
+// been started, or ended, by their worst case from now.
+func (c *checks) clocked(m *machine, id workflow.InstanceID) {
+	m.clocked[id] = c.w.now
 	for _, t := range c.w.def.Tasks {
 		at, ok := c.w.home[t.Name]
 		if t.TimeToWait == 0 || !ok || at != m.i || t.ContingencyOnly {
@@ -293,21 +301,57 @@ func (c *checks) learned(m *machine, id workflow.InstanceID) {
 		}
 		start, bounded := c.w.bounds.WaitStart(t.Name)
 		if bounded {
-			c.fires(m, id, t.Name, c.w.now+start+t.TimeToWait+membership.Grace(c.w.plan.ConnectionTime)+time.Minute)
+			c.fires(m, id, t.Name, c.w.now, c.w.now+start+t.TimeToWait+membership.Grace(c.w.plan.ConnectionTime)+time.Minute)
 		}
 	}
 }
 
+// goesOn notes that an instance goes on at a node which held it to be cancelled: a fork may
+// take a cancellation away. All waits begin again then (choreo/waits.go): in between nobody
+// worked, so what a trigger waits for has its whole time once more, and so has the trigger.
+// Else a task would take for an emergency that nobody did what had been called off. By when it
+// is triggered is counted from there.
+func (c *checks) goesOn(m *machine, f *choreo.Fact) {
+	if f.Body.Cancel != nil && m.cancelled[f.Instance] == nil {
+		m.cancelled[f.Instance] = &cancelled{}
+	}
+	x := m.cancelled[f.Instance]
+	if x == nil || x.looking {
+		return
+	}
+	x.looking = true
+	c.w.at(c.w.now, func() { // when its step is over
+		x.looking = false
+		if m.node != nil && m.paused == 0 {
+			c.w.guard(m, func() { c.show(m, f.Instance) })
+		}
+	})
+}
+
+// show is how a node shows an instance; whether it goes on is noted.
+func (c *checks) show(m *machine, id workflow.InstanceID) (*api.Instance, error) {
+	in, err := m.node.Show(context.Background(), id.String())
+	if x := m.cancelled[id]; err == nil && x != nil {
+		was := x.is
+		if x.is = in.State == workflow.InstanceCancelled; was && !x.is {
+			c.clocked(m, id)
+		}
+	}
+	return in, err
+}
+
 // fires checks at a moment, or as soon as the node is well afterwards, that an
-// emergency task of the node does not wait any more. Lost memory and reboots
-// (whose clocks are wrong at times) excuse.
-func (c *checks) fires(m *machine, id workflow.InstanceID, t workflow.TaskName, at time.Duration) {
+// emergency task of the node, whose instance is clocked there since some time, does not wait
+// any more. Lost memory and reboots (whose clocks are wrong at times) excuse.
+func (c *checks) fires(m *machine, id workflow.InstanceID, t workflow.TaskName, since, at time.Duration) {
 	c.w.at(at, func() {
 		switch {
+		case m.clocked[id] != since:
+			return // that is for later
 		case m.gone || m.forgot || m.boots > 0:
 			return
 		case m.node == nil || m.paused > 0 || m.disk.full || c.w.now-m.well < time.Minute:
-			c.fires(m, id, t, c.w.now+2*time.Minute)
+			c.fires(m, id, t, since, c.w.now+2*time.Minute)
 			return
 		}
 		c.w.guard(m, func() { c.fired(m, id, t) })
@@ -316,9 +360,9 @@ func (c *checks) fires(m *machine, id workflow.InstanceID, t workflow.TaskName, 
 
 // fired checks that an emergency task of a node does not wait any more.
 func (c *checks) fired(m *machine, id workflow.InstanceID, t workflow.TaskName) {
-	in, err := m.node.Show(context.Background(), id.String())
-	if err != nil || in.State != workflow.InstanceRunning {
-		return
+	in, err := c.show(m, id)
+	if err != nil || in.State != workflow.InstanceRunning || m.clocked[id] == c.w.now {
+		return // or it goes on just now
 	}
 	i := slices.IndexFunc(in.Tasks, func(x api.Task) bool { return x.Name == t })
 	if x := in.Tasks[i]; x.State == workflow.NotReady && x.ReplacedBy == nil {

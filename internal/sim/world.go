@@ -93,15 +93,23 @@ type machine struct {
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
-	records        map[workflow.PartnerID]membership.Version // the newest that it was told
-	arrived        map[factID]time.Duration                  // when its disk had a fact first
-	several        map[slot]map[choreo.AttemptID]bool
-	contested      map[workflow.InstanceID]bool
-	looking        map[workflow.InstanceID]bool
-	succeeded      map[job]bool
-	judged         map[job]bool  // by it
-	ends           map[slot]bool // which have a success or a verdict, as far as its disk says
+	// clocked is since when the waits of an instance run, cancelled are those of which it has
+	// a cancellation.
+	clocked   map[workflow.InstanceID]time.Duration
+	cancelled map[workflow.InstanceID]*cancelled
+	records   map[workflow.PartnerID]membership.Version // the newest that it was told
+	arrived   map[factID]time.Duration                  // when its disk had a fact first
+	several   map[slot]map[choreo.AttemptID]bool
+	contested map[workflow.InstanceID]bool
+	looking   map[workflow.InstanceID]bool
+	succeeded map[job]bool
+	judged    map[job]bool  // by it
+	ends      map[slot]bool // which have a success or a verdict, as far as its disk says
 }
+
+// cancelled is whether a machine holds an instance to be cancelled, looking whether that is
+// about to be seen.
+type cancelled struct{ is, looking bool }
 
 // session is a connection between two nodes.
 type session struct {
@@ -244,6 +252,7 @@ func (w *world) found() {
 		}
 		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, id: membership.IDOf(k.Public().(ed25519.PublicKey))}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
+		m.clocked, m.cancelled = map[workflow.InstanceID]time.Duration{}, map[workflow.InstanceID]*cancelled{}
 		m.records = map[workflow.PartnerID]membership.Version{}
 		m.arrived, m.several = map[factID]time.Duration{}, map[slot]map[choreo.AttemptID]bool{}
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -169,5 +170,50 @@ partitions: {p1: [a, d], p2: [b], p3: [c, e]}
 	}
 	if err := checkBundle(three.m, b); err != nil {
 		t.Error(err)
+	}
+}
+
+// Of facts that were saved from a damaged store those stay out whose attestation is lost with
+// a later one of their chain, and what was built upon them. They are put back when that one
+// comes.
+func TestSavedFactsThatNothingVouchesForStayOut(t *testing.T) {
+	m := relayMesh(t).nodes["one"].m
+	three, two := penOf(t, m, "three", 7), penOf(t, m, "two", 7)
+	var facts []Received // the second of three's vouches for the first, the fourth for the third
+	var upon Received    // two built upon the third
+	for i := range 4 {
+		f := three.write(Body{Seen: &Seen{}}, m.log.genesis.head())
+		if i%2 == 0 {
+			f.Att = nil
+		}
+		if i == 2 {
+			upon = two.write(Body{Seen: &Seen{}}, three.head())
+		}
+		facts = append(facts, f)
+	}
+	saved := append(slices.Clone(facts[:3]), upon) // three's fourth is lost
+	for _, order := range []string{"in order", "reversed"} {
+		if added, all := m.PutBack(saved); added != 2*one(order == "in order") || all {
+			t.Errorf("%s: %d new facts, all: %v; want the first two, and that some wait", order, added, all)
+		}
+		if m.Has(facts[2].ID) || m.Has(upon.ID) {
+			t.Errorf("%s: a fact is put back that nothing vouches for", order)
+		}
+		slices.Reverse(saved)
+	}
+	word := m.mustAppend(Moment{}, Body{Seen: &Seen{}})
+	m.Acknowledge("three", Incarnation{1}, []Head{m.log.genesis.head()})
+	b := m.Outgoing("three", MaxFact, Moment{})
+	if b == nil || !slices.ContainsFunc(b.Facts, func(o *Outgoing) bool { return o.e == word }) {
+		t.Fatal("one cannot pass on what it says itself")
+	}
+	if err := checkBundle(m, b); err != nil {
+		t.Error(err)
+	}
+	if added, err := m.Receive("three", facts); added != 2 || err != nil {
+		t.Errorf("of three's facts %d are new (%v), want the last two", added, err)
+	}
+	if added, all := m.PutBack(saved); added != 1 || !all {
+		t.Errorf("then %d facts are put back, all: %v; want the one that waited", added, all)
 	}
 }

@@ -132,24 +132,42 @@ func (f *Fact) parents() iter.Seq[FactID] {
 	}
 }
 
-// vouched are the facts without those that would stay here with nothing to
+// vouched are the facts of a bundle without those that would stay here with nothing to
 // vouch for them, because the later fact of their chain whose attestation covers
 // them does not fit yet: no peer would take them from us, nor what we would then
-// build upon them.
+// build upon them. In a bundle that fits as a whole all are vouched for.
 func (l *Log) vouched(facts []Received) []Received {
 	if l.inOrder(facts) {
 		return facts
 	}
-	fits := make([]bool, len(facts))
+	fits, all := l.fitting(facts)
+	if all {
+		return facts
+	}
+	return l.withoutBare(facts, fits)
+}
+
+// stillVouched is vouched for facts of which any others may have been lost: that they
+// fit does not say that something vouches for them.
+func (l *Log) stillVouched(facts []Received) []Received {
+	fits, _ := l.fitting(facts)
+	return l.withoutBare(facts, fits)
+}
+
+// fitting says which of the facts fit, and whether all do.
+func (l *Log) fitting(facts []Received) (fits []bool, all bool) {
+	fits = make([]bool, len(facts))
 	b, n := newBatch(l, facts), 0
 	_ = b.each(func(i int) error { // fn returns none
 		fits[i] = true
 		n++
 		return nil
 	})
-	if n == len(facts) {
-		return facts
-	}
+	return fits, n == len(facts)
+}
+
+// withoutBare are the facts without those that fit and that nothing vouches for.
+func (l *Log) withoutBare(facts []Received, fits []bool) []Received {
 	// What does not fit stays among them: it says that something is missing.
 	bare := l.bare(facts, fits)
 	out := make([]Received, 0, len(facts))

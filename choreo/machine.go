@@ -280,6 +280,17 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 	return len(es), err
 }
 
+// PutBack inserts facts that this node had before, and that were saved from a store which
+// lost others. Those stay out that nothing vouches for any more, as the later fact of their
+// chain whose attestation covered them is lost: no peer would take them from us, nor what
+// we would then build upon them. A partner that still has that fact sends them with it.
+// It reports how many facts are new here, and whether all of them are here now.
+func (m *Machine) PutBack(saved []Received) (added int, all bool) {
+	proven := m.log.stillVouched(saved)
+	added, err := m.Receive(m.self, proven)
+	return added, err == nil && len(proven) == len(saved)
+}
+
 // append adds a fact of our own. More heads than one fact takes, or than fit beside
 // what is said, go into `seen` facts of ours before it. An error says which limit
 // the fact is beyond (limits.go); then nothing was added, and it is among what

@@ -258,8 +258,8 @@ func readFact(value []byte) (f choreo.Received, came int64, err error) {
 	return choreo.Received{Fact: fact, ID: id, Raw: sf.Raw, Att: sf.Att}, sf.Came, nil
 }
 
-// Facts that were saved from a damaged instance lie beside it until their past is
-// there again.
+// Facts that were saved from a damaged instance lie beside it until their past, and what
+// vouches for them, is there again.
 func keptPrefix(id workflow.InstanceID) []byte { return append([]byte{prefixKept}, id[:]...) }
 
 func keptKey(id workflow.InstanceID, i int) []byte {
@@ -277,8 +277,8 @@ func (s *shard) loadKept(id workflow.InstanceID) (kept []choreo.Received, err er
 	return kept, err
 }
 
-// putBack inserts saved facts whose past is here by now; own ones that were never
-// sent have no attestation yet. It reports whether any was new.
+// putBack inserts saved facts whose past is here by now and that something vouches for;
+// own ones that were never sent have no attestation yet. It reports whether any was new.
 func (s *shard) putBack(h *held) bool {
 	if len(h.kept) == 0 {
 		return false
@@ -289,8 +289,8 @@ func (s *shard) putBack(h *held) bool {
 			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID}, func(domain string, msg []byte) []byte { return membership.Sign(s.n.member.Key, domain, msg) })[0]
 		}
 	}
-	added, err := h.m.Receive(self, h.kept)
-	if err == nil { // else some lack their past, or are worth nothing
+	added, all := h.m.PutBack(h.kept)
+	if all { // else some lack their past or what vouches for them, or are worth nothing
 		for i := range h.kept {
 			s.batch.writes = append(s.batch.writes, kv.Write{Key: keptKey(h.m.Instance(), i), Delete: true})
 		}

@@ -187,3 +187,54 @@ func TestDamagedInstanceOfOneNode(t *testing.T) {
 		}
 	})
 }
+
+// Two facts of one came to two under one attestation, that of the second. Two's disk loses the
+// second, one's disk everything: nobody can show any more that one wrote the first. So it counts
+// for nobody, also not for two, which still can read it.
+func TestSavedFactThatNobodyCanProve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, brisk, "one", "two", "three")
+		tm.add("one", `
+workflow: proof
+tasks: {a: {}, b: {after: a}, c: {}, d: {}}
+partitions: {p1: [a, b], p2: [c], p3: [d]}
+`)
+		one, two := tm.p["one"], tm.p["two"]
+		one.hand.hold("a", "b")
+		two.hand.hold("c")
+		id := tm.begin("one", "proof", map[string]string{"p1": "one", "p2": "two", "p3": "three"})
+		tm.disconnect("one", "two")
+		tm.disconnect("one", "three")
+		tm.disconnect("two", "three")
+		one.hand.letGo(t, "a") // its success, and the start of b
+		synctest.Wait()
+		had := len(two.disk.entries("f"))
+		tm.connect("one", "two")
+		synctest.Wait()
+		keys := two.disk.entries("f")
+		if len(keys) != had+2 {
+			t.Fatalf("two has %d facts after %d, want two more", len(keys), had)
+		}
+		two.crash()
+		two.disk.garble(keys[len(keys)-1])
+		one.crash()
+		one.disk.restore(nil)
+		one.hand.hold("a", "b")
+		one.start()
+		two.start()
+		tm.connect("one", "two")
+		tm.connect("one", "three")
+		tm.connect("two", "three")
+		pass(time.Minute)
+		one.hand.letAllGo()
+		two.hand.letAllGo()
+		tm.succeeds(id, 10*time.Minute, "one", "two", "three")
+		pass(time.Minute)
+		tm.once(id, []string{"a", "b", "c", "d"}, "one", "two", "three")
+		two.crash() // and it stays so
+		two.start()
+		tm.connect("one", "two")
+		pass(time.Minute)
+		tm.once(id, []string{"a", "b", "c", "d"}, "one", "two", "three")
+	})
+}

@@ -62,7 +62,8 @@ type crashIn struct{ after bool }
 type crashed struct{}
 
 // Keys in a node's store (node/keys.go): of facts, and of those that were saved from a
-// damaged instance and lie beside it until their past is there again.
+// damaged instance and lie beside it until their past, and what vouches for them, is there
+// again.
 const (
 	factKeys  = 'f'
 	savedKeys = 'k'

@@ -48,7 +48,11 @@ func Respond(def *workflow.Definition, failures []Failure, view workflow.View) [
 	if len(failures) == 1 && failures[0].Begun {
 		return []Response{respond(def, failures[0])} // nothing else can have a part in it
 	}
-	return newOverlay(def, failures, view).respond(failures)
+	o := newOverlay(def, failures, view)
+	if out := o.respond(failures); !o.circles {
+		return out
+	}
+	return o.giveWay(failures)
 }
 
 // respond is the choice of a failed task's author; none is block.
@@ -86,6 +90,8 @@ type overlay struct {
 	rules   map[workflow.TaskName]*rule               // by slot
 	terms   map[node][]*clause                        // of all rules, by what they are about
 	dead    [2]heaped                                 // rules that can never hold any more, see clause.comes
+	order   [][]workflow.TaskName                     // in which failures are looked at, see knots
+	circles bool                                      // slots wait for each other's data
 	// active counts the open slots at which something is under way or about to be, but
 	// for those that a failure ends; forData those of the others that wait for data.
 	active, forData int
@@ -134,7 +140,8 @@ func (o *overlay) enter(slot workflow.TaskName) {
 // respond answers the failures.
 func (o *overlay) respond(failures []Failure) (out []Response) {
 	knots := o.knots()
-	circles := slices.ContainsFunc(knots, func(k []workflow.TaskName) bool { return len(k) > 1 })
+	o.order = knots
+	o.circles = slices.ContainsFunc(knots, func(k []workflow.TaskName) bool { return len(k) > 1 })
 	for _, f := range failures {
 		if f.Begun {
 			o.answer(f)
@@ -145,13 +152,19 @@ func (o *overlay) respond(failures []Failure) (out []Response) {
 		for _, slot := range knot {
 			o.steps++
 			if f, failed := o.failed[slot]; failed && !o.has(slot) {
-				o.blockBefore(i, len(knots), circles)
+				o.blockBefore(i, len(knots))
 				if !o.has(slot) {
 					o.answer(f)
 				}
 			}
 		}
 	}
+	o.blockBefore(len(knots), len(knots))
+	return o.responses()
+}
+
+// responses are the answers so far, in rule order.
+func (o *overlay) responses() (out []Response) {
 	for _, slot := range o.slots {
 		if r, ok := o.answers[slot]; ok {
 			out = append(out, r)
@@ -163,8 +176,8 @@ func (o *overlay) respond(failures []Failure) (out []Response) {
 // blockBefore blocks what can never begin any more before a slot of that knot is looked
 // at: all of it where there are circles of data, with what would wait in one for ever if
 // nothing is under way.
-func (o *overlay) blockBefore(knot, knots int, circles bool) {
-	if !circles {
+func (o *overlay) blockBefore(knot, knots int) {
+	if !o.circles {
 		o.block(asItIs, knot)
 		return
 	}
@@ -209,19 +222,19 @@ func (o *overlay) answer(f Failure) {
 // to fire a trigger. What waits for each other's data then waits for ever.
 func (o *overlay) quiescent() bool { return o.active == 0 && o.forData > 0 }
 
-func asksData(r *workflow.Rule) (asks bool) {
-	r.Terms(func(x *workflow.Rule) { asks = asks || x.Op == workflow.OpData })
-	return asks
+// waits reports whether a slot follows its rule: it has not begun, or waits for what its
+// contingency would wait for.
+func (o *overlay) waits(slot workflow.TaskName) bool {
+	_, failed := o.failed[slot]
+	return failed || !o.begun(slot)
 }
 
-// waits reports whether a slot has not begun: it still follows its rule. One that is
-// ready does so, too, before it starts: unless the rule is about data or an emergency
-// trigger fired, as that is recorded.
-func (o *overlay) waits(slot workflow.TaskName) bool {
-	if _, failed := o.failed[slot]; failed || o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.Undecided {
-		return true
-	}
-	return !asksData(o.def.Task(slot).Rule) && o.View.TaskTerm(workflow.BecameRunning, slot).Truth == workflow.Undecided
+// begun reports whether what a slot has begun is recorded. One that is ready follows its
+// rule before it starts, too: unless the rule is about data or an emergency trigger
+// fired, as that is recorded.
+func (o *overlay) begun(slot workflow.TaskName) bool {
+	return o.View.TaskTerm(workflow.BecameRunning, slot).Truth != workflow.Undecided ||
+		o.rules[slot].asks && o.View.TaskTerm(workflow.BecameReady, slot).Truth != workflow.Undecided
 }
 
 // mayBlock reports whether a slot is not decided, or only its contingency goes on,
@@ -251,6 +264,11 @@ func (o *overlay) TaskTerm(tr workflow.Transition, t workflow.TaskName) workflow
 		return o.standIn(tr, t)
 	case !ok:
 		return o.View.TaskTerm(tr, t)
+	case d.succeeded.Truth == workflow.Undecided && (tr == workflow.BecameReady || tr == workflow.BecameRunning):
+		if f := o.View.TaskTerm(tr, t); f.Truth == workflow.True {
+			return f // as it was before its contingency goes on
+		}
+		return d.succeeded
 	case tr == workflow.BecameSucceeded || d.succeeded.Truth == workflow.Undecided:
 		return d.succeeded
 	case tr == workflow.BecameFailed && d.failed:

@@ -128,8 +128,7 @@ func (o *overlay) follow(slot workflow.TaskName) {
 		return // the rules are not read yet
 	}
 	open := o.isOpen(slot)
-	goesOn := o.def.Task(slot).TimeToWait > 0 || r.truth(asItIs) == workflow.True ||
-		o.View.TaskTerm(workflow.BecameReady, slot).Truth == workflow.True
+	goesOn := o.def.Task(slot).TimeToWait > 0 || r.truth(asItIs) == workflow.True || o.begun(slot)
 	active, forData := open && goesOn && !o.ends(slot), open && !goesOn && r.asks
 	o.active += one(active) - one(r.active)
 	o.forData += one(forData) - one(r.forData)

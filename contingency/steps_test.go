@@ -82,8 +82,23 @@ func answering(t *testing.T, before string, task func(i, n int) string, n int) (
 		failures = append(failures, Failure{Slot: name, Task: name})
 	}
 	o := newOverlay(def, failures, nothingYet{&steps})
-	if got := o.respond(failures); len(got) == 0 {
+	got := o.respond(failures)
+	if o.circles {
+		got = o.giveWay(failures)
+	}
+	if len(got) == 0 {
 		t.Error("no failure is answered")
 	}
 	return steps + o.steps
+}
+
+// However many tasks of one verdict are to be looked at once more, since they wait for
+// each other's data while something else is under way, no more than maxChecks are.
+func TestStepsOfAnsweringCircles(t *testing.T) {
+	task := func(i, _ int) string { return fmt.Sprintf("{when: x > %d, out: [x], on-failure: release}", i%100) }
+	few, many := answering(t, "  a: {}\n", task, 2*maxChecks), answering(t, "  a: {}\n", task, 16*maxChecks)
+	t.Logf("%d steps, %d for eight times the tasks", few, many)
+	if many > 10*few {
+		t.Errorf("%d steps, %d for eight times the tasks", few, many)
+	}
 }

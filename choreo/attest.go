@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -97,7 +97,7 @@ func (a *Attestation) Signature(author workflow.PartnerID, id FactID) (Signature
 
 // Verify checks the signature. Its error wraps ErrForged.
 func (s Signature) Verify() error {
-	if err := membership.Verify(s.author, attestDomain, s.root[:], s.sig[:]); err != nil {
+	if err := trust.Verify(s.author, attestDomain, s.root[:], s.sig[:]); err != nil {
 		return said.Errorf("%w: a fact of %s: %w", ErrForged, s.author, err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -15,14 +15,14 @@ import (
 // does: no other fact, no changed signature, path or place.
 func TestBatchesOfAttestations(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	author := membership.IDOf(key.Public().(ed25519.PublicKey))
+	author := trust.IDOf(key.Public().(ed25519.PublicKey))
 	for n := 1; n <= 70; n++ {
 		ids := make([]FactID, n)
 		for i := range ids {
 			ids[i] = sha256.Sum256(fmt.Append(nil, n, i))
 		}
 		signed := 0
-		atts := Attest(ids, func(domain string, msg []byte) []byte { signed++; return membership.Sign(key, domain, msg) })
+		atts := Attest(ids, func(domain string, msg []byte) []byte { signed++; return trust.Sign(key, domain, msg) })
 		if signed != 1 {
 			t.Fatalf("%d signatures for a batch of %d, want one", signed, n)
 		}

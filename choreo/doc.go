@@ -15,7 +15,8 @@
 // whatever the order in which the facts arrived and however often each did.
 // Bad facts are refused with an error or do not count; they never panic.
 //
-// It imports contingency, internal/plain, internal/said, membership, partition, partition/aptitude and
-// workflow; internal/sim, internal/sim/meaning, internal/test/testliar, node,
-// node/datasets, node/elections and node/wire import it.
+// It imports contingency, internal/plain, internal/said, membership,
+// membership/trust, partition, partition/aptitude and workflow; internal/sim,
+// internal/sim/meaning, internal/test/testliar, node, node/datasets, node/elections
+// and node/wire import it.
 package choreo

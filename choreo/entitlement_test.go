@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -302,10 +303,10 @@ func TestFactsThatDoNotFit(t *testing.T) {
 func TestAttestationsOfOthers(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, ed25519.SeedSize))
-	author := membership.IDOf(key.Public().(ed25519.PublicKey))
+	author := trust.IDOf(key.Public().(ed25519.PublicKey))
 	ids := []FactID{{1}, {2}, {3}}
 	sign := func(k ed25519.PrivateKey, domain string) []*Attestation {
-		return Attest(ids, func(_ string, msg []byte) []byte { return membership.Sign(k, domain, msg) })
+		return Attest(ids, func(_ string, msg []byte) []byte { return trust.Sign(k, domain, msg) })
 	}
 	if err := verify(author, ids[0], sign(key, attestDomain)[0]); err != nil {
 		t.Fatalf("its author's own: %v", err)
@@ -315,7 +316,7 @@ func TestAttestationsOfOthers(t *testing.T) {
 		"another domain":      verify(author, ids[0], sign(key, "vote")[0]),
 		"none":                verify(author, ids[0], nil),
 		"another fact's":      verify(author, ids[0], sign(key, attestDomain)[1]),
-		"another author":      verify(membership.IDOf(other.Public().(ed25519.PublicKey)), ids[0], sign(key, attestDomain)[0]),
+		"another author":      verify(trust.IDOf(other.Public().(ed25519.PublicKey)), ids[0], sign(key, attestDomain)[0]),
 		"an author of no key": verify("one", ids[0], sign(key, attestDomain)[0]),
 		"a short signature":   verify(author, ids[0], &Attestation{Sig: make([]byte, 63)}),
 		"a path too long":     verify(author, ids[0], &Attestation{Sig: make([]byte, 64), Path: make([][32]byte, maxPath+1)}),

@@ -105,7 +105,7 @@ type Body struct {
 	// Annex may go with a genesis, a verdict or an assignment.
 	Annex *Annex `cbor:"20,keyasint,omitempty"`
 	// Credentials are the certificate chain of the author's key, which proves its
-	// roles (membership.EncodeChain). They go with the first fact of a chain for
+	// roles (trust.EncodeChain). They go with the first fact of a chain for
 	// which they matter: a genesis of a workflow with a creator role, and the start
 	// of a task with a role.
 	Credentials []byte `cbor:"21,keyasint,omitempty"`
@@ -294,7 +294,7 @@ type Seen struct {
 type WriteOff struct {
 	_       struct{} `cbor:",toarray"`
 	Partner workflow.PartnerID
-	// Eviction proves that the partner was evicted (membership.EncodeEviction);
+	// Eviction proves that the partner was evicted (trust.EncodeEviction);
 	// empty: by order of the instance's initiator.
 	Eviction []byte
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -96,8 +97,8 @@ func (f *Fact) validate() error {
 	if err := f.validateBody(); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	if n := len(f.Body.Credentials); n > membership.MaxChain*membership.MaxCertificate {
-		return fmt.Errorf("credentials of %d bytes, at most %d", n, membership.MaxChain*membership.MaxCertificate)
+	if n := len(f.Body.Credentials); n > trust.MaxChain*trust.MaxCertificate {
+		return fmt.Errorf("credentials of %d bytes, at most %d", n, trust.MaxChain*trust.MaxCertificate)
 	}
 	return f.validateAnnex()
 }
@@ -168,8 +169,8 @@ func (f *Fact) validateBody() error {
 	case b.Seen != nil:
 		return heads(b.Seen.Aside)
 	case b.WriteOff != nil:
-		if n := len(b.WriteOff.Eviction); n > membership.MaxEviction {
-			return fmt.Errorf("an eviction of %d bytes, at most %d", n, membership.MaxEviction)
+		if n := len(b.WriteOff.Eviction); n > trust.MaxEviction {
+			return fmt.Errorf("an eviction of %d bytes, at most %d", n, trust.MaxEviction)
 		}
 		return names(b.WriteOff.Partner)
 	}

@@ -2,6 +2,8 @@ package membership
 
 import (
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -21,19 +23,19 @@ const MaxCredentials = 64 << 10
 
 // Encode is c in deterministic CBOR; ok is false if nobody would accept it.
 func (c Credentials) Encode() (b []byte, ok bool) {
-	b = encode(c)
+	b = codec.Encode(c)
 	return b, len(b) <= MaxCredentials
 }
 
 // VerifyCredentials reads credentials and checks that they prove, in the mesh,
 // that holder was elected. It returns the office.
-func VerifyCredentials(m Mesh, holder workflow.PartnerID, b []byte) (Office, error) {
+func VerifyCredentials(m trust.Mesh, holder workflow.PartnerID, b []byte) (Office, error) {
 	var c Credentials
-	if err := decode("credentials of a coordinator", b, MaxCredentials, &c); err != nil {
+	if err := codec.Decode("credentials of a coordinator", b, MaxCredentials, &c); err != nil {
 		return Office{}, err
 	}
 	if c.Mandate.Holder != holder {
-		return Office{}, said.Errorf("%s shows the mandate of %s: %w", holder, c.Mandate.Holder, ErrForged)
+		return Office{}, said.Errorf("%s shows the mandate of %s: %w", holder, c.Mandate.Holder, trust.ErrForged)
 	}
 	if err := c.Lineage.Verify(m); err != nil {
 		return Office{}, err
@@ -43,5 +45,5 @@ func VerifyCredentials(m Mesh, holder workflow.PartnerID, b []byte) (Office, err
 			return c.Mandate.Office, c.Mandate.Verify(l)
 		}
 	}
-	return Office{}, said.Errorf("%s claims %s of an electorate that its lineage does not have: %w", holder, c.Mandate.Office, ErrForged)
+	return Office{}, said.Errorf("%s claims %s of an electorate that its lineage does not have: %w", holder, c.Mandate.Office, trust.ErrForged)
 }

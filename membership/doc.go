@@ -1,11 +1,7 @@
-// Package membership says who is here and who may speak: the partner list,
-// the trust that admits partners, and the election of a coordinator.
+// Package membership says who is here: the partner list, and besides, still in this
+// package, the election of a coordinator.
 //
 // Purpose:
-//   - trust: identities and domain-separated signatures (identity.go),
-//     certificates by the founder and its delegates (certificate.go),
-//     evictions (eviction.go, revocations.go), invitations and how they are
-//     redeemed (invitation.go, invitebook.go, join.go);
 //   - the partner list: signed records (record.go) folded into who is here
 //     (list.go, event.go, names.go), compared and stored (sync.go);
 //   - the coordinator: numbered electorates (electorate.go, succession.go) and
@@ -17,5 +13,9 @@
 // decoded strictly and verified before it changes state. The same inputs give
 // the same bytes.
 //
-// It imports internal/plain, internal/said and workflow; many packages import it.
+// Who may be here is said by membership/trust, on which it stands, and how one comes in
+// by membership/invitation, above it.
+//
+// It imports internal/plain, internal/said, membership/internal/codec,
+// membership/trust and workflow; many packages import it.
 package membership

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -57,7 +58,7 @@ type known struct {
 // [Election.Tick] at once.
 func NewElection(cfg ElectionConfig, ballot Ballot, lineage Lineage, now Now) (*Election, error) {
 	e := &Election{
-		cfg: cfg, self: IDOf(cfg.Key.Public().(ed25519.PublicKey)), ballot: ballot,
+		cfg: cfg, self: trust.IDOf(cfg.Key.Public().(ed25519.PublicKey)), ballot: ballot,
 		rand: rand.New(rand.NewPCG(cfg.Seed, 0)),
 	}
 	if len(lineage) > 0 {

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -170,7 +172,7 @@ func (s *electionStory) names(text string) string {
 		text = strings.ReplaceAll(text, string(s.id(i)), m.name)
 		text = strings.ReplaceAll(text, s.id(i).Short(), m.name)
 	}
-	return strings.ReplaceAll(text, string(idOf("founder")), "founder")
+	return strings.ReplaceAll(text, string(trusttest.IDOf("founder")), "founder")
 }
 
 // status says what each node knows.
@@ -223,7 +225,7 @@ func TestLineageProvesTheList(t *testing.T) {
 	skipping.Number, restated.Start = 3, 1
 	older.Consents[0].Highest = 0
 	stranger := w.countersigned(next, 0)
-	stranger.Consents = append(stranger.Consents, next.consent(keyOf("eve"), Voter{idOf("eve"), Incarnation{1}}, 0))
+	stranger.Consents = append(stranger.Consents, next.consent(trusttest.KeyOf("eve"), Voter{trusttest.IDOf("eve"), Incarnation{1}}, 0))
 	slices.SortFunc(stranger.Consents, func(a, b Consent) int { return comparePartner(a.Voter, b.Voter.Partner) })
 	restored := w.countersigned(next, 0)
 	restored.Consents = append(restored.Consents, next.consent(w.nodes[1].key, Voter{w.id(1), Incarnation{2}}, 0))
@@ -250,27 +252,27 @@ func TestLineageProvesTheList(t *testing.T) {
 			}
 		})
 	}
-	refused(t, good.Verify(Mesh{Name: "other", Founder: w.mesh.Founder}), ErrWrongMesh, "electorate 1")
+	trusttest.Refused(t, good.Verify(trust.Mesh{Name: "other", Founder: w.mesh.Founder}), trust.ErrWrongMesh, "electorate 1")
 }
 
 func TestElectorateIsRefused(t *testing.T) {
-	m := Mesh{Name: "serra", Founder: idOf("founder")}
-	one := []Voter{{idOf("bia"), Incarnation{1}}}
+	m := trust.Mesh{Name: "serra", Founder: trusttest.IDOf("founder")}
+	one := []Voter{{trusttest.IDOf("bia"), Incarnation{1}}}
 	for _, c := range []struct {
 		what   string
 		voters []Voter
 		lease  time.Duration
 		key    ed25519.PrivateKey
 	}{
-		{"electorate of 0 voters", nil, testLease, keyOf("founder")},
-		{"electorate of 102 voters", make([]Voter, 0, 102), testLease, keyOf("founder")},
-		{"listed twice", []Voter{{idOf("bia"), Incarnation{1}}, {idOf("bia"), Incarnation{2}}}, testLease, keyOf("founder")},
-		{"lease of 1ms", one, time.Millisecond, keyOf("founder")},
-		{"partner ID", []Voter{{"nobody", Incarnation{1}}}, testLease, keyOf("founder")},
-		{"signature does not match", one, testLease, keyOf("eve")},
+		{"electorate of 0 voters", nil, testLease, trusttest.KeyOf("founder")},
+		{"electorate of 102 voters", make([]Voter, 0, 102), testLease, trusttest.KeyOf("founder")},
+		{"listed twice", []Voter{{trusttest.IDOf("bia"), Incarnation{1}}, {trusttest.IDOf("bia"), Incarnation{2}}}, testLease, trusttest.KeyOf("founder")},
+		{"lease of 1ms", one, time.Millisecond, trusttest.KeyOf("founder")},
+		{"partner ID", []Voter{{"nobody", Incarnation{1}}}, testLease, trusttest.KeyOf("founder")},
+		{"signature does not match", one, testLease, trusttest.KeyOf("eve")},
 	} {
 		for i := range cap(c.voters) - len(c.voters) {
-			c.voters = append(c.voters, Voter{idOf(fmt.Sprint(i)), Incarnation{}})
+			c.voters = append(c.voters, Voter{trusttest.IDOf(fmt.Sprint(i)), Incarnation{}})
 		}
 		if _, err := FoundElectorate(m, c.key, c.voters, c.lease, nil, 0); err == nil || !strings.Contains(err.Error(), c.what) {
 			t.Errorf("error %v, want %q", err, c.what)
@@ -280,7 +282,7 @@ func TestElectorateIsRefused(t *testing.T) {
 
 func TestOverrideIsAboveWhatACutOffMajorityMayDo(t *testing.T) {
 	w, head, ln := three(t)
-	over, err := FoundElectorate(w.mesh, keyOf("founder"), []Voter{w.voter(0)}, testLease, ln, 17)
+	over, err := FoundElectorate(w.mesh, trusttest.KeyOf("founder"), []Voter{w.voter(0)}, testLease, ln, 17)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,10 +299,10 @@ func TestMandateProvesTheElection(t *testing.T) {
 	w, head, _ := three(t)
 	o := Office{Term: 3, Number: 1, List: head.Hash()}
 	vote := func(i int, name string) Vote {
-		return Vote{Office: o, Candidate: idOf(name), Voter: w.voter(i)}.sign(w.nodes[i].key)
+		return Vote{Office: o, Candidate: trusttest.IDOf(name), Voter: w.voter(i)}.sign(w.nodes[i].key)
 	}
 	claim := func(votes ...Vote) Mandate {
-		byVoter := Mandate{Office: o, Holder: idOf("n1"), Votes: votes}
+		byVoter := Mandate{Office: o, Holder: trusttest.IDOf("n1"), Votes: votes}
 		slices.SortFunc(byVoter.Votes, func(a, b Vote) int { return comparePartner(a.Voter, b.Voter.Partner) })
 		return byVoter
 	}
@@ -337,7 +339,7 @@ func TestOnlyAdministratorsPropose(t *testing.T) {
 	}
 	next := head.successor(w.mesh, []Voter{w.voter(1)}, testLease)
 	_, err = e.Step(w.id(1), Message{Propose: &Proposal{next}}, Now{})
-	refused(t, err, ErrNotAllowed, "does not administer the mesh")
+	trusttest.Refused(t, err, trust.ErrNotAllowed, "does not administer the mesh")
 	r, err := e.Step(w.mesh.Founder, Message{Propose: &Proposal{next}}, Now{})
 	if err != nil || len(r.Send) != 1 || r.Send[0].Message.Consented == nil || r.Ballot == nil || r.Ballot.Signed == nil {
 		t.Errorf("the founder's proposal: %+v, %v", r, err)
@@ -394,14 +396,14 @@ func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
 	w, head, ln := three(t)
 	o := Office{Term: 3, Number: 1, List: head.Hash()}
 	vote := func(i int) Vote {
-		return Vote{Office: o, Candidate: idOf("n1"), Voter: w.voter(i)}.sign(w.nodes[i].key)
+		return Vote{Office: o, Candidate: trusttest.IDOf("n1"), Voter: w.voter(i)}.sign(w.nodes[i].key)
 	}
-	elected := mandate(o, idOf("n1"), map[workflow.PartnerID]Vote{idOf("n0"): vote(0), idOf("n1"): vote(1)})
+	elected := mandate(o, trusttest.IDOf("n1"), map[workflow.PartnerID]Vote{trusttest.IDOf("n0"): vote(0), trusttest.IDOf("n1"): vote(1)})
 	good, fits := Credentials{elected, ln}.Encode()
 	if !fits {
 		t.Fatalf("%d bytes are too many", len(good))
 	}
-	if got, err := VerifyCredentials(w.mesh, idOf("n1"), good); err != nil || got != o {
+	if got, err := VerifyCredentials(w.mesh, trusttest.IDOf("n1"), good); err != nil || got != o {
 		t.Fatalf("%s, %v: want %s", got, err, o)
 	}
 	minority := elected
@@ -421,13 +423,13 @@ func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, _ := c.shown.Encode()
-			if _, err := VerifyCredentials(w.mesh, idOf(c.holder), b); err == nil || !strings.Contains(err.Error(), c.what) {
+			if _, err := VerifyCredentials(w.mesh, trusttest.IDOf(c.holder), b); err == nil || !strings.Contains(err.Error(), c.what) {
 				t.Errorf("error %v, want %q", err, c.what)
 			}
 		})
 	}
-	other := Mesh{Name: "other", Founder: idOf("n2")}
-	if _, err := VerifyCredentials(other, idOf("n1"), good); err == nil {
+	other := trust.Mesh{Name: "other", Founder: trusttest.IDOf("n2")}
+	if _, err := VerifyCredentials(other, trusttest.IDOf("n1"), good); err == nil {
 		t.Error("another mesh's credentials are accepted")
 	}
 }
@@ -435,7 +437,7 @@ func TestCredentialsProveAnOfficeToAnybody(t *testing.T) {
 // A reason that came from another node has the partners that it is about, so that
 // they are called by their names here: those alone, and in its order.
 func TestReasonsOfOthersNamePartners(t *testing.T) {
-	bia, caio := idOf("bia"), idOf("caio")
+	bia, caio := trusttest.IDOf("bia"), trusttest.IDOf("caio")
 	name := func(id workflow.PartnerID) string {
 		return map[workflow.PartnerID]string{bia: "bia", caio: "caio"}[id]
 	}

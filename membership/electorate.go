@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -54,7 +56,7 @@ const maxTerm = 1 << 48
 // common with the countersigners, so every term of n+1 is above every term
 // in which n elected.
 type Electorate struct {
-	Mesh     MeshID        `cbor:"1,keyasint"`
+	Mesh     trust.MeshID  `cbor:"1,keyasint"`
 	Number   uint64        `cbor:"2,keyasint"`
 	Previous ListHash      `cbor:"3,keyasint"`
 	Voters   []Voter       `cbor:"4,keyasint"`           // sorted by partner, each once
@@ -80,15 +82,15 @@ const (
 // body is what is hashed, and signed by the founder.
 func (l Electorate) body() []byte {
 	l.Founder, l.Consents = nil, nil
-	return encode(l)
+	return codec.Encode(l)
 }
 
 // Hash identifies l; it does not depend on who has signed it.
-func (l Electorate) Hash() ListHash { return sha256.Sum256(inDomain(electorateDomain, l.body())) }
+func (l Electorate) Hash() ListHash { return sha256.Sum256(trust.InDomain(electorateDomain, l.body())) }
 
 func (c Consent) body() []byte {
 	c.Signature = nil
-	return encode(c)
+	return codec.Encode(c)
 }
 
 // Majority is how many voters elect, or consent to a successor.
@@ -126,7 +128,7 @@ func (l Electorate) validate() error {
 		return fmt.Errorf("electorate of %d voters: want 1 to %d", len(l.Voters), MaxVoters)
 	}
 	for i, v := range l.Voters {
-		if _, err := PublicKey(v.Partner); err != nil {
+		if _, err := trust.PublicKey(v.Partner); err != nil {
 			return fmt.Errorf("electorate: %w", err)
 		}
 		if i > 0 && l.Voters[i-1].Partner >= v.Partner {
@@ -143,7 +145,7 @@ func (l Electorate) validate() error {
 }
 
 // newList is a list of voters, given in any order, for a mesh.
-func newList(m Mesh, number uint64, voters []Voter, lease time.Duration) Electorate {
+func newList(m trust.Mesh, number uint64, voters []Voter, lease time.Duration) Electorate {
 	voters = slices.Clone(voters)
 	slices.SortFunc(voters, func(a, b Voter) int { return comparePartner(a, b.Partner) })
 	return Electorate{Mesh: m.ID(), Number: number, Voters: slices.Compact(voters), Lease: lease}
@@ -153,7 +155,7 @@ func newList(m Mesh, number uint64, voters []Voter, lease time.Duration) Elector
 // mesh, or an override of known, for when a majority of its voters is lost.
 // If that majority is only out of sight, it may elect a coordinator of its
 // own until it hears of the override: the caller warns of it.
-func FoundElectorate(m Mesh, founder ed25519.PrivateKey, voters []Voter, lease time.Duration, known Lineage, highest uint64) (Lineage, error) {
+func FoundElectorate(m trust.Mesh, founder ed25519.PrivateKey, voters []Voter, lease time.Duration, known Lineage, highest uint64) (Lineage, error) {
 	number, start := uint64(1), uint64(1)
 	if head, ok := known.Head(); ok {
 		number = (head.Number/counterStep + 1) * counterStep
@@ -161,13 +163,13 @@ func FoundElectorate(m Mesh, founder ed25519.PrivateKey, voters []Voter, lease t
 	}
 	l := newList(m, number, voters, lease)
 	l.Start = start
-	l.Founder = Sign(founder, electorateDomain, l.body())
+	l.Founder = trust.Sign(founder, electorateDomain, l.body())
 	lineage := Lineage{l}
 	return lineage, lineage.Verify(m)
 }
 
 // successor is the unsigned list that may follow l.
-func (l Electorate) successor(m Mesh, voters []Voter, lease time.Duration) Electorate {
+func (l Electorate) successor(m trust.Mesh, voters []Voter, lease time.Duration) Electorate {
 	next := newList(m, l.Number+1, voters, lease)
 	next.Previous = l.Hash()
 	return next
@@ -176,16 +178,16 @@ func (l Electorate) successor(m Mesh, voters []Voter, lease time.Duration) Elect
 // consent countersigns l for voter v, who voted up to term highest.
 func (l Electorate) consent(key ed25519.PrivateKey, v Voter, highest uint64) Consent {
 	c := Consent{List: l.Hash(), Voter: v, Highest: highest}
-	c.Signature = Sign(key, consentDomain, c.body())
+	c.Signature = trust.Sign(key, consentDomain, c.body())
 	return c
 }
 
 // verify checks that c is a countersignature by a member of list prev.
 func (c Consent) verify(prev Electorate) error {
 	if !prev.Has(c.Voter) {
-		return said.Errorf("consent of %s, who has no vote in electorate %d: %w", c.Voter.Partner, prev.Number, ErrNotAllowed)
+		return said.Errorf("consent of %s, who has no vote in electorate %d: %w", c.Voter.Partner, prev.Number, trust.ErrNotAllowed)
 	}
-	return Verify(c.Voter.Partner, consentDomain, c.body(), c.Signature)
+	return trust.Verify(c.Voter.Partner, consentDomain, c.body(), c.Signature)
 }
 
 // Lineage proves an electorate, its last: from a list that the founder signed
@@ -205,7 +207,7 @@ func (ln Lineage) Head() (head Electorate, ok bool) {
 }
 
 // Verify checks the proof from end to end.
-func (ln Lineage) Verify(m Mesh) error {
+func (ln Lineage) Verify(m trust.Mesh) error {
 	if len(ln) == 0 || len(ln) > MaxLineage {
 		return fmt.Errorf("lineage of %d electorates: want 1 to %d; after that the founder has to sign one", len(ln), MaxLineage)
 	}
@@ -214,7 +216,7 @@ func (ln Lineage) Verify(m Mesh) error {
 			return err
 		}
 		if l.Mesh != m.ID() {
-			return fmt.Errorf("electorate %d %w", l.Number, ErrWrongMesh)
+			return fmt.Errorf("electorate %d %w", l.Number, trust.ErrWrongMesh)
 		}
 		if err := ln.proven(i, m); err != nil {
 			return err
@@ -224,13 +226,13 @@ func (ln Lineage) Verify(m Mesh) error {
 }
 
 // proven checks the signatures under the i-th list.
-func (ln Lineage) proven(i int, m Mesh) error {
+func (ln Lineage) proven(i int, m trust.Mesh) error {
 	l := ln[i]
 	if i == 0 {
 		if len(l.Consents) > 0 {
 			return fmt.Errorf("electorate %d with consents at the beginning of its lineage: want the founder's signature alone", l.Number)
 		}
-		return Verify(m.Founder, electorateDomain, l.body(), l.Founder)
+		return trust.Verify(m.Founder, electorateDomain, l.body(), l.Founder)
 	}
 	prev := ln[i-1]
 	if l.Number != prev.Number+1 || l.Previous != prev.Hash() || l.Start != 0 || l.Founder != nil {
@@ -248,7 +250,7 @@ func (l Electorate) countersigned(prev Electorate) error {
 	hash := l.Hash()
 	for i, c := range l.Consents {
 		if c.List != hash {
-			return said.Errorf("consent of %s is to another list than electorate %d: %w", c.Voter.Partner, l.Number, ErrForged)
+			return said.Errorf("consent of %s is to another list than electorate %d: %w", c.Voter.Partner, l.Number, trust.ErrForged)
 		}
 		if i > 0 && l.Consents[i-1].Voter.Partner >= c.Voter.Partner {
 			return said.Errorf("consent of %s is out of order or given twice", c.Voter.Partner)

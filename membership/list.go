@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -46,10 +47,10 @@ func (s State) Gone() bool { return s == Expired || s == Left || s == Evicted }
 type Partner struct {
 	Record    Record
 	State     State
-	Since     Wall // this node's wall clock when it came into the state
+	Since     trust.Wall // this node's wall clock when it came into the state
 	Load      PerMille
-	Work      []byte // by its last beat (DecodeWork); a pulse says that it is the same
-	Validated Wall   // this node's wall clock at the last new sign of life
+	Work      []byte     // by its last beat (DecodeWork); a pulse says that it is the same
+	Validated trust.Wall // this node's wall clock at the last new sign of life
 }
 
 // Down reports whether the partner said that it goes down and has not been back since.
@@ -104,7 +105,7 @@ type item struct {
 }
 
 // become puts the partner into a state.
-func (it *item) become(s State, at Wall) {
+func (it *item) become(s State, at trust.Wall) {
 	if it.State != s {
 		it.State, it.Since = s, at
 	}
@@ -142,9 +143,9 @@ const lateness = 2 * time.Second
 // news of somebody who is gone would keep it listed. Silence counts the
 // observer's awake time only, and again after a gap.
 type List struct {
-	mesh     Mesh
+	mesh     trust.Mesh
 	self     workflow.PartnerID
-	evicted  Evictions
+	evicted  trust.Evictions
 	partners map[workflow.PartnerID]*item
 	alike    map[string]int // how many of them have a name that looks so
 	due      time.Duration  // Awake at which Tick wants to be called; 0 for never
@@ -153,7 +154,7 @@ type List struct {
 
 // NewList is the empty list of node self in mesh m. r is what the caller knows of
 // evictions, which the list asks.
-func NewList(m Mesh, self workflow.PartnerID, r Evictions) *List {
+func NewList(m trust.Mesh, self workflow.PartnerID, r trust.Evictions) *List {
 	return &List{mesh: m, self: self, evicted: r, partners: map[workflow.PartnerID]*item{}, alike: map[string]int{}}
 }
 
@@ -237,10 +238,10 @@ func (l *List) fresh(r Record, age time.Duration, now Now) *item {
 }
 
 // told is when something of that age was told, by this node's wall clock.
-func told(age time.Duration, now Now) Wall { return WallOf(now.Wall.Add(-age)) }
+func told(age time.Duration, now Now) trust.Wall { return trust.WallOf(now.Wall.Add(-age)) }
 
 // goes puts a partner into the state that its record's word on its going means.
-func (it *item) goes(at Wall) {
+func (it *item) goes(at trust.Wall) {
 	switch it.Record.Going {
 	case Leaves, LeavesForGood:
 		it.become(Left, at)
@@ -369,9 +370,9 @@ func (l *List) Hint(id workflow.PartnerID, reachable bool, now Now) []Event {
 	was := it.Partner
 	switch {
 	case !reachable && it.State == Active:
-		it.become(Unreachable, WallOf(now.Wall))
+		it.become(Unreachable, trust.WallOf(now.Wall))
 	case reachable && it.State == Unreachable && !it.Down() && l.now < it.silentAt():
-		it.become(Active, WallOf(now.Wall))
+		it.become(Active, trust.WallOf(now.Wall))
 	}
 	return changes(was, it.Partner)
 }
@@ -388,7 +389,7 @@ func (l *List) Tick(now Now) (events []Event, next time.Duration, ok bool) {
 		}
 		turn := func(s State) {
 			was := it.Partner
-			it.become(s, WallOf(now.Wall))
+			it.become(s, trust.WallOf(now.Wall))
 			events = append(events, changes(was, it.Partner)...)
 		}
 		due := it.silentAt()
@@ -432,11 +433,11 @@ func (l *List) Review(now Now) []Event {
 	var events []Event
 	for _, id := range l.ids() {
 		it := l.partners[id]
-		if it.State == Evicted || evicted(l.evicted, it.Record.Chain) == nil {
+		if it.State == Evicted || trust.Evicted(l.evicted, it.Record.Chain) == nil {
 			continue
 		}
 		was := it.Partner
-		it.become(Evicted, WallOf(now.Wall))
+		it.become(Evicted, trust.WallOf(now.Wall))
 		events = append(events, changes(was, it.Partner)...)
 	}
 	return events

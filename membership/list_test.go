@@ -12,38 +12,40 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // at is a moment so many seconds after the test began.
 func at(seconds int) Now {
 	d := time.Duration(seconds) * time.Second
-	return Now{Awake: d, Boot: d, Wall: noon.Add(d)}
+	return Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)}
 }
 
-// record is name's record boot.seq, with a connection time of 15 s.
-func (tm team) record(t testing.TB, name string, boot, seq uint64, change ...func(*Record)) Record {
+// recordOf is name's record boot.seq, with a connection time of 15 s.
+func recordOf(t testing.TB, tm trusttest.Team, name string, boot, seq uint64, change ...func(*Record)) Record {
 	t.Helper()
 	r := Record{
-		Partner: idOf(name), Version: Version{boot, seq}, Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
-		ConnectionTime: 15 * time.Second, Chain: tm.member(t, tm.davi, name),
+		Partner: trusttest.IDOf(name), Version: Version{boot, seq}, Addresses: []string{"/ip4/10.0.0.1/udp/4001/quic-v1"},
+		ConnectionTime: 15 * time.Second, Chain: tm.Member(t, tm.Davi, name),
 	}
 	for _, f := range change {
 		f(&r)
 	}
-	return r.Sign(keyOf(name))
+	return r.Sign(trusttest.KeyOf(name))
 }
 
-// beat confirms record base of boot.
+// beatOf confirms record base of boot.
 func beatOf(name string, boot, seq, base uint64) Beat {
-	return Beat{Partner: idOf(name), Version: Version{boot, seq}, Base: base, Load: 500}.Sign(keyOf(name))
+	return Beat{Partner: trusttest.IDOf(name), Version: Version{boot, seq}, Base: base, Load: 500}.Sign(trusttest.KeyOf(name))
 }
 
 // The scenario files tell stories about the partner list, in seconds of the
 // observer's awake time. See testdata/list.txt for the words.
 func TestListScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/list", func(t *testing.T, path string) {
-		s := listStory{team: newTeam(t)}
+		s := listStory{Team: trusttest.New(t)}
 		s.restart()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.step(t, d) })
 	})
@@ -51,13 +53,13 @@ func TestListScenarios(t *testing.T) {
 
 // listStory is the list of partner "me" as a scenario drives it.
 type listStory struct {
-	team
+	trusttest.Team
 	list *List
 	now  Now
 }
 
 // restart begins with an empty list.
-func (s *listStory) restart() { s.list = NewList(s.mesh, idOf("me"), s.known) }
+func (s *listStory) restart() { s.list = NewList(s.Mesh, trusttest.IDOf("me"), s.Known) }
 
 func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 	var sec int
@@ -79,13 +81,13 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 		var name string
 		var v Version
 		s.scan(t, d, &name, &v)
-		events, err := s.list.Pulse(idOf(name), v, 500, s.now)
+		events, err := s.list.Pulse(trusttest.IDOf(name), v, 500, s.now)
 		return s.told(events, err)
 	case "hint":
 		var name, what string
 		d.ScanArgs(t, "of", &name)
 		d.ScanArgs(t, "is", &what)
-		return s.told(s.list.Hint(idOf(name), what == "reachable", s.now), nil)
+		return s.told(s.list.Hint(trusttest.IDOf(name), what == "reachable", s.now), nil)
 	case "tick":
 		events, next, ok := s.list.Tick(s.now)
 		if !ok {
@@ -98,7 +100,7 @@ func (s *listStory) step(t *testing.T, d *datadriven.TestData) string {
 	case "evict":
 		var name string
 		d.ScanArgs(t, "of", &name)
-		s.evict(t, s.ana, name, Serial{}, s.chains()...)
+		s.Evict(t, s.Ana, name, trust.Serial{}, s.chains()...)
 		return s.told(s.list.Review(s.now), nil)
 	case "restart":
 		return s.reload(t)
@@ -131,7 +133,7 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 	var name, address string
 	var v Version
 	s.scan(t, d, &name, &v)
-	r := s.team.record(t, name, v.Boot, v.Seq, func(r *Record) {
+	r := recordOf(t, s.Team, name, v.Boot, v.Seq, func(r *Record) {
 		switch {
 		case d.HasArg("left"):
 			r.Going = Leaves
@@ -144,10 +146,10 @@ func (s *listStory) record(t *testing.T, d *datadriven.TestData) string {
 			r.Addresses = []string{address}
 		}
 		if d.HasArg("forged") {
-			r.Chain[0].Roles = roles("commander")
+			r.Chain[0].Roles = trusttest.Roles("commander")
 		}
 		if d.HasArg("renewed") {
-			r.Chain = s.issue(t, s.davi, Certificate{Partner: r.Partner, Name: name, Roles: roles("crew", "pilot"), Serial: serial("new"), NotBefore: WallOf(noon) + 1})
+			r.Chain = s.Issue(t, s.Davi, trust.Certificate{Partner: r.Partner, Name: name, Roles: trusttest.Roles("crew", "pilot"), Serial: trusttest.Serial("new"), NotBefore: trust.WallOf(trusttest.Noon) + 1})
 		}
 	})
 	if name == "me" && !d.HasArg("foreign") {
@@ -170,8 +172,8 @@ func (s *listStory) reload(t *testing.T) string {
 	return s.show()
 }
 
-func (s *listStory) chains() []Chain {
-	var out []Chain
+func (s *listStory) chains() []trust.Chain {
+	var out []trust.Chain
 	for _, p := range s.list.Partners() {
 		out = append(out, p.Record.Chain)
 	}
@@ -191,7 +193,7 @@ func (s *listStory) told(events []Event, err error) string {
 	if err != nil {
 		named := said.Render(err, func(id workflow.PartnerID) string {
 			for _, name := range []string{"ana", "bia", "caio", "davi", "me"} {
-				if idOf(name) == id {
+				if trusttest.IDOf(name) == id {
 					return name
 				}
 			}
@@ -222,14 +224,14 @@ func (s *listStory) show() string {
 // Which record is kept, and who is in, does not depend on the order in which
 // records arrive, nor on repetitions.
 func TestListIsIndependentOfOrder(t *testing.T) {
-	tm := newTeam(t)
+	tm := trusttest.New(t)
 	var records []Record
 	for _, name := range []string{"bia", "caio"} {
-		renewed := tm.issue(t, tm.davi, Certificate{Partner: idOf(name), Name: name, Serial: serial("new"), NotBefore: WallOf(noon) + 1})
+		renewed := tm.Issue(t, tm.Davi, trust.Certificate{Partner: trusttest.IDOf(name), Name: name, Serial: trusttest.Serial("new"), NotBefore: trust.WallOf(trusttest.Noon) + 1})
 		for boot := uint64(1); boot <= 2; boot++ {
 			for seq := uint64(1); seq <= 2; seq++ {
 				for twin := range 2 {
-					records = append(records, tm.record(t, name, boot, seq, func(r *Record) {
+					records = append(records, recordOf(t, tm, name, boot, seq, func(r *Record) {
 						r.Load = PerMille(twin)
 						if seq == 2 && boot == 2 && name == "caio" {
 							r.Going = Leaves
@@ -243,7 +245,7 @@ func TestListIsIndependentOfOrder(t *testing.T) {
 		}
 	}
 	fold := func(order []Record) []Record {
-		l := NewList(tm.mesh, idOf("me"), tm.known)
+		l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 		for _, r := range order {
 			if _, err := l.Apply(r, 0, at(1)); err != nil && !errors.Is(err, ErrReplaced) {
 				t.Fatal(err)
@@ -267,19 +269,19 @@ func TestListIsIndependentOfOrder(t *testing.T) {
 
 // Whatever two nodes have heard of, one exchange each way makes them equal.
 func TestDigestsFindTheDifference(t *testing.T) {
-	tm := newTeam(t)
+	tm := trusttest.New(t)
 	names := []string{"bia", "caio", "gil"}
 	records, beats := map[string][]Record{}, map[string][]Beat{}
 	for _, name := range names {
 		for base := uint64(1); base <= 5; base += 2 {
-			records[name] = append(records[name], tm.record(t, name, 1, base))
+			records[name] = append(records[name], recordOf(t, tm, name, 1, base))
 			beats[name] = append(beats[name], beatOf(name, 1, base+1, base))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var lists [2]*List
 		for i := range lists {
-			lists[i] = NewList(tm.mesh, idOf(fmt.Sprint("node", i)), tm.known)
+			lists[i] = NewList(tm.Mesh, trusttest.IDOf(fmt.Sprint("node", i)), tm.Known)
 			for _, name := range names {
 				for k := range rapid.IntRange(0, 3).Draw(t, "records") {
 					mustApply(t, lists[i], records[name][k:k+1], nil)
@@ -320,8 +322,8 @@ func mustApply(t *rapid.T, l *List, records []Record, beats []Beat) {
 }
 
 func TestRecordIsRefused(t *testing.T) {
-	tm := newTeam(t)
-	tooMany := make([]string, MaxAddresses+1)
+	tm := trusttest.New(t)
+	tooMany := make([]string, trust.MaxAddresses+1)
 	for i := range tooMany {
 		tooMany[i] = "/ip4/10.0.0.1/tcp/1"
 	}
@@ -331,97 +333,97 @@ func TestRecordIsRefused(t *testing.T) {
 		what   string
 	}{
 		{"addresses", func(r *Record) { r.Addresses = tooMany }, "17 addresses: at most 16"},
-		{"address", func(r *Record) { r.Addresses = []string{strings.Repeat("x", MaxAddress+1)} }, "of 257 bytes: want 1 to 256"},
+		{"address", func(r *Record) { r.Addresses = []string{strings.Repeat("x", trust.MaxAddress+1)} }, "of 257 bytes: want 1 to 256"},
 		{"capabilities", func(r *Record) { r.Capabilities = make([]workflow.Capability, MaxItems+1) }, "129 capabilities: at most 128"},
 		{"size", func(r *Record) {
 			r.Capabilities = []workflow.Capability{workflow.Capability(strings.Repeat("x", MaxRecord))}
 		}, "at most 16384"},
 		{"connection time", func(r *Record) { r.ConnectionTime = time.Millisecond }, "connection time 1ms: want 3s to 168h"},
-		{"another's certificate", func(r *Record) { r.Chain = tm.member(t, tm.davi, "caio") }, "with the certificate of"},
+		{"another's certificate", func(r *Record) { r.Chain = tm.Member(t, tm.Davi, "caio") }, "with the certificate of"},
 		{"no certificate", func(r *Record) { r.Chain = nil }, "with the certificate of"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := NewList(tm.mesh, idOf("me"), tm.known)
-			_, err := l.Apply(tm.record(t, "bia", 1, 1, c.change), 0, at(1))
+			l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
+			_, err := l.Apply(recordOf(t, tm, "bia", 1, 1, c.change), 0, at(1))
 			if err == nil || !strings.Contains(err.Error(), c.what) || len(l.Partners()) > 0 {
 				t.Errorf("error %v, want %q", err, c.what)
 			}
 		})
 	}
-	forged := tm.record(t, "bia", 1, 1)
+	forged := recordOf(t, tm, "bia", 1, 1)
 	forged.Load = 7
-	_, err := NewList(tm.mesh, idOf("me"), tm.known).Apply(forged, 0, at(1))
-	refused(t, err, ErrForged, "record")
+	_, err := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known).Apply(forged, 0, at(1))
+	trusttest.Refused(t, err, trust.ErrForged, "record")
 }
 
 func TestFullListForgetsWhoIsGoneLongest(t *testing.T) {
-	tm := newTeam(t)
-	l := NewList(tm.mesh, idOf("me"), tm.known)
+	tm := trusttest.New(t)
+	l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 	for i := range MaxPartners {
 		name := fmt.Sprint("p", i)
-		l.Restore(Stored{Record: tm.record(t, name, 1, 1), Validated: Wall(i)}, at(0))
+		l.Restore(Stored{Record: recordOf(t, tm, name, 1, 1), Validated: trust.Wall(i)}, at(0))
 	}
-	_, err := l.Apply(tm.record(t, "bia", 1, 1), 0, at(1))
-	refused(t, err, ErrListFull, "1024 partners, and none is gone")
+	_, err := l.Apply(recordOf(t, tm, "bia", 1, 1), 0, at(1))
+	trusttest.Refused(t, err, ErrListFull, "1024 partners, and none is gone")
 	for _, i := range []int{7, 5, 9} {
-		if _, err := l.Apply(tm.record(t, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Going = Leaves }), 0, at(i)); err != nil {
+		if _, err := l.Apply(recordOf(t, tm, fmt.Sprint("p", i), 1, 2, func(r *Record) { r.Going = Leaves }), 0, at(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.Apply(tm.record(t, "bia", 1, 1), 0, at(10)); err != nil {
+	if _, err := l.Apply(recordOf(t, tm, "bia", 1, 1), 0, at(10)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := l.Get(idOf("p5")); ok {
+	if _, ok := l.Get(trusttest.IDOf("p5")); ok {
 		t.Error("p5, gone longest, is still there")
 	}
-	if _, ok := l.Get(idOf("p7")); !ok || len(l.Partners()) != MaxPartners {
+	if _, ok := l.Get(trusttest.IDOf("p7")); !ok || len(l.Partners()) != MaxPartners {
 		t.Error("more than one was forgotten")
 	}
 }
 
 func TestNames(t *testing.T) {
-	tm := newTeam(t)
-	l := NewList(tm.mesh, idOf("me"), tm.known)
+	tm := trusttest.New(t)
+	l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 	twin := func(r *Record) {
-		r.Chain = tm.issue(t, tm.ana, Certificate{Partner: r.Partner, Name: "bia", Serial: serial("twin")})
+		r.Chain = tm.Issue(t, tm.Ana, trust.Certificate{Partner: r.Partner, Name: "bia", Serial: trusttest.Serial("twin")})
 	}
 	for name, change := range map[string]func(*Record){"bia": func(*Record) {}, "caio": func(*Record) {}, "eve": twin} {
-		if _, err := l.Apply(tm.record(t, name, 1, 1, change), 0, at(1)); err != nil {
+		if _, err := l.Apply(recordOf(t, tm, name, 1, 1, change), 0, at(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	short := idOf("bia").Short()
+	short := trusttest.IDOf("bia").Short()
 	for text, want := range map[string]workflow.PartnerID{
-		"caio": idOf("caio"), string(idOf("bia")): idOf("bia"), short: idOf("bia"), workflow.CommonID + short: idOf("bia"),
+		"caio": trusttest.IDOf("caio"), string(trusttest.IDOf("bia")): trusttest.IDOf("bia"), short: trusttest.IDOf("bia"), workflow.CommonID + short: trusttest.IDOf("bia"),
 	} {
 		if got, err := l.Resolve(text); err != nil || got != want {
 			t.Errorf("Resolve(%q) = %s, %v, want %s", text, got, err, want)
 		}
 	}
 	_, err := l.Resolve("bia")
-	refused(t, err, ErrAmbiguous, short)
+	trusttest.Refused(t, err, ErrAmbiguous, short)
 	_, err = l.Resolve("nobody")
-	refused(t, err, ErrNoPartner, `"nobody"`)
-	if got, want := l.Label(idOf("bia")), "bia ("+short+")"; got != want {
+	trusttest.Refused(t, err, ErrNoPartner, `"nobody"`)
+	if got, want := l.Label(trusttest.IDOf("bia")), "bia ("+short+")"; got != want {
 		t.Errorf("Label = %q, want %q", got, want)
 	}
-	if got, err := l.Resolve("bia (" + short + ")"); err != nil || got != idOf("bia") {
+	if got, err := l.Resolve("bia (" + short + ")"); err != nil || got != trusttest.IDOf("bia") {
 		t.Errorf("what people are shown is resolved to %s, %v", got, err)
 	}
-	if got := l.Label(idOf("caio")); got != "caio" {
+	if got := l.Label(trusttest.IDOf("caio")); got != "caio" {
 		t.Errorf("Label = %q, want caio", got)
 	}
-	if _, err := l.Apply(tm.record(t, "eve", 1, 2, twin, func(r *Record) { r.Going = Leaves }), 0, at(2)); err != nil {
+	if _, err := l.Apply(recordOf(t, tm, "eve", 1, 2, twin, func(r *Record) { r.Going = Leaves }), 0, at(2)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {
+	if got, err := l.Resolve("bia"); err != nil || got != trusttest.IDOf("bia") {
 		t.Errorf("Resolve(bia) = %s, %v, although the other bia left", got, err)
 	}
-	l.partners[idOf("bia")].State = Expired
+	l.partners[trusttest.IDOf("bia")].State = Expired
 	_, err = l.Resolve("bia")
-	refused(t, err, ErrAmbiguous, short) // both are gone, and both are members
-	l.partners[idOf("eve")].State = Evicted
-	if got, err := l.Resolve("bia"); err != nil || got != idOf("bia") {
+	trusttest.Refused(t, err, ErrAmbiguous, short) // both are gone, and both are members
+	l.partners[trusttest.IDOf("eve")].State = Evicted
+	if got, err := l.Resolve("bia"); err != nil || got != trusttest.IDOf("bia") {
 		t.Errorf("Resolve(bia) = %s, %v, although the other bia was evicted", got, err)
 	}
 }
@@ -430,13 +432,13 @@ func TestNames(t *testing.T) {
 // expires, also for a node that looks late; and that is no wrong alarm where one of its
 // three signs of life is lost.
 func TestUnreachableBeforeExpired(t *testing.T) {
-	tm := newTeam(t)
+	tm := trusttest.New(t)
 	rapid.Check(t, func(r *rapid.T) {
 		ct := time.Duration(rapid.Int64Range(int64(MinConnectionTime), int64(MaxConnectionTime)).Draw(r, "connection time"))
 		late := time.Duration(rapid.Int64Range(0, int64(lateness)).Draw(r, "late"))
-		l := NewList(tm.mesh, idOf("me"), tm.known)
-		moment := func(d time.Duration) Now { return Now{Awake: d, Boot: d, Wall: noon.Add(d)} }
-		rec := tm.record(t, "bia", 1, 1, func(r *Record) { r.ConnectionTime = ct })
+		l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
+		moment := func(d time.Duration) Now { return Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)} }
+		rec := recordOf(t, tm, "bia", 1, 1, func(r *Record) { r.ConnectionTime = ct })
 		if _, err := l.Apply(rec, 0, moment(0)); err != nil {
 			r.Fatal(err)
 		}
@@ -461,10 +463,10 @@ func TestUnreachableBeforeExpired(t *testing.T) {
 // A partner that took in a later record of one that left for good is told its last word all
 // the same, and does not bring the later record back.
 func TestLastWordReachesEverybody(t *testing.T) {
-	tm := newTeam(t)
-	a, b := NewList(tm.mesh, idOf("ana"), tm.known), NewList(tm.mesh, idOf("caio"), tm.known)
-	last := tm.record(t, "bia", 1, 2, func(r *Record) { r.Going = LeavesForGood })
-	later := tm.record(t, "bia", 2, 1)
+	tm := trusttest.New(t)
+	a, b := NewList(tm.Mesh, trusttest.IDOf("ana"), tm.Known), NewList(tm.Mesh, trusttest.IDOf("caio"), tm.Known)
+	last := recordOf(t, tm, "bia", 1, 2, func(r *Record) { r.Going = LeavesForGood })
+	later := recordOf(t, tm, "bia", 2, 1)
 	for l, r := range map[*List]Record{a: last, b: later} {
 		if _, err := l.Apply(r, 0, at(1)); err != nil {
 			t.Fatal(err)
@@ -481,7 +483,7 @@ func TestLastWordReachesEverybody(t *testing.T) {
 		}
 	}
 	for _, l := range []*List{a, b} {
-		if p, _ := l.Get(idOf("bia")); p.State != Left || !p.ForGood() {
+		if p, _ := l.Get(trusttest.IDOf("bia")); p.State != Left || !p.ForGood() {
 			t.Errorf("bia is %s, record %s: want left for good", p.State, p.Record.Version)
 		}
 	}
@@ -501,7 +503,7 @@ func TestBeatsThatTellOfWorkTwice(t *testing.T) {
 	} {
 		b := beatOf("a", 1, 2, 1)
 		b.Work = EncodeWork(c.work)
-		if err := b.Sign(keyOf("a")).Verify(); (err == nil) != c.ok {
+		if err := b.Sign(trusttest.KeyOf("a")).Verify(); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -3,6 +3,9 @@ package membership
 import (
 	"strings"
 	"testing"
+
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 )
 
 // Escapes are letters of Cyrillic (\u04..), Greek (\u03..) or Armenian (\u05..).
@@ -27,24 +30,24 @@ func TestLookalikes(t *testing.T) {
 }
 
 func TestLabelOfLookalikes(t *testing.T) {
-	tm := newTeam(t)
-	l := NewList(tm.mesh, idOf("me"), tm.known)
+	tm := trusttest.New(t)
+	l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
 	named := func(name string) func(*Record) {
 		return func(r *Record) {
-			r.Chain = tm.issue(t, tm.ana, Certificate{Partner: r.Partner, Name: name, Serial: serial(name)})
+			r.Chain = tm.Issue(t, tm.Ana, trust.Certificate{Partner: r.Partner, Name: name, Serial: trusttest.Serial(name)})
 		}
 	}
 	for who, name := range map[string]string{"bia": "cop", "caio": "\u0441\u043e\u0440", "eve": "cops"} {
-		if _, err := l.Apply(tm.record(t, who, 1, 1, named(name)), 0, at(1)); err != nil {
+		if _, err := l.Apply(recordOf(t, tm, who, 1, 1, named(name)), 0, at(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for who, want := range map[string]string{"bia": "cop (" + idOf("bia").Short() + ")", "eve": "cops"} {
-		if got := l.Label(idOf(who)); got != want {
+	for who, want := range map[string]string{"bia": "cop (" + trusttest.IDOf("bia").Short() + ")", "eve": "cops"} {
+		if got := l.Label(trusttest.IDOf(who)); got != want {
 			t.Errorf("Label = %q, want %q", got, want)
 		}
 	}
-	if x, _ := l.Namesake("\u0441\u043e\u0440", idOf("caio")); x.Record.Partner != idOf("bia") {
+	if x, _ := l.Namesake("\u0441\u043e\u0440", trusttest.IDOf("caio")); x.Record.Partner != trusttest.IDOf("bia") {
 		t.Errorf("it looks like %q, want cop", x.Record.Name())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -108,12 +109,12 @@ func (m Message) validate() error {
 }
 
 // EncodeMessage writes m for DecodeMessage.
-func EncodeMessage(m Message) []byte { return encode(m) }
+func EncodeMessage(m Message) []byte { return codec.Encode(m) }
 
 // DecodeMessage reads a message; [Election.Step] judges it.
 func DecodeMessage(b []byte) (Message, error) {
 	var m Message
-	if err := decode("election message", b, maxMessage, &m); err != nil {
+	if err := codec.Decode("election message", b, maxMessage, &m); err != nil {
 		return Message{}, err
 	}
 	return m, m.validate()
@@ -126,21 +127,21 @@ type Envelope struct {
 }
 
 // EncodeBallot writes b for DecodeBallot.
-func EncodeBallot(b Ballot) []byte { return encode(b) }
+func EncodeBallot(b Ballot) []byte { return codec.Encode(b) }
 
 // DecodeBallot reads a stored ballot.
 func DecodeBallot(b []byte) (Ballot, error) {
 	var ballot Ballot
-	err := decode("stored ballot", b, maxMessage, &ballot)
+	err := codec.Decode("stored ballot", b, maxMessage, &ballot)
 	return ballot, err
 }
 
 // EncodeLineage writes ln for DecodeLineage.
-func EncodeLineage(ln Lineage) []byte { return encode(ln) }
+func EncodeLineage(ln Lineage) []byte { return codec.Encode(ln) }
 
 // DecodeLineage reads a lineage; [Lineage.Verify] judges it.
 func DecodeLineage(b []byte) (Lineage, error) {
 	var ln Lineage
-	err := decode("lineage of electorates", b, maxMessage, &ln)
+	err := codec.Decode("lineage of electorates", b, maxMessage, &ln)
 	return ln, err
 }

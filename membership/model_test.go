@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 )
 
 // run is one random life of n nodes, by seed.
@@ -144,7 +146,7 @@ func TestStoppedHolderDoesNothing(t *testing.T) {
 		if lead := w.leaders(); len(lead) != 1 || lead[0] != 1 {
 			t.Fatalf("leaders are %v, want n2\n%s", lead, w.story())
 		}
-		refused(t, w.nodes[2].election.Admit(mandate.Office), ErrLowerOffice, "a higher office is known")
+		trusttest.Refused(t, w.nodes[2].election.Admit(mandate.Office), ErrLowerOffice, "a higher office is known")
 		r, err := w.nodes[1].election.Resign(w.now(1))
 		w.do(1, r, err)
 		w.settle(time.Second)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -14,6 +15,9 @@ var (
 	// ErrAmbiguous tells that several partners are called so.
 	ErrAmbiguous = errors.New("more than one partner")
 )
+
+// maxShown is how much of what somebody typed an error repeats, in bytes.
+const maxShown = 40
 
 // Label is what people are shown for a partner: its name, with the beginning
 // of its ID if another listed partner has the same name, or one that looks the
@@ -66,10 +70,10 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return "", fmt.Errorf("%w: %q may be %s: use the ID", ErrAmbiguous, clip(text), l.describe(found))
+			return "", fmt.Errorf("%w: %q may be %s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown), l.describe(found))
 		}
 	}
-	return "", fmt.Errorf("%w: %q", ErrNoPartner, clip(text))
+	return "", fmt.Errorf("%w: %q", ErrNoPartner, plain.CutBytes(text, maxShown))
 }
 
 // describe lists candidates for an error, not too many.

@@ -11,7 +11,7 @@ type Now struct {
 	// Boot counts suspend too (CLOCK_BOOTTIME). A coordinator's own lease is
 	// measured by it: what it was promised runs out while it sleeps.
 	Boot time.Duration
-	// Wall is what people see; it may be wrong (see [ClockSkew]).
+	// Wall is what people see; it may be wrong (see [trust.ClockSkew]).
 	Wall time.Time
 }
 

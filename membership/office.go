@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -46,11 +48,11 @@ const voteDomain = "vote"
 
 func (v Vote) body() []byte {
 	v.Signature = nil
-	return encode(v)
+	return codec.Encode(v)
 }
 
 func (v Vote) sign(key ed25519.PrivateKey) Vote {
-	v.Signature = Sign(key, voteDomain, v.body())
+	v.Signature = trust.Sign(key, voteDomain, v.body())
 	return v
 }
 
@@ -60,9 +62,9 @@ func (v Vote) verify(l Electorate) error {
 		return said.Errorf("vote of %s is for %s, not in electorate %d from term %d", v.Voter.Partner, v.Office, l.Number, l.First())
 	}
 	if !l.Has(v.Voter) {
-		return said.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number, ErrNotAllowed)
+		return said.Errorf("vote of %s, who has none in electorate %d: %w", v.Voter.Partner, l.Number, trust.ErrNotAllowed)
 	}
-	return Verify(v.Voter.Partner, voteDomain, v.body(), v.Signature)
+	return trust.Verify(v.Voter.Partner, voteDomain, v.body(), v.Signature)
 }
 
 // Mandate proves that Holder was elected to Office. It does not prove that it
@@ -80,7 +82,7 @@ func (m Mandate) Verify(l Electorate) error {
 	}
 	for i, v := range m.Votes {
 		if v.Office != m.Office || v.Candidate != m.Holder {
-			return said.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office, ErrForged)
+			return said.Errorf("%s claims %s with a vote for %s and %s: %w", m.Holder, m.Office, v.Candidate, v.Office, trust.ErrForged)
 		}
 		if i > 0 && m.Votes[i-1].Voter.Partner >= v.Voter.Partner {
 			return said.Errorf("%s claims %s with a vote of %s out of order or counted twice", m.Holder, m.Office, v.Voter.Partner)

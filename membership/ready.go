@@ -4,12 +4,13 @@ import (
 	"crypto/ed25519"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // ElectionConfig is what an [Election] needs to know.
 type ElectionConfig struct {
-	Mesh        Mesh
+	Mesh        trust.Mesh
 	Key         ed25519.PrivateKey
 	Incarnation Incarnation
 	// Auto makes this node stand when it has heard of no coordinator for a

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -103,7 +105,7 @@ type Record struct {
 	Suitability    []Suitability              `cbor:"8,keyasint,omitempty"`
 	Load           PerMille                   `cbor:"9,keyasint"`
 	ConnectionTime time.Duration              `cbor:"10,keyasint"` // it will be heard of within this, or is out
-	Chain          Chain                      `cbor:"11,keyasint"`
+	Chain          trust.Chain                `cbor:"11,keyasint"`
 	Going          Going                      `cbor:"12,keyasint,omitempty"`
 	Signature      []byte                     `cbor:"13,keyasint,omitempty"`
 	// Absence is how much it lacks of full availability; 1000: it takes nothing on.
@@ -174,23 +176,23 @@ const (
 
 func (r Record) body() []byte {
 	r.Signature = nil
-	return encode(r)
+	return codec.Encode(r)
 }
 
 func (b Beat) body() []byte {
 	b.Signature = nil
-	return encode(b)
+	return codec.Encode(b)
 }
 
 // Sign returns r signed by its partner's key.
 func (r Record) Sign(key ed25519.PrivateKey) Record {
-	r.Signature = Sign(key, recordDomain, r.body())
+	r.Signature = trust.Sign(key, recordDomain, r.body())
 	return r
 }
 
 // Sign returns b signed by its partner's key.
 func (b Beat) Sign(key ed25519.PrivateKey) Beat {
-	b.Signature = Sign(key, beatDomain, b.body())
+	b.Signature = trust.Sign(key, beatDomain, b.body())
 	return b
 }
 
@@ -202,10 +204,10 @@ func (r Record) Roles() []workflow.RoleName { return r.Chain.Leaf().Roles }
 
 // validate checks sizes and sense; not the chain.
 func (r Record) validate() error {
-	if n := len(encode(r)); n > MaxRecord {
+	if n := len(codec.Encode(r)); n > MaxRecord {
 		return said.Errorf("record of %s with %d bytes: at most %d", r.Partner, n, MaxRecord)
 	}
-	if err := validAddresses(r.Addresses); err != nil {
+	if err := trust.CheckAddresses(r.Addresses); err != nil {
 		return said.Errorf("record of %s: %w", r.Partner, err)
 	}
 	for _, x := range []struct {
@@ -230,18 +232,18 @@ func (r Record) validate() error {
 		return said.Errorf("record of %s: it says %d of its going: want %d to %d", r.Partner, r.Going, Staying, LeavesForGood)
 	}
 	if r.Chain.Leaf().Partner != r.Partner {
-		return said.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, ErrNotAllowed)
+		return said.Errorf("record of %s with the certificate of %s: %w", r.Partner, r.Chain.Leaf().Partner, trust.ErrNotAllowed)
 	}
 	return nil
 }
 
 // Verify checks that r's partner signed it and that it keeps the limits; the
-// chain is [Chain.Verify]'s affair.
+// chain is [trust.Chain.Verify]'s affair.
 func (r Record) Verify() error {
 	if err := r.validate(); err != nil {
 		return err
 	}
-	return Verify(r.Partner, recordDomain, r.body(), r.Signature)
+	return trust.Verify(r.Partner, recordDomain, r.body(), r.Signature)
 }
 
 // Verify checks that b's partner signed it and that it keeps the limits.
@@ -255,7 +257,7 @@ func (b Beat) Verify() error {
 	if err := checkWork(DecodeWork(b.Work)); err != nil {
 		return said.Errorf("beat of %s: %w", b.Partner, err)
 	}
-	return Verify(b.Partner, beatDomain, b.body(), b.Signature)
+	return trust.Verify(b.Partner, beatDomain, b.body(), b.Signature)
 }
 
 // checkWork returns an error where work of one kind and giver is told twice, or more of it
@@ -305,24 +307,24 @@ func (r Record) sameProfile(o Record) bool {
 }
 
 // EncodeRecord writes r for DecodeRecord.
-func EncodeRecord(r Record) []byte { return encode(r) }
+func EncodeRecord(r Record) []byte { return codec.Encode(r) }
 
 // DecodeRecord reads a record; [List.Apply] judges it.
 func DecodeRecord(b []byte) (Record, error) {
 	var r Record
-	if err := decode("partner record", b, MaxRecord, &r); err != nil {
+	if err := codec.Decode("partner record", b, MaxRecord, &r); err != nil {
 		return Record{}, err
 	}
 	return r, nil
 }
 
 // EncodeBeat writes b for DecodeBeat.
-func EncodeBeat(b Beat) []byte { return encode(b) }
+func EncodeBeat(b Beat) []byte { return codec.Encode(b) }
 
 // DecodeBeat reads a beat; [List.Beat] judges it.
 func DecodeBeat(b []byte) (Beat, error) {
 	var beat Beat
-	if err := decode("beat", b, maxBeat, &beat); err != nil {
+	if err := codec.Decode("beat", b, maxBeat, &beat); err != nil {
 		return Beat{}, err
 	}
 	return beat, nil

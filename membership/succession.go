@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -71,7 +72,7 @@ func (e *Election) circulate(now Now) {
 // consent to a node that proposes another.
 func (e *Election) onPropose(from workflow.PartnerID, l Electorate) error {
 	if !e.mayPropose(from) {
-		return said.Errorf("electorate proposed by %s, who does not administer the mesh: %w", from, ErrNotAllowed)
+		return said.Errorf("electorate proposed by %s, who does not administer the mesh: %w", from, trust.ErrNotAllowed)
 	}
 	if len(e.lineage) == 0 {
 		return ErrNoElectorate
@@ -124,7 +125,7 @@ func (e *Election) onConsented(c Consented, now Now) error {
 		return err
 	}
 	if c.Consent.List != c.List.Hash() {
-		return said.Errorf("consent of %s is to another list than it came with: %w", c.Consent.Voter.Partner, ErrForged)
+		return said.Errorf("consent of %s is to another list than it came with: %w", c.Consent.Voter.Partner, trust.ErrForged)
 	}
 	if err := c.Consent.verify(e.head); err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -11,7 +13,7 @@ import (
 // the Seq of the newest beat upon it, 0 for none.
 type Held struct {
 	Partner workflow.PartnerID `cbor:"1,keyasint"`
-	Serial  Serial             `cbor:"2,keyasint"` // of the record's certificate
+	Serial  trust.Serial       `cbor:"2,keyasint"` // of the record's certificate
 	Version Version            `cbor:"3,keyasint"`
 	Beat    uint64             `cbor:"4,keyasint"`
 }
@@ -74,13 +76,13 @@ func (it *item) differs(h Held) bool {
 }
 
 // EncodeDigest writes a digest for DecodeDigest.
-func EncodeDigest(digest []Held) []byte { return encode(digest) }
+func EncodeDigest(digest []Held) []byte { return codec.Encode(digest) }
 
 // DecodeDigest reads a digest.
 func DecodeDigest(b []byte) ([]Held, error) {
 	const perPartner = 128
 	var digest []Held
-	if err := decode("digest of the partner list", b, MaxPartners*perPartner, &digest); err != nil {
+	if err := codec.Decode("digest of the partner list", b, MaxPartners*perPartner, &digest); err != nil {
 		return nil, err
 	}
 	if len(digest) > MaxPartners {
@@ -92,11 +94,11 @@ func DecodeDigest(b []byte) ([]Held, error) {
 // Stored is what is persisted of one partner, under its ID, whenever an event
 // or a new record concerned it. Beats need not be persisted each.
 type Stored struct {
-	Record    Record `cbor:"1,keyasint"`
-	Beat      Beat   `cbor:"2,keyasint"`
-	Expired   bool   `cbor:"3,keyasint,omitempty"`
-	Validated Wall   `cbor:"4,keyasint"`
-	Since     Wall   `cbor:"5,keyasint"` // of the state in which it was
+	Record    Record     `cbor:"1,keyasint"`
+	Beat      Beat       `cbor:"2,keyasint"`
+	Expired   bool       `cbor:"3,keyasint,omitempty"`
+	Validated trust.Wall `cbor:"4,keyasint"`
+	Since     trust.Wall `cbor:"5,keyasint"` // of the state in which it was
 }
 
 // Snapshot returns everybody as stored, in the order of their IDs.
@@ -126,8 +128,8 @@ func (it *item) stored() Stored {
 // The store is trusted: signatures are not verified again, evictions are.
 func (l *List) Restore(s Stored, now Now) {
 	l.now = max(l.now, now.Awake)
-	ct, since := s.Record.ConnectionTime, WallOf(now.Wall)
-	if s.Expired || s.Record.Going != Staying || evicted(l.evicted, s.Record.Chain) != nil {
+	ct, since := s.Record.ConnectionTime, trust.WallOf(now.Wall)
+	if s.Expired || s.Record.Going != Staying || trust.Evicted(l.evicted, s.Record.Chain) != nil {
 		since = s.Since
 	}
 	it := &item{
@@ -137,7 +139,7 @@ func (l *List) Restore(s Stored, now Now) {
 		deadline: l.now + Grace(ct) + ct,
 	}
 	switch {
-	case evicted(l.evicted, s.Record.Chain) != nil:
+	case trust.Evicted(l.evicted, s.Record.Chain) != nil:
 		it.State = Evicted
 	case s.Record.Going == Leaves, s.Record.Going == LeavesForGood:
 		it.State = Left
@@ -150,12 +152,12 @@ func (l *List) Restore(s Stored, now Now) {
 }
 
 // EncodeStored writes s for DecodeStored.
-func EncodeStored(s Stored) []byte { return encode(s) }
+func EncodeStored(s Stored) []byte { return codec.Encode(s) }
 
 // DecodeStored reads what EncodeStored wrote.
 func DecodeStored(b []byte) (Stored, error) {
 	var s Stored
-	if err := decode("stored partner", b, MaxRecord+maxBeat+64, &s); err != nil {
+	if err := codec.Decode("stored partner", b, MaxRecord+maxBeat+64, &s); err != nil {
 		return Stored{}, err
 	}
 	return s, nil

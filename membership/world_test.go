@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -50,7 +52,7 @@ type flaws struct {
 }
 
 type world struct {
-	mesh     Mesh
+	mesh     trust.Mesh
 	nodes    []*machine
 	net      []packet
 	real     time.Duration
@@ -67,17 +69,17 @@ type world struct {
 // newWorld has n nodes, of which the first few vote. The founder is no node.
 func newWorld(tb testing.TB, n, voters int, f flaws) *world {
 	tb.Helper()
-	w := &world{mesh: Mesh{Name: "serra", Founder: idOf("founder")}, holders: map[Office]int{}, heirs: map[ListHash]ListHash{}, flaws: f}
+	w := &world{mesh: trust.Mesh{Name: "serra", Founder: trusttest.IDOf("founder")}, holders: map[Office]int{}, heirs: map[ListHash]ListHash{}, flaws: f}
 	var list []Voter
 	for i := range n {
 		m := &machine{name: fmt.Sprintf("n%d", i+1), rate: 1}
-		m.key = keyOf(m.name)
+		m.key = trusttest.KeyOf(m.name)
 		w.nodes = append(w.nodes, m)
 		if i < voters {
 			list = append(list, w.voter(i))
 		}
 	}
-	lineage, err := FoundElectorate(w.mesh, keyOf("founder"), list, testLease, nil, 0)
+	lineage, err := FoundElectorate(w.mesh, trusttest.KeyOf("founder"), list, testLease, nil, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func newWorld(tb testing.TB, n, voters int, f flaws) *world {
 
 func (w *world) voter(i int) Voter { return Voter{w.id(i), Incarnation{1}} }
 
-func (w *world) id(i int) workflow.PartnerID { return IDOf(publicOf(w.nodes[i].key)) }
+func (w *world) id(i int) workflow.PartnerID { return trust.IDOf(trusttest.PublicOf(w.nodes[i].key)) }
 
 // now reads the clocks of node i.
 func (w *world) now(i int) Now {
@@ -328,7 +330,7 @@ func (w *world) settle(d time.Duration) {
 func (w *world) foundOverride(i int, voters []Voter) {
 	e := w.nodes[i].election
 	_, known := e.Electorate()
-	ln, err := FoundElectorate(w.mesh, keyOf("founder"), voters, testLease, known, e.HighestTerm())
+	ln, err := FoundElectorate(w.mesh, trusttest.KeyOf("founder"), voters, testLease, known, e.HighestTerm())
 	if err != nil {
 		panic(err)
 	}

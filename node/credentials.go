@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -24,10 +25,10 @@ import (
 // credentials checks proofs of office, and remembers those that it has checked.
 // It may be used by several goroutines.
 type credentials struct {
-	mesh    membership.Mesh
+	mesh    trust.Mesh
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]membership.Office
-	chains  map[[sha256.Size]byte]membership.Chain
+	chains  map[[sha256.Size]byte]trust.Chain
 }
 
 // maxChecked bounds the proofs, and the chains, that are remembered.
@@ -83,11 +84,11 @@ func (c *credentials) Roles(p workflow.PartnerID, proof []byte) ([]workflow.Role
 
 // Evicted returns an error unless proof shows an eviction (choreo.Trust).
 func (c *credentials) Evicted(p workflow.PartnerID, proof []byte) error {
-	return membership.Rights{Mesh: c.mesh}.Evicted(p, proof)
+	return trust.Rights{Mesh: c.mesh}.Evicted(p, proof)
 }
 
 // chain is the chain of certificates that a partner shows.
-func (c *credentials) chain(p workflow.PartnerID, proof []byte) (membership.Chain, error) {
+func (c *credentials) chain(p workflow.PartnerID, proof []byte) (trust.Chain, error) {
 	key := sha256.Sum256(append([]byte(p+"\x00"), proof...))
 	c.mu.Lock()
 	ch, known := c.chains[key]
@@ -95,14 +96,14 @@ func (c *credentials) chain(p workflow.PartnerID, proof []byte) (membership.Chai
 	if known {
 		return ch, nil
 	}
-	ch, err := membership.Rights{Mesh: c.mesh}.Chain(p, proof)
+	ch, err := trust.Rights{Mesh: c.mesh}.Chain(p, proof)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.chains == nil || len(c.chains) >= maxChecked {
-		c.chains = map[[sha256.Size]byte]membership.Chain{}
+		c.chains = map[[sha256.Size]byte]trust.Chain{}
 	}
 	c.chains[key] = ch
 	return ch, nil

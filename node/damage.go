@@ -10,6 +10,8 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
@@ -128,11 +130,11 @@ func (l *losses) sift() (own bool, err error) {
 		decode func([]byte) error
 	}{
 		{[]byte{prefixPartner}, "the record of a partner; partners tell it again", false, decodes(membership.DecodeStored)},
-		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(membership.DecodeEviction)},
-		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(membership.DecodeEntry)},
+		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(trust.DecodeEviction)},
+		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(invitation.DecodeEntry)},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
-		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(membership.DecodeChain)},
+		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},
 		{[]byte(profile.Key), "the profile: set it again (mutirao profile set)", false, profile.Decodes},
 		{[]byte(elections.KeyBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
 		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},

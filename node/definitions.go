@@ -19,7 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -44,7 +44,7 @@ import (
 type definitions struct {
 	store  Store
 	limit  int // listed ones of others, of this node's user, and as many removed ones
-	mesh   membership.Mesh
+	mesh   trust.Mesh
 	self   workflow.PartnerID
 	rights rights
 
@@ -65,9 +65,9 @@ type definitions struct {
 // rights is what definitions ask about members.
 type rights interface {
 	// Issuer is this node as one that signs.
-	Issuer() membership.Issuer
+	Issuer() trust.Issuer
 	// Good reports whether a certificate chain was not evicted since.
-	Good(membership.Chain) bool
+	Good(trust.Chain) bool
 }
 
 // listing is what is always in memory of a definition. It stays when nobody lists it
@@ -97,7 +97,7 @@ const (
 // claim is what one author says of a definition.
 type claim struct {
 	author  workflow.PartnerID
-	first   membership.Notice
+	first   trust.Notice
 	notices [][]byte
 	edited  time.Time // when the last came
 }
@@ -173,7 +173,7 @@ func readListing(key, value []byte) (*listing, error) {
 		if len(sc.Notices) == 0 {
 			return nil, errors.New("a claim without notices")
 		}
-		first, err := membership.DecodeNotice(sc.Notices[0])
+		first, err := trust.DecodeNotice(sc.Notices[0])
 		if err != nil {
 			return nil, err
 		}
@@ -461,7 +461,7 @@ func (d *definitions) add(def *workflow.Definition, now time.Time) (l *listing, 
 	}
 	c := l.claims[d.self]
 	notices := c.all()
-	if len(notices)+1 > membership.MaxNotices {
+	if len(notices)+1 > trust.MaxNotices {
 		return nil, nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", def.Name).WithHint("give it another version")
 	}
 	if n := d.count(d.self); n >= d.limit {
@@ -479,7 +479,7 @@ func (d *definitions) add(def *workflow.Definition, now time.Time) (l *listing, 
 		return nil, nil, api.Errorf(api.NotAllowed, "the name %s belongs to another: %s listed a workflow under it", def.Name, o.author).
 			WithHint("choose another name, or have the founder or a delegate add it")
 	}
-	next := &claim{d.self, c.first, append(slices.Clip(notices), membership.EncodeNotice(n)), now}
+	next := &claim{d.self, c.first, append(slices.Clip(notices), trust.EncodeNotice(n)), now}
 	if err := d.put(l, e, next); err != nil {
 		return nil, nil, err
 	}
@@ -494,9 +494,9 @@ func (c *claim) all() [][]byte {
 }
 
 // announce signs the next notice about a definition.
-func (d *definitions) announce(l *listing, author workflow.PartnerID, number int, now time.Time) (membership.Notice, error) {
-	return d.rights.Issuer().Announce(membership.Notice{
-		Definition: l.hash, Name: l.about.Name, Author: author, Number: uint64(number), Removed: number%2 == 0, At: membership.WallOf(now),
+func (d *definitions) announce(l *listing, author workflow.PartnerID, number int, now time.Time) (trust.Notice, error) {
+	return d.rights.Issuer().Announce(trust.Notice{
+		Definition: l.hash, Name: l.about.Name, Author: author, Number: uint64(number), Removed: number%2 == 0, At: trust.WallOf(now),
 	})
 }
 
@@ -509,7 +509,7 @@ func (d *definitions) count(author workflow.PartnerID) int {
 
 // administers reports whether a notice is by the founder or a delegate that was
 // not evicted since.
-func (d *definitions) administers(n membership.Notice) bool {
+func (d *definitions) administers(n trust.Notice) bool {
 	return n.Administers(d.mesh) && (len(n.Chain) == 0 || d.rights.Good(n.Chain))
 }
 
@@ -517,7 +517,7 @@ func (d *definitions) administers(n membership.Notice) bool {
 type owner struct {
 	administrators bool
 	author         workflow.PartnerID
-	first          membership.Notice // the author's
+	first          trust.Notice // the author's
 }
 
 // owner finds whose a name is, with a claim that may be new.
@@ -584,7 +584,7 @@ func (d *definitions) remove(l *listing, now time.Time) (say []wire.Definition, 
 		if err != nil {
 			return say, err
 		}
-		next := &claim{author, c.first, append(slices.Clip(c.notices), membership.EncodeNotice(n)), now}
+		next := &claim{author, c.first, append(slices.Clip(c.notices), trust.EncodeNotice(n)), now}
 		if err := d.put(l, nil, next); err != nil {
 			return say, err
 		}
@@ -667,7 +667,7 @@ func (d *definitions) read(w wire.Definition) (*offer, error) {
 	o := &offer{canonical: w.Canonical, claim: claim{notices: w.Notices}}
 	var known [][]byte
 	for i, b := range w.Notices {
-		n, err := membership.DecodeNotice(b)
+		n, err := trust.DecodeNotice(b)
 		if err != nil {
 			return nil, err
 		}
@@ -687,7 +687,7 @@ func (d *definitions) read(w wire.Definition) (*offer, error) {
 			return nil, err
 		}
 		if n.Issuer != n.Author && !d.administers(n) {
-			return nil, said.Errorf("notice of workflow %s by %s, who administers no more: %w", n.Name, n.Issuer, membership.ErrNotAllowed)
+			return nil, said.Errorf("notice of workflow %s by %s, who administers no more: %w", n.Name, n.Issuer, trust.ErrNotAllowed)
 		}
 	}
 	return o, nil
@@ -699,7 +699,7 @@ func (d *definitions) merge(w wire.Definition, now time.Time, spend func(author 
 	if len(w.Notices) == 0 {
 		return false, "", errors.New("a definition of nobody's")
 	}
-	first, err := membership.DecodeNotice(w.Notices[0])
+	first, err := trust.DecodeNotice(w.Notices[0])
 	if err != nil {
 		return false, "", err
 	}
@@ -992,10 +992,10 @@ func (d *definitions) newest(all []*listing) *listing {
 	if len(all) == 1 {
 		return all[0]
 	}
-	at := map[*listing]membership.Wall{}
+	at := map[*listing]trust.Wall{}
 	for _, l := range all {
 		if c := d.shown(l); c != nil {
-			n, err := membership.DecodeNotice(c.notices[len(c.notices)-1])
+			n, err := trust.DecodeNotice(c.notices[len(c.notices)-1])
 			if err == nil { // it was decoded when it came
 				at[l] = n.At
 			}

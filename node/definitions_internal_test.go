@@ -14,7 +14,7 @@ import (
 	"weak"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -86,16 +86,16 @@ func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 // noon is the moment at which all of this takes place.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-type signer = membership.Issuer
+type signer = trust.Issuer
 
 // signing is a member, and what it thinks of the others' certificates.
 type signing struct {
 	signer
-	evicted func(membership.Chain) bool
+	evicted func(trust.Chain) bool
 }
 
-func (s signing) Issuer() membership.Issuer        { return s.signer }
-func (s signing) Good(chain membership.Chain) bool { return s.evicted == nil || !s.evicted(chain) }
+func (s signing) Issuer() trust.Issuer        { return s.signer }
+func (s signing) Good(chain trust.Chain) bool { return s.evicted == nil || !s.evicted(chain) }
 
 // mesh is a founder, a delegate and members, by name.
 func mesh(t *testing.T) map[string]signing {
@@ -103,14 +103,14 @@ func mesh(t *testing.T) map[string]signing {
 	key := func(seed byte) ed25519.PrivateKey {
 		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 	}
-	m := membership.Mesh{Name: "test", Founder: membership.IDOf(key(1).Public().(ed25519.PublicKey))}
-	founder := membership.Issuer{Mesh: m, Key: key(1)}
+	m := trust.Mesh{Name: "test", Founder: trust.IDOf(key(1).Public().(ed25519.PublicKey))}
+	founder := trust.Issuer{Mesh: m, Key: key(1)}
 	out := map[string]signing{}
 	for i, name := range []string{"ana", "dina", "bea", "mal"} {
-		is := membership.Issuer{Mesh: m, Key: key(byte(i + 1))}
-		chain, err := founder.Issue(membership.Certificate{
-			Partner: is.ID(), Name: name, Delegate: i < 2, Serial: membership.Serial{byte(i + 1)},
-			NotBefore: membership.WallOf(noon.Add(-time.Hour * time.Duration(24*i+24))), NotAfter: membership.WallOf(noon.Add(1000 * time.Hour)),
+		is := trust.Issuer{Mesh: m, Key: key(byte(i + 1))}
+		chain, err := founder.Issue(trust.Certificate{
+			Partner: is.ID(), Name: name, Delegate: i < 2, Serial: trust.Serial{byte(i + 1)},
+			NotBefore: trust.WallOf(noon.Add(-time.Hour * time.Duration(24*i+24))), NotAfter: trust.WallOf(noon.Add(1000 * time.Hour)),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -170,13 +170,13 @@ func (s signing) says(t *testing.T, def *workflow.Definition, number int, at tim
 	t.Helper()
 	w := wire.Definition{Canonical: def.Canonical()}
 	for i := range number {
-		n, err := s.Announce(membership.Notice{
-			Definition: def.Hash(), Name: def.Name, Author: s.ID(), Number: uint64(i + 1), Removed: i%2 == 1, At: membership.WallOf(at),
+		n, err := s.Announce(trust.Notice{
+			Definition: def.Hash(), Name: def.Name, Author: s.ID(), Number: uint64(i + 1), Removed: i%2 == 1, At: trust.WallOf(at),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Notices = append(w.Notices, membership.EncodeNotice(n))
+		w.Notices = append(w.Notices, trust.EncodeNotice(n))
 	}
 	if number%2 == 0 {
 		w.Canonical = nil
@@ -283,11 +283,11 @@ func TestNoticesAreProved(t *testing.T) {
 		t.Fatal(news, err)
 	}
 	sign := func(by signing, number uint64, removed bool) wire.Definition {
-		n := membership.Notice{
-			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number, Removed: removed, At: membership.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
+		n := trust.Notice{
+			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number, Removed: removed, At: trust.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
 		}
 		n, _ = by.Announce(n) // not all that is signed here is in order
-		return wire.Definition{Notices: [][]byte{listed.Notices[0], membership.EncodeNotice(n)}}
+		return wire.Definition{Notices: [][]byte{listed.Notices[0], trust.EncodeNotice(n)}}
 	}
 	cut := bea.says(t, def, 4, noon)
 	cut.Notices = slices.Delete(cut.Notices, 1, 3)
@@ -302,7 +302,7 @@ func TestNoticesAreProved(t *testing.T) {
 		}
 	}
 	e, _ := shelved(t, 10)
-	e.rights = signing{all["ana"].signer, func(c membership.Chain) bool { return c.Leaf().Name == "dina" }}
+	e.rights = signing{all["ana"].signer, func(c trust.Chain) bool { return c.Leaf().Name == "dina" }}
 	for _, x := range []struct {
 		d    *definitions
 		good bool
@@ -313,7 +313,7 @@ func TestNoticesAreProved(t *testing.T) {
 		}
 	}
 	own := known(t, newShelf(), 10, bea)
-	for range membership.MaxNotices / 2 {
+	for range trust.MaxNotices / 2 {
 		l, _, err := own.add(def, noon)
 		if err == nil {
 			_, err = own.remove(l, noon)

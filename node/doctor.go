@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
@@ -46,7 +47,7 @@ type patients interface {
 
 // proof is this node's certificate, and why nobody would admit it.
 type proof interface {
-	Chain() membership.Chain
+	Chain() trust.Chain
 	Standing() error
 }
 
@@ -154,9 +155,9 @@ func (k *doctor) checkCertificate(d *diagnosis) (member bool) {
 	if err := k.wallet.Standing(); err != nil {
 		mend := "no partner admits this node any more: ask a partner that may invite for an invitation, and join again with a fresh folder"
 		switch now := k.clock.Now().Wall.UTC(); {
-		case errors.Is(err, membership.ErrNotYet):
+		case errors.Is(err, trust.ErrNotYet):
 			mend = fmt.Sprintf("this clock says %s: set it, and nothing else is needed", now.Format(time.RFC3339))
-		case errors.Is(err, membership.ErrExpired):
+		case errors.Is(err, trust.ErrExpired):
 			mend = fmt.Sprintf("this clock says %s. If that is wrong, set it, and nothing else is needed; else ", now.Format(time.RFC3339)) + mend
 		}
 		d.wrong("certificate", k.people.say(err), mend)

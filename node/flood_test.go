@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -65,7 +65,7 @@ func (x *liar) seen(incarnation int, seq uint64, prev choreo.FactID, at int64) (
 
 // tell sends facts to a partner, each attested, 300 to a frame.
 func (x *liar) tell(to string, raws [][]byte, ids []choreo.FactID) {
-	atts := choreo.Attest(ids, func(domain string, msg []byte) []byte { return membership.Sign(x.member.Key, domain, msg) })
+	atts := choreo.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(x.member.Key, domain, msg) })
 	for from := 0; from < len(raws); from += 300 {
 		msg := wire.Facts{Instance: x.instance}
 		for i := from; i < min(from+300, len(raws)); i++ {

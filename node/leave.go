@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -56,7 +57,7 @@ type farewell interface {
 }
 
 // named is this node by its certificate.
-type named interface{ Chain() membership.Chain }
+type named interface{ Chain() trust.Chain }
 
 // publisher publishes this node's record.
 type publisher interface {
@@ -185,7 +186,7 @@ func (d *departure) goAway() error {
 	how := membership.Leaves
 	if d.forGood.Load() {
 		how = membership.LeavesForGood
-		now := membership.WallOf(d.clock.Now().Wall)
+		now := trust.WallOf(d.clock.Now().Wall)
 		if err := d.store.CommitWait([]kv.Write{{Key: metaKey(metaLeft), Value: []byte(now.String())}}); err != nil {
 			return err
 		}

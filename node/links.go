@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -160,7 +161,7 @@ func (o *outbox) sign() {
 		ids[i] = f.ID()
 	}
 	key := o.n.member.Key
-	for i, att := range choreo.Attest(ids, func(domain string, msg []byte) []byte { return membership.Sign(key, domain, msg) }) {
+	for i, att := range choreo.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) }) {
 		o.unsigned[i].Attest(att)
 	}
 }

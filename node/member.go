@@ -15,6 +15,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -55,7 +57,7 @@ func Init(dir string, o InitOptions) (Member, error) {
 		return Member{}, err
 	}
 	m := Member{Key: key}
-	m.Mesh = membership.Mesh{Name: o.Mesh, Founder: m.ID()}
+	m.Mesh = trust.Mesh{Name: o.Mesh, Founder: m.ID()}
 	if err := m.Mesh.Validate(); err != nil {
 		return Member{}, err
 	}
@@ -64,9 +66,9 @@ func Init(dir string, o InitOptions) (Member, error) {
 		roles[i] = workflow.RoleName(r)
 	}
 	now := time.Now()
-	m.Chain, err = membership.Issuer{Mesh: m.Mesh, Key: key}.Issue(membership.Certificate{
-		Partner: m.ID(), Name: o.Name, Roles: roles, Delegate: true, Serial: membership.Serial(random(16)),
-		NotBefore: membership.WallOf(now), NotAfter: membership.WallOf(now.Add(Lifetime)),
+	m.Chain, err = trust.Issuer{Mesh: m.Mesh, Key: key}.Issue(trust.Certificate{
+		Partner: m.ID(), Name: o.Name, Roles: roles, Delegate: true, Serial: trust.Serial(random(16)),
+		NotBefore: trust.WallOf(now), NotAfter: trust.WallOf(now.Add(Lifetime)),
 	})
 	if err != nil {
 		return Member{}, err
@@ -77,7 +79,7 @@ func Init(dir string, o InitOptions) (Member, error) {
 // Join redeems an invitation and makes dir a member of its mesh. dial is given
 // the new node's key and returns what sends its requests.
 func Join(ctx context.Context, dir, token, name string, dial func(ed25519.PrivateKey) (Requester, func(), error)) (Member, error) {
-	inv, err := membership.ParseInvitation(token)
+	inv, err := invitation.ParseInvitation(token)
 	if err != nil {
 		return Member{}, err
 	}
@@ -100,7 +102,7 @@ func Join(ctx context.Context, dir, token, name string, dial func(ed25519.Privat
 	return m, m.save(dir)
 }
 
-// The protocols of joining (membership/join.go draws it).
+// The protocols of joining (membership/invitation/join.go draws it).
 const ()
 
 // The member that is asked to let a newcomer in may be busy with a crowd of
@@ -118,7 +120,7 @@ var ErrUnanswered = errors.New("no answer")
 type errRefusal struct{ error }
 
 // redeem asks by all ways until the issuer answers.
-func (m *Member) redeem(ctx context.Context, net Requester, inv membership.Invitation, name string) error {
+func (m *Member) redeem(ctx context.Context, net Requester, inv invitation.Invitation, name string) error {
 	var errs []error
 	for n := 0; n < joinTimes && ctx.Err() == nil; n++ {
 		errs = nil
@@ -142,30 +144,30 @@ func (m *Member) redeem(ctx context.Context, net Requester, inv membership.Invit
 }
 
 // redeemBy asks by one way. An error that is no errRefusal may be otherwise by another.
-func (m *Member) redeemBy(ctx context.Context, net Requester, w membership.Way, inv membership.Invitation, name string) error {
+func (m *Member) redeemBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.Invitation, name string) error {
 	ask := func(protocol string, msg []byte) ([]byte, error) { return askBy(ctx, net, w, inv, protocol, msg) }
-	h := membership.NewHello(inv, m.ID(), membership.Nonce(random(16)))
-	b, err := ask(joining.ProtocolHello, membership.EncodeHello(h))
+	h := invitation.NewHello(inv, m.ID(), invitation.Nonce(random(16)))
+	b, err := ask(joining.ProtocolHello, invitation.EncodeHello(h))
 	if err != nil {
 		return err
 	}
-	offer, err := membership.DecodeOffer(b)
+	offer, err := invitation.DecodeOffer(b)
 	if err != nil {
 		return errRefusal{err}
 	}
-	proof, err := membership.Prove(inv, h, offer, m.Key, name, time.Now())
+	proof, err := invitation.Prove(inv, h, offer, m.Key, name, time.Now())
 	if err != nil {
 		return errRefusal{err}
 	}
-	b, err = ask(joining.ProtocolProof, membership.EncodeProof(proof))
+	b, err = ask(joining.ProtocolProof, invitation.EncodeProof(proof))
 	if err != nil {
 		return err
 	}
-	welcome, err := membership.DecodeWelcome(b)
+	welcome, err := invitation.DecodeWelcome(b)
 	if err != nil {
 		return errRefusal{err}
 	}
-	if err := membership.Accept(offer, m.Key, welcome, time.Now()); err != nil {
+	if err := invitation.Accept(offer, m.Key, welcome, time.Now()); err != nil {
 		return errRefusal{err}
 	}
 	m.Mesh, m.Chain, m.welcome = offer.Mesh, welcome.Chain, welcome
@@ -173,10 +175,10 @@ func (m *Member) redeemBy(ctx context.Context, net Requester, w membership.Way, 
 }
 
 // askBy sends a message to the issuer by a way.
-func askBy(ctx context.Context, net Requester, w membership.Way, inv membership.Invitation, protocol string, msg []byte) ([]byte, error) {
+func askBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.Invitation, protocol string, msg []byte) ([]byte, error) {
 	straight := w.To == inv.Issuer
 	if !straight {
-		msg = membership.EncodePass(membership.Pass{Issuer: inv.Issuer, Proof: protocol == joining.ProtocolProof, Message: msg})
+		msg = invitation.EncodePass(invitation.Pass{Issuer: inv.Issuer, Proof: protocol == joining.ProtocolProof, Message: msg})
 		protocol = joining.ProtocolPass
 	}
 	b, err := net.Request(ctx, w.To, w.Addresses, protocol, msg)
@@ -192,7 +194,7 @@ func askBy(ctx context.Context, net Requester, w membership.Way, inv membership.
 	case straight:
 		return b, nil
 	}
-	p, err := membership.DecodePassed(b)
+	p, err := invitation.DecodePassed(b)
 	if err == nil && p.Refusal != "" {
 		err = errRefusal{errors.New(p.Refusal)}
 	}
@@ -233,20 +235,20 @@ func loadKey(dir string) (ed25519.PrivateKey, error) {
 
 // memberDoc is the member file.
 type memberDoc struct {
-	Format  int             `cbor:"1,keyasint"` // 1
-	Mesh    membership.Mesh `cbor:"2,keyasint"`
-	Chain   []byte          `cbor:"3,keyasint"`
-	Welcome [][]byte        `cbor:"4,keyasint,omitempty"` // records to begin with
-	Evicted [][]byte        `cbor:"5,keyasint,omitempty"` // evictions to begin with
+	Format  int        `cbor:"1,keyasint"` // 1
+	Mesh    trust.Mesh `cbor:"2,keyasint"`
+	Chain   []byte     `cbor:"3,keyasint"`
+	Welcome [][]byte   `cbor:"4,keyasint,omitempty"` // records to begin with
+	Evicted [][]byte   `cbor:"5,keyasint,omitempty"` // evictions to begin with
 }
 
 func (m *Member) save(dir string) error {
-	doc := memberDoc{Format: 1, Mesh: m.Mesh, Chain: membership.EncodeChain(m.Chain)}
+	doc := memberDoc{Format: 1, Mesh: m.Mesh, Chain: trust.EncodeChain(m.Chain)}
 	for _, r := range m.welcome.Records {
 		doc.Welcome = append(doc.Welcome, membership.EncodeRecord(r))
 	}
 	for _, e := range m.welcome.Evictions {
-		doc.Evicted = append(doc.Evicted, membership.EncodeEviction(e))
+		doc.Evicted = append(doc.Evicted, trust.EncodeEviction(e))
 	}
 	return private.Write(filepath.Join(dir, memberFile), encode(doc))
 }
@@ -286,7 +288,7 @@ func decodeMember(dir string, b []byte) (m Member, err error) {
 		return m, err
 	}
 	m.Mesh = doc.Mesh
-	if m.Chain, err = membership.DecodeChain(doc.Chain); err != nil {
+	if m.Chain, err = trust.DecodeChain(doc.Chain); err != nil {
 		return m, err
 	}
 	if err := m.Chain.Authentic(m.Mesh); err != nil {
@@ -301,7 +303,7 @@ func decodeMember(dir string, b []byte) (m Member, err error) {
 		}
 	}
 	for _, raw := range doc.Evicted {
-		if e, err := membership.DecodeEviction(raw); err == nil {
+		if e, err := trust.DecodeEviction(raw); err == nil {
 			m.welcome.Evictions = append(m.welcome.Evictions, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -100,7 +101,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	if err != nil {
 		return err
 	}
-	own := membership.Issuer{Mesh: t.member.Mesh, Key: t.member.Key, Chain: t.member.Chain}
+	own := trust.Issuer{Mesh: t.member.Mesh, Key: t.member.Key, Chain: t.member.Chain}
 	wallet, err := certificates.Load(own, t.store, t.clock, evicted)
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 }
 
 // Hello is what this node shows a peer first: its certificate chain.
-func (n *Node) Hello() []byte { return membership.EncodeChain(n.certificates.Chain()) }
+func (n *Node) Hello() []byte { return trust.EncodeChain(n.certificates.Chain()) }
 
 // Evicted reports whether a key is kept out whatever certificate it shows.
 func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evictions.KeyEvicted(p) }

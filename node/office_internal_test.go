@@ -6,11 +6,12 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 )
 
 // A verdict that names an office must prove it.
 func TestAnOfficeWithoutProofIsForged(t *testing.T) {
-	c := credentials{mesh: membership.Mesh{Name: "team", Founder: "12D3KooWfounder"}}
+	c := credentials{mesh: trust.Mesh{Name: "team", Founder: "12D3KooWfounder"}}
 	verdict := func(o *choreo.Office) []choreo.Received {
 		return []choreo.Received{{Fact: &choreo.Fact{Chain: choreo.Chain{Author: "12D3KooWliar"}, Body: choreo.Body{Verdict: &choreo.Verdict{Office: o}}}}}
 	}

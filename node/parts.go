@@ -9,6 +9,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -106,10 +108,10 @@ type Counting interface {
 // makes it a member.
 type Member struct {
 	Key   ed25519.PrivateKey
-	Mesh  membership.Mesh
-	Chain membership.Chain
+	Mesh  trust.Mesh
+	Chain trust.Chain
 
-	welcome membership.Welcome // what joining brought, to begin with
+	welcome invitation.Welcome // what joining brought, to begin with
 	id      workflow.PartnerID // of Key, once worked out: that is dear
 }
 
@@ -118,7 +120,7 @@ func (m Member) ID() workflow.PartnerID {
 	if m.id != "" {
 		return m.id
 	}
-	return membership.IDOf(m.Key.Public().(ed25519.PublicKey))
+	return trust.IDOf(m.Key.Public().(ed25519.PublicKey))
 }
 
 // Requester sends one request to a partner at these addresses. What the other side

@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
@@ -22,7 +23,7 @@ import (
 type people struct {
 	*roster.List
 	self    workflow.PartnerID
-	mesh    membership.Mesh
+	mesh    trust.Mesh
 	evicted *evictions.Set
 	wallet  *certificates.Wallet
 }
@@ -55,14 +56,14 @@ func (p *people) Evicted(id workflow.PartnerID) bool {
 func (p *people) Eviction(id workflow.PartnerID) []byte { return p.evicted.Proof(id) }
 
 // Credentials prove this node's roles (choreo.Partners).
-func (p *people) Credentials() []byte { return membership.EncodeChain(p.wallet.Chain()) }
+func (p *people) Credentials() []byte { return trust.EncodeChain(p.wallet.Chain()) }
 
 // current returns an error where an authentic chain has run out, or was evicted as
 // far as is known here. A renewed certificate with the same roles stands in for it.
-func (p *people) current(ch membership.Chain) error {
+func (p *people) current(ch trust.Chain) error {
 	err := p.wallet.Current(ch)
 	lost := func(r workflow.RoleName) bool { return !p.HasRole(ch.Leaf().Partner, r) }
-	if errors.Is(err, membership.ErrExpired) && !slices.ContainsFunc(ch.Leaf().Roles, lost) {
+	if errors.Is(err, trust.ErrExpired) && !slices.ContainsFunc(ch.Leaf().Roles, lost) {
 		return nil
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -286,7 +286,7 @@ func (s *shard) putBack(h *held) bool {
 	self := s.n.member.ID()
 	for i, k := range h.kept {
 		if k.Att == nil && k.Fact.Chain.Author == self {
-			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID}, func(domain string, msg []byte) []byte { return membership.Sign(s.n.member.Key, domain, msg) })[0]
+			h.kept[i].Att = choreo.Attest([]choreo.FactID{k.ID}, func(domain string, msg []byte) []byte { return trust.Sign(s.n.member.Key, domain, msg) })[0]
 		}
 	}
 	added, all := h.m.PutBack(h.kept)

@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -105,7 +106,7 @@ func verifyClosing(b []byte, by workflow.PartnerID) (c closing, err error) {
 	if c.Signer != by || len(c.With) > maxClosedWith {
 		return c, fmt.Errorf("a summary by %s with %d names", c.Signer, len(c.With))
 	}
-	return c, membership.Verify(by, closingDomain, c.signed(), c.Sig)
+	return c, trust.Verify(by, closingDomain, c.signed(), c.Sig)
 }
 
 // retention is what is kept of instances that have ended: which ones partners have as
@@ -405,7 +406,7 @@ func (t *retention) closingOf(id workflow.InstanceID, sum summary) closing {
 	for _, p := range with[:min(len(with), maxClosedWith)] {
 		c.With = append(c.With, workflow.PartnerID(p))
 	}
-	c.Sig = membership.Sign(t.member.Key, closingDomain, c.signed())
+	c.Sig = trust.Sign(t.member.Key, closingDomain, c.signed())
 	return c
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -319,7 +319,7 @@ func (tm *team) pretends(by, to, id string) {
 		}
 		return b
 	}
-	c.Sig = membership.Sign(m.Key, "closing", encoded())
+	c.Sig = trust.Sign(m.Key, "closing", encoded())
 	frame, err := wire.Encode(&wire.Message{Refusals: []wire.Refusal{{Instance: c.Instance, Why: wire.RefusedClosed, Closing: encoded()}}})
 	if err != nil {
 		tm.t.Fatal(err)

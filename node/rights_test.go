@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -55,7 +55,7 @@ func (l *forger) says(to string, seen choreo.Head, b choreo.Body) choreo.FactID 
 	if err != nil {
 		l.tm.t.Fatal(err)
 	}
-	att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return membership.Sign(l.key.Key, domain, b) })
+	att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
 	frame, err := wire.Encode(&wire.Message{Facts: []wire.Facts{{Instance: l.id, Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}})
 	if err != nil {
 		l.tm.t.Fatal(err)
@@ -108,7 +108,7 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id()}
 		verdict := l.says("ana", genesis, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
 		mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
-		own := membership.EncodeChain(l.key.Chain)
+		own := trust.EncodeChain(l.key.Chain)
 		l.says("ana", genesis, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
 		outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
 		l.says("ana", genesis, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
@@ -128,7 +128,7 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		before := tm.counter("ana", "refused.facts-forged")
 		ana := tm.forger("ana", id)
 		l.says("ana", genesis, choreo.Body{
-			Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: membership.EncodeChain(ana.key.Chain),
+			Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: trust.EncodeChain(ana.key.Chain),
 		})
 		if got := tm.counter("ana", "refused.facts-forged"); got != before+1 {
 			t.Errorf("another's certificate was refused %d times", got-before)
@@ -164,7 +164,7 @@ tasks: {go: {type: manual, role: commander}}
 			t.Fatal(err)
 		}
 		ana := tm.p["ana"].id()
-		for _, shows := range [][]byte{nil, membership.EncodeChain(l.key.Chain)} {
+		for _, shows := range [][]byte{nil, trust.EncodeChain(l.key.Chain)} {
 			genesis = choreo.Fact{Format: choreo.FormatFact, Chain: l.chain, Seq: 1, Body: choreo.Body{
 				Credentials: shows, Genesis: &choreo.Genesis{
 					Definition: workflow.Hash(hash), Nonce: [16]byte{byte(len(shows))}, Coordination: workflow.Choreography,
@@ -175,7 +175,7 @@ tasks: {go: {type: manual, role: commander}}
 			if err != nil {
 				t.Fatal(err)
 			}
-			att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return membership.Sign(l.key.Key, domain, b) })
+			att := choreo.Attest([]choreo.FactID{id}, func(domain string, b []byte) []byte { return trust.Sign(l.key.Key, domain, b) })
 			facts := []wire.Facts{{Instance: choreo.InstanceOf(id), Facts: []wire.Fact{{Raw: raw, Att: att[0]}}}}
 			frame, err := wire.Encode(&wire.Message{Facts: facts})
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -319,7 +320,7 @@ func (tm *team) close() {
 // join redeems an invitation for a partner.
 func (tm *team) join(p *partner, token string) error {
 	_, err := node.Join(tm.t.Context(), p.dir, token, p.name, func(key ed25519.PrivateKey) (node.Requester, func(), error) {
-		return stranger{tm.f, membership.IDOf(key.Public().(ed25519.PublicKey))}, func() {}, nil
+		return stranger{tm.f, trust.IDOf(key.Public().(ed25519.PublicKey))}, func() {}, nil
 	})
 	return err
 }

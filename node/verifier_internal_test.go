@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 )
 
 // TestVerifier: a signature that is right is remembered, one that is wrong is refused each
 // time, and no more are remembered than there is room for.
 func TestVerifier(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	author := membership.IDOf(key.Public().(ed25519.PublicKey))
+	author := trust.IDOf(key.Public().(ed25519.PublicKey))
 	signed := func(id choreo.FactID) choreo.Signature {
-		att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return membership.Sign(key, domain, msg) })
+		att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })
 		s, err := att[0].Signature(author, id)
 		if err != nil {
 			t.Fatal(err)

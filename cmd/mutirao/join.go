@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
@@ -32,7 +32,7 @@ addresses in it or by another member whom it names.`,
 			if err := checkNames(map[string][]string{"name": {name}}); err != nil {
 				return err
 			}
-			if _, err := membership.ParseInvitation(args[0]); err != nil {
+			if _, err := invitation.ParseInvitation(args[0]); err != nil {
 				return usagef("%v", err)
 			}
 			return join(cmd, uiOf(cmd), assemble.JoinOptions{Invitation: args[0], Name: name})

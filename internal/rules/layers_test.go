@@ -17,12 +17,12 @@ type layer struct {
 }
 
 // core is what the driver and its adapters may see of the pure packages.
-const core = "workflow partition contingency membership choreo"
+const core = "workflow partition contingency membership membership/trust membership/invitation choreo"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
 //	workflow ← partition ← contingency
-//	workflow ← membership
+//	workflow ← membership/trust ← membership ← membership/invitation
 //	all of these ← choreo ← node ← cmd
 var layers = []layer{
 	{"workflow", words("internal/plain"), "it is the vocabulary that all share, so it can depend on nobody that knows it"},
@@ -32,21 +32,24 @@ var layers = []layer{
 	{"partition/aptitude", words(""), "the metric compares resources and items, whatever they are"},
 	{"partition/study", words("workflow/... partition partition/aptitude internal/plain"), "the study simulates allocation and nothing else"},
 	{"contingency", words("workflow partition"), "what a failure does follows from the definition and its cut"},
-	{"membership", words("workflow internal/plain internal/said"), "who is there does not depend on what they work on"},
-	{"membership/gossip", words("workflow membership"), "an adapter knows its own core package and no other adapter"},
-	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"membership/internal/codec", nil, "it encodes values, whatever they are"},
+	{"membership/trust", words("workflow internal/plain internal/said membership/internal/codec"), "who may be there does not depend on who is"},
+	{"membership", words("workflow internal/plain internal/said membership/internal/codec membership/trust"), "who is there does not depend on what they work on"},
+	{"membership/invitation", words("workflow internal/said membership membership/internal/codec membership/trust"), "a stranger comes in by the signatures of members, and learns the list"},
+	{"membership/gossip", words("workflow membership membership/trust"), "an adapter knows its own core package and no other adapter"},
+	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/trust"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/codec node/datasets node/elections node/evictions node/joining node/profile node/roster node/runner node/store/kv node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
 	{"node/wire", words(core), "the codec knows what it encodes, and no sender"},
-	{"node/evictions", words("workflow membership node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/certificates", words("workflow internal/said membership node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/profile", words("workflow membership configs node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/datasets", words("workflow partition membership choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/elections", words("workflow membership choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/roster", words("workflow membership node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/joining", words("workflow internal/said membership node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/clocks", words("workflow membership node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/evictions", words("workflow membership membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/certificates", words("workflow internal/said membership membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/profile", words("workflow membership membership/trust configs node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/datasets", words("workflow partition membership membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/elections", words("workflow membership membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/roster", words("workflow membership membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/joining", words("workflow internal/said membership membership/trust membership/invitation node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/clocks", words("workflow membership membership/trust node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/codec", words("node/store/kv"), "it encodes values, whatever they are"},
 	{"node/codec/codectest", words("node/codec"), "it tries the codec on values, whatever they are"},
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
@@ -66,7 +69,7 @@ var layers = []layer{
 	{"internal/test/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/test/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/test/testnode", words("configs node node/api node/api/httpapi node/assemble"), "it runs whole nodes and asks them what any program may"},
-	{"internal/test/testliar", words("choreo membership node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
+	{"internal/test/testliar", words("choreo membership/trust node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

@@ -22,7 +22,7 @@ var libraries = []library{
 	{"github.com/quic-go", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"golang.org/x/net", words("node/mesh"), "only the mesh transport knows how bytes travel"},
 	{"github.com/spf13", words("cmd"), "only the command line has flags"},
-	{"testing", words("node/store/storetest node/codec/codectest internal/golden"), "test machinery in a program adds flags and weight; only conformance suites and golden files, which tests import, need it"},
+	{"testing", words("node/store/storetest node/codec/codectest membership/trust/trusttest internal/golden"), "test machinery in a program adds flags and weight; only conformance suites, golden files and the meshes of tests, which tests import, need it"},
 	{"C", nil, "Mutirão is built without cgo, so that it cross-compiles to every device"},
 }
 

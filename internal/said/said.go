@@ -3,8 +3,7 @@
 // can put the names in. Nothing is looked for in finished texts, where an ID might
 // stand in what somebody else wrote.
 //
-// It imports workflow; choreo, membership, node, node/api, node/certificates and
-// node/joining import it.
+// It imports workflow; many packages import it.
 package said
 
 import (

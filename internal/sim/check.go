@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -193,7 +193,7 @@ func (w *world) nobodyLeft(in *api.Instance) bool {
 // is valid yet, not even its own: it takes nothing and reaches nobody until somebody sets
 // its clock.
 func (m *machine) shutOut() bool {
-	wall := membership.WallOf(base.Add(m.w.now + m.skew + membership.ClockSkew))
+	wall := trust.WallOf(base.Add(m.w.now + m.skew + trust.ClockSkew))
 	return wall < m.member.Chain.Leaf().NotBefore
 }
 

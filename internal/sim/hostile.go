@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -41,7 +41,7 @@ func (w *world) sign(m *machine, f *choreo.Fact) (wire.Fact, factID, bool) {
 	if err != nil {
 		return wire.Fact{}, id, false
 	}
-	att := choreo.Attest([]factID{id}, func(domain string, b []byte) []byte { return membership.Sign(m.member.Key, domain, b) })
+	att := choreo.Attest([]factID{id}, func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })
 	w.out.Lies++
 	return wire.Fact{Raw: raw, Att: att[0]}, id, true
 }

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -65,7 +65,7 @@ func (w *world) forge(m *machine, f *wire.Facts) {
 	if err != nil {
 		return
 	}
-	att := choreo.Attest([]choreo.FactID{lieID}, func(domain string, b []byte) []byte { return membership.Sign(m.member.Key, domain, b) })
+	att := choreo.Attest([]choreo.FactID{lieID}, func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })
 	f.Facts = append(f.Facts, wire.Fact{Raw: raw, Att: att[0]})
 	w.checks.forged[lieID] = body.Kind()
 	w.out.Lies++

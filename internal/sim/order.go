@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -59,7 +59,7 @@ const calmFor = 2 * time.Minute
 // as by a broken link.
 func (w *world) undisturbed() bool {
 	down := slices.ContainsFunc(w.nodes, func(m *machine) bool {
-		return (m.node == nil && !m.gone) || m.skew < -membership.ClockSkew
+		return (m.node == nil && !m.gone) || m.skew < -trust.ClockSkew
 	})
 	return w.wrong == 0 && !down && w.now-w.disturbed > calmFor
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -91,37 +91,37 @@ func (w *world) proof(m *machine, of workflow.PartnerID) []byte {
 	case 1:
 		return w.random(64)
 	}
-	e := membership.Eviction{
-		Mesh: w.mesh.ID(), Issuer: m.id, Number: 1, Partner: of, Reason: "a lie", At: membership.WallOf(base), Chain: m.member.Chain,
+	e := trust.Eviction{
+		Mesh: w.mesh.ID(), Issuer: m.id, Number: 1, Partner: of, Reason: "a lie", At: trust.WallOf(base), Chain: m.member.Chain,
 	}
-	e.Signature = membership.Sign(m.member.Key, "eviction", membership.EncodeEviction(e))
-	return membership.EncodeEviction(e)
+	e.Signature = trust.Sign(m.member.Key, "eviction", trust.EncodeEviction(e))
+	return trust.EncodeEviction(e)
 }
 
 // certificates are what the liar shows for roles that it does not have: none, its own,
 // another's, those of another mesh, or one that ran out.
 func (w *world) certificates(m *machine) []byte {
-	issue := func(mesh membership.Mesh, key ed25519.PrivateKey, until time.Time) []byte {
+	issue := func(mesh trust.Mesh, key ed25519.PrivateKey, until time.Time) []byte {
 		roles := slices.Sorted(slices.Values(Roles))
-		chain, err := membership.Issuer{Mesh: mesh, Key: key}.Issue(membership.Certificate{
-			Partner: m.id, Name: w.name(m), Roles: roles, Serial: membership.Serial{99, byte(m.i)},
-			NotBefore: membership.WallOf(base.AddDate(-2, 0, 0)), NotAfter: membership.WallOf(until),
+		chain, err := trust.Issuer{Mesh: mesh, Key: key}.Issue(trust.Certificate{
+			Partner: m.id, Name: w.name(m), Roles: roles, Serial: trust.Serial{99, byte(m.i)},
+			NotBefore: trust.WallOf(base.AddDate(-2, 0, 0)), NotAfter: trust.WallOf(until),
 		})
 		if err != nil {
 			w.violate("the simulator makes no certificate: %v", err)
 		}
-		return membership.EncodeChain(chain)
+		return trust.EncodeChain(chain)
 	}
 	later := base.AddDate(1, 0, 0)
 	switch w.r.IntN(5) {
 	case 0:
 		return nil
 	case 1:
-		return membership.EncodeChain(m.member.Chain)
+		return trust.EncodeChain(m.member.Chain)
 	case 2:
-		return membership.EncodeChain(w.nodes[craneAt].member.Chain)
+		return trust.EncodeChain(w.nodes[craneAt].member.Chain)
 	case 3:
-		return issue(membership.Mesh{Name: "sim", Founder: m.id}, m.member.Key, later)
+		return issue(trust.Mesh{Name: "sim", Founder: m.id}, m.member.Key, later)
 	}
 	return issue(w.mesh, keyOf(0), base.AddDate(-1, 0, 0)) // by the founder, a year ago
 }
@@ -244,7 +244,7 @@ func (w *world) replay(m *machine, msg *wire.Message) {
 			return
 		}
 		if fid, f, err := w.read.raw(x.Raw); err == nil && x.Att == nil && f.Chain.Author == m.id { // it was never sent
-			x.Att = choreo.Attest([]factID{fid}, func(domain string, b []byte) []byte { return membership.Sign(m.member.Key, domain, b) })[0]
+			x.Att = choreo.Attest([]factID{fid}, func(domain string, b []byte) []byte { return trust.Sign(m.member.Key, domain, b) })[0]
 		}
 		out.Facts = append(out.Facts, x)
 	}

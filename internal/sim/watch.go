@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -102,7 +103,7 @@ func (c *checks) sent(m *machine, frame []byte) *wire.Message {
 // certificate is not valid by the hearer's clock.
 func (c *checks) hears(m *machine, from int, msg *wire.Message) {
 	valid := c.w.nodes[from].member.Chain.Leaf()
-	if at := membership.WallOf(base.Add(c.w.now + m.skew)); msg == nil || at < valid.NotBefore || at > valid.NotAfter {
+	if at := trust.WallOf(base.Add(c.w.now + m.skew)); msg == nil || at < valid.NotBefore || at > valid.NotAfter {
 		return
 	}
 	self := c.w.nodes[from].member.ID()

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -39,7 +40,7 @@ type world struct {
 	now     time.Duration
 	seq     int
 	queue   queue
-	mesh    membership.Mesh
+	mesh    trust.Mesh
 	nodes   []*machine
 	cut     map[[2]int]int // directed; how many faults cut it
 	lossy   int
@@ -235,22 +236,22 @@ func RolesOf(i int) (out []string) {
 // found makes the mesh and its members, from the seed.
 func (w *world) found() {
 	founder := keyOf(0)
-	w.mesh = membership.Mesh{Name: "sim", Founder: membership.IDOf(founder.Public().(ed25519.PublicKey))}
-	issuer := membership.Issuer{Mesh: w.mesh, Key: founder}
+	w.mesh = trust.Mesh{Name: "sim", Founder: trust.IDOf(founder.Public().(ed25519.PublicKey))}
+	issuer := trust.Issuer{Mesh: w.mesh, Key: founder}
 	for i := range w.plan.Nodes {
 		k := keyOf(i)
 		var roles []workflow.RoleName
 		for _, r := range RolesOf(i) {
 			roles = append(roles, workflow.RoleName(r))
 		}
-		chain, err := issuer.Issue(membership.Certificate{
-			Partner: membership.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Roles: roles, Serial: membership.Serial{byte(i + 1)},
-			NotBefore: membership.WallOf(base.Add(-24 * time.Hour)), NotAfter: membership.WallOf(base.Add(1000 * time.Hour)),
+		chain, err := issuer.Issue(trust.Certificate{
+			Partner: trust.IDOf(k.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("n%d", i), Roles: roles, Serial: trust.Serial{byte(i + 1)},
+			NotBefore: trust.WallOf(base.Add(-24 * time.Hour)), NotAfter: trust.WallOf(base.Add(1000 * time.Hour)),
 		})
 		if err != nil {
 			panic(err) // the simulator's own mistake
 		}
-		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, id: membership.IDOf(k.Public().(ed25519.PublicKey))}
+		m := &machine{w: w, i: i, member: node.Member{Key: k, Mesh: w.mesh, Chain: chain}, id: trust.IDOf(k.Public().(ed25519.PublicKey))}
 		m.learned, m.succeeded = map[workflow.InstanceID]time.Duration{}, map[job]bool{}
 		m.clocked, m.cancelled = map[workflow.InstanceID]time.Duration{}, map[workflow.InstanceID]*cancelled{}
 		m.records = map[workflow.PartnerID]membership.Version{}

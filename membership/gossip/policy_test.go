@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -32,7 +33,7 @@ const (
 type simulated struct {
 	t     *testing.T
 	r     *rand.Rand
-	mesh  membership.Mesh
+	mesh  trust.Mesh
 	nodes []*simNode
 	now   time.Duration
 	queue events
@@ -90,19 +91,19 @@ func newSimulated(t *testing.T, n int, seed uint64) *simulated {
 	s := &simulated{t: t, r: rand.New(rand.NewPCG(seed, uint64(n)))}
 	founder := simKey(0)
 	id := func(k ed25519.PrivateKey) workflow.PartnerID {
-		return membership.IDOf(k.Public().(ed25519.PublicKey))
+		return trust.IDOf(k.Public().(ed25519.PublicKey))
 	}
-	s.mesh = membership.Mesh{Name: "sim", Founder: id(founder)}
-	issuer := membership.Issuer{Mesh: s.mesh, Key: founder}
+	s.mesh = trust.Mesh{Name: "sim", Founder: id(founder)}
+	issuer := trust.Issuer{Mesh: s.mesh, Key: founder}
 	for i := range n + 1 {
 		x := &simNode{key: simKey(i)}
-		chain, err := issuer.Issue(membership.Certificate{Partner: id(x.key), Name: fmt.Sprintf("n%d", i), Serial: membership.Serial{byte(i), byte(i >> 8), 1},
-			NotBefore: membership.WallOf(epoch), NotAfter: membership.WallOf(epoch.Add(24 * time.Hour))})
+		chain, err := issuer.Issue(trust.Certificate{Partner: id(x.key), Name: fmt.Sprintf("n%d", i), Serial: trust.Serial{byte(i), byte(i >> 8), 1},
+			NotBefore: trust.WallOf(epoch), NotAfter: trust.WallOf(epoch.Add(24 * time.Hour))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		x.own = membership.Record{Partner: id(x.key), Version: membership.Version{Boot: 1, Seq: 1}, ConnectionTime: time.Hour, Chain: chain}.Sign(x.key)
-		x.list = membership.NewList(s.mesh, id(x.key), membership.NewRevocations(s.mesh))
+		x.list = membership.NewList(s.mesh, id(x.key), trust.NewRevocations(s.mesh))
 		s.nodes = append(s.nodes, x)
 	}
 	for i, x := range s.nodes {
@@ -111,7 +112,7 @@ func newSimulated(t *testing.T, n int, seed uint64) *simulated {
 		}
 		for j, y := range s.nodes[:n] {
 			if i != j && i < n {
-				x.list.Restore(membership.Stored{Record: y.own, Validated: membership.WallOf(epoch)}, s.clock())
+				x.list.Restore(membership.Stored{Record: y.own, Validated: trust.WallOf(epoch)}, s.clock())
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -96,7 +96,7 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 func examineMember(add finding, m node.Member) {
 	leaf, now := m.Chain.Leaf(), node.NewSystemClock().Now().Wall
 	err := m.Chain.Verify(m.Mesh, now, nil)
-	if errors.Is(err, membership.ErrExpired) {
+	if errors.Is(err, trust.ErrExpired) {
 		add(api.FindingWarning, "member", "the certificate that it joined with has run out: "+err.Error(), "start it: if the certificate was renewed, the store has the new one; else doctor says then what to do")
 		return
 	}

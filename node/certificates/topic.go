@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -63,7 +64,7 @@ func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 	if len(m.Renewal) == 0 {
 		return
 	}
-	chain, err := membership.DecodeChain(m.Renewal)
+	chain, err := trust.DecodeChain(m.Renewal)
 	if err == nil {
 		err = t.adopt(chain)
 	}
@@ -111,9 +112,9 @@ func whyNot(err error) string {
 		err  error
 		name string
 	}{
-		{membership.ErrWrongMesh, "wrong-mesh"}, {membership.ErrForged, "forged"}, {membership.ErrRevoked, "evicted"},
-		{membership.ErrExpired, "expired"}, {membership.ErrNotYet, "not-yet-valid"},
-		{membership.ErrNotAllowed, "not-allowed"},
+		{trust.ErrWrongMesh, "wrong-mesh"}, {trust.ErrForged, "forged"}, {trust.ErrRevoked, "evicted"},
+		{trust.ErrExpired, "expired"}, {trust.ErrNotYet, "not-yet-valid"},
+		{trust.ErrNotAllowed, "not-allowed"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name
@@ -181,7 +182,7 @@ func (t *Topic) renewOthers() {
 		}
 		if chain, err := t.renew(x.Record.Chain, t.in.Random); err == nil {
 			t.in.Peers.Count("renewals", 1)
-			t.in.Peers.Transmit(id, &wire.Message{Renewal: membership.EncodeChain(chain)})
+			t.in.Peers.Transmit(id, &wire.Message{Renewal: trust.EncodeChain(chain)})
 		}
 	}
 }

@@ -10,8 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports internal/said, membership, node/api, node/store/kv, node/wire and workflow;
-// node imports it.
+// It imports internal/said, membership, membership/trust, node/api, node/store/kv,
+// node/wire and workflow; node imports it.
 package certificates
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -37,8 +38,8 @@ const Key = "mcertificate"
 const renewalPart = 4
 
 // NearEnd reports whether a certificate is to be renewed.
-func NearEnd(c membership.Certificate, at time.Time) bool {
-	return c.NotAfter-membership.WallOf(at) < (c.NotAfter-c.NotBefore)/renewalPart
+func NearEnd(c trust.Certificate, at time.Time) bool {
+	return c.NotAfter-trust.WallOf(at) < (c.NotAfter-c.NotBefore)/renewalPart
 }
 
 // Store keeps this node's certificate.
@@ -53,25 +54,25 @@ type Clock interface{ Now() membership.Now }
 // Wallet is this node's own certificate, those that connected partners showed, and those
 // that were issued here since the start. It may be used by several goroutines.
 type Wallet struct {
-	mesh    membership.Mesh
+	mesh    trust.Mesh
 	self    workflow.PartnerID
 	key     ed25519.PrivateKey
 	store   Store
 	clock   Clock
-	evicted membership.Evictions
+	evicted trust.Evictions
 
 	mu        sync.Mutex // guards what follows
-	chain     membership.Chain
-	presented map[workflow.PartnerID]membership.Chain // at the hello, by those who were admitted
-	renewed   map[workflow.PartnerID]membership.Chain // issued here since the start
+	chain     trust.Chain
+	presented map[workflow.PartnerID]trust.Chain // at the hello, by those who were admitted
+	renewed   map[workflow.PartnerID]trust.Chain // issued here since the start
 }
 
 // Load takes a stored renewal in the place of the member file's certificate, which is
 // that of own. evicted knows which chains are evicted.
-func Load(own membership.Issuer, store Store, clock Clock, evicted membership.Evictions) (*Wallet, error) {
+func Load(own trust.Issuer, store Store, clock Clock, evicted trust.Evictions) (*Wallet, error) {
 	w := &Wallet{
 		mesh: own.Mesh, self: own.ID(), key: own.Key, store: store, clock: clock, evicted: evicted, chain: own.Chain,
-		presented: map[workflow.PartnerID]membership.Chain{}, renewed: map[workflow.PartnerID]membership.Chain{},
+		presented: map[workflow.PartnerID]trust.Chain{}, renewed: map[workflow.PartnerID]trust.Chain{},
 	}
 	b, err := store.Get([]byte(Key))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -80,7 +81,7 @@ func Load(own membership.Issuer, store Store, clock Clock, evicted membership.Ev
 	if err != nil {
 		return nil, err
 	}
-	chain, err := membership.DecodeChain(b)
+	chain, err := trust.DecodeChain(b)
 	if err != nil {
 		return nil, fmt.Errorf("the stored certificate cannot be read: %w", err)
 	}
@@ -94,15 +95,15 @@ func Load(own membership.Issuer, store Store, clock Clock, evicted membership.Ev
 }
 
 // Chain is this node's certificate chain.
-func (w *Wallet) Chain() membership.Chain {
+func (w *Wallet) Chain() trust.Chain {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.chain
 }
 
 // Issuer is this node as one that certifies, and that signs what it says.
-func (w *Wallet) Issuer() membership.Issuer {
-	return membership.Issuer{Mesh: w.mesh, Key: w.key, Chain: w.Chain()}
+func (w *Wallet) Issuer() trust.Issuer {
+	return trust.Issuer{Mesh: w.mesh, Key: w.key, Chain: w.Chain()}
 }
 
 // HasRole reports whether this node's certificate gives it a role.
@@ -113,10 +114,10 @@ func (w *Wallet) Standing() error { return w.Current(w.Chain()) }
 
 // Current returns an error where an authentic chain has run out, or was evicted as far as
 // is known here.
-func (w *Wallet) Current(ch membership.Chain) error { return ch.Current(w.clock.Now().Wall, w.evicted) }
+func (w *Wallet) Current(ch trust.Chain) error { return ch.Current(w.clock.Now().Wall, w.evicted) }
 
 // Good reports whether a certificate chain was not evicted since.
-func (w *Wallet) Good(ch membership.Chain) bool { return w.evicted.Check(ch) == nil }
+func (w *Wallet) Good(ch trust.Chain) bool { return w.evicted.Check(ch) == nil }
 
 // MayAdminister returns an *api.Error unless this node is the founder or a delegate in
 // good standing.
@@ -133,12 +134,12 @@ func (w *Wallet) MayAdminister(what string) error {
 
 // admit judges the credentials that a peer showed, and keeps them.
 func (w *Wallet) admit(peer workflow.PartnerID, hello []byte) error {
-	chain, err := membership.DecodeChain(hello)
+	chain, err := trust.DecodeChain(hello)
 	if err != nil {
 		return err
 	}
 	if got := chain.Leaf().Partner; got != peer {
-		return said.Errorf("shows the certificate of %s: %w", got, membership.ErrForged)
+		return said.Errorf("shows the certificate of %s: %w", got, trust.ErrForged)
 	}
 	if err := chain.Verify(w.mesh, w.clock.Now().Wall, w.evicted); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (w *Wallet) Forget(peer workflow.PartnerID) {
 }
 
 // shown is what a connected peer showed at its hello; nil: nothing.
-func (w *Wallet) shown(peer workflow.PartnerID) membership.Chain {
+func (w *Wallet) shown(peer workflow.PartnerID) trust.Chain {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.presented[peer]
@@ -167,7 +168,7 @@ var errNoRenewal = errors.New("nothing to renew")
 
 // renew issues a certificate again that nears its end, as far as this node may. One that
 // was issued here already, and did not take effect yet, is given once more.
-func (w *Wallet) renew(old membership.Chain, random func(int) []byte) (membership.Chain, error) {
+func (w *Wallet) renew(old trust.Chain, random func(int) []byte) (trust.Chain, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	leaf, at := old.Leaf(), w.clock.Now().Wall
@@ -178,8 +179,8 @@ func (w *Wallet) renew(old membership.Chain, random func(int) []byte) (membershi
 		return done, nil
 	}
 	span := time.Duration(leaf.NotAfter-leaf.NotBefore) * time.Second
-	issuer := membership.Issuer{Mesh: w.mesh, Key: w.key, Chain: w.chain}
-	chain, err := issuer.Renew(old, at, span, membership.Serial(random(16)), w.evicted)
+	issuer := trust.Issuer{Mesh: w.mesh, Key: w.key, Chain: w.chain}
+	chain, err := issuer.Renew(old, at, span, trust.Serial(random(16)), w.evicted)
 	if err == nil && chain.Leaf().NotAfter <= leaf.NotAfter {
 		return nil, errNoRenewal // the issuer's own end is nearer
 	}
@@ -190,14 +191,14 @@ func (w *Wallet) renew(old membership.Chain, random func(int) []byte) (membershi
 }
 
 // adopt makes a newer chain this node's, durably.
-func (w *Wallet) adopt(chain membership.Chain) error {
+func (w *Wallet) adopt(chain trust.Chain) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if chain.Equal(w.chain) {
 		return errNoRenewal
 	}
 	if leaf := chain.Leaf(); leaf.Partner != w.self {
-		return said.Errorf("certificate of %s, not of this node: %w", leaf.Partner, membership.ErrNotAllowed)
+		return said.Errorf("certificate of %s, not of this node: %w", leaf.Partner, trust.ErrNotAllowed)
 	}
 	if err := chain.Verify(w.mesh, w.clock.Now().Wall, w.evicted); err != nil {
 		return err
@@ -205,7 +206,7 @@ func (w *Wallet) adopt(chain membership.Chain) error {
 	if !chain.Leaf().Supersedes(w.chain.Leaf()) {
 		return fmt.Errorf("certificate %s: %w", chain.Leaf().Serial, membership.ErrReplaced)
 	}
-	if err := w.store.CommitWait([]kv.Write{{Key: []byte(Key), Value: membership.EncodeChain(chain)}}); err != nil {
+	if err := w.store.CommitWait([]kv.Write{{Key: []byte(Key), Value: trust.EncodeChain(chain)}}); err != nil {
 		return err
 	}
 	w.chain = chain

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -42,23 +43,23 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 	var (
 		world   = &empty{100 * 24 * time.Hour}
 		founder = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-		mesh    = membership.Mesh{Name: "team", Founder: membership.IDOf(founder.Public().(ed25519.PublicKey))}
-		issuer  = membership.Issuer{Mesh: mesh, Key: founder}
+		mesh    = trust.Mesh{Name: "team", Founder: trust.IDOf(founder.Public().(ed25519.PublicKey))}
+		issuer  = trust.Issuer{Mesh: mesh, Key: founder}
 		now     = world.Now()
 	)
-	issue := func(i int, key ed25519.PrivateKey) membership.Chain {
-		ch, err := issuer.Issue(membership.Certificate{
-			Partner: membership.IDOf(key.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("p%d", i),
-			Serial:    membership.Serial{1, byte(i)},
-			NotBefore: membership.WallOf(now.Wall), NotAfter: membership.WallOf(now.Wall.Add(lifetime)),
+	issue := func(i int, key ed25519.PrivateKey) trust.Chain {
+		ch, err := issuer.Issue(trust.Certificate{
+			Partner: trust.IDOf(key.Public().(ed25519.PublicKey)), Name: fmt.Sprintf("p%d", i),
+			Serial:    trust.Serial{1, byte(i)},
+			NotBefore: trust.WallOf(now.Wall), NotAfter: trust.WallOf(now.Wall.Add(lifetime)),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ch
 	}
-	own := membership.Issuer{Mesh: mesh, Key: founder, Chain: issue(0, founder)}
-	evicted := membership.NewRevocations(mesh)
+	own := trust.Issuer{Mesh: mesh, Key: founder, Chain: issue(0, founder)}
+	evicted := trust.NewRevocations(mesh)
 	w, err := Load(own, world, world, evicted)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 	var (
 		all   []workflow.PartnerID
 		keys  []ed25519.PrivateKey
-		certs []membership.Chain // as they are kept
+		certs []trust.Chain // as they are kept
 	)
 	for i := range n {
 		key := ed25519.NewKeyFromSeed(slices.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
@@ -78,7 +79,7 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 		if _, err := list.Apply(r.Sign(key), 0, now); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.admit(id, membership.EncodeChain(ch)); err != nil {
+		if err := w.admit(id, trust.EncodeChain(ch)); err != nil {
 			t.Fatal(err)
 		}
 		all, keys, certs = append(all, id), append(keys, key), append(certs, ch, w.shown(id))
@@ -112,13 +113,13 @@ func TestCertificatesAreCheckedOnce(t *testing.T) {
 	}
 
 	world.at += 2 * lifetime // dates are looked at each time
-	if bad := topic.unwelcome(all); len(bad) != n || !errors.Is(bad[all[0]], membership.ErrExpired) {
+	if bad := topic.unwelcome(all); len(bad) != n || !errors.Is(bad[all[0]], trust.ErrExpired) {
 		t.Errorf("of %d partners whose certificates ran out %d would be cut: %v", n, len(bad), bad)
 	}
-	if err := w.Standing(); !errors.Is(err, membership.ErrExpired) {
+	if err := w.Standing(); !errors.Is(err, trust.ErrExpired) {
 		t.Errorf("standing after the end: %v", err)
 	}
-	if err := w.admit(all[0], membership.EncodeChain(certs[0])); !errors.Is(err, membership.ErrForged) {
+	if err := w.admit(all[0], trust.EncodeChain(certs[0])); !errors.Is(err, trust.ErrForged) {
 		t.Errorf("a spoiled chain that is shown: %v", err)
 	}
 }

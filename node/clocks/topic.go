@@ -7,7 +7,7 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, node/wire and workflow; node imports it.
+// It imports membership, membership/trust, node/wire and workflow; node imports it.
 package clocks
 
 import (
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -27,7 +28,7 @@ import (
 // them, and certificates and invitations end by them; waits do not.
 const (
 	clockOff   = time.Minute
-	clockWrong = membership.ClockSkew / 2
+	clockWrong = trust.ClockSkew / 2
 )
 
 // born is when the machine started by a wall clock that says wall now: it moves
@@ -51,7 +52,7 @@ type Surroundings struct {
 	// Label is what people call a partner in a sentence.
 	Label func(workflow.PartnerID) string
 	// Chain is this node's certificate.
-	Chain func() membership.Chain
+	Chain func() trust.Chain
 }
 
 // Topic is the wall clocks of partners.
@@ -133,7 +134,7 @@ func (k *Topic) Check(d Findings) {
 	switch {
 	case most && off.Abs() >= clockWrong:
 		d.Wrong("clock", what, setClock)
-	case now.Wall.Unix() < int64(k.in.Chain().Leaf().NotBefore)-int64(membership.ClockSkew.Seconds()):
+	case now.Wall.Unix() < int64(k.in.Chain().Leaf().NotBefore)-int64(trust.ClockSkew.Seconds()):
 		d.Wrong("clock",
 			fmt.Sprintf("this clock says %s, before this node's certificate was made", now.Wall.UTC().Format(time.DateOnly)),
 			setClock)

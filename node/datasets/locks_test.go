@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/profile"
@@ -47,11 +48,11 @@ func TestRecordAndDataSetsDoNotWaitForEachOther(t *testing.T) {
 	var (
 		none nowhere
 		key  = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-		self = membership.IDOf(key.Public().(ed25519.PublicKey))
-		mesh = membership.Mesh{Name: "team", Founder: self}
+		self = trust.IDOf(key.Public().(ed25519.PublicKey))
+		mesh = trust.Mesh{Name: "team", Founder: self}
 	)
-	chain, err := membership.Issuer{Mesh: mesh, Key: key}.Issue(membership.Certificate{
-		Partner: self, Name: "ana", Serial: membership.Serial{1}, NotAfter: 1 << 30,
+	chain, err := trust.Issuer{Mesh: mesh, Key: key}.Issue(trust.Certificate{
+		Partner: self, Name: "ana", Serial: trust.Serial{1}, NotAfter: 1 << 30,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestRecordAndDataSetsDoNotWaitForEachOther(t *testing.T) {
 	}
 	own, err := profile.Load(profile.Surroundings{
 		Self: self, Key: key, Config: configs.Default(configs.LAN), Store: none, Offer: sets.Offer,
-		Chain: func() membership.Chain { return chain }, List: func(membership.Record) error { return nil },
+		Chain: func() trust.Chain { return chain }, List: func(membership.Record) error { return nil },
 	}, membership.Incarnation{1}, 1)
 	if err != nil {
 		t.Fatal(err)

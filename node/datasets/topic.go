@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -37,7 +38,7 @@ type Requester interface {
 // Surroundings are what this topic needs of the rest of a node.
 type Surroundings struct {
 	Self    workflow.PartnerID
-	Mesh    membership.Mesh
+	Mesh    trust.Mesh
 	Clock   Clock
 	Log     *slog.Logger
 	Members Members

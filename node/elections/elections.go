@@ -9,8 +9,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports choreo, membership, node/api, node/codec, node/store/kv, node/wire and
-// workflow; node imports it.
+// It imports choreo, membership, membership/trust, node/api, node/codec,
+// node/store/kv, node/wire and workflow; node imports it.
 package elections
 
 import (
@@ -25,6 +25,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -93,7 +94,7 @@ type Driver interface {
 // Surroundings are what this topic needs of the rest of a node.
 type Surroundings struct {
 	Self      workflow.PartnerID
-	Mesh      membership.Mesh
+	Mesh      trust.Mesh
 	Key       ed25519.PrivateKey
 	Candidate bool // this node stands for election by itself
 	Store     Store

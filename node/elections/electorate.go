@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -170,7 +171,7 @@ func (o *Topic) explainOffice(err error) error {
 			WithHint("it learns it from any partner: mutirao partners shows who can be reached")
 	case errors.Is(err, membership.ErrProposing):
 		return api.Errorf(api.Refused, "%v", err)
-	case errors.Is(err, membership.ErrNotAllowed):
+	case errors.Is(err, trust.ErrNotAllowed):
 		return api.Errorf(api.NotAllowed, "%v", err)
 	}
 	return err

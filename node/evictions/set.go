@@ -10,7 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, node/api, node/store/kv, node/wire and workflow; node imports it.
+// It imports membership, membership/trust, node/api, node/store/kv, node/wire and
+// workflow; node imports it.
 package evictions
 
 import (
@@ -18,7 +19,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -41,14 +42,14 @@ type Set struct {
 	store Store
 
 	mu    sync.RWMutex // guards known
-	known *membership.Revocations
+	known *trust.Revocations
 }
 
 // Load reads the evictions of mesh m that are stored, and adds those that joining brought.
-func Load(m membership.Mesh, store Store, welcome []membership.Eviction) (*Set, error) {
-	s := &Set{store: store, known: membership.NewRevocations(m)}
+func Load(m trust.Mesh, store Store, welcome []trust.Eviction) (*Set, error) {
+	s := &Set{store: store, known: trust.NewRevocations(m)}
 	err := store.Scan([]byte{Prefix}, func(_, value []byte) error {
-		e, err := membership.DecodeEviction(value)
+		e, err := trust.DecodeEviction(value)
 		if err == nil {
 			_, err = s.known.Add(e)
 		}
@@ -65,9 +66,9 @@ func Load(m membership.Mesh, store Store, welcome []membership.Eviction) (*Set, 
 	return s, nil
 }
 
-// Check returns an error, which wraps [membership.ErrRevoked], if a chain was evicted
+// Check returns an error, which wraps [trust.ErrRevoked], if a chain was evicted
 // that is authentic.
-func (s *Set) Check(ch membership.Chain) error {
+func (s *Set) Check(ch trust.Chain) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.known.Check(ch)
@@ -85,20 +86,20 @@ func (s *Set) Proof(p workflow.PartnerID) []byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, e := range s.known.Against(p) {
-		return membership.EncodeEviction(e)
+		return trust.EncodeEviction(e)
 	}
 	return nil
 }
 
 // Some are as many of the evictions as fit into one frame.
-func (s *Set) Some() (out []membership.Eviction) {
-	s.some(func(e membership.Eviction, _ []byte) { out = append(out, e) }, func(membership.Eviction) bool { return true })
+func (s *Set) Some() (out []trust.Eviction) {
+	s.some(func(e trust.Eviction, _ []byte) { out = append(out, e) }, func(trust.Eviction) bool { return true })
 	return out
 }
 
 // about are the encoded evictions of these partners, as many as fit into one frame.
 func (s *Set) about(who ...workflow.PartnerID) (out [][]byte) {
-	s.some(func(_ membership.Eviction, b []byte) { out = append(out, b) }, func(e membership.Eviction) bool {
+	s.some(func(_ trust.Eviction, b []byte) { out = append(out, b) }, func(e trust.Eviction) bool {
 		for _, p := range who {
 			if e.Partner == p {
 				return true
@@ -110,7 +111,7 @@ func (s *Set) about(who ...workflow.PartnerID) (out [][]byte) {
 }
 
 // some gives those of the wanted that fit into one frame.
-func (s *Set) some(give func(membership.Eviction, []byte), wanted func(membership.Eviction) bool) {
+func (s *Set) some(give func(trust.Eviction, []byte), wanted func(trust.Eviction) bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	size := 0
@@ -118,7 +119,7 @@ func (s *Set) some(give func(membership.Eviction, []byte), wanted func(membershi
 		if !wanted(e) {
 			continue
 		}
-		b := membership.EncodeEviction(e)
+		b := trust.EncodeEviction(e)
 		if size += len(b); size > maxBytes {
 			return
 		}
@@ -129,8 +130,8 @@ func (s *Set) some(give func(membership.Eviction, []byte), wanted func(membershi
 // make signs an eviction, stores it, and counts it from then on. listed are the chains
 // of those that are on the partner list.
 func (s *Set) make(
-	by membership.Issuer, e membership.Eviction, listed []membership.Chain,
-) (membership.Eviction, error) {
+	by trust.Issuer, e trust.Eviction, listed []trust.Chain,
+) (trust.Eviction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, err := by.Evict(e, s.known, listed)
@@ -145,16 +146,16 @@ func (s *Set) make(
 }
 
 // add counts an eviction from now on, and reports whether it was new here.
-func (s *Set) add(e membership.Eviction) (fresh bool, err error) {
+func (s *Set) add(e trust.Eviction) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known.Add(e)
 }
 
 // keep stores an eviction.
-func (s *Set) keep(e membership.Eviction) error {
+func (s *Set) keep(e trust.Eviction) error {
 	id := e.ID()
-	return s.store.CommitWait([]kv.Write{{Key: append([]byte{Prefix}, id[:]...), Value: membership.EncodeEviction(e)}})
+	return s.store.CommitWait([]kv.Write{{Key: append([]byte{Prefix}, id[:]...), Value: trust.EncodeEviction(e)}})
 }
 
 // digest is what partners compare on contact and at intervals.
@@ -176,16 +177,16 @@ func (s *Set) ids() [][]byte {
 
 // lackedBy are the encoded evictions that a peer with these IDs lacks.
 func (s *Set) lackedBy(ids [][]byte) (out [][]byte) {
-	theirs := make([]membership.EvictionID, 0, len(ids))
+	theirs := make([]trust.EvictionID, 0, len(ids))
 	for _, b := range ids {
-		if len(b) == len(membership.EvictionID{}) {
-			theirs = append(theirs, membership.EvictionID(b))
+		if len(b) == len(trust.EvictionID{}) {
+			theirs = append(theirs, trust.EvictionID(b))
 		}
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, e := range s.known.LackedBy(theirs) {
-		out = append(out, membership.EncodeEviction(e))
+		out = append(out, trust.EncodeEviction(e))
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -48,7 +49,7 @@ type Members interface {
 // those of others.
 type Certificates interface {
 	MayAdminister(what string) error
-	Issuer() membership.Issuer
+	Issuer() trust.Issuer
 	// CutUnwelcome ends the connections of those who would not be admitted now, and
 	// CheckStanding notes as trouble what keeps others from admitting this node.
 	CutUnwelcome()
@@ -61,7 +62,7 @@ type Clock interface{ Now() membership.Now }
 // Surroundings are what this topic needs of the rest of a node.
 type Surroundings struct {
 	Self         workflow.PartnerID
-	Mesh         membership.Mesh
+	Mesh         trust.Mesh
 	Peers        Peers
 	Members      Members
 	Certificates Certificates
@@ -128,16 +129,16 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 	if err := t.mayEvict(id); err != nil {
 		return nil, err
 	}
-	var listed []membership.Chain
+	var listed []trust.Chain
 	for _, x := range t.in.Members.All() {
 		listed = append(listed, x.Record.Chain)
 	}
-	e := membership.Eviction{Partner: id, Reason: r.Reason, At: membership.WallOf(t.in.Clock.Now().Wall)}
+	e := trust.Eviction{Partner: id, Reason: r.Reason, At: trust.WallOf(t.in.Clock.Now().Wall)}
 	if e, err = t.make(t.in.Certificates.Issuer(), e, listed); err != nil {
 		return nil, err
 	}
 	events := t.in.Members.Review()
-	t.share([][]byte{membership.EncodeEviction(e)}, "")
+	t.share([][]byte{trust.EncodeEviction(e)}, "")
 	t.enforce(events)
 	out := &api.Evicted{Name: t.in.Members.Name(id), ID: id, Voided: []string{}}
 	for _, ev := range events {
@@ -166,7 +167,7 @@ func (t *Topic) mayEvict(id workflow.PartnerID) error {
 
 // refused says for users why an eviction was not signed.
 func refused(err error) error {
-	if errors.Is(err, membership.ErrNotAllowed) {
+	if errors.Is(err, trust.ErrNotAllowed) {
 		return api.Errorf(api.NotAllowed, "%v", err)
 	}
 	return api.Errorf(api.Invalid, "%v", err)
@@ -178,7 +179,7 @@ func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
 	var news [][]byte
 	var events []membership.Event
 	for _, b := range list {
-		e, err := membership.DecodeEviction(b)
+		e, err := trust.DecodeEviction(b)
 		fresh := false
 		if err == nil {
 			fresh, err = t.add(e)

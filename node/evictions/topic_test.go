@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -21,7 +22,7 @@ import (
 
 // world is all that surrounds the evictions of one node, and what happened in it.
 type world struct {
-	issuer  membership.Issuer
+	issuer  trust.Issuer
 	members []membership.Partner
 	full    bool // the disk
 	stored  map[string][]byte
@@ -108,23 +109,23 @@ func (w *world) Name(p workflow.PartnerID) string { return string(p) }
 
 func (w *world) MayAdminister(string) error { return nil }
 
-func (w *world) Issuer() membership.Issuer { return w.issuer }
+func (w *world) Issuer() trust.Issuer { return w.issuer }
 
 func (w *world) CutUnwelcome() { w.say("the unwelcome cut") }
 
 func (w *world) CheckStanding() error { return nil }
 
 // found is the world of a founder's node, with mal among the members.
-func found(t *testing.T) (w *world, set *evictions.Set, topic *evictions.Topic, mal membership.Chain) {
+func found(t *testing.T) (w *world, set *evictions.Set, topic *evictions.Topic, mal trust.Chain) {
 	t.Helper()
 	key := func(seed byte) ed25519.PrivateKey {
 		return ed25519.NewKeyFromSeed(slices.Repeat([]byte{seed}, ed25519.SeedSize))
 	}
-	id := func(k ed25519.PrivateKey) workflow.PartnerID { return membership.IDOf(k.Public().(ed25519.PublicKey)) }
-	mesh := membership.Mesh{Name: "team", Founder: id(key(1))}
-	w = &world{issuer: membership.Issuer{Mesh: mesh, Key: key(1)}, stored: map[string][]byte{}}
-	mal, err := w.issuer.Issue(membership.Certificate{
-		Partner: id(key(2)), Name: "mal", Serial: membership.Serial{2}, NotAfter: 1 << 30,
+	id := func(k ed25519.PrivateKey) workflow.PartnerID { return trust.IDOf(k.Public().(ed25519.PublicKey)) }
+	mesh := trust.Mesh{Name: "team", Founder: id(key(1))}
+	w = &world{issuer: trust.Issuer{Mesh: mesh, Key: key(1)}, stored: map[string][]byte{}}
+	mal, err := w.issuer.Issue(trust.Certificate{
+		Partner: id(key(2)), Name: "mal", Serial: trust.Serial{2}, NotAfter: 1 << 30,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func TestAnEvictionIsStoredThenTold(t *testing.T) {
 		t.Errorf("what happened: %s; want %s", got, want)
 	}
 	again, err := evictions.Load(w.issuer.Mesh, w, nil)
-	if err != nil || !errors.Is(again.Check(mal), membership.ErrRevoked) || !again.KeyEvicted(id) || again.Proof(id) == nil {
+	if err != nil || !errors.Is(again.Check(mal), trust.ErrRevoked) || !again.KeyEvicted(id) || again.Proof(id) == nil {
 		t.Errorf("after a restart the evicted is let in: %v, %v", again.Check(mal), err)
 	}
 	topic.Take("ana", &wire.Message{Evictions: &wire.Evictions{Asks: true}})
@@ -191,7 +192,7 @@ func TestAnEvictionCountsAtOnce(t *testing.T) {
 	if got, want := w.happened(), "eviction of ana refused, eviction of ana refused, bea is sent 1, announced, the unwelcome cut"; got != want {
 		t.Errorf("what happened: %s; want %s", got, want)
 	}
-	if err := set.Check(mal); !errors.Is(err, membership.ErrRevoked) {
+	if err := set.Check(mal); !errors.Is(err, trust.ErrRevoked) {
 		t.Errorf("the evicted is let in: %v", err)
 	}
 	topic.Take("ana", &wire.Message{Evictions: &wire.Evictions{List: list}})

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -25,7 +26,7 @@ type answer interface {
 // which alone redeems it: a newcomer may not reach that one, or not at the addresses that it
 // had.
 func (j *Topic) Pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
-	p, err := membership.DecodePass(req)
+	p, err := invitation.DecodePass(req)
 	if err != nil {
 		return nil, err
 	}
@@ -33,21 +34,21 @@ func (j *Topic) Pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 	if !j.in.Peers.Up(p.Issuer) {
 		return nil, errNoIssuer
 	}
-	ctx, msg := context.Background(), membership.EncodePass(p)
+	ctx, msg := context.Background(), invitation.EncodePass(p)
 	b, err := j.in.Peers.Request(ctx, p.Issuer, nil, ProtocolPassed, msg, passPatience)
 	var no answer
 	switch {
 	case errors.As(err, &no):
-		return membership.EncodePassed(membership.Passed{Refusal: no.Answer()}), nil
+		return invitation.EncodePassed(invitation.Passed{Refusal: no.Answer()}), nil
 	case err != nil:
 		return nil, errNoIssuer
 	}
-	return membership.EncodePassed(membership.Passed{Message: b}), nil
+	return invitation.EncodePassed(invitation.Passed{Message: b}), nil
 }
 
 // Passed answers a request to join that a member passed on.
 func (j *Topic) Passed(_ workflow.PartnerID, req []byte) ([]byte, error) {
-	p, err := membership.DecodePass(req)
+	p, err := invitation.DecodePass(req)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +67,11 @@ func (j *Topic) inviteAt() []string {
 	for _, id := range j.in.Peers.UpPeers() {
 		p, ok := j.in.Members.Get(id)
 		if at := j.in.Best(p.Record.Addresses); ok && at != "" {
-			others = append(others, membership.PassAddress(at, id))
+			others = append(others, invitation.PassAddress(at, id))
 		}
 	}
 	if len(others) == 0 {
 		return own
 	}
-	return append(slices.Clone(own[:min(len(own), membership.MaxAddresses-1)]), j.in.Best(others))
+	return append(slices.Clone(own[:min(len(own), trust.MaxAddresses-1)]), j.in.Best(others))
 }

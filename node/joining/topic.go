@@ -8,8 +8,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports internal/said, membership, node/api, node/store/kv, node/wire and workflow;
-// node imports it.
+// It imports internal/said, membership, membership/invitation, membership/trust,
+// node/api, node/store/kv, node/wire and workflow; node imports it.
 package joining
 
 import (
@@ -21,6 +21,8 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -31,7 +33,7 @@ import (
 // IDs.
 const Prefix = 'v'
 
-// The requests by which strangers join (membership/join.go draws it). The last is a member's, to the issuer of an
+// The requests by which strangers join (membership/invitation/join.go draws it). The last is a member's, to the issuer of an
 // invitation.
 const (
 	ProtocolHello  = "/mutirao/join-hello/1.0.0"
@@ -71,15 +73,15 @@ type Members interface {
 
 // Certificates is this node as one that certifies.
 type Certificates interface {
-	Issuer() membership.Issuer
+	Issuer() trust.Issuer
 	MayAdminister(what string) error
 }
 
 // Evictions is what is known of evictions.
 type Evictions interface {
-	membership.Evictions
+	trust.Evictions
 	// Some are as many as fit into one frame.
-	Some() []membership.Eviction
+	Some() []trust.Eviction
 }
 
 // Surroundings are what this topic needs of the rest of a node.
@@ -103,8 +105,8 @@ type Topic struct {
 	in Surroundings
 
 	mu      sync.Mutex // guards what follows
-	invites *membership.InviteBook
-	offers  map[workflow.PartnerID]membership.Offer // made, not proved yet
+	invites *invitation.InviteBook
+	offers  map[workflow.PartnerID]invitation.Offer // made, not proved yet
 }
 
 // maxOffers bounds the strangers who may be in the middle of joining.
@@ -118,11 +120,11 @@ const maxWelcome = 32
 func New(in Surroundings) (*Topic, error) {
 	j := &Topic{
 		in:      in,
-		invites: membership.NewInviteBook(in.Certificates.Issuer()),
-		offers:  map[workflow.PartnerID]membership.Offer{},
+		invites: invitation.NewInviteBook(in.Certificates.Issuer()),
+		offers:  map[workflow.PartnerID]invitation.Offer{},
 	}
 	err := in.Store.Scan([]byte{Prefix}, func(_, value []byte) error {
-		e, err := membership.DecodeEntry(value)
+		e, err := invitation.DecodeEntry(value)
 		if err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ func (j *Topic) Certified() {
 	j.invites.Certified(chain)
 }
 
-func key(id membership.InvitationID) []byte {
+func key(id invitation.InvitationID) []byte {
 	return append([]byte{Prefix}, id[:]...)
 }
 
@@ -170,9 +172,9 @@ func (j *Topic) Invite(r api.InviteRequest) (*api.Invitation, error) {
 	if r.Uses == 0 {
 		r.Uses = 1
 	}
-	e := membership.Entry{
-		Secret: membership.Secret(j.in.Random(len(membership.Secret{}))), Uses: r.Uses,
-		Expires: membership.WallOf(j.in.Clock.Now().Wall.Add(r.Expires)), Lifetime: j.in.Lifetime,
+	e := invitation.Entry{
+		Secret: invitation.Secret(j.in.Random(len(invitation.Secret{}))), Uses: r.Uses,
+		Expires: trust.WallOf(j.in.Clock.Now().Wall.Add(r.Expires)), Lifetime: j.in.Lifetime,
 		Delegate: r.Delegate,
 	}
 	for _, role := range r.Roles {
@@ -195,7 +197,7 @@ func (j *Topic) Invite(r api.InviteRequest) (*api.Invitation, error) {
 	if err := j.invites.Open(e); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
-	if err := j.in.Store.CommitWait([]kv.Write{{Key: key(e.Secret.ID()), Value: membership.EncodeEntry(e)}}); err != nil {
+	if err := j.in.Store.CommitWait([]kv.Write{{Key: key(e.Secret.ID()), Value: invitation.EncodeEntry(e)}}); err != nil {
 		j.invites.Withdraw(e.Secret.ID())
 		return nil, err
 	}
@@ -204,14 +206,14 @@ func (j *Topic) Invite(r api.InviteRequest) (*api.Invitation, error) {
 
 // Offer answers a stranger that asks to join.
 func (j *Topic) Offer(stranger workflow.PartnerID, req []byte) ([]byte, error) {
-	h, err := membership.DecodeHello(req)
+	h, err := invitation.DecodeHello(req)
 	if err != nil {
 		return nil, err
 	}
 	if h.Joiner != stranger {
-		return nil, said.Errorf("asks in the name of %s: %w", h.Joiner, membership.ErrForged)
+		return nil, said.Errorf("asks in the name of %s: %w", h.Joiner, trust.ErrForged)
 	}
-	o, err := j.in.Certificates.Issuer().Offer(h, membership.Nonce(j.in.Random(16)))
+	o, err := invitation.NewOffer(j.in.Certificates.Issuer(), h, invitation.Nonce(j.in.Random(16)))
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +223,7 @@ func (j *Topic) Offer(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 		clear(j.offers)
 	}
 	j.offers[stranger] = o
-	return membership.EncodeOffer(o), nil
+	return invitation.EncodeOffer(o), nil
 }
 
 // Redeem judges the proof of a stranger that was made an offer, counts the use
@@ -232,18 +234,18 @@ func (j *Topic) Redeem(stranger workflow.PartnerID, req []byte) ([]byte, error) 
 		j.in.Peers.Refuse("invitation", stranger)
 		return nil, err
 	}
-	w := membership.Welcome{Chain: chain, Evictions: j.in.Evictions.Some()} // the rest comes with the first contact
+	w := invitation.Welcome{Chain: chain, Evictions: j.in.Evictions.Some()} // the rest comes with the first contact
 	for _, x := range j.in.Members.All() {
 		if x.State != membership.Evicted && len(w.Records) < maxWelcome {
 			w.Records = append(w.Records, x.Record)
 		}
 	}
-	return membership.EncodeWelcome(w), nil
+	return invitation.EncodeWelcome(w), nil
 }
 
 // admit is redeem up to the certificate.
-func (j *Topic) admit(stranger workflow.PartnerID, req []byte) (membership.Chain, error) {
-	proof, err := membership.DecodeProof(req)
+func (j *Topic) admit(stranger workflow.PartnerID, req []byte) (trust.Chain, error) {
+	proof, err := invitation.DecodeProof(req)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +256,7 @@ func (j *Topic) admit(stranger workflow.PartnerID, req []byte) (membership.Chain
 		return nil, errors.New("no offer was made: start again")
 	}
 	delete(j.offers, stranger)
-	serial := membership.Serial(j.in.Random(16))
+	serial := trust.Serial(j.in.Random(16))
 	chain, entry, err := j.invites.Redeem(o, proof, j.in.Clock.Now().Wall, serial, j.in.Evictions)
 	if err != nil {
 		return nil, err
@@ -262,7 +264,7 @@ func (j *Topic) admit(stranger workflow.PartnerID, req []byte) (membership.Chain
 	if err := j.in.Members.NameFree(proof.Name, stranger); err != nil {
 		return nil, err
 	}
-	used := kv.Write{Key: key(entry.Secret.ID()), Value: membership.EncodeEntry(entry)}
+	used := kv.Write{Key: key(entry.Secret.ID()), Value: invitation.EncodeEntry(entry)}
 	if err := j.in.Store.CommitWait([]kv.Write{used}); err != nil {
 		return nil, err
 	}

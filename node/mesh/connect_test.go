@@ -14,7 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -356,7 +356,7 @@ func TestAddressBookIsBounded(t *testing.T) {
 	}
 	ids := make([]workflow.PartnerID, 5)
 	for i := range ids {
-		id := membership.IDOf(newKey(t).Public().(ed25519.PublicKey))
+		id := trust.IDOf(newKey(t).Public().(ed25519.PublicKey))
 		ids[i] = id
 		if err := a.SetAddrs(id, many); (err != nil) != (i >= 3) {
 			t.Fatalf("partner %d: %v", i, err)
@@ -385,10 +385,10 @@ func TestAddressBookIsBounded(t *testing.T) {
 // What the rest of the node calls a partner, libp2p calls so, too.
 func TestIDsAreThoseOfMembership(t *testing.T) {
 	a := start(t, overTCP)
-	if id := membership.IDOf(a.cfg.Key.Public().(ed25519.PublicKey)); id != a.ID() {
+	if id := trust.IDOf(a.cfg.Key.Public().(ed25519.PublicKey)); id != a.ID() {
 		t.Fatalf("membership calls it %s, the mesh %s", id, a.ID())
 	}
-	key, err := membership.PublicKey(a.ID())
+	key, err := trust.PublicKey(a.ID())
 	if err != nil || !key.Equal(a.cfg.Key.Public()) {
 		t.Fatalf("the key in its ID: %v, want the node's key", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -91,7 +91,7 @@ type process struct {
 // spawnNode starts one and waits until it listens.
 func spawnNode(t *testing.T, key ed25519.PrivateKey, boot int, listen []string, knows ...string) *process {
 	t.Helper()
-	id := membership.IDOf(key.Public().(ed25519.PublicKey))
+	id := trust.IDOf(key.Public().(ed25519.PublicKey))
 	p := &process{Cmd: exec.Command(os.Args[0]), id: id}
 	p.Env = append(os.Environ(), childSeed+"="+hex.EncodeToString(key.Seed()), childBoot+"="+strconv.Itoa(boot),
 		childListen+"="+strings.Join(listen, " "), childKnows+"="+strings.Join(knows, " "))

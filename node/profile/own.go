@@ -9,8 +9,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports configs, membership, node/api, node/codec, node/store/kv, node/wire and
-// workflow; node imports it.
+// It imports configs, membership, membership/trust, node/api, node/codec,
+// node/store/kv, node/wire and workflow; node imports it.
 package profile
 
 import (
@@ -24,6 +24,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -48,7 +49,7 @@ type Surroundings struct {
 	Config configs.Config
 	Store  Store
 	// Chain is this node's present certificate.
-	Chain func() membership.Chain
+	Chain func() trust.Chain
 	// Offer enters the data sets that this node has to give.
 	Offer func(*membership.Record)
 	// List puts a record of this node's on its own partner list.

@@ -10,8 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, node/api, node/store/kv, node/wire and workflow; node imports
-// it.
+// It imports membership, membership/trust, node/api, node/store/kv, node/wire and
+// workflow; node imports it.
 package roster
 
 import (
@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -43,10 +44,10 @@ type Clock interface{ Now() membership.Now }
 // Whose says whose list it is, and what it needs of the rest of a node.
 type Whose struct {
 	Self    workflow.PartnerID
-	Mesh    membership.Mesh
+	Mesh    trust.Mesh
 	Store   Store
 	Clock   Clock
-	Evicted membership.Evictions
+	Evicted trust.Evictions
 	// Load is that of this node.
 	Load func() membership.PerMille
 	// Changed is told of every event of the list, without its lock held.

@@ -10,7 +10,8 @@
 //
 //	version 1 (2026-11): the first.
 //
-// It imports choreo, membership and workflow; many packages import it.
+// It imports choreo, membership, membership/trust and workflow; many packages import
+// it.
 package wire
 
 import (
@@ -27,6 +28,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -143,7 +145,7 @@ type Evictions struct {
 	// IDs name all that the sender has, if Asks: answer with the rest.
 	Asks bool
 	IDs  [][]byte
-	// List are encoded evictions, membership.Eviction.
+	// List are encoded evictions, trust.Eviction.
 	List [][]byte
 }
 
@@ -244,7 +246,7 @@ const (
 // Definition is what an author says of a definition that the mesh shares.
 type Definition struct {
 	_ struct{} `cbor:",toarray"`
-	// Notices are all encoded membership.Notice of the author about it, from the first.
+	// Notices are all encoded trust.Notice of the author about it, from the first.
 	Notices [][]byte
 	// Canonical is nil where it was taken off the list.
 	Canonical []byte
@@ -391,8 +393,8 @@ func (m *Message) check() error {
 		}
 	}
 	for _, d := range m.Definitions {
-		if n := len(d.Notices); n == 0 || n > membership.MaxNotices {
-			return fmt.Errorf("a definition with %d notices, want 1 to %d", n, membership.MaxNotices)
+		if n := len(d.Notices); n == 0 || n > trust.MaxNotices {
+			return fmt.Errorf("a definition with %d notices, want 1 to %d", n, trust.MaxNotices)
 		}
 		if len(d.Canonical) > MaxDefinition {
 			return fmt.Errorf("a definition of %d bytes, at most %d", len(d.Canonical), MaxDefinition)

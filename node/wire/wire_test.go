@@ -14,6 +14,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -26,12 +27,12 @@ type author struct {
 
 func newAuthor(seed byte) author {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
-	return author{key, membership.IDOf(key.Public().(ed25519.PublicKey))}
+	return author{key, trust.IDOf(key.Public().(ed25519.PublicKey))}
 }
 
 // attest signs a batch of facts.
 func (a author) attest(ids ...choreo.FactID) []*choreo.Attestation {
-	return choreo.Attest(ids, func(domain string, msg []byte) []byte { return membership.Sign(a.key, domain, msg) })
+	return choreo.Attest(ids, func(domain string, msg []byte) []byte { return trust.Sign(a.key, domain, msg) })
 }
 
 // chain writes n facts of an author, each after the one before.
@@ -180,7 +181,7 @@ func TestFramesThatAreRefused(t *testing.T) {
 		{"an age beyond all bounds", many(&wire.Message{Records: [][]byte{{1}}, Ages: []uint64{wire.MaxAge + 1}}), wire.ErrMalformed},
 		{"too many records", many(&wire.Message{Records: make([][]byte, wire.MaxRecords), Beats: make([][]byte, 1)}), wire.ErrMalformed},
 		{"a definition of nobody's", many(&wire.Message{Definitions: []wire.Definition{{Canonical: []byte("{}")}}}), wire.ErrMalformed},
-		{"too many notices", many(&wire.Message{Definitions: []wire.Definition{{Notices: make([][]byte, membership.MaxNotices+1)}}}), wire.ErrMalformed},
+		{"too many notices", many(&wire.Message{Definitions: []wire.Definition{{Notices: make([][]byte, trust.MaxNotices+1)}}}), wire.ErrMalformed},
 		{"too large a definition", many(&wire.Message{Definitions: []wire.Definition{{Notices: [][]byte{{1}}, Canonical: make([]byte, wire.MaxDefinition+1)}}}), wire.ErrMalformed},
 		{"a digest that is too short", many(&wire.Message{Ended: []byte{1}}), wire.ErrMalformed},
 		{"too many reports", many(&wire.Message{Reports: make([]wire.Report, wire.MaxReports+1)}), wire.ErrMalformed},

@@ -60,7 +60,7 @@ func (c *clock) Now() membership.Now {
 // be read from its author's clock however wrong that was: a run is shorter.
 const (
 	jump     = 6 * time.Hour
-	maxJumps = 3 // membership.ClockSkew, beyond which certificates do not hold yet, is 24 h
+	maxJumps = 3 // trust.ClockSkew, beyond which certificates do not hold yet, is 24 h
 )
 
 // written is when a fact was written, from what its author's clock said.

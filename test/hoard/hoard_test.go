@@ -25,6 +25,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
@@ -148,7 +149,7 @@ func (h *hoarder) connect() {
 	h.t.Helper()
 	link, err := mesh.New(mesh.Config{
 		Key: h.self.Key, Boot: 1, Listen: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}, Handler: deaf{},
-		Hello: func() []byte { return membership.EncodeChain(h.self.Chain) },
+		Hello: func() []byte { return trust.EncodeChain(h.self.Chain) },
 		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil },
 	})
 	if err != nil {
@@ -195,7 +196,7 @@ func (h *hoarder) fact(f *choreo.Fact) (wire.Fact, choreo.Head) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return membership.Sign(h.self.Key, domain, msg) })
+	att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(h.self.Key, domain, msg) })
 	return wire.Fact{Raw: raw, Att: att[0]}, choreo.Head{Chain: f.Chain, Seq: f.Seq, ID: id}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -66,7 +66,7 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}},
 	}, genesis...)
 	mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
-	own := membership.EncodeChain(l.Who().Chain)
+	own := trust.EncodeChain(l.Who().Chain)
 	f.Says(t.Context(), choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
 	outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
 	f.Says(t.Context(), choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
@@ -103,7 +103,7 @@ tasks:
 partitions: {mine: [go], yours: [on]}
 `)
 	before := v.refused()
-	for i, shows := range [][]byte{nil, membership.EncodeChain(l.Who().Chain), []byte("no certificate")} {
+	for i, shows := range [][]byte{nil, trust.EncodeChain(l.Who().Chain), []byte("no certificate")} {
 		id := l.Begins(t.Context(), def, func(f *choreo.Fact) { f.Body.Credentials = shows })
 		f := l.Forger(id, 1)
 		seen := choreo.Head{Chain: choreo.Chain{Author: l.Who().ID(), Incarnation: choreo.Incarnation{1}}, Seq: 1}
@@ -246,12 +246,12 @@ func evicts(t *testing.T, v *victims, l *testliar.Liar) {
 		t.Fatal(err)
 	}
 	forged := slices.Clone(l.Who().Chain)
-	forged[0].Partner, forged[0].NotBefore = l.Victim(), membership.WallOf(time.Now())+1
+	forged[0].Partner, forged[0].NotBefore = l.Victim(), trust.WallOf(time.Now())+1
 	before := v.refused()
 	l.Evicts(t.Context(), bea.ID)
 	l.Evicts(t.Context(), l.Victim())
-	for _, c := range []membership.Chain{l.Who().Chain, forged} {
-		l.Says(t.Context(), &wire.Message{Renewal: membership.EncodeChain(c)})
+	for _, c := range []trust.Chain{l.Who().Chain, forged} {
+		l.Says(t.Context(), &wire.Message{Renewal: trust.EncodeChain(c)})
 	}
 	testnode.Within(t, time.Minute, "ana counts four lies", func() bool { return v.refused() >= before+4 })
 	if !v.ana.Sees("active", "bea") || !v.bea.Sees("active", "ana") {

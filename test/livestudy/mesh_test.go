@@ -18,6 +18,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -71,7 +72,7 @@ var members = sync.OnceValue(func() (out []member) {
 		var s [ed25519.SeedSize]byte
 		copy(s[:], fmt.Sprintf("study %d", i))
 		key := ed25519.NewKeyFromSeed(s[:])
-		out = append(out, member{key, membership.IDOf(key.Public().(ed25519.PublicKey))})
+		out = append(out, member{key, trust.IDOf(key.Public().(ed25519.PublicKey))})
 	}
 	slices.SortFunc(out, func(a, b member) int { return cmp.Compare(a.id, b.id) })
 	return out
@@ -85,11 +86,11 @@ type member struct {
 func newMesh(t testing.TB, seed uint64, connectionTime time.Duration, places []place, hubs int) *mesh {
 	m := &mesh{t: t, r: rand.New(rand.NewPCG(seed, 77)), byID: map[workflow.PartnerID]*machine{}}
 	founder := members()[0].key
-	is := membership.Mesh{Name: "study", Founder: membership.IDOf(founder.Public().(ed25519.PublicKey))}
+	is := trust.Mesh{Name: "study", Founder: trust.IDOf(founder.Public().(ed25519.PublicKey))}
 	for i, p := range places {
-		chain, err := membership.Issuer{Mesh: is, Key: founder}.Issue(membership.Certificate{
-			Partner: members()[i].id, Name: p.name, Roles: p.roles, Serial: membership.Serial{byte(i + 1)},
-			NotBefore: membership.WallOf(epoch.Add(-time.Hour)), NotAfter: membership.WallOf(epoch.Add(10_000 * time.Hour)),
+		chain, err := trust.Issuer{Mesh: is, Key: founder}.Issue(trust.Certificate{
+			Partner: members()[i].id, Name: p.name, Roles: p.roles, Serial: trust.Serial{byte(i + 1)},
+			NotBefore: trust.WallOf(epoch.Add(-time.Hour)), NotAfter: trust.WallOf(epoch.Add(10_000 * time.Hour)),
 		})
 		if err != nil {
 			t.Fatal(err)

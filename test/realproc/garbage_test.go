@@ -10,7 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -48,7 +48,7 @@ func (tm *team) villain(t *testing.T, victim *proc) *villain {
 	v := &villain{t: t, member: m, up: make(chan workflow.PartnerID, 64), down: make(chan workflow.PartnerID, 64), frames: make(chan []byte, 1024)}
 	v.mesh, err = mesh.New(mesh.Config{
 		Key: m.Key, Listen: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}, Boot: 1, Handler: v,
-		Hello: func() []byte { return membership.EncodeChain(m.Chain) },
+		Hello: func() []byte { return trust.EncodeChain(m.Chain) },
 		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil },
 		// Larger frames than anybody takes.
 		Limits: mesh.Limits{Frame: 8 << 20, BackoffMin: 20 * time.Millisecond, BackoffMax: 100 * time.Millisecond},
@@ -102,7 +102,7 @@ func (v *villain) sign(f *choreo.Fact) (wire.Fact, choreo.FactID) {
 }
 
 func attest(key ed25519.PrivateKey, id choreo.FactID) *choreo.Attestation {
-	return choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return membership.Sign(key, domain, msg) })[0]
+	return choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(key, domain, msg) })[0]
 }
 
 // refused is the sum of a node's counters whose name begins so.

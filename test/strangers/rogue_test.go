@@ -18,7 +18,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -41,7 +41,7 @@ type rogue struct {
 }
 
 // newRogue aims a rogue at a node. A nil chain: it is a stranger.
-func newRogue(t *testing.T, key ed25519.PrivateKey, chain membership.Chain, at real) *rogue {
+func newRogue(t *testing.T, key ed25519.PrivateKey, chain trust.Chain, at real) *rogue {
 	t.Helper()
 	k, err := crypto.UnmarshalEd25519PrivateKey(key)
 	if err != nil {
@@ -52,7 +52,7 @@ func newRogue(t *testing.T, key ed25519.PrivateKey, chain membership.Chain, at r
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() }) // its connections may be cut already
-	r := &rogue{host: h, hello: append(binary.BigEndian.AppendUint64([]byte{1}, 1), membership.EncodeChain(chain)...)}
+	r := &rogue{host: h, hello: append(binary.BigEndian.AppendUint64([]byte{1}, 1), trust.EncodeChain(chain)...)}
 	for _, a := range at.Addrs() {
 		info, err := peer.AddrInfoFromString(a + "/p2p/" + string(at.id(t)))
 		if err != nil {
@@ -121,7 +121,7 @@ func startTalker(t *testing.T, m node.Member, at real) *mesh.Mesh {
 	t.Helper()
 	talker, err := mesh.New(mesh.Config{
 		Key: m.Key, Boot: 1, Listen: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}, Handler: deaf{},
-		Hello: func() []byte { return membership.EncodeChain(m.Chain) },
+		Hello: func() []byte { return trust.EncodeChain(m.Chain) },
 		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil },
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -19,24 +21,24 @@ import (
 func TestHelloRefuses(t *testing.T) {
 	w := newWorld(t)
 	ana := w.all[0]
-	davi := membership.Issuer{Mesh: w.mesh, Key: keyOf("davi"), Chain: w.issue(w.founder, membership.Certificate{
-		Partner: idOf("davi"), Name: "davi", Delegate: true, NotAfter: membership.WallOf(noon.Add(year)),
+	davi := trust.Issuer{Mesh: w.mesh, Key: keyOf("davi"), Chain: w.issue(w.founder, trust.Certificate{
+		Partner: idOf("davi"), Name: "davi", Delegate: true, NotAfter: trust.WallOf(noon.Add(year)),
 	})}
-	other := membership.Issuer{Mesh: membership.Mesh{Name: "other", Founder: idOf("eve")}, Key: keyOf("eve")}
-	same := membership.Issuer{Mesh: membership.Mesh{Name: w.mesh.Name, Founder: idOf("eve")}, Key: keyOf("eve")}
-	leaf := func(name string) membership.Certificate {
-		return membership.Certificate{Partner: idOf(name), Name: name, NotAfter: membership.WallOf(noon.Add(year))}
+	other := trust.Issuer{Mesh: trust.Mesh{Name: "other", Founder: idOf("eve")}, Key: keyOf("eve")}
+	same := trust.Issuer{Mesh: trust.Mesh{Name: w.mesh.Name, Founder: idOf("eve")}, Key: keyOf("eve")}
+	leaf := func(name string) trust.Certificate {
+		return trust.Certificate{Partner: idOf(name), Name: name, NotAfter: trust.WallOf(noon.Add(year))}
 	}
-	changed := func(ch membership.Chain, fn func(*membership.Certificate)) membership.Chain {
+	changed := func(ch trust.Chain, fn func(*trust.Certificate)) trust.Chain {
 		ch = slices.Clone(ch)
 		fn(&ch[0])
 		return ch
 	}
 	// bea is no delegate; what she issues she signs herself.
-	beas := membership.Issuer{Mesh: membership.Mesh{Name: w.mesh.Name, Founder: idOf("bea")}, Key: keyOf("bea")}
+	beas := trust.Issuer{Mesh: trust.Mesh{Name: w.mesh.Name, Founder: idOf("bea")}, Key: keyOf("bea")}
 	byBea := w.issue(beas, leaf("eve"))[0]
 	byBea.Mesh, byBea.Issuer, byBea.Signature = w.mesh.ID(), idOf("bea"), nil
-	byBea.Signature = membership.Sign(keyOf("bea"), "certificate", membership.EncodeChain(membership.Chain{byBea}))
+	byBea.Signature = trust.Sign(keyOf("bea"), "certificate", trust.EncodeChain(trust.Chain{byBea}))
 
 	w.join("bea", w.certify("bea", year))
 	evicted := w.certify("carla", year)
@@ -59,23 +61,23 @@ func TestHelloRefuses(t *testing.T) {
 		counter string
 		says    string
 	}{
-		{"another mesh", "eve", membership.EncodeChain(w.issue(other, leaf("eve"))), "wrong-mesh", "belongs to another mesh"},
-		{"another mesh of the same name", "eve", membership.EncodeChain(w.issue(same, leaf("eve"))), "wrong-mesh", "belongs to another mesh"},
-		{"expired", "eve", membership.EncodeChain(w.issue(w.founder, membership.Certificate{
-			Partner: idOf("eve"), Name: "eve", NotBefore: membership.WallOf(noon.Add(-year)), NotAfter: membership.WallOf(noon.Add(-25 * time.Hour)),
+		{"another mesh", "eve", trust.EncodeChain(w.issue(other, leaf("eve"))), "wrong-mesh", "belongs to another mesh"},
+		{"another mesh of the same name", "eve", trust.EncodeChain(w.issue(same, leaf("eve"))), "wrong-mesh", "belongs to another mesh"},
+		{"expired", "eve", trust.EncodeChain(w.issue(w.founder, trust.Certificate{
+			Partner: idOf("eve"), Name: "eve", NotBefore: trust.WallOf(noon.Add(-year)), NotAfter: trust.WallOf(noon.Add(-25 * time.Hour)),
 		})), "expired", "expired at 2026-05-31"},
-		{"not valid yet", "eve", membership.EncodeChain(w.issue(w.founder, membership.Certificate{
-			Partner: idOf("eve"), Name: "eve", NotBefore: membership.WallOf(noon.Add(25 * time.Hour)), NotAfter: membership.WallOf(noon.Add(year)),
+		{"not valid yet", "eve", trust.EncodeChain(w.issue(w.founder, trust.Certificate{
+			Partner: idOf("eve"), Name: "eve", NotBefore: trust.WallOf(noon.Add(25 * time.Hour)), NotAfter: trust.WallOf(noon.Add(year)),
 		})), "not-yet-valid", "not valid yet"},
-		{"another's certificate", "eve", membership.EncodeChain(w.certify("bea", year)), "forged", "shows the certificate of"},
-		{"a role added", "eve", membership.EncodeChain(changed(w.certify("eve", year), func(c *membership.Certificate) { c.Roles = []workflow.RoleName{"commander"} })), "forged", "signature does not match"},
-		{"made a delegate", "eve", membership.EncodeChain(changed(w.certify("eve", year), func(c *membership.Certificate) { c.Delegate = true })), "forged", "signature does not match"},
-		{"prolonged", "eve", membership.EncodeChain(changed(w.certify("eve", year), func(c *membership.Certificate) { c.NotAfter += 1000 })), "forged", "signature does not match"},
-		{"issued by a member", "eve", membership.EncodeChain(membership.Chain{byBea}), "not-allowed", "not by the founder"},
-		{"issued by a member, with its own", "eve", membership.EncodeChain(append(membership.Chain{byBea}, w.certify("bea", year)...)), "not-allowed", "not a delegate"},
-		{"evicted", "carla", membership.EncodeChain(evicted), "evicted", "carla is evicted by"},
-		{"evicted, with a fresh certificate", "carla", membership.EncodeChain(w.certify("carla", year)), "evicted", "carla is evicted by"},
-		{"by an evicted delegate, not listed", "dora", membership.EncodeChain(voided), "evicted", "is void"},
+		{"another's certificate", "eve", trust.EncodeChain(w.certify("bea", year)), "forged", "shows the certificate of"},
+		{"a role added", "eve", trust.EncodeChain(changed(w.certify("eve", year), func(c *trust.Certificate) { c.Roles = []workflow.RoleName{"commander"} })), "forged", "signature does not match"},
+		{"made a delegate", "eve", trust.EncodeChain(changed(w.certify("eve", year), func(c *trust.Certificate) { c.Delegate = true })), "forged", "signature does not match"},
+		{"prolonged", "eve", trust.EncodeChain(changed(w.certify("eve", year), func(c *trust.Certificate) { c.NotAfter += 1000 })), "forged", "signature does not match"},
+		{"issued by a member", "eve", trust.EncodeChain(trust.Chain{byBea}), "not-allowed", "not by the founder"},
+		{"issued by a member, with its own", "eve", trust.EncodeChain(append(trust.Chain{byBea}, w.certify("bea", year)...)), "not-allowed", "not a delegate"},
+		{"evicted", "carla", trust.EncodeChain(evicted), "evicted", "carla is evicted by"},
+		{"evicted, with a fresh certificate", "carla", trust.EncodeChain(w.certify("carla", year)), "evicted", "carla is evicted by"},
+		{"by an evicted delegate, not listed", "dora", trust.EncodeChain(voided), "evicted", "is void"},
 		{"garbage", "eve", []byte{0xff, 1, 2}, "malformed", "cannot be read"},
 		{"too long", "eve", bytes.Repeat([]byte{0}, 64<<10), "malformed", ""},
 	} {
@@ -91,7 +93,7 @@ func TestHelloRefuses(t *testing.T) {
 			}
 		})
 	}
-	if err := ana.node.Admit(idOf("bea"), membership.EncodeChain(w.certify("bea", year)), 99); err != nil {
+	if err := ana.node.Admit(idOf("bea"), trust.EncodeChain(w.certify("bea", year)), 99); err != nil {
 		t.Errorf("a member is refused: %v", err)
 	}
 }
@@ -104,29 +106,29 @@ const (
 
 // attempt is one attempt to join.
 type attempt struct {
-	inv   membership.Invitation
+	inv   invitation.Invitation
 	as    string
-	offer membership.Offer
+	offer invitation.Offer
 	proof []byte
 }
 
 // prove goes through joining up to the proof.
-func prove(t *testing.T, at *member, inv membership.Invitation, as string, nonce byte) attempt {
+func prove(t *testing.T, at *member, inv invitation.Invitation, as string, nonce byte) attempt {
 	t.Helper()
-	h := membership.NewHello(inv, idOf(as), membership.Nonce{nonce})
-	b, err := at.requests[joinHello](idOf(as), membership.EncodeHello(h))
+	h := invitation.NewHello(inv, idOf(as), invitation.Nonce{nonce})
+	b, err := at.requests[joinHello](idOf(as), invitation.EncodeHello(h))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := membership.DecodeOffer(b)
+	o, err := invitation.DecodeOffer(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := membership.Prove(inv, h, o, keyOf(as), as, noon)
+	p, err := invitation.Prove(inv, h, o, keyOf(as), as, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return attempt{inv, as, o, membership.EncodeProof(p)}
+	return attempt{inv, as, o, invitation.EncodeProof(p)}
 }
 
 func (a attempt) redeem(at *member) error {
@@ -139,13 +141,13 @@ func (a attempt) redeem(at *member) error {
 func TestInvitationsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ana := w.all[0]
-	invite := func(r api.InviteRequest) membership.Invitation {
+	invite := func(r api.InviteRequest) invitation.Invitation {
 		t.Helper()
 		i, err := ana.node.Invite(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		inv, err := membership.ParseInvitation(i.Token)
+		inv, err := invitation.ParseInvitation(i.Token)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +218,7 @@ func TestMembersCannotForge(t *testing.T) {
 	w := newWorld(t)
 	ana, bea, carla := w.all[0], w.join("bea", w.certify("bea", year, "crew")), w.join("carla", w.certify("carla", year))
 	w.meet(ana, bea, carla)
-	record := func(name string, version uint64, ch membership.Chain) membership.Record {
+	record := func(name string, version uint64, ch trust.Chain) membership.Record {
 		return membership.Record{
 			Partner: idOf(name), Version: membership.Version{Boot: version}, ConnectionTime: time.Minute, Chain: ch,
 		}
@@ -226,11 +228,11 @@ func TestMembersCannotForge(t *testing.T) {
 	signed := func(r membership.Record, by string) [][]byte {
 		return [][]byte{membership.EncodeRecord(r.Sign(keyOf(by)))}
 	}
-	eviction := membership.Eviction{Mesh: w.mesh.ID(), Issuer: idOf("carla"), Number: 1, Partner: idOf("bea"), At: membership.WallOf(noon), Chain: carla.who.Chain}
+	eviction := trust.Eviction{Mesh: w.mesh.ID(), Issuer: idOf("carla"), Number: 1, Partner: idOf("bea"), At: trust.WallOf(noon), Chain: carla.who.Chain}
 	asFounder := eviction
 	asFounder.Issuer, asFounder.Chain, asFounder.Signature = w.mesh.Founder, nil, make([]byte, 64)
 	head, known := electorateOf(t, ana)
-	lineage, err := membership.FoundElectorate(membership.Mesh{Name: w.mesh.Name, Founder: idOf("carla")}, keyOf("carla"),
+	lineage, err := membership.FoundElectorate(trust.Mesh{Name: w.mesh.Name, Founder: idOf("carla")}, keyOf("carla"),
 		[]membership.Voter{{Partner: idOf("carla")}}, time.Minute, known, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -249,10 +251,10 @@ func TestMembersCannotForge(t *testing.T) {
 		{"another's heartbeat", &wire.Message{Beats: [][]byte{membership.EncodeBeat(membership.Beat{
 			Partner: idOf("bea"), Version: membership.Version{Boot: 1, Seq: 1000}, Base: 1,
 		}.Sign(keyOf("carla")))}}, "refused.beat"},
-		{"an eviction by a member", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{membership.EncodeEviction(eviction)}}}, "refused.eviction"},
-		{"an eviction in the founder's name", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{membership.EncodeEviction(asFounder)}}}, "refused.eviction"},
-		{"a renewal by a member", &wire.Message{Renewal: membership.EncodeChain(promoted)}, "refused.renewal"},
-		{"another's renewal", &wire.Message{Renewal: membership.EncodeChain(w.certify("bea", year))}, "refused.renewal"},
+		{"an eviction by a member", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(eviction)}}}, "refused.eviction"},
+		{"an eviction in the founder's name", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(asFounder)}}}, "refused.eviction"},
+		{"a renewal by a member", &wire.Message{Renewal: trust.EncodeChain(promoted)}, "refused.renewal"},
+		{"another's renewal", &wire.Message{Renewal: trust.EncodeChain(w.certify("bea", year))}, "refused.renewal"},
 		{"an electorate of its own", election(membership.Message{Lists: &membership.Lists{Lineage: lineage}}), "refused.election"},
 		{"a handover by a member", election(membership.Message{Propose: &membership.Proposal{List: lineage[0]}}), "refused.election"},
 		{"an office that nobody voted for", election(membership.Message{Claim: &membership.Mandate{
@@ -359,7 +361,7 @@ func TestCompletionsCannotBeForged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return membership.Sign(keyOf(by), domain, msg) })
+		att := choreo.Attest([]choreo.FactID{id}, func(domain string, msg []byte) []byte { return trust.Sign(keyOf(by), domain, msg) })
 		return wire.Fact{Raw: raw, Att: att[0]}
 	}
 	forged := sign(success, "carla")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -27,8 +28,8 @@ import (
 type world struct {
 	t       *testing.T
 	now     time.Duration
-	mesh    membership.Mesh
-	founder membership.Issuer
+	mesh    trust.Mesh
+	founder trust.Issuer
 	serial  byte
 	all     []*member
 	frames  []frame
@@ -66,29 +67,29 @@ func keyOf(name string) ed25519.PrivateKey {
 }
 
 func idOf(name string) workflow.PartnerID {
-	return membership.IDOf(keyOf(name).Public().(ed25519.PublicKey))
+	return trust.IDOf(keyOf(name).Public().(ed25519.PublicKey))
 }
 
 // newWorld founds a mesh; its founder is called ana.
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, apart: map[[2]*member]bool{}, linked: map[[2]*member]bool{}}
-	w.mesh = membership.Mesh{Name: "fire-service", Founder: idOf("ana")}
-	w.founder = membership.Issuer{Mesh: w.mesh, Key: keyOf("ana")}
+	w.mesh = trust.Mesh{Name: "fire-service", Founder: idOf("ana")}
+	w.founder = trust.Issuer{Mesh: w.mesh, Key: keyOf("ana")}
 	w.join("ana", w.certify("ana", year))
 	return w
 }
 
 // certify has the founder issue a certificate from noon on.
-func (w *world) certify(name string, lifetime time.Duration, roles ...workflow.RoleName) membership.Chain {
-	return w.issue(w.founder, membership.Certificate{Partner: idOf(name), Name: name, Roles: roles, NotAfter: membership.WallOf(noon.Add(lifetime))})
+func (w *world) certify(name string, lifetime time.Duration, roles ...workflow.RoleName) trust.Chain {
+	return w.issue(w.founder, trust.Certificate{Partner: idOf(name), Name: name, Roles: roles, NotAfter: trust.WallOf(noon.Add(lifetime))})
 }
 
-func (w *world) issue(by membership.Issuer, c membership.Certificate) membership.Chain {
+func (w *world) issue(by trust.Issuer, c trust.Certificate) trust.Chain {
 	w.t.Helper()
 	w.serial++
-	c.Serial = membership.Serial{w.serial}
+	c.Serial = trust.Serial{w.serial}
 	if c.NotBefore == 0 {
-		c.NotBefore = membership.WallOf(noon)
+		c.NotBefore = trust.WallOf(noon)
 	}
 	chain, err := by.Issue(c)
 	if err != nil {
@@ -98,7 +99,7 @@ func (w *world) issue(by membership.Issuer, c membership.Certificate) membership
 }
 
 // join starts a node with this certificate.
-func (w *world) join(name string, chain membership.Chain) *member {
+func (w *world) join(name string, chain trust.Chain) *member {
 	m := &member{w: w, name: name, disk: newDisk(), who: node.Member{Key: keyOf(name), Mesh: w.mesh, Chain: chain}}
 	w.all = append(w.all, m)
 	m.start()

@@ -188,7 +188,7 @@ var mutants = []mutant{
 	{name: "role-unasked", what: "the performer of a task need not show its role", patches: []patch{{
 		"choreo/rights.go", `if a.Task.ByRole() && !v.hasRole(`, `if a.Task.ByRole() && a.Task == nil && !v.hasRole(`}}},
 	{name: "other-mesh", what: "certificates of any founder prove roles", patches: []patch{{
-		"membership/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`, `if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
+		"membership/trust/rights.go", `if err := ch.Authentic(r.Mesh); err != nil {`, `if err := ch.Authentic(r.Mesh); err != nil && len(ch) == 0 {`}}},
 	{name: "expired-counts", what: "a partner that shows a certificate that ran out is believed", patches: []patch{{
 		"node/credentials.go", `if err == nil && author == from {`, `if err == nil && author == "" {`}}},
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{

@@ -53,14 +53,14 @@ func overlay(root, dir string, ps []patch) (string, error) {
 // were decoded, are remembered. All simulated nodes check the same signatures, and each
 // reads the same facts again and again.
 var remember = []patch{{
-	"membership/identity.go",
-	`	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, inDomain(domain, msg), sig) {
+	"membership/trust/identity.go",
+	`	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, InDomain(domain, msg), sig) {
 		return`,
-	`	if len(sig) != ed25519.SignatureSize || !remembered(key, inDomain(domain, msg), sig) {
+	`	if len(sig) != ed25519.SignatureSize || !remembered(key, InDomain(domain, msg), sig) {
 		return`,
 }, {
-	"membership/identity.go",
-	"// inDomain puts the domain",
+	"membership/trust/identity.go",
+	"// InDomain puts the domain",
 	`var checked = map[string]bool{}
 
 func remembered(key ed25519.PublicKey, msg, sig []byte) bool {
@@ -76,7 +76,7 @@ func remembered(key ed25519.PublicKey, msg, sig []byte) bool {
 	return ok
 }
 
-// inDomain puts the domain`,
+// InDomain puts the domain`,
 }, {
 	"choreo/fact.go",
 	`func DecodeFact(raw []byte) (*Fact, FactID, error) {

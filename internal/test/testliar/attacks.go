@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -141,14 +141,14 @@ func (l *Liar) offers(ctx context.Context, source string) bool {
 
 // definition is one that the liar adds to what the mesh shares, with a proper notice.
 func (l *Liar) definition(def *workflow.Definition) wire.Definition {
-	by := membership.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
-	n, err := by.Announce(membership.Notice{
-		Definition: def.Hash(), Name: def.Name, Author: l.who.ID(), Number: 1, At: membership.WallOf(time.Now()),
+	by := trust.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
+	n, err := by.Announce(trust.Notice{
+		Definition: def.Hash(), Name: def.Name, Author: l.who.ID(), Number: 1, At: trust.WallOf(time.Now()),
 	})
 	if err != nil {
 		panic(err) // it is what any member may say
 	}
-	return wire.Definition{Notices: [][]byte{membership.EncodeNotice(n)}, Canonical: def.Canonical()}
+	return wire.Definition{Notices: [][]byte{trust.EncodeNotice(n)}, Canonical: def.Canonical()}
 }
 
 func definitions(ctx context.Context, l *Liar, size int) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -61,10 +61,10 @@ func (l *Liar) Lists(ctx context.Context, def *workflow.Definition) {
 
 // Evicts has the victim told that a partner is evicted, by the liar's word.
 func (l *Liar) Evicts(ctx context.Context, p workflow.PartnerID) {
-	by := membership.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
-	e, _ := by.Evict(membership.Eviction{Partner: p, Reason: "a lie", At: membership.WallOf(time.Now())},
-		membership.NewRevocations(l.who.Mesh), nil) // it is refused here already
-	l.say(ctx, &wire.Message{Evictions: &wire.Evictions{List: [][]byte{membership.EncodeEviction(e)}}})
+	by := trust.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
+	e, _ := by.Evict(trust.Eviction{Partner: p, Reason: "a lie", At: trust.WallOf(time.Now())},
+		trust.NewRevocations(l.who.Mesh), nil) // it is refused here already
+	l.say(ctx, &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(e)}}})
 }
 
 // Request asks the victim by a protocol of the mesh's.

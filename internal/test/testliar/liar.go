@@ -5,8 +5,8 @@
 // nothing of it would be read; each Attack ends by itself, also where the victim
 // takes nothing of it. It never decides what is right: the tests do.
 //
-// It imports choreo, membership, node, node/mesh, node/wire and workflow; only tests
-// import it.
+// It imports choreo, membership/trust, node, node/mesh, node/wire and workflow; only
+// tests import it.
 package testliar
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -61,7 +61,7 @@ func New(dir string) (*Liar, error) {
 	l := &Liar{who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]choreo.Head{}}
 	l.mesh, err = mesh.New(mesh.Config{
 		Key: who.Key, Boot: 1 << 40, Listen: []string{"/ip4/0.0.0.0/udp/0/quic-v1"}, Handler: l,
-		Hello: func() []byte { return membership.EncodeChain(who.Chain) },
+		Hello: func() []byte { return trust.EncodeChain(who.Chain) },
 		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil },
 	})
 	return l, err
@@ -205,7 +205,7 @@ func (l *Liar) encoded(f *choreo.Fact) lie {
 	return lie{raw, id, f}
 }
 
-func (l *Liar) sign(domain string, msg []byte) []byte { return membership.Sign(l.who.Key, domain, msg) }
+func (l *Liar) sign(domain string, msg []byte) []byte { return trust.Sign(l.who.Key, domain, msg) }
 
 // chain is n facts that say nothing, one after the other.
 func (l *Liar) chain(id workflow.InstanceID, incarnation uint64, seen []choreo.Head, n int) []lie {

@@ -1,9 +1,8 @@
-package membership
+package codec
 
 import (
 	"bytes"
 	"fmt"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -26,45 +25,31 @@ var (
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		panic(fmt.Sprintf("membership: CBOR options: %v", err))
+		panic(fmt.Sprintf("codec: CBOR options: %v", err))
 	}
 	return v
 }
 
-// encode writes v, one of this package's own types, which always can be written.
-func encode(v any) []byte {
+// Encode writes v, of a type of the package that calls it, which always can be written.
+func Encode(v any) []byte {
 	b, err := encoder.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("membership: encode %T: %v", v, err))
+		panic(fmt.Sprintf("codec: encode %T: %v", v, err))
 	}
 	return b
 }
 
-// decode reads b, at most limit bytes that encode wrote, into v. what names
+// Decode reads b, at most limit bytes that Encode wrote, into v. what names
 // the thing in errors.
-func decode(what string, b []byte, limit int, v any) error {
+func Decode(what string, b []byte, limit int, v any) error {
 	if len(b) > limit {
 		return fmt.Errorf("%s of %d bytes: at most %d are accepted", what, len(b), limit)
 	}
 	if err := decoder.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s cannot be read: %w", what, err)
 	}
-	if !bytes.Equal(encode(v), b) {
+	if !bytes.Equal(Encode(v), b) {
 		return fmt.Errorf("%s is not in deterministic CBOR: its sender is faulty", what)
 	}
 	return nil
 }
-
-// Wall is a moment by some node's wall clock: seconds since 1970, UTC. It is
-// used where people set limits (certificates, invitations), never to compare
-// two nodes' events.
-type Wall int64
-
-// WallOf is t to the second, rounded down.
-func WallOf(t time.Time) Wall { return Wall(t.Unix()) }
-
-// Time is w in UTC.
-func (w Wall) Time() time.Time { return time.Unix(int64(w), 0).UTC() }
-
-// String is w as RFC 3339.
-func (w Wall) String() string { return w.Time().Format(time.RFC3339) }

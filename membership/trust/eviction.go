@@ -1,4 +1,4 @@
-package membership
+package trust
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -47,12 +48,12 @@ const evictionDomain = "eviction"
 // body is what is signed.
 func (e Eviction) body() []byte {
 	e.Signature = nil
-	return encode(e)
+	return codec.Encode(e)
 }
 
 // ID names e.
 func (e Eviction) ID() EvictionID {
-	sum := sha256.Sum256(inDomain(evictionDomain, e.body()))
+	sum := sha256.Sum256(InDomain(evictionDomain, e.body()))
 	return EvictionID(sum[:len(EvictionID{})])
 }
 
@@ -65,12 +66,12 @@ func (e Eviction) names(c Certificate) bool {
 }
 
 // EncodeEviction writes e for DecodeEviction.
-func EncodeEviction(e Eviction) []byte { return encode(e) }
+func EncodeEviction(e Eviction) []byte { return codec.Encode(e) }
 
 // DecodeEviction reads an eviction; [Revocations.Add] judges it.
 func DecodeEviction(b []byte) (Eviction, error) {
 	var e Eviction
-	if err := decode("eviction", b, MaxEviction, &e); err != nil {
+	if err := codec.Decode("eviction", b, MaxEviction, &e); err != nil {
 		return Eviction{}, err
 	}
 	return e, nil

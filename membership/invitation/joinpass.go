@@ -1,9 +1,11 @@
-package membership
+package invitation
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -57,24 +59,24 @@ func (inv Invitation) Ways() []Way {
 }
 
 // EncodePass writes p for DecodePass.
-func EncodePass(p Pass) []byte { return encode(p) }
+func EncodePass(p Pass) []byte { return codec.Encode(p) }
 
 // DecodePass reads what is to be passed on; the issuer judges it.
 func DecodePass(b []byte) (Pass, error) {
 	var p Pass
-	if err := decode("request to pass on", b, maxJoin, &p); err != nil {
+	if err := codec.Decode("request to pass on", b, maxJoin, &p); err != nil {
 		return Pass{}, err
 	}
-	_, err := PublicKey(p.Issuer)
+	_, err := trust.PublicKey(p.Issuer)
 	return p, err
 }
 
 // EncodePassed writes p for DecodePassed.
-func EncodePassed(p Passed) []byte { return encode(p) }
+func EncodePassed(p Passed) []byte { return codec.Encode(p) }
 
 // DecodePassed reads what an issuer answered.
 func DecodePassed(b []byte) (Passed, error) {
 	var p Passed
-	err := decode("answer passed on", b, MaxWelcome+maxJoin, &p)
+	err := codec.Decode("answer passed on", b, MaxWelcome+maxJoin, &p)
 	return p, err
 }

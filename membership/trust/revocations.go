@@ -1,4 +1,4 @@
-package membership
+package trust
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -14,8 +15,8 @@ import (
 // returns an error that wraps [ErrRevoked]. nil knows of none.
 type Evictions interface{ Check(Chain) error }
 
-// evicted is the error of evictions that are about a chain.
-func evicted(r Evictions, ch Chain) error {
+// Evicted is the error of evictions that are about a chain; r may be nil.
+func Evicted(r Evictions, ch Chain) error {
 	if r == nil {
 		return nil
 	}
@@ -38,7 +39,7 @@ func NewRevocations(m Mesh) *Revocations {
 }
 
 // Add takes in e if it is valid and reports whether it was new. The caller
-// persists e, passes it on, and lets the list look again ([List.Review]).
+// persists e, passes it on, and lets the partner list look again.
 func (r *Revocations) Add(e Eviction) (bool, error) {
 	id := e.ID()
 	if _, ok := r.known[id]; ok {
@@ -154,7 +155,7 @@ func (r *Revocations) IDs() []EvictionID {
 }
 
 // Digest is the same on two nodes exactly if they know the same evictions.
-func (r *Revocations) Digest() [sha256.Size]byte { return sha256.Sum256(encode(r.IDs())) }
+func (r *Revocations) Digest() [sha256.Size]byte { return sha256.Sum256(codec.Encode(r.IDs())) }
 
 // LackedBy returns the evictions that a node with the given IDs, in any
 // order, does not have.

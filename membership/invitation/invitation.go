@@ -1,4 +1,4 @@
-package membership
+package invitation
 
 import (
 	"crypto/sha256"
@@ -6,11 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -28,7 +29,7 @@ func (id InvitationID) String() string { return hex.EncodeToString(id[:]) }
 
 // ID is the name of the invitation with secret s.
 func (s Secret) ID() InvitationID {
-	sum := sha256.Sum256(inDomain("invitation", s[:]))
+	sum := sha256.Sum256(trust.InDomain("invitation", s[:]))
 	return InvitationID(sum[:len(InvitationID{})])
 }
 
@@ -36,12 +37,12 @@ func (s Secret) ID() InvitationID {
 // find that one or others who relay, and the secret to show. Anybody who has it
 // can join until it expires or is used up: it is shown once and never logged.
 type Invitation struct {
-	Mesh      MeshID             `cbor:"1,keyasint"`
+	Mesh      trust.MeshID       `cbor:"1,keyasint"`
 	MeshName  string             `cbor:"2,keyasint"`
 	Issuer    workflow.PartnerID `cbor:"3,keyasint"`
 	Addresses []string           `cbor:"4,keyasint,omitempty"`
 	Secret    Secret             `cbor:"5,keyasint"`
-	Expires   Wall               `cbor:"6,keyasint"`
+	Expires   trust.Wall         `cbor:"6,keyasint"`
 }
 
 // The text of an invitation: the prefix, then in base32 the CBOR and four
@@ -61,7 +62,7 @@ var (
 
 // Token is the invitation as one word to copy.
 func (inv Invitation) Token() string {
-	b := encode(inv)
+	b := codec.Encode(inv)
 	return tokenPrefix + tokenEncoding.EncodeToString(append(b, tokenSum(b)...))
 }
 
@@ -86,7 +87,7 @@ func ParseInvitation(text string) (Invitation, error) {
 		return Invitation{}, fmt.Errorf("the check digits do not fit: %w", ErrBadInvitation)
 	}
 	var inv Invitation
-	if err := decode("invitation", body, MaxToken, &inv); err != nil {
+	if err := codec.Decode("invitation", body, MaxToken, &inv); err != nil {
 		return Invitation{}, err
 	}
 	return inv, inv.validate()
@@ -104,22 +105,22 @@ func bare(text string) string {
 
 // tokenSum is the check digits of an encoded invitation.
 func tokenSum(b []byte) []byte {
-	sum := sha256.Sum256(inDomain(tokenDomain, b))
+	sum := sha256.Sum256(trust.InDomain(tokenDomain, b))
 	return sum[:tokenCheck]
 }
 
 // validate checks the sizes and names.
 func (inv Invitation) validate() error {
 	if !workflow.ValidName(inv.MeshName) {
-		return badName("mesh", inv.MeshName)
+		return trust.BadName("mesh", inv.MeshName)
 	}
-	if _, err := PublicKey(inv.Issuer); err != nil {
+	if _, err := trust.PublicKey(inv.Issuer); err != nil {
 		return err
 	}
 	if inv.Secret == (Secret{}) {
 		return fmt.Errorf("invitation without a secret: %w", ErrBadInvitation)
 	}
-	if err := validAddresses(inv.Addresses); err != nil {
+	if err := trust.CheckAddresses(inv.Addresses); err != nil {
 		return err
 	}
 	if n := len(inv.Token()); n > MaxToken {
@@ -129,22 +130,10 @@ func (inv Invitation) validate() error {
 }
 
 // ExpiredAt tells, by this node's clock, whether it is too late to try: with
-// [ClockSkew] to spare, since the issuer's own clock decides.
+// [trust.ClockSkew] to spare, since the issuer's own clock decides.
 func (inv Invitation) ExpiredAt(at time.Time) error {
-	if WallOf(at.Add(-ClockSkew)) > inv.Expires {
-		return fmt.Errorf("invitation to %s %w at %s: ask for another", inv.MeshName, ErrExpired, inv.Expires)
-	}
-	return nil
-}
-
-// validAddresses checks number and length; what they mean is the carrier's affair.
-func validAddresses(addresses []string) error {
-	if len(addresses) > MaxAddresses {
-		return fmt.Errorf("%d addresses: at most %d", len(addresses), MaxAddresses)
-	}
-	bad := func(a string) bool { return len(a) == 0 || len(a) > MaxAddress }
-	if i := slices.IndexFunc(addresses, bad); i >= 0 {
-		return fmt.Errorf("address %q of %d bytes: want 1 to %d", clip(addresses[i]), len(addresses[i]), MaxAddress)
+	if trust.WallOf(at.Add(-trust.ClockSkew)) > inv.Expires {
+		return fmt.Errorf("invitation to %s %w at %s: ask for another", inv.MeshName, trust.ErrExpired, inv.Expires)
 	}
 	return nil
 }

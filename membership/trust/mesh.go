@@ -1,4 +1,4 @@
-package membership
+package trust
 
 import (
 	"crypto/sha256"
@@ -39,14 +39,14 @@ func (m Mesh) ID() MeshID {
 // Validate checks the name and the founder's key.
 func (m Mesh) Validate() error {
 	if !workflow.ValidName(m.Name) {
-		return badName("mesh", m.Name)
+		return BadName("mesh", m.Name)
 	}
 	_, err := PublicKey(m.Founder)
 	return err
 }
 
-// badName says why name cannot name a mesh, partner or role.
-func badName(what, name string) error {
+// BadName says why name cannot name a mesh, partner or role.
+func BadName(what, name string) error {
 	return fmt.Errorf("%s name %q: want %s", what, clip(name), workflow.NameRule(name))
 }
 

@@ -1,4 +1,4 @@
-package membership
+package invitation
 
 import (
 	"errors"
@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 )
 
 // door is an issuer's book with one invitation, and that invitation.
 type door struct {
-	team
+	trusttest.Team
 	book *InviteBook
 	inv  Invitation
 }
@@ -20,9 +23,9 @@ type door struct {
 // newDoor opens an invitation for uses partners at davi's, valid for a day.
 func newDoor(t *testing.T, uses int) door {
 	t.Helper()
-	tm := newTeam(t)
-	d := door{team: tm, book: NewInviteBook(tm.davi)}
-	e := Entry{Secret: Secret{1, 2, 3}, Roles: roles("crew"), Uses: uses, Expires: WallOf(noon.Add(24 * time.Hour)), Lifetime: year / 2}
+	tm := trusttest.New(t)
+	d := door{Team: tm, book: NewInviteBook(tm.Davi)}
+	e := Entry{Secret: Secret{1, 2, 3}, Roles: trusttest.Roles("crew"), Uses: uses, Expires: trust.WallOf(trusttest.Noon.Add(24 * time.Hour)), Lifetime: trusttest.Year / 2}
 	if err := d.book.Open(e); err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +40,8 @@ func newDoor(t *testing.T, uses int) door {
 // challenge carries name's hello to the issuer and brings the offer.
 func (d door) challenge(t *testing.T, name string, fresh byte) (Hello, Offer) {
 	t.Helper()
-	h := NewHello(d.inv, idOf(name), Nonce{fresh})
-	o, err := d.davi.Offer(h, Nonce{fresh, 1})
+	h := NewHello(d.inv, trusttest.IDOf(name), Nonce{fresh})
+	o, err := NewOffer(d.Davi, h, Nonce{fresh, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +52,7 @@ func (d door) challenge(t *testing.T, name string, fresh byte) (Hello, Offer) {
 func (d door) prove(t *testing.T, name string, fresh byte) (Offer, Proof) {
 	t.Helper()
 	h, o := d.challenge(t, name, fresh)
-	p, err := Prove(d.inv, h, o, keyOf(name), name, noon)
+	p, err := Prove(d.inv, h, o, trusttest.KeyOf(name), name, trusttest.Noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +60,8 @@ func (d door) prove(t *testing.T, name string, fresh byte) (Offer, Proof) {
 }
 
 // redeem redeems at the time and, as its caller does, keeps the entry.
-func (d door) redeem(o Offer, p Proof, at time.Time) (Chain, error) {
-	ch, e, err := d.book.Redeem(o, p, at, serial("fresh"+p.Name+at.String()), d.known)
+func (d door) redeem(o Offer, p Proof, at time.Time) (trust.Chain, error) {
+	ch, e, err := d.book.Redeem(o, p, at, trusttest.Serial("fresh"+p.Name+at.String()), d.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func TestJoining(t *testing.T) {
 	}
 	d.inv = inv
 	o, p := d.prove(t, "bia", 1)
-	ch, err := d.redeem(o, p, noon)
+	ch, err := d.redeem(o, p, trusttest.Noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +84,13 @@ func TestJoining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Accept(o, keyOf("bia"), w, noon); err != nil {
+	if err := Accept(o, trusttest.KeyOf("bia"), w, trusttest.Noon); err != nil {
 		t.Fatal(err)
 	}
-	if leaf := ch.Leaf(); leaf.Partner != idOf("bia") || leaf.Name != "bia" || !leaf.HasRole("crew") || leaf.Delegate {
+	if leaf := ch.Leaf(); leaf.Partner != trusttest.IDOf("bia") || leaf.Name != "bia" || !leaf.HasRole("crew") || leaf.Delegate {
 		t.Errorf("certificate is %+v", leaf)
 	}
-	if err := Accept(o, keyOf("caio"), w, noon); err == nil {
+	if err := Accept(o, trusttest.KeyOf("caio"), w, trusttest.Noon); err == nil {
 		t.Error("another accepts bia's welcome")
 	}
 }
@@ -109,7 +112,7 @@ func TestInvitationIsUsedUp(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = d.redeem(d.twice(t, "eve", 4))
-	refused(t, err, ErrUsedUp, "2 of 2 uses")
+	trusttest.Refused(t, err, ErrUsedUp, "2 of 2 uses")
 	if again, err = d.redeem(d.twice(t, "bia", 5)); err != nil || !again.Equal(first) {
 		t.Errorf("bia's third attempt: %v", err)
 	}
@@ -118,7 +121,7 @@ func TestInvitationIsUsedUp(t *testing.T) {
 // twice is prove with the time at which to redeem, to pass both on.
 func (d door) twice(t *testing.T, name string, fresh byte) (Offer, Proof, time.Time) {
 	o, p := d.prove(t, name, fresh)
-	return o, p, noon
+	return o, p, trusttest.Noon
 }
 
 func TestInvitationIsRefused(t *testing.T) {
@@ -130,12 +133,12 @@ func TestInvitationIsRefused(t *testing.T) {
 	renamed.Name = "commander"
 	stranger := d.inv
 	stranger.Secret = Secret{9}
-	h := NewHello(d.inv, idOf("eve"), Nonce{1})
-	guess, err := Prove(stranger, h, evesOffer, keyOf("eve"), "eve", noon)
+	h := NewHello(d.inv, trusttest.IDOf("eve"), Nonce{1})
+	guess, err := Prove(stranger, h, evesOffer, trusttest.KeyOf("eve"), "eve", trusttest.Noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stolen, err := Prove(d.inv, Hello{d.inv.Secret.ID(), idOf("bia"), Nonce{1}}, o, keyOf("eve"), "bia", noon)
+	stolen, err := Prove(d.inv, Hello{d.inv.Secret.ID(), trusttest.IDOf("bia"), Nonce{1}}, o, trusttest.KeyOf("eve"), "bia", trusttest.Noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,17 +152,17 @@ func TestInvitationIsRefused(t *testing.T) {
 		kind error
 		what string
 	}{
-		{"replayed proof", replayed, p, noon, ErrForged, "does not hold the invitation's secret"},
-		{"proof for another partner", evesOffer, p, noon, ErrForged, "does not hold the invitation's secret"},
-		{"other name", o, renamed, noon, ErrForged, "does not hold the invitation's secret"},
-		{"guessed secret", evesOffer, guess, noon, ErrForged, "does not hold the invitation's secret"},
-		{"another's key", o, stolen, noon, ErrForged, idOf("bia").Short()},
-		{"expired", o, p, noon.Add(24*time.Hour + time.Second), ErrExpired, "at 2026-11-21T12:00:00Z: ask for another"},
-		{"unknown", unknown, p, noon, ErrUnknownInvitation, "withdrawn, expired, or is another's"},
+		{"replayed proof", replayed, p, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
+		{"proof for another partner", evesOffer, p, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
+		{"other name", o, renamed, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
+		{"guessed secret", evesOffer, guess, trusttest.Noon, trust.ErrForged, "does not hold the invitation's secret"},
+		{"another's key", o, stolen, trusttest.Noon, trust.ErrForged, trusttest.IDOf("bia").Short()},
+		{"expired", o, p, trusttest.Noon.Add(24*time.Hour + time.Second), trust.ErrExpired, "at 2026-11-21T12:00:00Z: ask for another"},
+		{"unknown", unknown, p, trusttest.Noon, ErrUnknownInvitation, "withdrawn, expired, or is another's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := d.redeem(c.o, c.p, c.at)
-			refused(t, err, c.kind, c.what)
+			trusttest.Refused(t, err, c.kind, c.what)
 			if d.book.Entries()[0].Left() != 3 {
 				t.Error("a use was counted")
 			}
@@ -171,13 +174,13 @@ func TestJoinerVerifiesBeforeItProves(t *testing.T) {
 	d := newDoor(t, 1)
 	h, good := d.challenge(t, "bia", 1)
 	sign := func(o Offer, name string) Offer {
-		o.Signature = Sign(keyOf(name), offerDomain, o.body())
+		o.Signature = trust.Sign(trusttest.KeyOf(name), offerDomain, o.body())
 		return o
 	}
 	evesMesh, stale, mere := good, good, good
-	evesMesh.Mesh.Founder = idOf("eve")
+	evesMesh.Mesh.Founder = trusttest.IDOf("eve")
 	stale.Hello.Nonce = Nonce{9}
-	mere.Chain = d.member(t, d.ana, "davi")
+	mere.Chain = d.Member(t, d.Ana, "davi")
 	for _, c := range []struct {
 		name string
 		o    Offer
@@ -185,20 +188,20 @@ func TestJoinerVerifiesBeforeItProves(t *testing.T) {
 		kind error
 		what string
 	}{
-		{"other founder", sign(evesMesh, "davi"), noon, ErrWrongMesh, "showed the founder of another mesh"},
-		{"impostor", sign(good, "eve"), noon, ErrForged, "join-offer"},
-		{"not a delegate", sign(mere, "davi"), noon, ErrNotAllowed, "does not let it invite"},
-		{"expired delegate", good, noon.Add(2 * year), ErrExpired, "davi"},
+		{"other founder", sign(evesMesh, "davi"), trusttest.Noon, trust.ErrWrongMesh, "showed the founder of another mesh"},
+		{"impostor", sign(good, "eve"), trusttest.Noon, trust.ErrForged, "join-offer"},
+		{"not a delegate", sign(mere, "davi"), trusttest.Noon, trust.ErrNotAllowed, "does not let it invite"},
+		{"expired delegate", good, trusttest.Noon.Add(2 * trusttest.Year), trust.ErrExpired, "davi"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := Prove(d.inv, h, c.o, keyOf("bia"), "bia", c.at)
-			refused(t, err, c.kind, c.what)
+			p, err := Prove(d.inv, h, c.o, trusttest.KeyOf("bia"), "bia", c.at)
+			trusttest.Refused(t, err, c.kind, c.what)
 			if p.MAC != [32]byte{} {
 				t.Error("the secret was used all the same")
 			}
 		})
 	}
-	if _, err := Prove(d.inv, h, sign(stale, "davi"), keyOf("bia"), "bia", noon); err == nil || !strings.Contains(err.Error(), "another request") {
+	if _, err := Prove(d.inv, h, sign(stale, "davi"), trusttest.KeyOf("bia"), "bia", trusttest.Noon); err == nil || !strings.Contains(err.Error(), "another request") {
 		t.Errorf("stale offer: %v", err)
 	}
 }
@@ -209,9 +212,9 @@ func TestEvictedPartnerDoesNotRejoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.evict(t, d.ana, "bia", Serial{}, ch)
+	d.Evict(t, d.Ana, "bia", trust.Serial{}, ch)
 	_, err = d.redeem(d.twice(t, "bia", 2))
-	refused(t, err, ErrRevoked, "bia")
+	trusttest.Refused(t, err, trust.ErrRevoked, "bia")
 }
 
 func TestBookSurvivesARestart(t *testing.T) {
@@ -219,7 +222,7 @@ func TestBookSurvivesARestart(t *testing.T) {
 	if _, err := d.redeem(d.twice(t, "bia", 1)); err != nil {
 		t.Fatal(err)
 	}
-	restored := NewInviteBook(d.davi)
+	restored := NewInviteBook(d.Davi)
 	for _, e := range d.book.Entries() {
 		back, err := DecodeEntry(EncodeEntry(e))
 		if err != nil {
@@ -237,15 +240,15 @@ func TestBookSurvivesARestart(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := d.redeem(d.twice(t, "gil", 3))
-	refused(t, err, ErrUsedUp, "2 of 2")
+	trusttest.Refused(t, err, ErrUsedUp, "2 of 2")
 }
 
 func TestBookCloses(t *testing.T) {
 	d := newDoor(t, 1)
-	if gone := d.book.Expire(noon.Add(48 * time.Hour)); len(gone) != 0 {
+	if gone := d.book.Expire(trusttest.Noon.Add(48 * time.Hour)); len(gone) != 0 {
 		t.Errorf("closed %v, although a lost welcome may still be asked for", gone)
 	}
-	if gone := d.book.Expire(noon.Add(48*time.Hour + time.Second)); len(gone) != 1 || gone[0] != d.inv.Secret.ID() {
+	if gone := d.book.Expire(trusttest.Noon.Add(48*time.Hour + time.Second)); len(gone) != 1 || gone[0] != d.inv.Secret.ID() {
 		t.Errorf("closed %v, want %v", gone, d.inv.Secret.ID())
 	}
 	d = newDoor(t, 1)
@@ -255,8 +258,8 @@ func TestBookCloses(t *testing.T) {
 }
 
 func TestBookRefuses(t *testing.T) {
-	tm := newTeam(t)
-	good := Entry{Secret: Secret{1}, Uses: 1, Expires: WallOf(noon), Lifetime: year}
+	tm := trusttest.New(t)
+	good := Entry{Secret: Secret{1}, Uses: 1, Expires: trust.WallOf(trusttest.Noon), Lifetime: trusttest.Year}
 	for _, c := range []struct {
 		what string
 		with func(*Entry)
@@ -264,12 +267,12 @@ func TestBookRefuses(t *testing.T) {
 		{"without a secret", func(e *Entry) { e.Secret = Secret{} }},
 		{"0 uses: want 1 to 1024", func(e *Entry) { e.Uses = 0 }},
 		{"an hour at least", func(e *Entry) { e.Lifetime = time.Minute }},
-		{"role name", func(e *Entry) { e.Roles = roles("no role") }},
+		{"role name", func(e *Entry) { e.Roles = trusttest.Roles("no role") }},
 		{"only the founder makes delegates", func(e *Entry) { e.Delegate = true }},
 	} {
 		e := good
 		c.with(&e)
-		if err := NewInviteBook(tm.davi).Open(e); err == nil || !strings.Contains(err.Error(), c.what) {
+		if err := NewInviteBook(tm.Davi).Open(e); err == nil || !strings.Contains(err.Error(), c.what) {
 			t.Errorf("error %v, want %q", err, c.what)
 		}
 	}
@@ -307,10 +310,10 @@ func TestTokenIsForgivingAboutFormOnly(t *testing.T) {
 			t.Errorf("ParseInvitation(%.20q…): %v, want %q", c.text, err, c.what)
 		}
 	}
-	if err := d.inv.ExpiredAt(noon.Add(48 * time.Hour)); err != nil {
+	if err := d.inv.ExpiredAt(trusttest.Noon.Add(48 * time.Hour)); err != nil {
 		t.Error(err)
 	}
-	refused(t, d.inv.ExpiredAt(noon.Add(48*time.Hour+time.Second)), ErrExpired, "ask for another")
+	trusttest.Refused(t, d.inv.ExpiredAt(trusttest.Noon.Add(48*time.Hour+time.Second)), trust.ErrExpired, "ask for another")
 }
 
 func TestAnySingleTypoIsFound(t *testing.T) {
@@ -329,8 +332,8 @@ func TestAnySingleTypoIsFound(t *testing.T) {
 // others who pass on; an address that leads over a relay ends otherwise.
 func TestWays(t *testing.T) {
 	const straight, relayed, other = "/ip4/10.1.2.3/udp/4001/quic-v1", "/ip4/10.1.2.9/udp/4001/quic-v1/p2p/relay/p2p-circuit", "/ip4/10.1.2.4/tcp/4001"
-	inv := Invitation{Issuer: idOf("davi"), Addresses: []string{PassAddress(other, idOf("bia")), relayed, straight, PassAddress("/dns/davi/tcp/1", idOf("davi"))}}
-	want := []Way{{idOf("davi"), []string{relayed, straight, "/dns/davi/tcp/1"}}, {idOf("bia"), []string{other}}}
+	inv := Invitation{Issuer: trusttest.IDOf("davi"), Addresses: []string{PassAddress(other, trusttest.IDOf("bia")), relayed, straight, PassAddress("/dns/davi/tcp/1", trusttest.IDOf("davi"))}}
+	want := []Way{{trusttest.IDOf("davi"), []string{relayed, straight, "/dns/davi/tcp/1"}}, {trusttest.IDOf("bia"), []string{other}}}
 	if diff := cmp.Diff(want, inv.Ways()); diff != "" {
 		t.Errorf("ways (-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package membership
+package invitation
 
 import (
 	"bytes"
@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Why an invitation is not honoured, besides [ErrExpired].
+// Why an invitation is not honoured, besides [trust.ErrExpired].
 var (
 	// ErrUnknownInvitation tells that no open invitation fits.
 	ErrUnknownInvitation = errors.New("no such invitation here")
@@ -25,17 +27,17 @@ type Entry struct {
 	Roles    []workflow.RoleName `cbor:"2,keyasint,omitempty"`
 	Delegate bool                `cbor:"3,keyasint,omitempty"`
 	Uses     int                 `cbor:"4,keyasint"` // in all, not only those left
-	Expires  Wall                `cbor:"5,keyasint"`
+	Expires  trust.Wall          `cbor:"5,keyasint"`
 	Lifetime time.Duration       `cbor:"6,keyasint"` // of the certificates it gives
-	Redeemed []Chain             `cbor:"7,keyasint,omitempty"`
+	Redeemed []trust.Chain       `cbor:"7,keyasint,omitempty"`
 }
 
 // Left is how many more partners may join by e.
 func (e Entry) Left() int { return e.Uses - len(e.Redeemed) }
 
 // chainOf returns what a partner got for e before, if it did.
-func (e Entry) chainOf(id workflow.PartnerID) (Chain, bool) {
-	i := slices.IndexFunc(e.Redeemed, func(ch Chain) bool { return ch.Leaf().Partner == id })
+func (e Entry) chainOf(id workflow.PartnerID) (trust.Chain, bool) {
+	i := slices.IndexFunc(e.Redeemed, func(ch trust.Chain) bool { return ch.Leaf().Partner == id })
 	if i < 0 {
 		return nil, false
 	}
@@ -53,12 +55,12 @@ func (e Entry) validate() error {
 		return fmt.Errorf("invitation for %d uses was used %d times", e.Uses, len(e.Redeemed))
 	case e.Lifetime < time.Hour:
 		return fmt.Errorf("invitation to a membership of %s: want an hour at least", e.Lifetime)
-	case len(e.Roles) > MaxRoles:
-		return fmt.Errorf("invitation with %d roles: at most %d", len(e.Roles), MaxRoles)
+	case len(e.Roles) > trust.MaxRoles:
+		return fmt.Errorf("invitation with %d roles: at most %d", len(e.Roles), trust.MaxRoles)
 	}
 	for _, r := range e.Roles {
 		if !workflow.ValidName(string(r)) {
-			return badName("role", string(r))
+			return trust.BadName("role", string(r))
 		}
 	}
 	return nil
@@ -68,18 +70,18 @@ func (e Entry) validate() error {
 // redeemed only here, so that its uses can be counted. It is not safe for
 // concurrent use.
 type InviteBook struct {
-	issuer  Issuer
+	issuer  trust.Issuer
 	entries map[InvitationID]Entry
 }
 
 // NewInviteBook is the empty book of an issuer.
-func NewInviteBook(issuer Issuer) *InviteBook {
+func NewInviteBook(issuer trust.Issuer) *InviteBook {
 	return &InviteBook{issuer: issuer, entries: map[InvitationID]Entry{}}
 }
 
 // Certified notes that the issuer has another certificate, which what it issues from
 // now on hangs on.
-func (b *InviteBook) Certified(chain Chain) { b.issuer.Chain = chain }
+func (b *InviteBook) Certified(chain trust.Chain) { b.issuer.Chain = chain }
 
 // Open adds an invitation, or restores a persisted one. The caller persists e
 // under e.Secret.ID() before it shows the invitation to anybody.
@@ -88,7 +90,7 @@ func (b *InviteBook) Open(e Entry) error {
 		return err
 	}
 	if e.Delegate && !b.issuer.IsFounder() {
-		return fmt.Errorf("invitation of a delegate: only the founder makes delegates: %w", ErrNotAllowed)
+		return fmt.Errorf("invitation of a delegate: only the founder makes delegates: %w", trust.ErrNotAllowed)
 	}
 	if _, known := b.entries[e.Secret.ID()]; !known && len(b.entries) >= MaxInvitations {
 		return fmt.Errorf("%d invitations are open: withdraw one, or wait until one expires", len(b.entries))
@@ -128,13 +130,13 @@ func (b *InviteBook) Withdraw(id InvitationID) bool {
 	return open
 }
 
-// Expire closes what expired more than [ClockSkew] ago and returns the IDs,
+// Expire closes what expired more than [trust.ClockSkew] ago and returns the IDs,
 // for the caller to forget. Until then a partner whose welcome was lost can
 // still fetch it again.
 func (b *InviteBook) Expire(at time.Time) []InvitationID {
 	var gone []InvitationID
 	for _, id := range b.ids() {
-		if b.entries[id].Expires < WallOf(at.Add(-ClockSkew)) {
+		if b.entries[id].Expires < trust.WallOf(at.Add(-trust.ClockSkew)) {
 			delete(b.entries, id)
 			gone = append(gone, id)
 		}
@@ -150,28 +152,28 @@ func (b *InviteBook) Expire(at time.Time) []InvitationID {
 //
 // Nobody learns whether an invitation is expired or used up without having
 // proved its secret.
-func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r Evictions) (Chain, Entry, error) {
+func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial trust.Serial, r trust.Evictions) (trust.Chain, Entry, error) {
 	e, open := b.entries[o.Hello.Invitation]
 	if !open {
 		return nil, Entry{}, fmt.Errorf("invitation %s: %w: it was withdrawn, expired, or is another's", o.Hello.Invitation, ErrUnknownInvitation)
 	}
-	if err := b.issuer.checkProof(o, p, e.Secret); err != nil {
+	if err := p.verify(b.issuer.ID(), o, e.Secret); err != nil {
 		return nil, Entry{}, err
 	}
 	if ch, again := e.chainOf(o.Hello.Joiner); again {
-		return ch, e, evicted(r, ch)
+		return ch, e, trust.Evicted(r, ch)
 	}
 	if err := e.usable(at); err != nil {
 		return nil, Entry{}, err
 	}
-	ch, err := b.issuer.Issue(Certificate{
+	ch, err := b.issuer.Issue(trust.Certificate{
 		Partner: o.Hello.Joiner, Name: p.Name, Roles: e.Roles, Delegate: e.Delegate,
-		Serial: serial, NotBefore: WallOf(at), NotAfter: WallOf(at.Add(e.Lifetime)),
+		Serial: serial, NotBefore: trust.WallOf(at), NotAfter: trust.WallOf(at.Add(e.Lifetime)),
 	})
 	if err != nil {
 		return nil, Entry{}, err
 	}
-	if err := evicted(r, ch); err != nil {
+	if err := trust.Evicted(r, ch); err != nil {
 		return nil, Entry{}, err
 	}
 	e.Redeemed = append(slices.Clip(e.Redeemed), ch)
@@ -181,8 +183,8 @@ func (b *InviteBook) Redeem(o Offer, p Proof, at time.Time, serial Serial, r Evi
 // usable reports whether another partner may use e.
 func (e Entry) usable(at time.Time) error {
 	switch {
-	case WallOf(at) > e.Expires:
-		return fmt.Errorf("invitation %w at %s: ask for another", ErrExpired, e.Expires)
+	case trust.WallOf(at) > e.Expires:
+		return fmt.Errorf("invitation %w at %s: ask for another", trust.ErrExpired, e.Expires)
 	case e.Left() <= 0:
 		return fmt.Errorf("%w: %d of %d uses: ask for another", ErrUsedUp, len(e.Redeemed), e.Uses)
 	}
@@ -190,12 +192,12 @@ func (e Entry) usable(at time.Time) error {
 }
 
 // EncodeEntry writes e for DecodeEntry. It holds the secret: store it like a key.
-func EncodeEntry(e Entry) []byte { return encode(e) }
+func EncodeEntry(e Entry) []byte { return codec.Encode(e) }
 
 // DecodeEntry reads a stored entry.
 func DecodeEntry(b []byte) (Entry, error) {
 	var e Entry
-	if err := decode("stored invitation", b, MaxUses*MaxChain*MaxCertificate, &e); err != nil {
+	if err := codec.Decode("stored invitation", b, MaxUses*trust.MaxChain*trust.MaxCertificate, &e); err != nil {
 		return Entry{}, err
 	}
 	return e, e.validate()

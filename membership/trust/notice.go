@@ -1,9 +1,10 @@
-package membership
+package trust
 
 import (
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -34,23 +35,21 @@ const (
 	MaxNotices = 32
 	// MaxNotice is the greatest encoded notice, in bytes.
 	MaxNotice = 2*MaxCertificate + 1024
-	// maxWall is the last moment of the year 9999.
-	maxWall Wall = 253402300799
 )
 
 // body is what is signed.
 func (n Notice) body() []byte {
 	n.Signature = nil
-	return encode(n)
+	return codec.Encode(n)
 }
 
 // EncodeNotice writes n for DecodeNotice.
-func EncodeNotice(n Notice) []byte { return encode(n) }
+func EncodeNotice(n Notice) []byte { return codec.Encode(n) }
 
 // DecodeNotice reads a notice; [Notice.Verify] judges it.
 func DecodeNotice(b []byte) (Notice, error) {
 	var n Notice
-	if err := decode("notice", b, MaxNotice, &n); err != nil {
+	if err := codec.Decode("notice", b, MaxNotice, &n); err != nil {
 		return Notice{}, err
 	}
 	return n, nil
@@ -70,7 +69,7 @@ func (n Notice) Verify(m Mesh) error {
 	case n.Mesh != m.ID():
 		return fmt.Errorf("notice %w: %s, this one is %s", ErrWrongMesh, n.Mesh.Short(), m.Name)
 	case !workflow.ValidName(string(n.Name)):
-		return badName("workflow", string(n.Name))
+		return BadName("workflow", string(n.Name))
 	case n.Number == 0 || n.Number > MaxNotices:
 		return fmt.Errorf("notice %d of workflow %s: want 1 to %d", n.Number, n.Name, MaxNotices)
 	case n.At < 0 || n.At > maxWall:

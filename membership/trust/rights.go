@@ -1,4 +1,4 @@
-package membership
+package trust
 
 import (
 	"github.com/mutirao-mesh/mutirao/internal/said"

@@ -1,4 +1,4 @@
-package membership
+package trust
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func PublicKey(id workflow.PartnerID) (ed25519.PublicKey, error) {
 // verifies in another, so that nobody can pass off, say, a vote as an
 // eviction. A domain is a short constant without NUL, such as "certificate".
 func Sign(key ed25519.PrivateKey, domain string, msg []byte) []byte {
-	return ed25519.Sign(key, inDomain(domain, msg))
+	return ed25519.Sign(key, InDomain(domain, msg))
 }
 
 // Verify checks that partner id signed msg in domain. The error wraps
@@ -66,14 +66,14 @@ func Verify(id workflow.PartnerID, domain string, msg, sig []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, inDomain(domain, msg), sig) {
+	if len(sig) != ed25519.SignatureSize || !ed25519.Verify(key, InDomain(domain, msg), sig) {
 		return said.Errorf("%s said to be signed by %s: %w", domain, id, ErrForged)
 	}
 	return nil
 }
 
-// inDomain puts the domain and the version of its meaning before msg.
-func inDomain(domain string, msg []byte) []byte {
+// InDomain puts the domain and the version of its meaning before msg.
+func InDomain(domain string, msg []byte) []byte {
 	b := make([]byte, 0, len("mutirao/")+len(domain)+len("/1\x00")+len(msg))
 	b = append(b, "mutirao/"...)
 	b = append(b, domain...)

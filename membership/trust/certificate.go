@@ -1,4 +1,4 @@
-package membership
+package trust
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -40,7 +41,7 @@ func (s Serial) String() string { return hex.EncodeToString(s[:]) }
 // never longer than [MaxChain].
 //
 // Names are not unique by force, since two delegates that cannot see each
-// other may give one name twice; [List.Label] and [List.Resolve] handle it.
+// other may give one name twice; the partner list handles it.
 type Certificate struct {
 	Mesh      MeshID              `cbor:"1,keyasint"`
 	Partner   workflow.PartnerID  `cbor:"2,keyasint"`
@@ -59,7 +60,7 @@ const certificateDomain = "certificate"
 // body is what is signed.
 func (c Certificate) body() []byte {
 	c.Signature = nil
-	return encode(c)
+	return codec.Encode(c)
 }
 
 // HasRole reports whether the certificate gives the role.
@@ -85,7 +86,7 @@ func (c Certificate) Equal(d Certificate) bool {
 // validate checks everything about c that needs no key and no clock.
 func (c Certificate) validate() error {
 	if !workflow.ValidName(c.Name) {
-		return badName("partner", c.Name)
+		return BadName("partner", c.Name)
 	}
 	if _, err := PublicKey(c.Partner); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (c Certificate) validate() error {
 	}
 	for i, r := range c.Roles {
 		if !workflow.ValidName(string(r)) {
-			return badName("role", string(r))
+			return BadName("role", string(r))
 		}
 		if i > 0 && c.Roles[i-1] >= r {
 			return fmt.Errorf("certificate of %s: role %q is out of order or given twice", c.Name, r)
@@ -161,7 +162,7 @@ func (ch Chain) Current(at time.Time, r Evictions) error {
 			return err
 		}
 	}
-	return evicted(r, ch)
+	return Evicted(r, ch)
 }
 
 // Authentic is the part of [Chain.Verify] that never changes: the signatures
@@ -253,7 +254,7 @@ func (i Issuer) Renew(ch Chain, at time.Time, lifetime time.Duration, serial Ser
 	if err := ch.Authentic(i.Mesh); err != nil {
 		return nil, err
 	}
-	if err := evicted(r, ch); err != nil {
+	if err := Evicted(r, ch); err != nil {
 		return nil, err
 	}
 	c := ch.Leaf()
@@ -264,12 +265,12 @@ func (i Issuer) Renew(ch Chain, at time.Time, lifetime time.Duration, serial Ser
 }
 
 // EncodeChain writes ch for DecodeChain.
-func EncodeChain(ch Chain) []byte { return encode(ch) }
+func EncodeChain(ch Chain) []byte { return codec.Encode(ch) }
 
 // DecodeChain reads a chain. It says nothing about its truth: see [Chain.Verify].
 func DecodeChain(b []byte) (Chain, error) {
 	var ch Chain
-	if err := decode("certificate chain", b, MaxChain*MaxCertificate, &ch); err != nil {
+	if err := codec.Decode("certificate chain", b, MaxChain*MaxCertificate, &ch); err != nil {
 		return nil, err
 	}
 	return ch, nil

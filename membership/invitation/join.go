@@ -1,4 +1,4 @@
-package membership
+package invitation
 
 import (
 	"crypto/ed25519"
@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -41,11 +44,11 @@ type Hello struct {
 
 // Offer shows a joiner who the issuer is, and challenges it.
 type Offer struct {
-	Hello     Hello  `cbor:"1,keyasint"`
-	Mesh      Mesh   `cbor:"2,keyasint"`
-	Chain     Chain  `cbor:"3,keyasint,omitempty"` // the issuer's; none for the founder's own key
-	Nonce     Nonce  `cbor:"4,keyasint"`
-	Signature []byte `cbor:"5,keyasint,omitempty"`
+	Hello     Hello       `cbor:"1,keyasint"`
+	Mesh      trust.Mesh  `cbor:"2,keyasint"`
+	Chain     trust.Chain `cbor:"3,keyasint,omitempty"` // the issuer's; none for the founder's own key
+	Nonce     Nonce       `cbor:"4,keyasint"`
+	Signature []byte      `cbor:"5,keyasint,omitempty"`
 }
 
 // Proof shows that the joiner holds the invitation's secret and its own key.
@@ -58,32 +61,32 @@ type Proof struct {
 // Welcome makes the joiner a member and brings it up to date. Each part
 // carries its own proof: certificates, evictions and records are signed.
 type Welcome struct {
-	Chain     Chain      `cbor:"1,keyasint"`
-	Evictions []Eviction `cbor:"2,keyasint,omitempty"`
-	Records   []Record   `cbor:"3,keyasint,omitempty"`
+	Chain     trust.Chain         `cbor:"1,keyasint"`
+	Evictions []trust.Eviction    `cbor:"2,keyasint,omitempty"`
+	Records   []membership.Record `cbor:"3,keyasint,omitempty"`
 }
 
 const (
 	offerDomain = "join-offer"
 	proofDomain = "join-proof"
-	maxJoin     = (MaxChain + 1) * MaxCertificate
+	maxJoin     = (trust.MaxChain + 1) * trust.MaxCertificate
 )
 
 func (o Offer) body() []byte {
 	o.Signature = nil
-	return encode(o)
+	return codec.Encode(o)
 }
 
 // under is what proves p under offer o: the offer, which names the mesh and
 // both nonces, the issuer, the joiner, and the name asked for.
 func (p Proof) under(o Offer, issuer workflow.PartnerID) []byte {
-	return encode([]any{o.body(), string(issuer), string(o.Hello.Joiner), p.Name})
+	return codec.Encode([]any{o.body(), string(issuer), string(o.Hello.Joiner), p.Name})
 }
 
 // sum is the keyed hash of msg, domain-separated like a signature.
 func (s Secret) sum(msg []byte) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, s[:])
-	mac.Write(inDomain(proofDomain, msg))
+	mac.Write(trust.InDomain(proofDomain, msg))
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
@@ -92,17 +95,17 @@ func NewHello(inv Invitation, joiner workflow.PartnerID, nonce Nonce) Hello {
 	return Hello{Invitation: inv.Secret.ID(), Joiner: joiner, Nonce: nonce}
 }
 
-// Offer answers h. nonce is random; the offer is kept until the proof comes
+// NewOffer answers h as an issuer. nonce is random; the offer is kept until the proof comes
 // and is good for one proof only.
-func (i Issuer) Offer(h Hello, nonce Nonce) (Offer, error) {
-	if _, err := PublicKey(h.Joiner); err != nil {
+func NewOffer(by trust.Issuer, h Hello, nonce Nonce) (Offer, error) {
+	if _, err := trust.PublicKey(h.Joiner); err != nil {
 		return Offer{}, err
 	}
-	o := Offer{Hello: h, Mesh: i.Mesh, Nonce: nonce}
-	if !i.IsFounder() {
-		o.Chain = i.Chain
+	o := Offer{Hello: h, Mesh: by.Mesh, Nonce: nonce}
+	if !by.IsFounder() {
+		o.Chain = by.Chain
 	}
-	o.Signature = Sign(i.Key, offerDomain, o.body())
+	o.Signature = trust.Sign(by.Key, offerDomain, o.body())
 	return o, nil
 }
 
@@ -111,7 +114,7 @@ func (i Issuer) Offer(h Hello, nonce Nonce) (Offer, error) {
 // joiner's wall clock. name is what the joiner wants to be called.
 func Prove(inv Invitation, h Hello, o Offer, key ed25519.PrivateKey, name string, at time.Time) (Proof, error) {
 	if !workflow.ValidName(name) {
-		return Proof{}, badName("partner", name)
+		return Proof{}, trust.BadName("partner", name)
 	}
 	if o.Hello != h {
 		return Proof{}, fmt.Errorf("offer answers another request than ours: try again")
@@ -122,87 +125,87 @@ func Prove(inv Invitation, h Hello, o Offer, key ed25519.PrivateKey, name string
 	p := Proof{Name: name}
 	msg := p.under(o, inv.Issuer)
 	p.MAC = inv.Secret.sum(msg)
-	p.Signature = Sign(key, proofDomain, msg)
+	p.Signature = trust.Sign(key, proofDomain, msg)
 	return p, nil
 }
 
 // vouches verifies the founder and the issuer that o shows.
 func (inv Invitation) vouches(o Offer, at time.Time) error {
 	if o.Mesh.ID() != inv.Mesh || o.Mesh.Name != inv.MeshName {
-		return said.Errorf("%s showed the founder of another mesh: %w", inv.Issuer, ErrWrongMesh)
+		return said.Errorf("%s showed the founder of another mesh: %w", inv.Issuer, trust.ErrWrongMesh)
 	}
 	if inv.Issuer != o.Mesh.Founder {
 		if err := o.Chain.Verify(o.Mesh, at, nil); err != nil {
 			return err
 		}
 		if by := o.Chain.Leaf(); by.Partner != inv.Issuer || !by.Delegate {
-			return said.Errorf("%s showed the certificate of %s, which does not let it invite: %w", inv.Issuer, by.Name, ErrNotAllowed)
+			return said.Errorf("%s showed the certificate of %s, which does not let it invite: %w", inv.Issuer, by.Name, trust.ErrNotAllowed)
 		}
 	}
-	return Verify(inv.Issuer, offerDomain, o.body(), o.Signature)
+	return trust.Verify(inv.Issuer, offerDomain, o.body(), o.Signature)
 }
 
-// checkProof reports whether p is by the joiner, in answer to o, with secret s.
-func (i Issuer) checkProof(o Offer, p Proof, s Secret) error {
+// verify checks that p is by the joiner, in answer to o of that issuer, with secret s.
+func (p Proof) verify(issuer workflow.PartnerID, o Offer, s Secret) error {
 	if !workflow.ValidName(p.Name) {
-		return badName("partner", p.Name)
+		return trust.BadName("partner", p.Name)
 	}
-	msg := p.under(o, i.ID())
+	msg := p.under(o, issuer)
 	if want := s.sum(msg); !hmac.Equal(want[:], p.MAC[:]) {
-		return said.Errorf("%s does not hold the invitation's secret: %w", o.Hello.Joiner, ErrForged)
+		return said.Errorf("%s does not hold the invitation's secret: %w", o.Hello.Joiner, trust.ErrForged)
 	}
-	return Verify(o.Hello.Joiner, proofDomain, msg, p.Signature)
+	return trust.Verify(o.Hello.Joiner, proofDomain, msg, p.Signature)
 }
 
 // Accept verifies that w makes the partner with key a member of the mesh that
 // o showed. at is the joiner's wall clock. What else w brings is given to
-// [Revocations.Add] and [List.Apply], which judge it.
+// [trust.Revocations.Add] and [membership.List.Apply], which judge it.
 func Accept(o Offer, key ed25519.PrivateKey, w Welcome, at time.Time) error {
 	if err := w.Chain.Verify(o.Mesh, at, nil); err != nil {
 		return err
 	}
-	if me := IDOf(key.Public().(ed25519.PublicKey)); w.Chain.Leaf().Partner != me {
+	if me := trust.IDOf(key.Public().(ed25519.PublicKey)); w.Chain.Leaf().Partner != me {
 		return said.Errorf("welcome is for %s, not for %s", w.Chain.Leaf().Partner, me)
 	}
 	return nil
 }
 
 // EncodeHello writes h for DecodeHello.
-func EncodeHello(h Hello) []byte { return encode(h) }
+func EncodeHello(h Hello) []byte { return codec.Encode(h) }
 
 // DecodeHello reads the first message to an issuer.
 func DecodeHello(b []byte) (Hello, error) {
 	var h Hello
-	err := decode("request to join", b, maxJoin, &h)
+	err := codec.Decode("request to join", b, maxJoin, &h)
 	return h, err
 }
 
 // EncodeOffer writes o for DecodeOffer.
-func EncodeOffer(o Offer) []byte { return encode(o) }
+func EncodeOffer(o Offer) []byte { return codec.Encode(o) }
 
 // DecodeOffer reads an issuer's offer; [Prove] judges it.
 func DecodeOffer(b []byte) (Offer, error) {
 	var o Offer
-	err := decode("offer to join", b, maxJoin, &o)
+	err := codec.Decode("offer to join", b, maxJoin, &o)
 	return o, err
 }
 
 // EncodeProof writes p for DecodeProof.
-func EncodeProof(p Proof) []byte { return encode(p) }
+func EncodeProof(p Proof) []byte { return codec.Encode(p) }
 
 // DecodeProof reads a joiner's proof; [InviteBook.Redeem] judges it.
 func DecodeProof(b []byte) (Proof, error) {
 	var p Proof
-	err := decode("proof of an invitation", b, maxJoin, &p)
+	err := codec.Decode("proof of an invitation", b, maxJoin, &p)
 	return p, err
 }
 
 // EncodeWelcome writes w for DecodeWelcome.
-func EncodeWelcome(w Welcome) []byte { return encode(w) }
+func EncodeWelcome(w Welcome) []byte { return codec.Encode(w) }
 
 // DecodeWelcome reads an issuer's last message; [Accept] judges it.
 func DecodeWelcome(b []byte) (Welcome, error) {
 	var w Welcome
-	err := decode("welcome", b, MaxWelcome, &w)
+	err := codec.Decode("welcome", b, MaxWelcome, &w)
 	return w, err
 }

@@ -17,22 +17,22 @@ type begun struct {
 
 // tellBegun owes the starts of what has run for long enough. Partners says when that
 // is: the same moment for many, so that they go in one message.
-func (m *Machine) tellBegun(now Moment, partners Partners, r *Ready) {
-	for ; len(m.begun) > 0; m.begun = m.begun[1:] { // in the order of their times
-		m.log.steps++
-		if at := partners.TellStart(m.begun[0].since); now.Boot < at {
-			r.wake(at)
+func (d *decision) tellBegun() {
+	for ; len(d.begun) > 0; d.begun = d.begun[1:] { // in the order of their times
+		d.log.steps++
+		if at := d.partners.TellStart(d.begun[0].since); d.now.Boot < at {
+			d.out.wake(at)
 			return
 		}
-		a := m.state.attempts[m.begun[0].start.fact.Body.Start.Attempt]
+		a := d.state.attempts[d.begun[0].start.fact.Body.Start.Attempt]
 		if a == nil || !a.runs() {
 			continue
 		}
-		for p := range m.awaiting(a) {
-			m.tell(p, a.start)
+		for p := range d.awaiting(a) {
+			d.tell(p, a.start)
 		}
-		if judges := m.judges(partners); len(judges) > 0 {
-			m.tell(judges[0], a.start)
+		if judges := d.judges(); len(judges) > 0 {
+			d.tell(judges[0], a.start)
 		}
 	}
 }

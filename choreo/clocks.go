@@ -236,27 +236,27 @@ func (cs *clocks) nextSave() (at time.Duration, ok bool) {
 
 // watchSlots clocks what this node holds: its compensations and, while the instance
 // goes on, its tasks. It reports whether it added facts.
-func (m *Machine) watchSlots(now Moment, age time.Duration, goesOn bool, partners Partners, r *Ready) (added bool) {
-	d, c := m.look(), &m.clocks
-	if c.outdated || c.made != d.made || c.goesOn != goesOn {
+func (d *decision) watchSlots(age time.Duration, goesOn bool) (added bool) {
+	desk, c := d.look(), &d.clocks
+	if c.outdated || c.made != desk.made || c.goesOn != goesOn {
 		clear(c.slots)
 		clear(c.isFresh)
 		c.due, c.fresh, c.everyOwn = nil, nil, saveEvery
-		c.made, c.goesOn, c.outdated, c.others = d.made, goesOn, false, true
-		for _, sls := range []map[*Slot]bool{d.clocked, d.undoing} {
+		c.made, c.goesOn, c.outdated, c.others = desk.made, goesOn, false, true
+		for _, sls := range []map[*Slot]bool{desk.clocked, desk.undoing} {
 			for sl := range sls {
 				c.freshen(sl)
 			}
 		}
 	}
-	for len(c.due) > 0 && c.due[0].at <= now.Boot && now.Boot >= c.calm {
+	for len(c.due) > 0 && c.due[0].at <= d.now.Boot && d.now.Boot >= c.calm {
 		c.freshen(heap.Pop(&c.due).(dueAt).sl)
 	}
 	for len(c.fresh) > 0 {
-		m.log.steps++
+		d.log.steps++
 		sl := heap.Pop(&c.fresh).(*Slot)
 		delete(c.isFresh, sl)
-		if m.watchSlot(sl, now, age, partners, r) {
+		if d.watchSlot(sl, age) {
 			return true
 		}
 	}
@@ -269,7 +269,7 @@ func (m *Machine) watchSlots(now Moment, age time.Duration, goesOn bool, partner
 			heap.Pop(&c.due) // something changed since
 			continue
 		}
-		r.wake(max(c.due[0].at, c.calm))
+		d.out.wake(max(c.due[0].at, c.calm))
 		break
 	}
 	return false
@@ -300,22 +300,22 @@ func (cs *clocks) only() {
 }
 
 // watchSlot clocks what this node holds of a slot. It reports whether it added facts.
-func (m *Machine) watchSlot(sl *Slot, now Moment, age time.Duration, partners Partners, r *Ready) (added bool) {
-	d, c := &m.desk, &m.clocks
+func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
+	c := &d.clocks
 	is := &slotClocks{}
-	if d.undoing[sl] {
+	if d.desk.undoing[sl] {
 		for _, a := range sl.Attempts {
-			if m.log.steps++; !added && a.Partner == m.self && a.undoing() {
-				added = m.overdue(a.undo, is, now, partners, r)
+			if d.log.steps++; !added && a.Partner == d.self && a.undoing() {
+				added = d.overdue(a.undo, is)
 			}
 		}
 	}
-	if a := sl.Current; !added && c.goesOn && d.clocked[sl] {
+	if a := sl.Current; !added && c.goesOn && d.desk.clocked[sl] {
 		switch {
-		case m.armed(sl):
-			added = m.triggers(sl, is, now, age)
-		case a.start != nil || m.mayStart(a):
-			added = m.overdue(a, is, now, partners, r)
+		case d.armed(sl):
+			added = d.triggers(sl, is, age)
+		case a.start != nil || d.mayStart(a):
+			added = d.overdue(a, is)
 		}
 	}
 	if was := c.slots[sl]; was != nil {
@@ -336,15 +336,15 @@ func (m *Machine) watchSlot(sl *Slot, now Moment, age time.Duration, partners Pa
 
 // runs runs an own clock about a slot, and reports whether it is over: if not, the slot
 // is looked at when it will be.
-func (m *Machine) runs(k WaitKey, from, total time.Duration, of *slotClocks, now Moment) (over bool) {
-	c := &m.clocks
+func (d *decision) runs(k WaitKey, from, total time.Duration, of *slotClocks) (over bool) {
+	c := &d.clocks
 	c.everyOwn = min(c.everyOwn, saveWithin(total))
 	of.keys = append(of.keys, k)
-	t := c.runFrom(from, k, true, now.Boot)
-	if t >= total && now.Boot >= c.calm {
+	t := c.runFrom(from, k, true, d.now.Boot)
+	if t >= total && d.now.Boot >= c.calm {
 		return true
 	}
-	of.wake(now.Boot + max(total-t, 0))
+	of.wake(d.now.Boot + max(total-t, 0))
 	return false
 }
 
@@ -355,38 +355,38 @@ func (of *slotClocks) wake(at time.Duration) {
 }
 
 // overdue clocks an attempt of our own, and fails it when its time-out is over.
-func (m *Machine) overdue(a *Attempt, of *slotClocks, now Moment, partners Partners, r *Ready) (added bool) {
+func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
 	if a.Task.Timeout == 0 {
 		return false
 	}
 	k := WaitKey{Kind: WaitTimeout, Name: a.ID.String()}
-	if !m.runs(k, a.waitedBefore(), a.Task.Timeout, of, now) {
+	if !d.runs(k, a.waitedBefore(), a.Task.Timeout, of) {
 		return false
 	}
-	if !m.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout), now, partners) {
+	if !d.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout)) {
 		return false
 	}
-	r.Stop = append(r.Stop, a.ID)
-	delete(m.running, a.ID)
-	m.attend(m.state.bySlot[a.ID.Slot])
+	d.out.Stop = append(d.out.Stop, a.ID)
+	delete(d.running, a.ID)
+	d.attend(d.state.bySlot[a.ID.Slot])
 	return true
 }
 
 // triggers clocks an emergency task and fires it when its wait is over.
-func (m *Machine) triggers(sl *Slot, of *slotClocks, now Moment, age time.Duration) (added bool) {
+func (d *decision) triggers(sl *Slot, of *slotClocks, age time.Duration) (added bool) {
 	k := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
 	from := time.Duration(0)
-	if start, _ := m.state.plan.WaitStart(sl.Task.Name); m.clocks.own[k] == nil {
-		if age < start && !m.predecessorReady(sl) {
-			of.wake(now.Boot + start - age)
+	if start, _ := d.state.plan.WaitStart(sl.Task.Name); d.clocks.own[k] == nil {
+		if age < start && !d.predecessorReady(sl) {
+			of.wake(d.now.Boot + start - age)
 			return false
 		}
 		from = max(age-start, 0) // it began at the worst case, even if this node was down just then
 	}
-	if !m.runs(k, from, sl.Task.TimeToWait, of, now) {
+	if !d.runs(k, from, sl.Task.TimeToWait, of) {
 		return false
 	}
-	_, err := m.append(now, Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
+	_, err := d.append(Body{Ready: &ReadyBody{Attempt: sl.Current.ID, Trigger: true}})
 	return err == nil
 }
 

@@ -74,17 +74,17 @@ type looksForUndoing struct {
 
 // mayLookForUndoing says whether this decision looks at what is to be undone: each such
 // slot takes a look at all that may be later, and at all participants.
-func (m *Machine) mayLookForUndoing(now Moment) looksForUndoing {
-	d := m.look()
-	steps := len(d.undoing) * (len(m.state.slots) + len(m.state.joined))
-	next := d.undid + time.Duration(steps)*undoPause
+func (d *decision) mayLookForUndoing() looksForUndoing {
+	desk := d.look()
+	steps := len(desk.undoing) * (len(d.state.slots) + len(d.state.joined))
+	next := desk.undid + time.Duration(steps)*undoPause
 	switch {
 	case steps == 0:
 		return looksForUndoing{now: true}
-	case steps > manySteps && d.undid > 0 && now.Boot < next:
+	case steps > manySteps && desk.undid > 0 && d.now.Boot < next:
 		return looksForUndoing{wake: next}
 	}
-	d.undid = max(now.Boot, 1) // 0 is never
+	desk.undid = max(d.now.Boot, 1) // 0 is never
 	return looksForUndoing{now: true}
 }
 
@@ -152,22 +152,22 @@ func (s *State) knewSuccesses(e *entry, sl *Slot) bool {
 
 // undo does what this node has to do about the slot's successes that lost. It
 // reports whether it added facts.
-func (m *Machine) undo(sl *Slot, partners Partners, now Moment, r *Ready) (added bool) {
+func (d *decision) undo(sl *Slot) (added bool) {
 	for _, a := range sl.Attempts {
 		switch {
-		case a.lost() && !m.haveSaid(sl):
-			if _, err := m.append(now, Body{Seen: &Seen{}}); err == nil {
+		case a.lost() && !d.haveSaid(sl):
+			if _, err := d.append(Body{Seen: &Seen{}}); err == nil {
 				return true
 			}
-		case a.Partner != m.self:
+		case a.Partner != d.self:
 		case a.undoing():
-			added = m.resume(a.undo, now, partners, r) || added
-		case a.lost() && m.state.mayUndo(a):
-			if m.start(a.undo, 1, now, partners, r) {
+			added = d.resume(a.undo) || added
+		case a.lost() && d.state.mayUndo(a):
+			if d.start(a.undo, 1) {
 				return true
 			}
 		case a.lost():
-			added = m.writeOffEvicted(partners, now) || added
+			added = d.writeOffEvicted() || added
 		}
 	}
 	return added
@@ -181,14 +181,14 @@ func (m *Machine) haveSaid(sl *Slot) bool {
 
 // writeOffEvicted says that nobody is to wait for a participant that was
 // evicted.
-func (m *Machine) writeOffEvicted(partners Partners, now Moment) (added bool) {
-	for _, p := range m.state.Participants() {
-		if p == m.self || m.state.writtenOff[p] != nil || !partners.Evicted(p) {
+func (d *decision) writeOffEvicted() (added bool) {
+	for _, p := range d.state.Participants() {
+		if p == d.self || d.state.writtenOff[p] != nil || !d.partners.Evicted(p) {
 			continue
 		}
-		proof := partners.Eviction(p)
-		if m.answers() || (proof != nil && m.state.trust != nil && m.state.trust.Evicted(p, proof) == nil) {
-			_, err := m.append(now, Body{WriteOff: &WriteOff{Partner: p, Eviction: proof}})
+		proof := d.partners.Eviction(p)
+		if d.answers() || (proof != nil && d.state.trust != nil && d.state.trust.Evicted(p, proof) == nil) {
+			_, err := d.append(Body{WriteOff: &WriteOff{Partner: p, Eviction: proof}})
 			added = err == nil || added
 		}
 	}
@@ -211,8 +211,8 @@ func (m *Machine) cleansUp() bool {
 
 // failUndo records that a compensation failed for good. Nothing stands in for
 // one: people have to look at it.
-func (m *Machine) failUndo(u *Attempt, cause Cause, reason string, now Moment) bool {
-	e, err := m.append(now, Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
+func (d *decision) failUndo(u *Attempt, cause Cause, reason string) bool {
+	e, err := d.append(Body{Verdict: &Verdict{Cause: cause, Reason: clip(reason), Actions: []Action{{Attempt: u.ID, Kind: workflow.FailBlock}}}})
 	return err == nil && e.counted
 }
 
@@ -256,6 +256,6 @@ func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
 	case !m.heeded():
 		return errUnheeded
 	}
-	_, err := m.append(now, Body{WriteOff: &WriteOff{Partner: p}})
+	_, err := m.deciding(now, nil).append(Body{WriteOff: &WriteOff{Partner: p}})
 	return err
 }

@@ -263,12 +263,12 @@ func (s *State) noteOffice(e *entry) {
 }
 
 // officeNow is the office in which this node judges: none, if it knows of a higher one.
-func (m *Machine) officeNow(partners Partners) *Office {
-	o := partners.Office()
-	if slices.ContainsFunc(m.state.offices, func(h *entry) bool { return h.fact.Body.Verdict.Office.compare(o) > 0 }) {
+func (o outlook) officeNow() *Office {
+	office := o.partners.Office()
+	if slices.ContainsFunc(o.state.offices, func(h *entry) bool { return h.fact.Body.Verdict.Office.compare(office) > 0 }) {
 		return nil
 	}
-	return o
+	return office
 }
 
 // compare orders offices; none is the lowest.

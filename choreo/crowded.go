@@ -288,22 +288,22 @@ func (m *Machine) holds(p *peer, e *entry) bool {
 
 // nameRefused sets aside what partners have no room for. It reports whether a fact was
 // added.
-func (m *Machine) nameRefused(now Moment, r *Ready) (added bool) {
-	c := &m.door.crowded
+func (d *decision) nameRefused() (added bool) {
+	c := &d.door.crowded
 	for _, p := range slices.Sorted(maps.Keys(c.of)) {
-		turn := min(time.Duration(m.state.placeOf(m.self))*nameTurn, nameAgain)
-		if at := max(c.spoken[p].again, c.of[p]+turn); now.Boot < at {
-			r.wake(at)
+		turn := min(time.Duration(d.state.placeOf(d.self))*nameTurn, nameAgain)
+		if at := max(c.spoken[p].again, c.of[p]+turn); d.now.Boot < at {
+			d.out.wake(at)
 			continue
 		}
 		delete(c.of, p)
-		m.readOn()
+		d.readOn()
 		before, heard := c.heard[p]
 		if !heard {
-			before = m.log.Len()
+			before = d.log.Len()
 		}
-		said := m.setAside(now, m.bearingOf(p, before))
-		c.spoken[p] = c.spoken[p].next(now.Boot, said || heard)
+		said := d.setAside(d.bearingOf(p, before))
+		c.spoken[p] = c.spoken[p].next(d.now.Boot, said || heard)
 		delete(c.heard, p)
 		added = added || said
 	}
@@ -364,14 +364,14 @@ func (s spoken) next(now time.Duration, said bool) spoken {
 }
 
 // setAside sets heads aside. It reports whether a fact was added.
-func (m *Machine) setAside(now Moment, aside []Head) (added bool) {
+func (d *decision) setAside(aside []Head) (added bool) {
 	slices.SortFunc(aside, Head.compare)
 	for part := range slices.Chunk(aside, MaxHeadsSeen) {
 		var seen []Head
-		if m.own == nil { // a first fact must have seen something
-			seen = []Head{m.log.genesis.head()}
+		if d.own == nil { // a first fact must have seen something
+			seen = []Head{d.log.genesis.head()}
 		}
-		if _, err := m.say(now, Body{Seen: &Seen{Aside: part}}, seen); err == nil {
+		if _, err := d.say(Body{Seen: &Seen{Aside: part}}, seen); err == nil {
 			added = true
 		}
 	}

@@ -11,99 +11,53 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Ready is what a driver is to do, in the order of its fields: nothing of a
-// later field before what stands in an earlier one is done.
-type Ready struct {
-	// Persist must be durable before anything else is done or said.
-	Persist []Stored
-	// Made are data sets that tasks done here made, for the store with Persist.
-	Made []Made
-	// Tell are the peers that are owed something: send each its Outgoing.
-	Tell []workflow.PartnerID
-	// Ask are peers to be asked, if they can be reached, what they have.
-	Ask []workflow.PartnerID
-	// Stop and Start are tasks to call off and to run here.
-	Stop  []AttemptID
-	Start []Job
-	// Waits, unless nil, replace what is stored of the instance's waits; they
-	// are durable with Persist.
-	Waits *[]Wait
-	// Beyond are facts that could not be recorded since the last Ready, as they are
-	// beyond a limit. What they were about fails, or stays as it is: people must know.
-	Beyond []error
-	// Wake is the next moment (as Moment.Boot) at which Decide should be called
-	// again even if nothing happens; 0: none.
-	Wake time.Duration
-}
-
-// Stored is a fact for the store, with its place in the instance's log: places
-// are given out in a causal order, from 0.
-type Stored struct {
-	Place int
-	Raw   []byte
-	Att   *Attestation
-	Own   bool // this node wrote it
-}
-
-// Job is a try of an automatic task.
-type Job struct {
-	Attempt AttemptID
-	Try     int
-	Task    *workflow.Task
-	Input   map[workflow.DataName]workflow.Value
-}
-
-// Made is a data set that a task made which this node did.
-type Made struct {
-	Task   *workflow.Task
-	Values map[workflow.DataName]workflow.Value // what it wrote
-	From   map[workflow.DataName]workflow.Value // what it was made from, as far as that has values
-	At     int64                                // by this node's clock, ms since 1970
-	// Unsure is data of which it is not certain that the task read what From says; empty: none.
-	Unsure workflow.DataName
-}
-
 // Decide says what this node should do now. It adds the facts that follow from
 // what is known (starts, readiness by data, calling off), which are in Persist
 // with those that events added before.
-func (m *Machine) Decide(now Moment, partners Partners) Ready {
-	var r Ready
-	m.tick(now)
-	undoes := m.mayLookForUndoing(now)
-	for again := true; again && m.heeded(); {
+func (m *Machine) Decide(now Moment, partners Partners) Effects {
+	d := m.deciding(now, partners)
+	d.tick()
+	undoes := d.mayLookForUndoing()
+	for again := true; again && d.heeded(); {
 		again = false
-		r.Wake = 0
-		clear(m.nobody)
-		m.pass(undoes.now, func(sl *Slot) {
-			made := m.state.made
-			again = m.decideSlot(sl, partners, now, &r) || again
-			if m.state.made != made { // a fact of ours had all slots made again
-				sl = m.state.slots[sl.place]
+		d.out.Wake = 0
+		clear(d.nobody)
+		d.pass(undoes.now, func(sl *Slot) {
+			made := d.state.made
+			again = d.decideSlot(sl) || again
+			if d.state.made != made { // a fact of ours had all slots made again
+				sl = d.state.slots[sl.place]
 			}
-			again = m.undoes && m.undo(sl, partners, now, &r) || again
+			again = d.undoes && d.undo(sl) || again
 		})
-		again = m.watch(now, partners, &r) || again
-		again = m.nameAll(now) || again
-		again = m.nameRefused(now, &r) || again
+		again = d.watch() || again
+		again = d.nameAll() || again
+		again = d.nameRefused() || again
 		if undoes.wake > 0 {
-			r.wake(undoes.wake)
+			d.out.wake(undoes.wake)
 		}
 	}
-	m.route(now, partners)
-	m.tellBegun(now, partners, &r)
-	m.awaitOffice(now, &r)
-	m.saveWaits(now, &r)
-	r.Beyond, m.beyond = m.beyond, nil
-	r.Persist = slices.Grow(r.Persist, len(m.unsaved))
-	for _, e := range m.unsaved {
-		r.Persist = append(r.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: m.mine(e)})
-		if made, ok := m.made(e); ok {
-			r.Made = append(r.Made, made)
+	d.route()
+	d.tellBegun()
+	d.awaitOffice()
+	d.saveWaits()
+	d.handOut()
+	return d.out
+}
+
+// handOut hands out what was added since the last decision, and names those that are owed
+// something.
+func (d *decision) handOut() {
+	d.out.Beyond, d.beyond = d.beyond, nil
+	d.out.Persist = slices.Grow(d.out.Persist, len(d.unsaved))
+	for _, e := range d.unsaved {
+		d.out.Persist = append(d.out.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: d.mine(e)})
+		if made, ok := d.made(e); ok {
+			d.out.Made = append(d.out.Made, made)
 		}
 	}
-	m.unsaved = nil
-	r.Tell = m.allDue()
-	return r
+	d.unsaved = nil
+	d.out.Tell = d.allDue()
 }
 
 // made is the data set whose making a fact of ours reports, if it does.
@@ -131,18 +85,18 @@ func (m *Machine) made(e *entry) (Made, bool) {
 // saveWaits hands out the waits where they are due to be stored. A node that takes
 // no part any more waits for nothing; one that must take a new incarnation goes on
 // from what is stored.
-func (m *Machine) saveWaits(now Moment, r *Ready) {
-	if !m.Participates(m.self) {
-		m.clocks.forget()
+func (d *decision) saveWaits() {
+	if !d.Participates(d.self) {
+		d.clocks.forget()
 	}
-	if m.rolledBack() {
+	if d.rolledBack() {
 		return
 	}
-	if ws, ok := m.clocks.toSave(now.Boot); ok {
-		r.Waits = &ws
+	if ws, ok := d.clocks.toSave(d.now.Boot); ok {
+		d.out.Waits = &ws
 	}
-	if at, ok := m.clocks.nextSave(); ok {
-		r.wake(at)
+	if at, ok := d.clocks.nextSave(); ok {
+		d.out.wake(at)
 	}
 }
 
@@ -163,39 +117,39 @@ func (m *Machine) rolledBack() bool {
 
 // decideSlot does what this node has to do about one slot. It reports whether it
 // added facts.
-func (m *Machine) decideSlot(sl *Slot, partners Partners, now Moment, r *Ready) (added bool) {
+func (d *decision) decideSlot(sl *Slot) (added bool) {
 	for _, a := range sl.Attempts {
-		if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
+		if a.Partner != d.self || a.success() != nil || a.off != nil || a.endedByHolder() {
 			continue
 		}
-		switch wanted := m.wanted(a); {
+		switch wanted := d.wanted(a); {
 		case a.start != nil && !wanted:
-			if m.state.evidenceOf(nil).mayCallOff(a) != "" {
+			if d.state.evidenceOf(nil).mayCallOff(a) != "" {
 				continue // it would not count
 			}
-			if _, err := m.append(now, Body{CalledOff: &CalledOff{Attempt: a.ID}}); err != nil {
+			if _, err := d.append(Body{CalledOff: &CalledOff{Attempt: a.ID}}); err != nil {
 				continue
 			}
-			delete(m.running, a.ID)
-			delete(m.again, a.ID)
-			r.Stop = append(r.Stop, a.ID)
+			delete(d.running, a.ID)
+			delete(d.again, a.ID)
+			d.out.Stop = append(d.out.Stop, a.ID)
 			return true
 		case !wanted:
 		case a.start != nil:
-			added = m.resume(a, now, partners, r) || added
-		case m.waitsForData(a):
-			if m.state.evidenceOf(nil).mayReady(a, false) != "" {
+			added = d.resume(a) || added
+		case d.waitsForData(a):
+			if d.state.evidenceOf(nil).mayReady(a, false) != "" {
 				continue
 			}
-			if _, err := m.append(now, Body{Ready: &ReadyBody{Attempt: a.ID}}); err == nil {
+			if _, err := d.append(Body{Ready: &ReadyBody{Attempt: a.ID}}); err == nil {
 				return true
 			}
-		case m.mayStart(a) && a.Task.Type == workflow.Automatic:
-			if m.start(a, 1, now, partners, r) {
+		case d.mayStart(a) && a.Task.Type == workflow.Automatic:
+			if d.start(a, 1) {
 				return true
 			}
-		case m.seeksPerformer(a, partners):
-			if m.offer(a, partners, now) {
+		case d.seeksPerformer(a):
+			if d.offer(a) {
 				return true
 			}
 		}
@@ -251,47 +205,41 @@ func (m *Machine) waitsForData(a *Attempt) bool {
 
 // start records a try and has it run. A start that is beyond a limit fails the
 // attempt. It reports whether facts were added.
-func (m *Machine) start(a *Attempt, try int, now Moment, partners Partners, r *Ready) (added bool) {
-	if m.state.evidenceOf(nil).mayStart(a) != "" {
+func (d *decision) start(a *Attempt, try int) (added bool) {
+	if d.state.evidenceOf(nil).mayStart(a) != "" {
 		return false // it would not count
 	}
-	if _, err := m.append(now, Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: m.consumed(a)}}); err != nil {
-		return m.fail(a, CauseReported, "it could not be started: "+err.Error(), now, partners)
+	if _, err := d.append(Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: d.consumed(a)}}); err != nil {
+		return d.fail(a, CauseReported, "it could not be started: "+err.Error())
 	}
 	if a.Task.Type == workflow.Automatic {
-		m.running[a.ID] = true
-		r.Start = append(r.Start, m.job(a, try))
+		d.running[a.ID] = true
+		d.out.Start = append(d.out.Start, d.job(a, try))
 	}
 	return true
 }
 
 // resume runs again what was running when the node stopped, with the same try
 // and so the same idempotency key, or what waits for its next try.
-func (m *Machine) resume(a *Attempt, now Moment, partners Partners, r *Ready) (added bool) {
-	if m.running[a.ID] || a.Task.Type != workflow.Automatic {
+func (d *decision) resume(a *Attempt) (added bool) {
+	if d.running[a.ID] || a.Task.Type != workflow.Automatic {
 		return false
 	}
-	due, waiting := m.again[a.ID]
+	due, waiting := d.again[a.ID]
 	switch {
-	case waiting && due > now.Boot:
-		r.wake(due)
+	case waiting && due > d.now.Boot:
+		d.out.wake(due)
 		return false
 	case waiting:
-		delete(m.again, a.ID)
-		return m.start(a, a.try()+1, now, partners, r)
+		delete(d.again, a.ID)
+		return d.start(a, a.try()+1)
 	case a.failed != nil && a.failed.fact.Body.TryFailed.Try == a.try():
-		m.pause(a, now) // the pause before the next try begins again after a restart
+		d.pause(a) // the pause before the next try begins again after a restart
 		return true
 	}
-	m.running[a.ID] = true
-	r.Start = append(r.Start, m.job(a, a.try()))
+	d.running[a.ID] = true
+	d.out.Start = append(d.out.Start, d.job(a, a.try()))
 	return false
-}
-
-func (r *Ready) wake(at time.Duration) {
-	if r.Wake == 0 || at < r.Wake {
-		r.Wake = at
-	}
 }
 
 // try is the number of the newest try of the attempt.
@@ -338,46 +286,47 @@ type Result struct {
 	Reason  string
 }
 
-// TaskEnded records how a try that Ready.Start asked for ended. A result that
+// TaskEnded records how a try that Effects.Start asked for ended. A result that
 // nobody waits for any more is recorded all the same: finished work does not
 // disappear.
 func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partners Partners) {
-	a := m.state.attempts[id]
-	if a == nil || !m.heeded() || a.Partner != m.self || a.start == nil || a.try() != try || a.off != nil || a.success() != nil || a.endedByHolder() {
+	d := m.deciding(now, partners)
+	a := d.state.attempts[id]
+	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.try() != try || a.off != nil || a.success() != nil || a.endedByHolder() {
 		return
 	}
-	delete(m.running, id)
-	m.attend(a.Slot)
-	m.record(a, try, res, now, partners)
+	delete(d.running, id)
+	d.attend(a.Slot)
+	d.record(a, try, res)
 }
 
 // record records the end of a try: success, another try to come, or failure.
-func (m *Machine) record(a *Attempt, try int, res Result, now Moment, partners Partners) {
+func (d *decision) record(a *Attempt, try int, res Result) {
 	outputs := res.Outputs
 	if !res.Failed {
 		var err error
-		if outputs, err = m.checkOutputs(a.Task, res.Outputs); err != nil {
+		if outputs, err = d.checkOutputs(a.Task, res.Outputs); err != nil {
 			res = Result{Failed: true, Reason: err.Error()}
 		}
 	}
 	switch {
 	case !res.Failed:
-		if _, err := m.append(now, Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}); err != nil {
-			m.fail(a, CauseReported, "its result cannot be recorded: "+err.Error(), now, partners)
+		if _, err := d.append(Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}); err != nil {
+			d.fail(a, CauseReported, "its result cannot be recorded: "+err.Error())
 		}
 		return
 	case try <= a.Task.Retries.Times && a.Task.Type == workflow.Automatic:
-		if _, err := m.append(now, Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}}); err == nil {
-			m.pause(a, now)
+		if _, err := d.append(Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}}); err == nil {
+			d.pause(a)
 			return
 		}
 	}
-	m.fail(a, CauseReported, res.Reason, now, partners)
+	d.fail(a, CauseReported, res.Reason)
 }
 
 // pause sets when the next try may start.
-func (m *Machine) pause(a *Attempt, now Moment) {
-	m.again[a.ID] = now.Boot + pause(a.Task.Retries, a.try(), now.Chance)
+func (d *decision) pause(a *Attempt) {
+	d.again[a.ID] = d.now.Boot + pause(a.Task.Retries, a.try(), d.now.Chance)
 }
 
 // pause is how long to wait after a failed try: backoff × factor^(try-1), at
@@ -395,11 +344,11 @@ func pause(r workflow.Retries, try int, chance float64) time.Duration {
 
 // fail records that an attempt of ours has failed for good, and what follows. It
 // reports whether that could be recorded.
-func (m *Machine) fail(a *Attempt, cause Cause, reason string, now Moment, partners Partners) bool {
+func (d *decision) fail(a *Attempt, cause Cause, reason string) bool {
 	if a.undoes != nil {
-		return m.failUndo(a, cause, reason, now)
+		return d.failUndo(a, cause, reason)
 	}
-	return m.judge([]*Attempt{a}, cause, reason, now, partners)
+	return d.judge([]*Attempt{a}, cause, reason)
 }
 
 // checkOutputs checks a result against what the task may write.
@@ -435,7 +384,8 @@ var (
 
 // Begin records that a person began a task that this node holds and that is ready.
 func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) error {
-	a, err := m.attemptOf(t)
+	d := m.deciding(now, partners)
+	a, err := d.attemptOf(t)
 	switch {
 	case err != nil:
 		return err
@@ -444,13 +394,14 @@ func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) erro
 	case a.start != nil:
 		return fmt.Errorf("%w: %s runs already", ErrNotNow, t)
 	}
-	return m.begin(a, now, partners)
+	return d.begin(a)
 }
 
 // Finish records that a person completed or failed a task that this node
 // holds and that is ready or running.
 func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners Partners) error {
-	a, err := m.attemptOf(t)
+	d := m.deciding(now, partners)
+	a, err := d.attemptOf(t)
 	if err != nil {
 		return err
 	}
@@ -458,44 +409,44 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 		return fmt.Errorf("%w: %s is automatic, its application ends it", ErrNotNow, t)
 	}
 	if !res.Failed {
-		outputs, err := m.checkOutputs(a.Task, res.Outputs)
+		outputs, err := d.checkOutputs(a.Task, res.Outputs)
 		if err == nil {
-			err = m.fits(now, Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
+			err = d.fits(Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrOutput, err)
 		}
 	}
-	if err := m.begin(a, now, partners); err != nil {
+	if err := d.begin(a); err != nil {
 		return err
 	}
-	a = m.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made again
-	m.record(a, a.try(), res, now, partners)
+	a = d.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made again
+	d.record(a, a.try(), res)
 	return nil
 }
 
 // begin records that a person starts a task, unless that is recorded, and shows
 // that this node has the role for it.
-func (m *Machine) begin(a *Attempt, now Moment, partners Partners) error {
+func (d *decision) begin(a *Attempt) error {
 	var credentials []byte
-	if a.Task.ByRole() && !m.state.evidenceOf(nil).hasRole(m.self, a.Task.Role) {
-		credentials = partners.Credentials()
-		if err := m.state.proves(credentials, m.self, a.Task.Role); err != nil {
+	if a.Task.ByRole() && !d.state.evidenceOf(nil).hasRole(d.self, a.Task.Role) {
+		credentials = d.partners.Credentials()
+		if err := d.state.proves(credentials, d.self, a.Task.Role); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotNow, err)
 		}
 	}
 	id := a.ID
-	if m.waitsForData(a) {
-		if _, err := m.append(now, Body{Ready: &ReadyBody{Attempt: id}}); err != nil {
+	if d.waitsForData(a) {
+		if _, err := d.append(Body{Ready: &ReadyBody{Attempt: id}}); err != nil {
 			return err
 		}
-		a = m.state.attempts[id]
+		a = d.state.attempts[id]
 	}
 	if a.start != nil && credentials == nil {
 		return nil
 	}
-	body := Body{Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: m.consumed(a)}, Credentials: credentials}
-	_, err := m.append(now, body)
+	body := Body{Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: d.consumed(a)}, Credentials: credentials}
+	_, err := d.append(body)
 	return err
 }
 
@@ -556,6 +507,6 @@ func (m *Machine) Cancel(reason string, now Moment) error {
 	if !m.heeded() {
 		return errUnheeded
 	}
-	_, err := m.append(now, Body{Cancel: &Cancel{Reason: clip(reason)}})
+	_, err := m.deciding(now, nil).append(Body{Cancel: &Cancel{Reason: clip(reason)}})
 	return err
 }

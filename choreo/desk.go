@@ -164,11 +164,11 @@ func (m *Machine) lookAt(sl *Slot) {
 }
 
 // tick tells the machine what time it is.
-func (m *Machine) tick(now Moment) {
-	first := m.now == 0
-	if m.now = now.Boot; first {
-		for _, sl := range m.state.slots { // was looked at when it was loaded
-			m.notice(sl)
+func (d *decision) tick() {
+	first := d.decided == 0
+	if d.decided = d.now.Boot; first {
+		for _, sl := range d.state.slots { // was looked at when it was loaded
+			d.notice(sl)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (m *Machine) tick(now Moment) {
 // notice notes since when the attempt in charge of a slot is known to be able to begin.
 func (m *Machine) notice(sl *Slot) {
 	if a := sl.Current; sl.State != workflow.NotReady && a.noticed == 0 {
-		a.noticed = m.now
+		a.noticed = m.decided
 	}
 }
 

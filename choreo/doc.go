@@ -1,14 +1,14 @@
 // Package choreo is the pure core of Mutirão: one machine per instance that
 // turns facts into state and state into intents.
 //
-//	facts ──insert──▶ Log ──fold──▶ State ──decide──▶ Ready
+//	facts ──insert──▶ Log ──fold──▶ State ──decide──▶ Effects
 //
 // Purpose: everything that happens to an instance is a Fact. A replica of an
 // instance is a causally closed set of facts (Log). What the set means (which
 // attempt counts, what is ready, how the instance stands) is a function of the
 // set alone (State); what this node should do about it is a function of the
 // state, of who this node is and of what it was told about partners and time
-// (Decide). A driver carries the Ready out, in the order that its fields are in.
+// (Decide). A driver carries the effects out, in the order that its fields are in.
 //
 // Promises: no I/O, no clock, no goroutine, no randomness; time and chance come
 // in as values. Two machines with the same facts have byte-identical state,

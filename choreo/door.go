@@ -525,24 +525,24 @@ func (m *Machine) readOn() {
 
 // nameAll names, once, all that is here of an author of whom no more is taken in for
 // itself: others may have other facts of it. It reports whether a fact was added.
-func (m *Machine) nameAll(now Moment) (added bool) {
-	m.readOn()
-	authors := m.door.authors
-	m.door.authors = nil
+func (d *decision) nameAll() (added bool) {
+	d.readOn()
+	authors := d.door.authors
+	d.door.authors = nil
 	for _, p := range authors {
-		if !m.mustName(p) {
+		if !d.mustName(p) {
 			continue
 		}
-		seen, aside := m.unnamedOf(p)
+		seen, aside := d.unnamedOf(p)
 		if len(seen)+len(aside) == 0 {
 			continue
 		}
-		seen = append(seen, m.log.unseen(m.own)...) // what else is new goes with it
+		seen = append(seen, d.log.unseen(d.own)...) // what else is new goes with it
 		slices.SortFunc(seen, Head.compare)
 		slices.SortFunc(aside, Head.compare)
 		for seen = slices.Compact(seen); len(seen)+len(aside) > 0; {
 			s, a := min(len(seen), MaxHeadsSeen), min(len(aside), MaxHeadsSeen)
-			if _, err := m.say(now, Body{Seen: &Seen{Aside: aside[:a]}}, seen[:s]); err == nil {
+			if _, err := d.say(Body{Seen: &Seen{Aside: aside[:a]}}, seen[:s]); err == nil {
 				added = true
 			}
 			seen, aside = seen[s:], aside[a:]

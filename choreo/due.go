@@ -34,26 +34,26 @@ type Dues struct {
 // Dues shows what this node clocks itself, and what others clock as far as it can
 // be known here.
 func (m *Machine) Dues(now Moment, partners Partners) Dues {
-	out := Dues{map[workflow.TaskName][]Due{}, map[workflow.PartitionName][]Due{}}
-	if m.state.overall() != workflow.InstanceRunning && !m.goesOn() {
+	o, out := m.looking(now, partners), Dues{map[workflow.TaskName][]Due{}, map[workflow.PartitionName][]Due{}}
+	if o.state.overall() != workflow.InstanceRunning && !o.goesOn() {
 		return out
 	}
-	for _, sl := range m.state.slots {
-		if sl.Dropped != nil || !m.wanted(sl.Current) || sl.State == workflow.Blocked {
+	for _, sl := range o.state.slots {
+		if sl.Dropped != nil || !o.wanted(sl.Current) || sl.State == workflow.Blocked {
 			continue
 		}
 		t := sl.Current.Task.Name
-		switch left, runs := m.triggerLeft(sl, now); {
+		switch left, runs := o.triggerLeft(sl); {
 		case runs:
-			out.Tasks[t] = append(out.Tasks[t], Due{DueTrigger, left, sl.Current.Partner != m.self})
+			out.Tasks[t] = append(out.Tasks[t], Due{DueTrigger, left, sl.Current.Partner != o.self})
 		case sl.State == workflow.Ready || sl.State == workflow.Running:
-			if left, runs := m.timeoutLeft(sl.Current, now); runs {
-				out.Tasks[t] = append(out.Tasks[t], Due{DueTimeout, left, sl.Current.Partner != m.self})
+			if left, runs := o.timeoutLeft(sl.Current); runs {
+				out.Tasks[t] = append(out.Tasks[t], Due{DueTimeout, left, sl.Current.Partner != o.self})
 			}
 		}
 	}
-	for _, g := range m.state.genesis.Assign {
-		if d, runs := m.partitionDue(g, now, partners); runs {
+	for _, g := range o.state.genesis.Assign {
+		if d, runs := o.partitionDue(g); runs {
 			out.Partitions[g.Partition] = append(out.Partitions[g.Partition], d)
 		}
 	}
@@ -61,60 +61,60 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 }
 
 // triggerLeft is after what time a slot's emergency trigger fires.
-func (m *Machine) triggerLeft(sl *Slot, now Moment) (left time.Duration, runs bool) {
-	if !m.armed(sl) {
+func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
+	if !o.armed(sl) {
 		return 0, false
 	}
-	if c := m.clocks.get(WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}); c != nil {
-		return max(sl.Task.TimeToWait-c.read(now.Boot), 0), true
+	if c := o.clocks.get(WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}); c != nil {
+		return max(sl.Task.TimeToWait-c.read(o.now.Boot), 0), true
 	}
-	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
-		for _, from := range m.state.slotsOf(p) {
+	for _, p := range o.state.def.Predecessors(sl.Task.Name) {
+		for _, from := range o.state.slotsOf(p) {
 			if from.State != workflow.NotReady {
-				left, runs = max(left, now.Boot-from.Current.noticed), true
+				left, runs = max(left, o.now.Boot-from.Current.noticed), true
 			}
 		}
 	}
 	if runs {
 		return max(sl.Task.TimeToWait-left, 0), true
 	}
-	age := m.clocks.get(WaitKey{Kind: WaitWorstCase})
-	begins, known := m.state.plan.WaitStart(sl.Task.Name)
+	age := o.clocks.get(WaitKey{Kind: WaitWorstCase})
+	begins, known := o.state.plan.WaitStart(sl.Task.Name)
 	if age == nil || !known {
 		return 0, false
 	}
-	return max(begins+sl.Task.TimeToWait-age.read(now.Boot), 0), true
+	return max(begins+sl.Task.TimeToWait-age.read(o.now.Boot), 0), true
 }
 
 // timeoutLeft is after what time an attempt that is ready or runs is overdue.
-func (m *Machine) timeoutLeft(a *Attempt, now Moment) (left time.Duration, runs bool) {
+func (o outlook) timeoutLeft(a *Attempt) (left time.Duration, runs bool) {
 	total := a.Task.Timeout
 	if total == 0 {
 		return 0, false
 	}
-	if a.Partner != m.self {
-		return max(total-a.waitedBefore()-(now.Boot-a.noticed), 0), true
+	if a.Partner != o.self {
+		return max(total-a.waitedBefore()-(o.now.Boot-a.noticed), 0), true
 	}
-	c := m.clocks.get(WaitKey{Kind: WaitTimeout, Name: a.ID.String()})
+	c := o.clocks.get(WaitKey{Kind: WaitTimeout, Name: a.ID.String()})
 	if c == nil {
 		return 0, false
 	}
-	return max(total-c.read(now.Boot), 0), true
+	return max(total-c.read(o.now.Boot), 0), true
 }
 
 // partitionDue is after what time a partition of ours is overdue, or this node
 // judges what is left of another's.
-func (m *Machine) partitionDue(g Placement, now Moment, partners Partners) (d Due, runs bool) {
+func (o outlook) partitionDue(g Placement) (d Due, runs bool) {
 	kind, key := DueTimeout, WaitKey{Kind: WaitPartition, Name: string(g.Partition)}
-	total := m.state.plan.Partition(g.Partition).Timeout
-	if g.Partner != m.self {
+	total := o.state.plan.Partition(g.Partition).Timeout
+	if g.Partner != o.self {
 		kind, key.Kind = DueVerdict, WaitAnswer
-		answer := m.answerTime(g.Partition, m.unfinishedIn(g.Partition))
-		total = answer + slack(answer) + m.judgesBefore(partners)*GuardianTimeout
+		answer := o.answerTime(g.Partition, o.unfinishedIn(g.Partition))
+		total = answer + slack(answer) + o.judgesBefore()*GuardianTimeout
 	}
-	c := m.clocks.get(key)
+	c := o.clocks.get(key)
 	if c == nil || !c.running {
 		return Due{}, false
 	}
-	return Due{Kind: kind, Left: max(total-c.read(now.Boot), 0)}, true
+	return Due{Kind: kind, Left: max(total-c.read(o.now.Boot), 0)}, true
 }

@@ -183,12 +183,12 @@ func TestVerdictsOfOthersLeaveTheHoldersItsPlace(t *testing.T) {
 		}
 	}
 	a := one.state.bySlot["a"].Attempts[0]
-	if !one.fail(a, CauseReported, "the pump is broken", w.moment(), w) || !a.endedByHolder() {
+	if !one.deciding(w.moment(), w).fail(a, CauseReported, "the pump is broken") || !a.endedByHolder() {
 		t.Errorf("what its holder says of it does not count: %v", one.state.refused)
 	}
 	w.shuffledMatches(t, one)
 	for range MaxVerdicts {
-		if !one.fail(a, CauseReported, "the pump is broken", w.moment(), w) {
+		if !one.deciding(w.moment(), w).fail(a, CauseReported, "the pump is broken") {
 			return
 		}
 	}
@@ -369,11 +369,11 @@ func TestOfficeThatIsOver(t *testing.T) {
 		}
 		w.shuffledMatches(t, one)
 		w.office = &Office{Office: membership.Office{Term: 3, Number: 1}}
-		if got := one.officeNow(w); got != nil {
+		if got := one.looking(Moment{}, w).officeNow(); got != nil {
 			t.Errorf("this node judges in an office of term %d though it knows of term 4", got.Term)
 		}
 		w.office = &Office{Office: membership.Office{Term: 5, Number: 1}}
-		if got := one.officeNow(w); got != w.office {
+		if got := one.looking(Moment{}, w).officeNow(); got != w.office {
 			t.Errorf("this node does not judge in its office: %v", got)
 		}
 	}

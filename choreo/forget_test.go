@@ -37,7 +37,7 @@ func forgetting(t *testing.T, reconcile string) *mesh {
 // whom say that they did.
 func (w *mesh) tell(p workflow.PartnerID, b Body) *entry {
 	w.t.Helper()
-	e := w.must(w.nodes[p].m.append(w.moment(), b))
+	e := w.must(w.nodes[p].m.deciding(w.moment(), nil).append(b))
 	for _, q := range w.names() {
 		w.nodes[q].m.owe(p)
 		w.nodes[p].m.owe(q)
@@ -46,7 +46,7 @@ func (w *mesh) tell(p workflow.PartnerID, b Body) *entry {
 	w.meetAll()
 	w.stabilize(false)
 	for _, q := range w.names() {
-		w.must(w.nodes[q].m.append(w.moment(), Body{Seen: &Seen{}}))
+		w.must(w.nodes[q].m.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
 	}
 	w.meetAll()
 	w.stabilize(false)
@@ -188,7 +188,7 @@ func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 	w.meetAll()
 	w.stabilize(false)
 	liar := w.nodes["liar"].m
-	of := w.must(liar.append(w.moment(), Body{Start: &Start{Attempt: AttemptID{Slot: "a"}, Try: 1}}))
+	of := w.must(liar.deciding(w.moment(), nil).append(Body{Start: &Start{Attempt: AttemptID{Slot: "a"}, Try: 1}}))
 	one := w.nodes["one"].m
 	if _, err := one.Receive("liar", []Received{{Fact: of.fact, ID: of.id, Raw: of.raw, Att: &Attestation{}}}); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestWhatDoesNotCountShowsNothing(t *testing.T) {
 	if before.Partner != "liar" {
 		t.Errorf("the slot's success is that of %s, by what does not count", before.Partner)
 	}
-	w.must(one.append(w.moment(), Body{Seen: &Seen{}}))
+	w.must(one.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
 	if after := one.state.bySlot["a"].Pick; after != before {
 		t.Errorf("the slot's success was that of %s, and is that of %s as others were heard of", before.Partner, after.Partner)
 	}

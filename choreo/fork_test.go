@@ -409,25 +409,25 @@ partitions:
 	w.mail = nil
 	job, _ := w.node("three").jobOf("a2")
 	three := w.node("three").m
-	w.must(three.append(w.moment(), Body{Success: &Success{Attempt: job, Try: 1}}))
+	w.must(three.deciding(w.moment(), nil).append(Body{Success: &Success{Attempt: job, Try: 1}}))
 	w.restore(one, old[:1], one.inc)
 	w.end(one, one.running()[0], Result{})
 	proof := received(one.m)
-	judged := w.must(two.append(w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
+	judged := w.must(two.deciding(w.moment(), nil).append(Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{
 		{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "three"}}}}))
 	for _, facts := range [][]Received{proof, received(two)} {
 		if _, err := three.Receive("two", facts); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again := w.must(three.append(w.moment(), Body{Start: &Start{Attempt: AttemptID{Fact: judged.id, Slot: "a"}, Try: 1}}))
+	again := w.must(three.deciding(w.moment(), nil).append(Body{Start: &Start{Attempt: AttemptID{Fact: judged.id, Slot: "a"}, Try: 1}}))
 	if again == nil || !again.counted {
 		t.Fatal("three may not begin what it was given again")
 	}
 	if _, err := two.Receive("three", received(three)); err != nil {
 		t.Fatal(err)
 	}
-	w.must(two.append(w.moment(), Body{Seen: &Seen{}}))
+	w.must(two.deciding(w.moment(), nil).append(Body{Seen: &Seen{}}))
 	if e := two.log.byID[again.id]; !e.counted {
 		t.Errorf("what three began does not count: %s", e.why)
 	}

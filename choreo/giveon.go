@@ -28,19 +28,20 @@ type Stay struct {
 // reached: what it holds of a partition to one where one can take it, else each task by
 // itself. What nobody takes stays, and so does what has begun.
 func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []GivenOn, stays []Stay) {
-	if m.cleansUp() {
+	d := m.deciding(now, partners)
+	if d.cleansUp() {
 		stays = append(stays, Stay{Why: errors.New("something that lost is still to be compensated here")})
 	}
-	if !m.heeded() || m.state.overall() != workflow.InstanceRunning {
+	if !d.heeded() || d.state.overall() != workflow.InstanceRunning {
 		return nil, stays
 	}
-	units, begun := m.leaving()
+	units, begun := d.leaving()
 	stays = append(stays, begun...)
 	for _, u := range units {
 		pass := func(u []inHand) (rest []inHand, err error) {
-			c, err := m.takerOf(u, now, partners)
+			c, err := d.takerOf(u)
 			if err == nil {
-				rest, err = m.passAll(u, c, reason, now)
+				rest, err = d.passAll(u, c, reason)
 				for _, h := range u[:len(u)-len(rest)] {
 					given = append(given, GivenOn{h.task, c})
 				}
@@ -51,7 +52,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		rest, _ := pass(u) // why not is asked of each by itself
 		for i, h := range rest {
 			if _, err := pass(rest[i : i+1]); err != nil {
-				stays = append(stays, Stay{h.task, m.state.bySlot[h.slot].State, err})
+				stays = append(stays, Stay{h.task, d.state.bySlot[h.slot].State, err})
 			}
 		}
 	}
@@ -90,22 +91,22 @@ func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 }
 
 // takerOf finds a partner that can be reached and takes tasks as a unit in this node's place.
-func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.Choice, error) {
+func (d *decision) takerOf(u []inHand) (partition.Choice, error) {
 	tasks := make([]workflow.TaskName, len(u))
 	for i, h := range u {
 		tasks[i] = h.task
 	}
-	w := m.work(tasks, "", now)
-	w.Rejected = []workflow.PartnerID{m.self}
+	w := d.work(tasks, "")
+	w.Rejected = []workflow.PartnerID{d.self}
 	for _, h := range u {
-		a := m.state.bySlot[h.slot].Current
-		w.Rejected = append(w.Rejected, m.state.rejecters(a)...)
+		a := d.state.bySlot[h.slot].Current
+		w.Rejected = append(w.Rejected, d.state.rejecters(a)...)
 		if len(u) == 1 && a.Task.ByRole() {
-			w.Holder = m.self
+			w.Holder = d.self
 		}
 	}
-	c, err := partners.Choose(w)
-	if err == nil && !partners.Reachable(c.Partner) {
+	c, err := d.partners.Choose(w)
+	if err == nil && !d.partners.Reachable(c.Partner) {
 		err = fmt.Errorf("%w: nobody who can be reached now can take it", ErrNotNow)
 	}
 	return c, err
@@ -113,13 +114,13 @@ func (m *Machine) takerOf(u []inHand, now Moment, partners Partners) (partition.
 
 // passAll passes attempts on to the chosen partner, up to one that cannot be passed on:
 // from there on they are the rest.
-func (m *Machine) passAll(u []inHand, c partition.Choice, reason string, now Moment) (rest []inHand, err error) {
+func (d *decision) passAll(u []inHand, c partition.Choice, reason string) (rest []inHand, err error) {
 	for i, h := range u {
-		if m.movedOften(m.state.bySlot[h.slot]) {
+		if d.movedOften(d.state.bySlot[h.slot]) {
 			return u[i:], errMovedOften
 		}
-		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: m.waited(m.state.bySlot[h.slot].Current, now)}
-		if _, err := m.append(now, Body{Assign: &Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, Annex: &annex}); err != nil {
+		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: d.waited(d.state.bySlot[h.slot].Current)}
+		if _, err := d.append(Body{Assign: &Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, Annex: &annex}); err != nil {
 			return u[i:], err
 		}
 	}

@@ -333,31 +333,29 @@ func (m *Machine) await(n name) *awaited {
 // holders are known to have heard of what made them ready, or have neither expired
 // nor acknowledged it for a whole connectionTime. A partner that lives has met
 // somebody within that, who had it too.
-func (m *Machine) handedOver(
-	k WaitKey, as []*Attempt, later time.Duration, now Moment, partners Partners, r *Ready,
-) bool {
-	unheard := m.unheard(as)
+func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) bool {
+	unheard := d.unheard(as)
 	if len(unheard) == 0 {
 		return true
 	}
 	bound := time.Duration(0)
 	for _, a := range unheard {
-		bound = max(bound, min(partners.ConnectionTime(a.Partner), maxHandOver))
+		bound = max(bound, min(d.partners.ConnectionTime(a.Partner), maxHandOver))
 	}
 	k = k.handOver()
-	t := m.clocks.run(k, true, now.Boot)
-	if m.over(t, bound, true, now, r) {
+	t := d.clocks.run(k, true, d.now.Boot)
+	if d.over(t, bound, true) {
 		return true
 	}
-	switch c := m.clocks.all[k]; {
+	switch c := d.clocks.all[k]; {
 	case c.asked || later > GuardianTimeout:
 	case t < askAfter:
-		r.wake(now.Boot + askAfter - t)
+		d.out.wake(d.now.Boot + askAfter - t)
 	default:
 		c.asked = true
 		for _, a := range unheard {
-			if !slices.Contains(r.Ask, a.Partner) {
-				r.Ask = append(r.Ask, a.Partner)
+			if !slices.Contains(d.out.Ask, a.Partner) {
+				d.out.Ask = append(d.out.Ask, a.Partner)
 			}
 		}
 	}

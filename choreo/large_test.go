@@ -36,7 +36,7 @@ func (m *Machine) insertBodies(t *testing.T, bodies []Body) {
 	t.Helper()
 	var es []*entry
 	for _, b := range bodies {
-		f := m.next(Moment{}, b, nil)
+		f := m.deciding(Moment{}, nil).next(b, nil)
 		raw, id, err := f.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func TestStartBeyondTheLimit(t *testing.T) {
 	for _, x := range names {
 		as = append(as, one.m.state.bySlot[workflow.TaskName(x)].Current)
 	}
-	if !one.m.judge(as, CauseReported, "all of them failed", now, w) {
+	if !one.m.deciding(now, w).judge(as, CauseReported, "all of them failed") {
 		t.Fatal("nothing was judged")
 	}
 	var done []Body

@@ -16,7 +16,7 @@ import (
 // use; one goroutine owns it.
 //
 // Events go in by the methods below; each may add facts. Decide then says what
-// is to be done. A driver that fails to carry out the first step of a Ready
+// is to be done. A driver that fails to carry out the first step of a decision
 // throws the machine away and loads it again from what is durable.
 type Machine struct {
 	self  workflow.PartnerID
@@ -31,7 +31,7 @@ type Machine struct {
 	// unanswered is what the coordinator is to acknowledge; nil: nothing.
 	unanswered *unanswered
 	told       int           // entries of our own that routes have been worked out for
-	now        time.Duration // Boot, when it last decided
+	decided    time.Duration // Boot, when it last did
 	begun      []begun       // starts to be told of if the task still runs then, the earliest first
 	peers      map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
@@ -295,27 +295,27 @@ func (m *Machine) PutBack(saved []Received) (added int, all bool) {
 // what is said, go into `seen` facts of ours before it. An error says which limit
 // the fact is beyond (limits.go); then nothing was added, and it is among what
 // Decide reports.
-func (m *Machine) append(now Moment, b Body) (*entry, error) {
-	e, err := m.say(now, b, m.log.unseen(m.own))
+func (d *decision) append(b Body) (*entry, error) {
+	e, err := d.say(b, d.log.unseen(d.own))
 	if err == nil {
 		return e, nil
 	}
-	if err = m.fits(now, b); err == nil {
-		if err = m.sayHeads(now); err == nil {
-			e, err = m.say(now, b, nil)
+	if err = d.fits(b); err == nil {
+		if err = d.sayHeads(); err == nil {
+			e, err = d.say(b, nil)
 		}
 	}
 	if err != nil {
-		m.beyond = append(m.beyond, err)
+		d.beyond = append(d.beyond, err)
 	}
 	return e, err
 }
 
 // sayHeads names all heads that this node has seen and not named, in as many facts
 // as that takes.
-func (m *Machine) sayHeads(now Moment) error {
-	for heads := m.log.unseen(m.own); len(heads) > 0; heads = m.log.unseen(m.own) {
-		if _, err := m.say(now, Body{Seen: &Seen{}}, heads[:min(len(heads), MaxHeadsSeen)]); err != nil {
+func (d *decision) sayHeads() error {
+	for heads := d.log.unseen(d.own); len(heads) > 0; heads = d.log.unseen(d.own) {
+		if _, err := d.say(Body{Seen: &Seen{}}, heads[:min(len(heads), MaxHeadsSeen)]); err != nil {
 			return err
 		}
 	}
@@ -324,40 +324,40 @@ func (m *Machine) sayHeads(now Moment) error {
 
 // say adds our next fact, which has seen those heads, or says which limit it is
 // beyond.
-func (m *Machine) say(now Moment, b Body, seen []Head) (*entry, error) {
-	f := m.next(now, b, seen)
+func (d *decision) say(b Body, seen []Head) (*entry, error) {
+	f := d.next(b, seen)
 	raw, id, err := f.Encode()
 	if err != nil {
 		return nil, err
 	}
-	return m.enter(f, raw, id), nil
+	return d.enter(f, raw, id), nil
 }
 
 // fits says which limit a fact of ours would be beyond, heads aside.
-func (m *Machine) fits(now Moment, b Body) error {
-	one := []Head{m.log.genesis.head()} // for a first fact, which must have seen something
-	_, _, err := m.next(now, b, one).Encode()
+func (d *decision) fits(b Body) error {
+	one := []Head{d.log.genesis.head()} // for a first fact, which must have seen something
+	_, _, err := d.next(b, one).Encode()
 	return err
 }
 
 // next is our next fact, if it has seen those heads.
-func (m *Machine) next(now Moment, b Body, seen []Head) *Fact {
-	f := &Fact{Format: FormatFact, Instance: m.log.instance, Chain: m.chain, Seq: 1, Seen: seen, At: wall(now.Wall), Body: b}
-	if m.own != nil {
-		f.Seq, f.Prev = m.own.fact.Seq+1, m.own.id
+func (d *decision) next(b Body, seen []Head) *Fact {
+	f := &Fact{Format: FormatFact, Instance: d.log.instance, Chain: d.chain, Seq: 1, Seen: seen, At: wall(d.now.Wall), Body: b}
+	if d.own != nil {
+		f.Seq, f.Prev = d.own.fact.Seq+1, d.own.id
 	}
 	return f
 }
 
 // enter puts a fact of ours into the log.
-func (m *Machine) enter(f *Fact, raw []byte, id FactID) *entry {
-	e, err := m.log.insert(f, raw, id, nil)
+func (d *decision) enter(f *Fact, raw []byte, id FactID) *entry {
+	e, err := d.log.insert(f, raw, id, nil)
 	if err != nil || e == nil {
 		panic(fmt.Sprintf("choreo: our own fact does not fit our own log: %v", err)) // our bug
 	}
-	m.own = e
-	m.unsaved = append(m.unsaved, e)
-	m.state.fold([]*entry{e})
+	d.own = e
+	d.unsaved = append(d.unsaved, e)
+	d.state.fold([]*entry{e})
 	return e
 }
 

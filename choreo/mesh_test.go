@@ -14,7 +14,7 @@ import (
 )
 
 // mesh is a few nodes with one instance, in one goroutine: a driver for each
-// machine that acts in the order of Ready, disks that keep what was persisted,
+// machine that acts in the order of Effects, disks that keep what was persisted,
 // and mail that is under way until somebody delivers it.
 type mesh struct {
 	t       testing.TB
@@ -228,7 +228,7 @@ func (w *mesh) step(n *node) {
 }
 
 // persist appends to the disk: places must follow each other.
-func (n *node) persist(t testing.TB, r Ready) {
+func (n *node) persist(t testing.TB, r Effects) {
 	for _, s := range r.Persist {
 		if s.Place != len(n.disk) {
 			t.Errorf("%s persists place %d of %d", n.id, s.Place, len(n.disk))
@@ -558,7 +558,7 @@ func (w *mesh) describeMail() string {
 
 // mustAppend adds a fact of the machine's own that is within all limits.
 func (m *Machine) mustAppend(now Moment, b Body) *entry {
-	e, err := m.append(now, b)
+	e, err := m.deciding(now, nil).append(b)
 	if err != nil {
 		panic(fmt.Sprintf("a fact that the test wrote is refused: %v", err))
 	}

@@ -28,12 +28,12 @@ type unanswered struct {
 
 // coordinator is the partner that orchestrates the instance now: nobody in
 // choreography, or while no living participant holds the office.
-func (m *Machine) coordinator(partners Partners) workflow.PartnerID {
-	if m.state.genesis.Coordination != workflow.Orchestration {
+func (o outlook) coordinator() workflow.PartnerID {
+	if o.state.genesis.Coordination != workflow.Orchestration {
 		return ""
 	}
-	c := partners.Coordinator()
-	if c == "" || !m.Participates(c) || (c != m.self && partners.Gone(c)) {
+	c := o.partners.Coordinator()
+	if c == "" || !o.Participates(c) || (c != o.self && o.partners.Gone(c)) {
 		return ""
 	}
 	return c
@@ -41,15 +41,15 @@ func (m *Machine) coordinator(partners Partners) workflow.PartnerID {
 
 // router is the partner that hands on what this node has to tell; empty:
 // itself.
-func (m *Machine) router(now Moment, partners Partners) workflow.PartnerID {
-	c := m.coordinator(partners)
-	if c == "" || c == m.self {
+func (d *decision) router() workflow.PartnerID {
+	c := d.coordinator()
+	if c == "" || c == d.self {
 		return c
 	}
-	if w := m.unanswered; w != nil && (w.by != c || m.peer(c).acked.covers(w.owed)) {
-		m.unanswered = nil
+	if w := d.unanswered; w != nil && (w.by != c || d.peer(c).acked.covers(w.owed)) {
+		d.unanswered = nil
 	}
-	if !partners.Reachable(c) || m.unanswered != nil && now.Boot >= m.unanswered.since+officePatience {
+	if !d.partners.Reachable(c) || d.unanswered != nil && d.now.Boot >= d.unanswered.since+officePatience {
 		return ""
 	}
 	return c
@@ -57,14 +57,14 @@ func (m *Machine) router(now Moment, partners Partners) workflow.PartnerID {
 
 // awaitOffice begins to wait for the acknowledgement of what the coordinator is owed,
 // and asks to be woken when that has lasted for too long.
-func (m *Machine) awaitOffice(now Moment, r *Ready) {
-	if m.orchestrator == "" || m.orchestrator == m.self {
+func (d *decision) awaitOffice() {
+	if d.orchestrator == "" || d.orchestrator == d.self {
 		return
 	}
-	if m.unanswered == nil && m.Owes(m.orchestrator) {
-		m.unanswered = &unanswered{by: m.orchestrator, since: now.Boot, owed: m.peer(m.orchestrator).owed}
+	if d.unanswered == nil && d.Owes(d.orchestrator) {
+		d.unanswered = &unanswered{by: d.orchestrator, since: d.now.Boot, owed: d.peer(d.orchestrator).owed}
 	}
-	if m.unanswered != nil {
-		r.wake(m.unanswered.since + officePatience)
+	if d.unanswered != nil {
+		d.out.wake(d.unanswered.since + officePatience)
 	}
 }

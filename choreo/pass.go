@@ -42,16 +42,16 @@ func (w Work) Rand() *rand.Rand {
 }
 
 // work says what a choice may want to know about tasks.
-func (m *Machine) work(tasks []workflow.TaskName, not workflow.PartnerID, now Moment) Work {
+func (o outlook) work(tasks []workflow.TaskName, not workflow.PartnerID) Work {
 	w := Work{
-		Instance: m.log.instance, Plan: m.state.plan, Mechanism: m.Mechanism(), Tasks: tasks, Not: not,
-		Data: maps.Clone(m.state.values), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: now.Chance,
+		Instance: o.log.instance, Plan: o.state.plan, Mechanism: o.Mechanism(), Tasks: tasks, Not: not,
+		Data: maps.Clone(o.state.values), Performers: map[workflow.TaskName]workflow.PartnerID{}, Chance: o.now.Chance,
 	}
-	if len(m.state.def.Constraints) == 0 {
+	if len(o.state.def.Constraints) == 0 {
 		return w // nobody asks
 	}
-	for _, sl := range m.state.slots {
-		m.log.steps++
+	for _, sl := range o.state.slots {
+		o.log.steps++
 		a := sl.Current
 		if sl.Pick != nil {
 			a = sl.Pick
@@ -208,21 +208,22 @@ func (m *Machine) InHand() time.Duration {
 // Reject passes a task that this node holds, and has not started, on to another
 // partner. A partner that rejected it is not asked again.
 func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partners Partners) (partition.Choice, error) {
-	a, err := m.notBegun(t)
+	d := m.deciding(now, partners)
+	a, err := d.notBegun(t)
 	if err != nil {
 		return partition.Choice{}, err
 	}
-	w := m.work([]workflow.TaskName{t}, "", now)
-	w.Rejected = append(m.state.rejecters(a), m.self)
+	w := d.work([]workflow.TaskName{t}, "")
+	w.Rejected = append(d.state.rejecters(a), d.self)
 	if a.Task.ByRole() {
-		w.Holder = m.self
+		w.Holder = d.self
 	}
-	c, err := partners.Choose(w)
+	c, err := d.partners.Choose(w)
 	if err != nil {
 		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
 	}
-	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: m.waited(a, now)}
-	_, err = m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
+	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: d.waited(a)}
+	_, err = d.append(Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
 	return c, err
 }
 

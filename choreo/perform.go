@@ -24,14 +24,14 @@ import (
 
 // seeksPerformer reports whether an attempt here, which has not been started, is a
 // person's task for which nobody was chosen yet, or this node wrongly.
-func (m *Machine) seeksPerformer(a *Attempt, partners Partners) bool {
+func (o outlook) seeksPerformer(a *Attempt) bool {
 	switch {
-	case !a.Task.ByRole() || !m.mayStart(a):
+	case !a.Task.ByRole() || !o.mayStart(a):
 		return false
-	case !partners.HasRole(m.self, a.Task.Role):
+	case !o.partners.HasRole(o.self, a.Task.Role):
 		return true
 	}
-	return a.kept == nil && !m.keeps[a.ID] && (m.Mechanism() == partition.PlainRule || m.cameWithPartition(a))
+	return a.kept == nil && !o.keeps[a.ID] && (o.Mechanism() == partition.PlainRule || o.cameWithPartition(a))
 }
 
 // cameWithPartition reports whether an attempt is at its holder because the
@@ -46,27 +46,27 @@ func (m *Machine) cameWithPartition(a *Attempt) bool {
 
 // offer gives an attempt of ours to its performer. It reports whether it added
 // a fact: not if nobody can, nor if it is this node by the plain rule.
-func (m *Machine) offer(a *Attempt, partners Partners, now Moment) (added bool) {
+func (d *decision) offer(a *Attempt) (added bool) {
 	t := a.Task.Name
-	if m.movedOften(a.Slot) {
-		m.nobody[a.ID] = "it waits: " + errMovedOften.Error()
+	if d.movedOften(a.Slot) {
+		d.nobody[a.ID] = "it waits: " + errMovedOften.Error()
 		return false
 	}
-	w := m.work([]workflow.TaskName{t}, "", now)
-	w.Rejected, w.Holder = m.state.rejecters(a), m.self
-	if !partners.HasRole(m.self, a.Task.Role) {
-		w.Rejected = append(w.Rejected, m.self)
+	w := d.work([]workflow.TaskName{t}, "")
+	w.Rejected, w.Holder = d.state.rejecters(a), d.self
+	if !d.partners.HasRole(d.self, a.Task.Role) {
+		w.Rejected = append(w.Rejected, d.self)
 	}
-	c, err := partners.Choose(w)
+	c, err := d.partners.Choose(w)
 	switch {
 	case err != nil:
-		m.nobody[a.ID] = "it waits for somebody to perform it: " + clip(err.Error())
+		d.nobody[a.ID] = "it waits for somebody to perform it: " + clip(err.Error())
 		return false
-	case c.Partner == m.self && w.Mechanism == partition.PlainRule:
-		m.keeps[a.ID] = true
+	case c.Partner == d.self && w.Mechanism == partition.PlainRule:
+		d.keeps[a.ID] = true
 		return false
 	}
-	annex := Annex{Why: []Why{WhyOf(c, t)}, Offered: true, Waited: m.waited(a, now)}
-	_, err = m.append(now, Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
+	annex := Annex{Why: []Why{WhyOf(c, t)}, Offered: true, Waited: d.waited(a)}
+	_, err = d.append(Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
 	return err == nil
 }

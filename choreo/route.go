@@ -24,89 +24,89 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 // stays causally closed; hence only the newest fact of our chain matters.
 
 // route works out who is owed what since it was last called.
-func (m *Machine) route(now Moment, partners Partners) {
-	if c := m.router(now, partners); c != m.orchestrator {
-		m.orchestrator, m.told, m.begun = c, 0, nil
-		clear(m.ended)
+func (d *decision) route() {
+	if c := d.router(); c != d.orchestrator {
+		d.orchestrator, d.told, d.begun = c, 0, nil
+		clear(d.ended)
 	}
-	for ; m.told < len(m.log.order); m.told++ {
-		e := m.log.order[m.told]
-		if e.counted && (e.fact.Chain == m.chain || m.orchestrator == m.self) {
-			m.routeFact(e, now, partners)
+	for ; d.told < len(d.log.order); d.told++ {
+		e := d.log.order[d.told]
+		if e.counted && (e.fact.Chain == d.chain || d.orchestrator == d.self) {
+			d.routeFact(e)
 		}
 	}
-	for _, g := range m.state.genesis.Assign {
-		mine := g.Partner == m.self || m.orchestrator == m.self
-		done := mine && m.partitionDone(g.Partition)
-		if done == m.ended[g.Partition] {
+	for _, g := range d.state.genesis.Assign {
+		mine := g.Partner == d.self || d.orchestrator == d.self
+		done := mine && d.partitionDone(g.Partition)
+		if done == d.ended[g.Partition] {
 			continue
 		}
 		if done {
-			m.oweAll(m.latest())
+			d.oweAll(d.latest())
 		}
-		m.ended[g.Partition] = done // what was only presumed to be over may go on, and end again
+		d.ended[g.Partition] = done // what was only presumed to be over may go on, and end again
 	}
 }
 
 // latest is the newest fact that is ours to tell of.
-func (m *Machine) latest() *entry {
-	if m.orchestrator == m.self {
-		return m.log.order[len(m.log.order)-1]
+func (d *decision) latest() *entry {
+	if d.orchestrator == d.self {
+		return d.log.order[len(d.log.order)-1]
 	}
-	return m.own
+	return d.own
 }
 
-func (m *Machine) routeFact(e *entry, now Moment, partners Partners) {
+func (d *decision) routeFact(e *entry) {
 	b := &e.fact.Body
 	switch {
 	case b.Genesis != nil, b.Verdict != nil, b.Assign != nil, b.Cancel != nil, b.Seen != nil, b.WriteOff != nil:
-		m.oweAll(e)
+		d.oweAll(e)
 	case b.Success != nil:
-		m.routeSuccess(e, m.state.attempts[b.Success.Attempt], partners)
+		d.routeSuccess(e, d.state.attempts[b.Success.Attempt])
 	case b.Ready != nil:
-		m.oweWhoAsks(e, m.state.attempts[b.Ready.Attempt], workflow.BecameReady)
-	case b.Start != nil && m.state.attempts[b.Start.Attempt].undoes != nil:
-		m.oweAll(e)
+		d.oweWhoAsks(e, d.state.attempts[b.Ready.Attempt], workflow.BecameReady)
+	case b.Start != nil && d.state.attempts[b.Start.Attempt].undoes != nil:
+		d.oweAll(e)
 	case b.Start != nil:
-		a := m.state.attempts[b.Start.Attempt]
-		m.oweWhoAsks(e, a, workflow.BecameRunning)
+		a := d.state.attempts[b.Start.Attempt]
+		d.oweWhoAsks(e, a, workflow.BecameRunning)
 		if a.start == e && a.runs() {
-			m.begun = append(m.begun, begun{e, now.Boot})
+			d.begun = append(d.begun, begun{e, d.now.Boot})
 		}
 	}
 }
 
 // tell owes a fact to p, or in its place to the coordinator.
-func (m *Machine) tell(p workflow.PartnerID, e *entry) {
-	if m.orchestrator != "" && m.orchestrator != m.self && e.fact.Body.Genesis == nil {
-		p = m.orchestrator
+func (d *decision) tell(p workflow.PartnerID, e *entry) {
+	if d.orchestrator != "" && d.orchestrator != d.self && e.fact.Body.Genesis == nil {
+		p = d.orchestrator
 	}
-	m.oweFact(p, e)
+	d.oweFact(p, e)
 }
 
-func (m *Machine) routeSuccess(e *entry, a *Attempt, partners Partners) {
+func (d *decision) routeSuccess(e *entry, a *Attempt) {
 	if len(a.Slot.Attempts) > 1 || a.undoes != nil {
-		m.oweAll(e)
+		d.oweAll(e)
 		return
 	}
 	author := e.fact.Chain.Author
 	elsewhere := false
-	for p := range m.awaiting(a) {
+	for p := range d.awaiting(a) {
 		if p != author {
 			elsewhere = true
-			m.tell(p, e)
+			d.tell(p, e)
 		}
 	}
 	if elsewhere {
-		for _, p := range m.guardians(partners) {
-			m.tell(p, e)
+		for _, p := range d.guardians() {
+			d.tell(p, e)
 		}
 	}
-	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
-		m.tell(m.holder(part), e)
-		for _, sl := range m.state.patient {
-			if sl.Current.Depth > 1 && m.state.plan.Home(sl.Task.Name) == part {
-				m.tell(sl.Current.Partner, e)
+	for _, part := range d.state.plan.EmergencyListeners(a.Slot.Task.Name) {
+		d.tell(d.holder(part), e)
+		for _, sl := range d.state.patient {
+			if sl.Current.Depth > 1 && d.state.plan.Home(sl.Task.Name) == part {
+				d.tell(sl.Current.Partner, e)
 			}
 		}
 	}
@@ -130,12 +130,12 @@ func (m *Machine) awaiting(a *Attempt) map[workflow.PartnerID]bool {
 
 // oweWhoAsks owes the holders of tasks whose rules ask for this transition.
 // Readiness is asked for by starting tasks too: started means ready.
-func (m *Machine) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
+func (d *decision) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
 	asks := func(tr workflow.Transition) {
-		if q := m.state.questions[asked{tr, a.Slot.Task.Name}]; q != nil {
+		if q := d.state.questions[asked{tr, a.Slot.Task.Name}]; q != nil {
 			for _, n := range q.terms {
-				m.log.steps++
-				m.tell(n.of.Current.Partner, e)
+				d.log.steps++
+				d.tell(n.of.Current.Partner, e)
 			}
 		}
 	}
@@ -145,18 +145,18 @@ func (m *Machine) oweWhoAsks(e *entry, a *Attempt, tr workflow.Transition) {
 }
 
 // oweAll owes a fact to all participants.
-func (m *Machine) oweAll(e *entry) {
+func (d *decision) oweAll(e *entry) {
 	if e == nil {
 		return // nothing was said here
 	}
-	for _, p := range m.state.Participants() {
-		m.tell(p, e)
+	for _, p := range d.state.Participants() {
+		d.tell(p, e)
 	}
 }
 
 // guardians are the one who judges and its successor.
-func (m *Machine) guardians(partners Partners) []workflow.PartnerID {
-	judges := m.judges(partners)
+func (o outlook) guardians() []workflow.PartnerID {
+	judges := o.judges()
 	return judges[:min(2, len(judges))]
 }
 

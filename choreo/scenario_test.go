@@ -298,7 +298,7 @@ func (s *story) lie() string {
 		b.Credentials = []byte(s.arg("shows"))
 	}
 	s.w.lies = true
-	e, err := n.m.append(s.w.moment(), b)
+	e, err := n.m.deciding(s.w.moment(), nil).append(b)
 	if err != nil {
 		return err.Error()
 	}
@@ -657,7 +657,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 		if len(out) > 0 || f.Start == nil || slices.ContainsFunc(m.begun, func(x begun) bool { return x.start.fact.Body.Start.Attempt == f.Start.Attempt }) {
 			continue
 		}
-		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.awaiting(a)[to] || m.judges(s.w)[0] == to) {
+		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
 			add(string(a.Task.Name) + " still runs")
 		}
 	}
@@ -690,7 +690,7 @@ func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, 
 			add(string(d.Task.Name) + " waits for data of " + string(a.Task.Name))
 		}
 	}
-	if elsewhere && slices.Contains(m.guardians(s.w), to) {
+	if elsewhere && slices.Contains(m.looking(Moment{}, s.w).guardians(), to) {
 		add("guardian or next, of " + string(a.Task.Name))
 	}
 	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {

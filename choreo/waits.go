@@ -170,9 +170,9 @@ func (m *Machine) Gap(quiet time.Duration) {
 }
 
 // calm is the moment (Boot) from which this node may judge after a gap.
-func (m *Machine) calm(now Moment) time.Duration {
-	c := &m.clocks
-	if now.Boot >= c.quiet || c.heard == 0 || m.lacks() {
+func (o outlook) calm() time.Duration {
+	c := &o.clocks
+	if o.now.Boot >= c.quiet || c.heard == 0 || o.lacks() {
 		return c.quiet
 	}
 	return min(c.quiet, c.heard+settling)
@@ -189,52 +189,52 @@ func (m *Machine) lacks() bool {
 }
 
 // over reports whether a wait of that length is over; if not it asks to be woken.
-func (m *Machine) over(elapsed, total time.Duration, running bool, now Moment, r *Ready) bool {
-	m.clocks.every = min(m.clocks.every, saveWithin(total))
-	calm := m.clocks.calm
+func (d *decision) over(elapsed, total time.Duration, running bool) bool {
+	d.clocks.every = min(d.clocks.every, saveWithin(total))
+	calm := d.clocks.calm
 	switch {
-	case elapsed >= total && now.Boot >= calm:
+	case elapsed >= total && d.now.Boot >= calm:
 		return true
 	case elapsed >= total:
-		r.wake(calm)
+		d.out.wake(calm)
 	case running:
-		r.wake(max(now.Boot+total-elapsed, calm))
+		d.out.wake(max(d.now.Boot+total-elapsed, calm))
 	}
 	return false
 }
 
 // watch looks at all that this node waits for and judges what is over. It
 // reports whether it added facts.
-func (m *Machine) watch(now Moment, partners Partners, r *Ready) (added bool) {
-	c := &m.clocks
-	m.hearing = hearing{}
-	c.calm = m.calm(now)
-	running := m.state.overall() == workflow.InstanceRunning
-	every := m.watchEvery()
+func (d *decision) watch() (added bool) {
+	c := &d.clocks
+	d.hearing = hearing{}
+	c.calm = d.calm()
+	running := d.state.overall() == workflow.InstanceRunning
+	every := d.watchEvery()
 	next := c.watched + every
-	all := !running || every == 0 || c.watched == 0 || now.Boot >= next
+	all := !running || every == 0 || c.watched == 0 || d.now.Boot >= next
 	if all {
 		c.every = saveEvery
 		c.unsee()
-		c.carefree = m.carefree(partners)
+		c.carefree = d.carefree()
 	}
-	goesOn := (running && !c.carefree) || (!running && m.timed && m.goesOn())
+	goesOn := (running && !c.carefree) || (!running && d.timed && d.goesOn())
 	age := time.Duration(0)
-	if goesOn && m.timed {
-		age = c.run(WaitKey{Kind: WaitWorstCase}, true, now.Boot)
+	if goesOn && d.timed {
+		age = c.run(WaitKey{Kind: WaitWorstCase}, true, d.now.Boot)
 	}
-	if m.watchSlots(now, age, goesOn && m.timed, partners, r) {
+	if d.watchSlots(age, goesOn && d.timed) {
 		return true
 	}
 	if !all {
-		r.wake(next)
+		d.out.wake(next)
 		return false
 	}
 	if goesOn && running {
-		added = m.watchPartitions(now, partners, r) || m.watchOthers(now, age, partners, r)
+		added = d.watchPartitions() || d.watchOthers(age)
 	}
 	if !added {
-		c.watched = max(now.Boot, 1) // 0 is never
+		c.watched = max(d.now.Boot, 1) // 0 is never
 		c.sweep()
 	}
 	return added
@@ -260,12 +260,12 @@ func (m *Machine) armed(sl *Slot) bool {
 
 // carefree reports whether there is nothing to watch: no time-outs, no
 // contingencies, and nobody with work is gone.
-func (m *Machine) carefree(partners Partners) bool {
-	if m.timed || m.state.contested || len(m.clocks.all) > 0 || len(m.clocks.own) > 0 || m.Waiting() {
+func (o outlook) carefree() bool {
+	if o.timed || o.state.contested || len(o.clocks.all) > 0 || len(o.clocks.own) > 0 || o.Waiting() {
 		return false
 	}
-	for p := range m.look().unjudged {
-		if m.log.steps++; p != "" && partners.Gone(p) {
+	for p := range o.look().unjudged {
+		if o.log.steps++; p != "" && o.partners.Gone(p) {
 			return false
 		}
 	}
@@ -273,9 +273,9 @@ func (m *Machine) carefree(partners Partners) bool {
 }
 
 // waited is for how long the time-out of an attempt of our own has run.
-func (m *Machine) waited(a *Attempt, now Moment) time.Duration {
-	if c := m.clocks.own[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}]; c != nil {
-		return min(c.read(now.Boot), a.Task.Timeout)
+func (o outlook) waited(a *Attempt) time.Duration {
+	if c := o.clocks.own[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}]; c != nil {
+		return min(c.read(o.now.Boot), a.Task.Timeout)
 	}
 	return 0
 }
@@ -291,9 +291,9 @@ func (a *Attempt) waitedBefore() time.Duration {
 
 // watchPartitions clocks the partitions that this node holds and that have a
 // time-out of their own.
-func (m *Machine) watchPartitions(now Moment, partners Partners, r *Ready) bool {
-	for _, g := range m.state.genesis.Assign {
-		if p := m.state.plan.Partition(g.Partition); g.Partner == m.self && p.Declared && m.watchPartition(g.Partition, p.Timeout, now, partners, r) {
+func (d *decision) watchPartitions() bool {
+	for _, g := range d.state.genesis.Assign {
+		if p := d.state.plan.Partition(g.Partition); g.Partner == d.self && p.Declared && d.watchPartition(g.Partition, p.Timeout) {
 			return true
 		}
 	}
@@ -314,44 +314,44 @@ func (m *Machine) predecessorReady(sl *Slot) bool {
 }
 
 // watchPartition clocks a partition of our own with a time-out of its own.
-func (m *Machine) watchPartition(name workflow.PartitionName, total time.Duration, now Moment, partners Partners, r *Ready) bool {
-	part := m.look().part(name)
+func (d *decision) watchPartition(name workflow.PartitionName, total time.Duration) bool {
+	part := d.look().part(name)
 	active := part.active > 0
 	if part.answers == 0 {
 		return false
 	}
-	t := m.clocks.run(WaitKey{Kind: WaitPartition, Name: string(name)}, active, now.Boot)
-	if !active || !m.over(t, total, true, now, r) {
+	t := d.clocks.run(WaitKey{Kind: WaitPartition, Name: string(name)}, active, d.now.Boot)
+	if !active || !d.over(t, total, true) {
 		return false
 	}
-	return m.judge(m.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total), now, partners)
+	return d.judge(d.unfinishedIn(name), CauseTimeout, "partition "+string(name)+" gave no result within "+workflow.FormatDuration(total))
 }
 
 // watchOthers clocks what others hold, as the guardian or in its place. What is over
 // together is judged in one go, as long as the instance runs on.
-func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, r *Ready) (added bool) {
-	later, made := m.judgesBefore(partners)*GuardianTimeout, m.state.made
+func (d *decision) watchOthers(age time.Duration) (added bool) {
+	later, made := d.judgesBefore()*GuardianTimeout, d.state.made
 	goesOn := func(judged bool) bool {
-		m.log.steps++
+		d.log.steps++
 		if !judged {
 			return true
 		}
-		added, m.hearing = true, hearing{}
-		return m.state.made == made && m.state.overall() == workflow.InstanceRunning
+		added, d.hearing = true, hearing{}
+		return d.state.made == made && d.state.overall() == workflow.InstanceRunning
 	}
-	for _, p := range m.state.Participants() {
-		gone := p != m.self && m.look().unjudged[p] > 0 && partners.Gone(p)
-		if !goesOn(gone && m.watchGone(p, later, now, partners, r)) {
+	for _, p := range d.state.Participants() {
+		gone := p != d.self && d.look().unjudged[p] > 0 && d.partners.Gone(p)
+		if !goesOn(gone && d.watchGone(p, later)) {
 			return true
 		}
 	}
-	for _, g := range m.state.genesis.Assign {
-		if !goesOn(g.Partner != m.self && m.watchAnswer(g, later, now, age, partners, r)) {
+	for _, g := range d.state.genesis.Assign {
+		if !goesOn(g.Partner != d.self && d.watchAnswer(g, later, age)) {
 			return true
 		}
 	}
-	for _, sl := range inOrder(m.look().others) {
-		if !goesOn(m.watchSingle(sl, later, now, age, partners, r)) {
+	for _, sl := range inOrder(d.look().others) {
+		if !goesOn(d.watchSingle(sl, later, age)) {
 			return true
 		}
 	}
@@ -360,9 +360,9 @@ func (m *Machine) watchOthers(now Moment, age time.Duration, partners Partners, 
 
 // judgesBefore is how many living partners judge before this node does; a Duration, as
 // it is multiplied by one.
-func (m *Machine) judgesBefore(partners Partners) time.Duration {
-	judges := m.judges(partners)
-	if i := slices.Index(judges, m.self); i >= 0 {
+func (o outlook) judgesBefore() time.Duration {
+	judges := o.judges()
+	if i := slices.Index(judges, o.self); i >= 0 {
 		return time.Duration(i)
 	}
 	return time.Duration(len(judges))
@@ -370,9 +370,9 @@ func (m *Machine) judgesBefore(partners Partners) time.Duration {
 
 // judges are the living partners in the order in which they judge: who
 // orchestrates, then the succession.
-func (m *Machine) judges(partners Partners) []workflow.PartnerID {
-	c := m.coordinator(partners)
-	living := slices.DeleteFunc(slices.Clone(m.state.genesis.Succession), func(p workflow.PartnerID) bool { return p == c || partners.Gone(p) })
+func (o outlook) judges() []workflow.PartnerID {
+	c := o.coordinator()
+	living := slices.DeleteFunc(slices.Clone(o.state.genesis.Succession), func(p workflow.PartnerID) bool { return p == c || o.partners.Gone(p) })
 	if c != "" {
 		living = slices.Insert(living, 0, c)
 	}
@@ -380,57 +380,55 @@ func (m *Machine) judges(partners Partners) []workflow.PartnerID {
 }
 
 // watchGone judges the unfinished work of a partner who is out of the process.
-func (m *Machine) watchGone(p workflow.PartnerID, later time.Duration, now Moment, partners Partners, r *Ready) bool {
-	t := m.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, now.Boot)
-	if !m.over(t, later, true, now, r) {
+func (d *decision) watchGone(p workflow.PartnerID, later time.Duration) bool {
+	t := d.clocks.run(WaitKey{Kind: WaitGone, Name: string(p)}, true, d.now.Boot)
+	if !d.over(t, later, true) {
 		return false
 	}
-	left := m.unfinishedOf(p)
-	if partners.Evicted(p) {
-		return m.judge(left, CauseEvicted, "its holder was evicted", now, partners)
+	left := d.unfinishedOf(p)
+	if d.partners.Evicted(p) {
+		return d.judge(left, CauseEvicted, "its holder was evicted")
 	}
-	return m.judge(left, CauseExpired, "", now, partners)
+	return d.judge(left, CauseExpired, "")
 }
 
 // watchAnswer judges a partition of another that gave no result in time.
-func (m *Machine) watchAnswer(
-	g Placement, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
-) bool {
-	if m.keptForEver(g.Partition) {
+func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
+	if d.keptForEver(g.Partition) {
 		return false // its tasks are clocked one by one
 	}
 	key := WaitKey{Kind: WaitAnswer, Name: string(g.Partition)}
-	c, part := m.clocks.all[key], m.look().part(g.Partition)
+	c, part := d.clocks.all[key], d.look().part(g.Partition)
 	switch {
 	case part.answers == 0:
 		return false
-	case c == nil && !m.mayBegin(g.Partition, now, age, r):
+	case c == nil && !d.mayBegin(g.Partition, age):
 		return false
 	}
 	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
-	total := m.state.plan.Timeout(g.Partition) + part.waits
-	mayWait := m.mayWait(g.Partition)
+	total := d.state.plan.Timeout(g.Partition) + part.waits
+	mayWait := d.mayWait(g.Partition)
 	if c == nil || mayWait || c.of != nil || c.joined != part.joined {
-		if next := part.looked + m.lookEvery(); part.looked > 0 && now.Boot < next {
-			m.clocks.keep(key)
-			r.wake(next)
+		if next := part.looked + d.lookEvery(); part.looked > 0 && d.now.Boot < next {
+			d.clocks.keep(key)
+			d.out.wake(next)
 			return false
 		}
-		part.looked = max(now.Boot, 1) // 0 is never
-		if left = m.unfinishedIn(g.Partition); c == nil || mayWait {
-			left = m.mayJudge(g.Partition)
+		part.looked = max(d.now.Boot, 1) // 0 is never
+		if left = d.unfinishedIn(g.Partition); c == nil || mayWait {
+			left = d.mayJudge(g.Partition)
 		}
-		if total = m.answerTime(g.Partition, left); len(left) == 0 {
+		if total = d.answerTime(g.Partition, left); len(left) == 0 {
 			return false
 		}
 		of := working(left)
 		if c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {
-			m.clocks.drop(key)
-			if !m.handedOver(key, left, later, now, partners, r) {
+			d.clocks.drop(key)
+			if !d.handedOver(key, left, later) {
 				return false
 			}
-			m.clocks.beginAfter(key, 0, now.Boot)
-			c = m.clocks.all[key]
+			d.clocks.beginAfter(key, 0, d.now.Boot)
+			c = d.clocks.all[key]
 			c.of = of
 		} else if c.of = of; !mayWait {
 			c.of = nil
@@ -438,14 +436,14 @@ func (m *Machine) watchAnswer(
 		c.joined = part.joined
 	}
 	total += slack(total) + later
-	t := m.clocks.run(key, true, now.Boot)
-	if !m.over(t, total, true, now, r) {
+	t := d.clocks.run(key, true, d.now.Boot)
+	if !d.over(t, total, true) {
 		return false
 	}
 	if left == nil {
-		left = m.unfinishedIn(g.Partition)
+		left = d.unfinishedIn(g.Partition)
 	}
-	return m.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time", now, partners)
+	return d.judge(left, CauseTimeout, "partition "+string(g.Partition)+" gave no result in time")
 }
 
 // lookEvery is how often at most all tasks of a partition are looked at, to find those
@@ -466,13 +464,13 @@ const (
 // mayBegin reports whether a partition's answer may be waited for: all that it
 // waits for is known to have ended, or must have by now. If not yet it asks to be
 // woken.
-func (m *Machine) mayBegin(p workflow.PartitionName, now Moment, age time.Duration, r *Ready) bool {
-	part := m.before(p)
+func (d *decision) mayBegin(p workflow.PartitionName, age time.Duration) bool {
+	part := d.before(p)
 	if part.before == 0 {
 		return true
 	}
 	if age < part.worst {
-		r.wake(now.Boot + part.worst - age)
+		d.out.wake(d.now.Boot + part.worst - age)
 	}
 	return age >= part.worst
 }
@@ -513,46 +511,44 @@ func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) time.Dur
 
 // watchSingle judges what is clocked by itself at another: it gave no result in time, or
 // no word that it is ready. It finds somebody for a contingency that nobody could take.
-func (m *Machine) watchSingle(
-	sl *Slot, later time.Duration, now Moment, age time.Duration, partners Partners, r *Ready,
-) bool {
+func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
 	a := sl.Current
 	if sl.Pending != nil && sl.Pick == nil {
-		return m.watchPending(sl, later, now, partners, r)
+		return d.watchPending(sl, later)
 	}
-	total := m.single(sl)
-	if a.Partner == m.self || !sl.unjudged() || !m.wanted(a) || total == 0 {
+	total := d.single(sl)
+	if a.Partner == d.self || !sl.unjudged() || !d.wanted(a) || total == 0 {
 		return false
 	}
 	key := WaitKey{Kind: WaitAttempt, Name: a.ID.String()}
 	active, from, reason := sl.State != workflow.NotReady, a.waitedBefore(), "no result in time"
-	if !active && m.shouldBeReady(sl, now, age, r) {
+	if !active && d.shouldBeReady(sl, age) {
 		key.Kind, active, from = WaitReadiness, true, 0
 		total, reason = total+sl.Task.TimeToWait, "no word in time that it is ready"
 	}
 	total += slack(total) + later
-	if m.clocks.all[key] == nil {
-		if !active || !m.handedOver(key, []*Attempt{a}, later, now, partners, r) {
+	if d.clocks.all[key] == nil {
+		if !active || !d.handedOver(key, []*Attempt{a}, later) {
 			return false
 		}
-		m.clocks.beginAfter(key, from, now.Boot)
+		d.clocks.beginAfter(key, from, d.now.Boot)
 	}
-	t := m.clocks.run(key, active, now.Boot)
-	return m.over(t, total, active, now, r) && m.judge([]*Attempt{a}, CauseTimeout, reason, now, partners)
+	t := d.clocks.run(key, active, d.now.Boot)
+	return d.over(t, total, active) && d.judge([]*Attempt{a}, CauseTimeout, reason)
 }
 
 // shouldBeReady reports whether, for all that is known here, the holder of a slot that is
 // not ready has something to say: its rule holds, or the wait of its trigger has begun. If
 // that will begin it asks to be woken.
-func (m *Machine) shouldBeReady(sl *Slot, now Moment, age time.Duration, r *Ready) bool {
-	start, _ := m.state.plan.WaitStart(sl.Task.Name)
+func (d *decision) shouldBeReady(sl *Slot, age time.Duration) bool {
+	start, _ := d.state.plan.WaitStart(sl.Task.Name)
 	switch {
-	case m.ruleHolds(sl):
+	case d.ruleHolds(sl):
 		return true
 	case sl.Task.TimeToWait == 0:
 		return false
-	case age < start && !m.predecessorReady(sl):
-		r.wake(now.Boot + start - age)
+	case age < start && !d.predecessorReady(sl):
+		d.out.wake(d.now.Boot + start - age)
 		return false
 	}
 	return true
@@ -560,20 +556,20 @@ func (m *Machine) shouldBeReady(sl *Slot, now Moment, age time.Duration, r *Read
 
 // watchPending gives a contingency that waits for somebody to a partner that can
 // take it now: the guardian at once, the next in its place later.
-func (m *Machine) watchPending(sl *Slot, later time.Duration, now Moment, partners Partners, r *Ready) bool {
-	if m.movedOften(sl) {
+func (d *decision) watchPending(sl *Slot, later time.Duration) bool {
+	if d.movedOften(sl) {
 		return false // others may
 	}
 	task := sl.Pending.action.Task
-	c, err := m.whoTakes([]workflow.TaskName{task}, "", now, partners)
+	c, err := d.whoTakes([]workflow.TaskName{task}, "")
 	if err != nil {
 		return false
 	}
-	t := m.clocks.run(WaitKey{Kind: WaitPending, Name: sl.Current.ID.String()}, true, now.Boot)
-	if !m.over(t, later, true, now, r) {
+	t := d.clocks.run(WaitKey{Kind: WaitPending, Name: sl.Current.ID.String()}, true, d.now.Boot)
+	if !d.over(t, later, true) {
 		return false
 	}
-	_, err = m.append(now, Body{
+	_, err = d.append(Body{
 		Assign: &Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: c.Partner},
 		Annex:  reasoned(WhyOf(c, task)),
 	})
@@ -626,26 +622,26 @@ func (sl *Slot) unjudged() bool {
 // judge writes a verdict on attempts, with what their failure does: several, if it
 // does not fit into one fact. It reports whether facts were added that count: from others
 // nothing follows.
-func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, partners Partners) (added bool) {
+func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool) {
 	failures := make([]contingency.Failure, len(as))
 	byslot := map[workflow.TaskName]*Attempt{}
 	for i, a := range as {
 		// Its holder may know that it could begin although others presume that it failed.
-		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || m.mayStart(a)}
+		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || d.mayStart(a)}
 		byslot[a.Slot.Task.Name] = a
 	}
-	responses := contingency.Respond(m.state.def, failures, view{s: m.state})
+	responses := contingency.Respond(d.state.def, failures, view{s: d.state})
 	actions := make([]Action, len(responses))
 	for i, x := range responses {
 		actions[i] = Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
 	}
-	chosen := m.appoint(actions, as[0].Partner, now, partners)
+	chosen := d.appoint(actions, as[0].Partner)
 	// The partner that takes a unit of contingencies was chosen for all of them:
 	// how the actions are spread over facts has no part in what they do.
-	office := m.officeNow(partners)
+	office := d.officeNow()
 	for part := range slices.Chunk(actions, MaxActions) {
 		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
-		e, err := m.append(now, Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
+		e, err := d.append(Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
 		added = added || err == nil && e.counted
 	}
 	return added
@@ -655,15 +651,15 @@ func (m *Machine) judge(as []*Attempt, cause Cause, reason string, now Moment, p
 // that the author placed in a partition go to its holder, the others go to one
 // partner as a unit where one can take them all, else each to one that can. It
 // returns the choices by contingency, one for all of a unit.
-func (m *Machine) appoint(actions []Action, not workflow.PartnerID, now Moment, partners Partners) map[workflow.TaskName]*partition.Choice {
+func (d *decision) appoint(actions []Action, not workflow.PartnerID) map[workflow.TaskName]*partition.Choice {
 	chosen := map[workflow.TaskName]*partition.Choice{} // nil: nobody
 	var unit []workflow.TaskName
 	for _, act := range actions {
-		if act.Kind == workflow.FailContingency && m.state.plan.Home(act.Task) == "" {
+		if act.Kind == workflow.FailContingency && d.state.plan.Home(act.Task) == "" {
 			unit = append(unit, act.Task)
 		}
 	}
-	if whole, err := m.whoTakes(unit, not, now, partners); err == nil {
+	if whole, err := d.whoTakes(unit, not); err == nil {
 		for _, t := range unit {
 			chosen[t] = &whole
 		}
@@ -675,12 +671,12 @@ func (m *Machine) appoint(actions []Action, not workflow.PartnerID, now Moment, 
 		}
 		c, asked := chosen[act.Task]
 		if !asked {
-			if one, err := m.whoTakes([]workflow.TaskName{act.Task}, not, now, partners); err == nil {
+			if one, err := d.whoTakes([]workflow.TaskName{act.Task}, not); err == nil {
 				c = &one
 			}
 			chosen[act.Task] = c
 		}
-		if c != nil && !m.movedOften(m.state.bySlot[act.Attempt.Slot]) {
+		if c != nil && !d.movedOften(d.state.bySlot[act.Attempt.Slot]) {
 			act.Partner = c.Partner
 		}
 	}
@@ -711,16 +707,16 @@ func whysOf(actions []Action, chosen map[workflow.TaskName]*partition.Choice) (w
 // whoTakes finds a living partner for contingencies: the holder of the
 // partition in which the author placed it, else one that the partner list
 // offers, rather not the one that failed.
-func (m *Machine) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID, now Moment, partners Partners) (partition.Choice, error) {
+func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (partition.Choice, error) {
 	if len(tasks) == 0 {
 		return partition.Choice{}, errNothing
 	}
-	if home := m.state.plan.Home(tasks[0]); len(tasks) == 1 && home != "" {
-		if p := m.holder(home); !partners.Gone(p) {
+	if home := d.state.plan.Home(tasks[0]); len(tasks) == 1 && home != "" {
+		if p := d.holder(home); !d.partners.Gone(p) {
 			return partition.Choice{Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it"}, nil
 		}
 	}
-	return partners.Choose(m.work(tasks, not, now))
+	return d.partners.Choose(d.work(tasks, not))
 }
 
 var errNothing = errors.New("there is nothing to assign")

@@ -5,7 +5,7 @@
 // acknowledgement names only what is durable here. Each instance has one owner
 // goroutine (shard.go); all that happens to it comes in by one channel of
 // events, and what the core asks for is carried out in the order of
-// choreo.Ready. After a failed write the instance is loaded again from what is
+// choreo.Effects. After a failed write the instance is loaded again from what is
 // durable.
 //
 // It declares the small interfaces that it needs (Store, Carrier, Runner);

@@ -169,7 +169,7 @@ func (k headsKey) compare(o headsKey) int {
 
 type readied struct {
 	h *held
-	r choreo.Ready
+	r choreo.Effects
 }
 
 const (
@@ -334,7 +334,7 @@ func (s *shard) touch(h *held) {
 }
 
 // flush lets the touched machines decide, makes the outcome durable, and then
-// acts in the order of choreo.Ready.
+// acts in the order of choreo.Effects.
 func (s *shard) flush() {
 	b := s.batch
 	s.batch = s.spent
@@ -532,7 +532,7 @@ func (s *shard) release(now time.Duration) {
 }
 
 // act stops and starts tasks.
-func (s *shard) act(h *held, r choreo.Ready) {
+func (s *shard) act(h *held, r choreo.Effects) {
 	id := h.m.Instance()
 	for _, a := range r.Stop {
 		s.n.runner.Cancel(jobKey(id, a))

@@ -19,7 +19,7 @@ const (
 var house = []permission{
 	{"panic", "choreo.encMode", constantOptions},
 	{"panic", "choreo.decMode", constantOptions},
-	{"panic", "choreo.Machine.enter", "a fact that this machine has just made fits the log that it was made from"},
+	{"panic", "choreo.decision.enter", "a fact that this machine has just made fits the log that it was made from"},
 	{"panic", "internal/sim.disk.Commit", "a simulated kill -9: the world recovers it and takes the node down"},
 	{"panic", "internal/sim.world.found", "the simulator makes its own certificates"},
 	{"panic", "internal/sim.world.guard", "it passes on what was no simulated crash: a bug that the simulation found"},

@@ -56,14 +56,14 @@ var mutants = []mutant{
 	{name: "any-action", what: "a verdict may do to a task what its author did not choose", patches: []patch{{
 		"choreo/state.go", `return act.Kind == kind && act.Task == t.Contingency`, `return act.Kind == kind || act.Task == t.Contingency || true`}}},
 	{name: "two-guardians", what: "every partner judges as if it were the first of the succession", patches: []patch{{
-		"choreo/waits.go", `slices.Index(judges, m.self); i >= 0 {
-		return time.Duration(i)`, `slices.Index(judges, m.self); i >= 0 {
+		"choreo/waits.go", `slices.Index(judges, o.self); i >= 0 {
+		return time.Duration(i)`, `slices.Index(judges, o.self); i >= 0 {
 		return 0`}}},
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
 		"choreo/state.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
 		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
 	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
-		"choreo/waits.go", `a.Partner == m.self || !sl.unjudged() || !m.wanted(a)`, `a.Partner == m.self || !m.wanted(a) || a.success() != nil`}}},
+		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.wanted(a)`, `a.Partner == d.self || !d.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
 		"choreo/decide.go", `a.off == nil && !sl.over() &&`, `a.off == nil && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
@@ -99,12 +99,12 @@ var mutants = []mutant{
 	{name: "release-blocks", what: "a release blocks what waits for the task", patches: []patch{{
 		"choreo/settle.go", `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailRelease {`, `sl.State == workflow.Failed && sl.Outcome != nil && sl.Outcome.action.Kind == "" {`}}},
 	{name: "timeout-from-known", what: "a time-out runs from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `	t := c.runFrom(from, k, true, now.Boot)`, `	if k.Kind == WaitTimeout && m.clocks.all[WaitKey{Kind: WaitWorstCase}] != nil {
-		from = m.clocks.all[WaitKey{Kind: WaitWorstCase}].read(now.Boot)
+		"choreo/clocks.go", `	t := c.runFrom(from, k, true, d.now.Boot)`, `	if k.Kind == WaitTimeout && d.clocks.all[WaitKey{Kind: WaitWorstCase}] != nil {
+		from = d.clocks.all[WaitKey{Kind: WaitWorstCase}].read(d.now.Boot)
 	}
-	t := c.runFrom(from, k, true, now.Boot)`}}},
+	t := c.runFrom(from, k, true, d.now.Boot)`}}},
 	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `		if age < start && !m.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
+		"choreo/clocks.go", `		if age < start && !d.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
 		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
 	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
@@ -159,8 +159,8 @@ var mutants = []mutant{
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
 		"choreo/door.go", `!m.door.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
 	{name: "refused-unnamed", what: "what partners have no room for is not set aside", patches: []patch{{
-		"choreo/decide.go", `		again = m.nameRefused(now, &r) || again
-`, `		_ = m.nameRefused
+		"choreo/decide.go", `		again = d.nameRefused() || again
+`, `		_ = d.nameRefused
 `}}},
 	{name: "unsigned", what: "signatures of facts are not checked", patches: []patch{{
 		"choreo/attest.go", `s.author, attestDomain, s.root[:], s.sig[:]); err != nil {`, `s.author, attestDomain, s.root[:], s.sig[:]); err != nil && s.author == "" {`}}},
@@ -171,8 +171,8 @@ var mutants = []mutant{
 `, `		it.become(Left, at)
 `}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
-		"choreo/decide.go", `	m.running[a.ID] = true
-	r.Start = append(r.Start, m.job(a, a.try()))
+		"choreo/decide.go", `	d.running[a.ID] = true
+	d.out.Start = append(d.out.Start, d.job(a, a.try()))
 	return false
 `, `	return false
 `}}},

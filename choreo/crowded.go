@@ -66,7 +66,7 @@ type withheld struct {
 // turnedAway is that facts of an author were refused here for want of room.
 type turnedAway struct {
 	from  map[workflow.PartnerID]bool // those who sent them
-	size  int                         // bytes of the smallest for which there was none
+	size  authored                    // of the smallest run for which there was none
 	named bool                        // others named some of them
 }
 
@@ -103,11 +103,12 @@ func (d Declined) NoRoom() bool {
 	return d.Why == TooManyFacts || d.Why == TooManyBytes || d.Why == TooManyNamed
 }
 
-// turnAway notes that a fact was refused for want of room; beyond is whether it was for
-// itself, not only for what comes before it. Authors who take no part are as many as they like:
-// of them, those beyond a limit are left to be sent again after a while.
-func (m *Machine) turnAway(from workflow.PartnerID, f Received, beyond bool) {
-	c, author, size := &m.door.crowded, f.Fact.Chain.Author, len(f.Raw)
+// turnAway notes that a fact was refused for want of room, which takes so much with its run;
+// beyond is whether it was for itself, not only for what comes before it. Authors who take no
+// part are as many as they like: of them, those beyond a limit are left to be sent again after
+// a while.
+func (m *Machine) turnAway(from, author workflow.PartnerID, size authored, beyond bool) {
+	c := &m.door.crowded
 	t := c.refused[author]
 	if t == nil {
 		if len(c.refused) >= maxRemembered && !m.Participates(author) {
@@ -117,8 +118,8 @@ func (m *Machine) turnAway(from workflow.PartnerID, f Received, beyond bool) {
 		c.refused[author] = t
 	}
 	t.from[from] = true
-	if beyond {
-		t.size = min(t.size, size)
+	if beyond && size.bytes < t.size.bytes {
+		t.size = size
 	}
 }
 
@@ -157,11 +158,12 @@ func (m *Machine) Takes() (out []Taking) {
 // visit.beyond and visit.takesNamed say of what comes.
 func (m *Machine) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
 	s, of := m.door.shares, m.log.authored[author]
-	left := s.Left == nil || t.size+s.Each <= s.Left(author)
+	size := t.size.bytes + t.size.facts*s.Each
+	left := s.Left == nil || size <= s.Left(author)
 	if t.named {
-		return left || s.Spare == nil || t.size+s.Each <= s.Spare()
+		return left || s.Spare == nil || size <= s.Spare()
 	}
-	return left && (s.Facts == 0 || of.facts < s.Facts) && (s.Bytes == 0 || of.bytes+t.size <= s.Bytes)
+	return left && (s.Facts == 0 || of.facts+t.size.facts <= s.Facts) && (s.Bytes == 0 || of.bytes+t.size.bytes <= s.Bytes)
 }
 
 // noRoomBefore reports whether all that is missing before facts was refused for want of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -20,6 +21,10 @@ import (
 //   - A node that has all that it may have of an author names that in `seen` facts of
 //     its own, once: it builds upon what counts, and sets the rest aside (Seen.Aside),
 //     which others then take in and nobody builds upon.
+//
+// An attestation serves for a run of facts, and a run is taken in whole or not at all: no peer
+// would take the start of one from us, nor what we then built upon it. So of a run of which
+// something is beyond all is declined, and of one of which something is named all is taken in.
 //
 // How much room an author has differs from node to node, where their limits or what else
 // they have do; what is refused for that its sender sets aside (crowded.go).
@@ -113,19 +118,26 @@ type door struct {
 	// named all that it may have.
 	stood  map[workflow.PartnerID]spent
 	forked map[*chain]bool
+	// cut are the authors of whom a run was declined that had begun within the limits.
+	cut map[workflow.PartnerID]bool
 
 	crowded crowded
 }
 
-// spent says of which limits no more of an author is taken in for itself.
-type spent struct{ chains, facts, bytes bool }
+// spent says of which limits no more of an author is taken in for itself. A run that is
+// declined as a whole may keep an author below them for good: then cut is how often the number
+// of its facts has doubled, so that few words are enough.
+type spent struct {
+	chains, facts, bytes bool
+	cut                  int
+}
 
 func newDoor() door {
 	return door{
 		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{}, counts: map[Declined]int{},
 		named: map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
 		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
-		crowded: newCrowded(),
+		cut: map[workflow.PartnerID]bool{}, crowded: newCrowded(),
 	}
 }
 
@@ -172,34 +184,140 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 			m.nameSeen(f.Fact, in)
 		}
 	}
-	for _, f := range slices.Backward(facts) {
-		for _, by := range m.door.wantedBy(f.ID) {
-			m.wantPast(by, f.Fact)
-		}
-	}
+	m.wantWhole(facts)
+	v.runs, v.gone = m.log.runs(facts), map[FactID]Declined{}
 	for i, f := range facts {
 		d := m.declines(f, why[i])
 		if d.Why == "" && why[i] != "" && !v.takesNamed(f) {
 			d = Declined{Author: f.Fact.Chain.Author, Why: TooManyNamed}
 		}
 		if d.Why != "" {
-			m.decline(f.ID, d)
-			if d.NoRoom() {
-				m.turnAway(from, f, why[i] != "")
-			}
-			if d.Why == TooManyNamed {
-				m.door.crowded.named(d.Author)
-			}
-			m.dispute(from, f)
+			v.keepOut(from, f, d, why[i] != "")
 			continue
 		}
 		m.undecline(f.ID)
+		admitted = append(admitted, f)
+	}
+	if len(v.gone) > 0 {
+		admitted = v.proven(from, facts, admitted)
+	}
+	for _, f := range admitted {
 		for _, of := range m.door.wanted {
 			delete(of, f.ID)
 		}
-		admitted = append(admitted, f)
 	}
 	return admitted, false
+}
+
+// keepOut declines a fact; beyond is whether it is for itself, not only for what comes
+// before it.
+func (v *visit) keepOut(from workflow.PartnerID, f Received, d Declined, beyond bool) {
+	m := v.m
+	v.gone[f.ID] = d
+	m.decline(f.ID, d)
+	if d.NoRoom() {
+		m.turnAway(from, d.Author, v.runs[f.ID], beyond)
+	}
+	if d.Why == TooManyNamed {
+		m.door.crowded.named(d.Author)
+	}
+	m.dispute(from, f)
+}
+
+// proven are the admitted of the facts without those that nothing vouches for any more, as the
+// later fact of their chain whose attestation covers them was declined. They are declined
+// for the same reason, and so is what their author built upon them. What others built upon
+// them stays, where it says that they are missing.
+func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Received {
+	m, l := v.m, v.m.log
+	fits, _ := l.fitting(admitted)
+	bare := l.bare(admitted, fits)
+	if len(bare) == 0 {
+		return admitted
+	}
+	of, children := map[FactID]Received{}, map[FactID][]Received{}
+	for _, f := range admitted {
+		if bare[f.ID] {
+			of[f.ID] = f
+			for p := range f.Fact.parents() {
+				l.steps++
+				children[p] = append(children[p], f)
+			}
+		}
+	}
+	var queue []Received
+	for _, f := range facts {
+		if v.gone[f.ID].Why != "" {
+			queue = append(queue, f)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		f := queue[0]
+		d, follow := v.gone[f.ID], children[f.ID]
+		if prev, is := of[f.Fact.Prev]; is {
+			follow = append(slices.Clone(follow), prev)
+		}
+		for _, x := range follow {
+			l.steps++
+			author := x.Fact.Chain.Author
+			if v.gone[x.ID].Why != "" || author != d.Author && m.Participates(author) {
+				continue
+			}
+			v.keepOut(from, x, Declined{Author: author, Why: d.Why}, true)
+			m.wasCut(author)
+			queue = append(queue, x)
+		}
+	}
+	stays := make(map[FactID]bool, len(admitted))
+	for _, f := range admitted {
+		stays[f.ID] = !bare[f.ID]
+	}
+	return slices.DeleteFunc(admitted, func(f Received) bool {
+		if !bare[f.ID] || v.gone[f.ID].Why != "" {
+			return bare[f.ID]
+		}
+		for p := range f.Fact.parents() {
+			l.steps++
+			if !l.Has(p) && !stays[p] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// wasCut notes that a run of an author was declined that had begun within the limits.
+func (m *Machine) wasCut(author workflow.PartnerID) {
+	if !m.Participates(author) && m.log.authored[author].facts == 0 {
+		return // there may be any number of them, and nothing is to be named
+	}
+	m.door.cut[author] = true
+	if !slices.Contains(m.door.authors, author) {
+		m.door.authors = append(m.door.authors, author)
+	}
+}
+
+// runs say of each of the facts that are not here how much goes in with it or not at all: the
+// run of its chain under one attestation.
+func (l *Log) runs(facts []Received) map[FactID]authored {
+	bare, last, out := map[FactID]authored{}, map[FactID]authored{}, make(map[FactID]authored, len(facts))
+	for _, f := range facts {
+		if l.Has(f.ID) {
+			continue
+		}
+		of := bare[f.Fact.Prev]
+		of.facts, of.bytes = of.facts+1, of.bytes+len(f.Raw)
+		if out[f.ID] = of; f.Att == nil {
+			bare[f.ID] = of
+		}
+	}
+	for _, f := range slices.Backward(facts) {
+		if whole, goesOn := last[f.ID]; goesOn && f.Att == nil {
+			out[f.ID] = whole
+		}
+		last[f.Fact.Prev] = out[f.ID]
+	}
+	return out
 }
 
 // visit counts what a batch of facts brings of each author.
@@ -212,6 +330,9 @@ type visit struct {
 	branches map[Chain]int
 	follows  map[place]FactID
 	named    int // bytes of what is taken in only as others named it
+	// runs say with how much else each fact goes in (Log.runs), gone why it is declined.
+	runs map[FactID]authored
+	gone map[FactID]Declined
 }
 
 // place is where a chain goes on: after that fact.
@@ -376,6 +497,51 @@ func (m *Machine) wantPast(by workflow.PartnerID, f *Fact) {
 	for _, h := range f.Seen {
 		m.name(by, h)
 		m.want(by, h.ID)
+	}
+}
+
+// wantWhole remembers of the facts what comes before those that somebody named, and what
+// follows them in their chain up to the attestation that vouches for them.
+func (m *Machine) wantWhole(facts []Received) {
+	type wish struct {
+		by workflow.PartnerID
+		id FactID
+	}
+	at, next := make(map[FactID]Received, len(facts)), map[FactID]Received{}
+	done := map[wish]bool{}
+	var queue []wish
+	add := func(by workflow.PartnerID, id FactID) {
+		if w := (wish{by, id}); !done[w] {
+			done[w] = true
+			queue = append(queue, w)
+		}
+	}
+	for _, f := range facts {
+		if m.log.Has(f.ID) {
+			continue
+		}
+		at[f.ID] = f
+		if _, forks := next[f.Fact.Prev]; !forks {
+			next[f.Fact.Prev] = f
+		}
+		for _, by := range m.door.wantedBy(f.ID) {
+			add(by, f.ID)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		by, f := queue[0].by, at[queue[0].id]
+		m.wantPast(by, f.Fact)
+		for p := range f.Fact.parents() {
+			m.log.steps++
+			if _, came := at[p]; came {
+				add(by, p)
+			}
+		}
+		if n, goesOn := next[f.ID]; goesOn && f.Att == nil {
+			m.name(by, Head{Chain: n.Fact.Chain, Seq: n.Fact.Seq, ID: n.ID})
+			m.want(by, n.ID)
+			add(by, n.ID)
+		}
 	}
 }
 
@@ -554,7 +720,11 @@ func (d *decision) nameAll() (added bool) {
 // mustName reports whether an author has come to a limit here, or has forked a chain
 // too often, of which this node has not yet named as much as that. It says so once.
 func (m *Machine) mustName(p workflow.PartnerID) (must bool) {
-	d, stood, here := &m.door, m.door.stood[p], m.spent(m.log.authored[p])
+	d, of := &m.door, m.log.authored[p]
+	stood, here := d.stood[p], m.spent(of)
+	if d.cut[p] {
+		here.cut = bits.Len(uint(of.facts))
+	}
 	if here != stood {
 		d.stood[p] = here
 		must = m.spent(m.namedOf(p)) != here

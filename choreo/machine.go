@@ -248,9 +248,7 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 	}
 	taken, all := m.log.vouched(facts), true
 	if from != m.self {
-		if taken, all = m.admit(from, taken); !all {
-			taken = m.log.vouched(taken)
-		}
+		taken, all = m.admit(from, taken)
 	}
 	es, err := m.log.insertAll(taken)
 	if errors.Is(err, ErrMissingPast) {

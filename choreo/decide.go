@@ -50,8 +50,13 @@ func (m *Machine) Decide(now Moment, partners Partners) Effects {
 func (d *decision) handOut() {
 	d.out.Beyond, d.beyond = d.beyond, nil
 	d.out.Persist = slices.Grow(d.out.Persist, len(d.unsaved))
+	bare := map[FactID]bool{} // the last of chains, for which nothing vouches yet
 	for _, e := range d.unsaved {
-		d.out.Persist = append(d.out.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: d.mine(e)})
+		delete(bare, e.fact.Prev)
+		if e.att == nil && !d.mine(e) {
+			bare[e.id] = true
+		}
+		d.out.Persist = append(d.out.Persist, Stored{Place: e.index, Raw: e.raw, Att: e.att, Own: d.mine(e), Open: len(bare) > 0})
 		if made, ok := d.made(e); ok {
 			d.out.Made = append(d.out.Made, made)
 		}

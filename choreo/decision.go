@@ -65,6 +65,9 @@ type Stored struct {
 	Raw   []byte
 	Att   *Attestation
 	Own   bool // this node wrote it
+	// Open is set where nothing vouches yet for all that is stored up to here: what does comes
+	// after it, and the two are made durable together.
+	Open bool
 }
 
 // Job is a try of an automatic task.

@@ -208,3 +208,40 @@ func TestUnprovenRunsThatDifferConverge(t *testing.T) {
 		}
 	}
 }
+
+// TestStoredSaysWhatIsOpen: of facts that go to the store those are marked after which
+// something has to follow that vouches for what is stored. Two chains come mixed, and
+// this node's own facts need nobody.
+func TestStoredSaysWhatIsOpen(t *testing.T) {
+	w := relayMesh(t)
+	m := w.nodes["one"].m
+	m.Decide(w.moment(), w)
+	p, q := penOf(t, m, "three", 7), penOf(t, m, "two", 7)
+	genesis := m.log.genesis.head()
+	var fs []Received
+	for i, x := range []struct {
+		by   *pen
+		bare bool
+	}{{p, true}, {q, true}, {p, false}, {q, true}, {q, false}, {p, false}, {q, true}, {q, false}} {
+		var seen []Head
+		if i < 2 {
+			seen = []Head{genesis}
+		}
+		f := x.by.write(Body{Seen: &Seen{}}, seen...)
+		if x.bare {
+			f.Att = nil
+		}
+		fs = append(fs, f)
+	}
+	m.mustTake(t, fs...)
+	want := []bool{true, true, true, true, false, false, true, false}
+	stored := m.Decide(w.moment(), w).Persist
+	for i, f := range stored {
+		if open := i < len(want) && want[i]; f.Open != open {
+			t.Errorf("fact %d of %d is open: %v", i, len(stored), f.Open)
+		}
+	}
+	if len(stored) < len(want) {
+		t.Errorf("%d facts are stored, want at least %d", len(stored), len(want))
+	}
+}

@@ -120,6 +120,7 @@ type batch struct {
 	refusals []refusalTo
 	after    []func(error)
 	writes   []kv.Write
+	open     map[int]bool // writes after which nothing vouches yet for a fact (choreo.Stored)
 	ready    []readied
 }
 
@@ -346,7 +347,7 @@ func (s *shard) flush() {
 	for _, h := range b.touched {
 		s.decide(h, &b)
 	}
-	if err := s.commit(b.writes); err != nil {
+	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
@@ -388,19 +389,33 @@ const (
 
 // commit makes writes durable, in units of bounded size, one after the other: a
 // machine's facts are written by their places, so what a crash or a failure
-// leaves of them is causally closed.
-func (s *shard) commit(writes []kv.Write) error {
+// leaves of them is causally closed, and something vouches for each of them.
+func (s *shard) commit(b batch) error {
 	defer s.readClock() // it may take long
-	for len(writes) > 0 {
-		n := unit(writes)
-		if err := s.n.store.CommitWait(writes[:n]); err != nil {
+	for from := 0; from < len(b.writes); {
+		to := b.unitEnd(from)
+		if err := s.n.store.CommitWait(b.writes[from:to]); err != nil {
 			s.lost++
 			return err
 		}
 		s.lost = 0
-		writes = writes[n:]
+		from = to
 	}
 	return nil
+}
+
+// unitEnd is where the unit of the writes ends that begins there: as late as there is room
+// in it, but not between a fact and the later one that vouches for it. What must be together
+// came in one bundle, and that has room in a unit: only one that a liar has filled with
+// attestations, or with thousands of facts, has not, and is cut all the same.
+func (b *batch) unitEnd(from int) int {
+	most := from + unit(b.writes[from:])
+	for to := most; to > from; to-- {
+		if !b.open[to-1] {
+			return to
+		}
+	}
+	return most
 }
 
 // unit is how many of the writes, from the first, fit into one unit: at least one.
@@ -432,6 +447,12 @@ func (s *shard) decide(h *held, b *batch) {
 		sf := storedFact{Raw: f.Raw, Att: f.Att}
 		if !f.Own {
 			sf.Came = s.now.Wall.UnixMilli()
+		}
+		if f.Open {
+			if b.open == nil {
+				b.open = map[int]bool{}
+			}
+			b.open[len(b.writes)] = true
 		}
 		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(sf), New: true})
 	}

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -225,4 +226,38 @@ func (l *Log) bare(facts []Received, fits []bool) map[FactID]bool {
 		}
 	}
 	return out
+}
+
+// misnamed refuses a bundle with a fact that names as previous, or as a head that it has
+// seen, one that is here or in the bundle by another chain or number. Nobody honest holds
+// such a fact, or passes it on. It is refused as a whole, since its attestation may be all that
+// vouches for what is before it.
+func (l *Log) misnamed(facts []Received) error {
+	var among map[FactID]*Fact
+	if len(facts) > 1 {
+		among = make(map[FactID]*Fact, len(facts))
+		for _, f := range facts {
+			among[f.ID] = f.Fact
+		}
+	}
+	of := func(id FactID) *Fact {
+		if e := l.byID[id]; e != nil {
+			return e.fact
+		}
+		return among[id]
+	}
+	for _, r := range facts {
+		f := r.Fact
+		if f.Seq > 1 {
+			if prev := of(f.Prev); prev != nil && (prev.Chain != f.Chain || prev.Seq != f.Seq-1) {
+				return fmt.Errorf("%w: it does not follow the fact that it names as previous", ErrFactInvalid)
+			}
+		}
+		for _, h := range f.Seen {
+			if p := of(h.ID); p != nil && (p.Chain != h.Chain || p.Seq != h.Seq) {
+				return fmt.Errorf("%w: it misnames a head that it has seen", ErrFactInvalid)
+			}
+		}
+	}
+	return nil
 }

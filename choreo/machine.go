@@ -240,11 +240,14 @@ func (m *Machine) Adopt() { m.unsaved = append(m.unsaved, m.log.genesis) }
 // Receive inserts facts that came from a peer. Facts that are here already are
 // passed over, and so is what is beyond what is taken in of an author (door.go,
 // Declined). An error wraps ErrMissingPast (the sender must send more), ErrNoRoom,
-// ErrFactInvalid; facts before the offending one stay. With ErrOtherInstance none does:
+// ErrFactInvalid; with ErrMissingPast, facts before the offending one stay. With ErrOtherInstance none does:
 // chains are named alike in all instances, so nothing of such facts may be looked at here.
 func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int, err error) {
 	if slices.ContainsFunc(facts, func(f Received) bool { return f.Instance() != m.Instance() }) {
 		return 0, ErrOtherInstance
+	}
+	if err := m.log.misnamed(facts); err != nil {
+		return 0, err
 	}
 	taken, all := m.log.vouched(facts), true
 	if from != m.self {

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -243,5 +244,27 @@ func TestStoredSaysWhatIsOpen(t *testing.T) {
 	}
 	if len(stored) < len(want) {
 		t.Errorf("%d facts are stored, want at least %d", len(stored), len(want))
+	}
+}
+
+// TestBundleWithAMisnamedFactStaysOut: of a bundle whose last fact, which alone is attested,
+// misnames a head that it has seen, nothing is taken in: else what is before it would stay
+// with nothing that proves it, and what the node says next would be built upon that.
+func TestBundleWithAMisnamedFactStaysOut(t *testing.T) {
+	for _, misnamed := range []string{"head", "previous"} {
+		m := relayMesh(t).nodes["one"].m
+		p := penOf(t, m, "three", 7)
+		first := p.write(Body{Seen: &Seen{}}, m.log.genesis.head())
+		wrong := m.log.genesis.head()
+		if misnamed == "head" {
+			wrong.Seq = 9
+		} else {
+			p.seq++
+		}
+		fs := atEnd([]Received{first, p.write(Body{Seen: &Seen{}}, wrong)})
+		had := m.Len()
+		if added, err := m.Receive("three", fs); added != 0 || m.Len() != had || !errors.Is(err, ErrFactInvalid) {
+			t.Errorf("%s: %d facts are taken in (%v), want none, as one is invalid", misnamed, added, err)
+		}
 	}
 }

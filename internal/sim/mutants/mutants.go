@@ -11,7 +11,7 @@ var mutants = []mutant{
 	{name: "no-fsync", what: "facts are sent before they are synced; a crash loses what was not", variant: "no-sync"},
 	{name: "wall-clock", what: "waits are clocked by the wall clock", variant: "wall-clock"},
 	{name: "ack-early", what: "an acknowledgement is sent before the commit", patches: []patch{{
-		"node/shard.go", `	if err := s.commit(b.writes); err != nil {
+		"node/shard.go", `	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
@@ -25,13 +25,13 @@ var mutants = []mutant{
 	}
 	out.flush()
 	out = s.n.newOutbox()
-	if err := s.commit(b.writes); err != nil {
+	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
 `}}},
 	{name: "send-early", what: "facts are sent before the commit", patches: []patch{{
-		"node/shard.go", `	if err := s.commit(b.writes); err != nil {
+		"node/shard.go", `	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
@@ -44,7 +44,7 @@ var mutants = []mutant{
 	}
 	out.flush()
 	out = s.n.newOutbox()
-	if err := s.commit(b.writes); err != nil {
+	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}

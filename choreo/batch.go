@@ -2,7 +2,6 @@ package choreo
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 )
@@ -233,9 +232,8 @@ func (l *Log) bare(facts []Received, fits []bool) map[FactID]bool {
 // such a fact, or passes it on. It is refused as a whole, since its attestation may be all that
 // vouches for what is before it.
 func (l *Log) misnamed(facts []Received) error {
-	var among map[FactID]*Fact
-	if len(facts) > 1 {
-		among = make(map[FactID]*Fact, len(facts))
+	among := map[FactID]*Fact{} // of more than a few
+	if len(facts) > fewFacts {
 		for _, f := range facts {
 			among[f.ID] = f.Fact
 		}
@@ -244,18 +242,28 @@ func (l *Log) misnamed(facts []Received) error {
 		if e := l.byID[id]; e != nil {
 			return e.fact
 		}
-		return among[id]
+		if len(facts) > fewFacts {
+			return among[id]
+		}
+		for _, f := range facts {
+			if f.ID == id {
+				return f.Fact
+			}
+		}
+		return nil
 	}
 	for _, r := range facts {
 		f := r.Fact
-		if f.Seq > 1 {
-			if prev := of(f.Prev); prev != nil && (prev.Chain != f.Chain || prev.Seq != f.Seq-1) {
-				return fmt.Errorf("%w: it does not follow the fact that it names as previous", ErrFactInvalid)
+		if prev := of(f.Prev); f.Seq > 1 && prev != nil {
+			if err := f.follows(prev); err != nil {
+				return err
 			}
 		}
 		for _, h := range f.Seen {
-			if p := of(h.ID); p != nil && (p.Chain != h.Chain || p.Seq != h.Seq) {
-				return fmt.Errorf("%w: it misnames a head that it has seen", ErrFactInvalid)
+			if p := of(h.ID); p != nil {
+				if err := h.names(p); err != nil {
+					return err
+				}
 			}
 		}
 	}

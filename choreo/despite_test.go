@@ -261,15 +261,23 @@ func TestWhatIsDoneAgainAfterAForkStandsByWhatItsAuthorBuiltUponIt(t *testing.T)
 	g.w.shuffledMatches(t, g.m)
 }
 
+// givesUp has one do c, and give d up for a contingency at two. It returns the first fact of
+// that chain and the verdict.
+func (g *givenBack) givesUp(t *testing.T) (first, verdict Received) {
+	t.Helper()
+	first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(AttemptID{Slot: "c"}))
+	verdict = g.one.write(Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
+		{Attempt: AttemptID{Slot: "d"}, Kind: workflow.FailContingency, Task: "d2", Partner: "two"}}}})
+	g.m.mustTake(t, first, c, done, verdict)
+	return first, verdict
+}
+
 // An author that gave an attempt up, forks that chain and does it all the same, does not
 // have it stand by what it builds upon it itself: what ended does not go on.
 func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
 	g := newGivenBack(t)
-	first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
-	up := g.one.write(Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
-		{Attempt: AttemptID{Slot: "d"}, Kind: workflow.FailContingency, Task: "d2", Partner: "two"}}}})
-	g.m.mustTake(t, first, c, done, up)
+	first, up := g.givesUp(t)
 	mine := AttemptID{Fact: up.ID, Slot: "d"}
 	g.m.mustAppend(g.w.moment(), startOf(mine))
 	g.m.mustAppend(g.w.moment(), Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
@@ -291,11 +299,7 @@ func TestForksDoNotReviveWhatTheirAuthorGaveUp(t *testing.T) {
 // all the same, comes behind whoever did it in its place.
 func TestForksDoNotTakeBackWhatTheirAuthorGaveUp(t *testing.T) {
 	g := newGivenBack(t)
-	first, c := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-	done := g.one.write(successOf(AttemptID{Slot: "c"}))
-	up := g.one.write(Body{Verdict: &Verdict{Cause: CauseReported, Actions: []Action{
-		{Attempt: AttemptID{Slot: "d"}, Kind: workflow.FailContingency, Task: "d2", Partner: "two"}}}})
-	g.m.mustTake(t, first, c, done, up)
+	first, up := g.givesUp(t)
 	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
 	liar := penOf(t, g.m, "one", 8)
 	start := liar.write(startOf(AttemptID{Slot: "d"}), g.m.log.genesis.head(), g.m.own.head())

@@ -248,13 +248,7 @@ func TestForgettersInAnyOrder(t *testing.T) {
 	void, behind := 0, 0
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 4))
-		w := randomMesh(t, r.IntN)
-		m := w.nodes["ann"].m
-		for range 60 {
-			if _, err := m.Receive("somebody", []Received{forgetful(r, m, false)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-		}
+		w, m := forgetfulMesh(t, r, 60, false)
 		for range 4 {
 			mustMatch(t, "in another order", m, w.shuffled(m, r.IntN))
 		}
@@ -284,13 +278,7 @@ func TestForkersInAnyOrder(t *testing.T) {
 	despite, props := 0, 0
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 5))
-		w := randomMesh(t, r.IntN)
-		m := w.nodes["ann"].m
-		for range 80 {
-			if _, err := m.Receive("somebody", []Received{forgetful(r, m, true)}); err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-		}
+		w, m := forgetfulMesh(t, r, 80, true)
 		for range 6 {
 			mustMatch(t, fmt.Sprintf("seed %d: in another order", seed), m, w.shuffled(m, r.IntN))
 		}
@@ -304,6 +292,20 @@ func TestForkersInAnyOrder(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories: %d attempts done despite a success, %d of which their authors would hold up", seeds, despite, props)
+}
+
+// forgetfulMesh is a mesh whose ann has received so many forgetful facts, as far as they are valid.
+func forgetfulMesh(t *testing.T, r *rand.Rand, facts int, forks bool) (*mesh, *Machine) {
+	t.Helper()
+	w := randomMesh(t, r.IntN)
+	m := w.nodes["ann"].m
+	for range facts {
+		_, err := m.Receive("somebody", []Received{forgetful(r, m, forks)})
+		if err != nil && !errors.Is(err, ErrMissingPast) && !errors.Is(err, ErrFactInvalid) {
+			t.Fatal(err)
+		}
+	}
+	return w, m
 }
 
 // forgetful is a fact of a participant in one of three chains of its own, perhaps a fork of

@@ -338,14 +338,15 @@ func TestWhomAForkBroughtInHearsWhatFollows(t *testing.T) {
 	}
 }
 
-// A result that is recorded between a proof of a fork and the next decision.
-func TestForkBetweenResultAndDecision(t *testing.T) {
-	w := newMesh(t, parse(t, `
-workflow: late-proof
+// newGivenToThree is a mesh in which one's a failed, and its verdict, which is still on the
+// way, gives a2 to three; old is what one had stored before.
+func newGivenToThree(t *testing.T) (w *mesh, one *node, old []Stored) {
+	w = newMesh(t, parse(t, `
+workflow: given-to-three
 tasks:
-  a:  {on-failure: {contingency: a2}}
-  a2: {}
-  b:  {after: a}
+  a:  {timeout: 10m, on-failure: {contingency: a2}}
+  a2: {timeout: 10m}
+  b:  {after: a, timeout: 10m}
 partitions:
   p1: [a]
   p2: [b]
@@ -356,10 +357,17 @@ partitions:
 		t.Fatal(err)
 	}
 	w.stabilize(false)
-	one, three := w.node("one"), w.node("three")
-	old := one.backup()
+	one = w.node("one")
+	old = one.backup()
 	id, _ := one.jobOf("a")
-	w.end(one, id, Result{Failed: true}) // the verdict assigns a2 to three
+	w.end(one, id, Result{Failed: true})
+	return w, one, old
+}
+
+// A result that is recorded between a proof of a fork and the next decision.
+func TestForkBetweenResultAndDecision(t *testing.T) {
+	w, one, old := newGivenToThree(t)
+	three := w.node("three")
 	w.stabilize(false)
 	job, ok := three.jobOf("a2")
 	if !ok {
@@ -383,26 +391,8 @@ partitions:
 // came again from another. That counts, although others turn out to have built upon the
 // first.
 func TestWorkAfterAForkCounts(t *testing.T) {
-	w := newMesh(t, parse(t, `
-workflow: given-twice
-tasks:
-  a:  {on-failure: {contingency: a2}}
-  a2: {}
-  b:  {after: a}
-partitions:
-  p1: [a]
-  p2: [b]
-`))
-	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
-	w.takers["a2"] = "three"
-	if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
-		t.Fatal(err)
-	}
-	w.stabilize(false)
-	one, two := w.node("one"), w.node("two").m
-	old := one.backup()
-	id, _ := one.jobOf("a")
-	w.end(one, id, Result{Failed: true}) // the verdict assigns a2 to three
+	w, one, old := newGivenToThree(t)
+	two := w.node("two").m
 	for _, l := range w.take("one", "three") {
 		w.deliver(l)
 	}

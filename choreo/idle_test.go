@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // asksAgain tells what a node wants right after it was told at the same moment what to
@@ -71,26 +69,8 @@ func TestDecidingTwiceAsksForNothingNew(t *testing.T) {
 // TestWhoTakesNoPartAnyMoreIsIdle: a node that was brought in by a chain that proves to
 // be forked takes no part any more. It has nothing to wait for, after a restart neither.
 func TestWhoTakesNoPartAnyMoreIsIdle(t *testing.T) {
-	w := newMesh(t, parse(t, `
-workflow: idle
-tasks:
-  a:  {timeout: 10m, on-failure: {contingency: a2}}
-  a2: {timeout: 10m}
-  b:  {after: a, timeout: 10m}
-partitions:
-  p1: [a]
-  p2: [b]
-`))
-	w.takers["a2"] = "three"
-	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
-	if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
-		t.Fatal(err)
-	}
-	w.stabilize(false)
-	one, three := w.node("one"), w.node("three")
-	old := one.backup()
-	id, _ := one.jobOf("a")
-	w.end(one, id, Result{Failed: true}) // its verdict gives a2 to three
+	w, one, old := newGivenToThree(t)
+	three := w.node("three")
 	for _, l := range w.take("one", "three") {
 		w.deliver(l)
 	}

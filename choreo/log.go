@@ -171,8 +171,8 @@ func (l *Log) link(e *entry) error {
 		if prev == nil {
 			return said.Errorf("%w: number %d of %s", ErrMissingPast, f.Seq-1, f.Chain.Author)
 		}
-		if prev.fact.Chain != f.Chain || prev.fact.Seq != f.Seq-1 {
-			return fmt.Errorf("%w: it does not follow the fact that it names as previous", ErrFactInvalid)
+		if err := f.follows(prev.fact); err != nil {
+			return err
 		}
 		e.parents = append(e.parents, prev)
 	}
@@ -181,10 +181,26 @@ func (l *Log) link(e *entry) error {
 		if p == nil {
 			return said.Errorf("%w: number %d of %s", ErrMissingPast, h.Seq, h.Chain.Author)
 		}
-		if p.fact.Chain != h.Chain || p.fact.Seq != h.Seq {
-			return fmt.Errorf("%w: it misnames a head that it has seen", ErrFactInvalid)
+		if err := h.names(p.fact); err != nil {
+			return err
 		}
 		e.parents = append(e.parents, p)
+	}
+	return nil
+}
+
+// follows checks that a fact goes on with the one that it names as previous.
+func (f *Fact) follows(prev *Fact) error {
+	if prev.Chain != f.Chain || prev.Seq != f.Seq-1 {
+		return fmt.Errorf("%w: it does not follow the fact that it names as previous", ErrFactInvalid)
+	}
+	return nil
+}
+
+// names checks that a head says of the fact that it names which chain and number it has.
+func (h Head) names(f *Fact) error {
+	if f.Chain != h.Chain || f.Seq != h.Seq {
+		return fmt.Errorf("%w: it misnames a head that it has seen", ErrFactInvalid)
 	}
 	return nil
 }

@@ -63,9 +63,11 @@ import (
 //	one    verdict: a2 to three ┄┄┄ a fork: it does not count ┄┄┄ two had built upon it
 //	three     └───▶ success             two: a2 to three ───▶ start: it counts
 //
-//     So a fork that shows later takes nothing away that an honest author did. A liar
-//     that forks its chain can do late what it knew to be done, as if it had not heard
-//     of it, and undoes nothing by that.
+//     So a fork that shows later takes nothing away that an honest author did, if that
+//     took part from the start: what such a one knew counts with what it did. Who was
+//     brought in later holds nothing up (fork.go): what it began does not count where a
+//     fork takes away what that waits for. A liar that forks its chain can do late what it
+//     knew to be done, as if it had not heard of it, and undoes nothing by that.
 //
 // docs/models/convergence.py is a model of rules 1 to 5 and 7.
 

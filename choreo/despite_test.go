@@ -107,6 +107,31 @@ func TestStartAfterACancellationThatAForkTookAway(t *testing.T) {
 	g.stays(t, again, cancel)
 }
 
+// What somebody began that was brought in later does not count if a fork takes away what it
+// waits for: who took no part from the start holds nothing up. It counts with that again if
+// one that did turns out to have built upon it.
+func TestStartUponWhatAForkTookAway(t *testing.T) {
+	for _, twoKnew := range []bool{false, true} {
+		g := newGivenBack(t)
+		first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+		done := g.one.write(successOf(AttemptID{Slot: "c"}))
+		heard := g.three.write(Body{Seen: &Seen{}}, g.came, g.one.head())
+		start := g.three.write(startOf(g.given))
+		g.m.mustTake(t, first, begun, done, heard, start)
+		if e := g.m.log.byID[start.ID]; !e.counted {
+			t.Fatalf("before the fork is known three's start does not count: %s", e.why)
+		}
+		if twoKnew {
+			g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+		}
+		g.m.mustTake(t, g.forks(first))
+		if e := g.m.log.byID[start.ID]; e.counted != twoKnew {
+			t.Errorf("two had built upon c %t: three's start of what comes after c counts %t (%s)", twoKnew, e.counted, e.why)
+		}
+		g.w.shuffledMatches(t, g.m)
+	}
+}
+
 // A call-off needs a reason that its author knew: knowing more takes none away.
 func TestCallOffWhenACancellationComesBack(t *testing.T) {
 	g := newGivenBack(t)

@@ -91,10 +91,14 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 }
 
 // refuse takes a node's word for it that a fact does not count, if its author is one
-// that lies. That what it may not say does not count is checked besides (authorised).
+// that lies, or had built upon what a fork took away and does not hold that up. That what a
+// liar may not say does not count is checked besides (authorised).
 func (c *checks) refuse(h *meaning.History, facts map[factID]*choreo.Fact, name string) {
 	for id, f := range facts {
-		if i, ok := c.w.who(f.Chain.Author); ok && c.w.nodes[i].lied && id.String() == name {
+		if id.String() != name {
+			continue
+		}
+		if i, ok := c.w.who(f.Chain.Author); ok && c.w.nodes[i].lied || h.Bereft(id) {
 			h.Refuse(id)
 		}
 	}

@@ -26,6 +26,8 @@ type History struct {
 	index map[choreo.FactID]int
 	// refused are facts that do not count whatever they say.
 	refused map[int]bool
+	// stays is what forks leave of all; nil: not worked out yet.
+	stays Set
 }
 
 type fact struct {
@@ -41,6 +43,15 @@ type Set []uint64
 
 func (s Set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 func (s Set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+
+// without is what another set has beside this one.
+func (s Set) without(o Set) Set {
+	out := slices.Clone(o)
+	for i := range out {
+		out[i] &^= s[i]
+	}
+	return out
+}
 
 func (s Set) join(o Set) {
 	for i := range o {
@@ -114,6 +125,19 @@ func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
 // Refuse has a fact not count. What of the words of those who lie counts is not worked
 // out here a second time.
 func (h *History) Refuse(id choreo.FactID) { h.refused[h.index[id]] = true }
+
+// Bereft reports whether a fork took away something that a fact's author knew, and which the
+// author does not hold up, as it took no part from the start.
+func (h *History) Bereft(id choreo.FactID) bool {
+	i := h.index[id]
+	if slices.Contains(h.facts[0].Body.Genesis.Succession, h.facts[i].Chain.Author) {
+		return false
+	}
+	if h.stays == nil {
+		h.stays = h.good(h.All())
+	}
+	return slices.ContainsFunc(h.stays.without(h.before(i)), func(bits uint64) bool { return bits != 0 })
+}
 
 // All is the whole history.
 func (h *History) All() Set {

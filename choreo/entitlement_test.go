@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -340,7 +340,7 @@ func TestOfficeThatIsOver(t *testing.T) {
 			t.Helper()
 			v := &Verdict{Cause: CauseExpired, Actions: []Action{act}}
 			if term > 0 {
-				v.Office = &Office{Office: membership.Office{Term: term, Number: 1}}
+				v.Office = &Office{Office: election.Office{Term: term, Number: 1}}
 			}
 			r := encoded(t, m.mustAppend(w.moment(), Body{Verdict: v}).fact)
 			r.Att = &Attestation{}
@@ -368,11 +368,11 @@ func TestOfficeThatIsOver(t *testing.T) {
 			t.Errorf("knew %t: %s has the task by %s, refused %v", knew, a.Partner, a.ID.Fact.Short(), one.state.refused)
 		}
 		w.shuffledMatches(t, one)
-		w.office = &Office{Office: membership.Office{Term: 3, Number: 1}}
+		w.office = &Office{Office: election.Office{Term: 3, Number: 1}}
 		if got := one.looking(Moment{}, w).officeNow(); got != nil {
 			t.Errorf("this node judges in an office of term %d though it knows of term 4", got.Term)
 		}
-		w.office = &Office{Office: membership.Office{Term: 5, Number: 1}}
+		w.office = &Office{Office: election.Office{Term: 5, Number: 1}}
 		if got := one.looking(Moment{}, w).officeNow(); got != w.office {
 			t.Errorf("this node does not judge in its office: %v", got)
 		}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -30,7 +31,7 @@ func (id FactID) compare(o FactID) int { return bytes.Compare(id[:], o[:]) }
 
 // Incarnation tells the lives of a store apart, so that an author never uses a
 // number twice.
-type Incarnation = membership.Incarnation
+type Incarnation = trust.Incarnation
 
 // Chain names one author's facts in one incarnation, in one instance.
 type Chain struct {
@@ -251,8 +252,8 @@ type Action struct {
 // Office is under whose authority a coordinator wrote (docs/design.md, Electorate).
 type Office struct {
 	_ struct{} `cbor:",toarray"`
-	membership.Office
-	// Proof are the author's credentials (membership.Credentials). A node that
+	election.Office
+	// Proof are the author's credentials (election.Credentials). A node that
 	// takes the fact in has checked that they prove this office to be its
 	// author's.
 	Proof []byte

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -153,7 +153,7 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 			v.Actions = append(v.Actions, Action{Attempt: b, Kind: t.OnFailure, Task: t.Contingency, Partner: partners[r.IntN(len(partners))]})
 		}
 		if r.IntN(3) == 0 {
-			v.Office = &Office{Office: membership.Office{Term: uint64(r.IntN(3))}}
+			v.Office = &Office{Office: election.Office{Term: uint64(r.IntN(3))}}
 		}
 		return Body{Verdict: v}
 	case 5:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -254,8 +254,8 @@ func (v *Verdict) validate() error {
 			return err
 		}
 	}
-	if v.Office != nil && len(v.Office.Proof) > membership.MaxCredentials {
-		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), membership.MaxCredentials)
+	if v.Office != nil && len(v.Office.Proof) > election.MaxCredentials {
+		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), election.MaxCredentials)
 	}
 	return reason(v.Reason)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -94,7 +94,7 @@ func TestLimitsOfFacts(t *testing.T) {
 		{"an unknown action", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: "explode"}}}}, nil, "explode"},
 		{"an unknown cause", Body{Verdict: &Verdict{Cause: "envy", Actions: []Action{{Attempt: a, Kind: workflow.FailBlock}}}}, nil, "envy"},
 		{"a proof too large", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: a, Kind: workflow.FailBlock}},
-			Office: &Office{Proof: make([]byte, membership.MaxCredentials+1)}}}, nil, "at most 65536"},
+			Office: &Office{Proof: make([]byte, election.MaxCredentials+1)}}}, nil, "at most 65536"},
 		{"a reason as long as may be", Body{Cancel: &Cancel{Reason: long(4096)}}, nil, ""},
 		{"a reason too long", Body{Cancel: &Cancel{Reason: long(4097)}}, nil, "at most 4096"},
 		{"a reason that is no text", Body{TryFailed: &TryFailed{Attempt: a, Try: 1, Reason: "no\xff"}}, nil, "not UTF-8"},
@@ -247,7 +247,7 @@ func TestReasonsAreText(t *testing.T) {
 func TestTheLargestVerdictFits(t *testing.T) {
 	name := func(i int) workflow.TaskName { return workflow.TaskName(fmt.Sprintf("%0128d", i)) }
 	partner := workflow.PartnerID(strings.Repeat("p", 52))
-	v := &Verdict{Cause: CauseReported, Reason: strings.Repeat("r", maxReason), Office: &Office{Proof: make([]byte, membership.MaxCredentials)}}
+	v := &Verdict{Cause: CauseReported, Reason: strings.Repeat("r", maxReason), Office: &Office{Proof: make([]byte, election.MaxCredentials)}}
 	chosen := map[workflow.TaskName]*partition.Choice{}
 	for i := range MaxActions {
 		c := manyCandidates(20)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -39,7 +39,7 @@ func sampleFacts() []*Fact {
 		{TryFailed: &TryFailed{Attempt: a, Try: 2, Reason: "no water"}},
 		{Verdict: &Verdict{Cause: CauseExpired, Reason: "gone", Actions: []Action{
 			{Attempt: a, Kind: workflow.FailContingency, Task: "procedure-2", Partner: "12D3KooWother"},
-			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Office: membership.Office{Term: 3, Number: 1, List: membership.ListHash(id(4))}, Proof: []byte{1, 2, 3}}}},
+			{Attempt: b, Kind: workflow.FailBlock}}, Office: &Office{Office: election.Office{Term: 3, Number: 1, List: election.ListHash(id(4))}, Proof: []byte{1, 2, 3}}}},
 		{Assign: &Assign{After: a, Verdict: id(5), Task: "procedure-2", Partner: "12D3KooWother"}},
 		{CalledOff: &CalledOff{Attempt: b}},
 		{Cancel: &Cancel{Reason: "false alarm"}},

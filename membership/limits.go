@@ -9,6 +9,4 @@ const (
 	MaxRecord = 16 << 10
 	// MaxItems bounds each of the capabilities, applications and data sets of a record.
 	MaxItems = 128
-	// MaxVoters bounds an electorate.
-	MaxVoters = 101
 )

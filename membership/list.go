@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -161,7 +162,7 @@ func NewList(m trust.Mesh, self workflow.PartnerID, r trust.Evictions) *List {
 // Publish puts this node's own record into the list. It never expires here.
 // An error tells that a record of this node that is not older is known, as
 // after a store went back in time: raise the boot counter above it.
-func (l *List) Publish(r Record, now Now) ([]Event, error) {
+func (l *List) Publish(r Record, now moment.Now) ([]Event, error) {
 	if r.Partner != l.self {
 		return nil, said.Errorf("record of %s published as that of %s", r.Partner, l.self)
 	}
@@ -178,14 +179,14 @@ func (l *List) Publish(r Record, now Now) ([]Event, error) {
 //
 // The node's own record, when somebody has a newer one than this node, gives
 // the event [EventOutrun]: the store went back in time.
-func (l *List) Apply(r Record, age time.Duration, now Now) ([]Event, error) {
+func (l *List) Apply(r Record, age time.Duration, now moment.Now) ([]Event, error) {
 	if r.Partner == l.self {
 		return l.outrun(r)
 	}
 	return l.apply(r, age, now)
 }
 
-func (l *List) apply(r Record, age time.Duration, now Now) ([]Event, error) {
+func (l *List) apply(r Record, age time.Duration, now moment.Now) ([]Event, error) {
 	l.notice(now)
 	old := l.partners[r.Partner]
 	if old != nil && old.State != Evicted && r.compare(old.Record) <= 0 {
@@ -228,7 +229,7 @@ func (l *List) verify(r Record, old *item, wall time.Time) error {
 }
 
 // fresh is a partner that was just heard of; if its record is old, Tick expires it.
-func (l *List) fresh(r Record, age time.Duration, now Now) *item {
+func (l *List) fresh(r Record, age time.Duration, now moment.Now) *item {
 	it := &item{
 		Partner: Partner{Record: r, State: Active, Since: told(age, now), Load: r.Load, Validated: told(age, now)},
 		signed:  l.now - age, deadline: l.now - age + r.ConnectionTime,
@@ -238,7 +239,7 @@ func (l *List) fresh(r Record, age time.Duration, now Now) *item {
 }
 
 // told is when something of that age was told, by this node's wall clock.
-func told(age time.Duration, now Now) trust.Wall { return trust.WallOf(now.Wall.Add(-age)) }
+func told(age time.Duration, now moment.Now) trust.Wall { return trust.WallOf(now.Wall.Add(-age)) }
 
 // goes puts a partner into the state that its record's word on its going means.
 func (it *item) goes(at trust.Wall) {
@@ -254,7 +255,7 @@ func (it *item) goes(at trust.Wall) {
 
 // validate has the count of a partner's silence begin at a sign of that age, unless
 // a younger one is known: a pulse proves nothing to others, and is not passed on.
-func (l *List) validate(it *item, age time.Duration, now Now) {
+func (l *List) validate(it *item, age time.Duration, now moment.Now) {
 	deadline := l.now - age + it.Record.ConnectionTime
 	if age > 0 && deadline <= it.deadline {
 		return
@@ -264,7 +265,7 @@ func (l *List) validate(it *item, age time.Duration, now Now) {
 }
 
 // replace puts r in the place of an older record of the same partner.
-func (l *List) replace(it *item, r Record, age time.Duration, now Now) []Event {
+func (l *List) replace(it *item, r Record, age time.Duration, now moment.Now) []Event {
 	was := *it
 	isNew := was.State == Evicted || r.Version.Compare(was.latest()) > 0
 	l.alike[it.look()]--
@@ -303,7 +304,7 @@ func (l *List) outrun(r Record) ([]Event, error) {
 
 // Beat takes in a beat that a partner told that long ago. The error wraps
 // [ErrLacking] if the record that it confirms is not the one known here.
-func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
+func (l *List) Beat(b Beat, age time.Duration, now moment.Now) ([]Event, error) {
 	l.notice(now)
 	it := l.partners[b.Partner]
 	if b.Partner == l.self || it != nil && (it.State == Evicted || b.Version.Compare(it.latest()) <= 0) {
@@ -330,7 +331,7 @@ func (l *List) Beat(b Beat, age time.Duration, now Now) ([]Event, error) {
 // caller is certain: it was told over a connection on which the partner has proved
 // its key. It counts like a beat, but cannot be proved to others. The error wraps
 // [ErrLacking] if the record is not the one known here.
-func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now Now) ([]Event, error) {
+func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now moment.Now) ([]Event, error) {
 	l.notice(now)
 	it := l.partners[id]
 	switch {
@@ -348,7 +349,7 @@ func (l *List) Pulse(id workflow.PartnerID, record Version, load PerMille, now N
 }
 
 // alive takes in a sign of life; one that goes stays away until its next record.
-func (l *List) alive(it *item, load PerMille, age time.Duration, now Now) []Event {
+func (l *List) alive(it *item, load PerMille, age time.Duration, now moment.Now) []Event {
 	was := it.Partner
 	it.Load = load
 	if it.Record.Going == Staying {
@@ -361,7 +362,7 @@ func (l *List) alive(it *item, load PerMille, age time.Duration, now Now) []Even
 // Hint takes a carrier's opinion on whether a partner can be reached. It
 // moves a partner between active and unreachable, and never postpones expiry. A
 // connection to one that goes down, or is silent, says nothing: what it tells does.
-func (l *List) Hint(id workflow.PartnerID, reachable bool, now Now) []Event {
+func (l *List) Hint(id workflow.PartnerID, reachable bool, now moment.Now) []Event {
 	l.notice(now)
 	it := l.partners[id]
 	if it == nil || id == l.self {
@@ -380,7 +381,7 @@ func (l *List) Hint(id workflow.PartnerID, reachable bool, now Now) []Event {
 // Tick has the silent become unreachable, and expires those whose time is up. Call it
 // after the other calls and when the Awake clock reaches next, which it returns; ok is
 // false when there is nothing to wait for.
-func (l *List) Tick(now Now) (events []Event, next time.Duration, ok bool) {
+func (l *List) Tick(now moment.Now) (events []Event, next time.Duration, ok bool) {
 	l.notice(now)
 	for _, id := range l.ids() {
 		it := l.partners[id]
@@ -410,7 +411,7 @@ func (l *List) Tick(now Now) (events []Event, next time.Duration, ok bool) {
 }
 
 // notice moves the list's clock, and finds a gap by being called late.
-func (l *List) notice(now Now) {
+func (l *List) notice(now moment.Now) {
 	l.now = max(l.now, now.Awake)
 	if l.due > 0 && l.now > l.due+lateness {
 		l.Gap(now)
@@ -420,16 +421,16 @@ func (l *List) notice(now Now) {
 // Gap tells the list that this node could not hear for a while (suspend,
 // stop): everybody's silence counts again, after a grace. A gap that made the
 // list miss its own wake-up it finds itself.
-func (l *List) Gap(now Now) {
+func (l *List) Gap(now moment.Now) {
 	l.now = max(l.now, now.Awake)
 	l.due = 0
 	for _, it := range l.partners {
-		it.deadline = l.now + Grace(it.Record.ConnectionTime) + it.Record.ConnectionTime
+		it.deadline = l.now + moment.Grace(it.Record.ConnectionTime) + it.Record.ConnectionTime
 	}
 }
 
 // Review looks again at everybody's certificates after evictions were added.
-func (l *List) Review(now Now) []Event {
+func (l *List) Review(now moment.Now) []Event {
 	var events []Event
 	for _, id := range l.ids() {
 		it := l.partners[id]

@@ -12,15 +12,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // at is a moment so many seconds after the test began.
-func at(seconds int) Now {
+func at(seconds int) moment.Now {
 	d := time.Duration(seconds) * time.Second
-	return Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)}
+	return moment.Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)}
 }
 
 // recordOf is name's record boot.seq, with a connection time of 15 s.
@@ -55,7 +56,7 @@ func TestListScenarios(t *testing.T) {
 type listStory struct {
 	trusttest.Team
 	list *List
-	now  Now
+	now  moment.Now
 }
 
 // restart begins with an empty list.
@@ -437,19 +438,19 @@ func TestUnreachableBeforeExpired(t *testing.T) {
 		ct := time.Duration(rapid.Int64Range(int64(MinConnectionTime), int64(MaxConnectionTime)).Draw(r, "connection time"))
 		late := time.Duration(rapid.Int64Range(0, int64(lateness)).Draw(r, "late"))
 		l := NewList(tm.Mesh, trusttest.IDOf("me"), tm.Known)
-		moment := func(d time.Duration) Now { return Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)} }
+		at := func(d time.Duration) moment.Now { return moment.Now{Awake: d, Boot: d, Wall: trusttest.Noon.Add(d)} }
 		rec := recordOf(t, tm, "bia", 1, 1, func(r *Record) { r.ConnectionTime = ct })
-		if _, err := l.Apply(rec, 0, moment(0)); err != nil {
+		if _, err := l.Apply(rec, 0, at(0)); err != nil {
 			r.Fatal(err)
 		}
-		if events, _, _ := l.Tick(moment(ct * 10 / 16)); len(events) > 0 {
+		if events, _, _ := l.Tick(at(ct * 10 / 16)); len(events) > 0 {
 			r.Fatalf("after a lost sign of life: %v", events)
 		}
-		_, next, ok := l.Tick(moment(ct * 10 / 16))
+		_, next, ok := l.Tick(at(ct * 10 / 16))
 		var seen []EventKind
 		for ok {
 			var events []Event
-			events, next, ok = l.Tick(moment(next + late))
+			events, next, ok = l.Tick(at(next + late))
 			for _, e := range events {
 				seen = append(seen, e.Kind)
 			}

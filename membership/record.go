@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -16,13 +15,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// Incarnation tells the lives of a node's store apart: it is drawn again when
-// a store is created or restored.
-type Incarnation [8]byte
-
-// String is i in hexadecimal.
-func (i Incarnation) String() string { return hex.EncodeToString(i[:]) }
 
 // Version orders what one partner says of itself: by its boot counter, which
 // is persisted and counts every start, then by its count since that start. A
@@ -96,7 +88,7 @@ const (
 // Its name and roles are those of its certificate: it cannot claim others.
 type Record struct {
 	Partner        workflow.PartnerID         `cbor:"1,keyasint"`
-	Incarnation    Incarnation                `cbor:"2,keyasint"`
+	Incarnation    trust.Incarnation          `cbor:"2,keyasint"`
 	Version        Version                    `cbor:"3,keyasint"`
 	Addresses      []string                   `cbor:"4,keyasint,omitempty"` // multiaddrs, best first
 	Capabilities   []workflow.Capability      `cbor:"5,keyasint,omitempty"`

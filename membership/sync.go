@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -59,7 +60,7 @@ func (l *List) Newer(digest []Held) ([]Record, []Beat) {
 
 // Age is how long ago a partner told the newest record or beat that is held here,
 // as far as is known: the partner that passes them on says so.
-func (l *List) Age(id workflow.PartnerID, now Now) time.Duration {
+func (l *List) Age(id workflow.PartnerID, now moment.Now) time.Duration {
 	l.now = max(l.now, now.Awake)
 	it := l.partners[id]
 	if it == nil || id == l.self {
@@ -126,7 +127,7 @@ func (it *item) stored() Stored {
 // Restore puts a persisted partner back after a restart. A partner that was
 // here is unreachable until heard of; its silence counts again, after a grace.
 // The store is trusted: signatures are not verified again, evictions are.
-func (l *List) Restore(s Stored, now Now) {
+func (l *List) Restore(s Stored, now moment.Now) {
 	l.now = max(l.now, now.Awake)
 	ct, since := s.Record.ConnectionTime, trust.WallOf(now.Wall)
 	if s.Expired || s.Record.Going != Staying || trust.Evicted(l.evicted, s.Record.Chain) != nil {
@@ -136,7 +137,7 @@ func (l *List) Restore(s Stored, now Now) {
 		Partner:  Partner{Record: s.Record, State: Unreachable, Since: since, Load: s.Record.Load, Validated: s.Validated},
 		beat:     s.Beat,
 		signed:   l.now,
-		deadline: l.now + Grace(ct) + ct,
+		deadline: l.now + moment.Grace(ct) + ct,
 	}
 	switch {
 	case trust.Evicted(l.evicted, s.Record.Chain) != nil:

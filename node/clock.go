@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 )
 
 // SystemClock reads the clocks of this machine.
@@ -27,14 +27,14 @@ func NewSystemClock() *SystemClock {
 func (c *SystemClock) BootID() string { return c.bootID }
 
 // Now reads the clocks.
-func (c *SystemClock) Now() membership.Now {
+func (c *SystemClock) Now() moment.Now {
 	wall := time.Now()
 	awake := wall.Sub(c.started)
 	boot, ok := bootTime()
 	if !ok {
 		boot = awake
 	}
-	return membership.Now{Awake: awake, Boot: boot, Wall: wall}
+	return moment.Now{Awake: awake, Boot: boot, Wall: wall}
 }
 
 // After is time.After.

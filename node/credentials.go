@@ -7,7 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/said"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -27,7 +27,7 @@ import (
 type credentials struct {
 	mesh    trust.Mesh
 	mu      sync.Mutex
-	checked map[[sha256.Size]byte]membership.Office
+	checked map[[sha256.Size]byte]election.Office
 	chains  map[[sha256.Size]byte]trust.Chain
 }
 
@@ -55,7 +55,7 @@ func (c *credentials) check(facts []choreo.Received) error {
 }
 
 // office is what a proof is proof of.
-func (c *credentials) office(holder workflow.PartnerID, proof []byte) (membership.Office, error) {
+func (c *credentials) office(holder workflow.PartnerID, proof []byte) (election.Office, error) {
 	key := sha256.Sum256(append([]byte(holder+"\x00"), proof...))
 	c.mu.Lock()
 	o, known := c.checked[key]
@@ -63,14 +63,14 @@ func (c *credentials) office(holder workflow.PartnerID, proof []byte) (membershi
 	if known {
 		return o, nil
 	}
-	o, err := membership.VerifyCredentials(c.mesh, holder, proof)
+	o, err := election.VerifyCredentials(c.mesh, holder, proof)
 	if err != nil {
-		return membership.Office{}, err
+		return election.Office{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.checked == nil || len(c.checked) >= maxChecked {
-		c.checked = map[[sha256.Size]byte]membership.Office{}
+		c.checked = map[[sha256.Size]byte]election.Office{}
 	}
 	c.checked[key] = o
 	return o, nil

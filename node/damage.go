@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
@@ -136,8 +137,8 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},
 		{[]byte(profile.Key), "the profile: set it again (mutirao profile set)", false, profile.Decodes},
-		{[]byte(elections.KeyBallot), "what this node had promised in elections", true, decodes(membership.DecodeBallot)},
-		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(membership.DecodeLineage)},
+		{[]byte(elections.KeyBallot), "what this node had promised in elections", true, decodes(election.DecodeBallot)},
+		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(election.DecodeLineage)},
 		{[]byte(elections.KeySince), "since when the coordinator is known", false, decodes(elections.DecodeSince)},
 		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
 		{metaKey(metaAge), "how old the store is: ended instances are kept for longer", false, cborDecodes[storedAge]},

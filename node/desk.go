@@ -1,7 +1,7 @@
 package node
 
 import (
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -17,7 +17,7 @@ type desk struct {
 // survey is what others reported to this node as the coordinator.
 type survey interface {
 	accounts(workflow.InstanceID) []account
-	find(office membership.Office, prefix string) []workflow.InstanceID
+	find(office election.Office, prefix string) []workflow.InstanceID
 	elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary
 	witness(account) api.Witness
 }
@@ -25,5 +25,5 @@ type survey interface {
 // chair says who coordinates.
 type chair interface {
 	Coordinator() workflow.PartnerID
-	Leads() (membership.Mandate, bool)
+	Leads() (election.Mandate, bool)
 }

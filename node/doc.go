@@ -12,10 +12,10 @@
 // package node/assemble puts a whole node together.
 //
 // It imports choreo, configs, internal/plain, internal/private, internal/said,
-// membership, membership/invitation, membership/trust, node/api, node/certificates,
-// node/clocks, node/codec, node/datasets, node/elections, node/evictions,
-// node/joining, node/profile, node/roster, node/runner, node/store/kv, node/wire,
-// partition, partition/aptitude, workflow and workflow/diagram; cmd/mutirao,
-// internal/sim, internal/test/testliar, internal/test/testnode and node/assemble
-// import it.
+// membership, membership/election, membership/invitation, membership/moment,
+// membership/trust, node/api, node/certificates, node/clocks, node/codec,
+// node/datasets, node/elections, node/evictions, node/joining, node/profile,
+// node/roster, node/runner, node/store/kv, node/wire, partition, partition/aptitude,
+// workflow and workflow/diagram; cmd/mutirao, internal/sim, internal/test/testliar,
+// internal/test/testnode and node/assemble import it.
 package node

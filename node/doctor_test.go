@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -20,7 +20,7 @@ type setClock struct {
 	by *time.Duration
 }
 
-func (c setClock) Now() membership.Now {
+func (c setClock) Now() moment.Now {
 	now := c.bubbleClock.Now()
 	now.Wall = now.Wall.Add(*c.by)
 	return now

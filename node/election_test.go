@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -144,7 +144,7 @@ func TestVotesThatCannotBeStoredAreNotGiven(t *testing.T) {
 // votes reports whether there is a vote in a message.
 func votes(m *wire.Message) bool {
 	return slices.ContainsFunc(m.Election, func(b []byte) bool {
-		e, err := membership.DecodeMessage(b)
+		e, err := election.DecodeMessage(b)
 		return err == nil && e.Grant != nil
 	})
 }

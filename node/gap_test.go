@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -20,7 +20,7 @@ type sleeper struct {
 	slept *atomic.Int64
 }
 
-func (c sleeper) Now() membership.Now {
+func (c sleeper) Now() moment.Now {
 	now := c.bubbleClock.Now()
 	now.Boot += time.Duration(c.slept.Load())
 	return now

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -91,7 +91,7 @@ func (x *instances) Take(p workflow.PartnerID, m *wire.Message) {
 }
 
 // Tick: what is due of instances their shards know.
-func (x *instances) Tick(membership.Now) time.Duration { return never }
+func (x *instances) Tick(moment.Now) time.Duration { return never }
 
 // self says for which partner machines act.
 func (x *instances) self() choreo.Self {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -286,7 +286,7 @@ const maxAnswer = 4 << 20
 const askMissing = time.Minute
 
 // Tick asks again for what partners have and this node lacks.
-func (lib *library) Tick(now membership.Now) time.Duration {
+func (lib *library) Tick(now moment.Now) time.Duration {
 	if now.Awake >= lib.next {
 		lib.next = now.Awake + askMissing
 		lib.ask()

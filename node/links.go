@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -517,7 +517,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		s.n.restoration.rolledBack(from) // this node began it, and its store knows nothing of that
 	}
 	m.Adopt()
-	m.Gap(s.n.clock.Now().Boot + membership.Grace(s.n.own.ConnectionTime())) // what others concluded may be under way
+	m.Gap(s.n.clock.Now().Boot + moment.Grace(s.n.own.ConnectionTime())) // what others concluded may be under way
 	h := s.create(m, def)
 	s.touch(h)
 	return h, nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 )
 
@@ -19,8 +19,8 @@ func TestAnOfficeWithoutProofIsForged(t *testing.T) {
 		t.Errorf("a verdict without an office is refused: %v", err)
 	}
 	for name, o := range map[string]*choreo.Office{
-		"no proof": {Office: membership.Office{Term: 1000, Number: 9}},
-		"garbage":  {Office: membership.Office{Term: 1000, Number: 9}, Proof: []byte("I was elected")},
+		"no proof": {Office: election.Office{Term: 1000, Number: 9}},
+		"garbage":  {Office: election.Office{Term: 1000, Number: 9}, Proof: []byte("I was elected")},
 	} {
 		if err := c.check(verdict(o)); !errors.Is(err, choreo.ErrForged) {
 			t.Errorf("%s: error %v, want ErrForged", name, err)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -18,7 +18,7 @@ import (
 func (o *overview) chief() chief { return *o.served.Load() }
 
 // Tick looks whether another holds the office than when it was last called.
-func (o *overview) Tick(membership.Now) time.Duration {
+func (o *overview) Tick(moment.Now) time.Duration {
 	var now chief
 	if m, ok := o.offices.Known(); ok {
 		now = chief{m.Holder, m.Office}

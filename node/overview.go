@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -31,8 +32,8 @@ type overview struct {
 
 	served atomic.Pointer[chief] // who held the office when that was last looked at
 
-	mu     sync.Mutex        // guards what follows
-	office membership.Office // during which this was reported
+	mu     sync.Mutex      // guards what follows
+	office election.Office // during which this was reported
 	all    map[workflow.InstanceID]map[workflow.PartnerID]reported
 	of     map[workflow.PartnerID]int // reports of each
 	size   int
@@ -61,20 +62,20 @@ type reporters interface {
 
 // leads says who holds the office.
 type leads interface {
-	Known() (membership.Mandate, bool)
-	Leads() (membership.Mandate, bool)
+	Known() (election.Mandate, bool)
+	Leads() (election.Mandate, bool)
 }
 
 func newOverview(c *contacts, l leads, p reporters, x own, another func()) *overview {
 	o := &overview{contacts: c, offices: l, people: p, index: x, another: another, limit: c.config.Limits.Instances}
 	o.served.Store(&chief{})
-	o.clear(membership.Office{})
+	o.clear(election.Office{})
 	return o
 }
 
 // clear forgets everything, for another office. The caller holds o.mu, or is
 // the only one that knows o.
-func (o *overview) clear(office membership.Office) {
+func (o *overview) clear(office election.Office) {
 	o.office, o.size = office, 0
 	o.all, o.of = map[workflow.InstanceID]map[workflow.PartnerID]reported{}, map[workflow.PartnerID]int{}
 }
@@ -82,12 +83,12 @@ func (o *overview) clear(office membership.Office) {
 func (o *overview) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.clear(membership.Office{})
+	o.clear(election.Office{})
 }
 
 // add takes a report in. changed tells that it says something new; full, that
 // there is no room for it.
-func (o *overview) add(office membership.Office, from workflow.PartnerID, r reported) (changed, full bool) {
+func (o *overview) add(office election.Office, from workflow.PartnerID, r reported) (changed, full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if office != o.office {
@@ -141,7 +142,7 @@ func (o *overview) accountsLocked(id workflow.InstanceID) []account {
 func (r reported) knows() uint64 { return r.Facts - 1 }
 
 // list is what is reported of all instances, in the order of their IDs.
-func (o *overview) list(office membership.Office) [][]account {
+func (o *overview) list(office election.Office) [][]account {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if office != o.office {
@@ -155,7 +156,7 @@ func (o *overview) list(office membership.Office) [][]account {
 }
 
 // find lists the instances whose IDs begin so.
-func (o *overview) find(office membership.Office, prefix string) []workflow.InstanceID {
+func (o *overview) find(office election.Office, prefix string) []workflow.InstanceID {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var out []workflow.InstanceID

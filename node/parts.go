@@ -8,8 +8,8 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
-	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -64,7 +64,7 @@ type Runner interface {
 
 // Clock reads this node's clocks.
 type Clock interface {
-	Now() membership.Now
+	Now() moment.Now
 	// BootID names the boot that Now().Boot counts from.
 	BootID() string
 	// After delivers once d has passed, awake time.

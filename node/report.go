@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -18,7 +18,7 @@ import (
 // zero value: nobody.
 type chief struct {
 	partner workflow.PartnerID
-	office  membership.Office
+	office  election.Office
 }
 
 const (

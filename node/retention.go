@@ -17,7 +17,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
@@ -151,7 +151,7 @@ func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping) *retent
 }
 
 // Tick gives up what need not be kept.
-func (t *retention) Tick(now membership.Now) time.Duration {
+func (t *retention) Tick(now moment.Now) time.Duration {
 	if now.Awake >= t.next {
 		t.next = now.Awake + t.retain()
 	}

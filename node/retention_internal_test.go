@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -32,8 +32,8 @@ func (k *killed) CommitWait(writes []kv.Write) error {
 
 type stillClock struct{ at time.Duration }
 
-func (c stillClock) Now() membership.Now {
-	return membership.Now{Awake: c.at, Boot: c.at, Wall: time.UnixMilli(0).Add(c.at)}
+func (c stillClock) Now() moment.Now {
+	return moment.Now{Awake: c.at, Boot: c.at, Wall: time.UnixMilli(0).Add(c.at)}
 }
 func (stillClock) BootID() string                       { return "boot" }
 func (stillClock) After(time.Duration) <-chan time.Time { return nil }

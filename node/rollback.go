@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -57,7 +58,7 @@ type restoration struct {
 
 // reincarnated is this node's record, which tells the incarnation and the boot counter.
 type reincarnated interface {
-	Reborn(membership.Incarnation)
+	Reborn(trust.Incarnation)
 	Rebooted(boot uint64)
 }
 

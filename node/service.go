@@ -13,6 +13,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/partition"
@@ -598,7 +599,7 @@ func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api
 
 // Leads reports whether this node holds the office at this moment, and by which
 // mandate.
-func (n *Node) Leads() (m membership.Mandate, ok bool) { return n.elections.Leads() }
+func (n *Node) Leads() (m election.Mandate, ok bool) { return n.elections.Leads() }
 
 // Evict removes a member for good.
 func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -53,7 +53,7 @@ type shard struct {
 	expected time.Duration
 	// now is what the clocks said when the turn, or the step of the round that is being
 	// done, began: a clock that counts suspend costs a system call.
-	now membership.Now
+	now moment.Now
 }
 
 // held is an instance in memory.
@@ -280,7 +280,7 @@ func (s *shard) mindGap() {
 	if s.expected == 0 || now < s.expected+late {
 		return
 	}
-	quiet := now + membership.Grace(s.n.config.ConnectionTime)
+	quiet := now + moment.Grace(s.n.config.ConnectionTime)
 	s.each(func(_ workflow.InstanceID, h *held) { h.m.Gap(quiet) })
 }
 

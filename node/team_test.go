@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -39,9 +39,9 @@ func pass(d time.Duration) {
 // bubbleClock reads the clock of a synctest bubble as all three clocks.
 type bubbleClock struct{}
 
-func (bubbleClock) Now() membership.Now {
+func (bubbleClock) Now() moment.Now {
 	since := time.Since(bubbleStart) + time.Hour // booted an hour ago
-	return membership.Now{Awake: since, Boot: since, Wall: time.Now()}
+	return moment.Now{Awake: since, Boot: since, Wall: time.Now()}
 }
 
 // BootID names the one boot that a test has.

@@ -3,7 +3,7 @@ package node
 import (
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -17,7 +17,7 @@ type topic interface {
 	// Take takes in what a message of a partner says of it.
 	Take(p workflow.PartnerID, m *wire.Message)
 	// Tick does what is due, and says after what time it is to be called again.
-	Tick(now membership.Now) (next time.Duration)
+	Tick(now moment.Now) (next time.Duration)
 }
 
 // topics are all of them, in the order in which partners are told and heard of them: who a

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -35,7 +35,7 @@ func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
 func (s *shard) restoreWaits(m *choreo.Machine) error {
 	s.readClock() // at the start no turn has done so, and facts were read since
 	now := s.now
-	quiet := now.Boot + membership.Grace(s.n.own.ConnectionTime())
+	quiet := now.Boot + moment.Grace(s.n.own.ConnectionTime())
 	b, err := s.n.store.Get(waitsKey(m.Instance()))
 	var sw storedWaits
 	switch {

@@ -17,12 +17,15 @@ type layer struct {
 }
 
 // core is what the driver and its adapters may see of the pure packages.
-const core = "workflow partition contingency membership membership/trust membership/invitation choreo"
+const core = "workflow partition contingency membership membership/election membership/invitation membership/moment " +
+	"membership/trust choreo"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
 //	workflow ← partition ← contingency
 //	workflow ← membership/trust ← membership ← membership/invitation
+//	membership/trust ← membership/election
+//	membership/moment ← membership, membership/election
 //	all of these ← choreo ← node ← cmd
 var layers = []layer{
 	{"workflow", words("internal/plain"), "it is the vocabulary that all share, so it can depend on nobody that knows it"},
@@ -34,22 +37,24 @@ var layers = []layer{
 	{"contingency", words("workflow partition"), "what a failure does follows from the definition and its cut"},
 	{"membership/internal/codec", nil, "it encodes values, whatever they are"},
 	{"membership/trust", words("workflow internal/plain internal/said membership/internal/codec"), "who may be there does not depend on who is"},
-	{"membership", words("workflow internal/plain internal/said membership/internal/codec membership/trust"), "who is there does not depend on what they work on"},
+	{"membership/moment", nil, "a moment depends on nothing that happens in it"},
+	{"membership/election", words("workflow internal/plain internal/said membership/internal/codec membership/moment membership/trust"), "who may vote is what signed lists say, whoever is there"},
+	{"membership", words("workflow internal/plain internal/said membership/internal/codec membership/moment membership/trust"), "who is there does not depend on what they work on, nor on who coordinates"},
 	{"membership/invitation", words("workflow internal/said membership membership/internal/codec membership/trust"), "a stranger comes in by the signatures of members, and learns the list"},
 	{"membership/gossip", words("workflow membership membership/trust"), "an adapter knows its own core package and no other adapter"},
-	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/trust"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/election membership/trust"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/codec node/datasets node/elections node/evictions node/joining node/profile node/roster node/runner node/store/kv node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
 	{"node/wire", words(core), "the codec knows what it encodes, and no sender"},
-	{"node/evictions", words("workflow membership membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/certificates", words("workflow internal/said membership membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/evictions", words("workflow membership membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/certificates", words("workflow internal/said membership membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/profile", words("workflow membership membership/trust configs node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/datasets", words("workflow partition membership membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/elections", words("workflow membership membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/roster", words("workflow membership membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/joining", words("workflow internal/said membership membership/trust membership/invitation node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/clocks", words("workflow membership membership/trust node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/datasets", words("workflow partition membership membership/moment membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/elections", words("workflow membership membership/election membership/moment membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/roster", words("workflow membership membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/joining", words("workflow internal/said membership membership/invitation membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/clocks", words("workflow membership/moment membership/trust node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/codec", words("node/store/kv"), "it encodes values, whatever they are"},
 	{"node/codec/codectest", words("node/codec"), "it tries the codec on values, whatever they are"},
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},

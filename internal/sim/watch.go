@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -302,7 +303,7 @@ func (c *checks) clocked(m *machine, id workflow.InstanceID) {
 		}
 		start, bounded := c.w.bounds.WaitStart(t.Name)
 		if bounded {
-			c.fires(m, id, t.Name, c.w.now, c.w.now+start+t.TimeToWait+membership.Grace(c.w.plan.ConnectionTime)+time.Minute)
+			c.fires(m, id, t.Name, c.w.now, c.w.now+start+t.TimeToWait+moment.Grace(c.w.plan.ConnectionTime)+time.Minute)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -269,14 +270,14 @@ func (w *world) found() {
 }
 
 // Now reads the machine's clocks.
-func (m *machine) Now() membership.Now {
+func (m *machine) Now() moment.Now {
 	boot := m.w.now - m.bootedAt + time.Hour
 	wall := base.Add(m.w.now + m.skew)
 	awake := boot - m.asleep
 	if m.w.variant == WallClock {
 		boot = wall.Sub(base) + 1000*time.Hour
 	}
-	return membership.Now{Awake: awake, Boot: boot, Wall: wall}
+	return moment.Now{Awake: awake, Boot: boot, Wall: wall}
 }
 
 // BootID names the machine's present boot.

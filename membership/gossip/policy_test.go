@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -71,8 +72,8 @@ func (e *events) Pop() any {
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (s *simulated) clock() membership.Now {
-	return membership.Now{Awake: s.now, Boot: s.now, Wall: epoch.Add(s.now)}
+func (s *simulated) clock() moment.Now {
+	return moment.Now{Awake: s.now, Boot: s.now, Wall: epoch.Add(s.now)}
 }
 
 func (s *simulated) after(d time.Duration, do func()) {

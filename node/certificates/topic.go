@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -80,7 +81,7 @@ func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 
 // Tick renews what is near its end, and cuts the connections of those that would not be
 // admitted now.
-func (t *Topic) Tick(now membership.Now) time.Duration {
+func (t *Topic) Tick(now moment.Now) time.Duration {
 	if now.Awake >= t.next {
 		t.next = now.Awake + lookEvery
 		t.renewOwn()

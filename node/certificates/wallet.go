@@ -10,8 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports internal/said, membership, membership/trust, node/api, node/store/kv,
-// node/wire and workflow; node imports it.
+// It imports internal/said, membership, membership/moment, membership/trust, node/api,
+// node/store/kv, node/wire and workflow; node imports it.
 package certificates
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -49,7 +50,7 @@ type Store interface {
 }
 
 // Clock reads this node's clocks.
-type Clock interface{ Now() membership.Now }
+type Clock interface{ Now() moment.Now }
 
 // Wallet is this node's own certificate, those that connected partners showed, and those
 // that were issued here since the start. It may be used by several goroutines.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -21,8 +22,8 @@ func (empty) CommitWait([]kv.Write) error { return nil }
 
 func (empty) Get([]byte) ([]byte, error) { return nil, kv.ErrNotFound }
 
-func (e *empty) Now() membership.Now {
-	return membership.Now{Awake: e.at, Boot: e.at, Wall: time.Unix(0, 0).Add(e.at)}
+func (e *empty) Now() moment.Now {
+	return moment.Now{Awake: e.at, Boot: e.at, Wall: time.Unix(0, 0).Add(e.at)}
 }
 
 // listed are the members by the partner list.

@@ -7,7 +7,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, membership/trust, node/wire and workflow; node imports it.
+// It imports membership/moment, membership/trust, node/wire and workflow; node imports
+// it.
 package clocks
 
 import (
@@ -18,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -33,10 +34,10 @@ const (
 
 // born is when the machine started by a wall clock that says wall now: it moves
 // only when somebody sets that clock.
-func born(wall time.Time, now membership.Now) time.Time { return wall.Add(-now.Boot).Round(0) }
+func born(wall time.Time, now moment.Now) time.Time { return wall.Add(-now.Boot).Round(0) }
 
 // Clock reads this node's clocks.
-type Clock interface{ Now() membership.Now }
+type Clock interface{ Now() moment.Now }
 
 // Findings are what is told of a check: that all is well, that something is odd, or that
 // it is wrong, and how to mend it.
@@ -79,7 +80,7 @@ func (k *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
 }
 
 // Tick: nothing is ever due.
-func (k *Topic) Tick(membership.Now) time.Duration { return never }
+func (k *Topic) Tick(moment.Now) time.Duration { return never }
 
 // Take notes a partner's wall clock.
 func (k *Topic) Take(from workflow.PartnerID, m *wire.Message) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -20,7 +21,7 @@ import (
 // nowhere is a store in which nothing is, and a clock that stands still.
 type nowhere struct{}
 
-func (nowhere) Now() membership.Now { return membership.Now{Wall: time.UnixMilli(1)} }
+func (nowhere) Now() moment.Now { return moment.Now{Wall: time.UnixMilli(1)} }
 
 func (nowhere) Commit(_ []kv.Write, done func(error)) { done(nil) }
 
@@ -64,7 +65,7 @@ func TestRecordAndDataSetsDoNotWaitForEachOther(t *testing.T) {
 	own, err := profile.Load(profile.Surroundings{
 		Self: self, Key: key, Config: configs.Default(configs.LAN), Store: none, Offer: sets.Offer,
 		Chain: func() trust.Chain { return chain }, List: func(membership.Record) error { return nil },
-	}, membership.Incarnation{1}, 1)
+	}, trust.Incarnation{1}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -46,7 +47,7 @@ func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 // epoch is a clock that stands still at the beginning of 1970.
 type epoch struct{}
 
-func (epoch) Now() membership.Now { return membership.Now{Wall: time.UnixMilli(0)} }
+func (epoch) Now() moment.Now { return moment.Now{Wall: time.UnixMilli(0)} }
 
 // However much tasks make, the record has room for what users registered, and of
 // what tasks made it has the newest.

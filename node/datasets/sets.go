@@ -12,8 +12,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports choreo, membership, membership/trust, node/api, node/codec,
-// node/store/kv, node/wire, partition and workflow; node imports it.
+// It imports choreo, membership, membership/moment, membership/trust, node/api,
+// node/codec, node/store/kv, node/wire, partition and workflow; node imports it.
 package datasets
 
 import (
@@ -27,6 +27,7 @@ import (
 	"sync"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -47,7 +48,7 @@ type Store interface {
 }
 
 // Clock reads this node's clocks.
-type Clock interface{ Now() membership.Now }
+type Clock interface{ Now() moment.Now }
 
 // Sets are the data sets that a node has. They may be used by several goroutines.
 type Sets struct {

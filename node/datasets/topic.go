@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -84,7 +85,7 @@ type madeNews struct {
 
 // Tick publishes what tasks made here. What is not valid any more stays in the record
 // until there is a new one: its readers look at the time.
-func (ds *Topic) Tick(at membership.Now) time.Duration {
+func (ds *Topic) Tick(at moment.Now) time.Duration {
 	now := at.Awake
 	switch {
 	case !ds.made.any.Load():

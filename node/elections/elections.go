@@ -1,5 +1,5 @@
 // Package elections is a node's part in elections: it drives the pure machine
-// [membership.Election], shows how elections stand, and carries out what users ask for.
+// [election.Election], shows how elections stand, and carries out what users ask for.
 //
 // Promises: what the machine says is durable first, then sent, then acted upon. If it
 // cannot be made durable, the machine is dropped and started again from the store, as
@@ -9,8 +9,9 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports choreo, membership, membership/trust, node/api, node/codec,
-// node/store/kv, node/wire and workflow; node imports it.
+// It imports choreo, membership, membership/election, membership/moment,
+// membership/trust, node/api, node/codec, node/store/kv, node/wire and workflow; node
+// imports it.
 package elections
 
 import (
@@ -25,6 +26,8 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
@@ -57,7 +60,7 @@ type Store interface {
 
 // Clock reads this node's clocks.
 type Clock interface {
-	Now() membership.Now
+	Now() moment.Now
 	After(d time.Duration) <-chan time.Time
 }
 
@@ -106,7 +109,7 @@ type Surroundings struct {
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Incarnation is that of this node's store.
-	Incarnation func() membership.Incarnation
+	Incarnation func() trust.Incarnation
 	// ConnectionTime is how long others may go without hearing of this node.
 	ConnectionTime func() time.Duration
 	// MayAdminister returns an error for users unless this node may do that.
@@ -124,15 +127,15 @@ type Topic struct {
 	in Surroundings
 
 	mu      sync.Mutex // guards what follows
-	machine *membership.Election
+	machine *election.Election
 	next    time.Duration // Awake at which the machine has something to do; 0: never
 	since   time.Time     // since when the highest mandate is known
-	waiting map[chan membership.ElectionEvent]struct{}
+	waiting map[chan election.Event]struct{}
 }
 
 // New begins with what is stored.
 func New(in Surroundings) (*Topic, error) {
-	o := &Topic{in: in, waiting: map[chan membership.ElectionEvent]struct{}{}}
+	o := &Topic{in: in, waiting: map[chan election.Event]struct{}{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o, o.load()
@@ -141,11 +144,11 @@ func New(in Surroundings) (*Topic, error) {
 // load starts the machine from what is stored. In the founder's store, the
 // first time, it makes the first electorate: the founder alone.
 func (o *Topic) load() error {
-	ballot, err := codec.Read(o.in.Store, []byte(KeyBallot), membership.DecodeBallot)
+	ballot, err := codec.Read(o.in.Store, []byte(KeyBallot), election.DecodeBallot)
 	if err != nil {
 		return err
 	}
-	lineage, err := codec.Read(o.in.Store, []byte(KeyLineage), membership.DecodeLineage)
+	lineage, err := codec.Read(o.in.Store, []byte(KeyLineage), election.DecodeLineage)
 	if err != nil {
 		return err
 	}
@@ -158,12 +161,12 @@ func (o *Topic) load() error {
 			return err
 		}
 	}
-	cfg := membership.ElectionConfig{
+	cfg := election.Config{
 		Mesh: o.in.Mesh, Key: o.in.Key, Incarnation: o.in.Incarnation(), Auto: o.in.Candidate,
 		MayPropose: o.in.Members.Administers, Seed: binary.BigEndian.Uint64(o.in.Random(8)),
 	}
 	now := o.in.Clock.Now()
-	m, err := membership.NewElection(cfg, ballot, lineage, now)
+	m, err := election.New(cfg, ballot, lineage, now)
 	if err != nil {
 		return err
 	}
@@ -181,21 +184,21 @@ func DecodeSince(b []byte) (time.Time, error) {
 
 // found makes the mesh's first electorate durable. Its lease is the founder's
 // connectionTime: both say how long a silence is borne.
-func (o *Topic) found() (membership.Lineage, error) {
-	voter := membership.Voter{Partner: o.in.Self, Incarnation: o.in.Incarnation()}
-	lease := min(max(o.in.ConnectionTime(), membership.MinLease), membership.MaxLease)
-	lineage, err := membership.FoundElectorate(o.in.Mesh, o.in.Key, []membership.Voter{voter}, lease, nil, 0)
+func (o *Topic) found() (election.Lineage, error) {
+	voter := election.Voter{Partner: o.in.Self, Incarnation: o.in.Incarnation()}
+	lease := min(max(o.in.ConnectionTime(), election.MinLease), election.MaxLease)
+	lineage, err := election.FoundElectorate(o.in.Mesh, o.in.Key, []election.Voter{voter}, lease, nil, 0)
 	if err != nil {
 		return nil, err
 	}
-	return lineage, o.in.Store.CommitWait([]kv.Write{{Key: []byte(KeyLineage), Value: membership.EncodeLineage(lineage)}})
+	return lineage, o.in.Store.CommitWait([]kv.Write{{Key: []byte(KeyLineage), Value: election.EncodeLineage(lineage)}})
 }
 
 var errOffice = api.Errorf(api.Failed, "elections stand still: what this node says in them cannot be stored").
 	WithHint("mutirao doctor says what is wrong with the store")
 
 // step has the machine do something and carries out what it asks for.
-func (o *Topic) step(fn func(*membership.Election, membership.Now) (membership.Ready, error)) error {
+func (o *Topic) step(fn func(*election.Election, moment.Now) (election.Ready, error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
@@ -223,15 +226,15 @@ func (o *Topic) step(fn func(*membership.Election, membership.Now) (membership.R
 }
 
 // persist makes what the machine says durable, in one commit.
-func (o *Topic) persist(r membership.Ready, now membership.Now) error {
+func (o *Topic) persist(r election.Ready, now moment.Now) error {
 	var writes []kv.Write
 	if r.Ballot != nil {
-		writes = append(writes, kv.Write{Key: []byte(KeyBallot), Value: membership.EncodeBallot(*r.Ballot)})
+		writes = append(writes, kv.Write{Key: []byte(KeyBallot), Value: election.EncodeBallot(*r.Ballot)})
 	}
 	if r.Lineage != nil {
-		writes = append(writes, kv.Write{Key: []byte(KeyLineage), Value: membership.EncodeLineage(r.Lineage)})
+		writes = append(writes, kv.Write{Key: []byte(KeyLineage), Value: election.EncodeLineage(r.Lineage)})
 	}
-	known := func(e membership.ElectionEvent) bool { return e.Kind == membership.CoordinatorKnown }
+	known := func(e election.Event) bool { return e.Kind == election.CoordinatorKnown }
 	if slices.ContainsFunc(r.Events, known) {
 		o.since = now.Wall
 		since := binary.BigEndian.AppendUint64(nil, uint64(now.Wall.UnixMilli()))
@@ -243,8 +246,8 @@ func (o *Topic) persist(r membership.Ready, now membership.Now) error {
 	return o.in.Store.CommitWait(writes)
 }
 
-func (o *Topic) send(e membership.Envelope) {
-	m := &wire.Message{Election: [][]byte{membership.EncodeMessage(e.Message)}}
+func (o *Topic) send(e election.Envelope) {
+	m := &wire.Message{Election: [][]byte{election.EncodeMessage(e.Message)}}
 	o.in.Peers.Count("election.sent", 1)
 	switch {
 	case e.To == "":
@@ -255,7 +258,7 @@ func (o *Topic) send(e membership.Envelope) {
 }
 
 // happened tells people, and callers that wait for the outcome.
-func (o *Topic) happened(e membership.ElectionEvent) {
+func (o *Topic) happened(e election.Event) {
 	text := string(e.Kind)
 	if e.Reason != nil {
 		text += ": " + o.in.Members.Say(e.Reason)
@@ -275,7 +278,7 @@ func (o *Topic) happened(e membership.ElectionEvent) {
 }
 
 // Tick does what is due, and says after what time to call again.
-func (o *Topic) Tick(membership.Now) time.Duration {
+func (o *Topic) Tick(moment.Now) time.Duration {
 	o.mu.Lock()
 	now := o.in.Clock.Now().Awake
 	if o.machine == nil && now >= o.next {
@@ -288,7 +291,7 @@ func (o *Topic) Tick(membership.Now) time.Duration {
 	o.mu.Unlock()
 	if due {
 		// An error is in the log; the machine is started again after a pause.
-		_ = o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) { return e.Tick(now), nil })
+		_ = o.step(func(e *election.Election, now moment.Now) (election.Ready, error) { return e.Tick(now), nil })
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -313,26 +316,26 @@ func (o *Topic) Greet(_ workflow.PartnerID, to *wire.Message) {
 	if o.machine == nil {
 		return
 	}
-	var want membership.WantClaim
+	var want election.WantClaim
 	if head, lineage := o.machine.Electorate(); len(lineage) > 0 {
 		want.List = head.Hash()
 	}
-	to.Election = [][]byte{membership.EncodeMessage(membership.Message{WantClaim: &want})}
+	to.Election = [][]byte{election.EncodeMessage(election.Message{WantClaim: &want})}
 }
 
 // Take takes in messages from a partner.
 func (o *Topic) Take(from workflow.PartnerID, w *wire.Message) {
 	for _, b := range w.Election {
-		m, err := membership.DecodeMessage(b)
+		m, err := election.DecodeMessage(b)
 		if err == nil {
-			err = o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+			err = o.step(func(e *election.Election, now moment.Now) (election.Ready, error) {
 				return e.Step(from, m, now)
 			})
 		}
 		switch {
 		case err == nil, errors.Is(err, errOffice):
-		case errors.Is(err, membership.ErrLowerOffice), errors.Is(err, membership.ErrHeld),
-			errors.Is(err, membership.ErrNoElectorate):
+		case errors.Is(err, election.ErrLowerOffice), errors.Is(err, election.ErrHeld),
+			errors.Is(err, election.ErrNoElectorate):
 			o.in.Peers.Count("election.outdated", 1) // honest, but behind
 			o.in.Log.Debug("election message not followed", "from", from, "error", err)
 		default:
@@ -347,7 +350,7 @@ func (o *Topic) Take(from workflow.PartnerID, w *wire.Message) {
 
 // Known returns the mandate of the coordinator as far as this node
 // knows; ok is false when it knows of none.
-func (o *Topic) Known() (m membership.Mandate, ok bool) {
+func (o *Topic) Known() (m election.Mandate, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
@@ -358,7 +361,7 @@ func (o *Topic) Known() (m membership.Mandate, ok bool) {
 
 // Leads reports whether this node holds the office at this moment, and by which
 // mandate. Ask it before each act in office.
-func (o *Topic) Leads() (m membership.Mandate, ok bool) {
+func (o *Topic) Leads() (m election.Mandate, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
@@ -368,9 +371,9 @@ func (o *Topic) Leads() (m membership.Mandate, ok bool) {
 }
 
 // listen returns what happens in elections from now on, until done is called.
-func (o *Topic) listen() (events chan membership.ElectionEvent, done func()) {
+func (o *Topic) listen() (events chan election.Event, done func()) {
 	const enough = 64
-	events = make(chan membership.ElectionEvent, enough)
+	events = make(chan election.Event, enough)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting[events] = struct{}{}
@@ -405,7 +408,7 @@ func (o *Topic) Holds() *choreo.Office {
 }
 
 // credentials are those of this node, if it holds the office at this moment.
-func (o *Topic) credentials() (c membership.Credentials, leads bool) {
+func (o *Topic) credentials() (c election.Credentials, leads bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.machine == nil {
@@ -419,8 +422,8 @@ func (o *Topic) credentials() (c membership.Credentials, leads bool) {
 // StandDown gives the office up, if this node holds it, so that nobody waits for its lease
 // to run out.
 func (o *Topic) StandDown() {
-	err := o.step((*membership.Election).Resign)
-	if err != nil && !errors.Is(err, membership.ErrNotCoordinator) {
+	err := o.step((*election.Election).Resign)
+	if err != nil && !errors.Is(err, election.ErrNotCoordinator) {
 		o.in.Log.Warn("the office was not given up", "error", err)
 	}
 }

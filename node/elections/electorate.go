@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -20,12 +22,12 @@ const outcomeWait = 90 * time.Second
 
 // officeView is how elections stand at one moment.
 type officeView struct {
-	mandate membership.Mandate
+	mandate election.Mandate
 	led     bool
 	term    uint64
 	since   time.Time
-	head    membership.Electorate
-	lineage membership.Lineage
+	head    election.Electorate
+	lineage election.Lineage
 }
 
 func (o *Topic) view() (officeView, error) {
@@ -46,7 +48,7 @@ var errStopping = api.Errorf(api.NoNode, "the node is stopping")
 // Votes reports whether a partner may vote.
 func (o *Topic) Votes(p workflow.PartnerID) (bool, error) {
 	v, err := o.view()
-	votes := slices.ContainsFunc(v.head.Voters, func(x membership.Voter) bool { return x.Partner == p })
+	votes := slices.ContainsFunc(v.head.Voters, func(x election.Voter) bool { return x.Partner == p })
 	return votes, err
 }
 
@@ -90,10 +92,10 @@ func (o *Topic) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator
 		return nil, o.explainOffice(err)
 	}
 	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
-	lost := func(e membership.ElectionEvent) bool { return e.Kind == membership.NotElected && e.Partner == who }
+	lost := func(e election.Event) bool { return e.Kind == election.NotElected && e.Partner == who }
 	if err := o.await(ctx, events, won, lost); err != nil {
 		if v, unread := o.view(); unread == nil && v.led {
-			err = o.explainOffice(membership.ErrHeld) // another was faster
+			err = o.explainOffice(election.ErrHeld) // another was faster
 		}
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func (o *Topic) nominate(who workflow.PartnerID) error {
 		return api.Errorf(api.Refused, "%s cannot be reached", o.in.Members.Label(who)).
 			WithHint("mutirao partners shows who can be")
 	}
-	err := o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+	err := o.step(func(e *election.Election, now moment.Now) (election.Ready, error) {
 		return e.Nominate(who, now)
 	})
 	o.in.Nudge()
@@ -115,8 +117,8 @@ func (o *Topic) nominate(who workflow.PartnerID) error {
 
 // await waits until enough is true, or an event says that it was in vain.
 func (o *Topic) await(
-	ctx context.Context, events <-chan membership.ElectionEvent,
-	enough func(officeView) bool, vain func(membership.ElectionEvent) bool,
+	ctx context.Context, events <-chan election.Event,
+	enough func(officeView) bool, vain func(election.Event) bool,
 ) error {
 	v, err := o.view()
 	if err != nil || enough(v) || !o.in.Driver.Waits() {
@@ -149,7 +151,7 @@ func (o *Topic) await(
 
 // Resign gives this node's office up.
 func (o *Topic) Resign() error {
-	err := o.step((*membership.Election).Resign)
+	err := o.step((*election.Election).Resign)
 	o.in.Nudge()
 	return o.explainOffice(err)
 }
@@ -161,15 +163,15 @@ func (o *Topic) explainOffice(err error) error {
 		who = o.in.Members.Label(m.Holder)
 	}
 	switch {
-	case errors.Is(err, membership.ErrHeld):
+	case errors.Is(err, election.ErrHeld):
 		return api.Errorf(api.Refused, "%s is the coordinator", who).
 			WithHint("have it resign first: mutirao coordinator resign, on %s", who)
-	case errors.Is(err, membership.ErrNotCoordinator):
+	case errors.Is(err, election.ErrNotCoordinator):
 		return api.Errorf(api.Refused, "this node is not the coordinator: %s is", who)
-	case errors.Is(err, membership.ErrNoElectorate):
+	case errors.Is(err, election.ErrNoElectorate):
 		return api.Errorf(api.Refused, "this node does not know yet who may vote").
 			WithHint("it learns it from any partner: mutirao partners shows who can be reached")
-	case errors.Is(err, membership.ErrProposing):
+	case errors.Is(err, election.ErrProposing):
 		return api.Errorf(api.Refused, "%v", err)
 	case errors.Is(err, trust.ErrNotAllowed):
 		return api.Errorf(api.NotAllowed, "%v", err)
@@ -217,8 +219,8 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 		return nil, err
 	}
 	lease := cmp.Or(r.Lease, v.head.Lease, o.in.ConnectionTime())
-	if lease < membership.MinLease || lease > membership.MaxLease {
-		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, membership.MinLease, membership.MaxLease)
+	if lease < election.MinLease || lease > election.MaxLease {
+		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, election.MinLease, election.MaxLease)
 	}
 	if r.Override {
 		err = o.override(v, voters, lease)
@@ -236,11 +238,11 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 }
 
 // voters finds the partners that are to vote, in their present incarnations.
-func (o *Topic) voters(names []string) ([]membership.Voter, error) {
-	if len(names) == 0 || len(names) > membership.MaxVoters {
-		return nil, api.Errorf(api.Invalid, "%d voters: want 1 to %d partners", len(names), membership.MaxVoters)
+func (o *Topic) voters(names []string) ([]election.Voter, error) {
+	if len(names) == 0 || len(names) > election.MaxVoters {
+		return nil, api.Errorf(api.Invalid, "%d voters: want 1 to %d partners", len(names), election.MaxVoters)
 	}
-	var out []membership.Voter
+	var out []election.Voter
 	for _, name := range names {
 		id, err := o.in.Members.Resolve(name)
 		if err != nil {
@@ -250,17 +252,17 @@ func (o *Topic) voters(names []string) ([]membership.Voter, error) {
 		switch {
 		case p.State == membership.Evicted:
 			return nil, api.Errorf(api.Refused, "%s was evicted and cannot vote", o.in.Members.Label(id))
-		case slices.ContainsFunc(out, func(v membership.Voter) bool { return v.Partner == id }):
+		case slices.ContainsFunc(out, func(v election.Voter) bool { return v.Partner == id }):
 			return nil, api.Errorf(api.Invalid, "%s is named twice", o.in.Members.Label(id))
 		}
-		out = append(out, membership.Voter{Partner: id, Incarnation: o.lifeOf(p)})
+		out = append(out, election.Voter{Partner: id, Incarnation: o.lifeOf(p)})
 	}
 	return out, nil
 }
 
 // lifeOf is the incarnation that a partner has as a voter. What this node itself
 // says of its own may be older than what is so.
-func (o *Topic) lifeOf(p membership.Partner) membership.Incarnation {
+func (o *Topic) lifeOf(p membership.Partner) trust.Incarnation {
 	if p.Record.Partner == o.in.Self {
 		return o.in.Incarnation()
 	}
@@ -268,17 +270,17 @@ func (o *Topic) lifeOf(p membership.Partner) membership.Incarnation {
 }
 
 // override sets the electorate on the founder's word alone.
-func (o *Topic) override(v officeView, voters []membership.Voter, lease time.Duration) error {
+func (o *Topic) override(v officeView, voters []election.Voter, lease time.Duration) error {
 	if o.in.Self != o.in.Mesh.Founder {
 		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.in.Mesh.Name).
 			WithHint("run it on %s", o.in.Members.Label(o.in.Mesh.Founder))
 	}
-	lineage, err := membership.FoundElectorate(o.in.Mesh, o.in.Key, voters, lease, v.lineage, v.term)
+	lineage, err := election.FoundElectorate(o.in.Mesh, o.in.Key, voters, lease, v.lineage, v.term)
 	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
 	o.in.Peers.Count("election.overrides", 1)
-	err = o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+	err = o.step(func(e *election.Election, now moment.Now) (election.Ready, error) {
 		return e.Adopt(lineage, now)
 	})
 	o.in.Nudge()
@@ -286,18 +288,18 @@ func (o *Topic) override(v officeView, voters []membership.Voter, lease time.Dur
 }
 
 // handOver asks the present voters to be succeeded by others.
-func (o *Topic) handOver(ctx context.Context, v officeView, voters []membership.Voter, lease time.Duration) error {
+func (o *Topic) handOver(ctx context.Context, v officeView, voters []election.Voter, lease time.Duration) error {
 	if err := o.in.MayAdminister("change who may vote"); err != nil {
 		return err
 	}
-	if len(membership.EncodeLineage(v.lineage)) > maxLineageBytes {
+	if len(election.EncodeLineage(v.lineage)) > maxLineageBytes {
 		return api.Errorf(api.Refused,
 			"the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).
 			WithHint("the founder signs the next: mutirao coordinator electorate --set … --override")
 	}
 	events, done := o.listen()
 	defer done()
-	err := o.step(func(e *membership.Election, now membership.Now) (membership.Ready, error) {
+	err := o.step(func(e *election.Election, now moment.Now) (election.Ready, error) {
 		return e.Propose(voters, lease, now)
 	})
 	if err != nil {
@@ -305,6 +307,6 @@ func (o *Topic) handOver(ctx context.Context, v officeView, voters []membership.
 	}
 	o.in.Nudge()
 	changed := func(now officeView) bool { return now.head.Number > v.head.Number }
-	failed := func(e membership.ElectionEvent) bool { return e.Kind == membership.ProposalFailed }
+	failed := func(e election.Event) bool { return e.Kind == election.ProposalFailed }
 	return o.await(ctx, events, changed, failed)
 }

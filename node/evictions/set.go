@@ -10,8 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, membership/trust, node/api, node/store/kv, node/wire and
-// workflow; node imports it.
+// It imports membership, membership/moment, membership/trust, node/api, node/store/kv,
+// node/wire and workflow; node imports it.
 package evictions
 
 import (

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -57,7 +58,7 @@ type Certificates interface {
 }
 
 // Clock reads this node's clocks.
-type Clock interface{ Now() membership.Now }
+type Clock interface{ Now() moment.Now }
 
 // Surroundings are what this topic needs of the rest of a node.
 type Surroundings struct {
@@ -109,7 +110,7 @@ func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 }
 
 // Tick compares evictions now and then, and asks why nobody is connected.
-func (t *Topic) Tick(now membership.Now) time.Duration {
+func (t *Topic) Tick(now moment.Now) time.Duration {
 	if now.Awake >= t.next {
 		t.next = now.Awake + compareEvery
 		if len(t.ids()) > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
@@ -62,7 +63,7 @@ func (w *world) happened() string {
 	return out
 }
 
-func (w *world) Now() membership.Now { return membership.Now{Wall: time.Unix(1000, 0)} }
+func (w *world) Now() moment.Now { return moment.Now{Wall: time.Unix(1000, 0)} }
 
 func (w *world) UpPeers() []workflow.PartnerID { return []workflow.PartnerID{"ana", "bea"} }
 

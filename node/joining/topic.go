@@ -8,8 +8,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports internal/said, membership, membership/invitation, membership/trust,
-// node/api, node/store/kv, node/wire and workflow; node imports it.
+// It imports internal/said, membership, membership/invitation, membership/moment,
+// membership/trust, node/api, node/store/kv, node/wire and workflow; node imports it.
 package joining
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -50,7 +51,7 @@ type Store interface {
 }
 
 // Clock reads this node's clocks.
-type Clock interface{ Now() membership.Now }
+type Clock interface{ Now() moment.Now }
 
 // Peers are the members that are connected.
 type Peers interface {
@@ -143,7 +144,7 @@ func (j *Topic) Greet(workflow.PartnerID, *wire.Message) {}
 func (j *Topic) Take(workflow.PartnerID, *wire.Message) {}
 
 // Tick forgets invitations that ran out.
-func (j *Topic) Tick(now membership.Now) time.Duration {
+func (j *Topic) Tick(now moment.Now) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, id := range j.invites.Expire(now.Wall) {

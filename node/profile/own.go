@@ -67,7 +67,7 @@ type Own struct {
 }
 
 // Load reads the profile of a node in its present incarnation and boot.
-func Load(in Surroundings, inc membership.Incarnation, boot uint64) (*Own, error) {
+func Load(in Surroundings, inc trust.Incarnation, boot uint64) (*Own, error) {
 	first := membership.Version{Boot: boot}
 	o := &Own{in: in, record: membership.Record{Partner: in.Self, Incarnation: inc, Version: first}}
 	b, err := in.Store.Get([]byte(Key))
@@ -116,7 +116,7 @@ func (o *Own) Check(fn func(*membership.Record)) error {
 
 // Reborn and Rebooted have the node's later records tell a new incarnation, and a boot
 // counter from which versions begin again.
-func (o *Own) Reborn(inc membership.Incarnation) {
+func (o *Own) Reborn(inc trust.Incarnation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.record.Incarnation = inc

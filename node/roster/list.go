@@ -10,8 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, membership/trust, node/api, node/store/kv, node/wire and
-// workflow; node imports it.
+// It imports membership, membership/moment, membership/trust, node/api, node/store/kv,
+// node/wire and workflow; node imports it.
 package roster
 
 import (
@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -39,7 +40,7 @@ type Store interface {
 }
 
 // Clock reads this node's clocks.
-type Clock interface{ Now() membership.Now }
+type Clock interface{ Now() moment.Now }
 
 // Whose says whose list it is, and what it needs of the rest of a node.
 type Whose struct {
@@ -108,7 +109,7 @@ func (l *List) Publish(own membership.Record) error {
 
 // takePulse takes in a pulse over a peer's own connection.
 func (l *List) takePulse(who workflow.PartnerID, b *wire.Pulse) error {
-	_, err := l.update(who, func(now membership.Now) ([]membership.Event, error) {
+	_, err := l.update(who, func(now moment.Now) ([]membership.Event, error) {
 		return l.list.Pulse(who, b.Record, b.Load, now)
 	})
 	return err
@@ -117,17 +118,17 @@ func (l *List) takePulse(who workflow.PartnerID, b *wire.Pulse) error {
 // apply takes in a record of that age from a peer. fresh reports whether it was new
 // here, so that it should be passed on.
 func (l *List) apply(r membership.Record, age time.Duration) (fresh bool, err error) {
-	return l.update(r.Partner, func(now membership.Now) ([]membership.Event, error) { return l.list.Apply(r, age, now) })
+	return l.update(r.Partner, func(now moment.Now) ([]membership.Event, error) { return l.list.Apply(r, age, now) })
 }
 
 // takeBeat takes in a heartbeat of that age from a peer.
 func (l *List) takeBeat(b membership.Beat, age time.Duration) (fresh bool, err error) {
-	return l.update(b.Partner, func(now membership.Now) ([]membership.Event, error) { return l.list.Beat(b, age, now) })
+	return l.update(b.Partner, func(now moment.Now) ([]membership.Event, error) { return l.list.Beat(b, age, now) })
 }
 
 // update changes what is known of a partner by fn, stores it, and tells of the events.
 func (l *List) update(
-	who workflow.PartnerID, fn func(membership.Now) ([]membership.Event, error),
+	who workflow.PartnerID, fn func(moment.Now) ([]membership.Event, error),
 ) (fresh bool, err error) {
 	l.mu.Lock()
 	before, _ := l.list.Stored(who)

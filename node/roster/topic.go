@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -126,7 +127,7 @@ func (ro *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
 
 // Tick says that this node is alive, within its connectionTime, and watches whether the
 // others are.
-func (ro *Topic) Tick(now membership.Now) time.Duration {
+func (ro *Topic) Tick(now moment.Now) time.Duration {
 	every := ro.beatEvery()
 	if ro.nextBeat == 0 {
 		ro.nextBeat = now.Awake + every
@@ -178,7 +179,7 @@ type signs struct {
 }
 
 // plan notes moments that are given as Awake.
-func (s *signs) plan(now membership.Now, last, next time.Duration) {
+func (s *signs) plan(now moment.Now, last, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last, s.next = now.Boot-now.Awake+last, now.Boot-now.Awake+next

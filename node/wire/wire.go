@@ -89,7 +89,7 @@ type Message struct {
 	Digest []byte `cbor:"8,keyasint,omitempty"`
 	// Evictions keeps the sets of evictions equal.
 	Evictions *Evictions `cbor:"9,keyasint,omitempty"`
-	// Election are encoded messages of the election, membership.Message.
+	// Election are encoded messages of the election, election.Message.
 	Election [][]byte `cbor:"10,keyasint,omitempty"`
 	// Renewal is the receiver's own certificate chain, issued again.
 	Renewal []byte `cbor:"11,keyasint,omitempty"`

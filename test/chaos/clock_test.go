@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node"
 )
 
@@ -49,7 +49,7 @@ func (c *clock) BootID() string {
 	return c.SystemClock.BootID()
 }
 
-func (c *clock) Now() membership.Now {
+func (c *clock) Now() moment.Now {
 	now := c.SystemClock.Now()
 	now.Boot -= c.booted
 	now.Wall = now.Wall.Add(time.Duration(c.wrong.Load()))

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -161,8 +161,8 @@ func (x *machine) does(for_ time.Duration, then func()) {
 }
 
 // Now implements node.Clock.
-func (x *machine) Now() membership.Now {
-	return membership.Now{Awake: x.m.now + time.Hour, Boot: x.m.now + time.Hour, Wall: epoch.Add(x.m.now)}
+func (x *machine) Now() moment.Now {
+	return moment.Now{Awake: x.m.now + time.Hour, Boot: x.m.now + time.Hour, Wall: epoch.Add(x.m.now)}
 }
 
 // BootID names the only boot.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
@@ -232,13 +233,13 @@ func TestMembersCannotForge(t *testing.T) {
 	asFounder := eviction
 	asFounder.Issuer, asFounder.Chain, asFounder.Signature = w.mesh.Founder, nil, make([]byte, 64)
 	head, known := electorateOf(t, ana)
-	lineage, err := membership.FoundElectorate(trust.Mesh{Name: w.mesh.Name, Founder: idOf("carla")}, keyOf("carla"),
-		[]membership.Voter{{Partner: idOf("carla")}}, time.Minute, known, 0)
+	lineage, err := election.FoundElectorate(trust.Mesh{Name: w.mesh.Name, Founder: idOf("carla")}, keyOf("carla"),
+		[]election.Voter{{Partner: idOf("carla")}}, time.Minute, known, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	election := func(m membership.Message) *wire.Message {
-		return &wire.Message{Election: [][]byte{membership.EncodeMessage(m)}}
+	elections := func(m election.Message) *wire.Message {
+		return &wire.Message{Election: [][]byte{election.EncodeMessage(m)}}
 	}
 	for _, c := range []struct {
 		name    string
@@ -255,14 +256,14 @@ func TestMembersCannotForge(t *testing.T) {
 		{"an eviction in the founder's name", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(asFounder)}}}, "refused.eviction"},
 		{"a renewal by a member", &wire.Message{Renewal: trust.EncodeChain(promoted)}, "refused.renewal"},
 		{"another's renewal", &wire.Message{Renewal: trust.EncodeChain(w.certify("bea", year))}, "refused.renewal"},
-		{"an electorate of its own", election(membership.Message{Lists: &membership.Lists{Lineage: lineage}}), "refused.election"},
-		{"a handover by a member", election(membership.Message{Propose: &membership.Proposal{List: lineage[0]}}), "refused.election"},
-		{"an office that nobody voted for", election(membership.Message{Claim: &membership.Mandate{
-			Office: membership.Office{Term: 7, Number: head.Number, List: head.Hash()}, Holder: idOf("carla"),
+		{"an electorate of its own", elections(election.Message{Lists: &election.Lists{Lineage: lineage}}), "refused.election"},
+		{"a handover by a member", elections(election.Message{Propose: &election.Proposal{List: lineage[0]}}), "refused.election"},
+		{"an office that nobody voted for", elections(election.Message{Claim: &election.Mandate{
+			Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()}, Holder: idOf("carla"),
 		}}), "refused.election"},
-		{"an office by votes of its own", election(membership.Message{Claim: &membership.Mandate{
-			Office: membership.Office{Term: 7, Number: head.Number, List: head.Hash()}, Holder: idOf("carla"),
-			Votes: []membership.Vote{{Office: membership.Office{Term: 7, Number: head.Number, List: head.Hash()}, Candidate: idOf("carla"), Voter: head.Voters[0], Signature: make([]byte, 64)}},
+		{"an office by votes of its own", elections(election.Message{Claim: &election.Mandate{
+			Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()}, Holder: idOf("carla"),
+			Votes: []election.Vote{{Office: election.Office{Term: 7, Number: head.Number, List: head.Hash()}, Candidate: idOf("carla"), Voter: head.Voters[0], Signature: make([]byte, 64)}},
 		}}), "refused.election"},
 		{"garbage in its parts", &wire.Message{Records: [][]byte{{1}}}, "refused.record"},
 	} {
@@ -293,9 +294,9 @@ func TestMembersCannotForge(t *testing.T) {
 }
 
 // electorateOf reads a node's electorate from its disk.
-func electorateOf(t *testing.T, m *member) (membership.Electorate, membership.Lineage) {
+func electorateOf(t *testing.T, m *member) (election.Electorate, election.Lineage) {
 	t.Helper()
-	lineage, err := membership.DecodeLineage(m.disk.data["mlineage"])
+	lineage, err := election.DecodeLineage(m.disk.data["mlineage"])
 	if err != nil {
 		t.Fatal(err)
 	}

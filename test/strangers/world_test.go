@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -311,8 +311,8 @@ func (m *member) Request(_ context.Context, p workflow.PartnerID, _ []string, pr
 
 type clock struct{ w *world }
 
-func (c clock) Now() membership.Now {
-	return membership.Now{Awake: c.w.now + time.Hour, Boot: c.w.now + time.Hour, Wall: noon.Add(c.w.now)}
+func (c clock) Now() moment.Now {
+	return moment.Now{Awake: c.w.now + time.Hour, Boot: c.w.now + time.Hour, Wall: noon.Add(c.w.now)}
 }
 func (clock) BootID() string                       { return "boot" }
 func (clock) After(time.Duration) <-chan time.Time { return nil }

@@ -4,6 +4,6 @@
 // Promises: what Decode accepts, Encode writes back byte for byte. What is too
 // large, or in any other form, is refused with an error that names it.
 //
-// It imports no other package of ours; membership, membership/invitation and
-// membership/trust import it.
+// It imports no other package of ours; membership, membership/election,
+// membership/invitation and membership/trust import it.
 package codec

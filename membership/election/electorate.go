@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 // a new list names its new incarnation.
 type Voter struct {
 	Partner     workflow.PartnerID `cbor:"1,keyasint"`
-	Incarnation Incarnation        `cbor:"2,keyasint"`
+	Incarnation trust.Incarnation  `cbor:"2,keyasint"`
 }
 
 // ListHash identifies an electorate: a hash of what its signers sign.
@@ -31,10 +31,11 @@ type ListHash [sha256.Size]byte
 // String is the beginning of h in hexadecimal.
 func (h ListHash) String() string { return hex.EncodeToString(h[:6]) }
 
-// The bounds of an electorate's lease.
+// The bounds of an electorate: of its lease, and of its voters.
 const (
-	MinLease = time.Second
-	MaxLease = time.Hour
+	MinLease  = time.Second
+	MaxLease  = time.Hour
+	MaxVoters = 101
 )
 
 // counterStep is how far the founder's word alone moves the number and the

@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"crypto/ed25519"
@@ -8,11 +8,11 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// ElectionConfig is what an [Election] needs to know.
-type ElectionConfig struct {
+// Config is what an [Election] needs to know.
+type Config struct {
 	Mesh        trust.Mesh
 	Key         ed25519.PrivateKey
-	Incarnation Incarnation
+	Incarnation trust.Incarnation
 	// Auto makes this node stand when it has heard of no coordinator for a
 	// lease and a random part of another.
 	Auto bool
@@ -42,26 +42,26 @@ type Ready struct {
 	Ballot  *Ballot
 	Lineage Lineage
 	Send    []Envelope
-	Events  []ElectionEvent
+	Events  []Event
 	Wake    time.Duration
 }
 
-// ElectionEventKind says what happened in an election.
-type ElectionEventKind string
+// EventKind says what happened in an election.
+type EventKind string
 
 // What can happen.
 const (
-	BecameCoordinator ElectionEventKind = "became-coordinator" // this node, until StoppedBeing
-	StoppedBeing      ElectionEventKind = "stopped-being-coordinator"
-	NotElected        ElectionEventKind = "not-elected" // this node stood in vain
-	CoordinatorKnown  ElectionEventKind = "coordinator-known"
-	ElectorateChanged ElectionEventKind = "electorate-changed"
-	ProposalFailed    ElectionEventKind = "proposal-failed"
+	BecameCoordinator EventKind = "became-coordinator" // this node, until StoppedBeing
+	StoppedBeing      EventKind = "stopped-being-coordinator"
+	NotElected        EventKind = "not-elected" // this node stood in vain
+	CoordinatorKnown  EventKind = "coordinator-known"
+	ElectorateChanged EventKind = "electorate-changed"
+	ProposalFailed    EventKind = "proposal-failed"
 )
 
-// ElectionEvent is something that people or the node want to know.
-type ElectionEvent struct {
-	Kind    ElectionEventKind
+// Event is something that people or the node want to know.
+type Event struct {
+	Kind    EventKind
 	Partner workflow.PartnerID // the coordinator that it is about, if any
 	Office  Office
 	Reason  error // nil: there is none

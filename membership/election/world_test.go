@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"crypto/ed25519"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -90,15 +91,15 @@ func newWorld(tb testing.TB, n, voters int, f flaws) *world {
 	return w
 }
 
-func (w *world) voter(i int) Voter { return Voter{w.id(i), Incarnation{1}} }
+func (w *world) voter(i int) Voter { return Voter{w.id(i), trust.Incarnation{1}} }
 
 func (w *world) id(i int) workflow.PartnerID { return trust.IDOf(trusttest.PublicOf(w.nodes[i].key)) }
 
 // now reads the clocks of node i.
-func (w *world) now(i int) Now {
+func (w *world) now(i int) moment.Now {
 	m := w.nodes[i]
 	boot := time.Duration(float64(w.real) * m.rate)
-	return Now{Awake: boot - time.Duration(float64(m.slept)*m.rate), Boot: boot}
+	return moment.Now{Awake: boot - time.Duration(float64(m.slept)*m.rate), Boot: boot}
 }
 
 func (w *world) log(format string, args ...any) {
@@ -109,11 +110,11 @@ func (w *world) log(format string, args ...any) {
 func (w *world) start(i int) {
 	m := w.nodes[i]
 	m.lives++
-	cfg := ElectionConfig{
-		Mesh: w.mesh, Key: m.key, Incarnation: Incarnation{1}, Auto: m.auto, Seed: uint64(i) + 100*m.lives,
+	cfg := Config{
+		Mesh: w.mesh, Key: m.key, Incarnation: trust.Incarnation{1}, Auto: m.auto, Seed: uint64(i) + 100*m.lives,
 		MayPropose: func(workflow.PartnerID) bool { return true },
 	}
-	e, err := NewElection(cfg, m.ballot, m.lineage, w.now(i))
+	e, err := New(cfg, m.ballot, m.lineage, w.now(i))
 	if err != nil {
 		panic(err)
 	}
@@ -424,7 +425,7 @@ func (w *world) chaos(rng *rand.Rand, steps int, overrides bool) {
 
 // disturbances are the things that can happen, overrides last.
 func (w *world) disturbances(rng *rand.Rand) []disturbance {
-	call := func(f func(*Election, Now) (Ready, error)) func(int) {
+	call := func(f func(*Election, moment.Now) (Ready, error)) func(int) {
 		return func(i int) {
 			r, err := f(w.nodes[i].election, w.now(i))
 			w.do(i, r, err)
@@ -442,7 +443,9 @@ func (w *world) disturbances(rng *rand.Rand) []disturbance {
 		{3, func(i int) { w.stop(i, time.Duration(rng.Int64N(int64(2*testLease))), rng.IntN(2) == 0) }},
 		{3, w.restart},
 		{1, call((*Election).Resign)},
-		{3, call(func(e *Election, now Now) (Ready, error) { return e.Propose(w.someVoters(rng), testLease, now) })},
+		{3, call(func(e *Election, now moment.Now) (Ready, error) {
+			return e.Propose(w.someVoters(rng), testLease, now)
+		})},
 		{2, func(int) {
 			side := rng.Uint64()
 			w.cut = func(from, to int) bool { return side&1 == 0 && side>>(from+1)&1 != side>>(to+1)&1 }

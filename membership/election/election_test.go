@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"crypto/ed25519"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/trust/trusttest"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -34,7 +35,7 @@ import (
 //
 // What comes back are the events, and what was refused.
 func TestElectionScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata/election", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var s electionStory
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.step(t, d) })
 	})
@@ -225,10 +226,10 @@ func TestLineageProvesTheList(t *testing.T) {
 	skipping.Number, restated.Start = 3, 1
 	older.Consents[0].Highest = 0
 	stranger := w.countersigned(next, 0)
-	stranger.Consents = append(stranger.Consents, next.consent(trusttest.KeyOf("eve"), Voter{trusttest.IDOf("eve"), Incarnation{1}}, 0))
+	stranger.Consents = append(stranger.Consents, next.consent(trusttest.KeyOf("eve"), Voter{trusttest.IDOf("eve"), trust.Incarnation{1}}, 0))
 	slices.SortFunc(stranger.Consents, func(a, b Consent) int { return comparePartner(a.Voter, b.Voter.Partner) })
 	restored := w.countersigned(next, 0)
-	restored.Consents = append(restored.Consents, next.consent(w.nodes[1].key, Voter{w.id(1), Incarnation{2}}, 0))
+	restored.Consents = append(restored.Consents, next.consent(w.nodes[1].key, Voter{w.id(1), trust.Incarnation{2}}, 0))
 	slices.SortFunc(restored.Consents, func(a, b Consent) int { return comparePartner(a.Voter, b.Voter.Partner) })
 	twice := w.countersigned(next, 1, 1)
 	for _, c := range []struct {
@@ -257,7 +258,7 @@ func TestLineageProvesTheList(t *testing.T) {
 
 func TestElectorateIsRefused(t *testing.T) {
 	m := trust.Mesh{Name: "serra", Founder: trusttest.IDOf("founder")}
-	one := []Voter{{trusttest.IDOf("bia"), Incarnation{1}}}
+	one := []Voter{{trusttest.IDOf("bia"), trust.Incarnation{1}}}
 	for _, c := range []struct {
 		what   string
 		voters []Voter
@@ -266,13 +267,13 @@ func TestElectorateIsRefused(t *testing.T) {
 	}{
 		{"electorate of 0 voters", nil, testLease, trusttest.KeyOf("founder")},
 		{"electorate of 102 voters", make([]Voter, 0, 102), testLease, trusttest.KeyOf("founder")},
-		{"listed twice", []Voter{{trusttest.IDOf("bia"), Incarnation{1}}, {trusttest.IDOf("bia"), Incarnation{2}}}, testLease, trusttest.KeyOf("founder")},
+		{"listed twice", []Voter{{trusttest.IDOf("bia"), trust.Incarnation{1}}, {trusttest.IDOf("bia"), trust.Incarnation{2}}}, testLease, trusttest.KeyOf("founder")},
 		{"lease of 1ms", one, time.Millisecond, trusttest.KeyOf("founder")},
-		{"partner ID", []Voter{{"nobody", Incarnation{1}}}, testLease, trusttest.KeyOf("founder")},
+		{"partner ID", []Voter{{"nobody", trust.Incarnation{1}}}, testLease, trusttest.KeyOf("founder")},
 		{"signature does not match", one, testLease, trusttest.KeyOf("eve")},
 	} {
 		for i := range cap(c.voters) - len(c.voters) {
-			c.voters = append(c.voters, Voter{trusttest.IDOf(fmt.Sprint(i)), Incarnation{}})
+			c.voters = append(c.voters, Voter{trusttest.IDOf(fmt.Sprint(i)), trust.Incarnation{}})
 		}
 		if _, err := FoundElectorate(m, c.key, c.voters, c.lease, nil, 0); err == nil || !strings.Contains(err.Error(), c.what) {
 			t.Errorf("error %v, want %q", err, c.what)
@@ -333,14 +334,14 @@ func TestMandateProvesTheElection(t *testing.T) {
 
 func TestOnlyAdministratorsPropose(t *testing.T) {
 	w, head, ln := three(t)
-	e, err := NewElection(ElectionConfig{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: Incarnation{1}}, Ballot{}, ln, Now{})
+	e, err := New(Config{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: trust.Incarnation{1}}, Ballot{}, ln, moment.Now{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := head.successor(w.mesh, []Voter{w.voter(1)}, testLease)
-	_, err = e.Step(w.id(1), Message{Propose: &Proposal{next}}, Now{})
+	_, err = e.Step(w.id(1), Message{Propose: &Proposal{next}}, moment.Now{})
 	trusttest.Refused(t, err, trust.ErrNotAllowed, "does not administer the mesh")
-	r, err := e.Step(w.mesh.Founder, Message{Propose: &Proposal{next}}, Now{})
+	r, err := e.Step(w.mesh.Founder, Message{Propose: &Proposal{next}}, moment.Now{})
 	if err != nil || len(r.Send) != 1 || r.Send[0].Message.Consented == nil || r.Ballot == nil || r.Ballot.Signed == nil {
 		t.Errorf("the founder's proposal: %+v, %v", r, err)
 	}
@@ -349,11 +350,11 @@ func TestOnlyAdministratorsPropose(t *testing.T) {
 // A voter is a partner in one life of its store.
 func TestRestoredVoterHasNoVote(t *testing.T) {
 	w, head, ln := three(t)
-	e, err := NewElection(ElectionConfig{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: Incarnation{2}}, Ballot{}, ln, Now{})
+	e, err := New(Config{Mesh: w.mesh, Key: w.nodes[0].key, Incarnation: trust.Incarnation{2}}, Ballot{}, ln, moment.Now{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := Now{Awake: 2 * testLease, Boot: 2 * testLease}
+	later := moment.Now{Awake: 2 * testLease, Boot: 2 * testLease}
 	r, err := e.Step(w.id(1), Message{Ask: &Ask{Office: Office{1, 1, head.Hash()}}}, later)
 	if err != nil || len(r.Send) != 1 || r.Send[0].Message.Refusal == nil || r.Ballot != nil {
 		t.Errorf("it answers %+v, %v", r, err)

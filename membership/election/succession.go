@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -28,13 +29,13 @@ type proposing struct {
 
 // Propose asks the voters to be succeeded by other ones. An event tells how
 // it ended. The caller has made sure that its user may do that.
-func (e *Election) Propose(voters []Voter, lease time.Duration, now Now) (Ready, error) {
+func (e *Election) Propose(voters []Voter, lease time.Duration, now moment.Now) (Ready, error) {
 	e.lapse(now)
 	err := e.propose(voters, lease, now)
 	return e.flush(now), err
 }
 
-func (e *Election) propose(voters []Voter, lease time.Duration, now Now) error {
+func (e *Election) propose(voters []Voter, lease time.Duration, now moment.Now) error {
 	if len(e.lineage) == 0 {
 		return ErrNoElectorate
 	}
@@ -59,7 +60,7 @@ func (e *Election) propose(voters []Voter, lease time.Duration, now Now) error {
 }
 
 // circulate asks all voters, this node first.
-func (e *Election) circulate(now Now) {
+func (e *Election) circulate(now moment.Now) {
 	p := &e.proposing
 	p.next = now.Boot + e.head.Lease/retryPart
 	e.toVoters(Message{Propose: &Proposal{p.list}})
@@ -117,7 +118,7 @@ func (e *Election) sign(l Electorate) Consented {
 }
 
 // onConsented counts a consent, to whichever list.
-func (e *Election) onConsented(c Consented, now Now) error {
+func (e *Election) onConsented(c Consented, now moment.Now) error {
 	if !e.proposing.active || c.List.Previous != e.list {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (e *Election) onConsented(c Consented, now Now) error {
 }
 
 // collect keeps a consent, and completes its list with a majority.
-func (e *Election) collect(c Consented, now Now) {
+func (e *Election) collect(c Consented, now moment.Now) {
 	p := &e.proposing
 	hash := c.Consent.List
 	if p.consents[hash] == nil {
@@ -156,14 +157,14 @@ func (e *Election) collect(c Consented, now Now) {
 }
 
 // tickProposal asks again, or gives up.
-func (e *Election) tickProposal(now Now) {
+func (e *Election) tickProposal(now moment.Now) {
 	p := &e.proposing
 	switch {
 	case !p.active || now.Boot < p.next:
 	case now.Boot >= p.until:
 		reason := fmt.Errorf("%d of the %d consents needed; those given stay given, propose again when more voters can be reached, or let the founder override",
 			len(p.consents[p.list.Hash()]), e.head.Majority())
-		e.tell(ElectionEvent{Kind: ProposalFailed, Reason: reason})
+		e.tell(Event{Kind: ProposalFailed, Reason: reason})
 		e.proposing = proposing{}
 	default:
 		e.circulate(now)

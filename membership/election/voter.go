@@ -1,9 +1,10 @@
-package membership
+package election
 
 import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -12,7 +13,7 @@ import (
 const maxJump = 1 << 20
 
 // onAsk answers a candidate, or a coordinator that prolongs its lease.
-func (e *Election) onAsk(from workflow.PartnerID, a Ask, now Now) {
+func (e *Election) onAsk(from workflow.PartnerID, a Ask, now moment.Now) {
 	if no := e.refuse(from, a.Office, now); no != nil {
 		e.send(from, Message{Refusal: no})
 		if a.Office.List != e.list && a.Office.Number <= e.head.Number {
@@ -25,7 +26,7 @@ func (e *Election) onAsk(from workflow.PartnerID, a Ask, now Now) {
 }
 
 // vote votes for a candidate, durably, and grants it a lease.
-func (e *Election) vote(candidate workflow.PartnerID, o Office, now Now) Vote {
+func (e *Election) vote(candidate workflow.PartnerID, o Office, now moment.Now) Vote {
 	if e.ballot.Voted != o {
 		e.ballot.Voted, e.ballot.VotedFor = o, candidate
 		e.ballot.Highest = max(e.ballot.Highest, o.Term)
@@ -45,7 +46,7 @@ func (e *Election) vote(candidate workflow.PartnerID, o Office, now Now) Vote {
 // to the next, once per term, and never while a lease that it granted to
 // another runs: a node that asks for a term has given up the lower ones, so its
 // own lease does not stand in its way.
-func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refusal {
+func (e *Election) refuse(candidate workflow.PartnerID, o Office, now moment.Now) *Refusal {
 	no := func(wait time.Duration, format string, args ...any) *Refusal {
 		reason := said.Errorf(format, args...)
 		return &Refusal{
@@ -81,7 +82,7 @@ func (e *Election) refuse(candidate workflow.PartnerID, o Office, now Now) *Refu
 
 // onRelease ends the lease of one who resigned or gave up. Of an office that was given
 // up a candidate of its own accord need not wait until it would have run out.
-func (e *Election) onRelease(from workflow.PartnerID, o Office, now Now) {
+func (e *Election) onRelease(from workflow.PartnerID, o Office, now moment.Now) {
 	if e.voter.leaseTo == from && e.ballot.Voted == o {
 		e.voter.leaseUntil = now.Awake
 	}

@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -68,13 +69,13 @@ const (
 
 // Elect makes this node stand for election. It tries for some leases' time,
 // in several terms if need be; an event tells how it ended.
-func (e *Election) Elect(now Now) (Ready, error) {
+func (e *Election) Elect(now moment.Now) (Ready, error) {
 	e.lapse(now)
 	err := e.stand(now)
 	return e.flush(now), err
 }
 
-func (e *Election) stand(now Now) error {
+func (e *Election) stand(now moment.Now) error {
 	if len(e.lineage) == 0 {
 		return fmt.Errorf("%w: a node learns it from any partner, the first list is made with the mesh", ErrNoElectorate)
 	}
@@ -88,7 +89,7 @@ func (e *Election) stand(now Now) error {
 }
 
 // Resign gives the office up at once.
-func (e *Election) Resign(now Now) (Ready, error) {
+func (e *Election) Resign(now moment.Now) (Ready, error) {
 	e.lapse(now)
 	if e.candidacy.role == bystander {
 		return e.flush(now), ErrNotCoordinator
@@ -99,7 +100,7 @@ func (e *Election) Resign(now Now) (Ready, error) {
 
 // Leads reports whether this node holds an office at this moment. Ask it before
 // each act in office; the boot clock must be read after the node was awake.
-func (e *Election) Leads(now Now) (Mandate, bool) {
+func (e *Election) Leads(now moment.Now) (Mandate, bool) {
 	if e.candidacy.role != coordinator || now.Boot >= e.candidacy.until {
 		return Mandate{}, false
 	}
@@ -107,14 +108,14 @@ func (e *Election) Leads(now Now) (Mandate, bool) {
 }
 
 // campaign begins to stand.
-func (e *Election) campaign(now Now) {
+func (e *Election) campaign(now moment.Now) {
 	e.candidacy = candidacy{role: candidate, giveUpAt: now.Boot + patiently*e.head.Lease}
 	e.attempt(now)
 }
 
 // attempt asks everybody's vote in a term above all that are known, and uses
 // no term twice, not even after a restart.
-func (e *Election) attempt(now Now) {
+func (e *Election) attempt(now moment.Now) {
 	c := &e.candidacy
 	term := max(e.known.highest, e.ballot.Highest, e.ballot.Voted.Term, e.head.First()-1) + 1
 	c.office = Office{Term: term, Number: e.head.Number, List: e.list}
@@ -126,7 +127,7 @@ func (e *Election) attempt(now Now) {
 }
 
 // ask asks every voter, this node first, for a vote or a longer lease.
-func (e *Election) ask(now Now) {
+func (e *Election) ask(now moment.Now) {
 	c := &e.candidacy
 	part := time.Duration(retryPart)
 	if c.role == coordinator {
@@ -146,7 +147,7 @@ func (e *Election) ask(now Now) {
 }
 
 // onGrant counts a vote for the office that is sought or held.
-func (e *Election) onGrant(from workflow.PartnerID, g Grant, now Now) error {
+func (e *Election) onGrant(from workflow.PartnerID, g Grant, now moment.Now) error {
 	c := &e.candidacy
 	v := g.Vote
 	if c.role == bystander || v.Office != c.office || v.Candidate != e.self || v.Voter.Partner != from ||
@@ -166,7 +167,7 @@ func (e *Election) onGrant(from workflow.PartnerID, g Grant, now Now) error {
 
 // count sees whether a majority granted a lease, and until when: it lasts
 // from the latest moment before which a majority was asked.
-func (e *Election) count(now Now) {
+func (e *Election) count(now moment.Now) {
 	c := &e.candidacy
 	if len(c.granted) < e.head.Majority() {
 		return
@@ -188,19 +189,19 @@ func (e *Election) count(now Now) {
 }
 
 // takeOffice makes an elected candidate coordinator and tells everybody.
-func (e *Election) takeOffice(now Now) {
+func (e *Election) takeOffice(now moment.Now) {
 	c := &e.candidacy
 	c.role = coordinator
 	c.askAt = now.Boot + e.head.Lease/askPart
 	m := mandate(c.office, e.self, c.votes)
 	e.learn(m, now)
 	e.nominations.theirs = nil // the claim tells them
-	e.tell(ElectionEvent{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
+	e.tell(Event{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
 	e.send("", Message{Claim: &m})
 }
 
 // onRefusal learns why, and gives a voter that is behind the list.
-func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now Now) {
+func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now moment.Now) {
 	c := &e.candidacy
 	if c.role == bystander || r.Office != c.office {
 		return
@@ -215,7 +216,7 @@ func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now Now) {
 }
 
 // tickCandidacy asks again, pauses, tries the next term, or gives up.
-func (e *Election) tickCandidacy(now Now) {
+func (e *Election) tickCandidacy(now moment.Now) {
 	c := &e.candidacy
 	switch {
 	case c.role == coordinator && now.Boot >= c.askAt:
@@ -235,7 +236,7 @@ func (e *Election) tickCandidacy(now Now) {
 
 // pause lets go of the votes of a failed attempt and waits a random while, so
 // that one of several candidates comes first.
-func (e *Election) pause(now Now) {
+func (e *Election) pause(now moment.Now) {
 	c := &e.candidacy
 	e.release(now)
 	c.tryUntil = 0
@@ -244,7 +245,7 @@ func (e *Election) pause(now Now) {
 
 // release tells the voters, and of an office everybody, that its lease need
 // not be waited for. Nothing is done in the office any more.
-func (e *Election) release(now Now) {
+func (e *Election) release(now moment.Now) {
 	o := e.candidacy.office
 	e.onRelease(e.self, o, now)
 	if e.candidacy.role == coordinator {
@@ -256,14 +257,14 @@ func (e *Election) release(now Now) {
 
 // lapse ends an office whose lease has run out. It comes before everything
 // else, so that a node that was stopped does nothing with its old term.
-func (e *Election) lapse(now Now) {
+func (e *Election) lapse(now moment.Now) {
 	if c := e.candidacy; c.role == coordinator && now.Boot >= c.until {
 		e.abandon(errors.New("its lease ran out: no majority prolonged it"), now)
 	}
 }
 
 // abandon ends a candidacy or an office, if there is one.
-func (e *Election) abandon(reason error, now Now) {
+func (e *Election) abandon(reason error, now moment.Now) {
 	c := e.candidacy
 	if c.role == bystander {
 		return
@@ -275,7 +276,7 @@ func (e *Election) abandon(reason error, now Now) {
 	}
 	e.candidacy = candidacy{}
 	e.decline(reason)
-	e.tell(ElectionEvent{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
+	e.tell(Event{Kind: kind, Partner: e.self, Office: c.office, Reason: reason})
 }
 
 // complaints says that there is no majority: which voters refused and why, and which

@@ -1,16 +1,17 @@
-package membership
+package election
 
 import (
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Coordinator returns the mandate of the coordinator as far as this node
 // knows: itself while its lease lasts, another for a lease after the last
 // sign of it.
-func (e *Election) Coordinator(now Now) (Mandate, bool) {
+func (e *Election) Coordinator(now moment.Now) (Mandate, bool) {
 	if m, ok := e.Leads(now); ok {
 		return m, true
 	}
@@ -34,7 +35,7 @@ func (e *Election) Admit(o Office) error {
 
 // onClaim learns of a coordinator. A claim is a proof, so anybody may pass it
 // on; only its holder shows by it that it is there.
-func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now Now) error {
+func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now moment.Now) error {
 	c := m.Office.Compare(e.ballot.Known.Office)
 	if c < 0 {
 		return e.Admit(m.Office)
@@ -67,22 +68,22 @@ func (e *Election) listOf(o Office) (Electorate, bool) {
 
 // learn makes m, which is proven, the highest mandate known. That its holder
 // is there remains to be heard.
-func (e *Election) learn(m Mandate, now Now) {
+func (e *Election) learn(m Mandate, now moment.Now) {
 	e.ballot.Known = m
 	e.known.heard = now.Awake - e.head.Lease
 	e.known.highest = max(e.known.highest, m.Office.Term)
 	e.persist()
-	e.tell(ElectionEvent{Kind: CoordinatorKnown, Partner: m.Holder, Office: m.Office})
+	e.tell(Event{Kind: CoordinatorKnown, Partner: m.Holder, Office: m.Office})
 }
 
-func (e *Election) heardOfCoordinator(now Now) {
+func (e *Election) heardOfCoordinator(now moment.Now) {
 	e.known.heard = now.Awake
 	e.known.autoAt = 0
 }
 
 // onHolding hears that a coordinator is still there. It asks for the proof if
 // it has none, and tells one who is behind.
-func (e *Election) onHolding(from workflow.PartnerID, o Office, now Now) {
+func (e *Election) onHolding(from workflow.PartnerID, o Office, now moment.Now) {
 	_, inForce := e.listOf(o)
 	c := o.Compare(e.ballot.Known.Office)
 	switch {

@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"maps"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -24,7 +25,7 @@ type nominations struct {
 // Nominate asks another node to stand for election. Its claim tells that it was
 // elected, a NotElected event about it that it was not, and why. One that never
 // answers was not reached: the caller has to wait no longer than some leases.
-func (e *Election) Nominate(who workflow.PartnerID, now Now) (Ready, error) {
+func (e *Election) Nominate(who workflow.PartnerID, now moment.Now) (Ready, error) {
 	e.lapse(now)
 	var err error
 	switch m, led := e.Coordinator(now); {
@@ -48,7 +49,7 @@ func heldBy(m Mandate) error {
 }
 
 // onNominate stands for election and remembers whom to tell how it ends.
-func (e *Election) onNominate(from workflow.PartnerID, now Now) error {
+func (e *Election) onNominate(from workflow.PartnerID, now moment.Now) error {
 	if err := e.stand(now); err != nil {
 		e.send(from, Message{Declined: &Declined{Reason: err.Error(), About: said.Partners(err)}})
 		return err
@@ -76,7 +77,7 @@ func (e *Election) decline(reason error) {
 func (e *Election) onDeclined(from workflow.PartnerID, d Declined) {
 	if e.nominations.ours[from] {
 		delete(e.nominations.ours, from)
-		e.tell(ElectionEvent{Kind: NotElected, Partner: from, Reason: heard(d.Reason, d.About)})
+		e.tell(Event{Kind: NotElected, Partner: from, Reason: heard(d.Reason, d.About)})
 	}
 }
 

@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"crypto/ed25519"
@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -21,7 +22,7 @@ import (
 // one coordinator at most; and, but for an override, one at a time, as long
 // as the holder's clock does not run slower than a voter's by a fifth.
 type Election struct {
-	cfg     ElectionConfig
+	cfg     Config
 	self    workflow.PartnerID
 	ballot  Ballot
 	lineage Lineage
@@ -52,11 +53,11 @@ type known struct {
 	autoAt  time.Duration // Awake at which to stand of our own accord; 0 if not set
 }
 
-// NewElection starts the machine from what was persisted: the zero Ballot and
+// New starts the machine from what was persisted: the zero Ballot and
 // a nil lineage on a node that has never voted. A voter that starts waits for
 // a full lease before it votes, as it cannot know what it granted. Call
 // [Election.Tick] at once.
-func NewElection(cfg ElectionConfig, ballot Ballot, lineage Lineage, now Now) (*Election, error) {
+func New(cfg Config, ballot Ballot, lineage Lineage, now moment.Now) (*Election, error) {
 	e := &Election{
 		cfg: cfg, self: trust.IDOf(cfg.Key.Public().(ed25519.PublicKey)), ballot: ballot,
 		rand: rand.New(rand.NewPCG(cfg.Seed, 0)),
@@ -77,7 +78,7 @@ func NewElection(cfg ElectionConfig, ballot Ballot, lineage Lineage, now Now) (*
 
 // setLineage makes the lineage's last list the one to vote in, after a lease
 // in which every coordinator of the lists before must stop.
-func (e *Election) setLineage(ln Lineage, now Now) {
+func (e *Election) setLineage(ln Lineage, now moment.Now) {
 	lease := time.Duration(0)
 	for _, l := range append(ln[:len(ln):len(ln)], e.lineage...) {
 		lease = max(lease, l.Lease)
@@ -99,7 +100,7 @@ func (e *Election) me() Voter { return Voter{e.self, e.cfg.Incarnation} }
 
 // Step takes in a message that the carrier knows to come from partner from.
 // An error says why it was refused; nothing else came of it.
-func (e *Election) Step(from workflow.PartnerID, m Message, now Now) (Ready, error) {
+func (e *Election) Step(from workflow.PartnerID, m Message, now moment.Now) (Ready, error) {
 	e.lapse(now)
 	err := m.validate()
 	switch {
@@ -133,7 +134,7 @@ func (e *Election) Step(from workflow.PartnerID, m Message, now Now) (Ready, err
 }
 
 // Tick does what is due.
-func (e *Election) Tick(now Now) Ready {
+func (e *Election) Tick(now moment.Now) Ready {
 	e.lapse(now)
 	e.tickCandidacy(now)
 	e.tickProposal(now)
@@ -142,7 +143,7 @@ func (e *Election) Tick(now Now) Ready {
 }
 
 // flush hands out what has gathered.
-func (e *Election) flush(now Now) Ready {
+func (e *Election) flush(now moment.Now) Ready {
 	e.armAuto(now)
 	out := e.out
 	out.Wake = e.wake(now)
@@ -151,7 +152,7 @@ func (e *Election) flush(now Now) Ready {
 }
 
 // wake is the time until the next thing is due; 0 if nothing is.
-func (e *Election) wake(now Now) time.Duration {
+func (e *Election) wake(now moment.Now) time.Duration {
 	var next time.Duration
 	due := func(in time.Duration) {
 		in = max(in, time.Millisecond)
@@ -181,7 +182,7 @@ func (e *Election) send(to workflow.PartnerID, m Message) {
 	e.out.Send = append(e.out.Send, Envelope{To: to, Message: m})
 }
 
-func (e *Election) tell(ev ElectionEvent) { e.out.Events = append(e.out.Events, ev) }
+func (e *Election) tell(ev Event) { e.out.Events = append(e.out.Events, ev) }
 
 // toVoters sends m to every voter but this node.
 func (e *Election) toVoters(m Message) {
@@ -195,7 +196,7 @@ func (e *Election) toVoters(m Message) {
 // Adopt takes in a lineage from elsewhere: an override that the founder just
 // made here, or what another node holds. It is ignored if it is not higher
 // than what is known, else everybody is told.
-func (e *Election) Adopt(ln Lineage, now Now) (Ready, error) {
+func (e *Election) Adopt(ln Lineage, now moment.Now) (Ready, error) {
 	e.lapse(now)
 	adopted, err := e.adopt(ln, now)
 	if adopted {
@@ -204,7 +205,7 @@ func (e *Election) Adopt(ln Lineage, now Now) (Ready, error) {
 	return e.flush(now), err
 }
 
-func (e *Election) adopt(ln Lineage, now Now) (bool, error) {
+func (e *Election) adopt(ln Lineage, now moment.Now) (bool, error) {
 	head, ok := ln.Head()
 	if !ok || len(e.lineage) > 0 && head.compare(e.head) <= 0 {
 		return false, nil
@@ -217,7 +218,7 @@ func (e *Election) adopt(ln Lineage, now Now) (bool, error) {
 }
 
 // takeOver goes over to a verified, higher list. An office ends with its list.
-func (e *Election) takeOver(ln Lineage, now Now) {
+func (e *Election) takeOver(ln Lineage, now moment.Now) {
 	e.abandon(errors.New("the electorate changed"), now)
 	e.setLineage(ln, now)
 	e.known.highest = max(e.known.highest, e.head.First()-1)
@@ -228,14 +229,14 @@ func (e *Election) takeOver(ln Lineage, now Now) {
 	e.persist()
 	e.proposing = proposing{}
 	e.out.Lineage = ln
-	e.tell(ElectionEvent{Kind: ElectorateChanged, Reason: fmt.Errorf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
+	e.tell(Event{Kind: ElectorateChanged, Reason: fmt.Errorf("electorate %d with %d voters", e.head.Number, len(e.head.Voters))})
 	e.known.heard, e.known.autoAt = now.Awake-e.head.Lease, 0
 }
 
 // armAuto sets the time at which this node stands of its own accord, if it is
 // configured to: when it has heard of no coordinator for a lease, granted none
 // that still runs, and a bit later.
-func (e *Election) armAuto(now Now) {
+func (e *Election) armAuto(now moment.Now) {
 	k := &e.known
 	switch {
 	case !e.cfg.Auto || len(e.lineage) == 0 || e.candidacy.role != bystander:
@@ -247,7 +248,7 @@ func (e *Election) armAuto(now Now) {
 }
 
 // tickAuto makes this node stand when the time has come and nobody leads.
-func (e *Election) tickAuto(now Now) {
+func (e *Election) tickAuto(now moment.Now) {
 	if at := e.known.autoAt; at == 0 || now.Awake < at {
 		return
 	}

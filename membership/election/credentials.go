@@ -1,4 +1,4 @@
-package membership
+package election
 
 import (
 	"github.com/mutirao-mesh/mutirao/internal/said"

@@ -8,7 +8,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
-	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -184,9 +183,7 @@ func (m *Mesh) dial(ctx context.Context, p *partner, addrs []ma.Multiaddr) (*lin
 		store.ClearAddrs(p.peer)
 		store.AddAddrs(p.peer, addrs, peerstore.TempAddrTTL)
 	}
-	if s, ok := m.host.Network().(*swarm.Swarm); ok {
-		s.Backoff().Clear(p.peer)
-	}
+	m.host.forgive(p.peer)
 	if _, err := m.host.Network().DialPeer(network.WithDialPeerTimeout(ctx, m.limits.DialTimeout), p.peer); err != nil {
 		m.counters.dialsFailed.Add(1)
 		return nil, fmt.Errorf("mesh: cannot connect to %s at %v: %w", p.id, addrs, err)

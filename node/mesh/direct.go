@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peerstore"
-	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 )
 
 // directEvery is how often a partner that only relays lead to is dialled directly,
@@ -55,7 +54,7 @@ var errNoPunch = errors.New("mesh: no hole is punched from here")
 // both have to send at one moment. The side that was called by the relay begins, as
 // libp2p wants it.
 func (m *Mesh) punch(ctx context.Context, p *partner) error {
-	if m.puncher == nil || len(publicAddrs(m.host)) == 0 || !p.calledByRelay() {
+	if m.puncher == nil || len(m.host.publicAddrs()) == 0 || !p.calledByRelay() {
 		return errNoPunch
 	}
 	done := make(chan error, 1)
@@ -99,9 +98,7 @@ func (m *Mesh) dialDirectly(ctx context.Context, p *partner) error {
 	addrs := p.knownLocked()
 	m.mu.RUnlock()
 	m.host.Peerstore().AddAddrs(p.peer, addrs, peerstore.TempAddrTTL)
-	if s, ok := m.host.Network().(*swarm.Swarm); ok {
-		s.Backoff().Clear(p.peer)
-	}
+	m.host.forgive(p.peer)
 	ctx = network.WithForceDirectDial(network.WithDialPeerTimeout(ctx, m.limits.DialTimeout), "a relay leads there already")
 	if _, err := m.host.Network().DialPeer(ctx, p.peer); err != nil {
 		return fmt.Errorf("mesh: cannot connect directly to %s at %v: %w", p.id, addrs, err)

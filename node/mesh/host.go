@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
@@ -14,7 +13,7 @@ import (
 )
 
 // newHost makes the libp2p host: QUIC and TCP only, no DHT, and without libp2p's own ping: control.go has one.
-func (m *Mesh) newHost() (host.Host, error) {
+func (m *Mesh) newHost() (*parts, error) {
 	c := m.cfg
 	key, err := privateKey(c.Key)
 	if err != nil {

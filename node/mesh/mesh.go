@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
@@ -24,7 +23,7 @@ type Mesh struct {
 	cfg      Config
 	limits   Limits
 	id       workflow.PartnerID
-	host     host.Host
+	host     *parts
 	puncher  *holepunch.Service // nil: none
 	view     *view
 	counters *counters

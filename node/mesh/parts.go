@@ -13,7 +13,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	libp2pevent "github.com/libp2p/go-libp2p/core/event"
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/sec"
@@ -34,6 +33,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 	quicgo "github.com/quic-go/quic-go"
 )
 
@@ -43,6 +43,7 @@ import (
 // parts is a libp2p host, and what runs beside it.
 type parts struct {
 	*basichost.BasicHost
+	net    *swarm.Swarm
 	beside []io.Closer // in the order in which it began
 	closed sync.Once
 }
@@ -72,40 +73,39 @@ type managers struct {
 }
 
 // putTogether makes a libp2p host that listens nowhere yet.
-func putTogether(key crypto.PrivKey, m managers, r relaying) (h host.Host, err error) {
-	p := &parts{}
+func putTogether(key crypto.PrivKey, m managers, r relaying) (p *parts, err error) {
+	p = &parts{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.Close())
+			p, err = nil, errors.Join(err, p.Close())
 		}
 	}()
 	bus := eventbus.NewBus()
 	sockets, err := quicSockets(key, m.resources)
 	if err != nil {
-		return nil, fmt.Errorf("QUIC: %w", err)
+		return p, fmt.Errorf("QUIC: %w", err)
 	}
 	p.beside = append(p.beside, sockets)
-	net, err := newSwarm(key, m, bus)
-	if err != nil {
-		return nil, err
+	if p.net, err = newSwarm(key, m, bus); err != nil {
+		return p, err
 	}
-	p.beside = append(p.beside, net)
-	secure, err := addTransports(net, key, m, sockets)
+	p.beside = append(p.beside, p.net)
+	secure, err := addTransports(p.net, key, m, sockets)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	observed, err := observedaddrs.NewManager(bus, net)
+	observed, err := observedaddrs.NewManager(bus, p.net)
 	if err != nil {
-		return nil, fmt.Errorf("observed addresses: %w", err)
+		return p, fmt.Errorf("observed addresses: %w", err)
 	}
-	observed.Start(net)
+	observed.Start(p.net)
 	p.beside = append(p.beside, observed)
-	p.BasicHost, err = basichost.NewHost(net, &basichost.HostOpts{
+	p.BasicHost, err = basichost.NewHost(p.net, &basichost.HostOpts{
 		EventBus: bus, ConnManager: m.connections, UserAgent: userAgent, ObservedAddrsManager: observed,
 		EnableRelayService: r.serve != nil, RelayServiceOpts: r.serve,
 	})
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	return p, p.begin(secure, r)
 }
@@ -126,7 +126,7 @@ func (p *parts) begin(secure transport.Upgrader, r relaying) error {
 		p.beside = append(p.beside, finder)
 	}
 	p.BasicHost.Start()
-	public := autonat.UsingAddresses(func() []ma.Multiaddr { return publicAddrs(p.BasicHost) })
+	public := autonat.UsingAddresses(p.publicAddrs)
 	reachable, err := autonat.New(p.BasicHost, append(r.reachable, public)...)
 	if err != nil {
 		return fmt.Errorf("reachability: %w", err)
@@ -134,6 +134,15 @@ func (p *parts) begin(secure transport.Upgrader, r relaying) error {
 	p.BasicHost.SetAutoNat(reachable)
 	return nil
 }
+
+// publicAddrs are the addresses at which others see this host on public networks.
+func (p *parts) publicAddrs() []ma.Multiaddr {
+	return slices.DeleteFunc(slices.Clone(p.AllAddrs()), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })
+}
+
+// forgive has a peer be dialled at once: libp2p would wait longer after each time in vain, and when to dial again is
+// decided here.
+func (p *parts) forgive(id peer.ID) { p.net.Backoff().Clear(id) }
 
 // newSwarm makes the network of a host: its connections. The black-hole detectors are off: they would stop UDP or
 // IPv6 for a node that dials partners that are away.

@@ -1,13 +1,11 @@
 package mesh
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/host/autonat"
@@ -15,9 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
-	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
 	ma "github.com/multiformats/go-multiaddr"
-	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -94,29 +90,15 @@ func (r Relay) relaying(via []ma.Multiaddr, member func(peer.ID) bool) (relaying
 
 // newPuncher has libp2p punch holes for a host that uses relays. libp2p's own option
 // would do so only once for each meeting by a relay.
-func (r Relay) newPuncher(h host.Host) (*holepunch.Service, error) {
+func (r Relay) newPuncher(h *parts) (*holepunch.Service, error) {
 	if !r.Punch || len(r.Via) == 0 && !r.Serve {
 		return nil, nil
 	}
-	ids, ok := h.(interface{ IDService() identify.IDService })
-	if !ok {
-		return nil, errors.New("mesh: this libp2p host has no identify service, which hole punching needs")
-	}
-	public := func() []ma.Multiaddr { return publicAddrs(h) }
-	s, err := holepunch.NewService(h, ids.IDService(), public, holepunch.DirectDialTimeout(punchTime))
+	s, err := holepunch.NewService(h, h.IDService(), h.publicAddrs, holepunch.DirectDialTimeout(punchTime))
 	if err != nil {
 		return nil, fmt.Errorf("mesh: hole punching: %w", err)
 	}
 	return s, nil
-}
-
-// publicAddrs are the addresses at which others see this host on public networks.
-func publicAddrs(h host.Host) []ma.Multiaddr {
-	all, ok := h.(interface{ AllAddrs() []ma.Multiaddr })
-	if !ok {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(all.AllAddrs()), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })
 }
 
 // parseRelays reads multiaddrs that end in /p2p/ID.

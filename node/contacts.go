@@ -17,8 +17,9 @@ import (
 // was refused of them.
 type contacts struct {
 	*tools
-	carrier  Carrier // nil before Begin
-	refusals *refusals
+	carrier   Carrier   // nil before Begin
+	requester Requester // nil before Begin, and where this node asks nobody
+	refusals  *refusals
 
 	mu    sync.Mutex // guards what follows
 	links map[workflow.PartnerID]*link
@@ -110,23 +111,11 @@ func (c *contacts) request(
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return c.carrier.(Requester).Request(ctx, p, addrs, protocol, req)
+	return c.requester.Request(ctx, p, addrs, protocol, req)
 }
 
 // asks reports whether requests can be made.
-func (c *contacts) asks() bool {
-	_, can := c.carrier.(Requester)
-	return can
-}
-
-// distrust cuts the connections of a partner that sends garbage.
-func (c *contacts) distrust(p workflow.PartnerID) {
-	if d, can := c.carrier.(Distrusting); can {
-		d.Distrust(p)
-		return
-	}
-	c.carrier.ClosePeer(p)
-}
+func (c *contacts) asks() bool { return c.requester != nil }
 
 // refuse counts what was refused of a peer, in all and, of a member, by its ID.
 // Reasons are few constants: never a text or a number of the peer's.
@@ -174,7 +163,7 @@ func (p peers) Met(who workflow.PartnerID) bool {
 	return l != nil
 }
 
-func (p peers) Distrust(who workflow.PartnerID) { p.distrust(who) }
+func (p peers) Distrust(who workflow.PartnerID) { p.carrier.Distrust(who) }
 
 func (p peers) Begun() bool { return p.carrier != nil }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Vouching is a Store that knows what it should hold.
+// Vouching is what a store says that knows what it should hold.
 type Vouching interface {
 	// Damage is what was found lost when the store was opened, until Settle says
 	// that what follows from it was made durable.

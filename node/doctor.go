@@ -111,10 +111,7 @@ func (k *doctor) checkDisk(d *diagnosis) {
 	if k.parts.Space == nil {
 		return
 	}
-	var reserve uint64 // bytes that must be free for the store to write; 0: it did not say
-	if s, ok := k.parts.Store.(interface{ Reserve() int64 }); ok {
-		reserve = uint64(s.Reserve())
-	}
+	reserve := k.parts.Reserve
 	free, total, err := k.parts.Space()
 	what := fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20)
 	switch {

@@ -78,12 +78,8 @@ func (k *doctor) checkLinks(d *diagnosis, partners []membership.Partner) {
 // roundabout are the partners with which this node is connected by a relay
 // only.
 func (k *doctor) roundabout() string {
-	r, can := k.carrier.(Relaying)
-	if !can {
-		return ""
-	}
 	var names []string
-	for _, p := range r.Relayed() {
+	for _, p := range k.carrier.Relayed() {
 		names = append(names, k.people.label(p))
 	}
 	if len(names) == 0 {

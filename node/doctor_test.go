@@ -78,11 +78,6 @@ func (tm *team) refused(at, of string) []api.Refusal {
 	return nil
 }
 
-// thrifty is a store that keeps room in reserve.
-type thrifty struct{ node.Store }
-
-func (thrifty) Reserve() int64 { return 256 << 20 }
-
 func TestDoctor(t *testing.T) {
 	day, minute := 24*time.Hour, time.Minute
 	for _, c := range []struct {
@@ -110,7 +105,7 @@ func TestDoctor(t *testing.T) {
 		{"a full disk", space(1<<20, nil), "disk", api.FindingWrong, "1 MiB of 8192 MiB are free", "without space nothing is acknowledged"},
 		{"a disk with less room than the store needs", func(tm *team) {
 			tm.again("two", nil, func(p *node.Parts) {
-				p.Store = thrifty{p.Store}
+				p.Reserve = 256 << 20
 				p.Space = func() (free, total uint64, err error) { return 100 << 20, 8 << 30, nil }
 			})
 		}, "disk", api.FindingWrong, "100 MiB of 8192 MiB are free, and the store writes nothing with less than 256 MiB", "until then nothing is acknowledged"},

@@ -275,6 +275,14 @@ func (p *plug) ClosePeer(id workflow.PartnerID) {
 	}
 }
 
+// Distrust, Relayed and Refused implement node.Carrier.
+func (p *plug) Distrust(id workflow.PartnerID) { p.ClosePeer(id) }
+func (*plug) Relayed() []workflow.PartnerID    { return nil }
+func (*plug) Refused() map[string]uint64       { return nil }
+
+// network is the plug as a node is given it.
+func (p *plug) network() node.Network { return node.Network{Carrier: p, Requester: p} }
+
 // HandleRequest implements node.Carrier.
 func (p *plug) HandleRequest(protocol string, open bool, fn func(workflow.PartnerID, []byte) ([]byte, error)) {
 	p.f.mu.Lock()

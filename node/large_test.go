@@ -45,7 +45,7 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nd.Begin(newFabric(t).plugIn(m.ID(), newDisk(), nd, "here"), nil); err != nil {
+	if err := nd.Begin(newFabric(t).plugIn(m.ID(), newDisk(), nd, "here").network()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

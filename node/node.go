@@ -63,8 +63,7 @@ func New(p Parts) (*Node, error) {
 	turn := int(t.chance() * math.MaxUint16)
 	n.started = t.clock.Now().Wall
 	n.contacts = newContacts(t, func(p workflow.PartnerID) bool { return n.people.Known(p) })
-	n.losses = &losses{tools: t}
-	n.losses.vouching, _ = p.Store.(Vouching)
+	n.losses = &losses{tools: t, vouching: p.Vouching}
 	if err := errors.Join(n.losses.recall(), mayComeBack(t.store)); err != nil {
 		return nil, err
 	}
@@ -211,22 +210,27 @@ func (n *Node) Hello() []byte { return trust.EncodeChain(n.certificates.Chain())
 // Evicted reports whether a key is kept out whatever certificate it shows.
 func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evictions.KeyEvicted(p) }
 
-// Begin has the node talk through a carrier: it announces itself, follows its
-// partners and goes on with its instances. Without gossip it tells its partners
-// itself what is new. Run must follow.
-func (n *Node) Begin(c Carrier, g Gossip) error {
-	if g != nil {
-		n.roster.Spread(g)
-	}
+// Begin has the node talk: it announces itself, follows its partners and goes on with
+// its instances. Run must follow.
+func (n *Node) Begin(to Network) error {
+	n.talkBy(to)
 	for _, s := range n.shards {
 		n.crew.running.Go(func() { s.run(n.stopped) })
 	}
-	return n.begin(c)
+	return n.begin()
 }
 
-func (n *Node) begin(c Carrier) error {
-	n.carrier = c
+// talkBy takes what the node is given to talk by.
+func (n *Node) talkBy(to Network) {
+	n.carrier, n.requester = to.Carrier, to.Requester
+	if to.Gossip != nil {
+		n.roster.Spread(to.Gossip)
+	}
+}
+
+func (n *Node) begin() error {
 	close(n.begun)
+	c := n.carrier
 	c.HandleRequest(joining.ProtocolHello, true, n.joining.Offer)
 	c.HandleRequest(joining.ProtocolProof, true, n.joining.Redeem)
 	c.HandleRequest(joining.ProtocolPass, true, n.joining.Pass)

@@ -27,6 +27,13 @@ type Store interface {
 	Scan(prefix []byte, fn func(key, value []byte) error) error
 }
 
+// Network is by what a node talks with its partners.
+type Network struct {
+	Carrier   Carrier
+	Requester Requester // nil: this node asks nobody for anything
+	Gossip    Gossip    // nil: the node tells its partners itself what is new
+}
+
 // Carrier carries frames between members.
 type Carrier interface {
 	// Addrs are the addresses at which others can reach this node.
@@ -38,20 +45,15 @@ type Carrier interface {
 	Send(p workflow.PartnerID, frame []byte) error
 	// ClosePeer cuts the connections to a partner.
 	ClosePeer(p workflow.PartnerID)
+	// Distrust is ClosePeer of a partner that sends what a correct one never does: a
+	// carrier may keep it away for a while.
+	Distrust(p workflow.PartnerID)
 	// HandleRequest answers short requests; of strangers too, if open.
 	HandleRequest(protocol string, open bool, fn func(p workflow.PartnerID, req []byte) ([]byte, error))
-}
-
-// Relaying is a Carrier that may go round by relays, and says for which
-// partners it does.
-type Relaying interface {
+	// Relayed are the connected partners to whom frames go by a relay.
 	Relayed() []workflow.PartnerID
-}
-
-// Distrusting is a Carrier that can keep a partner away for a while that sends
-// what a correct one never does.
-type Distrusting interface {
-	Distrust(p workflow.PartnerID)
+	// Refused are the totals of what the carrier refused, by reason, for people.
+	Refused() map[string]uint64
 }
 
 // Runner runs the applications of automatic tasks.
@@ -76,8 +78,13 @@ type Parts struct {
 	Member Member
 	Config configs.Config
 	Store  Store
-	Runner Runner
-	Clock  Clock
+	// Vouching says what the store lost; nil: it does not know.
+	Vouching Vouching
+	// Reserve is how many bytes of the store's disk must be free for it to write; 0: it
+	// does not say.
+	Reserve uint64
+	Runner  Runner
+	Clock   Clock
 	// Chance draws numbers in [0, 1); nil: at random.
 	Chance func() float64
 	// Random gives random bytes; nil: the system's.
@@ -96,12 +103,6 @@ type Parts struct {
 	// nil: not looked at.
 	Unfit  func() []string
 	Logger *slog.Logger
-}
-
-// Counting is a Carrier that counts what it refused, by reason; the node's
-// status shows it.
-type Counting interface {
-	Refused() map[string]uint64
 }
 
 // Member is who this node is: its key, its mesh, and the certificate that

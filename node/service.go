@@ -31,17 +31,15 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	}
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()
+		for k, v := range n.carrier.Refused() {
+			st.Counters["mesh.refused."+k] = v
+		}
 	}
 	st.Trouble = append(n.losses.damages(n.index.quarantined()), n.troubles.list()...)
 	if t := n.definitions.trouble(); t != "" {
 		st.Trouble = append(st.Trouble, t)
 	}
 	st.Trouble = append(st.Trouble, n.retention.lateOnes()...)
-	if c, ok := n.carrier.(Counting); ok {
-		for k, v := range c.Refused() {
-			st.Counters["mesh.refused."+k] = v
-		}
-	}
 	return st, nil
 }
 

@@ -13,9 +13,10 @@ import (
 // then call done before Commit returns.
 
 // BeginStepped is Begin for a node that is driven by Step.
-func (n *Node) BeginStepped(c Carrier) error {
+func (n *Node) BeginStepped(to Network) error {
 	n.executor = steps{}
-	return n.begin(c)
+	n.talkBy(to)
+	return n.begin()
 }
 
 // Step does all that is due now, and returns after what time (awake) something

@@ -213,7 +213,7 @@ func (p *partner) start() {
 	if p.at != nil {
 		p.plug.addrs = p.at
 	}
-	if err := p.node.Begin(p.plug, nil); err != nil {
+	if err := p.node.Begin(p.plug.network()); err != nil {
 		p.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(p.t.Context())

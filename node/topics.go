@@ -75,7 +75,7 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 	if err != nil {
 		n.refuse("frame-malformed", p)
 		n.log.Warn("frame refused", "from", p, "error", err)
-		n.distrust(p)
+		n.carrier.Distrust(p)
 		return
 	}
 	if l, _ := n.link(p); l != nil {

@@ -34,6 +34,15 @@ func (c *carrier) ClosePeer(p workflow.PartnerID) {
 	}
 }
 
+// Distrust does the same.
+func (c *carrier) Distrust(p workflow.PartnerID) { c.ClosePeer(p) }
+
+// Relayed are none: there are no relays.
+func (c *carrier) Relayed() []workflow.PartnerID { return nil }
+
+// Refused is nothing: the nodes themselves refuse.
+func (c *carrier) Refused() map[string]uint64 { return nil }
+
 // Send delivers a frame after a while, if the link lets it through.
 func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {
 	w := c.m.w

@@ -304,7 +304,7 @@ func (w *world) boot(m *machine) {
 	m.jobs, m.born = map[string]int{}, w.now
 	w.guard(m, func() {
 		n, err := node.New(node.Parts{
-			Member: m.member, Config: cfg, Store: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
+			Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
 		})
 		if err != nil {
 			if m.disk.full {
@@ -314,7 +314,7 @@ func (w *world) boot(m *machine) {
 			w.violate("live: n%d does not start again: %v", m.i, err)
 			return
 		}
-		if err := n.BeginStepped(&carrier{m: m}); err != nil {
+		if err := n.BeginStepped(node.Network{Carrier: &carrier{m: m}}); err != nil {
 			w.violate("live: n%d does not begin: %v", m.i, err)
 			return
 		}

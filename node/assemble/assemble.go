@@ -127,7 +127,8 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
 	h.node, err = node.New(node.Parts{
-		Member: member, Config: cfg, Store: h.store, Runner: h.runner, Clock: clock, Version: version, Logger: log,
+		Member: member, Config: cfg, Store: h.store, Vouching: h.store, Reserve: uint64(h.store.Reserve()),
+		Runner: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
 		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})
@@ -194,7 +195,7 @@ func (h *Host) openGossip(m *mesh.Mesh) (err error) {
 
 // Run runs the node until ctx ends, goes down in good order and closes everything.
 func (h *Host) Run(ctx context.Context) error {
-	err := h.node.Begin(carrier{h.mesh}, h.gossip)
+	err := h.node.Begin(node.Network{Carrier: carrier{h.mesh}, Requester: h.mesh, Gossip: h.gossip})
 	if err == nil {
 		err = h.serve()
 	}

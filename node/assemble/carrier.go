@@ -11,11 +11,7 @@ import (
 // fit the node's other counters.
 type carrier struct{ *mesh.Mesh }
 
-var (
-	_ node.Counting    = carrier{}
-	_ node.Relaying    = carrier{}
-	_ node.Distrusting = carrier{}
-)
+var _ node.Carrier = carrier{}
 
 // Refused are the totals of what the mesh refused, by reason.
 func (c carrier) Refused() map[string]uint64 {

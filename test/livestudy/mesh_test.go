@@ -113,7 +113,7 @@ func newMesh(t testing.TB, seed uint64, connectionTime time.Duration, places []p
 		m.nodes, m.byID[x.member.ID()] = append(m.nodes, x), x
 	}
 	for _, x := range m.nodes {
-		if err := x.node.BeginStepped(carrier{x}); err != nil {
+		if err := x.node.BeginStepped(node.Network{Carrier: carrier{x}}); err != nil {
 			t.Fatal(err)
 		}
 		x.step()
@@ -189,6 +189,9 @@ func (carrier) Addrs() []string                             { return []string{"/
 func (carrier) SetAddrs(workflow.PartnerID, []string) error { return nil }
 func (carrier) Want(workflow.PartnerID, bool) error         { return nil }
 func (carrier) ClosePeer(workflow.PartnerID)                {}
+func (carrier) Distrust(workflow.PartnerID)                 {}
+func (carrier) Relayed() []workflow.PartnerID               { return nil }
+func (carrier) Refused() map[string]uint64                  { return nil }
 func (carrier) HandleRequest(string, bool, func(workflow.PartnerID, []byte) ([]byte, error)) {
 }
 

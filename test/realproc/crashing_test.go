@@ -97,14 +97,17 @@ func (m mortalStore) CommitWait(writes []kv.Write) error {
 
 // mortalCarrier kills the process around sends.
 type mortalCarrier struct {
-	node.Carrier
+	*mesh.Mesh
 	*selfKill
 }
+
+// Refused implements node.Carrier: nobody looks at it here.
+func (mortalCarrier) Refused() map[string]uint64 { return nil }
 
 func (m mortalCarrier) Send(p workflow.PartnerID, frame []byte) error {
 	n := m.sends.Add(1)
 	m.reach(beforeSend, n)
-	err := m.Carrier.Send(p, frame)
+	err := m.Mesh.Send(p, frame)
 	m.reach(afterSend, n)
 	return err
 }
@@ -142,7 +145,7 @@ func runCrashing(ctx context.Context, dir string, cfg configs.Config, log *slog.
 	if err != nil {
 		return err
 	}
-	if err := n.Begin(mortalCarrier{m, die}, g); err != nil {
+	if err := n.Begin(node.Network{Carrier: mortalCarrier{m, die}, Requester: m, Gossip: g}); err != nil {
 		return err
 	}
 	server, err := httpapi.Serve(dir, cfg.API, n, httpapi.Options{Logger: log})

@@ -117,7 +117,7 @@ func (m *member) start() {
 	n, err := node.New(node.Parts{Member: m.who, Config: cfg, Store: m.disk, Runner: idle{}, Clock: clock{m.w}, Version: "test"})
 	if err == nil {
 		m.node = n
-		err = n.BeginStepped(m)
+		err = n.BeginStepped(node.Network{Carrier: m, Requester: m})
 	}
 	if err != nil {
 		m.w.t.Fatalf("%s: %v", m.name, err)
@@ -290,6 +290,10 @@ func (m *member) ClosePeer(p workflow.PartnerID) {
 		m.w.disconnect(m, o)
 	}
 }
+
+func (m *member) Distrust(p workflow.PartnerID) { m.ClosePeer(p) }
+func (*member) Relayed() []workflow.PartnerID   { return nil }
+func (*member) Refused() map[string]uint64      { return nil }
 
 func (m *member) Send(p workflow.PartnerID, b []byte) error {
 	o := m.w.find(p)

@@ -63,6 +63,7 @@ func (d *decision) handOut() {
 	}
 	d.unsaved = nil
 	d.out.Tell = d.allDue()
+	d.out.Given = d.Given()
 }
 
 // made is the data set whose making a fact of ours reports, if it does.

@@ -47,6 +47,9 @@ type Effects struct {
 	// Stop and Start are tasks to call off and to run here.
 	Stop  []AttemptID
 	Start []Job
+	// Given is work that was given out, as Given would say: what new work is weighed
+	// against. It is said to nobody, so it counts at once.
+	Given []Holding
 	// Waits, unless nil, replace what is stored of the instance's waits; they
 	// are durable with Persist.
 	Waits *[]Wait

@@ -105,7 +105,7 @@ func (d *decision) takerOf(u []inHand) (partition.Choice, error) {
 			w.Holder = d.self
 		}
 	}
-	c, err := d.partners.Choose(w)
+	c, err := d.choose(w)
 	if err == nil && !d.partners.Reachable(c.Partner) {
 		err = fmt.Errorf("%w: nobody who can be reached now can take it", ErrNotNow)
 	}

@@ -43,6 +43,7 @@ type Machine struct {
 	// keeps are those that this node performs by the plain rule.
 	nobody  map[AttemptID]string
 	keeps   map[AttemptID]bool
+	given   []Holding // what was given out since the driver was last told (pass.go)
 	door    door
 	clocks  clocks
 	desk    desk
@@ -113,7 +114,7 @@ type Partners interface {
 	// not told earlier.
 	TellStart(since time.Duration) time.Duration
 	// Choose finds the partner that takes a piece of work; the error says why
-	// nobody can.
+	// nobody can. It changes nothing: what is given out is said by Effects.Given.
 	Choose(Work) (partition.Choice, error)
 }
 

@@ -34,6 +34,9 @@ type Work struct {
 	Performers map[workflow.TaskName]workflow.PartnerID
 	// Chance is in [0, 1), for a choice by lot.
 	Chance float64
+	// Given is what this node gave out of the same instance just before, and nobody was
+	// told yet: what new work is weighed against, as well.
+	Given []Holding
 }
 
 // Rand draws numbers that follow from the work's chance.
@@ -61,6 +64,35 @@ func (o outlook) work(tasks []workflow.TaskName, not workflow.PartnerID) Work {
 		}
 	}
 	return w
+}
+
+// choose finds the partner that takes a piece of work. What a mechanism gives out is
+// weighed by the choices after it.
+func (d *decision) choose(w Work) (partition.Choice, error) {
+	w.Given = d.given
+	c, err := d.partners.Choose(w)
+	if err == nil && w.Mechanism != partition.PlainRule {
+		d.given = append(d.given, w.holding(c.Partner, d.self))
+	}
+	return c, err
+}
+
+// holding is the work as its taker holds it from now on.
+func (w Work) holding(taker, giver workflow.PartnerID) Holding {
+	def := w.Plan.Definition()
+	h := Holding{Partner: taker, Giver: giver, Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0]}
+	for _, t := range w.Tasks {
+		h.Time += partition.Expected(def.Task(t))
+	}
+	return h
+}
+
+// Given hands out, once, what an event gave out: so it counts before Decide is asked, for
+// the events that follow.
+func (m *Machine) Given() []Holding {
+	out := m.given
+	m.given = nil
+	return out
 }
 
 // Mechanism is the allocation mechanism of the instance.
@@ -218,7 +250,7 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 	if a.Task.ByRole() {
 		w.Holder = d.self
 	}
-	c, err := d.partners.Choose(w)
+	c, err := d.choose(w)
 	if err != nil {
 		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
 	}

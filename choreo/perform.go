@@ -57,7 +57,7 @@ func (d *decision) offer(a *Attempt) (added bool) {
 	if !d.partners.HasRole(d.self, a.Task.Role) {
 		w.Rejected = append(w.Rejected, d.self)
 	}
-	c, err := d.partners.Choose(w)
+	c, err := d.choose(w)
 	switch {
 	case err != nil:
 		d.nobody[a.ID] = "it waits for somebody to perform it: " + clip(err.Error())

@@ -716,7 +716,7 @@ func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (
 			return partition.Choice{Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it"}, nil
 		}
 	}
-	return d.partners.Choose(d.work(tasks, not))
+	return d.choose(d.work(tasks, not))
 }
 
 var errNothing = errors.New("there is nothing to assign")

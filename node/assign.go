@@ -149,6 +149,49 @@ func (p *partners) candidate(x membership.Partner) partition.Partner {
 // that failed it (choreo.Partners).
 func (p *partners) Choose(w choreo.Work) (partition.Choice, error) {
 	defer p.ledger.choosing()()
+	return p.weighing(w).choose(w)
+}
+
+// weighing are the partners with what the work's instance gave out just before.
+func (p *partners) weighing(w choreo.Work) *partners {
+	if len(w.Given) == 0 {
+		return p
+	}
+	out := *p
+	out.ledger = p.ledger.with(w.Instance, w.Given, w.Mechanism.Loads())
+	return &out
+}
+
+// among has a machine decide among the partners, and enters what it says that it gave out.
+// From the first choice until then nobody else chooses: of two choices at once the second
+// sees the first.
+func (p *partners) among(m *choreo.Machine, decide func(choreo.Partners) (given []choreo.Holding)) {
+	one := &asOne{partners: p}
+	defer one.end()
+	p.ledger.add(m.Instance(), decide(one), m.Mechanism().Loads())
+}
+
+// asOne are the partners as one decision asks about them.
+type asOne struct {
+	*partners
+	done func() // nil: nothing was chosen
+}
+
+// Choose is that of the partners.
+func (p *asOne) Choose(w choreo.Work) (partition.Choice, error) {
+	if p.done == nil {
+		p.done = p.ledger.choosing()
+	}
+	return p.weighing(w).choose(w)
+}
+
+func (p *asOne) end() {
+	if p.done != nil {
+		p.done()
+	}
+}
+
+func (p *partners) choose(w choreo.Work) (partition.Choice, error) {
 	all, inHand := p.candidates(w.Plan.Definition(), w.Mechanism, p.itself(w))
 	s := partition.Situation{
 		Self: p.self, Mechanism: w.Mechanism, InHand: inHand, Data: w.Data, Instance: w.Instance.String(),
@@ -169,9 +212,6 @@ func (p *partners) Choose(w choreo.Work) (partition.Choice, error) {
 		s.Partners = all
 		c, err = find()
 	}
-	if err == nil && w.Mechanism != partition.PlainRule {
-		p.ledger.add(w.Instance, p.holding(w, c), w.Mechanism.Loads())
-	}
 	return c, err
 }
 
@@ -190,24 +230,17 @@ func (p *partners) itself(w choreo.Work) *choreo.Holding {
 	return &choreo.Holding{Time: partition.Expected(w.Plan.Definition().Task(w.Tasks[0])), Ready: true}
 }
 
-// holding is what a choice adds to the ledger.
-func (p *partners) holding(w choreo.Work, c partition.Choice) choreo.Holding {
-	def := w.Plan.Definition()
-	h := choreo.Holding{
-		Partner: c.Partner, Giver: p.self, Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0],
-	}
-	for _, t := range w.Tasks {
-		h.Time += partition.Expected(def.Task(t))
-	}
-	return h
-}
-
 // rejectTask passes a task that this node holds, and has not started, on to
 // another partner.
 func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
 	var out *api.Passed
 	err := k.with(ctx, r.ID, func(s *shard, h *held) error {
-		c, err := h.m.Reject(r.Task, r.Reason, s.moment(), k.partners)
+		var c partition.Choice
+		var err error
+		k.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+			c, err = h.m.Reject(r.Task, r.Reason, s.moment(), p)
+			return h.m.Given()
+		})
 		if err == nil {
 			out = &api.Passed{Task: r.Task, Partner: k.people.name(c.Partner), Reason: c.Why}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -234,7 +235,12 @@ func (d *departure) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []ap
 
 // giveOnOf is giveOn of one instance.
 func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given []api.Given, stays []api.Stay) {
-	passed, left := h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves", s.moment(), d.partners)
+	var passed []choreo.GivenOn
+	var left []choreo.Stay
+	d.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+		passed, left = h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves", s.moment(), p)
+		return h.m.Given()
+	})
 	name := h.def.def.Name
 	for _, x := range passed {
 		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why})

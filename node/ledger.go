@@ -22,8 +22,8 @@ import (
 type ledger struct {
 	self  workflow.PartnerID
 	clock Clock
-	// assigning is held while somebody is chosen and the choice is entered, so
-	// that of two choices at once the second sees the first.
+	// assigning is held while somebody is chosen and, by a decision and for a new instance,
+	// until the choice is entered: of two choices at once the second sees the first.
 	assigning sync.Mutex
 
 	mu      sync.Mutex // guards what follows
@@ -105,13 +105,31 @@ func (l *ledger) give(m *choreo.Machine) {
 }
 
 // add enters work that was given just now, until the instance is entered again.
-func (l *ledger) add(id workflow.InstanceID, h choreo.Holding, costs bool) {
+func (l *ledger) add(id workflow.InstanceID, given []choreo.Holding, costs bool) {
+	if len(given) == 0 {
+		return
+	}
 	l.mu.Lock()
 	e := l.entries[id]
-	e.costs, e.holdings = costs, append(slices.Clone(e.holdings), h)
+	e.costs, e.holdings = costs, slices.Concat(e.holdings, given)
 	l.set(id, e)
 	l.mu.Unlock()
-	l.renew(id, h)
+	for _, h := range given {
+		l.renew(id, h)
+	}
+}
+
+// with is what the ledger would be with work of one instance that was given just now. It
+// knows of other instances only what they add up to.
+func (l *ledger) with(id workflow.InstanceID, given []choreo.Holding, costs bool) *ledger {
+	out := newLedger(l.self, l.clock)
+	l.mu.Lock()
+	out.entries[id] = l.entries[id]
+	out.own, out.given = l.own, l.given
+	out.lots, out.flows = maps.Clone(l.lots), maps.Clone(l.flows)
+	l.mu.Unlock()
+	out.add(id, given, costs)
+	return out
 }
 
 // renew notes what a partner was given last.

@@ -475,7 +475,11 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			}
 			res.Outputs[d.Name] = v
 		}
-		err := h.m.Finish(r.Task, res, s.moment(), k.partners)
+		var err error
+		k.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+			err = h.m.Finish(r.Task, res, s.moment(), p)
+			return h.m.Given()
+		})
 		s.touch(h)
 		return k.people.explain(err)
 	})

@@ -431,7 +431,11 @@ func unit(writes []kv.Write) int {
 
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
-	r := h.m.Decide(s.moment(), s.n.partners)
+	var r choreo.Effects
+	s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+		r = h.m.Decide(s.moment(), p)
+		return r.Given
+	})
 	id := h.m.Instance()
 	for _, err := range r.Beyond {
 		s.n.count("beyond-limit", 1)
@@ -592,7 +596,10 @@ func (s *shard) start(h *held, j choreo.Job) {
 			if err != nil {
 				return err
 			}
-			h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), s.n.partners)
+			s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
+				h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), p)
+				return h.m.Given()
+			})
 			s.touch(h)
 			return nil
 		}}

@@ -48,7 +48,8 @@ type Effects struct {
 	Stop  []AttemptID
 	Start []Job
 	// Given is work that was given out, as Given would say: what new work is weighed
-	// against. It is said to nobody, so it counts at once.
+	// against. It is said to nobody, so it counts at once; if what gave it out cannot be
+	// made durable, it was never given.
 	Given []Holding
 	// Waits, unless nil, replace what is stored of the instance's waits; they
 	// are durable with Persist.

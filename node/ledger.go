@@ -18,7 +18,8 @@ import (
 
 // ledger is the unfinished work that is known here, by its holders: what new
 // work is weighed against, beside what partners say of themselves. It follows
-// from the instances in memory, and an assignment counts at once.
+// from the instances in memory. An assignment counts at once, and is taken back where
+// what assigned it could not be made durable.
 type ledger struct {
 	self  workflow.PartnerID
 	clock Clock
@@ -32,9 +33,18 @@ type ledger struct {
 	lots    map[lot]partition.InHand // what mechanisms gave out
 	given   partition.InHand         // of that, to this node
 	flows   map[workflow.PartnerID]flow
-	told    told // what partners were last told
-	asked   bool // to tell it early
+	open    map[workflow.InstanceID]*before // the instances with changes that are not durable yet
+	told    told                            // what partners were last told
+	asked   bool                            // to tell it early
 }
+
+// before is what changes of one instance, which are not durable yet, have changed.
+type before struct {
+	entry entry
+	flows map[workflow.PartnerID]change
+}
+
+type change struct{ was, is flow }
 
 // entry is what one instance adds up to.
 type entry struct {
@@ -66,7 +76,7 @@ type told struct {
 }
 
 func newLedger(self workflow.PartnerID, clock Clock) *ledger {
-	return &ledger{self: self, clock: clock, entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}}
+	return &ledger{self: self, clock: clock, entries: map[workflow.InstanceID]entry{}, lots: map[lot]partition.InHand{}, flows: map[workflow.PartnerID]flow{}, open: map[workflow.InstanceID]*before{}}
 }
 
 // choosing has work given out by one choice at a time: each sees those before it. It ends
@@ -90,7 +100,7 @@ func (l *ledger) enter(m *choreo.Machine) {
 			if f.time = m.Took(h); f.time == 0 { // of a person's task nobody says when it was begun
 				f.time = l.clock.Now().Awake - f.since
 			}
-			l.flows[h.Partner] = f
+			l.setFlow(h.Partner, f)
 		}
 	}
 	l.set(id, e)
@@ -136,7 +146,7 @@ func (l *ledger) with(id workflow.InstanceID, given []choreo.Holding, costs bool
 func (l *ledger) renew(id workflow.InstanceID, h choreo.Holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.flows[h.Partner] = flow{id, h, h.Time, l.clock.Now().Awake}
+	l.setFlow(h.Partner, flow{id, h, h.Time, l.clock.Now().Awake})
 }
 
 // lastFlow is the flow time of what a partner was given last; 0: nothing yet.
@@ -151,6 +161,55 @@ func (l *ledger) drop(id workflow.InstanceID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.set(id, entry{})
+	delete(l.open, id)
+}
+
+// keep says that what changed of an instance is durable.
+func (l *ledger) keep(id workflow.InstanceID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, id)
+}
+
+// takeBack undoes what changed of an instance since that was durable.
+func (l *ledger) takeBack(id workflow.InstanceID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.open[id]
+	if b == nil {
+		return
+	}
+	l.set(id, b.entry)
+	for p, x := range b.flows {
+		switch {
+		case l.flows[p] != x.is: // another instance gave it something since
+		case x.was == flow{}:
+			delete(l.flows, p)
+		default:
+			l.flows[p] = x.was
+		}
+	}
+	delete(l.open, id)
+}
+
+// changing is what an instance's changes are noted in that are not durable yet.
+func (l *ledger) changing(id workflow.InstanceID) *before {
+	b := l.open[id]
+	if b == nil {
+		b = &before{entry: l.entries[id], flows: map[workflow.PartnerID]change{}}
+		l.open[id] = b
+	}
+	return b
+}
+
+func (l *ledger) setFlow(p workflow.PartnerID, f flow) {
+	flows := l.changing(f.instance).flows
+	x, known := flows[p]
+	if !known {
+		x.was = l.flows[p]
+	}
+	x.is = f
+	flows[p], l.flows[p] = x, f
 }
 
 func (l *ledger) set(id workflow.InstanceID, e entry) {
@@ -158,6 +217,7 @@ func (l *ledger) set(id workflow.InstanceID, e entry) {
 	if was.own == e.own && was.costs == e.costs && slices.Equal(was.holdings, e.holdings) {
 		return
 	}
+	l.changing(id)
 	l.count(was, -1)
 	l.count(e, 1)
 	if l.entries[id] = e; e.own == 0 && len(e.holdings) == 0 {

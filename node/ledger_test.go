@@ -8,8 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -216,4 +220,81 @@ func TestLearningCanBeSwitchedOff(t *testing.T) {
 			}
 		})
 	}
+}
+
+// To choose is only a question: it changes nothing of what is known to be given out. What
+// a decision gave out counts if it could be made durable, once, also after a restart.
+func TestWhatIsGivenOutCountsOnceItIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const source = `
+workflow: two
+tasks:
+  first: {application: saw}
+  second: {after: first, type: manual, role: crew, duration: 10m}
+partitions: {p: {tasks: [first, second], partner: base}}
+distribution: {mechanism: Sel-push-flowtime}
+`
+		tm := newTeam(t, "base", "alpha:crew", "beta:crew")
+		base := tm.p["base"]
+		base.hand.hold("first")
+		tm.profile("base", api.ProfileChange{Applications: &[]string{"saw"}})
+		tm.add("base", source)
+		id := tm.begin("base", "two", nil)
+		before := base.node.GivenOut()
+		same := func(when string) {
+			t.Helper()
+			if diff := cmp.Diff(before, base.node.GivenOut()); diff != "" {
+				t.Errorf("%s, what is known to be given out is another (-before +now):\n%s", when, diff)
+			}
+		}
+
+		def, err := workflow.Parse("two.yaml", []byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		who := map[workflow.PartnerID]bool{}
+		for range 3 {
+			w := choreo.Work{Plan: partition.New(def), Mechanism: aptitude.SelPushFlowtime, Tasks: []workflow.TaskName{"second"}, Holder: base.id()}
+			c, err := base.node.Choices().Choose(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			who[c.Partner] = true
+		}
+		if len(who) != 1 {
+			t.Errorf("the same question has the answers %v", who)
+		}
+		same("after three questions")
+
+		base.disk.failWith(kv.ErrFull)
+		base.hand.letGo(t, "first")
+		for range 5 {
+			synctest.Wait()
+			same("with nothing of it durable")
+			pass(time.Second)
+		}
+		if n := base.disk.commits; n < 3 {
+			t.Fatalf("only %d commits were tried", n)
+		}
+
+		base.disk.failWith(nil)
+		pass(time.Minute)
+		second := tm.show("base", id).Tasks[1]
+		if chosen := tm.p[second.Partner]; chosen == nil || !who[chosen.id()] {
+			t.Errorf("second is at %q, which is not who was chosen first", second.Partner)
+		}
+		now := strings.ReplaceAll(base.node.GivenOut(), second.Partner, "it")
+		if !strings.Contains(now, "it has 10m0s\n") || !strings.Contains(now, "it was given second last: 10m0s\n") {
+			t.Errorf("durable, what is known to be given out is:\n%s", now)
+		}
+
+		base.crash()
+		base.start()
+		tm.connect("base", "alpha")
+		tm.connect("base", "beta")
+		pass(time.Minute)
+		if got := strings.ReplaceAll(base.node.GivenOut(), second.Partner, "it"); !strings.Contains(got, "it has 10m0s\n") {
+			t.Errorf("after a restart, what is known to be given out is:\n%s", got)
+		}
+	})
 }

@@ -110,7 +110,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 		return nil
 	})
 	if err != nil {
-		k.ledger.drop(id)
+		k.ledger.takeBack(id)
 		return nil, k.people.shown(err)
 	}
 	only, err := k.heldOnlyHere(ctx, id)

@@ -376,6 +376,7 @@ func (s *shard) flush() {
 		fn(nil)
 	}
 	for _, x := range b.ready {
+		s.n.ledger.keep(x.h.m.Instance())
 		s.act(x.h, x.r)
 	}
 }
@@ -483,6 +484,9 @@ func (s *shard) decide(h *held, b *batch) {
 func (s *shard) lose(b batch, err error) {
 	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched), "error", err)
 	s.unlearn(b.writes)
+	for _, h := range slices.Backward(b.touched) {
+		s.n.ledger.takeBack(h.m.Instance())
+	}
 	for _, h := range b.touched {
 		id := h.m.Instance()
 		delete(s.held, id)

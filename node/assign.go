@@ -253,7 +253,7 @@ func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed
 // rank is where a task of the instance stands among those with the same
 // dispatching rule: the more urgent first, then by the rule (docs/language.md, distribution).
 func (h *held) rank(t *workflow.Task) []float64 {
-	def := h.def.def
+	def := h.def.Def
 	started := float64(h.sum.Started)
 	by := 0.0
 	switch aptitude.Dispatching(def.Distribution.Dispatching) {
@@ -267,22 +267,9 @@ func (h *held) rank(t *workflow.Task) []float64 {
 		}
 	case aptitude.EDD:
 		by = math.Inf(1)
-		if d, ok := h.def.due(); ok {
+		if d, ok := h.def.Due(); ok {
 			by = started + float64(d.Milliseconds())
 		}
 	}
 	return []float64{-t.Urgency, by}
-}
-
-// due is the latest moment, since its start, at which an instance should have
-// ended: the worst case of its time-outs; ok is false when there is none.
-func (e *definition) due() (d time.Duration, ok bool) {
-	for _, t := range e.def.Tasks {
-		end, bounded := e.plan.WorstEnd(t.Name)
-		if !bounded {
-			return 0, false
-		}
-		d = max(d, end)
-	}
-	return d, true
 }

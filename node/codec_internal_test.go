@@ -10,6 +10,6 @@ import (
 func TestWhatIsStoredIsReadBack(t *testing.T) {
 	codectest.ReadBack(t,
 		&summary{}, &storedFact{}, &storedWaits{}, &setAside{}, &closing{}, &forgotten{}, &storedDropped{}, &storedAge{},
-		&storedClosed{}, &storedLosses{}, &storedLesson{}, &storedListing{}, &memberDoc{},
+		&storedClosed{}, &storedLosses{}, &storedLesson{}, &memberDoc{},
 	)
 }

@@ -11,11 +11,11 @@
 // It declares the small interfaces that it needs (Store, Carrier, Runner);
 // package node/assemble puts a whole node together.
 //
-// It imports choreo, configs, internal/plain, internal/private, internal/said,
-// membership, membership/election, membership/invitation, membership/moment,
-// membership/trust, node/api, node/certificates, node/clocks, node/codec,
-// node/datasets, node/elections, node/evictions, node/joining, node/profile,
-// node/roster, node/runner, node/store/kv, node/wire, partition, partition/aptitude,
-// workflow and workflow/diagram; cmd/mutirao, internal/sim, internal/test/testliar,
+// It imports choreo, configs, internal/private, internal/said, membership,
+// membership/election, membership/invitation, membership/moment, membership/trust,
+// node/api, node/certificates, node/clocks, node/codec, node/datasets, node/elections,
+// node/evictions, node/joining, node/library, node/profile, node/ration, node/roster,
+// node/runner, node/store/kv, node/wire, partition, partition/aptitude, workflow and
+// workflow/diagram; cmd/mutirao, internal/sim, internal/test/testliar,
 // internal/test/testnode and node/assemble import it.
 package node

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -111,9 +113,15 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 // mayCompare reports whether a partner may have an ended instance read now.
 func (t *retention) mayCompare(p workflow.PartnerID, sum summary) bool {
 	much := min(1+int(sum.Number/comparingFacts), maxCompared)
-	if t.comparing.spend(p, much, t.clock.Now().Awake) {
+	if t.comparing.Spend(p, much, t.clock.Now().Awake) {
 		return true
 	}
 	t.refuse("comparisons-too-fast", p)
 	return false
 }
+
+// comparingRation is in ended instances, and in facts of them by comparingFacts.
+var comparingRation = ration.Ration{Burst: 4 * maxCompared, Each: 100 * time.Millisecond}
+
+// comparingFacts is how many facts of an ended instance are one more to be paid.
+const comparingFacts = 64

@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -21,19 +22,19 @@ import (
 // node does not let it use. Nobody is needed for tasks whose data sets exist. What is
 // given at the start may change some of them.
 func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) ([]string, error) {
-	e, err := k.definitions.get(h)
+	e, err := k.definitions.Get(h)
 	if err != nil {
 		return nil, err
 	}
-	found, missed := k.data.Materialised(ctx, e.def, nil)
+	found, missed := k.data.Materialised(ctx, e.Def, nil)
 	dropped := datasets.Dropped(found)
-	plan := e.plan.Without(dropped)
+	plan := e.Plan.Without(dropped)
 	var out []string
 	for _, err := range []error{
-		k.notYet(e.def, api.StartRequest{}),
-		k.mayCreate(e.def),
+		k.notYet(e.Def, api.StartRequest{}),
+		k.mayCreate(e.Def),
 		partition.Unperformed(plan, k.partners.roles()),
-		k.nobodyTakes(e.def, plan),
+		k.nobodyTakes(e.Def, plan),
 	} {
 		var e *api.Error
 		switch {
@@ -77,13 +78,13 @@ func (k *desk) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error
 
 // notAllowed are the tasks, but for those that are dropped, whose application this node
 // has, but not for this definition.
-func (k *desk) notAllowed(e *definition, dropped []workflow.TaskName) (out []string) {
-	origin := k.library.originOf(e)
-	for _, t := range e.def.Tasks {
+func (k *desk) notAllowed(e *library.Definition, dropped []workflow.TaskName) (out []string) {
+	origin := k.library.OriginOf(e)
+	for _, t := range e.Def.Tasks {
 		app, has := k.config.Applications[t.Application]
 		if has && t.Type == workflow.Automatic && !app.Allows(origin) && !slices.Contains(dropped, t.Name) {
 			out = append(out, fmt.Sprintf("task %s: this node does not let workflow %s use application %s (see its allow list in %s)",
-				t.Name, e.def.Name, t.Application, configs.File))
+				t.Name, e.Def.Name, t.Application, configs.File))
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -83,11 +84,11 @@ func (x *index) counts(id workflow.InstanceID) bool {
 }
 
 // roomBeside reports whether there is room for the definition of an instance that has
-// begun, if nobody lists it (definitions.roomBeside).
-func (x *index) roomBeside(d *definitions, e *definition, by workflow.PartnerID, administers bool) bool {
+// begun, if nobody lists it (library.Definitions.RoomBeside).
+func (x *index) roomBeside(d *library.Definitions, e *library.Definition, by workflow.PartnerID, administers bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return d.roomBeside(e, by, administers, x.tally.brings)
+	return d.RoomBeside(e, by, administers, x.tally.brings)
 }
 
 // uses are the definitions of the instances here; nil: of some it is not known.

@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -26,7 +27,7 @@ type instances struct {
 	wallet      rightful
 	own         patient
 	partners    *partners
-	definitions *definitions
+	definitions *library.Definitions
 	library     reading
 	retention   *retention
 	index       *index
@@ -45,8 +46,8 @@ type instances struct {
 // reading is what instances need of definitions that they do not have, and of where those
 // come from that they have.
 type reading interface {
-	readAhead(workflow.PartnerID, *wire.Facts)
-	originOf(*definition) configs.Origin
+	ReadAhead(workflow.PartnerID, *wire.Facts)
+	OriginOf(*library.Definition) configs.Origin
 }
 
 // rightful is what this node may do by its certificate, and why nobody would admit it.
@@ -122,7 +123,7 @@ func (x *instances) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 		x.log.Info("facts put off", "from", p, "instance", f.Instance, "of", author, "because", "it is not on the partner list")
 		return
 	}
-	x.library.readAhead(p, f)
+	x.library.ReadAhead(p, f)
 	size := 0
 	for _, w := range f.Facts {
 		size += len(w.Raw)

@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/joining"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -35,8 +36,8 @@ const (
 	prefixFact       = 'f'
 	prefixInstance   = 'i'
 	prefixWaits      = 'w'
-	prefixDefinition = 'd'
-	prefixListing    = 't'
+	prefixDefinition = library.PrefixDefinition
+	prefixListing    = library.PrefixListing
 	prefixPartner    = roster.Prefix
 	prefixEviction   = evictions.Prefix
 	prefixInvitation = joining.Prefix
@@ -62,14 +63,6 @@ func instanceKey(id workflow.InstanceID) []byte {
 
 func waitsKey(id workflow.InstanceID) []byte {
 	return append([]byte{prefixWaits}, id[:]...)
-}
-
-func definitionKey(h workflow.Hash) []byte {
-	return append([]byte{prefixDefinition}, h[:]...)
-}
-
-func listingKey(h workflow.Hash) []byte {
-	return append([]byte{prefixListing}, h[:]...)
 }
 
 func metaKey(name string) []byte {

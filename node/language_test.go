@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -30,7 +31,7 @@ func TestLanguageExamples(t *testing.T) {
 			t.Errorf("the example\n%s\n%v", x, err)
 			continue
 		}
-		if err := node.CheckDefinition(def); err != nil {
+		if err := library.Check(def); err != nil {
 			t.Errorf("the example\n%s\n%v", x, err)
 		}
 		var want, said []string

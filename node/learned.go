@@ -151,12 +151,12 @@ func lessonKey(shard int, about lesson) []byte {
 // returns what is to be stored of it. Where the plain rule distributes, nobody
 // asks for suitability, and nothing is learned.
 func (s *shard) learnOutcomes(h *held) []kv.Write {
-	if h.m.Mechanism() == partition.PlainRule || h.def.def.Distribution.NoLearning || s.n.learned.off {
+	if h.m.Mechanism() == partition.PlainRule || h.def.Def.Distribution.NoLearning || s.n.learned.off {
 		return nil
 	}
 	l, changed := s.n.learned, map[lesson]aptitude.Experience{}
 	for _, o := range h.m.Outcomes() {
-		about := lesson{Partner: o.Partner, Workflow: h.def.def.Name, Task: o.Task.Name}
+		about := lesson{Partner: o.Partner, Workflow: h.def.Def.Name, Task: o.Task.Name}
 		_, part, full := l.of(about, s.number)
 		if full {
 			s.n.count("learned.full", 1)

@@ -241,7 +241,7 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 		passed, left = h.m.GiveOn(d.wallet.Chain().Leaf().Name+" leaves", s.moment(), p)
 		return h.m.Given()
 	})
-	name := h.def.def.Name
+	name := h.def.Def.Name
 	for _, x := range passed {
 		given = append(given, api.Given{Instance: id.String(), Workflow: name, Task: x.Task, Partner: d.people.name(x.To.Partner), Reason: x.To.Why})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -89,7 +90,7 @@ type outbox struct {
 type addressed struct {
 	to workflow.PartnerID
 	b  *choreo.Bundle
-	d  *definition
+	d  *library.Definition
 }
 
 func (c *contacts) newOutbox() *outbox {
@@ -132,7 +133,7 @@ func (o *outbox) refusal(p workflow.PartnerID, r wire.Refusal) {
 }
 
 // facts adds what a peer lacks of one instance.
-func (o *outbox) facts(p workflow.PartnerID, b *choreo.Bundle, d *definition) {
+func (o *outbox) facts(p workflow.PartnerID, b *choreo.Bundle, d *library.Definition) {
 	for _, f := range b.Facts {
 		if f.Mine {
 			o.unsigned = append(o.unsigned, f)
@@ -173,7 +174,7 @@ func (o *outbox) pack(a addressed) {
 	w := wire.Facts{Instance: a.b.Instance, Facts: make([]wire.Fact, 0, len(a.b.Facts)), More: a.b.More}
 	size := 256
 	if a.b.First {
-		w.Definition = a.d.def.Canonical()
+		w.Definition = a.d.Def.Canonical()
 		size += len(w.Definition)
 	}
 	for _, f := range a.b.Facts {
@@ -476,19 +477,19 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if by != self && s.n.left(by) < instanceWeight+len(facts[0].Raw) {
 		return nil, &noRoom{wire.RefusedHeavy, by} // before its definition is read
 	}
-	def, err := s.n.definitions.get(facts[0].Fact.Body.Genesis.Definition)
+	def, err := s.n.definitions.Get(facts[0].Fact.Body.Genesis.Definition)
 	if errors.Is(err, kv.ErrNotFound) {
-		if def = s.n.definitions.fresh(facts[0].Fact.Body.Genesis.Definition); def != nil { // see readAhead
+		if def = s.n.definitions.Fresh(facts[0].Fact.Body.Genesis.Definition); def != nil { // see library.Topic.ReadAhead
 			err = nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if by != self && s.n.left(by) < def.weight()/byteWeight+len(facts[0].Raw) {
+	if by != self && s.n.left(by) < weightOf(def)/byteWeight+len(facts[0].Raw) {
 		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
-	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
+	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
 	if err != nil {
 		return nil, err
 	}
@@ -501,13 +502,13 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if by != self && int64(s.n.left(by)) < (begunWeight(def, m)+s.n.expect(def, m).all)/byteWeight {
 		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
-	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.hash); err != nil {
+	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.Hash); err != nil {
 		return nil, err
 	}
 	if !again && !s.n.index.roomBeside(s.n.definitions, def, by, s.n.people.administers(by)) {
 		err = &noRoom{wire.RefusedWorkflows, by}
 	} else {
-		err = s.n.definitions.keep(def)
+		err = s.n.definitions.Keep(def)
 	}
 	if err != nil {
 		s.n.index.forget(f.Instance)

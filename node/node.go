@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/joining"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -35,7 +36,7 @@ type Node struct {
 	clocks       *clocks.Topic
 	overview     *overview
 	retention    *retention
-	library      *library
+	library      *library.Topic
 	instances    *instances
 	data         *datasets.Topic
 	desk         *desk
@@ -49,7 +50,7 @@ type Node struct {
 	own         *profile.Own
 	people      *people
 	partners    *partners
-	definitions *definitions
+	definitions *library.Definitions
 	index       *index
 
 	started time.Time
@@ -125,13 +126,16 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	if n.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
 		return err
 	}
-	n.definitions = newDefinitions(t.store, t.config.Limits.Workflows, wallet)
 	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
-	if err := errors.Join(n.definitions.load(unknown), learnt.load(t.store)); err != nil {
+	listed := t.config.Limits.Workflows
+	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed)}, wallet, unknown)
+	if err = errors.Join(err, learnt.load(t.store)); err != nil {
 		return err
 	}
-	refused := func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) }
-	n.library = newLibrary(c, n.definitions, n.people, refused)
+	n.library = library.New(n.definitions, library.Surroundings{
+		Clock: t.clock, Log: t.log, Peers: peers{c}, Members: members{n.people}, Publish: t.events.publish,
+		Refused: func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) },
+	})
 	n.retention = newRetention(c, n.crew, n.index, n.people, n.definitions)
 	n.joining, err = joining.New(joining.Surroundings{
 		Store: t.store, Clock: t.clock, Peers: peers{c}, Members: members{n.people}, Certificates: wallet, Evictions: evicted,
@@ -177,7 +181,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	n.overview = newOverview(c, n.elections, n.people, n.index, func() { n.instances.touchAll() })
 	n.data = datasets.New(sets, datasets.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{c},
-		Author: n.definitions.authorOf, Check: n.own.Check, Announce: spread, Pause: n.own.LoadPause, Nudge: t.nudge,
+		Author: n.definitions.AuthorOf, Check: n.own.Check, Announce: spread, Pause: n.own.LoadPause, Nudge: t.nudge,
 	})
 	back := &restoration{
 		tools: t, crew: n.crew, life: n.life, losses: n.losses, own: n.own, people: n.people, elections: n.elections,

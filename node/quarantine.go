@@ -145,11 +145,11 @@ func (x *instances) isOwnAffair(id workflow.InstanceID, facts []choreo.Received)
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != id {
 		return false
 	}
-	def, err := x.definitions.get(facts[0].Fact.Body.Genesis.Definition)
+	def, err := x.definitions.Get(facts[0].Fact.Body.Genesis.Definition)
 	if err != nil {
 		return false
 	}
-	m, err := choreo.Open(x.self(), def.def, def.plan, facts[0])
+	m, err := choreo.Open(x.self(), def.Def, def.Plan, facts[0])
 	return err == nil && !slices.ContainsFunc(m.Audience(), func(p workflow.PartnerID) bool { return p != self }) &&
 		!slices.ContainsFunc(facts, func(f choreo.Received) bool { return f.Fact.Chain.Author != self })
 }
@@ -161,8 +161,8 @@ func (s *shard) reopen(id workflow.InstanceID, q setAside, f *wire.Facts) (*held
 	if q.Lost {
 		return nil, errUnknownInstance
 	}
-	if def := s.n.definitions.fresh(workflow.Hash(sha256.Sum256(f.Definition))); def != nil { // see readAhead
-		if err := s.n.definitions.keep(def); err != nil {
+	if def := s.n.definitions.Fresh(workflow.Hash(sha256.Sum256(f.Definition))); def != nil { // see library.Topic.ReadAhead
+		if err := s.n.definitions.Keep(def); err != nil {
 			return nil, err
 		}
 	}

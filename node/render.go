@@ -25,7 +25,7 @@ func (vw *view) render(h *held) *api.Instance {
 	snap := h.m.Snapshot()
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
-		ID: h.m.Instance().String(), Workflow: h.def.def.Name, Version: h.def.def.Version, State: snap.State, Duplicated: snap.Duplicated,
+		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State, Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: g.Responsible,
 		Started: atMilli(snap.Started), Ended: instant(h.sum.Ended), Data: map[string]any{},
 	}
@@ -39,7 +39,7 @@ func (vw *view) render(h *held) *api.Instance {
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
 		out.Incidents = append(out.Incidents, api.Incident{At: h.refused[p].at, What: vw.refusedBy(p, h.refused[p])})
 	}
-	for _, d := range h.def.def.Data {
+	for _, d := range h.def.Def.Data {
 		out.Data[string(d.Name)] = snap.Data[d.Name]
 		if vs, ok := snap.Conflicts[d.Name]; ok {
 			out.Conflicts = append(out.Conflicts, api.Conflict{Data: d.Name, Values: vs})
@@ -47,7 +47,7 @@ func (vw *view) render(h *held) *api.Instance {
 	}
 	for _, p := range snap.Partitions {
 		v := api.Partition{Name: p.Name, Partner: vw.people.name(p.Partner), Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why)}
-		if d := h.def.plan.Timeout(p.Name); d > 0 {
+		if d := h.def.Plan.Timeout(p.Name); d > 0 {
 			v.Timeout = d.String()
 		}
 		out.Partitions = append(out.Partitions, v)
@@ -117,8 +117,8 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 // obstacle says what keeps everybody from taking a task now, and what would have
 // to change; nothing where somebody is able.
 func (vw *view) obstacle(h *held, t workflow.TaskName) string {
-	partners, _ := vw.partners.candidates(h.def.def, partition.PlainRule, nil)
-	_, err := partition.AssignTasks(h.def.plan, partners, vw.member.ID(), t)
+	partners, _ := vw.partners.candidates(h.def.Def, partition.PlainRule, nil)
+	_, err := partition.AssignTasks(h.def.Plan, partners, vw.member.ID(), t)
 	if err == nil {
 		return ""
 	}
@@ -343,7 +343,7 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if there != nil {
 		hash = there[0].Definition
 	}
-	def, err := k.definitions.get(hash)
+	def, err := k.definitions.Get(hash)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, api.Errorf(api.Failed, "the definition of this instance, %s@%d, is not known here", in.Workflow, in.Version).
 			WithHint("draw it on a node that takes part")
@@ -351,7 +351,7 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 	if err != nil {
 		return nil, k.people.shown(err)
 	}
-	return draw(def.def, in, format)
+	return draw(def.Def, in, format)
 }
 
 // view is how people see instances.

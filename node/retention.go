@@ -21,6 +21,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/codec"
+	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -117,7 +118,7 @@ type retention struct {
 	index       *index
 	people      holders
 	definitions sweeping
-	comparing   *budgets
+	comparing   *ration.Budgets
 
 	lifetime lifetime
 	aged     time.Duration // the age that was written last
@@ -132,7 +133,7 @@ type retention struct {
 
 // sweeping forgets definitions that nothing uses any more.
 type sweeping interface {
-	sweep(uses func() map[workflow.Hash]bool) error
+	Sweep(uses func() map[workflow.Hash]bool) error
 }
 
 // holders is what retention asks of the partner list.
@@ -145,7 +146,7 @@ type holders interface {
 
 func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping) *retention {
 	return &retention{
-		contacts: c, crew: w, index: x, people: p, definitions: d, comparing: newBudgets(comparingRation),
+		contacts: c, crew: w, index: x, people: p, definitions: d, comparing: ration.New(comparingRation),
 		late: map[workflow.InstanceID]string{},
 	}
 }
@@ -280,7 +281,7 @@ func (t *retention) retain() time.Duration {
 	}
 	t.forget()
 	t.crew.side(func() {
-		if err := t.definitions.sweep(t.index.uses); err != nil {
+		if err := t.definitions.Sweep(t.index.uses); err != nil {
 			t.log.Error("workflows that nobody uses could not be deleted", "error", err)
 		}
 	})
@@ -308,10 +309,10 @@ func (s *shard) close(ids []workflow.InstanceID) error {
 				continue // something came in between
 			}
 			w, err := s.closingWrites(id, sum)
-			if err == nil && !fits(w) {
+			if err == nil && !kv.Fits(w) {
 				w, err = s.closeLarge(id, sum, w)
 			}
-			if err == nil && !fits(slices.Concat(writes, w)) {
+			if err == nil && !kv.Fits(slices.Concat(writes, w)) {
 				err = commit(writes, done)
 				writes, done = nil, nil
 			}
@@ -350,9 +351,6 @@ func (t *retention) giveUp(
 	})
 }
 
-// fits reports whether writes are one unit, with the account beside them.
-func fits(writes []kv.Write) bool { return len(writes) < unitWrites && unit(writes) == len(writes) }
-
 // closeLarge deletes what does not fit into one unit of an instance that is given up:
 // first it is marked, with its summary in place, so that whatever happens the next
 // start goes on. It returns what is left to be done.
@@ -366,7 +364,7 @@ func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Writ
 		writes = writes[1:]
 	}
 	for rest := writes[1:]; len(rest) > 0; { // without the end of the entry
-		u := unit(rest)
+		u := kv.Unit(rest)
 		if err := s.n.store.CommitWait(rest[:u]); err != nil {
 			return nil, err
 		}
@@ -507,7 +505,7 @@ func (t *retention) dropIDs(ids remembered) error {
 // commitAll makes writes durable in their order, in units of bounded size.
 func commitAll(store Store, writes []kv.Write) error {
 	for len(writes) > 0 {
-		u := unit(writes)
+		u := kv.Unit(writes)
 		if err := store.CommitWait(writes[:u]); err != nil {
 			return err
 		}
@@ -694,7 +692,7 @@ func (t *retention) tooManyLives(h *held, by workflow.PartnerID) {
 	defer t.mu.Unlock()
 	if len(t.late) < maxLate {
 		t.late[id] = fmt.Sprintf("instance %s of %s: %s takes in nothing more that this node does in it, since this node's store was made or restored more than %d times while it ran: have it cancelled by another who takes part, and started again",
-			id, h.def.def.Name, name, choreo.MaxChains)
+			id, h.def.Def.Name, name, choreo.MaxChains)
 	}
 }
 
@@ -724,7 +722,7 @@ func (t *retention) tooLate(h *held, by workflow.PartnerID, c closing) {
 	defer t.mu.Unlock()
 	if len(t.late) < maxLate {
 		t.late[id] = fmt.Sprintf("instance %s of %s: %s had all of it when it deleted its facts, on %s, and takes no more: what came later is known here, and not there",
-			id, h.def.def.Name, name, time.UnixMilli(c.Closed).UTC().Format(time.DateOnly))
+			id, h.def.Def.Name, name, time.UnixMilli(c.Closed).UTC().Format(time.DateOnly))
 	}
 }
 

@@ -12,12 +12,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // killed is a store that takes so many units more, and then nothing.
 type killed struct {
-	*shelf
+	*kvtest.Shelf
 	units int
 }
 
@@ -27,7 +28,7 @@ func (k *killed) CommitWait(writes []kv.Write) error {
 	if k.units--; k.units < 0 {
 		return errKilled
 	}
-	return k.shelf.CommitWait(writes)
+	return k.Shelf.CommitWait(writes)
 }
 
 type stillClock struct{ at time.Duration }
@@ -46,16 +47,16 @@ func TestKilledWhileGivingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const facts = 3 * unitWrites
+	const facts = 3 * kv.UnitWrites
 	id := workflow.InstanceID{7}
 	sum := summary{State: workflow.InstanceSucceeded, Ended: 1, Settled: true, With: "one two", Facts: [endedDigest]byte{1}, Number: facts}
 	for units := range 10 {
 		t.Run(fmt.Sprint(units, " units"), func(t *testing.T) {
-			k := &killed{shelf: newShelf(), units: units}
+			k := &killed{Shelf: kvtest.New(), units: units}
 			for i := range facts {
-				k.shelf.data[string(factKey(id, int(i)))] = []byte("fact")
+				k.Shelf.Data[string(factKey(id, int(i)))] = []byte("fact")
 			}
-			k.shelf.data[string(instanceKey(id))] = encode(sum)
+			k.Shelf.Data[string(instanceKey(id))] = encode(sum)
 			open := func() *instances {
 				tools := newTools(Parts{Member: Member{Key: key}, Store: k, Clock: stillClock{100 * 24 * time.Hour}, Config: configs.Default(configs.LAN)})
 				c, w, index := newContacts(tools, nil), &crew{executor: steps{}}, newIndex()
@@ -108,12 +109,12 @@ func TestKilledWhileGivingUp(t *testing.T) {
 
 // scanned counts what a store's scans read.
 type scanned struct {
-	*shelf
+	*kvtest.Shelf
 	entries int
 }
 
 func (s *scanned) Scan(prefix []byte, fn func(key, value []byte) error) error {
-	return s.shelf.Scan(prefix, func(key, value []byte) error {
+	return s.Shelf.Scan(prefix, func(key, value []byte) error {
 		s.entries++
 		return fn(key, value)
 	})
@@ -125,7 +126,7 @@ func (s *scanned) Scan(prefix []byte, fn func(key, value []byte) error) error {
 func TestInstancesWithoutEnd(t *testing.T) {
 	for _, limit := range []int{10, 100, 1000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			s := &scanned{shelf: newShelf()}
+			s := &scanned{Shelf: kvtest.New()}
 			n := newRetention(newContacts(newTools(Parts{Member: Member{Key: make([]byte, 64)}, Store: s, Clock: stillClock{}, Config: configs.Default(configs.LAN)}), nil), nil, newIndex(), nil, nil)
 			n.config.Limits.Ended = limit
 			number := 0
@@ -147,8 +148,8 @@ func TestInstancesWithoutEnd(t *testing.T) {
 			for range 20 * limit {
 				end("mal")
 			}
-			if most := limit*maxForgotten + limit; len(s.data) > most+2 || len(s.data) < most*9/10 {
-				t.Errorf("%d entries are kept, want %d", len(s.data), most)
+			if most := limit*maxForgotten + limit; len(s.Data) > most+2 || len(s.Data) < most*9/10 {
+				t.Errorf("%d entries are kept, want %d", len(s.Data), most)
 			}
 			if each := s.entries / number; each > 12*maxForgotten {
 				t.Errorf("%d entries are read for each instance", each)

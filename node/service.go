@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -36,7 +37,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 		}
 	}
 	st.Trouble = append(n.losses.damages(n.index.quarantined()), n.troubles.list()...)
-	if t := n.definitions.trouble(); t != "" {
+	if t := n.definitions.Trouble(); t != "" {
 		st.Trouble = append(st.Trouble, t)
 	}
 	st.Trouble = append(st.Trouble, n.retention.lateOnes()...)
@@ -79,16 +80,16 @@ const startWait = 3 * time.Second
 
 // start creates an instance and hands its partitions out.
 func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
-	l, err := k.definitions.find(r.Workflow)
+	h, err := k.definitions.Resolve(r.Workflow)
 	if err != nil {
 		return nil, err
 	}
-	e, err := k.definitions.get(l.hash)
+	e, err := k.definitions.Get(h)
 	if err != nil {
 		return nil, k.people.shown(err)
 	}
-	input, _ := inputs(e.def, r.Input) // what is wrong with it is said below
-	found, missed := k.data.Materialised(ctx, e.def, input)
+	input, _ := inputs(e.Def, r.Input) // what is wrong with it is said below
+	found, missed := k.data.Materialised(ctx, e.Def, input)
 	m, notes, err := k.prepare(e, r, found)
 	if err != nil {
 		if why := k.wallet.Standing(); why != nil { // that is what kept partners from taking it
@@ -99,10 +100,10 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	notes = append(notes, missed...)
 	id := m.Instance()
 	err = k.do(ctx, id, func(s *shard) error {
-		if err := k.index.begin(id, k.config.Limits, k.member.ID(), k.member.ID(), e.hash); err != nil {
+		if err := k.index.begin(id, k.config.Limits, k.member.ID(), k.member.ID(), e.Hash); err != nil {
 			return api.Errorf(api.Refused, "%v", err)
 		}
-		if err := k.definitions.keep(e); err != nil { // it may have been taken off the list meanwhile
+		if err := k.definitions.Keep(e); err != nil { // it may have been taken off the list meanwhile
 			k.index.forget(id)
 			return err
 		}
@@ -119,7 +120,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 
 // prepare makes the machine of a new instance. Its work counts as given from
 // now on, so that of many that are started at once each sees those before it.
-func (k *desk) prepare(e *definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Machine, []string, error) {
+func (k *desk) prepare(e *library.Definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Machine, []string, error) {
 	defer k.ledger.choosing()()
 	g, annex, notes, err := k.genesis(e, r, found)
 	if err != nil {
@@ -127,7 +128,7 @@ func (k *desk) prepare(e *definition, r api.StartRequest, found []datasets.Mater
 	}
 	self := k.self()
 	self.Credentials = k.people.Credentials()
-	m, err := choreo.Create(self, e.def, e.plan, g, annex, choreo.Moment{Wall: k.clock.Now().Wall})
+	m, err := choreo.Create(self, e.Def, e.Plan, g, annex, choreo.Moment{Wall: k.clock.Now().Wall})
 	if err != nil {
 		return nil, nil, api.Errorf(api.Invalid, "%v", err)
 	}
@@ -163,15 +164,15 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 }
 
 // genesis works out what a new instance begins with.
-func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
-	if err := k.notYet(e.def, r); err != nil {
+func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
+	if err := k.notYet(e.Def, r); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := k.mayCreate(e.def); err != nil {
+	if err := k.mayCreate(e.Def); err != nil {
 		k.count("refused.role", 1)
 		return nil, nil, nil, err
 	}
-	input, err := inputs(e.def, r.Input)
+	input, err := inputs(e.Def, r.Input)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -179,7 +180,7 @@ func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Mater
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	mechanism, err := partition.MechanismOf(e.def, r.Mechanism)
+	mechanism, err := partition.MechanismOf(e.Def, r.Mechanism)
 	if err != nil {
 		return nil, nil, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
 	}
@@ -188,7 +189,7 @@ func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Mater
 	for _, x := range found {
 		notes = append(notes, x.TakenUp(annex, input))
 	}
-	plan := e.plan.Without(datasets.Dropped(found))
+	plan := e.Plan.Without(datasets.Dropped(found))
 	switch err := partition.Unperformed(plan, k.partners.roles()); {
 	case err == nil:
 	case r.WaitForRole && mechanism == partition.PlainRule:
@@ -198,20 +199,20 @@ func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Mater
 	default:
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
-	s := k.situation(e.def, mechanism, input)
+	s := k.situation(e.Def, mechanism, input)
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
 		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
 	}
 	g := &choreo.Genesis{
-		Definition: e.hash, Nonce: [16]byte(k.random(16)), Input: input,
+		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
 		Succession: []workflow.PartnerID{k.member.ID()}, Responsible: workflow.UserName(r.Responsible), Coordination: workflow.Choreography,
 	}
 	if g.Responsible == "" {
-		g.Responsible = e.def.Responsible
+		g.Responsible = e.Def.Responsible
 	}
-	for _, p := range e.plan.Partitions() {
+	for _, p := range e.Plan.Partitions() {
 		who := placed[p.Name]
 		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})
 		if !slices.Contains(g.Succession, who) {
@@ -219,7 +220,7 @@ func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Mater
 		}
 	}
 	var about []string
-	if g.Coordination, g.Succession, about, err = k.coordination(e.def, r.Coordination, g.Succession); err != nil {
+	if g.Coordination, g.Succession, about, err = k.coordination(e.Def, r.Coordination, g.Succession); err != nil {
 		return nil, nil, nil, err
 	}
 	notes = append(notes, about...)
@@ -236,11 +237,11 @@ func (k *desk) genesis(e *definition, r api.StartRequest, found []datasets.Mater
 }
 
 // pins reads which partitions are assigned by hand.
-func (k *desk) pins(e *definition, assign map[string]string) (map[workflow.PartitionName]workflow.PartnerID, error) {
+func (k *desk) pins(e *library.Definition, assign map[string]string) (map[workflow.PartitionName]workflow.PartnerID, error) {
 	pins := map[workflow.PartitionName]workflow.PartnerID{}
 	for part, who := range assign {
-		if e.plan.Partition(workflow.PartitionName(part)) == nil {
-			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.def.Name, part)
+		if e.Plan.Partition(workflow.PartitionName(part)) == nil {
+			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.Def.Name, part)
 		}
 		id, err := k.people.resolve(who)
 		if err != nil {
@@ -439,7 +440,7 @@ func (k *desk) writeOff(ctx context.Context, ref, who string) error {
 
 // mayPerform refuses a person's task to a node without the role for it.
 func (k *desk) mayPerform(h *held, task workflow.TaskName, what string) error {
-	if t := h.def.def.Task(task); t != nil && t.Role != "" && !k.wallet.HasRole(t.Role) {
+	if t := h.def.Def.Task(task); t != nil && t.Role != "" && !k.wallet.HasRole(t.Role) {
 		return k.lacks(t.Role, fmt.Sprintf("%s task %s", what, task))
 	}
 	return nil
@@ -465,9 +466,9 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 		}
 		res := choreo.Result{Failed: r.Failed, Reason: r.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
 		for k, text := range r.Outputs {
-			d := declared(h.def.def, workflow.DataName(k))
+			d := declared(h.def.Def, workflow.DataName(k))
 			if d == nil {
-				return api.Errorf(api.Invalid, "workflow %s has no data %q", h.def.def.Name, k)
+				return api.Errorf(api.Invalid, "workflow %s has no data %q", h.def.Def.Name, k)
 			}
 			v, err := workflow.ParseValue(d, text)
 			if err != nil {
@@ -555,21 +556,21 @@ func (k *desk) look(ctx context.Context, ref string, here func(*held), there fun
 
 // AddWorkflow checks a definition, lists it and spreads it.
 func (n *Node) AddWorkflow(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
-	return n.library.add(ctx, file, source)
+	return n.library.Add(ctx, file, source)
 }
 
 // Workflows lists the definitions.
-func (n *Node) Workflows(context.Context) ([]api.Workflow, error) { return n.library.list(), nil }
+func (n *Node) Workflows(context.Context) ([]api.Workflow, error) { return n.library.List(), nil }
 
 // Workflow shows one definition.
 func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
-	return n.library.show(ref)
+	return n.library.Show(ref)
 }
 
 // RemoveWorkflow takes all editions off the list that ref names, here and in the mesh,
 // and says which. Instances of them go on.
 func (n *Node) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, error) {
-	return n.library.remove(ref)
+	return n.library.Remove(ref)
 }
 
 // Boot is this node's boot counter: how often it was started.

@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -59,7 +60,7 @@ type shard struct {
 // held is an instance in memory.
 type held struct {
 	m       *choreo.Machine
-	def     *definition
+	def     *library.Definition
 	sum     summary
 	wake    time.Duration
 	pending map[workflow.PartnerID]*inflight
@@ -134,7 +135,7 @@ func (b batch) emptied() batch {
 
 // emptied is s without its elements; an array that is large for a round is let go.
 func emptied[T any](s []T) []T {
-	if cap(s) > unitWrites {
+	if cap(s) > kv.UnitWrites {
 		return nil
 	}
 	clear(s)
@@ -381,13 +382,6 @@ func (s *shard) flush() {
 	}
 }
 
-// The most that is committed as one unit, below what a store takes.
-const (
-	unitSize   = 1 << 20 // bytes of keys and values
-	unitWrites = 4096
-	writeCost  = 64 // bytes counted for a write beside key and value
-)
-
 // commit makes writes durable, in units of bounded size, one after the other: a
 // machine's facts are written by their places, so what a crash or a failure
 // leaves of them is causally closed, and something vouches for each of them.
@@ -410,24 +404,13 @@ func (s *shard) commit(b batch) error {
 // came in one bundle, and that has room in a unit: only one that a liar has filled with
 // attestations, or with thousands of facts, has not, and is cut all the same.
 func (b *batch) unitEnd(from int) int {
-	most := from + unit(b.writes[from:])
+	most := from + kv.Unit(b.writes[from:])
 	for to := most; to > from; to-- {
 		if !b.open[to-1] {
 			return to
 		}
 	}
 	return most
-}
-
-// unit is how many of the writes, from the first, fit into one unit: at least one.
-func unit(writes []kv.Write) int {
-	size := 0
-	for i, w := range writes {
-		if size += len(w.Key) + len(w.Value) + writeCost; i > 0 && (size > unitSize || i == unitWrites) {
-			return i
-		}
-	}
-	return len(writes)
 }
 
 // decide collects what a machine wants done.
@@ -443,7 +426,7 @@ func (s *shard) decide(h *held, b *batch) {
 		s.log.Warn("something that happened here cannot be recorded", "instance", id, "error", err)
 	}
 	for _, made := range r.Made {
-		writes, registered := s.n.data.Register(made, h.def.hash)
+		writes, registered := s.n.data.Register(made, h.def.Hash)
 		if b.writes = append(b.writes, writes...); registered != nil {
 			b.after = append(b.after, registered)
 		}
@@ -589,7 +572,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 	id := h.m.Instance()
 	origin := configs.Origin{}
 	if !runner.BuiltIn(j.Task.Application) {
-		origin = s.n.library.originOf(h.def)
+		origin = s.n.library.OriginOf(h.def)
 	}
 	done := func(res runner.Result) {
 		if res.Cancelled {
@@ -612,7 +595,7 @@ func (s *shard) start(h *held, j choreo.Job) {
 	s.n.runner.Start(runner.Job{
 		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
-		Dispatching: h.def.def.Distribution.Dispatching, Rank: h.rank(j.Task),
+		Dispatching: h.def.Def.Distribution.Dispatching, Rank: h.rank(j.Task),
 		AgeOfInstance: max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
 	}, done)
 }
@@ -729,11 +712,11 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	if g == nil {
 		return nil, &unreadable{why: errors.New("its first fact is no genesis"), lost: true}
 	}
-	def, err := s.n.definitions.get(g.Definition)
+	def, err := s.n.definitions.Get(g.Definition)
 	if err != nil {
 		return nil, &unreadable{why: fmt.Errorf("its workflow cannot be read: %w", err)}
 	}
-	m, err := choreo.Open(s.n.self(), def.def, def.plan, facts[0])
+	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
 	if err == nil {
 		err = m.Load(facts[1:], !sum.Settled)
 	}
@@ -743,7 +726,7 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	if err := s.restoreWaits(m); err != nil {
 		return nil, err
 	}
-	if sum.Definition != def.hash {
+	if sum.Definition != def.Hash {
 		sum = firstSummary(m, def)
 	}
 	h := s.hold(m, def, sum)
@@ -784,7 +767,7 @@ func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came
 }
 
 // hold keeps an instance in memory.
-func (s *shard) hold(m *choreo.Machine, def *definition, sum summary) *held {
+func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum summary) *held {
 	h := &held{m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
 	h.expected = s.n.expect(def, m)
 	s.held[m.Instance()] = h
@@ -792,12 +775,12 @@ func (s *shard) hold(m *choreo.Machine, def *definition, sum summary) *held {
 }
 
 // create holds a machine for a new instance, of which nothing is stored yet.
-func (s *shard) create(m *choreo.Machine, def *definition) *held {
+func (s *shard) create(m *choreo.Machine, def *library.Definition) *held {
 	return s.hold(m, def, firstSummary(m, def))
 }
 
-func firstSummary(m *choreo.Machine, def *definition) summary {
-	return summary{Definition: def.hash, Workflow: def.def.Name, Version: def.def.Version, By: m.Genesis().Chain.Author, Started: m.Genesis().At}
+func firstSummary(m *choreo.Machine, def *library.Definition) summary {
+	return summary{Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: m.Genesis().Chain.Author, Started: m.Genesis().At}
 }
 
 // tellHeads tells p what is durable here of these instances.

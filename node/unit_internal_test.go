@@ -14,7 +14,7 @@ func TestUnitsEndWhereAllIsVouchedFor(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := batch{open: map[int]bool{}}
-		for len(b.writes) < 3*unitWrites {
+		for len(b.writes) < 3*kv.UnitWrites {
 			for run, size := 1+r.IntN(700), 1+r.IntN(600); run > 0; run-- {
 				b.open[len(b.writes)] = run > 1
 				b.writes = append(b.writes, kv.Write{Key: make([]byte, 41), Value: make([]byte, size)})
@@ -22,7 +22,7 @@ func TestUnitsEndWhereAllIsVouchedFor(t *testing.T) {
 		}
 		for from := 0; from < len(b.writes); {
 			to := b.unitEnd(from)
-			if to <= from || to-from > unit(b.writes[from:]) {
+			if to <= from || to-from > kv.Unit(b.writes[from:]) {
 				t.Fatalf("seed %d: a unit of the writes %d to %d", seed, from, to)
 			}
 			if b.open[to-1] {
@@ -33,11 +33,11 @@ func TestUnitsEndWhereAllIsVouchedFor(t *testing.T) {
 	}
 	// What has no room in one unit is cut, so that the rest of the round goes on.
 	b := batch{open: map[int]bool{}}
-	for i := range 2 * unitWrites {
+	for i := range 2 * kv.UnitWrites {
 		b.writes = append(b.writes, kv.Write{Key: []byte{1}})
 		b.open[i] = true
 	}
-	if got := b.unitEnd(0); got != unitWrites {
-		t.Errorf("a run that fills two units is cut at %d, want %d", got, unitWrites)
+	if got := b.unitEnd(0); got != kv.UnitWrites {
+		t.Errorf("a run that fills two units is cut at %d, want %d", got, kv.UnitWrites)
 	}
 }

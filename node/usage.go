@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -75,7 +76,7 @@ func (u *usage) grow(was map[workflow.PartnerID]weight, h *held) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	by := h.sum.By
-	initiator := weight{all: int64(h.def.weight()), open: h.expected.all}
+	initiator := weight{all: int64(weightOf(h.def)), open: h.expected.all}
 	h.m.Authored(func(p workflow.PartnerID, facts, bytes int) {
 		all := factsWeigh(facts, bytes)
 		if p == by {
@@ -114,8 +115,8 @@ type expected struct {
 // at first, and as much once more, for what it judges, cancels or passes on. With that an
 // instance is at most its initiator's whole share: one that would be more is taken in when
 // nothing else of the initiator is here, and of each task less is expected.
-func (x *instances) expect(def *definition, m *choreo.Machine) expected {
-	g, parts, self := m.Genesis().Body.Genesis, def.plan.Partitions(), x.member.ID()
+func (x *instances) expect(def *library.Definition, m *choreo.Machine) expected {
+	g, parts, self := m.Genesis().Body.Genesis, def.Plan.Partitions(), x.member.ID()
 	of, all := make(map[workflow.PartnerID]int64, len(g.Succession)), int64(0)
 	add := func(p workflow.PartnerID, tasks int) {
 		if p != self {
@@ -138,8 +139,8 @@ func (x *instances) expect(def *definition, m *choreo.Machine) expected {
 }
 
 // begunWeight is what an instance weighs as it begins.
-func begunWeight(def *definition, m *choreo.Machine) int64 {
-	return int64(def.weight()) + factsWeigh(1, m.GenesisSize())
+func begunWeight(def *library.Definition, m *choreo.Machine) int64 {
+	return int64(weightOf(def)) + factsWeigh(1, m.GenesisSize())
 }
 
 // factsWeigh is what so many facts with so many bytes weigh.
@@ -164,7 +165,7 @@ func (u *usage) beside(p, self workflow.PartnerID) (its, others weight) {
 }
 
 // weight is what an instance of a definition weighs without its facts.
-func (d *definition) weight() int { return instanceWeight + len(d.def.Tasks)*taskWeight }
+func weightOf(d *library.Definition) int { return instanceWeight + len(d.Def.Tasks)*taskWeight }
 
 // weights are what an instance in memory weighs.
 func (h *held) weights() map[workflow.PartnerID]weight {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -85,7 +86,7 @@ func heap() int64 {
 }
 
 // definitionOf makes a workflow with so many tasks one after the other.
-func definitionOf(t *testing.T, tasks int) *definition {
+func definitionOf(t *testing.T, tasks int) *library.Definition {
 	t.Helper()
 	text := "workflow: pile\ndata:\n  load: {type: string}\ntasks:\n  t0: {type: manual}\n"
 	part := "t0"
@@ -97,12 +98,12 @@ func definitionOf(t *testing.T, tasks int) *definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &definition{hash: def.Hash(), def: def, plan: partition.New(def)}
+	return &library.Definition{Hash: def.Hash(), Def: def, Plan: partition.New(def)}
 }
 
 // pile is an instance that eve began and wrote facts into, as a node has it that read it
 // from its store.
-func pile(t *testing.T, def *definition, number, facts int, load string) *held {
+func pile(t *testing.T, def *library.Definition, number, facts int, load string) *held {
 	t.Helper()
 	var next choreo.Fact
 	read := func(body choreo.Body) choreo.Received {
@@ -121,11 +122,11 @@ func pile(t *testing.T, def *definition, number, facts int, load string) *held {
 	}
 	next = choreo.Fact{Format: choreo.FormatFact, Chain: choreo.Chain{Author: "eve", Incarnation: choreo.Incarnation{1}}, Seq: 1}
 	genesis := read(choreo.Body{Genesis: &choreo.Genesis{
-		Definition: def.hash, Nonce: [16]byte{byte(number), byte(number >> 8)}, Input: map[workflow.DataName]workflow.Value{"load": load},
+		Definition: def.Hash, Nonce: [16]byte{byte(number), byte(number >> 8)}, Input: map[workflow.DataName]workflow.Value{"load": load},
 		Succession: []workflow.PartnerID{"eve", "ana"}, Coordination: workflow.Choreography,
 		Assign: []choreo.Placement{{Partition: "all", Partner: "ana"}},
 	}})
-	m, err := choreo.Open(choreo.Self{Partner: "ana"}, def.def, def.plan, genesis)
+	m, err := choreo.Open(choreo.Self{Partner: "ana"}, def.Def, def.Plan, genesis)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,6 @@
 //
 // Where its rules come from is told in docs/systems.md, Partitions.
 //
-// It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim, node
-// and node/datasets import it.
+// It imports partition/aptitude and workflow; choreo, cmd/mutirao, internal/sim, node,
+// node/datasets and node/library import it.
 package partition

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -75,9 +76,9 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 			}
 		case err != nil:
 			return api.Errorf(api.Failed, "%s: %v", file, err)
-		case node.CheckDefinition(def) != nil:
+		case library.Check(def) != nil:
 			wrong++
-			found = append(found, mistake{File: file, Line: 1, Col: 1, Message: node.CheckDefinition(def).Error()})
+			found = append(found, mistake{File: file, Line: 1, Col: 1, Message: library.Check(def).Error()})
 		default:
 			u.note("%s: %s", file, describe(def))
 			for _, w := range partition.Check(partition.New(def)) {

@@ -1,4 +1,4 @@
-package node
+package library
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"weak"
@@ -17,71 +16,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// shelf is a store in memory that can be slow, and of which parts can be unreadable.
-type shelf struct {
-	mu    sync.Mutex
-	reads int // of single values, and values that were scanned
-	data  map[string][]byte
-	takes func() time.Duration
-	blind map[string]error
-}
-
-func newShelf() *shelf {
-	return &shelf{data: map[string][]byte{}, takes: func() time.Duration { return 0 }, blind: map[string]error{}}
-}
-
-// Commit is not used by definitions.
-func (s *shelf) Commit(writes []kv.Write, done func(error)) { done(s.CommitWait(writes)) }
-
-// CommitWait implements Store.
-func (s *shelf) CommitWait(writes []kv.Write) error {
-	s.mu.Lock()
-	d := s.takes()
-	s.mu.Unlock()
-	time.Sleep(d)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range writes {
-		if s.data[string(w.Key)] = w.Value; w.Delete {
-			delete(s.data, string(w.Key))
-		}
-	}
-	return nil
-}
-
-// Get implements Store.
-func (s *shelf) Get(key []byte) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reads++
-	if err := s.blind[string(key)]; err != nil {
-		return nil, err
-	}
-	v, ok := s.data[string(key)]
-	if !ok {
-		return nil, kv.ErrNotFound
-	}
-	return v, nil
-}
-
-// Scan implements Store.
-func (s *shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k, v := range s.data {
-		if strings.HasPrefix(k, string(prefix)) {
-			s.reads++
-			if err := fn([]byte(k), v); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // noon is the moment at which all of this takes place.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -110,7 +48,8 @@ func mesh(t *testing.T) map[string]signing {
 		is := trust.Issuer{Mesh: m, Key: key(byte(i + 1))}
 		chain, err := founder.Issue(trust.Certificate{
 			Partner: is.ID(), Name: name, Delegate: i < 2, Serial: trust.Serial{byte(i + 1)},
-			NotBefore: trust.WallOf(noon.Add(-time.Hour * time.Duration(24*i+24))), NotAfter: trust.WallOf(noon.Add(1000 * time.Hour)),
+			NotBefore: trust.WallOf(noon.Add(-time.Hour * time.Duration(24*i+24))),
+			NotAfter:  trust.WallOf(noon.Add(1000 * time.Hour)),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -122,17 +61,17 @@ func mesh(t *testing.T) map[string]signing {
 }
 
 // shelved are the definitions of a founder's node.
-func shelved(t *testing.T, limit int) (*definitions, *shelf) {
+func shelved(t *testing.T, limit int) (*Definitions, *kvtest.Shelf) {
 	t.Helper()
-	s := newShelf()
+	s := kvtest.New()
 	return known(t, s, limit, mesh(t)["ana"]), s
 }
 
 // known are the definitions that somebody's store holds.
-func known(t *testing.T, s *shelf, limit int, by signing) *definitions {
+func known(t *testing.T, s *kvtest.Shelf, limit int, by signing) *Definitions {
 	t.Helper()
-	d := newDefinitions(s, limit, by)
-	if err := d.load(func(err error) { t.Error(err) }); err != nil {
+	d, err := Load(s, Room{All: limit, One: limit / 4}, by, func(err error) { t.Error(err) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -145,7 +84,7 @@ func of(t *testing.T, name string, version int) *workflow.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decoded(t, def).def
+	return decoded(t, def).Def
 }
 
 // tiny is the n-th of many definitions.
@@ -155,9 +94,9 @@ func tiny(t *testing.T, n int) *workflow.Definition {
 }
 
 // decoded is a definition as it comes from elsewhere.
-func decoded(t *testing.T, def *workflow.Definition) *definition {
+func decoded(t *testing.T, def *workflow.Definition) *Definition {
 	t.Helper()
-	e, err := decodeDefinition(def.Canonical())
+	e, err := Decode(def.Canonical())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +110,8 @@ func (s signing) says(t *testing.T, def *workflow.Definition, number int, at tim
 	w := wire.Definition{Canonical: def.Canonical()}
 	for i := range number {
 		n, err := s.Announce(trust.Notice{
-			Definition: def.Hash(), Name: def.Name, Author: s.ID(), Number: uint64(i + 1), Removed: i%2 == 1, At: trust.WallOf(at),
+			Definition: def.Hash(), Name: def.Name, Author: s.ID(), Number: uint64(i + 1), Removed: i%2 == 1,
+			At: trust.WallOf(at),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +127,7 @@ func (s signing) says(t *testing.T, def *workflow.Definition, number int, at tim
 func always(workflow.PartnerID, int) bool { return true }
 
 // hears has definitions take in what somebody says.
-func (d *definitions) hears(w wire.Definition) (news bool, err error) {
+func (d *Definitions) hears(w wire.Definition) (news bool, err error) {
 	news, _, err = d.merge(w, noon, always)
 	return news, err
 }
@@ -204,8 +144,8 @@ func TestRemovalOfWhatIsNotListed(t *testing.T) {
 			t.Errorf("the removal of what was never here is news: %t, %v", news, err)
 		}
 	}
-	if len(s.data) > 0 {
-		t.Errorf("%d removals of what was never here are kept", len(s.data))
+	if len(s.Data) > 0 {
+		t.Errorf("%d removals of what was never here are kept", len(s.Data))
 	}
 	var removals []wire.Definition
 	for i := range 5 {
@@ -234,14 +174,14 @@ func TestNoRoomForWhatIsRemoved(t *testing.T) {
 	if _, err := d.hears(dina.says(t, tiny(t, 0), 1, noon)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.hears(dina.says(t, tiny(t, 1), 1, noon)); !errors.Is(err, errNoRoom) || d.trouble() == "" {
-		t.Fatalf("a second workflow: %v, trouble %q", err, d.trouble())
+	if _, err := d.hears(dina.says(t, tiny(t, 1), 1, noon)); !errors.Is(err, errNoRoom) || d.Trouble() == "" {
+		t.Fatalf("a second workflow: %v, trouble %q", err, d.Trouble())
 	}
 	if _, _, err := d.add(tiny(t, 2), noon); err != nil {
 		t.Errorf("the node's own user has no room: %v", err)
 	}
-	if _, err := d.hears(dina.says(t, tiny(t, 1), 2, noon)); err != nil || d.trouble() != "" {
-		t.Errorf("after its removal: %v, trouble %q", err, d.trouble())
+	if _, err := d.hears(dina.says(t, tiny(t, 1), 2, noon)); err != nil || d.Trouble() != "" {
+		t.Errorf("after its removal: %v, trouble %q", err, d.Trouble())
 	}
 }
 
@@ -250,7 +190,7 @@ func TestDefinitionsChangeOneAfterTheOther(t *testing.T) {
 	d, s := shelved(t, 10)
 	first := make(chan struct{})
 	takes := []time.Duration{50 * time.Millisecond, 0}
-	s.takes = func() time.Duration {
+	s.Takes = func() time.Duration {
 		next := takes[0]
 		if takes = takes[1:]; len(takes) == 1 {
 			close(first)
@@ -259,7 +199,7 @@ func TestDefinitionsChangeOneAfterTheOther(t *testing.T) {
 	}
 	def := tiny(t, 0)
 	kept, came := make(chan error, 1), decoded(t, def)
-	go func() { kept <- d.keep(came) }()
+	go func() { kept <- d.Keep(came) }()
 	<-first
 	if news, err := d.hears(mesh(t)["bea"].says(t, def, 1, noon)); !news || err != nil {
 		t.Errorf("what a partner lists is news: %t, %v", news, err)
@@ -284,7 +224,8 @@ func TestNoticesAreProved(t *testing.T) {
 	}
 	sign := func(by signing, number uint64, removed bool) wire.Definition {
 		n := trust.Notice{
-			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number, Removed: removed, At: trust.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
+			Mesh: by.Mesh.ID(), Definition: def.Hash(), Name: def.Name, Author: bea.ID(), Number: number, Removed: removed,
+			At: trust.WallOf(noon), Issuer: by.ID(), Chain: by.Chain,
 		}
 		n, _ = by.Announce(n) // not all that is signed here is in order
 		return wire.Definition{Notices: [][]byte{listed.Notices[0], trust.EncodeNotice(n)}}
@@ -304,7 +245,7 @@ func TestNoticesAreProved(t *testing.T) {
 	e, _ := shelved(t, 10)
 	e.rights = signing{all["ana"].signer, func(c trust.Chain) bool { return c.Leaf().Name == "dina" }}
 	for _, x := range []struct {
-		d    *definitions
+		d    *Definitions
 		good bool
 	}{{d, true}, {e, false}} {
 		_, _ = x.d.hears(listed)
@@ -312,7 +253,7 @@ func TestNoticesAreProved(t *testing.T) {
 			t.Errorf("a delegate, evicted or not (%t), takes it off: news %t, %v", !x.good, news, err)
 		}
 	}
-	own := known(t, newShelf(), 10, bea)
+	own := known(t, kvtest.New(), 10, bea)
 	for range trust.MaxNotices / 2 {
 		l, _, err := own.add(def, noon)
 		if err == nil {
@@ -348,10 +289,11 @@ func TestNamesHaveOwners(t *testing.T) {
 		{"founder and delegate share one", []wire.Definition{
 			all["ana"].says(t, of(t, "w", 1), 1, noon), all["dina"].says(t, of(t, "w", 2), 1, noon)}, "[w@2 w@1]"},
 		{"a name stays with its owner when nothing is listed under it", []wire.Definition{
-			all["bea"].says(t, of(t, "w", 1), 1, noon), all["bea"].says(t, of(t, "w", 1), 2, noon), all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))}, "[]"},
+			all["bea"].says(t, of(t, "w", 1), 1, noon), all["bea"].says(t, of(t, "w", 1), 2, noon),
+			all["mal"].says(t, of(t, "w", 2), 1, noon.Add(time.Second))}, "[]"},
 	} {
 		for seed := range uint64(8) {
-			d := known(t, newShelf(), 10, all["ana"])
+			d := known(t, kvtest.New(), 10, all["ana"])
 			order := rand.New(rand.NewPCG(seed, 0)).Perm(len(c.said))
 			for range 2 { // as on a second contact
 				for _, i := range order {
@@ -367,7 +309,7 @@ func TestNamesHaveOwners(t *testing.T) {
 			}
 		}
 	}
-	d := known(t, newShelf(), 10, all["mal"])
+	d := known(t, kvtest.New(), 10, all["mal"])
 	if _, err := d.hears(all["bea"].says(t, of(t, "w", 1), 1, noon.Add(-time.Hour))); err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +326,7 @@ func TestNamesHaveOwners(t *testing.T) {
 // counted; the founder and delegates list as many as there is room for.
 func TestShareOfDefinitions(t *testing.T) {
 	all := mesh(t)
-	d := known(t, newShelf(), 40, all["bea"])
+	d := known(t, kvtest.New(), 40, all["bea"])
 	for i := range 30 {
 		_, err := d.hears(all["mal"].says(t, of(t, fmt.Sprint("m", i), 0), 1, noon))
 		if i < 10 && err != nil || i >= 10 && !errors.Is(err, errNoShare) {
@@ -422,7 +364,7 @@ func TestOneCheckForAllDefinitions(t *testing.T) {
 	d, _ := shelved(t, 10)
 	_, theirs := d.hears(all["bea"].says(t, def, 1, noon))
 	_, _, ours := d.add(def, noon)
-	if theirs == nil || ours == nil || theirs.Error() != ours.Error() || CheckDefinition(def).Error() != ours.Error() ||
+	if theirs == nil || ours == nil || theirs.Error() != ours.Error() || Check(def).Error() != ours.Error() ||
 		!strings.Contains(ours.Error(), "at most 393216 can be spread") {
 		t.Errorf("of others: %v\nour own: %v", theirs, ours)
 	}
@@ -438,10 +380,10 @@ func TestStartReadsNoDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.reads = 0
+	s.Reads = 0
 	d = known(t, s, 2000, mesh(t)["ana"])
-	if n := len(d.list()); n != 300 || s.reads != 300 {
-		t.Errorf("%d are listed after %d reads", n, s.reads)
+	if n := len(d.list()); n != 300 || s.Reads != 300 {
+		t.Errorf("%d are listed after %d reads", n, s.Reads)
 	}
 	sent := 0
 	for w, err := range d.newer(nil) {
@@ -465,34 +407,16 @@ func TestStartReadsNoDefinition(t *testing.T) {
 	if spent != len(w.Canonical) {
 		t.Errorf("%d bytes were taken apart, of %d", spent, len(w.Canonical))
 	}
-	if _, _, err := d.merge(mesh(t)["bea"].says(t, tiny(t, 1), 1, noon), noon, func(workflow.PartnerID, int) bool { return false }); !errors.Is(err, errTooFast) {
+	none := func(workflow.PartnerID, int) bool { return false }
+	if _, _, err := d.merge(mesh(t)["bea"].says(t, tiny(t, 1), 1, noon), noon, none); !errors.Is(err, errTooFast) {
 		t.Errorf("beyond the ration: %v", err)
-	}
-}
-
-// A ration is spent at once, and comes back with time.
-func TestRation(t *testing.T) {
-	b := newBudgets(ration{10, time.Second})
-	now := time.Hour
-	for i, c := range []struct {
-		wait time.Duration
-		much int
-		want bool
-	}{{0, 6, true}, {0, 5, false}, {0, 4, true}, {time.Second / 2, 1, false}, {time.Second / 2, 1, true}, {0, 1, false}, {time.Hour, 10, true}, {0, 1, false}} {
-		now += c.wait
-		if got := b.spend("p", c.much, now); got != c.want {
-			t.Errorf("%d: %t", i, got)
-		}
-	}
-	if !b.spend("q", 10, now) {
-		t.Error("another member pays for it")
 	}
 }
 
 // A member that lists a definition of another's name has it run nothing.
 func TestOriginOfDefinitions(t *testing.T) {
 	all := mesh(t)
-	d := known(t, newShelf(), 10, all["ana"])
+	d := known(t, kvtest.New(), 10, all["ana"])
 	fire := of(t, "fire-call", 1)
 	app := configs.Application{Allow: []configs.Permit{"fire-call"}}
 	if app.Allows(d.origin(decoded(t, fire))) {
@@ -506,8 +430,9 @@ func TestOriginOfDefinitions(t *testing.T) {
 		t.Error("what any member lists may use it")
 	}
 	for permit, want := range map[configs.Permit]bool{
-		configs.Permit("fire-call by " + string(all["mal"].ID())): true, configs.Permit("fire-call by " + string(all["bea"].ID())): false,
-		configs.Permit("fire-call@" + fire.Hash().String()[:16]): true, "fire-call@0123456789abcdef": false, "other": false,
+		configs.Permit("fire-call by " + string(all["mal"].ID())): true,
+		configs.Permit("fire-call by " + string(all["bea"].ID())): false,
+		configs.Permit("fire-call@" + fire.Hash().String()[:16]):  true, "fire-call@0123456789abcdef": false, "other": false,
 	} {
 		if app := (configs.Application{Allow: []configs.Permit{permit}}); app.Allows(o) != want {
 			t.Errorf("%s: %t", permit, !want)
@@ -531,9 +456,9 @@ func TestUnreadableDefinition(t *testing.T) {
 	}
 	d = known(t, s, 10, mesh(t)["ana"])
 	for _, l := range d.entries {
-		l.parsed = weak.Pointer[definition]{}
+		l.parsed = weak.Pointer[Definition]{}
 	}
-	s.blind[string(definitionKey(tiny(t, 0).Hash()))] = errors.New("bad block")
+	s.Blind[string(definitionKey(tiny(t, 0).Hash()))] = errors.New("bad block")
 	sent, failed := 0, 0
 	for _, err := range d.newer(nil) {
 		if sent++; err != nil {
@@ -543,7 +468,7 @@ func TestUnreadableDefinition(t *testing.T) {
 	if sent != 4 || failed != 1 {
 		t.Errorf("%d were sent, %d could not be read", sent, failed)
 	}
-	if _, err := d.get(tiny(t, 0).Hash()); err == nil || d.listing(tiny(t, 0).Hash()) != nil {
+	if _, err := d.Get(tiny(t, 0).Hash()); err == nil || d.listing(tiny(t, 0).Hash()) != nil {
 		t.Errorf("what cannot be read is still here, so that no partner sends it again: %v", err)
 	}
 }
@@ -568,10 +493,10 @@ func TestSweepOfDefinitions(t *testing.T) {
 		hear("mal", i, 2)
 	}
 	used := tiny(t, 40).Hash()
-	if err := d.sweep(func() map[workflow.Hash]bool { return nil }); err != nil || !d.has(tiny(t, 1).Hash()) {
+	if err := d.Sweep(func() map[workflow.Hash]bool { return nil }); err != nil || !d.has(tiny(t, 1).Hash()) {
 		t.Fatalf("though it was not known what is used, some were deleted: %v", err)
 	}
-	if err := d.sweep(func() map[workflow.Hash]bool { return map[workflow.Hash]bool{used: true} }); err != nil {
+	if err := d.Sweep(func() map[workflow.Hash]bool { return map[workflow.Hash]bool{used: true} }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // also after a start
@@ -589,19 +514,19 @@ func TestSweepOfDefinitions(t *testing.T) {
 		}
 		d = known(t, s, 16, all["ana"])
 	}
-	if _, err := d.get(tiny(t, 0).Hash()); !errors.Is(err, kv.ErrNotFound) {
+	if _, err := d.Get(tiny(t, 0).Hash()); !errors.Is(err, kv.ErrNotFound) {
 		t.Errorf("what was deleted is read: %v", err)
 	}
 	hear("bea", 0, 3)
-	if _, err := d.get(tiny(t, 0).Hash()); err != nil || len(d.list()) != 1 {
+	if _, err := d.Get(tiny(t, 0).Hash()); err != nil || len(d.list()) != 1 {
 		t.Errorf("what is listed again cannot be read: %v", err)
 	}
 	hear("bea", 0, 4)
-	if err := errors.Join(d.sweep(none), d.keep(decoded(t, tiny(t, 0)))); err != nil {
+	if err := errors.Join(d.Sweep(none), d.Keep(decoded(t, tiny(t, 0)))); err != nil {
 		t.Fatal(err)
 	}
 	d = known(t, s, 16, all["ana"])
-	if _, err := d.get(tiny(t, 0).Hash()); err != nil {
+	if _, err := d.Get(tiny(t, 0).Hash()); err != nil {
 		t.Errorf("what came with an instance after that cannot be read: %v", err)
 	}
 }

@@ -21,9 +21,10 @@ type clock struct {
 	seen    bool // still wanted
 	asked   bool // the partner that it is about was asked what it has
 	// of are the slots that may be judged by it, of a WaitAnswer; nil: all for which the
-	// partition answers. joined is how many had joined these (partDesk).
-	of     map[workflow.TaskName]bool
-	joined int
+	// partition answers. joined is how many had joined these, fired how many triggers' waits
+	// were over (partDesk).
+	of            map[workflow.TaskName]bool
+	joined, fired int
 }
 
 func (c *clock) read(now time.Duration) time.Duration {

@@ -17,9 +17,10 @@ import (
 type desk struct {
 	made  int     // of which state, see State.made
 	slots []*Slot // of that
-	// worked are the slots that were at work when all were made again, while they are looked
-	// at for the first time since: they do not join once more (partDesk.joined).
-	worked map[workflow.TaskName]bool
+	// worked are the slots that were at work when all were made again, waited those that waited
+	// for a trigger, while they are looked at for the first time since: they do not join, or
+	// wait, once more (partDesk.joined, fired).
+	worked, waited map[workflow.TaskName]bool
 	// todo are the slots that Decide has to look at each time, clocked those of our own whose
 	// time may run, others those of others that this node clocks one by one, undoing
 	// those with successes that lost.
@@ -51,10 +52,10 @@ type partDesk struct {
 	// answers is of how many slots the partition's holder owes an answer (countsIn),
 	// active how many of these are ready or running, for the partition's own time-out;
 	// waits is for how long together they may wait for a trigger. joined counts how
-	// often one came to work.
-	answers, active, joined int
-	waits                   time.Duration
-	looked                  time.Duration // when all its slots were last looked at (Boot); 0: never
+	// often one came to work, fired how often one was over with the wait for its trigger.
+	answers, active, joined, fired int
+	waits                          time.Duration
+	looked                         time.Duration // when all its slots were last looked at (Boot); 0: never
 	// before is how many of the names that its tasks wait for have slots elsewhere that are
 	// not done, worst when they are in the worst case. Only if awaits is set.
 	before int
@@ -98,21 +99,25 @@ func (m *Machine) look() *desk {
 		sl.moved = false
 		m.lookAt(sl)
 	}
-	s.moved, d.worked = s.moved[:0], nil
+	s.moved, d.worked, d.waited = s.moved[:0], nil, nil
 	return d
 }
 
 // goOn takes from the desk before it what counts on though all slots were made again: how
-// often one came to work.
+// often one came to work, or was over with the wait for its trigger.
 func (d *desk) goOn(was *desk, steps *int) {
 	for name, part := range was.parts {
-		d.part(name).joined = part.joined
+		p := d.part(name)
+		p.joined, p.fired = part.joined, part.fired
 	}
-	d.worked = map[workflow.TaskName]bool{}
+	d.worked, d.waited = map[workflow.TaskName]bool{}, map[workflow.TaskName]bool{}
 	for _, sl := range was.slots {
 		*steps++
 		if sl.shown.works {
 			d.worked[sl.Task.Name] = true
+		}
+		if sl.shown.waits > 0 {
+			d.waited[sl.Task.Name] = true
 		}
 	}
 }
@@ -149,6 +154,7 @@ func (m *Machine) lookAt(sl *Slot) {
 	p.count(was, -1)
 	p.count(is, +1)
 	p.joined += one(is.works && !was.works && !d.worked[sl.Task.Name])
+	p.fired += one(is.waits == 0 && (was.waits > 0 || d.waited[sl.Task.Name]))
 	if was.done != is.done {
 		for _, w := range d.awaited[sl] {
 			m.log.steps++

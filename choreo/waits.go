@@ -408,7 +408,7 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
 	total := d.state.plan.Timeout(g.Partition) + part.waits
 	mayWait := d.mayWait(g.Partition)
-	if c == nil || mayWait || c.of != nil || c.joined != part.joined {
+	if c == nil || mayWait || c.of != nil || c.joined != part.joined || c.fired != part.fired {
 		if next := part.looked + d.lookEvery(); part.looked > 0 && d.now.Boot < next {
 			d.clocks.keep(key)
 			d.out.wake(next)
@@ -422,7 +422,8 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 			return false
 		}
 		of := working(left)
-		if c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {
+		joined := c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
+		if joined || c.fired != part.fired {
 			d.clocks.drop(key)
 			if !d.handedOver(key, left, later) {
 				return false
@@ -433,7 +434,7 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 		} else if c.of = of; !mayWait {
 			c.of = nil
 		}
-		c.joined = part.joined
+		c.joined, c.fired = part.joined, part.fired
 	}
 	total += slack(total) + later
 	t := d.clocks.run(key, true, d.now.Boot)
@@ -476,7 +477,8 @@ func (d *decision) mayBegin(p workflow.PartitionName, age time.Duration) bool {
 }
 
 // working are the slots of those attempts whose time counts. While a trigger is
-// waited for that does not count as work: when it fires the time begins again.
+// waited for that does not count as work: when it fires the time begins again, of what
+// comes after it in the partition, too, and where it has ended before this node heard of it.
 func working(as []*Attempt) map[workflow.TaskName]bool {
 	of := make(map[workflow.TaskName]bool, len(as))
 	for _, a := range as {

@@ -161,7 +161,18 @@ func (w *wait) ownPartition(p workflow.PartitionName) {
 func (w *wait) answer(p workflow.PartitionName, a choreo.AttemptID) {
 	part := w.c.w.bounds.Partition(p)
 	least := part.Timeout + min(max(part.Timeout/10, time.Second), 15*time.Second)
+	triggers := w.triggersBefore(a.Slot, part.Tasks)
+	for _, t := range triggers {
+		if w.knew(0).Awaited(t) {
+			least += w.c.w.def.Task(t).TimeToWait
+		}
+	}
 	then, since := w.knew(least), w.at-least-w.m.learned[w.f.Instance]
+	for _, t := range triggers {
+		if then.Awaited(t) && !w.knew(0).Awaited(t) {
+			w.early("the wait for the trigger of "+string(t)+" was over", least)
+		}
+	}
 	if !then.Open(a) {
 		w.early(a.String()+" was unfinished", least)
 	}
@@ -170,6 +181,23 @@ func (w *wait) answer(p workflow.PartitionName, a choreo.AttemptID) {
 		w.early("what "+string(p)+" waits for had ended", least)
 	}
 	w.handedOver(a, least)
+}
+
+// triggersBefore are the emergency tasks of some tasks for which one of these waits, directly
+// or not, itself included.
+func (w *wait) triggersBefore(t workflow.TaskName, of []workflow.TaskName) (out []workflow.TaskName) {
+	before := []workflow.TaskName{t}
+	for i := 0; i < len(before); i++ {
+		if w.c.w.def.Task(before[i]).TimeToWait > 0 {
+			out = append(out, before[i])
+		}
+		for _, p := range w.c.w.def.Predecessors(before[i]) {
+			if slices.Contains(of, p) && !slices.Contains(before, p) {
+				before = append(before, p)
+			}
+		}
+	}
+	return out
 }
 
 // worstBefore is by when all has ended elsewhere, at the latest, that tasks wait for.

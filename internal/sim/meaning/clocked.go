@@ -41,6 +41,12 @@ func (m *Meaning) Open(id choreo.AttemptID) bool {
 	return a != nil && a.undoes == nil && a.slot.Current == a && !a.slot.State.Done() && !a.slot.Pending
 }
 
+// Awaited reports whether a task had not become ready yet, nor ended.
+func (m *Meaning) Awaited(t workflow.TaskName) bool {
+	sl := m.bySlot[t]
+	return sl != nil && sl.State == workflow.NotReady
+}
+
 // Began reports whether the slot of an attempt was ready or running.
 func (m *Meaning) Began(id choreo.AttemptID) bool {
 	a := m.attempts[id]

@@ -142,7 +142,9 @@ var mutants = []mutant{
 	{name: "no-hand-over", what: "a partner that was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
-		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of)) {`, `c == nil || !subset(of, of) {`}}},
+		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
+		if joined || c.fired != part.fired {`, `c == nil || !subset(of, of)
+		if joined {`}}},
 	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
 		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},
 	{name: "abort-does-not-prevail", what: "what a failure blocks takes its own contingency all the same", patches: []patch{{

@@ -245,7 +245,7 @@ func (k *desk) rejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed
 			out = &api.Passed{Task: r.Task, Partner: k.people.name(c.Partner), Reason: c.Why}
 		}
 		s.touch(h)
-		return k.people.explain(err)
+		return err
 	})
 	return out, err
 }

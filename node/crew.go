@@ -112,7 +112,7 @@ func (c *crew) peek(ctx context.Context, id workflow.InstanceID, fn func(*held))
 // hand hands an event to a shard and waits for the answer.
 func (c *crew) hand(ctx context.Context, s *shard, e event, done <-chan error) error {
 	if !c.post(s, e) {
-		return errStopping
+		return api.ErrStopping
 	}
 	c.handed(s)
 	select {
@@ -121,11 +121,9 @@ func (c *crew) hand(ctx context.Context, s *shard, e event, done <-chan error) e
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.stopped:
-		return errStopping
+		return api.ErrStopping
 	}
 }
-
-var errStopping = api.Errorf(api.NoNode, "the node is stopping")
 
 func (c *crew) stopping() <-chan struct{} { return c.stopped }
 

@@ -21,8 +21,8 @@ import (
 // with that, takes nothing new on, and leaves when nothing stays. Until then nothing of
 // it is stored: a restart takes it back.
 
-// ErrLeft is returned by New for a node that left its mesh for good.
-var ErrLeft = errors.New("this node left its mesh for good")
+// ErrLeft is what New says of a node that left its mesh for good.
+var ErrLeft = errors.New("left its mesh for good: partners take nothing from it any more")
 
 // metaLeft is the key of the moment at which the node left for good.
 const metaLeft = "left"
@@ -54,7 +54,6 @@ type farewell interface {
 	Get(workflow.PartnerID) (membership.Partner, bool)
 	name(workflow.PartnerID) string
 	say(error) string
-	shown(error) error
 }
 
 // named is this node by its certificate.
@@ -97,14 +96,14 @@ func (d *departure) leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving
 			d.leaving.Store(false)
 			d.forGood.Store(false)
 		}
-		return nil, d.people.shown(err)
+		return nil, err
 	}
 	out, err := d.giveOnAll(ctx)
 	if first { // it leaves, whether the caller still waits or not
 		d.crew.running.Go(d.leaveWhenDone)
 	}
 	if err != nil {
-		return nil, d.people.shown(err)
+		return nil, err
 	}
 	out.Left = len(out.Stays) == 0 && d.gone(ctx)
 	return out, nil

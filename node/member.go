@@ -37,7 +37,7 @@ func PrivateFiles() []string { return []string{keyFile, memberFile, api.AccessFi
 const Lifetime = 366 * 24 * time.Hour
 
 // ErrNoMember is returned by LoadMember for a folder that belongs to no mesh yet.
-var ErrNoMember = errors.New("this folder belongs to no mesh")
+var ErrNoMember = errors.New("there is no node")
 
 // ErrMember is returned where a folder that belongs to a mesh already would be
 // given to another.
@@ -114,7 +114,7 @@ const (
 )
 
 // ErrUnanswered says that no partner that an invitation names could be reached.
-var ErrUnanswered = errors.New("no answer")
+var ErrUnanswered = errors.New("the partner who made the invitation could not be asked")
 
 // errRefusal is an issuer's answer that no other way, and no later attempt, changes.
 type errRefusal struct{ error }
@@ -137,10 +137,13 @@ func (m *Member) redeem(ctx context.Context, net Requester, inv invitation.Invit
 		case <-time.After(joinPause):
 		}
 	}
-	if errors.Is(ctx.Err(), context.Canceled) || len(errs) == 0 {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return errors.Join(errs...)
+	if len(errs) == 0 {
+		return fmt.Errorf("%w in time", ErrUnanswered)
+	}
+	return fmt.Errorf("%w: %s", ErrUnanswered, strings.ReplaceAll(errors.Join(errs...).Error(), "\n", "; "))
 }
 
 // redeemBy asks by one way. An error that is no errRefusal may be otherwise by another.
@@ -190,7 +193,7 @@ func askBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.
 	case errors.As(err, &no):
 		return nil, fmt.Errorf("the member at %s: %s", at, no.Answer())
 	case err != nil:
-		return nil, fmt.Errorf("%w at %s", ErrUnanswered, at)
+		return nil, fmt.Errorf("no answer at %s", at)
 	case straight:
 		return b, nil
 	}
@@ -257,7 +260,7 @@ func (m *Member) save(dir string) error {
 func LoadMember(dir string) (Member, error) {
 	b, err := private.Read(filepath.Join(dir, memberFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return Member{}, fmt.Errorf("%w: %s", ErrNoMember, dir)
+		return Member{}, fmt.Errorf("%w in %s", ErrNoMember, dir)
 	}
 	if err != nil {
 		return Member{}, err

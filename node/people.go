@@ -1,13 +1,11 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -95,22 +93,10 @@ func (p *people) administers(id workflow.PartnerID) bool {
 	return ok && x.State != membership.Evicted && x.Record.Chain.Leaf().Delegate
 }
 
-// resolve finds the partner that a user names.
-func (p *people) resolve(ref string) (workflow.PartnerID, error) {
-	id, err := p.Find(ref)
-	switch {
-	case errors.Is(err, membership.ErrAmbiguous):
-		return "", api.Errorf(api.Invalid, "%v", err).WithHint("mutirao partners shows the IDs")
-	case err != nil:
-		return "", api.Errorf(api.NotFound, "%v", err).WithHint("mutirao partners lists them")
-	}
-	return id, nil
-}
-
-// resolveWhole is resolve for what cannot be taken back: a beginning of an ID is
-// too easily somebody else's.
+// resolveWhole is Find for what cannot be taken back: a beginning of an ID is too
+// easily somebody else's.
 func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
-	id, err := p.resolve(ref)
+	id, err := p.Find(ref)
 	if err == nil && ref != string(id) && ref != p.Called(id) {
 		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).
 			WithHint("if you mean %s, type %s", p.label(id), id)
@@ -136,45 +122,6 @@ func (p *people) nameFree(name string, id workflow.PartnerID) error {
 func (p *people) name(id workflow.PartnerID) string  { return p.Name(id) }
 func (p *people) label(id workflow.PartnerID) string { return p.Label(id) }
 
-// explain turns the core's refusals into errors for users.
-func (p *people) explain(err error) error {
-	var elsewhere *choreo.Elsewhere
-	var answers *choreo.Unanswerable
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &elsewhere):
-		return api.Errorf(api.Refused, "task %s is held by %s", elsewhere.Task, p.label(elsewhere.Partner)).
-			WithHint("do that on the node of %s", p.label(elsewhere.Partner))
-	case errors.As(err, &answers):
-		by := p.label(answers.By)
-		return api.Errorf(api.NotAllowed, "only %s, who began the instance, may write somebody off", by).
-			WithHint("do that on the node of %s", by)
-	case errors.Is(err, choreo.ErrNoTask):
-		return api.Errorf(api.NotFound, "%v", err).WithHint("mutirao show ID lists the tasks of an instance")
-	case errors.Is(err, choreo.ErrOutput):
-		return api.Errorf(api.Invalid, "%v", err)
-	case errors.Is(err, choreo.ErrNotNow), errors.Is(err, choreo.ErrFactInvalid):
-		return api.Errorf(api.Refused, "%v", err)
-	}
-	return err
-}
-
-// shown makes sure that an error may be shown to a user, who calls partners by their
-// names.
-func (p *people) shown(err error) error {
-	var e *api.Error
-	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &e):
-		return e.Named(p.label)
-	case errors.Is(err, choreo.ErrNotNow):
-		return api.Errorf(api.Refused, "%s", p.say(err))
-	}
-	return api.Errorf(api.Failed, "%s", p.say(err))
-}
-
 // names are what people call partners.
 type names interface {
 	name(workflow.PartnerID) string
@@ -184,7 +131,7 @@ type names interface {
 // members are the people for topics in packages of their own.
 type members struct{ *people }
 
-func (m members) Resolve(ref string) (workflow.PartnerID, error) { return m.resolve(ref) }
+func (m members) Resolve(ref string) (workflow.PartnerID, error) { return m.Find(ref) }
 
 func (m members) ResolveWhole(ref string) (workflow.PartnerID, error) { return m.resolveWhole(ref) }
 
@@ -193,5 +140,3 @@ func (m members) Administers(p workflow.PartnerID) bool { return m.administers(p
 func (m members) NameFree(name string, p workflow.PartnerID) error { return m.nameFree(name, p) }
 
 func (m members) Say(err error) string { return m.say(err) }
-
-func (m members) Shown(err error) error { return m.shown(err) }

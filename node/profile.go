@@ -42,14 +42,15 @@ func (n *Node) Profile(context.Context) (*api.Profile, error) {
 // publishes it.
 func (n *Node) SetProfile(ctx context.Context, c api.ProfileChange) (*api.Profile, error) {
 	if err := n.own.Set(c); err != nil {
-		return nil, err
+		return nil, n.explain(err)
 	}
 	if err := n.roster.Announce(); err != nil {
-		return nil, err
+		return nil, n.explain(err)
 	}
 	n.nudge()
 	n.instances.reconsider(n.member.ID()) // what waits here may be for this node now
-	return n.Profile(ctx)
+	out, err := n.Profile(ctx)
+	return out, n.explain(err)
 }
 
 // Resources searches the catalogue, which is made of all partners' records.

@@ -349,7 +349,7 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 			WithHint("draw it on a node that takes part")
 	}
 	if err != nil {
-		return nil, k.people.shown(err)
+		return nil, err
 	}
 	return draw(def.Def, in, format)
 }

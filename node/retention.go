@@ -141,7 +141,6 @@ type holders interface {
 	name(workflow.PartnerID) string
 	label(workflow.PartnerID) string
 	names([]workflow.PartnerID) []string
-	shown(error) error
 }
 
 func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping) *retention {
@@ -814,7 +813,7 @@ func (t *retention) findClosed(prefix string) error {
 	found, err := t.closings(prefix)
 	switch {
 	case err != nil:
-		return t.people.shown(err)
+		return err
 	case len(found) == 0:
 		return nil
 	case len(found) > 1:

@@ -70,8 +70,8 @@ func since(p membership.Partner) *time.Time {
 
 // Invite opens an invitation to the mesh.
 func (n *Node) Invite(_ context.Context, r api.InviteRequest) (*api.Invitation, error) {
-	inv, err := n.joining.Invite(r)
-	return inv, n.people.shown(err)
+	out, err := n.joining.Invite(r)
+	return out, n.explain(err)
 }
 
 // startWait is how long Start waits for a second participant to hold the
@@ -86,7 +86,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	}
 	e, err := k.definitions.Get(h)
 	if err != nil {
-		return nil, k.people.shown(err)
+		return nil, err
 	}
 	input, _ := inputs(e.Def, r.Input) // what is wrong with it is said below
 	found, missed := k.data.Materialised(ctx, e.Def, input)
@@ -112,7 +112,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	})
 	if err != nil {
 		k.ledger.takeBack(id)
-		return nil, k.people.shown(err)
+		return nil, err
 	}
 	only, err := k.heldOnlyHere(ctx, id)
 	return &api.Started{ID: id.String(), HeldOnlyHere: only, Notes: notes}, err
@@ -149,7 +149,7 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 		})
 		switch {
 		case err != nil:
-			return true, k.people.shown(err)
+			return true, err
 		case elsewhere && !alone:
 			return false, nil
 		case alone || k.clock.Now().Awake > deadline:
@@ -243,7 +243,7 @@ func (k *desk) pins(e *library.Definition, assign map[string]string) (map[workfl
 		if e.Plan.Partition(workflow.PartitionName(part)) == nil {
 			return nil, api.Errorf(api.Invalid, "--assign %s=%s: workflow %s has no partition %q", part, who, e.Def.Name, part)
 		}
-		id, err := k.people.resolve(who)
+		id, err := k.people.Find(who)
 		if err != nil {
 			return nil, err
 		}
@@ -333,7 +333,7 @@ func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error
 	if all {
 		closed, err := k.retention.closings("")
 		if err != nil {
-			return nil, k.people.shown(err)
+			return nil, err
 		}
 		for _, c := range closed {
 			if c.Signer != "" {
@@ -427,14 +427,14 @@ func (k *desk) cancel(ctx context.Context, ref, reason string) error {
 
 // writeOff has nobody wait for a partner before superseded work is undone.
 func (k *desk) writeOff(ctx context.Context, ref, who string) error {
-	p, err := k.people.resolve(who)
+	p, err := k.people.Find(who)
 	if err != nil {
 		return err
 	}
 	return k.with(ctx, ref, func(s *shard, h *held) error {
 		err := h.m.WriteOff(p, s.moment())
 		s.touch(h)
-		return k.people.explain(err)
+		return err
 	})
 }
 
@@ -454,7 +454,7 @@ func (k *desk) beginTask(ctx context.Context, r api.BeginRequest) error {
 		}
 		err := h.m.Begin(r.Task, s.moment(), k.partners)
 		s.touch(h)
-		return k.people.explain(err)
+		return err
 	})
 }
 
@@ -482,7 +482,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			return h.m.Given()
 		})
 		s.touch(h)
-		return k.people.explain(err)
+		return err
 	})
 }
 
@@ -529,7 +529,7 @@ func (k *desk) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 	case there != nil:
 		return k.onlyThere(there)
 	}
-	return k.people.shown(k.do(ctx, id, func(s *shard) error {
+	return k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
@@ -537,7 +537,7 @@ func (k *desk) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 		err = fn(s, h)
 		s.touch(h)
 		return err
-	}))
+	})
 }
 
 // look has here read an instance, found by ID or prefix, on its owner. It shows
@@ -551,12 +551,13 @@ func (k *desk) look(ctx context.Context, ref string, here func(*held), there fun
 	case elsewhere != nil:
 		return there(elsewhere)
 	}
-	return k.people.shown(k.peek(ctx, id, here))
+	return k.peek(ctx, id, here)
 }
 
 // AddWorkflow checks a definition, lists it and spreads it.
 func (n *Node) AddWorkflow(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
-	return n.library.Add(ctx, file, source)
+	out, err := n.library.Add(ctx, file, source)
+	return out, n.explain(err)
 }
 
 // Workflows lists the definitions.
@@ -564,13 +565,15 @@ func (n *Node) Workflows(context.Context) ([]api.Workflow, error) { return n.lib
 
 // Workflow shows one definition.
 func (n *Node) Workflow(_ context.Context, ref string) (*api.Workflow, error) {
-	return n.library.Show(ref)
+	out, err := n.library.Show(ref)
+	return out, n.explain(err)
 }
 
 // RemoveWorkflow takes all editions off the list that ref names, here and in the mesh,
 // and says which. Instances of them go on.
 func (n *Node) RemoveWorkflow(_ context.Context, ref string) ([]api.Workflow, error) {
-	return n.library.Remove(ref)
+	out, err := n.library.Remove(ref)
+	return out, n.explain(err)
 }
 
 // Boot is this node's boot counter: how often it was started.
@@ -578,26 +581,32 @@ func (n *Node) Boot() uint64 { return n.life.bootCount() }
 
 // CoordinatorStatus says who coordinates.
 func (n *Node) CoordinatorStatus(context.Context) (*api.Coordinator, error) {
-	return n.elections.Status()
+	out, err := n.elections.Status()
+	return out, n.explain(err)
 }
 
 // Elect has a node stand for election, this one if none is named, and waits
 // for the outcome.
 func (n *Node) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator, error) {
-	return n.elections.Elect(ctx, r)
+	out, err := n.elections.Elect(ctx, r)
+	return out, n.explain(err)
 }
 
 // Resign gives this node's office up.
-func (n *Node) Resign(context.Context) error { return n.elections.Resign() }
+func (n *Node) Resign(context.Context) error {
+	return n.explain(n.elections.Resign())
+}
 
 // Electorate says who may vote.
 func (n *Node) Electorate(context.Context) (*api.Electorate, error) {
-	return n.elections.Electorate()
+	out, err := n.elections.Electorate()
+	return out, n.explain(err)
 }
 
 // SetElectorate changes who may vote.
 func (n *Node) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
-	return n.elections.SetElectorate(ctx, r)
+	out, err := n.elections.SetElectorate(ctx, r)
+	return out, n.explain(err)
 }
 
 // Leads reports whether this node holds the office at this moment, and by which
@@ -606,83 +615,96 @@ func (n *Node) Leads() (m election.Mandate, ok bool) { return n.elections.Leads(
 
 // Evict removes a member for good.
 func (n *Node) Evict(_ context.Context, r api.EvictRequest) (*api.Evicted, error) {
-	return n.evictions.Evict(r)
+	out, err := n.evictions.Evict(r)
+	return out, n.explain(err)
 }
 
 // AddData registers a data set, which partners may then be given.
 func (n *Node) AddData(_ context.Context, name string, content []byte, terms api.DataTerms) (*api.DataSet, error) {
-	return n.data.Add(name, content, terms)
+	out, err := n.data.Add(name, content, terms)
+	return out, n.explain(err)
 }
 
 // RemoveData takes a data set back.
-func (n *Node) RemoveData(_ context.Context, name string) error { return n.data.Remove(name) }
+func (n *Node) RemoveData(_ context.Context, name string) error {
+	return n.explain(n.data.Remove(name))
+}
 
 // Doctor looks for what is wrong with this node and its links.
 func (n *Node) Doctor(ctx context.Context) (*api.Diagnosis, error) {
-	return n.doctor.examine(ctx)
+	out, err := n.doctor.examine(ctx)
+	return out, n.explain(err)
 }
 
 // Start creates an instance and hands its partitions out.
 func (n *Node) Start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
-	return n.desk.start(ctx, r)
+	out, err := n.desk.start(ctx, r)
+	return out, n.explain(err)
 }
 
 // Instances lists instances, newest first: those that this node takes part in
 // and, at the coordinator, those of the whole mesh.
 func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	return n.desk.list(ctx, all)
+	out, err := n.desk.list(ctx, all)
+	return out, n.explain(err)
 }
 
 // Refresh asks the participants of an instance for what is new, and says who answered.
 func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
-	return n.desk.refresh(ctx, ref)
+	out, err := n.desk.refresh(ctx, ref)
+	return out, n.explain(err)
 }
 
 // Show says how an instance stands.
 func (n *Node) Show(ctx context.Context, ref string) (*api.Instance, error) {
-	return n.desk.show(ctx, ref)
+	out, err := n.desk.show(ctx, ref)
+	return out, n.explain(err)
 }
 
 // Log is what happened in an instance.
 func (n *Node) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
-	return n.desk.history(ctx, ref)
+	out, err := n.desk.history(ctx, ref)
+	return out, n.explain(err)
 }
 
 // Diagram draws an instance or a workflow.
 func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
-	return n.desk.diagram(ctx, ref, format)
+	out, err := n.desk.diagram(ctx, ref, format)
+	return out, n.explain(err)
 }
 
 // Cancel ends an instance.
 func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
-	return n.desk.cancel(ctx, ref, reason)
+	return n.explain(n.desk.cancel(ctx, ref, reason))
 }
 
 // WriteOff says that a participant will not answer any more.
 func (n *Node) WriteOff(ctx context.Context, ref, who string) error {
-	return n.desk.writeOff(ctx, ref, who)
+	return n.explain(n.desk.writeOff(ctx, ref, who))
 }
 
 // RejectTask passes a task that this node holds, and has not started, on to
 // another partner.
 func (n *Node) RejectTask(ctx context.Context, r api.RejectRequest) (*api.Passed, error) {
-	return n.desk.rejectTask(ctx, r)
+	out, err := n.desk.rejectTask(ctx, r)
+	return out, n.explain(err)
 }
 
 // BeginTask notes that a person began a task that this node holds.
 func (n *Node) BeginTask(ctx context.Context, r api.BeginRequest) error {
-	return n.desk.beginTask(ctx, r)
+	return n.explain(n.desk.beginTask(ctx, r))
 }
 
 // FinishTask completes or fails a person's task that this node holds.
 func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
-	return n.desk.finishTask(ctx, r)
+	return n.explain(n.desk.finishTask(ctx, r))
 }
 
 // Leave gives this node's work on, says what stays, and has the node go as soon as
 // nothing stays.
 func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, error) {
-	return n.departure.leave(ctx, r)
+	out, err := n.departure.leave(ctx, r)
+	return out, n.explain(err)
 }
 
 // Left says how the node left, if it did; else membership.Staying.

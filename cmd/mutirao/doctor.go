@@ -35,7 +35,7 @@ failure.`,
 				return err
 			}
 			if !d.Healthy {
-				return &exitError{status: exitFailed} // the findings have said it
+				return &exitError{status: api.Failed.Exit()} // the findings have said it
 			}
 			return nil
 		},

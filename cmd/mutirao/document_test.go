@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mutirao-mesh/mutirao/internal/golden"
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 const commandsFile = "../../docs/commands.md"
@@ -31,12 +32,12 @@ var exits = []struct {
 	means  string
 }{
 	{exitDone, "done"},
-	{exitFailed, "failed: the reason is on stderr; of `start --wait`, the instance failed or was cancelled"},
-	{exitUsage, "wrong usage: of the command or of the configuration"},
-	{exitNotFound, "no such thing"},
-	{exitNoNode, "no running node"},
-	{exitNotAllowed, "not allowed"},
-	{exitRefused, "refused by a rule; of `start --wait`, the instance is blocked or interrupted"},
+	{api.Failed.Exit(), "failed: the reason is on stderr; of `start --wait`, the instance failed or was cancelled"},
+	{api.Invalid.Exit(), "wrong usage: of the command or of the configuration"},
+	{api.NotFound.Exit(), "no such thing"},
+	{api.NoNode.Exit(), "no running node"},
+	{api.NotAllowed.Exit(), "not allowed"},
+	{api.Refused.Exit(), "refused by a rule; of `start --wait`, the instance is blocked or interrupted"},
 	{exitTimeout, "of `start --wait`: the instance is still running at the time-out"},
 }
 

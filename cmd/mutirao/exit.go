@@ -8,21 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mutirao-mesh/mutirao/configs"
-	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// The exit statuses (docs/commands.md, Exit status). Scripts rely on them.
+// The exit statuses that are no error's (docs/commands.md, Exit status); those of errors
+// are api.Code.Exit. Scripts rely on them.
 const (
-	exitDone       = 0
-	exitFailed     = 1
-	exitUsage      = 2
-	exitNotFound   = 3
-	exitNoNode     = 4
-	exitNotAllowed = 5
-	exitRefused    = 6
-	exitTimeout    = 124
+	exitDone    = 0
+	exitTimeout = 124
 )
 
 // exitError ends the program with a status that no api.Code stands for, or
@@ -45,23 +40,17 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitDone
 	}
-	status, message, hint := exitFailed, err.Error(), ""
+	status, message, hint := api.Failed.Exit(), err.Error(), ""
 	var exit *exitError
 	var shown *api.Error
-	var loose *private.LooseError
-	var config *configs.Error
 	switch {
 	case errors.As(err, &exit):
 		status, message, hint = exit.status, exit.message, exit.hint
-	case errors.As(err, &shown):
-		status, message, hint = statusOf(shown.Code), shown.Message, shown.Hint
-		if status == exitUsage && hint == "" {
+	case errors.As(node.Explain(err, workflow.PartnerID.Short), &shown):
+		status, message, hint = shown.Code.Exit(), shown.Message, shown.Hint
+		if shown.Code == api.Invalid && hint == "" {
 			hint = fmt.Sprintf("%s -h", cmd.CommandPath())
 		}
-	case errors.As(err, &loose):
-		status, message, hint = exitRefused, loose.Error(), loose.Mend
-	case errors.As(err, &config):
-		status, hint = exitUsage, "mend it; docs/operating.md and configs/config.example.yaml have every key"
 	case errors.Is(err, context.Canceled):
 		message = "interrupted"
 	}
@@ -72,20 +61,4 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 		fmt.Fprintf(stderr, "hint: %s\n", localTimes(hint))
 	}
 	return status
-}
-
-func statusOf(c api.Code) int {
-	switch c {
-	case api.Invalid:
-		return exitUsage
-	case api.NotFound:
-		return exitNotFound
-	case api.NoNode:
-		return exitNoNode
-	case api.NotAllowed:
-		return exitNotAllowed
-	case api.Refused:
-		return exitRefused
-	}
-	return exitFailed
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node"
-	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -36,7 +34,7 @@ that folder, decides who belongs to the mesh: keep a copy of it in a safe place.
 			}
 			dir := nodeDir(cmd)
 			if _, err := node.Init(dir, o); err != nil {
-				return membershipError(err)
+				return err
 			}
 			return uiOf(cmd).writeMembership(membershipInfo{o.Mesh, o.Name, append([]string{}, o.Roles...), dir}, "founded")
 		},
@@ -62,14 +60,6 @@ func checkNames(flags map[string][]string) error {
 		}
 	}
 	return nil
-}
-
-// membershipError adds the next step to what init and join run into.
-func membershipError(err error) error {
-	if errors.Is(err, node.ErrMember) {
-		return api.Errorf(api.Failed, "%v", err).WithHint("run it: mutirao up; or name another folder with --dir")
-	}
-	return err
 }
 
 func (u *ui) writeMembership(m membershipInfo, did string) error {

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
-	"github.com/mutirao-mesh/mutirao/node"
-	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
 )
 
@@ -50,12 +46,8 @@ func join(cmd *cobra.Command, u *ui, o assemble.JoinOptions) error {
 	}
 	dir := nodeDir(cmd)
 	j, err := assemble.Join(ctx, dir, o)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, node.ErrUnanswered):
-		return api.Errorf(api.Failed, "the partner who made the invitation could not be asked: %s", strings.ReplaceAll(err.Error(), "\n", "; ")).
-			WithHint("is that partner running, and on a network that you can reach? Try again with the same folder: that takes no second use")
-	case err != nil:
-		return membershipError(err)
+	if err != nil {
+		return err
 	}
 	return u.writeMembership(membershipInfo{j.Mesh, j.Name, append([]string{}, j.Roles...), dir}, "joined")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
-	"github.com/mutirao-mesh/mutirao/node"
-	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/assemble"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -79,13 +76,7 @@ func up(ctx context.Context, u *ui, dir string, o upOptions) error {
 	}
 	assemble.Economise(cfg)
 	host, err := assemble.Open(dir, cfg, thisBuild().Version, u.logger())
-	switch {
-	case errors.Is(err, node.ErrNoMember):
-		return api.Errorf(api.NotFound, "there is no node in %s", dir).WithHint("make one with \"mutirao init\" or \"mutirao join\", or name another folder with --dir")
-	case errors.Is(err, node.ErrLeft):
-		return api.Errorf(api.Refused, "the node in %s left its mesh for good: partners take nothing from it any more", dir).
-			WithHint("join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)

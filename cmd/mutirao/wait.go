@@ -83,9 +83,9 @@ func (wt waiting) verdict(u *ui, in *api.Instance) error {
 	case workflow.InstanceRunning:
 		return &exitError{exitTimeout, fmt.Sprintf("still running after %s; it goes on", workflow.FormatDuration(wt.timeout)), hint + " --watch"}
 	case workflow.InstanceBlocked, workflow.InstanceInterrupted:
-		return &exitError{exitRefused, explain(in), hint}
+		return api.Errorf(api.Refused, "%s", explain(in)).WithHint("%s", hint)
 	}
-	return &exitError{exitFailed, explain(in), hint}
+	return api.Errorf(api.Failed, "%s", explain(in)).WithHint("%s", hint)
 }
 
 // explain says how an instance ended and which tasks are the reason.

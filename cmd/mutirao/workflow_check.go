@@ -102,7 +102,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 		s.write(w)
 	})
 	if err == nil && wrong > 0 {
-		err = &exitError{status: exitFailed, message: fmt.Sprintf("%s in %s", plural(len(found), "mistake"), plural(wrong, "file"))}
+		err = &exitError{status: api.Failed.Exit(), message: fmt.Sprintf("%s in %s", plural(len(found), "mistake"), plural(wrong, "file"))}
 	}
 	return err
 }

@@ -7,20 +7,64 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Code says what kind of "no" an error is. The command line turns it into its
-// exit status, the server into an HTTP status.
+// Code says what kind of "no" an error is. What the errors of a node mean is in
+// node.Explain.
 type Code string
 
 // The codes (docs/commands.md, Exit status).
 const (
-	Failed     Code = "failed"      // it was tried and failed: exit 1, HTTP 500
-	Invalid    Code = "invalid"     // the request is wrong: exit 2, HTTP 400
-	NotFound   Code = "not-found"   // no such thing: exit 3, HTTP 404
-	NoNode     Code = "no-node"     // no running node to talk to: exit 4
-	NotAllowed Code = "not-allowed" // exit 5, HTTP 403
-	Refused    Code = "refused"     // a rule says no: exit 6, HTTP 409
-	Internal   Code = "internal"    // our own fault: exit 1, HTTP 500
+	Failed     Code = "failed"      // it was tried and failed
+	Invalid    Code = "invalid"     // the request is wrong
+	NotFound   Code = "not-found"   // there is no such thing
+	NoNode     Code = "no-node"     // no node runs that could be asked
+	NotAllowed Code = "not-allowed" // somebody else may
+	Refused    Code = "refused"     // a rule says no
+	Internal   Code = "internal"    // our own fault
 )
+
+// statuses are what a code is for whoever does not read it.
+var statuses = []struct {
+	code       Code
+	exit, http int
+}{
+	{Failed, 1, 500},
+	{Invalid, 2, 400},
+	{NotFound, 3, 404},
+	{NoNode, 4, 503},
+	{NotAllowed, 5, 403},
+	{Refused, 6, 409},
+	{Internal, 1, 500},
+}
+
+// Codes are all codes.
+func Codes() (all []Code) {
+	for _, s := range statuses {
+		all = append(all, s.code)
+	}
+	return all
+}
+
+// Exit is the exit status of a command that ends with an error of that code.
+func (c Code) Exit() int {
+	exit, _ := c.statuses()
+	return exit
+}
+
+// HTTP is the status of a reply that is an error of that code.
+func (c Code) HTTP() int {
+	_, status := c.statuses()
+	return status
+}
+
+// statuses of a code that this version does not know are those of Failed.
+func (c Code) statuses() (exit, http int) {
+	for _, s := range statuses {
+		if s.code == c {
+			return s.exit, s.http
+		}
+	}
+	return Failed.statuses()
+}
 
 // Error is an error that may be shown to a user: what, why, and the next step.
 type Error struct {
@@ -54,6 +98,9 @@ func (e *Error) Named(name func(workflow.PartnerID) string) *Error {
 	named.Message = said.Render(e.message, name)
 	return &named
 }
+
+// ErrStopping is what is answered while the node goes down.
+var ErrStopping = Errorf(NoNode, "the node is stopping")
 
 // WithHint returns e with the next step added.
 func (e *Error) WithHint(format string, args ...any) *Error {

@@ -132,6 +132,9 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
 		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})
+	if errors.Is(err, node.ErrLeft) {
+		err = fmt.Errorf("the node in %s %w", dir, err)
+	}
 	if err == nil {
 		err = h.openMesh(member)
 	}

@@ -40,8 +40,6 @@ func (nobody) Get(workflow.PartnerID) (membership.Partner, bool) { return member
 
 func (nobody) Label(p workflow.PartnerID) string { return string(p) }
 
-func (nobody) Shown(err error) error { return err }
-
 // This node's record asks for the data sets with its lock held, and who registers a data
 // set asks whether the record could say it: neither waits for the other for ever.
 func TestRecordAndDataSetsDoNotWaitForEachOther(t *testing.T) {

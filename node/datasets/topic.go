@@ -25,8 +25,6 @@ type Members interface {
 	Get(p workflow.PartnerID) (membership.Partner, bool)
 	// Label is what people call a partner in a sentence.
 	Label(p workflow.PartnerID) string
-	// Shown is an error as a user may see it, who calls partners by their names.
-	Shown(err error) error
 }
 
 // Requester asks a partner something, at these addresses where it is not connected.
@@ -131,10 +129,10 @@ func (ds *Topic) Add(name string, content []byte, given api.DataTerms) (*api.Dat
 	d.Terms = terms{Made: ds.in.Clock.Now().Wall.UnixMilli(), Readers: given.Readers}
 	d.Terms.Until = until(d.Terms.Made, given.Valid)
 	if err := ds.sets.keep(d, ds.in.Check); err != nil {
-		return nil, ds.in.Members.Shown(err)
+		return nil, err
 	}
 	if err := ds.in.Announce(); err != nil {
-		return nil, ds.in.Members.Shown(err)
+		return nil, err
 	}
 	sum := sha256.Sum256(content)
 	out := &api.DataSet{
@@ -169,9 +167,9 @@ func Moment(ms int64) *time.Time {
 // that read them keep their values.
 func (ds *Topic) Remove(name string) error {
 	if err := ds.sets.drop(name); err != nil {
-		return ds.in.Members.Shown(err)
+		return err
 	}
-	return ds.in.Members.Shown(ds.in.Announce())
+	return ds.in.Announce()
 }
 
 // Protocol asks a member for the content of a data set by its id.

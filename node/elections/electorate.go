@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,9 +42,6 @@ func (o *Topic) view() (officeView, error) {
 	v.head, v.lineage = o.machine.Electorate()
 	return v, nil
 }
-
-// errStopping ends what waits for an outcome.
-var errStopping = api.Errorf(api.NoNode, "the node is stopping")
 
 // Votes reports whether a partner may vote.
 func (o *Topic) Votes(p workflow.PartnerID) (bool, error) {
@@ -89,13 +87,13 @@ func (o *Topic) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator
 	events, done := o.listen()
 	defer done()
 	if err := o.nominate(who); err != nil {
-		return nil, o.explainOffice(err)
+		return nil, o.whose(err)
 	}
 	won := func(v officeView) bool { return v.led && v.mandate.Holder == who }
 	lost := func(e election.Event) bool { return e.Kind == election.NotElected && e.Partner == who }
 	if err := o.await(ctx, events, won, lost); err != nil {
 		if v, unread := o.view(); unread == nil && v.led {
-			err = o.explainOffice(election.ErrHeld) // another was faster
+			err = o.whose(election.ErrHeld) // another was faster
 		}
 		return nil, err
 	}
@@ -141,7 +139,7 @@ func (o *Topic) await(
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.in.Driver.Stopping():
-			return errStopping
+			return api.ErrStopping
 		}
 		if v, err = o.view(); err != nil || enough(v) {
 			return err
@@ -153,28 +151,27 @@ func (o *Topic) await(
 func (o *Topic) Resign() error {
 	err := o.step((*election.Election).Resign)
 	o.in.Nudge()
-	return o.explainOffice(err)
+	return o.whose(err)
 }
 
-// explainOffice turns the machine's refusals into errors for users.
-func (o *Topic) explainOffice(err error) error {
-	who := "nobody"
-	if m, ok := o.Known(); ok {
-		who = o.in.Members.Label(m.Holder)
-	}
+// Held is the error of what can be done only while nobody coordinates.
+type Held struct{ By workflow.PartnerID }
+
+func (e *Held) Error() string { return e.By.Short() + " is the coordinator" }
+
+// Is makes errors.Is(err, election.ErrHeld) hold.
+func (e *Held) Is(target error) bool { return target == election.ErrHeld }
+
+// whose adds to an error about the office who holds it.
+func (o *Topic) whose(err error) error {
+	m, known := o.Known()
 	switch {
-	case errors.Is(err, election.ErrHeld):
-		return api.Errorf(api.Refused, "%s is the coordinator", who).
-			WithHint("have it resign first: mutirao coordinator resign, on %s", who)
+	case known && errors.Is(err, election.ErrHeld):
+		return &Held{By: m.Holder}
+	case known && errors.Is(err, election.ErrNotCoordinator):
+		return fmt.Errorf("%w: %s is", err, o.in.Members.Label(m.Holder))
 	case errors.Is(err, election.ErrNotCoordinator):
-		return api.Errorf(api.Refused, "this node is not the coordinator: %s is", who)
-	case errors.Is(err, election.ErrNoElectorate):
-		return api.Errorf(api.Refused, "this node does not know yet who may vote").
-			WithHint("it learns it from any partner: mutirao partners shows who can be reached")
-	case errors.Is(err, election.ErrProposing):
-		return api.Errorf(api.Refused, "%v", err)
-	case errors.Is(err, trust.ErrNotAllowed):
-		return api.Errorf(api.NotAllowed, "%v", err)
+		return fmt.Errorf("%w: nobody is", err)
 	}
 	return err
 }
@@ -228,7 +225,7 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 		err = o.handOver(ctx, v, voters, lease)
 	}
 	if err != nil {
-		return nil, o.explainOffice(err)
+		return nil, o.whose(err)
 	}
 	out, err := o.Electorate()
 	if err == nil && r.Override {

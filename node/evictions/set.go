@@ -136,7 +136,7 @@ func (s *Set) make(
 	defer s.mu.Unlock()
 	e, err := by.Evict(e, s.known, listed)
 	if err != nil {
-		return e, refused(err)
+		return e, err
 	}
 	if err := s.keep(e); err != nil {
 		return e, err

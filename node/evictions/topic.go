@@ -3,7 +3,6 @@ package evictions
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -130,6 +129,9 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 	if err := t.mayEvict(id); err != nil {
 		return nil, err
 	}
+	if len(r.Reason) > trust.MaxReason {
+		return nil, api.Errorf(api.Invalid, "eviction with a reason of %d bytes: at most %d", len(r.Reason), trust.MaxReason)
+	}
 	var listed []trust.Chain
 	for _, x := range t.in.Members.All() {
 		listed = append(listed, x.Record.Chain)
@@ -164,14 +166,6 @@ func (t *Topic) mayEvict(id workflow.PartnerID) error {
 			WithHint("to have another founder, found another mesh")
 	}
 	return nil
-}
-
-// refused says for users why an eviction was not signed.
-func refused(err error) error {
-	if errors.Is(err, trust.ErrNotAllowed) {
-		return api.Errorf(api.NotAllowed, "%v", err)
-	}
-	return api.Errorf(api.Invalid, "%v", err)
 }
 
 // takeList takes in evictions from a peer. Each counts at once, even if it cannot be

@@ -32,11 +32,10 @@ type Peers interface {
 type Members interface {
 	Known(p workflow.PartnerID) bool
 	// Name is what people call a partner, Called the name that it has, if any. Say is an
-	// error in words for people, and Shown one as a user may see it.
+	// error in words for people.
 	Name(p workflow.PartnerID) string
 	Called(p workflow.PartnerID) string
 	Say(err error) string
-	Shown(err error) error
 }
 
 // Surroundings are what this topic needs of the rest of a node.
@@ -237,17 +236,17 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 	}
 	l, say, err := lib.definitions.add(def, lib.in.Clock.Now().Wall)
 	if err != nil {
-		return nil, lib.in.Members.Shown(err)
+		return nil, err
 	}
 	lib.share(say, "")
 	lib.in.Publish(api.Event{At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
 	added, err := lib.definitions.whole(l)
 	if err != nil {
-		return nil, lib.in.Members.Shown(err)
+		return nil, err
 	}
 	added.Author = lib.in.Members.Name(lib.definitions.author(l))
 	if added.Refused, err = lib.in.Refused(ctx, l.hash); err != nil {
-		return nil, lib.in.Members.Shown(err)
+		return nil, err
 	}
 	return added, nil
 }
@@ -277,7 +276,7 @@ func (lib *Topic) Show(ref string) (*api.Workflow, error) {
 	}
 	w, err := lib.definitions.whole(l)
 	if err != nil {
-		return nil, lib.in.Members.Shown(err)
+		return nil, err
 	}
 	w.Author = lib.in.Members.Name(lib.definitions.author(l))
 	return w, nil
@@ -296,7 +295,7 @@ func (lib *Topic) Remove(ref string) ([]api.Workflow, error) {
 		say, err := lib.definitions.remove(l, lib.in.Clock.Now().Wall)
 		lib.share(say, "")
 		if err != nil {
-			return removed, lib.in.Members.Shown(err)
+			return removed, err
 		}
 		removed = append(removed, about)
 	}

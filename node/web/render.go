@@ -11,7 +11,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // screen asks the node for what one page shows.
@@ -81,7 +80,7 @@ func (p *Page) wrong(r *http.Request, lang *language, err error) (status int, v 
 		}
 		shown = api.Errorf(api.Internal, "%s", lang.say("error.internal")).WithHint("%s", lang.say("error.internal.hint"))
 	}
-	return httpapi.StatusOf(shown.Code), view{template: "error", title: "error.title", data: shown}
+	return shown.Code.HTTP(), view{template: "error", title: "error.title", data: shown}
 }
 
 // missing is the error of a path that leads nowhere.

@@ -98,14 +98,14 @@ token=$(mutirao token add dashboard --scope read)
 curl -H "Authorization: Bearer $token" http://127.0.0.1:7878/v1/partners
 %s
 
-Requests and replies are JSON, times are RFC 3339. A request that fails gets an [Error](#error). Its code is what
-the command line turns into its [exit status](commands.md#exit-status):
+Requests and replies are JSON, times are RFC 3339. A request that fails gets an [Error](#error). Its code is also
+the status of the reply, and the [exit status](commands.md#exit-status) of a command:
 
-| code | HTTP status |
-|---|---|
+| code | HTTP status | exit status |
+|---|---|---|
 `, "`/v1/openapi.json`", doc.Info.Description, "```", "```")
-	for _, c := range []api.Code{api.Invalid, api.NotAllowed, api.NotFound, api.Refused, api.Failed, api.Internal} {
-		fmt.Fprintf(&b, "| `%s` | %d |\n", c, StatusOf(c))
+	for _, c := range api.Codes() {
+		fmt.Fprintf(&b, "| `%s` | %d | %d |\n", c, c.HTTP(), c.Exit())
 	}
 	b.WriteString("\nStatus 401 means that the token is missing or wrong.\n")
 	b.WriteString("\n## Requests\n\n| request | scope | does |\n|---|---|---|\n")

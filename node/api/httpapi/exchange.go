@@ -27,23 +27,6 @@ func (e *statusError) Unwrap() error { return e.err }
 
 func withStatus(status int, err *api.Error) error { return &statusError{status, err} }
 
-// StatusOf is the HTTP status of replies with that code.
-func StatusOf(c api.Code) int {
-	switch c {
-	case api.Invalid:
-		return http.StatusBadRequest
-	case api.NotFound:
-		return http.StatusNotFound
-	case api.NotAllowed:
-		return http.StatusForbidden
-	case api.Refused:
-		return http.StatusConflict
-	case api.NoNode:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
-}
-
 func readBody(r *http.Request) ([]byte, error) {
 	b, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError

@@ -155,7 +155,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		shown = api.Errorf(api.Internal, "something went wrong inside the node").WithHint("the node's log says what")
 	}
-	status := StatusOf(shown.Code)
+	status := shown.Code.HTTP()
 	var special *statusError
 	if errors.As(err, &special) {
 		status = special.status

@@ -62,7 +62,7 @@ func (b *backlog) take() []api.Event {
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case <-h.o.stopping: // a reader that comes back at once shall look for the next run of the node
-		return api.Errorf(api.NoNode, "the node is stopping")
+		return api.ErrStopping
 	default:
 	}
 	select {

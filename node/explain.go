@@ -1,0 +1,132 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/internal/private"
+	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/election"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/elections"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A request that a node itself finds wrong is answered with an *api.Error, made where it
+// is judged. Errors that come from below know nothing of requests: what they mean to
+// whoever asked is here and nowhere else. The methods of api.Service apply it on their way
+// out, and so does the command line to what needs no running node.
+
+// meanings are the codes of errors from below, with words for people; the first that fits
+// counts. What is not here has failed (api.Failed). What a code is as an exit status and
+// over HTTP is in package api.
+var meanings = []struct {
+	code  api.Code
+	words words
+}{
+	// Whom or what is meant.
+	{api.Invalid, is(membership.ErrAmbiguous, "", "mutirao partners shows the IDs")},
+	{api.NotFound, is(membership.ErrNoPartner, "", "mutirao partners lists them")},
+	{api.NotFound, is(choreo.ErrNoTask, "", "mutirao show ID lists the tasks of an instance")},
+
+	// Who may do it, and whether it can be done now.
+	{api.NotAllowed, is(trust.ErrNotAllowed, "", "")},
+	{api.NotAllowed, as(onlyInitiator)},
+	{api.Refused, as(heldElsewhere)},
+	{api.Refused, is(choreo.ErrNotNow, "", "")},
+	{api.Refused, is(choreo.ErrFactInvalid, "", "")},
+	{api.Invalid, is(choreo.ErrOutput, "", "")},
+
+	// Elections.
+	{api.Refused, as(officeHeld)},
+	{api.Refused, is(election.ErrHeld, "", "")},
+	{api.Refused, is(election.ErrNotCoordinator, "", "")},
+	{api.Refused, is(election.ErrProposing, "", "")},
+	{api.Refused, is(election.ErrNoElectorate, "this node does not know yet who may vote",
+		"it learns it from any partner: mutirao partners shows who can be reached")},
+
+	// The node's folder.
+	{api.NotFound, is(ErrNoMember, "", `make one with "mutirao init" or "mutirao join", or name another folder with --dir`)},
+	{api.Failed, is(ErrMember, "", "run it: mutirao up; or name another folder with --dir")},
+	{api.Failed, is(ErrUnanswered, "", "is that partner running, and on a network that you can reach? "+
+		"Try again with the same folder: that takes no second use")},
+	{api.Refused, is(ErrLeft, "", "join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")},
+	{api.Refused, as(looseFile)},
+	{api.Invalid, as(wrongConfig)},
+}
+
+// naming says what people call a partner.
+type naming func(workflow.PartnerID) string
+
+// words say an error to people, with the next step if there is one, where it is of their
+// kind.
+type words func(err error, name naming) (what, next string, fits bool)
+
+// is fits errors that are target, or wrap it. Without a text they say it themselves.
+func is(target error, what, next string) words {
+	return func(err error, name naming) (string, string, bool) {
+		if what != "" {
+			return what, next, errors.Is(err, target)
+		}
+		return said.Render(err, name), next, errors.Is(err, target)
+	}
+}
+
+// as fits errors of a type, or that wrap one.
+func as[E error](say func(E, naming) (what, next string)) words {
+	return func(err error, name naming) (what, next string, fits bool) {
+		var e E
+		if !errors.As(err, &e) {
+			return "", "", false
+		}
+		what, next = say(e, name)
+		return what, next, true
+	}
+}
+
+func onlyInitiator(e *choreo.Unanswerable, name naming) (what, next string) {
+	by := name(e.By)
+	return fmt.Sprintf("only %s, who began the instance, may write somebody off", by), "do that on the node of " + by
+}
+
+func heldElsewhere(e *choreo.Elsewhere, name naming) (what, next string) {
+	at := name(e.Partner)
+	return fmt.Sprintf("task %s is held by %s", e.Task, at), "do that on the node of " + at
+}
+
+func officeHeld(e *elections.Held, name naming) (what, next string) {
+	by := name(e.By)
+	return by + " is the coordinator", "have it resign first: mutirao coordinator resign, on " + by
+}
+
+func looseFile(e *private.LooseError, _ naming) (what, next string) { return e.Error(), e.Mend }
+
+func wrongConfig(e *configs.Error, _ naming) (what, next string) {
+	return e.Error(), "mend it; docs/operating.md and configs/config.example.yaml have every key"
+}
+
+// Explain returns what an error means to whoever asked for something: an *api.Error, with
+// partners by what name says. The end of a context is returned as it is.
+func Explain(err error, name func(workflow.PartnerID) string) error {
+	var shown *api.Error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &shown):
+		return shown.Named(name)
+	}
+	for _, m := range meanings {
+		if what, next, fits := m.words(err, name); fits {
+			return api.Errorf(m.code, "%s", what).WithHint("%s", next)
+		}
+	}
+	return api.Errorf(api.Failed, "%s", said.Render(err, name))
+}
+
+// explain is Explain with partners by the names that people call them here.
+func (n *Node) explain(err error) error { return Explain(err, n.people.label) }

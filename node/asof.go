@@ -76,7 +76,7 @@ func (vw *view) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
 	if w.direct > 0 {
 		at = ago(w.direct)
 	}
-	if t := atMilli(w.written); w.written > 0 && t.After(at) {
+	if t := wire.AtMilli(w.written); w.written > 0 && t.After(at) {
 		at = t
 	}
 	l, up := vw.link(p)

@@ -1,8 +1,8 @@
 package node
 
 import (
-	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -16,14 +16,11 @@ type desk struct {
 
 // survey is what others reported to this node as the coordinator.
 type survey interface {
-	accounts(workflow.InstanceID) []account
-	find(office election.Office, prefix string) []workflow.InstanceID
-	elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary
-	witness(account) api.Witness
+	Accounts(workflow.InstanceID) []overview.Account
+	Find(prefix string) []workflow.InstanceID
+	Elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary
+	Witness(overview.Account) api.Witness
 }
 
 // chair says who coordinates.
-type chair interface {
-	Coordinator() workflow.PartnerID
-	Leads() (election.Mandate, bool)
-}
+type chair interface{ Coordinator() workflow.PartnerID }

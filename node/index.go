@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -196,10 +196,10 @@ func (x *index) list(all bool) []api.InstanceSummary {
 		if all || aside || s.State == workflow.InstanceRunning {
 			row := api.InstanceSummary{
 				ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
-				Started: atMilli(s.Started), Ended: instant(s.Ended), Done: s.Done, Tasks: s.Tasks, Needs: readNeeds(s.Needs),
+				Started: wire.AtMilli(s.Started), Ended: wire.Instant(s.Ended), Done: s.Done, Tasks: s.Tasks, Needs: readNeeds(s.Needs),
 			}
 			if aside {
-				row.Quarantine = &api.Quarantine{Since: atMilli(q.Since), Why: q.Why}
+				row.Quarantine = &api.Quarantine{Since: wire.AtMilli(q.Since), Why: q.Why}
 			}
 			out = append(out, row)
 		}
@@ -217,20 +217,6 @@ func newestFirst(list []api.InstanceSummary) {
 	})
 }
 
-// instant shows a moment in milliseconds; nil for 0.
-func instant(ms int64) *time.Time {
-	if ms == 0 {
-		return nil
-	}
-	t := atMilli(ms)
-	return &t
-}
-
-// atMilli is a moment in milliseconds for people, in the years that JSON can say.
-// What comes from elsewhere is held against them at the door; this is for what a
-// clock or a damaged disk may have said here.
-func atMilli(ms int64) time.Time { return time.UnixMilli(min(max(ms, 0), wire.MaxWall)) }
-
 // find lists the instances whose IDs begin so.
 func (x *index) find(prefix string) []workflow.InstanceID {
 	x.mu.Lock()
@@ -247,14 +233,11 @@ func (x *index) find(prefix string) []workflow.InstanceID {
 // locate finds the instance with an ID or a unique prefix of one. there is what
 // others reported of it to this node, as the coordinator, if it takes no part in
 // it itself.
-func (k *desk) locate(ref string) (id workflow.InstanceID, there []account, err error) {
+func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Account, err error) {
 	prefix := strings.ToLower(strings.TrimSpace(ref))
-	found := k.index.find(prefix)
-	if m, leads := k.office.Leads(); leads {
-		found = append(found, k.overview.find(m.Office, prefix)...)
-		slices.SortFunc(found, compareInstances)
-		found = slices.Compact(found)
-	}
+	found := append(k.index.find(prefix), k.overview.Find(prefix)...)
+	slices.SortFunc(found, compareInstances)
+	found = slices.Compact(found)
 	if len(found) > 1 && prefix != "" {
 		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
 	}
@@ -263,7 +246,7 @@ func (k *desk) locate(ref string) (id workflow.InstanceID, there []account, err 
 		if _, here := k.index.get(id); here {
 			return id, nil, nil
 		}
-		if there = k.overview.accounts(id); len(there) > 0 {
+		if there = k.overview.Accounts(id); len(there) > 0 {
 			return id, there, nil
 		}
 	}

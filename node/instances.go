@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -37,7 +38,7 @@ type instances struct {
 	losses      *losses
 	data        materials
 	restoration *restoration
-	chief       func() chief // who holds the office
+	chief       func() overview.Chief // who holds the office
 	credentials credentials
 	verifier    verifier
 	bootID      string // of the machine's present boot

@@ -323,7 +323,7 @@ func (s *shard) compareAll() {
 // greet starts the conversation about all instances with a partner that was
 // just connected: nothing is under way any more, and both say what they have.
 func (s *shard) greet(p workflow.PartnerID) {
-	if p == s.reports.to.partner {
+	if p == s.reports.to.Partner {
 		s.reportAll(s.reports.to)
 	}
 	s.askForAside(p)

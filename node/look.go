@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -107,15 +108,15 @@ func readShownLog(b []byte) (out []api.LogEntry, err error) {
 // lookAround asks those who reported an instance, the best informed first, until
 // one shows it. It returns whose account it is; if nobody answers, the error of
 // the first.
-func (k *desk) lookAround(ctx context.Context, accounts []account, what wire.LookWhat, read func([]byte) error) (account, error) {
+func (k *desk) lookAround(ctx context.Context, accounts []overview.Account, what wire.LookWhat, read func([]byte) error) (overview.Account, error) {
 	var first error
 	for _, a := range accounts {
-		err := k.lookAt(ctx, a.by, wire.Look{Instance: a.Instance, What: what}, read)
+		err := k.lookAt(ctx, a.By, wire.Look{Instance: a.Instance, What: what}, read)
 		if err == nil {
 			return a, nil
 		}
 		if first == nil {
-			first = fmt.Errorf("%s: %w", k.people.label(a.by), err)
+			first = fmt.Errorf("%s: %w", k.people.label(a.By), err)
 		}
 	}
 	return accounts[0], first
@@ -123,22 +124,22 @@ func (k *desk) lookAround(ctx context.Context, accounts []account, what wire.Loo
 
 // showElsewhere shows an instance that others reported: as one of them shows it
 // now or, if nobody can be asked, as far as the report says.
-func (k *desk) showElsewhere(ctx context.Context, accounts []account) *api.Instance {
+func (k *desk) showElsewhere(ctx context.Context, accounts []overview.Account) *api.Instance {
 	var in *api.Instance
 	a, err := k.lookAround(ctx, accounts, wire.LookInstance, func(b []byte) (err error) {
 		in, err = readShown(b, accounts[0].Instance)
 		return err
 	})
 	if err == nil {
-		in.Told = &api.Told{By: k.overview.witness(a)}
+		in.Told = &api.Told{By: k.overview.Witness(a)}
 		k.view.redate(in)
 		return in
 	}
 	a = accounts[0]
 	return &api.Instance{
-		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: atMilli(a.Started), Ended: instant(a.Ended),
+		ID: a.Instance.String(), Workflow: a.Workflow, Version: a.Version, State: a.State, Started: wire.AtMilli(a.Started), Ended: wire.Instant(a.Ended),
 		Told: &api.Told{
-			By: k.overview.witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
+			By: k.overview.Witness(a), Summary: true, Why: err.Error(), Done: int(a.Done), Tasks: int(a.Tasks),
 			Current: k.people.names(a.At), Participants: k.people.names(a.Participants),
 		},
 	}
@@ -163,7 +164,7 @@ func (vw *view) redate(in *api.Instance) {
 }
 
 // logElsewhere is the log of an instance that others reported.
-func (k *desk) logElsewhere(ctx context.Context, accounts []account) ([]api.LogEntry, error) {
+func (k *desk) logElsewhere(ctx context.Context, accounts []overview.Account) ([]api.LogEntry, error) {
 	var out []api.LogEntry
 	_, err := k.lookAround(ctx, accounts, wire.LookLog, func(b []byte) (err error) {
 		out, err = readShownLog(b)
@@ -177,7 +178,7 @@ func (k *desk) logElsewhere(ctx context.Context, accounts []account) ([]api.LogE
 }
 
 // onlyThere refuses to do something with an instance that this node only hears of.
-func (k *desk) onlyThere(accounts []account) error {
+func (k *desk) onlyThere(accounts []overview.Account) error {
 	return api.Errorf(api.Refused, "this node takes no part in instance %s, it only hears of it as the coordinator", accounts[0].Instance).
-		WithHint("do it on a node that takes part, such as %s", k.people.label(accounts[0].by))
+		WithHint("do it on a node that takes part, such as %s", k.people.label(accounts[0].By))
 }

@@ -43,19 +43,10 @@ func addIncidents(needs []api.Need, number int) []api.Need {
 	return append(needs, api.Need{Kind: string(choreo.NeedIncident), Number: number, Tasks: []workflow.TaskName{}})
 }
 
-// reportNeeds are needs as they are reported to the coordinator, reportedNeeds as it
-// shows them.
+// reportNeeds are needs as they are reported to the coordinator.
 func reportNeeds(needs []api.Need) (out []wire.Need) {
 	for _, x := range needs {
 		out = append(out, wire.Need{Kind: x.Kind, Number: uint32(min(x.Number, math.MaxInt32)), Tasks: x.Tasks})
-	}
-	return out
-}
-
-func reportedNeeds(needs []wire.Need) []api.Need {
-	out := []api.Need{}
-	for _, x := range needs {
-		out = append(out, api.Need{Kind: x.Kind, Number: int(x.Number), Tasks: append([]workflow.TaskName{}, x.Tasks...)})
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -34,7 +35,7 @@ type Node struct {
 	certificates *certificates.Topic
 	elections    *elections.Topic
 	clocks       *clocks.Topic
-	overview     *overview
+	overview     *overview.Topic
 	retention    *retention
 	library      *library.Topic
 	instances    *instances
@@ -178,7 +179,12 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		announce: spread, hasLeft: make(chan struct{}),
 	}
 	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Label: n.people.label, Chain: wallet.Chain})
-	n.overview = newOverview(c, n.elections, n.people, n.index, func() { n.instances.touchAll() })
+	n.overview = overview.New(overview.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: n.people, Limit: t.config.Limits.Instances,
+		Here:    func(id workflow.InstanceID) bool { _, here := n.index.get(id); return here },
+		Another: func() { n.instances.touchAll() },
+		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
+	})
 	n.data = datasets.New(sets, datasets.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{c},
 		Author: n.definitions.AuthorOf, Check: n.own.Check, Announce: spread, Pause: n.own.LoadPause, Nudge: t.nudge,
@@ -192,7 +198,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: wallet, own: n.own,
 		partners: n.partners, ledger: ledger,
 		learned: learnt, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
-		retention: n.retention, chief: n.overview.chief,
+		retention: n.retention, chief: n.overview.Chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}

@@ -2,9 +2,7 @@ package node
 
 import (
 	"slices"
-	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -12,28 +10,6 @@ import (
 // In orchestration the coordinator takes part in every instance that is started
 // so while it holds the office: immediate reports go to it, and it releases the
 // successors (choreo/route.go). It is never needed for progress.
-
-// chief is the partner that held the office when that was last looked at, which
-// is whenever something of elections happens.
-func (o *overview) chief() chief { return *o.served.Load() }
-
-// Tick looks whether another holds the office than when it was last called.
-func (o *overview) Tick(moment.Now) time.Duration {
-	var now chief
-	if m, ok := o.offices.Known(); ok {
-		now = chief{m.Holder, m.Office}
-	}
-	if now == o.chief() {
-		return never
-	}
-	o.served.Store(&now)
-	if now.partner != o.member.ID() {
-		o.forget()
-		o.overflowing(false)
-	}
-	o.another()
-	return never
-}
 
 // coordination reads how an instance is to be coordinated, and puts the
 // coordinator first in its succession. notes say what the user should know.

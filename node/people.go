@@ -122,6 +122,15 @@ func (p *people) nameFree(name string, id workflow.PartnerID) error {
 func (p *people) name(id workflow.PartnerID) string  { return p.Name(id) }
 func (p *people) label(id workflow.PartnerID) string { return p.Label(id) }
 
+// names are what people call partners, one after the other.
+func (p *people) names(ids []workflow.PartnerID) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = p.name(id)
+	}
+	return out
+}
+
 // names are what people call partners.
 type names interface {
 	name(workflow.PartnerID) string

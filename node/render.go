@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -27,14 +28,14 @@ func (vw *view) render(h *held) *api.Instance {
 	out := &api.Instance{
 		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State, Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: g.Responsible,
-		Started: atMilli(snap.Started), Ended: instant(h.sum.Ended), Data: map[string]any{},
+		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
 	}
 	for _, i := range snap.Incidents {
 		what := i.What
 		if i.Who != "" {
 			what = vw.people.label(i.Who) + ": " + what
 		}
-		out.Incidents = append(out.Incidents, api.Incident{At: atMilli(i.At), What: what, Task: i.Task})
+		out.Incidents = append(out.Incidents, api.Incident{At: wire.AtMilli(i.At), What: what, Task: i.Task})
 	}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {
 		out.Incidents = append(out.Incidents, api.Incident{At: h.refused[p].at, What: vw.refusedBy(p, h.refused[p])})
@@ -153,7 +154,7 @@ func (vw *view) waitsInVain(h *held, t choreo.TaskView) string {
 func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	v := api.Task{
 		Name: t.Task.Name, Partition: t.Partition, Attempt: t.Attempt, State: t.State, ResponseImmediate: t.Immediate,
-		Started: instant(t.Started), Ended: instant(t.Ended), Outputs: map[string]any{}, TriggerFired: t.TriggerFired, Reason: t.Reason,
+		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{}, TriggerFired: t.TriggerFired, Reason: t.Reason,
 		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why),
 	}
 	if t.Partner != "" {
@@ -173,7 +174,7 @@ func (vw *view) renderTask(t choreo.TaskView) api.Task {
 		v.Outputs[string(k)] = val
 	}
 	for _, s := range t.Superseded {
-		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: vw.people.name(s.Partner), Attempt: s.Attempt, Ended: atMilli(s.Ended),
+		v.Superseded = append(v.Superseded, api.Superseded{Task: s.Task, Partner: vw.people.name(s.Partner), Attempt: s.Attempt, Ended: wire.AtMilli(s.Ended),
 			Compensated: s.Compensation == choreo.CompensationDone, Compensation: string(s.Compensation)})
 	}
 	return v
@@ -203,7 +204,7 @@ func (vw *view) renderLog(h *held) []api.LogEntry {
 	var out []api.LogEntry
 	for _, f := range h.m.Facts() {
 		e := api.LogEntry{
-			At: atMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: vw.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
+			At: wire.AtMilli(f.Fact.At), Time: f.Time, Fact: f.ID.String(), Author: vw.people.name(f.Fact.Chain.Author), Seq: f.Fact.Seq,
 			Kind: f.Fact.Body.Kind(), Counted: f.Counted,
 		}
 		e.Task, e.Text = vw.describe(h, &f)

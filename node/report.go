@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership/election"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -13,13 +13,6 @@ import (
 // the instances that it takes part in: all of them on contact and when another
 // takes office, then those that changed, in bunches. Nothing depends on a report:
 // one that is lost with its connection is sent again on the next contact.
-
-// chief is the partner that holds the office, as far as this node knows; the
-// zero value: nobody.
-type chief struct {
-	partner workflow.PartnerID
-	office  election.Office
-}
 
 const (
 	// reportEvery is the least time between two bunches of a shard.
@@ -30,14 +23,14 @@ const (
 
 // reports are what a shard has to tell the coordinator.
 type reports struct {
-	to     chief
+	to     overview.Chief
 	queue  []workflow.InstanceID // as they changed
 	queued map[workflow.InstanceID]bool
 	next   time.Duration // Awake: nothing is sent before
 }
 
 func (r *reports) add(id workflow.InstanceID) {
-	if r.to.partner == "" || r.queued[id] {
+	if r.to.Partner == "" || r.queued[id] {
 		return
 	}
 	r.queued[id] = true
@@ -55,13 +48,13 @@ func (r *reports) done(n int) {
 // due is after what time something is to be sent; never, if ok is false.
 func (s *shard) reportDue(now time.Duration) (in time.Duration, ok bool) {
 	r := &s.reports
-	return r.next - now, len(r.queue) > 0 && s.n.up(r.to.partner)
+	return r.next - now, len(r.queue) > 0 && s.n.up(r.to.Partner)
 }
 
 // reportAll begins again, for a coordinator that may know nothing of us.
-func (s *shard) reportAll(to chief) {
+func (s *shard) reportAll(to overview.Chief) {
 	s.reports = reports{to: to, queued: map[workflow.InstanceID]bool{}, next: s.reports.next}
-	if to.partner == "" {
+	if to.Partner == "" {
 		return
 	}
 	s.each(func(id workflow.InstanceID, _ *held) { s.reports.add(id) })
@@ -85,8 +78,8 @@ func (s *shard) changed(h *held) {
 func (s *shard) report() {
 	r := &s.reports
 	to := s.n.chief()
-	if to.partner == s.n.member.ID() {
-		to = chief{} // it knows
+	if to.Partner == s.n.member.ID() {
+		to = overview.Chief{} // it knows
 	}
 	if to != r.to {
 		s.reportAll(to)
@@ -97,7 +90,7 @@ func (s *shard) report() {
 	}
 	r.next = now + reportEvery
 	m, n := s.bunch()
-	if len(m.Reports) == 0 || s.n.send(r.to.partner, m) == nil {
+	if len(m.Reports) == 0 || s.n.send(r.to.Partner, m) == nil {
 		s.n.count("sent.reports", uint64(len(m.Reports)))
 		r.done(n)
 	}
@@ -138,5 +131,5 @@ func (s *shard) reportOf(id workflow.InstanceID) (rep wire.Report, ok bool) {
 	rep.Facts, rep.Done, rep.Tasks = uint64(h.m.Len()), uint32(done), uint32(tasks)
 	rep.Needs = reportNeeds(s.n.view.needs(h))
 	rep.At, rep.Participants = at[:min(len(at), wire.MaxReported)], all[:min(len(all), wire.MaxReported)]
-	return rep, known && !h.m.Participates(s.reports.to.partner)
+	return rep, known && !h.m.Participates(s.reports.to.Partner)
 }

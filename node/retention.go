@@ -831,7 +831,7 @@ func (t *retention) findClosed(prefix string) error {
 func (c closing) listed() api.InstanceSummary {
 	return api.InstanceSummary{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State,
-		Started: atMilli(c.Started), Ended: instant(c.Ended), Closed: instant(c.Closed),
+		Started: wire.AtMilli(c.Started), Ended: wire.Instant(c.Ended), Closed: wire.Instant(c.Closed),
 	}
 }
 
@@ -839,7 +839,7 @@ func (c closing) listed() api.InstanceSummary {
 func (t *retention) shownClosing(c closing) *api.Instance {
 	in := &api.Instance{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{}, Conflicts: []api.Conflict{},
-		Started: atMilli(c.Started), Ended: instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
+		Started: wire.AtMilli(c.Started), Ended: wire.Instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
 	}
 	in.Closed = t.closedFor(c)
 	return in
@@ -847,7 +847,7 @@ func (t *retention) shownClosing(c closing) *api.Instance {
 
 func (t *retention) closedFor(c closing) *api.Closing {
 	return &api.Closing{
-		At: atMilli(c.Closed), By: t.people.name(c.Signer), Initiator: t.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
+		At: wire.AtMilli(c.Closed), By: t.people.name(c.Signer), Initiator: t.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
 		Participants: t.people.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -342,7 +343,7 @@ func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error
 		}
 	}
 	k.addProgress(ctx, list)
-	list = k.overview.elsewhere(list, all)
+	list = k.overview.Elsewhere(list, all)
 	newestFirst(list)
 	return list, nil
 }
@@ -395,7 +396,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 // show shows one instance; at the coordinator also one of others.
 func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
 	var out *api.Instance
-	err := k.look(ctx, ref, func(h *held) { out = k.view.render(h) }, func(there []account) error {
+	err := k.look(ctx, ref, func(h *held) { out = k.view.render(h) }, func(there []overview.Account) error {
 		out = k.showElsewhere(ctx, there)
 		return nil
 	})
@@ -409,7 +410,7 @@ func (k *desk) show(ctx context.Context, ref string) (*api.Instance, error) {
 // history shows the facts of one instance; at the coordinator also of one of others.
 func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) {
 	var out []api.LogEntry
-	err := k.look(ctx, ref, func(h *held) { out = k.view.renderLog(h) }, func(there []account) (err error) {
+	err := k.look(ctx, ref, func(h *held) { out = k.view.renderLog(h) }, func(there []overview.Account) (err error) {
 		out, err = k.logElsewhere(ctx, there)
 		return err
 	})
@@ -543,7 +544,7 @@ func (k *desk) with(ctx context.Context, ref string, fn func(*shard, *held) erro
 // look has here read an instance, found by ID or prefix, on its owner. It shows
 // what is durable, and works on a disk that takes no writes. For an instance that
 // others reported, there is called instead.
-func (k *desk) look(ctx context.Context, ref string, here func(*held), there func([]account) error) error {
+func (k *desk) look(ctx context.Context, ref string, here func(*held), there func([]overview.Account) error) error {
 	id, elsewhere, err := k.locate(ref)
 	switch {
 	case err != nil:

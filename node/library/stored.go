@@ -57,7 +57,7 @@ func readListing(key, value []byte) (*listing, error) {
 	}
 	l.about = api.Workflow{
 		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions,
-		Added: time.UnixMilli(min(max(s.Added, 0), wire.MaxWall)),
+		Added: wire.AtMilli(s.Added),
 	}
 	for _, sc := range s.Claims {
 		if len(sc.Notices) == 0 {

@@ -9,7 +9,7 @@ import (
 // What this node stores it can read back, whatever the texts in it are.
 func TestWhatIsStoredIsReadBack(t *testing.T) {
 	codectest.ReadBack(t,
-		&summary{}, &storedFact{}, &storedWaits{}, &setAside{}, &closing{}, &forgotten{}, &storedDropped{}, &storedAge{},
-		&storedClosed{}, &storedLosses{}, &storedLesson{}, &memberDoc{},
+		&summary{}, &storedFact{}, &storedWaits{}, &setAside{},
+		&storedLosses{}, &storedLesson{}, &memberDoc{},
 	)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/profile"
@@ -141,9 +142,9 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte(elections.KeyLineage), "who may vote; partners tell it again", false, decodes(election.DecodeLineage)},
 		{[]byte(elections.KeySince), "since when the coordinator is known", false, decodes(elections.DecodeSince)},
 		{metaKey(metaIncarnation), "the node's incarnation", true, sized(len(choreo.Incarnation{}))},
-		{metaKey(metaAge), "how old the store is: ended instances are kept for longer", false, cborDecodes[storedAge]},
-		{metaKey(metaClosed), "an account of the instances of which only summaries are kept", false, cborDecodes[storedClosed]},
-		{metaKey(metaDropped), "up to when instances were forgotten: very old ones may be taken in again", false, cborDecodes[storedDropped]},
+		{[]byte(closings.KeyAge), "how old the store is: ended instances are kept for longer", false, closings.DecodesAge},
+		{[]byte(closings.KeyAccount), "an account of the instances of which only summaries are kept", false, closings.DecodesAccount},
+		{[]byte(closings.KeyDropped), "up to when instances were forgotten: very old ones may be taken in again", false, closings.DecodesDropped},
 		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
 	}
 	var drop []kv.Write
@@ -166,7 +167,7 @@ func (l *losses) sift() (own bool, err error) {
 			return false, err
 		}
 	}
-	return own, commitAll(l.store, drop)
+	return own, kv.CommitAll(l.store, drop)
 }
 
 func decodes[T any](decode func([]byte) (T, error)) func([]byte) error {

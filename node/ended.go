@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -17,9 +18,6 @@ import (
 // backup may hold one of them as it was before the end. So with every contact,
 // and at intervals, two partners compare a digest of all ended instances that they
 // share; where it differs they compare the newest of them as they would any other.
-
-// endedDigest is the size of a digest of an instance's facts, and of many.
-const endedDigest = wire.EndedDigest
 
 // maxCompared bounds how many ended instances one contact has compared.
 const maxCompared = 256
@@ -58,17 +56,17 @@ func (x *index) digest(id workflow.InstanceID) {
 		return
 	}
 	for _, p := range strings.Fields(sum.With) {
-		x.digests[workflow.PartnerID(p)] = xored(x.digests[workflow.PartnerID(p)], sum.Facts)
+		x.digests[workflow.PartnerID(p)] = closings.Xored(x.digests[workflow.PartnerID(p)], sum.Facts)
 	}
 }
 
 // gone adds the instances of which only summaries are kept: partners may have all of
 // them, and the digests are to be the same.
-func (x *index) gone(digests map[workflow.PartnerID][endedDigest]byte) {
+func (x *index) gone(digests map[workflow.PartnerID]closings.Digest) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for p, d := range digests {
-		x.digests[p] = xored(x.digests[p], d)
+		x.digests[p] = closings.Xored(x.digests[p], d)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -23,15 +24,13 @@ type index struct {
 	aside map[workflow.InstanceID]setAside // in quarantine; what is known of them is in all
 	tally tally
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
-	digests map[workflow.PartnerID][endedDigest]byte
-	// dropped is up to when (ms) members began instances of which the IDs were dropped.
-	dropped map[workflow.PartnerID]int64
+	digests map[workflow.PartnerID]closings.Digest
 }
 
 func newIndex() *index {
 	return &index{
 		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, tally: newTally(),
-		digests: map[workflow.PartnerID][endedDigest]byte{}, dropped: map[workflow.PartnerID]int64{},
+		digests: map[workflow.PartnerID]closings.Digest{},
 	}
 }
 

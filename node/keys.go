@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
@@ -30,7 +31,7 @@ import (
 //	s name 0 author           one that a task made, for the author of its workflow
 //	q instance(16)            why an instance is set aside (setAside)
 //	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
-//	x instance(16)            the summary of an ended instance whose facts were deleted (closing, forgotten)
+//	x instance(16)            the summary of an ended instance whose facts were deleted (closings.Closing)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -46,7 +47,7 @@ const (
 	prefixMeta       = 'm'
 	prefixQuarantine = 'q'
 	prefixKept       = 'k'
-	prefixClosing    = 'x'
+	prefixClosing    = closings.Prefix
 )
 
 func factPrefix(id workflow.InstanceID) []byte {
@@ -92,7 +93,7 @@ type summary struct {
 	Settled bool
 	// Of an ended instance: a digest of its facts, and who takes part, separated
 	// by spaces (see ended.go).
-	Facts [endedDigest]byte
+	Facts closings.Digest
 	With  string
 	// Number is how many facts it has, and Age when it ended by this node's own time,
 	// in nanoseconds. Open: its facts are needed still (choreo.Machine.Unsettled).

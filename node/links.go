@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -463,13 +464,13 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if len(facts) == 0 || facts[0].Fact.Body.Genesis == nil || choreo.InstanceOf(facts[0].ID) != f.Instance {
 		return nil, errUnknownInstance
 	}
-	if c, found, err := s.n.retention.closedOf(f.Instance); err != nil || found {
+	if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {
 		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
 	_, again := s.n.index.get(f.Instance) // one that was set aside was never given up
-	if !again && s.n.index.mayBeDropped(by, facts[0].Fact.At) {
-		return nil, &closedHere{closing{Instance: f.Instance}}
+	if !again && s.n.retention.closings.MayBeDropped(by, facts[0].Fact.At) {
+		return nil, &closedHere{closings.Closing{Instance: f.Instance}}
 	}
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
 		return nil, err
@@ -586,7 +587,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		if w.Mode != wire.Ask {
 			return nil
 		}
-		c, closed, err := s.n.retention.closedOf(w.Instance)
+		c, closed, err := s.n.retention.closings.Of(w.Instance)
 		if closed {
 			s.refuseClosed(from, c)
 		} else if err == nil {

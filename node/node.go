@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
@@ -137,7 +138,10 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		Clock: t.clock, Log: t.log, Peers: peers{c}, Members: members{n.people}, Publish: t.events.publish,
 		Refused: func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) },
 	})
-	n.retention = newRetention(c, n.crew, n.index, n.people, n.definitions)
+	book := closings.New(closings.Whose{
+		Self: t.member.ID(), Key: t.member.Key, Store: t.store, Clock: t.clock, Limit: t.config.Limits.Ended,
+	})
+	n.retention = newRetention(c, n.crew, n.index, n.people, n.definitions, book)
 	n.joining, err = joining.New(joining.Surroundings{
 		Store: t.store, Clock: t.clock, Peers: peers{c}, Members: members{n.people}, Certificates: wallet, Evictions: evicted,
 		Random: random, Lifetime: Lifetime, Best: bestAddress,
@@ -211,7 +215,11 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	for i := range max(t.config.Shards, 1) {
 		n.crew.shards = append(n.crew.shards, newShard(n.instances, i))
 	}
-	return errors.Join(n.retention.loadAge(), n.retention.loadClosed())
+	if err := book.Load(); err != nil {
+		return err
+	}
+	n.index.gone(book.Digests())
+	return nil
 }
 
 // Hello is what this node shows a peer first: its certificate chain.

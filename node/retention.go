@@ -4,23 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
-	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
-	"github.com/mutirao-mesh/mutirao/node/codec"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -44,33 +39,7 @@ import (
 // partner list: a participant can pass work on to keys that are nobody's. A partner out
 // of reach is waited for, as long as it is not evicted.
 
-// closing is the summary of an ended instance whose facts were deleted.
-type closing struct {
-	_          struct{} `cbor:",toarray"`
-	Instance   workflow.InstanceID
-	Definition workflow.Hash
-	Workflow   workflow.Name
-	Version    int
-	State      workflow.InstanceState
-	By         workflow.PartnerID // who began it
-	Started    int64              // ms, the initiator's clock
-	Ended      int64              // ms, the signer's
-	Closed     int64              // ms, the signer's: when the facts were deleted
-	// Number and Digest tell which facts there were: how many, and a digest of the
-	// heads of their chains.
-	Number uint64
-	Digest [endedDigest]byte
-	// With are partners that took part, Others how many more did.
-	With   []workflow.PartnerID
-	Others int
-	Signer workflow.PartnerID
-	Sig    []byte
-}
-
 const (
-	closingDomain = "closing"
-	// maxClosedWith bounds how many partners a summary names.
-	maxClosedWith = 32
 	// earliest is how long after its end an instance is kept in any case: one member
 	// cannot make this node forget faster.
 	earliest = 10 * time.Minute
@@ -83,32 +52,7 @@ const (
 	closeBatch = 64
 	// retainEvery is how often this node looks for what it need not keep.
 	retainEvery = time.Minute
-	// maxForgotten is of how many instances only the IDs are kept, for each of limits.ended.
-	maxForgotten = 8
-	// metaAge is the node's own time (see lifetime), metaClosed what was given up so far,
-	// metaDropped of which instances even the IDs were dropped.
-	metaAge     = "age"
-	metaClosed  = "closed"
-	metaDropped = "dropped"
 )
-
-func closingKey(id workflow.InstanceID) []byte { return append([]byte{prefixClosing}, id[:]...) }
-
-func (c closing) signed() []byte {
-	c.Sig = nil
-	return encode(c)
-}
-
-// verifyClosing reads a summary and checks that by signed it.
-func verifyClosing(b []byte, by workflow.PartnerID) (c closing, err error) {
-	if err := cbor.Unmarshal(b, &c); err != nil {
-		return c, err
-	}
-	if c.Signer != by || len(c.With) > maxClosedWith {
-		return c, fmt.Errorf("a summary by %s with %d names", c.Signer, len(c.With))
-	}
-	return c, trust.Verify(by, closingDomain, c.signed(), c.Sig)
-}
 
 // retention is what is kept of instances that have ended: which ones partners have as
 // well, and for how long their facts stay.
@@ -120,12 +64,8 @@ type retention struct {
 	definitions sweeping
 	comparing   *ration.Budgets
 
-	lifetime lifetime
-	aged     time.Duration // the age that was written last
+	closings *closings.Book
 	next     time.Duration // Awake: when to look again for what need not be kept
-
-	closing sync.Mutex   // held while instances are given up
-	closed  storedClosed // what was given up so far
 
 	mu   sync.Mutex // guards late
 	late map[workflow.InstanceID]string
@@ -143,9 +83,9 @@ type holders interface {
 	names([]workflow.PartnerID) []string
 }
 
-func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping) *retention {
+func newRetention(c *contacts, w *crew, x *index, p holders, d sweeping, b *closings.Book) *retention {
 	return &retention{
-		contacts: c, crew: w, index: x, people: p, definitions: d, comparing: ration.New(comparingRation),
+		contacts: c, crew: w, index: x, people: p, definitions: d, closings: b, comparing: ration.New(comparingRation),
 		late: map[workflow.InstanceID]string{},
 	}
 }
@@ -158,112 +98,10 @@ func (t *retention) Tick(now moment.Now) time.Duration {
 	return t.next - now.Awake
 }
 
-// lifetime is this node's own time, by which it forgets: how long its store has been in
-// use. It goes on while the node runs, and for a time in which it did not run by what
-// the wall clock says, at most a day: a clock that jumped by years ages nothing.
-type lifetime struct {
-	base  time.Duration // when the process began
-	began time.Duration // Boot
-}
-
-// maxAsleep is how much the time in which a node did not run counts at most.
-const maxAsleep = 24 * time.Hour
-
-type storedAge struct {
-	_    struct{}      `cbor:",toarray"`
-	Age  time.Duration // so far
-	Wall int64         // ms, when it was written
-}
-
-func (t *retention) loadAge() error {
-	now := t.clock.Now()
-	was, err := codec.Read(t.store, metaKey(metaAge), func(b []byte) (s storedAge, err error) { return s, decode(b, &s) })
-	if err != nil {
-		return err
-	}
-	t.lifetime.began, t.lifetime.base = now.Boot, was.Age
-	if was.Wall != 0 {
-		t.lifetime.base += min(max(now.Wall.Sub(time.UnixMilli(was.Wall)), 0), maxAsleep)
-	}
-	return nil
-}
-
-// age is this node's own time.
-func (t *retention) age() time.Duration {
-	return t.lifetime.base + t.clock.Now().Boot - t.lifetime.began
-}
-
-func (t *retention) ageWrite() kv.Write {
-	return kv.Write{Key: metaKey(metaAge), Value: encode(storedAge{Age: t.age(), Wall: t.clock.Now().Wall.UnixMilli()})}
-}
-
-// forgotten is what is kept of an instance whose summary is forgotten, beside its ID.
-type forgotten struct {
-	_       struct{}           `cbor:",toarray"`
-	By      workflow.PartnerID // who began it
-	Started int64              // ms, the initiator's clock
-}
-
-// storedDropped says, for each member, up to when (ms, its clock) it began instances of
-// which the IDs were dropped.
-type storedDropped struct {
-	_     struct{} `cbor:",toarray"`
-	Until map[workflow.PartnerID]int64
-}
-
-// storedClosed is what was given up so far: the number of summaries and, for each partner, the
-// share of the instances that were given up in the digest of ended ones (ended.go).
-type storedClosed struct {
-	_       struct{} `cbor:",toarray"`
-	Number  int
-	Digests map[workflow.PartnerID][endedDigest]byte
-}
-
-func (t *retention) loadClosed() (err error) {
-	t.closed, err = codec.Read(t.store, metaKey(metaClosed), func(b []byte) (s storedClosed, err error) { return s, decode(b, &s) })
-	if err != nil {
-		return err
-	}
-	t.index.gone(t.closed.Digests)
-	d, err := codec.Read(t.store, metaKey(metaDropped), func(b []byte) (s storedDropped, err error) { return s, decode(b, &s) })
-	t.index.dropIDs(d.Until)
-	return err
-}
-
-// closedOf reads the summary of an instance whose facts were deleted. Found without a
-// summary: that was so long ago that only its ID is left.
-func (t *retention) closedOf(id workflow.InstanceID) (c closing, found bool, err error) {
-	b, err := t.store.Get(closingKey(id))
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		return c, false, nil
-	case err != nil:
-		return c, false, err
-	}
-	return readClosing(id, b), true, nil
-}
-
-// readClosing reads a stored summary. Of one that was forgotten, who began it and when
-// is left beside the ID; of one that cannot be read, the ID.
-func readClosing(id workflow.InstanceID, b []byte) closing {
-	var c closing
-	if decode(b, &c) == nil {
-		return c
-	}
-	var f forgotten
-	if decode(b, &f) != nil {
-		f = forgotten{}
-	}
-	return closing{Instance: id, By: f.By, Started: f.Started}
-}
-
 // retain gives up what need not be kept, and returns after what time to look again.
 func (t *retention) retain() time.Duration {
-	if t.age()-t.aged >= time.Hour {
-		t.aged = t.age()
-		t.store.Commit([]kv.Write{t.ageWrite()}, func(error) {}) // troubled hears of an error
-	}
-	due := t.index.closable(t.config.Limits, t.age())
+	t.closings.KeepAge()
+	due := t.index.closable(t.config.Limits, t.closings.Age())
 	more := len(due) > closeBatch*len(t.crew.shards)
 	for _, s := range t.crew.shards {
 		var ids []workflow.InstanceID
@@ -278,7 +116,7 @@ func (t *retention) retain() time.Duration {
 			})
 		}
 	}
-	t.forget()
+	t.logClosing(t.closings.Forget())
 	t.crew.side(func() {
 		if err := t.definitions.Sweep(t.index.uses); err != nil {
 			t.log.Error("workflows that nobody uses could not be deleted", "error", err)
@@ -299,9 +137,21 @@ func (t *retention) logClosing(err error) {
 // close replaces instances by their summaries. What belongs to one instance is one
 // unit, with the account of all that were given up.
 func (s *shard) close(ids []workflow.InstanceID) error {
-	return s.n.retention.giveUp(func(next *storedClosed, commit func([]kv.Write, []workflow.InstanceID) error) error {
+	t := s.n.retention
+	return t.closings.GiveUp(func(account *closings.Account, commit func([]kv.Write) error) error {
 		var writes []kv.Write
 		var done []workflow.InstanceID
+		flush := func() error {
+			if len(done) == 0 {
+				return nil
+			}
+			if err := commit(writes); err != nil {
+				return err
+			}
+			t.gone(done)
+			writes, done = nil, nil
+			return nil
+		}
 		for _, id := range ids {
 			sum, known := s.n.index.get(id)
 			if _, aside := s.aside[id]; !known || aside || !sum.closable() || s.held[id] != nil {
@@ -312,42 +162,32 @@ func (s *shard) close(ids []workflow.InstanceID) error {
 				w, err = s.closeLarge(id, sum, w)
 			}
 			if err == nil && !kv.Fits(slices.Concat(writes, w)) {
-				err = commit(writes, done)
-				writes, done = nil, nil
+				err = flush()
 			}
 			if err != nil {
 				return err
 			}
 			writes, done = append(writes, w...), append(done, id)
-			next.add(sum)
+			account.Add(sum.with(), sum.Facts)
 		}
-		return commit(writes, done)
+		return flush()
 	})
 }
 
-// giveUp has fn give instances up, one caller at a time. next is the account, to which fn
-// adds them; commit makes it durable with what fn writes, and takes them off the list.
-func (t *retention) giveUp(
-	fn func(next *storedClosed, commit func([]kv.Write, []workflow.InstanceID) error) error,
-) error {
-	t.closing.Lock()
-	defer t.closing.Unlock()
-	next := t.closed.clone()
-	return fn(&next, func(writes []kv.Write, done []workflow.InstanceID) error {
-		if len(done) == 0 {
-			return nil
-		}
-		account := kv.Write{Key: metaKey(metaClosed), Value: encode(next)}
-		if err := t.store.CommitWait(append(writes, account)); err != nil {
-			return err
-		}
-		t.closed = next.clone()
-		for _, id := range done {
-			t.index.drop(id)
-		}
-		t.count("closed", uint64(len(done)))
-		return nil
-	})
+// gone takes instances off the list that were given up.
+func (t *retention) gone(ids []workflow.InstanceID) {
+	for _, id := range ids {
+		t.index.drop(id)
+	}
+	t.count("closed", uint64(len(ids)))
+}
+
+// with are the partners that take part in an ended instance.
+func (sum summary) with() (out []workflow.PartnerID) {
+	for _, p := range strings.Fields(sum.With) {
+		out = append(out, workflow.PartnerID(p))
+	}
+	return out
 }
 
 // closeLarge deletes what does not fit into one unit of an instance that is given up:
@@ -355,7 +195,7 @@ func (t *retention) giveUp(
 // start goes on. It returns what is left to be done.
 func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Write) ([]kv.Write, error) {
 	end := kv.Write{Key: instanceKey(id), Delete: true}
-	if sum.Closed = true; bytes.Equal(writes[0].Key, closingKey(id)) {
+	if sum.Closed = true; bytes.Equal(writes[0].Key, closings.Key(id)) {
 		if err := s.n.store.CommitWait([]kv.Write{writes[0], {Key: instanceKey(id), Value: encode(sum)}}); err != nil {
 			return nil, err
 		}
@@ -377,7 +217,7 @@ func (s *shard) closeLarge(id workflow.InstanceID, sum summary, writes []kv.Writ
 func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, error) {
 	var out []kv.Write
 	if !sum.Closed {
-		out = append(out, kv.Write{Key: closingKey(id), Value: encode(s.n.retention.closingOf(id, sum))})
+		out = append(out, kv.Write{Key: closings.Key(id), Value: s.n.retention.closings.Close(sum.ended(id)).Encode()})
 	}
 	out = append(out, kv.Write{Key: instanceKey(id), Delete: true})
 	for _, prefix := range [][]byte{factPrefix(id), waitsKey(id), keptPrefix(id)} {
@@ -392,169 +232,12 @@ func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, 
 	return out, nil
 }
 
-// closingOf makes the summary of an instance that is given up now.
-func (t *retention) closingOf(id workflow.InstanceID, sum summary) closing {
-	with := strings.Fields(sum.With)
-	c := closing{
+// ended is what a summary says of an instance that is given up.
+func (sum summary) ended(id workflow.InstanceID) closings.Closing {
+	return closings.Closing{
 		Instance: id, Definition: sum.Definition, Workflow: sum.Workflow, Version: sum.Version, State: sum.State, By: sum.By,
-		Started: sum.Started, Ended: sum.Ended, Closed: t.clock.Now().Wall.UnixMilli(), Number: sum.Number, Digest: sum.Facts,
-		Others: max(len(with)-maxClosedWith, 0), Signer: t.member.ID(),
+		Started: sum.Started, Ended: sum.Ended, Number: sum.Number, Digest: sum.Facts, With: sum.with(),
 	}
-	for _, p := range with[:min(len(with), maxClosedWith)] {
-		c.With = append(c.With, workflow.PartnerID(p))
-	}
-	c.Sig = trust.Sign(t.member.Key, closingDomain, c.signed())
-	return c
-}
-
-func (c storedClosed) clone() storedClosed {
-	out := storedClosed{Number: c.Number, Digests: make(map[workflow.PartnerID][endedDigest]byte, len(c.Digests))}
-	for p, d := range c.Digests {
-		out.Digests[p] = d
-	}
-	return out
-}
-
-func (c *storedClosed) add(sum summary) {
-	c.Number++
-	for _, p := range strings.Fields(sum.With) {
-		id := workflow.PartnerID(p)
-		c.Digests[id] = xored(c.Digests[id], sum.Facts)
-	}
-}
-
-func xored(a, b [endedDigest]byte) [endedDigest]byte {
-	for i := range a {
-		a[i] ^= b[i]
-	}
-	return a
-}
-
-// forget leaves only the IDs of summaries when there are more than limits.ended, and
-// drops IDs when there are more than maxForgotten times as many.
-func (t *retention) forget() {
-	t.closing.Lock()
-	defer t.closing.Unlock()
-	limit := t.config.Limits.Ended
-	if t.closed.Number <= limit {
-		return
-	}
-	summaries, ids := remembered{}, remembered{}
-	err := t.store.Scan([]byte{prefixClosing}, func(key, value []byte) error {
-		id := workflow.InstanceID(key[1:])
-		c := readClosing(id, value)
-		switch m := (memory{id, c.Closed, c.Started}); {
-		case c.Signer != "":
-			summaries[c.By] = append(summaries[c.By], m)
-		case c.By != "": // else it is not known whose it is: it stays
-			m.at = m.started
-			ids[c.By] = append(ids[c.By], m)
-		}
-		return nil
-	})
-	if err == nil {
-		err = t.shorten(summaries, ids, limit-limit/10) // some more, so as not to come again soon
-	}
-	if err == nil {
-		err = t.dropIDs(ids.beyond(limit * maxForgotten))
-	}
-	if err != nil {
-		t.logClosing(err)
-	}
-}
-
-// shorten leaves of summaries the IDs, but of so many.
-func (t *retention) shorten(summaries, ids remembered, limit int) error {
-	var writes []kv.Write
-	next := t.closed.clone()
-	next.Number = summaries.number()
-	beyond := summaries.beyond(limit)
-	next.Number -= beyond.number()
-	for _, by := range slices.Sorted(maps.Keys(beyond)) {
-		for _, m := range beyond[by] {
-			writes = append(writes, kv.Write{Key: closingKey(m.id), Value: encode(forgotten{By: by, Started: m.started})})
-			m.at = m.started
-			ids[by] = append(ids[by], m)
-		}
-	}
-	if err := commitAll(t.store, append(writes, kv.Write{Key: metaKey(metaClosed), Value: encode(next)})); err != nil {
-		return err
-	}
-	t.closed = next
-	return nil
-}
-
-// dropIDs deletes IDs. First it is noted what is not taken in any more for want of them.
-func (t *retention) dropIDs(ids remembered) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	until := map[workflow.PartnerID]int64{}
-	var writes []kv.Write
-	for _, by := range slices.Sorted(maps.Keys(ids)) {
-		for _, m := range ids[by] {
-			until[by] = max(until[by], m.started)
-			writes = append(writes, kv.Write{Key: closingKey(m.id), Delete: true})
-		}
-	}
-	now := kv.Write{Key: metaKey(metaDropped), Value: encode(storedDropped{Until: t.index.dropIDs(until)})}
-	return commitAll(t.store, append([]kv.Write{now}, writes...))
-}
-
-// commitAll makes writes durable in their order, in units of bounded size.
-func commitAll(store Store, writes []kv.Write) error {
-	for len(writes) > 0 {
-		u := kv.Unit(writes)
-		if err := store.CommitWait(writes[:u]); err != nil {
-			return err
-		}
-		writes = writes[u:]
-	}
-	return nil
-}
-
-// remembered are instances of which not all is kept, by their initiators.
-type remembered map[workflow.PartnerID][]memory
-
-type memory struct {
-	id          workflow.InstanceID
-	at, started int64 // ms: by what the oldest is found, and when the instance began
-}
-
-func (r remembered) number() (n int) {
-	for _, of := range r {
-		n += len(of)
-	}
-	return n
-}
-
-// beyond are those that are too many: of the initiator of most, the oldest.
-func (r remembered) beyond(limit int) remembered {
-	var numbers []int
-	for _, of := range r {
-		numbers = append(numbers, len(of))
-	}
-	level := levelOf(numbers, limit)
-	out := remembered{}
-	for by, of := range r {
-		if len(of) > level {
-			slices.SortFunc(of, func(a, b memory) int { return cmp.Or(cmp.Compare(a.at, b.at), compareInstances(a.id, b.id)) })
-			out[by] = of[:len(of)-level]
-		}
-	}
-	return out
-}
-
-// levelOf is how many each may have, so that all together have no more than limit.
-func levelOf(numbers []int, limit int) int {
-	slices.Sort(numbers)
-	for i, number := range numbers {
-		if level := limit / (len(numbers) - i); number > level {
-			return level
-		}
-		limit -= number
-	}
-	return math.MaxInt
 }
 
 // closable reports whether all facts of an instance may be deleted.
@@ -614,42 +297,22 @@ func (x *index) drop(id workflow.InstanceID) {
 	delete(x.all, id)
 }
 
-// dropIDs notes up to when members began instances of which the IDs are dropped, and
-// returns that of all members.
-func (x *index) dropIDs(until map[workflow.PartnerID]int64) map[workflow.PartnerID]int64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for p, at := range until {
-		x.dropped[p] = max(x.dropped[p], at)
-	}
-	return maps.Clone(x.dropped)
-}
-
-// mayBeDropped reports whether an instance that a member began then may be one of which
-// the ID was dropped.
-func (x *index) mayBeDropped(by workflow.PartnerID, started int64) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	until, some := x.dropped[by]
-	return some && started <= until
-}
-
 // refuseClosed answers a partner that sends something of an instance that was
 // given up.
-func (s *shard) refuseClosed(to workflow.PartnerID, c closing) {
+func (s *shard) refuseClosed(to workflow.PartnerID, c closings.Closing) {
 	if c.Signer != "" && c.Others == 0 && !slices.Contains(c.With, to) {
 		s.n.refuse("facts-from-no-participant", to)
 		return
 	}
 	r := wire.Refusal{Instance: c.Instance, Why: wire.RefusedClosed}
 	if c.Signer != "" {
-		r.Closing = encode(c)
+		r.Closing = c.Encode()
 	}
 	s.batch.refusals = append(s.batch.refusals, refusalTo{to, r})
 }
 
 // closedHere is the error of an instance that is not taken in again.
-type closedHere struct{ closing }
+type closedHere struct{ closing closings.Closing }
 
 func (e *closedHere) Error() string { return "of this instance only the summary is kept" }
 
@@ -657,10 +320,10 @@ func (e *closedHere) Error() string { return "of this instance only the summary 
 // had all that it needs, and is sent no more; if this node has other facts, they came
 // too late for it.
 func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) error {
-	c := closing{Instance: r.Instance}
+	c := closings.Closing{Instance: r.Instance}
 	if len(r.Closing) > 0 {
 		var err error
-		if c, err = verifyClosing(r.Closing, from); err != nil || c.Instance != r.Instance {
+		if c, err = closings.Verify(r.Closing, from); err != nil || c.Instance != r.Instance {
 			s.n.refuse("summary", from)
 			return nil
 		}
@@ -672,7 +335,7 @@ func (s *shard) takeClosing(from workflow.PartnerID, h *held, r wire.Refusal) er
 		return nil
 	}
 	if h.closedBy == nil {
-		h.closedBy = map[workflow.PartnerID]closing{}
+		h.closedBy = map[workflow.PartnerID]closings.Closing{}
 	}
 	h.closedBy[from] = c
 	delete(h.pending, from)
@@ -715,7 +378,7 @@ func (t *retention) checkLate(d *diagnosis) {
 }
 
 // tooLate tells people that facts of this node's reach a partner too late.
-func (t *retention) tooLate(h *held, by workflow.PartnerID, c closing) {
+func (t *retention) tooLate(h *held, by workflow.PartnerID, c closings.Closing) {
 	id, name := h.m.Instance(), t.people.label(by)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -783,22 +446,10 @@ func (s *shard) awaited(h *held, p workflow.PartnerID) (yes, unheard bool) {
 // maxLate bounds of how many instances status says that facts came too late.
 const maxLate = 64
 
-// closings lists the summaries whose IDs begin so, the newest first.
-func (t *retention) closings(prefix string) (out []closing, err error) {
-	b, _ := hex.DecodeString(prefix[:len(prefix)/2*2])
-	err = t.store.Scan(append([]byte{prefixClosing}, b...), func(key, value []byte) error {
-		if id := workflow.InstanceID(key[1:]); strings.HasPrefix(id.String(), prefix) {
-			out = append(out, readClosing(id, value))
-		}
-		return nil
-	})
-	return out, err
-}
-
 // onlySummary is the error of what is asked of an instance whose facts were deleted.
 type onlySummary struct {
 	err     *api.Error
-	closing closing
+	closing closings.Closing
 }
 
 func (e *onlySummary) Error() string { return e.err.Error() }
@@ -810,7 +461,7 @@ func (t *retention) findClosed(prefix string) error {
 	if prefix == "" {
 		return nil
 	}
-	found, err := t.closings(prefix)
+	found, err := t.closings.List(prefix)
 	switch {
 	case err != nil:
 		return err
@@ -827,8 +478,8 @@ func (t *retention) findClosed(prefix string) error {
 	return &onlySummary{api.Errorf(api.Refused, "instance %s %s", c.Instance, what).WithHint("mutirao show %s shows the summary; limits.keep in config.yaml says for how long the rest is kept", c.Instance.Short()), c}
 }
 
-// listed is a summary as lists show it.
-func (c closing) listed() api.InstanceSummary {
+// listedClosing is a summary as lists show it.
+func listedClosing(c closings.Closing) api.InstanceSummary {
 	return api.InstanceSummary{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State,
 		Started: wire.AtMilli(c.Started), Ended: wire.Instant(c.Ended), Closed: wire.Instant(c.Closed),
@@ -836,7 +487,7 @@ func (c closing) listed() api.InstanceSummary {
 }
 
 // shownClosing is an instance of which only the summary is left, for people.
-func (t *retention) shownClosing(c closing) *api.Instance {
+func (t *retention) shownClosing(c closings.Closing) *api.Instance {
 	in := &api.Instance{
 		ID: c.Instance.String(), Workflow: c.Workflow, Version: c.Version, State: c.State, Incidents: []api.Incident{}, Conflicts: []api.Conflict{},
 		Started: wire.AtMilli(c.Started), Ended: wire.Instant(c.Ended), Partitions: []api.Partition{}, Tasks: []api.Task{}, Data: map[string]any{},
@@ -845,7 +496,7 @@ func (t *retention) shownClosing(c closing) *api.Instance {
 	return in
 }
 
-func (t *retention) closedFor(c closing) *api.Closing {
+func (t *retention) closedFor(c closings.Closing) *api.Closing {
 	return &api.Closing{
 		At: wire.AtMilli(c.Closed), By: t.people.name(c.Signer), Initiator: t.people.name(c.By), Facts: c.Number, Digest: hex.EncodeToString(c.Digest[:]),
 		Participants: t.people.names(c.With), Others: c.Others, Definition: c.Definition.String(), Signature: hex.EncodeToString(c.Sig),

@@ -332,13 +332,13 @@ func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
 	list := k.index.list(all)
 	if all {
-		closed, err := k.retention.closings("")
+		closed, err := k.retention.closings.List("")
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range closed {
 			if c.Signer != "" {
-				list = append(list, c.listed())
+				list = append(list, listedClosing(c))
 			}
 		}
 	}

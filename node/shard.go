@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -79,7 +80,7 @@ type held struct {
 	silent  map[workflow.PartnerID]time.Duration
 	excused int
 	// closedBy are the partners that keep only its summary.
-	closedBy map[workflow.PartnerID]closing
+	closedBy map[workflow.PartnerID]closings.Closing
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   map[workflow.PartnerID]word
@@ -632,7 +633,7 @@ func (s *shard) summarise(h *held) summary {
 	}
 	sum.State = h.m.Overall()
 	if sum.State == workflow.InstanceRunning {
-		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, [endedDigest]byte{}, "", 0, false
+		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "", 0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
 		sum.Done, sum.Tasks, sum.Needs = 0, 0, ""
 		return sum
@@ -646,10 +647,10 @@ func (s *shard) summarise(h *held) summary {
 		sum.Sizes = h.sizes(audience)
 	}
 	if sum.Ended == 0 {
-		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.age()
+		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.closings.Age()
 	}
 	if !sum.Late && h.late(s.n.people.Evicted) {
-		sum.Late, sum.Age = true, s.n.retention.age()
+		sum.Late, sum.Age = true, s.n.retention.closings.Age()
 	}
 	sum.Open = h.m.Unsettled(s.n.people.Evicted) != ""
 	sum.Settled, sum.Unanswered = !h.m.GoesOn(), false

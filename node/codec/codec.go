@@ -3,8 +3,8 @@
 // Promises: what Encode made Decode reads back, whatever the texts in it are; the same
 // value is always encoded alike.
 //
-// It imports node/store/kv; node, node/codec/codectest, node/datasets, node/elections,
-// node/library and node/profile import it.
+// It imports node/store/kv; node, node/closings, node/codec/codectest, node/datasets,
+// node/elections, node/library and node/profile import it.
 package codec
 
 import (

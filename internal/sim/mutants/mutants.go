@@ -198,7 +198,7 @@ var mutants = []mutant{
 	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
 		"choreo/pass.go", `case a.undoes != nil || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`, `case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
 	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
-		"node/links.go", `if c, found, err := s.n.retention.closedOf(f.Instance); err != nil || found {`, `if c, found, err := s.n.retention.closedOf(f.Instance); err != nil && found {`}}},
+		"node/links.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`, `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil && found {`}}},
 	{name: "pruned-early", what: "what has ended is given up although some lack facts of it", patches: []patch{{
 		"node/shard.go", `		sum.Settled = sum.Settled && !waits
 `, `		sum.Settled = sum.Settled || waits

@@ -20,3 +20,15 @@ func Unit(writes []Write) int {
 
 // Fits reports whether writes fit into one unit, with one more beside them.
 func Fits(writes []Write) bool { return len(writes) < UnitWrites && Unit(writes) == len(writes) }
+
+// CommitAll makes writes durable in their order, in units of bounded size.
+func CommitAll(store interface{ CommitWait(writes []Write) error }, writes []Write) error {
+	for len(writes) > 0 {
+		u := Unit(writes)
+		if err := store.CommitWait(writes[:u]); err != nil {
+			return err
+		}
+		writes = writes[u:]
+	}
+	return nil
+}

@@ -1,7 +1,6 @@
 package choreo
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -179,22 +178,6 @@ func (m *Machine) haveSaid(sl *Slot) bool {
 	return m.own != nil && m.state.knewSuccesses(m.own, sl)
 }
 
-// writeOffEvicted says that nobody is to wait for a participant that was
-// evicted.
-func (d *decision) writeOffEvicted() (added bool) {
-	for _, p := range d.state.Participants() {
-		if p == d.self || d.state.writtenOff[p] != nil || !d.partners.Evicted(p) {
-			continue
-		}
-		proof := d.partners.Eviction(p)
-		if d.answers() || (proof != nil && d.state.trust != nil && d.state.trust.Evicted(p, proof) == nil) {
-			_, err := d.append(Body{WriteOff: &WriteOff{Partner: p, Eviction: proof}})
-			added = err == nil || added
-		}
-	}
-	return added
-}
-
 // cleansUp reports whether this node still has something to do about successes
 // that lost.
 func (m *Machine) cleansUp() bool {
@@ -226,36 +209,4 @@ func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
 		}
 	}
 	return nil
-}
-
-// answers reports whether this node answers for the instance: it began it.
-func (m *Machine) answers() bool { return m.self == m.log.genesis.fact.Chain.Author }
-
-// Unanswerable is the error of an order that only the instance's initiator may
-// give. It is an ErrNotNow.
-type Unanswerable struct{ By workflow.PartnerID }
-
-func (e *Unanswerable) Error() string {
-	return fmt.Sprintf("%v: only %s, who began the instance, may write somebody off", ErrNotNow, e.By.Short())
-}
-
-func (e *Unanswerable) Unwrap() error { return ErrNotNow }
-
-// WriteOff records that nobody is to wait any more for what a partner may have
-// done unheard: the node that answers for the instance gives its part up.
-func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
-	switch {
-	case !m.Participates(p):
-		return fmt.Errorf("%w: it takes no part in the instance", ErrNotNow)
-	case p == m.self:
-		return fmt.Errorf("%w: this node cannot write itself off", ErrNotNow)
-	case m.state.writtenOff[p] != nil:
-		return fmt.Errorf("%w: it is written off already", ErrNotNow)
-	case !m.answers():
-		return &Unanswerable{By: m.log.genesis.fact.Chain.Author}
-	case !m.heeded():
-		return errUnheeded
-	}
-	_, err := m.deciding(now, nil).append(Body{WriteOff: &WriteOff{Partner: p}})
-	return err
 }

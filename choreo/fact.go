@@ -112,30 +112,6 @@ type Body struct {
 	Credentials []byte `cbor:"21,keyasint,omitempty"`
 }
 
-// Kind names the field of a body that is set, for people and for counters;
-// "" means that not exactly one is.
-func (b *Body) Kind() string {
-	kind, n := "", 0
-	for _, k := range []struct {
-		name string
-		set  bool
-	}{
-		{"genesis", b.Genesis != nil}, {"ready", b.Ready != nil}, {"start", b.Start != nil},
-		{"success", b.Success != nil}, {"try-failed", b.TryFailed != nil}, {"verdict", b.Verdict != nil},
-		{"assign", b.Assign != nil}, {"called-off", b.CalledOff != nil}, {"cancel", b.Cancel != nil},
-		{"seen", b.Seen != nil}, {"write-off", b.WriteOff != nil},
-	} {
-		if k.set {
-			kind = k.name
-			n++
-		}
-	}
-	if n != 1 {
-		return ""
-	}
-	return kind
-}
-
 // Genesis creates an instance. Its author is the initiator.
 type Genesis struct {
 	_          struct{} `cbor:",toarray"`
@@ -287,17 +263,6 @@ type Seen struct {
 	// Aside are heads that its author has as well and does not build upon: they do not
 	// count, or others had no room for them (door.go). Sorted.
 	Aside []Head
-}
-
-// WriteOff says that nobody is to wait any more for what a partner may have done
-// unheard, before superseded work is compensated: it was evicted, or the partner
-// that answers for the instance gave it up.
-type WriteOff struct {
-	_       struct{} `cbor:",toarray"`
-	Partner workflow.PartnerID
-	// Eviction proves that the partner was evicted (trust.EncodeEviction);
-	// empty: by order of the instance's initiator.
-	Eviction []byte
 }
 
 // ErrFactInvalid is wrapped by the error of a fact that no correct node writes.

@@ -16,7 +16,8 @@ import (
 
 // This file has the limits of facts, each with its reason. There is one
 // validation, Fact.validate, for what this node writes and for what it takes in:
-// Encode and DecodeFact both call it, so a node never writes what it refuses.
+// Encode and DecodeFact both call it, so a node never writes what it refuses. Each
+// kind of fact has a part of it (kinds.go).
 // What would not fit is split where that can be done (heads and verdicts:
 // append, judge), else the attempt or the command fails and says which limit.
 const (
@@ -76,11 +77,11 @@ func wall(t time.Time) int64 { return min(max(t.UnixMilli(), minAt), maxAt) }
 
 // validate checks what can be told of a fact by itself.
 func (f *Fact) validate() error {
-	kind := f.Body.Kind()
+	says := f.Body.says()
 	switch {
 	case f.Format != FormatFact:
 		return fmt.Errorf("format %d, this node reads %d", f.Format, FormatFact)
-	case kind == "":
+	case says == nil:
 		return errors.New("a body says exactly one thing")
 	case f.Chain.Author == "":
 		return errors.New("no author")
@@ -94,8 +95,8 @@ func (f *Fact) validate() error {
 	if err := f.validateSeen(); err != nil {
 		return err
 	}
-	if err := f.validateBody(); err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+	if err := says.validate(f.Chain.Author); err != nil {
+		return fmt.Errorf("%s: %w", says.kind(), err)
 	}
 	if n := len(f.Body.Credentials); n > trust.MaxChain*trust.MaxCertificate {
 		return fmt.Errorf("credentials of %d bytes, at most %d", n, trust.MaxChain*trust.MaxCertificate)
@@ -131,48 +132,6 @@ func heads(hs []Head) error {
 		if err := names(h.Chain.Author); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// validateBody checks what the body says.
-func (f *Fact) validateBody() error {
-	b := &f.Body
-	switch {
-	case b.Genesis != nil:
-		return b.Genesis.validate(f.Chain.Author)
-	case b.Ready != nil:
-		return names(b.Ready.Attempt.Slot)
-	case b.Start != nil:
-		return b.Start.validate()
-	case b.Success != nil:
-		if err := try(b.Success.Attempt, b.Success.Try); err != nil {
-			return err
-		}
-		return values(b.Success.Outputs)
-	case b.TryFailed != nil:
-		if err := try(b.TryFailed.Attempt, b.TryFailed.Try); err != nil {
-			return err
-		}
-		return reason(b.TryFailed.Reason)
-	case b.Verdict != nil:
-		return b.Verdict.validate()
-	case b.Assign != nil:
-		if err := names(b.Assign.After.Slot, b.Assign.Task); err != nil {
-			return err
-		}
-		return names(b.Assign.Partner)
-	case b.CalledOff != nil:
-		return names(b.CalledOff.Attempt.Slot)
-	case b.Cancel != nil:
-		return reason(b.Cancel.Reason)
-	case b.Seen != nil:
-		return heads(b.Seen.Aside)
-	case b.WriteOff != nil:
-		if n := len(b.WriteOff.Eviction); n > trust.MaxEviction {
-			return fmt.Errorf("an eviction of %d bytes, at most %d", n, trust.MaxEviction)
-		}
-		return names(b.WriteOff.Partner)
 	}
 	return nil
 }
@@ -214,7 +173,9 @@ func (g *Genesis) validate(author workflow.PartnerID) error {
 	return values(g.Input)
 }
 
-func (s *Start) validate() error {
+func (b *ReadyBody) validate(workflow.PartnerID) error { return names(b.Attempt.Slot) }
+
+func (s *Start) validate(workflow.PartnerID) error {
 	if err := try(s.Attempt, s.Try); err != nil {
 		return err
 	}
@@ -232,7 +193,27 @@ func (s *Start) validate() error {
 	return nil
 }
 
-func (v *Verdict) validate() error {
+func (s *Success) validate(workflow.PartnerID) error {
+	if err := try(s.Attempt, s.Try); err != nil {
+		return err
+	}
+	return values(s.Outputs)
+}
+
+func (f *TryFailed) validate(workflow.PartnerID) error {
+	if err := try(f.Attempt, f.Try); err != nil {
+		return err
+	}
+	return reason(f.Reason)
+}
+
+func (c *CalledOff) validate(workflow.PartnerID) error { return names(c.Attempt.Slot) }
+
+func (c *Cancel) validate(workflow.PartnerID) error { return reason(c.Reason) }
+
+func (s *Seen) validate(workflow.PartnerID) error { return heads(s.Aside) }
+
+func (v *Verdict) validate(workflow.PartnerID) error {
 	switch v.Cause {
 	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted:
 	default:
@@ -258,6 +239,13 @@ func (v *Verdict) validate() error {
 		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), election.MaxCredentials)
 	}
 	return reason(v.Reason)
+}
+
+func (a *Assign) validate(workflow.PartnerID) error {
+	if err := names(a.After.Slot, a.Task); err != nil {
+		return err
+	}
+	return names(a.Partner)
 }
 
 // validateAnnex checks what can be told of an annex by itself.

@@ -17,7 +17,9 @@ import (
 //	            for each term it knew a fact from which that can follow
 //	success     it had started, and told of no other end
 //	called off  it knew why the attempt was not needed
-//	write-off   it began the instance, or shows the eviction
+//
+// Who may say something about other partners stands with those facts (verdicts.go,
+// writeoff.go).
 //
 // More that it knew never makes less of this so. What is held against it is another
 // matter, that its task was done or cancelled, given up or passed on: a fork may have
@@ -459,29 +461,6 @@ func (v *evidence) hasRole(p workflow.PartnerID, role workflow.RoleName) bool {
 func (v *evidence) mayPerform(a *Attempt) string {
 	if a.Task.ByRole() && !v.hasRole(a.Partner, a.Task.Role) {
 		return "its author has not shown that it has the role of the task"
-	}
-	return ""
-}
-
-// mayWriteOff says why a partner may not be written off by a fact; "": it may, by
-// the instance's initiator, who answers for it, or because it was evicted.
-func (s *State) mayWriteOff(e *entry, b *WriteOff) string {
-	switch {
-	case !s.tookPart(b.Partner, e):
-		return "it writes off somebody who takes no part"
-	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
-		return ""
-	case len(b.Eviction) == 0:
-		return "its author does not answer for the instance"
-	}
-	if !e.checked {
-		e.checked = true
-		if e.untrue = errNoTrust; s.trust != nil {
-			e.untrue = s.trust.Evicted(b.Partner, b.Eviction)
-		}
-	}
-	if e.untrue != nil {
-		return "it does not prove the eviction"
 	}
 	return ""
 }

@@ -20,6 +20,8 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 // instead, and it hands on what it received by the same table. When it does not
 // answer, or is another, everything of ours is routed again (office.go).
 //
+// Which of this goes for a kind of fact its own tell says (kinds.go).
+//
 // A message to a peer carries all that the peer lacks, so that its replica
 // stays causally closed; hence only the newest fact of our chain matters.
 
@@ -32,7 +34,7 @@ func (d *decision) route() {
 	for ; d.told < len(d.log.order); d.told++ {
 		e := d.log.order[d.told]
 		if e.counted && (e.fact.Chain == d.chain || d.orchestrator == d.self) {
-			d.routeFact(e)
+			e.fact.Body.says().tell(d, e)
 		}
 	}
 	for _, g := range d.state.genesis.Assign {
@@ -54,26 +56,6 @@ func (d *decision) latest() *entry {
 		return d.log.order[len(d.log.order)-1]
 	}
 	return d.own
-}
-
-func (d *decision) routeFact(e *entry) {
-	b := &e.fact.Body
-	switch {
-	case b.Genesis != nil, b.Verdict != nil, b.Assign != nil, b.Cancel != nil, b.Seen != nil, b.WriteOff != nil:
-		d.oweAll(e)
-	case b.Success != nil:
-		d.routeSuccess(e, d.state.attempts[b.Success.Attempt])
-	case b.Ready != nil:
-		d.oweWhoAsks(e, d.state.attempts[b.Ready.Attempt], workflow.BecameReady)
-	case b.Start != nil && d.state.attempts[b.Start.Attempt].undoes != nil:
-		d.oweAll(e)
-	case b.Start != nil:
-		a := d.state.attempts[b.Start.Attempt]
-		d.oweWhoAsks(e, a, workflow.BecameRunning)
-		if a.start == e && a.runs() {
-			d.begun = append(d.begun, begun{e, d.now.Boot})
-		}
-	}
 }
 
 // tell owes a fact to p, or in its place to the coordinator.

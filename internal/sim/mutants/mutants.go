@@ -50,17 +50,17 @@ var mutants = []mutant{
 	}
 `}}},
 	{name: "no-fencing", what: "anybody's word about an attempt counts", patches: []patch{{
-		"choreo/state.go", `	case a.Partner != e.fact.Chain.Author:
+		"choreo/attempts.go", `	case a.Partner != e.fact.Chain.Author:
 		return "its author does not hold the attempt"
 `, ``}}},
 	{name: "any-action", what: "a verdict may do to a task what its author did not choose", patches: []patch{{
-		"choreo/state.go", `return act.Kind == kind && act.Task == t.Contingency`, `return act.Kind == kind || act.Task == t.Contingency || true`}}},
+		"choreo/verdicts.go", `return act.Kind == kind && act.Task == t.Contingency`, `return act.Kind == kind || act.Task == t.Contingency || true`}}},
 	{name: "two-guardians", what: "every partner judges as if it were the first of the succession", patches: []patch{{
 		"choreo/waits.go", `slices.Index(judges, o.self); i >= 0 {
 		return time.Duration(i)`, `slices.Index(judges, o.self); i >= 0 {
 		return 0`}}},
 	{name: "late-verdict-counts", what: "a verdict counts although its author knew of the success", patches: []patch{{
-		"choreo/state.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
+		"choreo/verdicts.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
 		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
 	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
 		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.wanted(a)`, `a.Partner == d.self || !d.wanted(a) || a.success() != nil`}}},
@@ -184,7 +184,7 @@ var mutants = []mutant{
 		}
 `, ``}}},
 	{name: "anybody-writes-off", what: "anybody may write anybody off", patches: []patch{{
-		"choreo/rights.go", `	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
+		"choreo/writeoff.go", `	case e.fact.Chain.Author == s.log.genesis.fact.Chain.Author:
 `, `	case e != nil:
 `}}},
 	{name: "role-unasked", what: "the performer of a task need not show its role", patches: []patch{{

@@ -28,7 +28,7 @@ func (d *decision) tellBegun() {
 		if a == nil || !a.runs() {
 			continue
 		}
-		for p := range d.awaiting(a) {
+		for p := range d.state.awaiting(a) {
 			d.tell(p, a.start)
 		}
 		if judges := d.judges(); len(judges) > 0 {

@@ -313,9 +313,9 @@ func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
 	}
 	if a := sl.Current; !added && c.goesOn && d.desk.clocked[sl] {
 		switch {
-		case d.armed(sl):
+		case d.state.armed(sl):
 			added = d.triggers(sl, is, age)
-		case a.start != nil || d.mayStart(a):
+		case a.start != nil || a.mayStart():
 			added = d.overdue(a, is)
 		}
 	}
@@ -369,7 +369,7 @@ func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
 	}
 	d.out.Stop = append(d.out.Stop, a.ID)
 	delete(d.running, a.ID)
-	d.attend(d.state.bySlot[a.ID.Slot])
+	d.state.move(d.state.bySlot[a.ID.Slot])
 	return true
 }
 
@@ -378,7 +378,7 @@ func (d *decision) triggers(sl *Slot, of *slotClocks, age time.Duration) (added 
 	k := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
 	from := time.Duration(0)
 	if start, _ := d.state.plan.WaitStart(sl.Task.Name); d.clocks.own[k] == nil {
-		if age < start && !d.predecessorReady(sl) {
+		if age < start && !d.state.predecessorReady(sl) {
 			of.wake(d.now.Boot + start - age)
 			return false
 		}

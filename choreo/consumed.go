@@ -18,7 +18,7 @@ import (
 // consumed is what a start of the attempt has to name, sorted by slot: of every slot
 // with several attempts that its rule mentions its success, or the verdict that ended
 // it, or nothing (a zero Fact). A compensation builds upon nothing.
-func (m *Machine) consumed(a *Attempt) []Consumption {
+func (s *State) consumed(a *Attempt) []Consumption {
 	if a.undoes != nil {
 		return nil
 	}

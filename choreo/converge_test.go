@@ -236,12 +236,12 @@ func (s *split) act(n int, quiet bool) bool {
 
 // ofHolder is what the holder of an attempt may do.
 func (s *split) ofHolder(m *Machine, a *Attempt, quiet bool) []Body {
-	wanted := m.wanted(a)
+	wanted := m.state.wanted(a)
 	success := Body{Success: &Success{Attempt: a.ID, Try: 1}}
 	off := Body{CalledOff: &CalledOff{Attempt: a.ID}}
 	switch {
 	case a.start == nil && wanted && !a.Slot.Held && s.rule(m, a.Slot):
-		return []Body{{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.consumed(a)}}}
+		return []Body{{Start: &Start{Attempt: a.ID, Try: 1, Consumed: m.state.consumed(a)}}}
 	case a.start == nil:
 		return nil
 	case wanted:

@@ -107,11 +107,11 @@ func (d Declined) NoRoom() bool {
 // beyond is whether it was for itself, not only for what comes before it. Authors who take no
 // part are as many as they like: of them, those beyond a limit are left to be sent again after
 // a while.
-func (m *Machine) turnAway(from, author workflow.PartnerID, size authored, beyond bool) {
-	c := &m.door.crowded
+func (d *door) turnAway(from, author workflow.PartnerID, size authored, beyond bool) {
+	c := &d.crowded
 	t := c.refused[author]
 	if t == nil {
-		if len(c.refused) >= maxRemembered && !m.Participates(author) {
+		if len(c.refused) >= maxRemembered && !d.state.participates(author) {
 			return
 		}
 		t = &turnedAway{from: map[workflow.PartnerID]bool{}, size: size}
@@ -144,7 +144,7 @@ func (m *Machine) Takes() (out []Taking) {
 	m.readOn()
 	refused := m.door.crowded.refused
 	for _, author := range slices.Sorted(maps.Keys(refused)) {
-		if t := refused[author]; m.hasRoom(author, t) {
+		if t := refused[author]; m.door.hasRoom(author, t) {
 			for _, from := range slices.Sorted(maps.Keys(t.from)) {
 				out = append(out, Taking{from, author})
 			}
@@ -156,8 +156,8 @@ func (m *Machine) Takes() (out []Taking) {
 
 // hasRoom reports whether there is room for something that was refused of an author, as
 // visit.beyond and visit.takesNamed say of what comes.
-func (m *Machine) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
-	s, of := m.door.shares, m.log.authored[author]
+func (d *door) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
+	s, of := d.shares, d.log.authored[author]
 	size := t.size.bytes + t.size.facts*s.Each
 	left := s.Left == nil || size <= s.Left(author)
 	if t.named {
@@ -168,18 +168,18 @@ func (m *Machine) hasRoom(author workflow.PartnerID, t *turnedAway) bool {
 
 // noRoomBefore reports whether all that is missing before facts was refused for want of
 // room.
-func (m *Machine) noRoomBefore(facts []Received) bool {
+func (d *door) noRoomBefore(facts []Received) bool {
 	here := make(map[FactID]bool, len(facts))
 	for _, f := range facts {
 		here[f.ID] = true
 	}
 	for _, f := range facts {
-		if m.log.Has(f.ID) {
+		if d.log.Has(f.ID) {
 			continue
 		}
 		for p := range f.Fact.parents() {
-			m.log.steps++
-			if !here[p] && !m.log.Has(p) && !m.door.declined[p].NoRoom() {
+			d.log.steps++
+			if !here[p] && !d.log.Has(p) && !d.declined[p].NoRoom() {
 				return false
 			}
 		}

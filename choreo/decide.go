@@ -128,7 +128,7 @@ func (d *decision) decideSlot(sl *Slot) (added bool) {
 		if a.Partner != d.self || a.success() != nil || a.off != nil || a.endedByHolder() {
 			continue
 		}
-		switch wanted := d.wanted(a); {
+		switch wanted := d.state.wanted(a); {
 		case a.start != nil && !wanted:
 			if d.state.evidenceOf(nil).mayCallOff(a) != "" {
 				continue // it would not count
@@ -143,14 +143,14 @@ func (d *decision) decideSlot(sl *Slot) (added bool) {
 		case !wanted:
 		case a.start != nil:
 			added = d.resume(a) || added
-		case d.waitsForData(a):
+		case a.waitsForData():
 			if d.state.evidenceOf(nil).mayReady(a, false) != "" {
 				continue
 			}
 			if _, err := d.append(Body{Ready: &ReadyBody{Attempt: a.ID}}); err == nil {
 				return true
 			}
-		case d.mayStart(a) && a.Task.Type == workflow.Automatic:
+		case a.mayStart() && a.Task.Type == workflow.Automatic:
 			if d.start(a, 1) {
 				return true
 			}
@@ -171,9 +171,9 @@ func (a *Attempt) endedByHolder() bool {
 // wanted reports whether the slot still waits for this attempt. A slot is held
 // for the sake of the attempt in charge, so that one goes on too. One that its holder
 // called off does not, though others only presume that it failed.
-func (m *Machine) wanted(a *Attempt) bool {
+func (s *State) wanted(a *Attempt) bool {
 	sl := a.Slot
-	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && a.off == nil && !sl.over() && m.state.cancel == nil
+	return sl.Dropped == nil && sl.Pick == nil && sl.Current == a && a.off == nil && !sl.over() && s.cancel == nil
 }
 
 // GoesOn reports whether this node may still do something about the instance,
@@ -188,25 +188,25 @@ func (m *Machine) goesOn() bool { return m.look().atWork > 0 }
 // atWork reports whether this node may still do a slot's task, whatever others presume.
 func (m *Machine) atWork(sl *Slot) bool {
 	a := sl.Current
-	return a.Partner == m.self && a.success() == nil && m.wanted(a) && (a.start != nil || m.mayStart(a) || m.armed(sl))
+	return a.Partner == m.self && a.success() == nil && m.state.wanted(a) && (a.start != nil || a.mayStart() || m.state.armed(sl))
 }
 
 // mayStart reports whether an attempt that is wanted and not started is ready.
-func (m *Machine) mayStart(a *Attempt) bool {
+func (a *Attempt) mayStart() bool {
 	if a.Slot.State == workflow.Failed || a.Slot.Pending != nil { // as others presume
-		return a.Slot.begun() || m.ruleHolds(a.Slot)
+		return a.Slot.begun() || a.Slot.ruleHolds()
 	}
 	return a.Slot.State == workflow.Ready
 }
 
-func (m *Machine) ruleHolds(sl *Slot) bool {
+func (sl *Slot) ruleHolds() bool {
 	return sl.ruleComes().Truth == workflow.True
 }
 
 // waitsForData reports whether the attempt's rule, which is about data, holds
 // and this has not been recorded yet.
-func (m *Machine) waitsForData(a *Attempt) bool {
-	return a.Slot.hasData && !a.Slot.begun() && m.ruleHolds(a.Slot)
+func (a *Attempt) waitsForData() bool {
+	return a.Slot.hasData && !a.Slot.begun() && a.Slot.ruleHolds()
 }
 
 // start records a try and has it run. A start that is beyond a limit fails the
@@ -215,12 +215,12 @@ func (d *decision) start(a *Attempt, try int) (added bool) {
 	if d.state.evidenceOf(nil).mayStart(a) != "" {
 		return false // it would not count
 	}
-	if _, err := d.append(Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: d.consumed(a)}}); err != nil {
+	if _, err := d.append(Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: d.state.consumed(a)}}); err != nil {
 		return d.fail(a, CauseReported, "it could not be started: "+err.Error())
 	}
 	if a.Task.Type == workflow.Automatic {
 		d.running[a.ID] = true
-		d.out.Start = append(d.out.Start, d.job(a, try))
+		d.out.Start = append(d.out.Start, d.state.job(a, try))
 	}
 	return true
 }
@@ -244,17 +244,17 @@ func (d *decision) resume(a *Attempt) (added bool) {
 		return true
 	}
 	d.running[a.ID] = true
-	d.out.Start = append(d.out.Start, d.job(a, a.try()))
+	d.out.Start = append(d.out.Start, d.state.job(a, a.try()))
 	return false
 }
 
 // try is the number of the newest try of the attempt.
 func (a *Attempt) try() int { return a.tries }
 
-func (m *Machine) job(a *Attempt, try int) Job {
+func (s *State) job(a *Attempt, try int) Job {
 	input := make(map[workflow.DataName]workflow.Value, len(a.Task.In))
-	for _, n := range m.inputs(a.Task) {
-		if w, ok := m.state.data[n]; ok {
+	for _, n := range inputs(a.Task) {
+		if w, ok := s.data[n]; ok {
 			input[n] = w.value
 		}
 		if v, ok := a.undone()[n]; ok {
@@ -274,7 +274,7 @@ func (a *Attempt) undone() map[workflow.DataName]workflow.Value {
 
 // inputs are the data that a task may read: what it declares, and for the
 // built-in set, whose expressions were checked, all that they mention.
-func (m *Machine) inputs(t *workflow.Task) []workflow.DataName {
+func inputs(t *workflow.Task) []workflow.DataName {
 	if t.Application != workflow.AppSet {
 		return t.In
 	}
@@ -302,7 +302,7 @@ func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partn
 		return
 	}
 	delete(d.running, id)
-	d.attend(a.Slot)
+	d.state.move(a.Slot)
 	d.record(a, try, res)
 }
 
@@ -311,7 +311,7 @@ func (d *decision) record(a *Attempt, try int, res Result) {
 	outputs := res.Outputs
 	if !res.Failed {
 		var err error
-		if outputs, err = d.checkOutputs(a.Task, res.Outputs); err != nil {
+		if outputs, err = d.state.checkOutputs(a.Task, res.Outputs); err != nil {
 			res = Result{Failed: true, Reason: err.Error()}
 		}
 	}
@@ -358,7 +358,7 @@ func (d *decision) fail(a *Attempt, cause Cause, reason string) bool {
 }
 
 // checkOutputs checks a result against what the task may write.
-func (m *Machine) checkOutputs(t *workflow.Task, out map[workflow.DataName]workflow.Value) (map[workflow.DataName]workflow.Value, error) {
+func (s *State) checkOutputs(t *workflow.Task, out map[workflow.DataName]workflow.Value) (map[workflow.DataName]workflow.Value, error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
@@ -367,7 +367,7 @@ func (m *Machine) checkOutputs(t *workflow.Task, out map[workflow.DataName]workf
 		if !slices.Contains(t.Out, n) {
 			return nil, fmt.Errorf("task %s returned %q, which its out does not name (out: %v)", t.Name, n, t.Out)
 		}
-		c, err := workflow.CheckValue(m.state.decls[n], v)
+		c, err := workflow.CheckValue(s.decls[n], v)
 		if err != nil {
 			return nil, fmt.Errorf("task %s returned a wrong %s: %w", t.Name, n, err)
 		}
@@ -415,7 +415,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 		return fmt.Errorf("%w: %s is automatic, its application ends it", ErrNotNow, t)
 	}
 	if !res.Failed {
-		outputs, err := d.checkOutputs(a.Task, res.Outputs)
+		outputs, err := d.state.checkOutputs(a.Task, res.Outputs)
 		if err == nil {
 			err = d.fits(Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
 		}
@@ -442,7 +442,7 @@ func (d *decision) begin(a *Attempt) error {
 		}
 	}
 	id := a.ID
-	if d.waitsForData(a) {
+	if a.waitsForData() {
 		if _, err := d.append(Body{Ready: &ReadyBody{Attempt: id}}); err != nil {
 			return err
 		}
@@ -451,7 +451,7 @@ func (d *decision) begin(a *Attempt) error {
 	if a.start != nil && credentials == nil {
 		return nil
 	}
-	body := Body{Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: d.consumed(a)}, Credentials: credentials}
+	body := Body{Start: &Start{Attempt: id, Try: max(a.tries, 1), Consumed: d.state.consumed(a)}, Credentials: credentials}
 	_, err := d.append(body)
 	return err
 }
@@ -481,7 +481,7 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
 			return nil, &Elsewhere{Task: t, Partner: a.Partner}
 		case a.Partner != m.self:
 			err = ended
-		case !m.wanted(a) || (a.start == nil && !m.mayStart(a)):
+		case !m.state.wanted(a) || (a.start == nil && !a.mayStart()):
 			err = fmt.Errorf("%w: %s is %s", ErrNotNow, t, sl.State)
 		default:
 			return a, nil // even if all has ended: what is only presumed to have failed may succeed

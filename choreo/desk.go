@@ -219,10 +219,10 @@ func put(set map[*Slot]bool, sl *Slot, in bool) {
 func (m *Machine) show(sl *Slot) (x shown) {
 	m.log.steps += len(sl.Attempts)
 	a := sl.Current
-	mine, wanted, done := a.Partner == m.self, m.wanted(a), sl.State.Done()
+	mine, wanted, done := a.Partner == m.self, m.state.wanted(a), sl.State.Done()
 	x.undoing = m.undoes && slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.lost() || a.undoing() })
 	x.todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
-	x.clocked = mine && wanted && (m.armed(sl) || a.start != nil || m.mayStart(a))
+	x.clocked = mine && wanted && (m.state.armed(sl) || a.start != nil || a.mayStart())
 	x.atWork = m.atWork(sl)
 	x.others = (sl.Pending != nil && sl.Pick == nil) || (!mine && wanted && m.maySingle(sl))
 	x.left = !done || x.atWork
@@ -230,7 +230,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 		x.unjudged = a.Partner
 	}
 	x.begun = sl.State == workflow.Ready || sl.State == workflow.Running || done && a.start != nil
-	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.countsIn(home, a) {
+	if home := m.state.plan.Home(sl.Task.Name); x.unjudged != "" && m.state.countsIn(home, a) {
 		x.active = sl.State == workflow.Ready || sl.State == workflow.Running
 		x.answers = true
 		if x.works = sl.Task.TimeToWait == 0 || sl.begun(); !sl.begun() {
@@ -247,7 +247,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 // or while its partition may be kept for ever (guardian.go).
 func (m *Machine) maySingle(sl *Slot) bool {
 	begins := sl.State != workflow.NotReady || sl.hasData || sl.Task.TimeToWait > 0
-	return sl.unjudged() && (sl.Current.Depth > 1 || m.endless && begins) && m.mayTake(sl.Current) > 0
+	return sl.unjudged() && (sl.Current.Depth > 1 || m.endless && begins) && m.state.mayTake(sl.Current) > 0
 }
 
 // mayAct reports whether decideSlot may have something to do about an attempt.
@@ -255,17 +255,14 @@ func (m *Machine) mayAct(a *Attempt) bool {
 	if a.Partner != m.self || a.success() != nil || a.off != nil || a.endedByHolder() {
 		return false
 	}
-	switch wanted := m.wanted(a); {
+	switch wanted := m.state.wanted(a); {
 	case a.start != nil && wanted:
 		return a.Task.Type == workflow.Automatic && !m.running[a.ID]
 	case a.start != nil || !wanted:
 		return a.start != nil
 	}
-	return m.waitsForData(a) || (m.mayStart(a) && (a.Task.Type == workflow.Automatic || a.Task.ByRole()))
+	return a.waitsForData() || (a.mayStart() && (a.Task.Type == workflow.Automatic || a.Task.ByRole()))
 }
-
-// attend has a slot looked at again, about which something changed at this node only.
-func (m *Machine) attend(sl *Slot) { m.state.move(sl) }
 
 // pass calls fn for all slots at hand in rule order, and for those behind that come
 // to hand meanwhile. With all, what is to be undone is at hand.

@@ -96,6 +96,9 @@ const (
 
 // door is what a machine remembers of what it did not take in.
 type door struct {
+	self   workflow.PartnerID
+	log    *Log
+	state  *State
 	shares Shares
 	// declined are the facts, declinedOf the same by author, who takes no part together
 	// under "". By the partner that named it, named is up to which number that one has
@@ -132,8 +135,9 @@ type spent struct {
 	cut                  int
 }
 
-func newDoor() door {
+func newDoor(self workflow.PartnerID, l *Log, s *State) door {
 	return door{
+		self: self, log: l, state: s,
 		declined: map[FactID]Declined{}, declinedOf: map[workflow.PartnerID]map[FactID]bool{}, counts: map[Declined]int{},
 		named: map[workflow.PartnerID]map[Chain]uint64{}, wanted: map[workflow.PartnerID]map[FactID]bool{},
 		aside: map[FactID][]workflow.PartnerID{}, ours: map[*strand]uint64{}, stood: map[workflow.PartnerID]spent{}, forked: map[*chain]bool{},
@@ -178,16 +182,16 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 		return facts, true
 	}
 	m.readOn()
-	in := m.broughtIn(facts)
+	in := m.state.broughtIn(facts)
 	for i, f := range facts {
 		if why[i] == "" {
-			m.nameSeen(f.Fact, in)
+			m.door.nameSeen(f.Fact, in)
 		}
 	}
-	m.wantWhole(facts)
+	m.door.wantWhole(facts)
 	v.runs, v.gone = m.log.runs(facts), map[FactID]Declined{}
 	for i, f := range facts {
-		d := m.declines(f, why[i])
+		d := m.door.declines(f, why[i])
 		if d.Why == "" && why[i] != "" && !v.takesNamed(f) {
 			d = Declined{Author: f.Fact.Chain.Author, Why: TooManyNamed}
 		}
@@ -195,7 +199,7 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 			v.keepOut(from, f, d, why[i] != "")
 			continue
 		}
-		m.undecline(f.ID)
+		m.door.undecline(f.ID)
 		admitted = append(admitted, f)
 	}
 	if len(v.gone) > 0 {
@@ -214,9 +218,9 @@ func (m *Machine) admit(from workflow.PartnerID, facts []Received) (admitted []R
 func (v *visit) keepOut(from workflow.PartnerID, f Received, d Declined, beyond bool) {
 	m := v.m
 	v.gone[f.ID] = d
-	m.decline(f.ID, d)
+	m.door.decline(f.ID, d)
 	if d.NoRoom() {
-		m.turnAway(from, d.Author, v.runs[f.ID], beyond)
+		m.door.turnAway(from, d.Author, v.runs[f.ID], beyond)
 	}
 	if d.Why == TooManyNamed {
 		m.door.crowded.named(d.Author)
@@ -264,7 +268,7 @@ func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Re
 				continue
 			}
 			v.keepOut(from, x, Declined{Author: author, Why: d.Why}, true)
-			m.wasCut(author)
+			m.door.wasCut(author)
 			queue = append(queue, x)
 		}
 	}
@@ -287,13 +291,13 @@ func (v *visit) proven(from workflow.PartnerID, facts, admitted []Received) []Re
 }
 
 // wasCut notes that a run of an author was declined that had begun within the limits.
-func (m *Machine) wasCut(author workflow.PartnerID) {
-	if !m.Participates(author) && m.log.authored[author].facts == 0 {
+func (d *door) wasCut(author workflow.PartnerID) {
+	if !d.state.participates(author) && d.log.authored[author].facts == 0 {
 		return // there may be any number of them, and nothing is to be named
 	}
-	m.door.cut[author] = true
-	if !slices.Contains(m.door.authors, author) {
-		m.door.authors = append(m.door.authors, author)
+	d.cut[author] = true
+	if !slices.Contains(d.authors, author) {
+		d.authors = append(d.authors, author)
 	}
 }
 
@@ -472,37 +476,37 @@ func (v *visit) outsiders() (n int) {
 
 // nameSeen remembers what a fact names as seen of others, or sets aside, that is not
 // here, if its author takes part, or is among those who come in with it.
-func (m *Machine) nameSeen(f *Fact, in map[workflow.PartnerID]bool) {
+func (d *door) nameSeen(f *Fact, in map[workflow.PartnerID]bool) {
 	by := f.Chain.Author
-	if !m.Participates(by) && !in[by] {
+	if !d.state.participates(by) && !in[by] {
 		return
 	}
 	for _, h := range f.Seen {
 		if h.Chain.Author != by {
-			m.name(by, h)
-			m.want(by, h.ID)
+			d.name(by, h)
+			d.want(by, h.ID)
 		}
 	}
 	for h := range f.aside() {
-		m.name(by, h)
-		m.want(by, h.ID)
+		d.name(by, h)
+		d.want(by, h.ID)
 	}
 }
 
 // wantPast remembers what comes before a fact that somebody named.
-func (m *Machine) wantPast(by workflow.PartnerID, f *Fact) {
+func (d *door) wantPast(by workflow.PartnerID, f *Fact) {
 	if f.Seq > 1 {
-		m.want(by, f.Prev)
+		d.want(by, f.Prev)
 	}
 	for _, h := range f.Seen {
-		m.name(by, h)
-		m.want(by, h.ID)
+		d.name(by, h)
+		d.want(by, h.ID)
 	}
 }
 
 // wantWhole remembers of the facts what comes before those that somebody named, and what
 // follows them in their chain up to the attestation that vouches for them.
-func (m *Machine) wantWhole(facts []Received) {
+func (d *door) wantWhole(facts []Received) {
 	type wish struct {
 		by workflow.PartnerID
 		id FactID
@@ -517,46 +521,46 @@ func (m *Machine) wantWhole(facts []Received) {
 		}
 	}
 	for _, f := range facts {
-		if m.log.Has(f.ID) {
+		if d.log.Has(f.ID) {
 			continue
 		}
 		at[f.ID] = f
 		if _, forks := next[f.Fact.Prev]; !forks {
 			next[f.Fact.Prev] = f
 		}
-		for _, by := range m.door.wantedBy(f.ID) {
+		for _, by := range d.wantedBy(f.ID) {
 			add(by, f.ID)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		by, f := queue[0].by, at[queue[0].id]
-		m.wantPast(by, f.Fact)
+		d.wantPast(by, f.Fact)
 		for p := range f.Fact.parents() {
-			m.log.steps++
+			d.log.steps++
 			if _, came := at[p]; came {
 				add(by, p)
 			}
 		}
 		if n, goesOn := next[f.ID]; goesOn && f.Att == nil {
-			m.name(by, Head{Chain: n.Fact.Chain, Seq: n.Fact.Seq, ID: n.ID})
-			m.want(by, n.ID)
+			d.name(by, Head{Chain: n.Fact.Chain, Seq: n.Fact.Seq, ID: n.ID})
+			d.want(by, n.ID)
 			add(by, n.ID)
 		}
 	}
 }
 
 // name remembers up to where somebody named a chain, if that is not here.
-func (m *Machine) name(by workflow.PartnerID, h Head) {
-	if !m.log.Has(h.ID) && h.Seq > m.door.named[by][h.Chain] {
-		withRoom(m.door.named, by)[h.Chain] = h.Seq
-		m.door.crowded.named(h.Chain.Author)
+func (d *door) name(by workflow.PartnerID, h Head) {
+	if !d.log.Has(h.ID) && h.Seq > d.named[by][h.Chain] {
+		withRoom(d.named, by)[h.Chain] = h.Seq
+		d.crowded.named(h.Chain.Author)
 	}
 }
 
 // want remembers a fact that somebody named, if it is not here.
-func (m *Machine) want(by workflow.PartnerID, id FactID) {
-	if !m.log.Has(id) {
-		withRoom(m.door.wanted, by)[id] = true
+func (d *door) want(by workflow.PartnerID, id FactID) {
+	if !d.log.Has(id) {
+		withRoom(d.wanted, by)[id] = true
 	}
 }
 
@@ -617,45 +621,45 @@ func (f *Fact) aside() iter.Seq[Head] {
 
 // declines says why a fact is not taken in; an empty reason: it is. Beyond is why it
 // is not for itself.
-func (m *Machine) declines(f Received, beyond string) Declined {
+func (d *door) declines(f Received, beyond string) Declined {
 	author := f.Fact.Chain.Author
-	if author == m.self || m.log.Has(f.ID) {
+	if author == d.self || d.log.Has(f.ID) {
 		return Declined{}
 	}
-	if beyond != "" && !m.door.isNamed(f, beyond != TooManyForks) {
+	if beyond != "" && !d.isNamed(f, beyond != TooManyForks) {
 		return Declined{Author: author, Why: beyond}
 	}
 	for p := range f.Fact.parents() {
-		d, gone := m.door.declined[p]
+		x, gone := d.declined[p]
 		// An author that takes part and is within its limits has named what it has
 		// seen of others: that is missing, and taken in when it comes again.
-		if gone && (d.Author == author || !m.Participates(author)) {
-			return Declined{Author: author, Why: d.Why}
+		if gone && (x.Author == author || !d.state.participates(author)) {
+			return Declined{Author: author, Why: x.Why}
 		}
 	}
 	return Declined{}
 }
 
-func (m *Machine) decline(id FactID, d Declined) {
-	m.door.counts[d]++
+func (d *door) decline(id FactID, x Declined) {
+	d.counts[x]++
 	by := workflow.PartnerID("")
-	if m.Participates(d.Author) {
-		by = d.Author
+	if d.state.participates(x.Author) {
+		by = x.Author
 	}
-	if of := m.door.declinedOf[by]; len(of) >= maxRemembered {
+	if of := d.declinedOf[by]; len(of) >= maxRemembered {
 		for old := range of {
-			delete(m.door.declined, old)
+			delete(d.declined, old)
 		}
 	}
-	withRoom(m.door.declinedOf, by)[id], m.door.declined[id] = true, d
+	withRoom(d.declinedOf, by)[id], d.declined[id] = true, x
 }
 
 // undecline forgets that a fact was not taken in.
-func (m *Machine) undecline(id FactID) {
-	if d, was := m.door.declined[id]; was {
-		delete(m.door.declined, id)
-		for _, by := range []workflow.PartnerID{d.Author, ""} {
-			delete(m.door.declinedOf[by], id)
+func (d *door) undecline(id FactID) {
+	if x, was := d.declined[id]; was {
+		delete(d.declined, id)
+		for _, by := range []workflow.PartnerID{x.Author, ""} {
+			delete(d.declinedOf[by], id)
 		}
 	}
 }
@@ -676,7 +680,7 @@ func (m *Machine) readOn() {
 		for h := range e.fact.aside() {
 			switch x := m.log.byID[h.ID]; {
 			case author != m.self && x == nil && m.Participates(author):
-				m.name(author, h)
+				m.door.name(author, h)
 				if !slices.Contains(d.aside[h.ID], author) {
 					d.aside[h.ID] = append(d.aside[h.ID], author)
 				}
@@ -721,13 +725,13 @@ func (d *decision) nameAll() (added bool) {
 // too often, of which this node has not yet named as much as that. It says so once.
 func (m *Machine) mustName(p workflow.PartnerID) (must bool) {
 	d, of := &m.door, m.log.authored[p]
-	stood, here := d.stood[p], m.spent(of)
+	stood, here := d.stood[p], d.spent(of)
 	if d.cut[p] {
 		here.cut = bits.Len(uint(of.facts))
 	}
 	if here != stood {
 		d.stood[p] = here
-		must = m.spent(m.namedOf(p)) != here
+		must = d.spent(m.namedOf(p)) != here
 	}
 	for _, c := range m.log.byAuthor[p] {
 		if len(c.strands) <= maxBranches || d.forked[c] {
@@ -744,8 +748,8 @@ func (m *Machine) mustName(p workflow.PartnerID) (must bool) {
 }
 
 // spent says which limits so much of an author has come to.
-func (m *Machine) spent(of authored) spent {
-	s := m.door.shares
+func (d *door) spent(of authored) spent {
+	s := d.shares
 	return spent{
 		chains: of.chains >= MaxChains, facts: s.Facts > 0 && of.facts >= s.Facts,
 		bytes: s.Bytes > 0 && of.bytes+MaxFact > s.Bytes, // some facts do not fit any more

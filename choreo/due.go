@@ -39,7 +39,7 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 		return out
 	}
 	for _, sl := range o.state.slots {
-		if sl.Dropped != nil || !o.wanted(sl.Current) || sl.State == workflow.Blocked {
+		if sl.Dropped != nil || !o.state.wanted(sl.Current) || sl.State == workflow.Blocked {
 			continue
 		}
 		t := sl.Current.Task.Name
@@ -62,7 +62,7 @@ func (m *Machine) Dues(now Moment, partners Partners) Dues {
 
 // triggerLeft is after what time a slot's emergency trigger fires.
 func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
-	if !o.armed(sl) {
+	if !o.state.armed(sl) {
 		return 0, false
 	}
 	if c := o.clocks.get(WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}); c != nil {
@@ -109,7 +109,7 @@ func (o outlook) partitionDue(g Placement) (d Due, runs bool) {
 	total := o.state.plan.Partition(g.Partition).Timeout
 	if g.Partner != o.self {
 		kind, key.Kind = DueVerdict, WaitAnswer
-		answer := o.answerTime(g.Partition, o.unfinishedIn(g.Partition))
+		answer := o.state.answerTime(g.Partition, o.unfinishedIn(g.Partition))
 		total = answer + slack(answer) + o.judgesBefore()*GuardianTimeout
 	}
 	c := o.clocks.get(key)

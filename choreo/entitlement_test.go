@@ -255,7 +255,7 @@ func TestAnotherInstanceSaysNothingHere(t *testing.T) {
 	f := *w.as("two", m).mustAppend(w.moment(), Body{Seen: &Seen{}}).fact
 	f.Instance[0]++
 	f.Seen = []Head{{Chain: Chain{Author: "three"}, Seq: 7}}
-	m.decline(FactID{9}, Declined{Author: "three", Why: TooManyFacts}) // from now on names matter
+	m.door.decline(FactID{9}, Declined{Author: "three", Why: TooManyFacts}) // from now on names matter
 	if _, err := m.Receive("two", []Received{encoded(t, &f)}); !errors.Is(err, ErrOtherInstance) {
 		t.Errorf("error %v, want %v", err, ErrOtherInstance)
 	}

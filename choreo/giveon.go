@@ -72,7 +72,7 @@ func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 	for _, sl := range m.state.slots {
 		a := sl.Current
 		switch {
-		case a.Partner != m.self || sl.State.Done() || a.success() != nil || !m.wanted(a) || sl.Pending != nil:
+		case a.Partner != m.self || sl.State.Done() || a.success() != nil || !m.state.wanted(a) || sl.Pending != nil:
 			continue
 		case a.start != nil:
 			begun = append(begun, Stay{a.Task.Name, sl.State, errors.New("it has begun")})

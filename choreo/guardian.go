@@ -52,19 +52,19 @@ func (m *Machine) keptForEver(p workflow.PartitionName) bool {
 func (m *Machine) single(sl *Slot) time.Duration {
 	a := sl.Current
 	if a.Depth > 1 && a.Task.Timeout > 0 || m.clocks.byItself(a.ID) || m.keptForEver(m.state.plan.Home(sl.Task.Name)) {
-		return m.mayTake(a)
+		return m.state.mayTake(a)
 	}
 	return 0
 }
 
 // mayTake is how long an attempt may take: its time-out, else that of the partition whose
 // author gave it one; 0: for ever.
-func (m *Machine) mayTake(a *Attempt) time.Duration {
-	home := m.state.plan.Home(a.Slot.Task.Name)
-	if a.Task.Timeout > 0 || !m.countsIn(home, a) {
+func (s *State) mayTake(a *Attempt) time.Duration {
+	home := s.plan.Home(a.Slot.Task.Name)
+	if a.Task.Timeout > 0 || !s.countsIn(home, a) {
 		return a.Task.Timeout
 	}
-	return m.state.plan.Timeout(home)
+	return s.plan.Timeout(home)
 }
 
 // waiting finds out what is known to wait, for the clock of one partition. A slot
@@ -100,7 +100,7 @@ func (w *waiting) find(sl *Slot) bool {
 		return false
 	case sl.State == workflow.NotReady:
 		return sl.Task.TimeToWait == 0 && !w.mayHold(sl, sl.Task.Rule)
-	case a.Depth > 1 && !w.m.countsIn(w.in, a):
+	case a.Depth > 1 && !w.m.state.countsIn(w.in, a):
 		return true
 	case home != w.in:
 		return a.Partner == w.m.self || w.m.clocks.answering(home) || w.m.single(sl) > 0
@@ -167,15 +167,15 @@ type name struct {
 }
 
 // namesFor are the names that a task's rule has, of tasks and of data.
-func (m *Machine) namesFor(t workflow.TaskName) iter.Seq[name] {
+func (s *State) namesFor(t workflow.TaskName) iter.Seq[name] {
 	return func(yield func(name) bool) {
-		for _, pred := range m.state.def.Predecessors(t) {
+		for _, pred := range s.def.Predecessors(t) {
 			if !yield(name{task: pred}) {
 				return
 			}
 		}
 		var all []workflow.DataName
-		m.state.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
+		s.def.Task(t).Rule.Terms(func(r *workflow.Rule) {
 			if r.Op == workflow.OpData {
 				all = append(all, r.Data.Names()...)
 			}
@@ -292,7 +292,7 @@ func (m *Machine) before(p workflow.PartitionName) *partDesk {
 	}
 	part.awaits = true
 	for _, t := range m.state.plan.Partition(p).Tasks {
-		for n := range m.namesFor(t) {
+		for n := range m.state.namesFor(t) {
 			m.log.steps++
 			if w := m.await(n); w.by[p] == nil {
 				w.by[p] = part
@@ -391,7 +391,7 @@ type heard struct {
 // hasHeard reports whether a partner is known to have the facts that ended what a task
 // waits for.
 func (m *Machine) hasHeard(p workflow.PartnerID, t workflow.TaskName) bool {
-	for n := range m.namesFor(t) {
+	for n := range m.state.namesFor(t) {
 		m.log.steps++
 		key := heard{p, n}
 		has, known := m.hearing.heard[key]

@@ -198,12 +198,12 @@ func (naive) answers(m *Machine) error {
 	for _, g := range m.state.genesis.Assign {
 		left := []*Attempt(nil)
 		for _, sl := range m.state.slots {
-			if sl.Dropped == nil && sl.unjudged() && m.countsIn(g.Partition, sl.Current) {
+			if sl.Dropped == nil && sl.unjudged() && m.state.countsIn(g.Partition, sl.Current) {
 				left = append(left, sl.Current)
 			}
 		}
 		part := d.part(g.Partition)
-		if total := m.answerTime(g.Partition, left); total != m.state.plan.Timeout(g.Partition)+part.waits {
+		if total := m.state.answerTime(g.Partition, left); total != m.state.plan.Timeout(g.Partition)+part.waits {
 			return fmt.Errorf("%s waits for triggers for %s, want an answer within %s", g.Partition, part.waits, total)
 		}
 		if got := m.unfinishedIn(g.Partition); !slices.Equal(got, left) || part.answers != len(left) {
@@ -214,7 +214,7 @@ func (naive) answers(m *Machine) error {
 		}
 		before, worst := map[name]bool{}, time.Duration(0)
 		for _, t := range m.state.plan.Partition(g.Partition).Tasks {
-			for n := range m.namesFor(t) {
+			for n := range m.state.namesFor(t) {
 				tasks := []workflow.TaskName{n.task}
 				if n.data != "" {
 					tasks = m.state.def.Writers(n.data)
@@ -261,10 +261,10 @@ func (naive) clocks(m *Machine) error {
 		a := sl.Current
 		trigger := WaitKey{Kind: WaitTrigger, Name: string(sl.Task.Name)}
 		switch {
-		case !c.goesOn || a.Partner != m.self || !m.wanted(a):
-		case m.armed(sl):
-			want[trigger] = m.predecessorReady(sl) || c.own[trigger] != nil
-		case (a.start != nil || m.mayStart(a)) && a.Task.Timeout > 0:
+		case !c.goesOn || a.Partner != m.self || !m.state.wanted(a):
+		case m.state.armed(sl):
+			want[trigger] = m.state.predecessorReady(sl) || c.own[trigger] != nil
+		case (a.start != nil || a.mayStart()) && a.Task.Timeout > 0:
 			want[WaitKey{Kind: WaitTimeout, Name: a.ID.String()}] = true
 		}
 	}

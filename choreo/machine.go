@@ -161,7 +161,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l, self.Trust),
 		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, door: newDoor(), clocks: newClocks(&l.steps),
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, clocks: newClocks(&l.steps),
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
@@ -170,6 +170,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		_, known := plan.WorstEnd(t.Name)
 		return !known && !t.ContingencyOnly
 	})
+	m.door = newDoor(m.self, l, m.state)
 	if genesis.Fact.Chain == m.chain {
 		m.own = l.genesis
 	}
@@ -257,12 +258,12 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 	es, err := m.log.insertAll(taken)
 	if errors.Is(err, ErrMissingPast) {
 		if all {
-			in := m.broughtIn(taken)
+			in := m.state.broughtIn(taken)
 			for _, f := range taken {
-				m.nameSeen(f.Fact, in)
+				m.door.nameSeen(f.Fact, in)
 			}
 		}
-		if m.noRoomBefore(taken) {
+		if m.door.noRoomBefore(taken) {
 			err = ErrNoRoom
 		}
 	}
@@ -382,7 +383,7 @@ func (m *Machine) Overall() workflow.InstanceState { return m.state.overall() }
 func (m *Machine) Participants() []workflow.PartnerID { return m.state.Participants() }
 
 // Participates reports whether p takes part.
-func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.joined[p] != nil }
+func (m *Machine) Participates(p workflow.PartnerID) bool { return m.state.participates(p) }
 
 // Involved reports whether p takes part, or may believe so: a participant's chain that
 // proved to be forked had brought it in, and it wrote facts, or said that it has some (Hears).
@@ -432,14 +433,14 @@ func (m *Machine) branchAppoints(p workflow.PartnerID, facts []Received) bool {
 // partner into the instance: participants, or others whom these facts bring in,
 // give it work.
 func (m *Machine) BringsIn(p workflow.PartnerID, facts []Received) bool {
-	return m.broughtIn(facts)[p]
+	return m.state.broughtIn(facts)[p]
 }
 
 // broughtIn are those whom facts bring into the instance.
-func (m *Machine) broughtIn(facts []Received) map[workflow.PartnerID]bool {
+func (s *State) broughtIn(facts []Received) map[workflow.PartnerID]bool {
 	in := map[workflow.PartnerID]bool{}
 	for _, f := range facts {
-		if by := f.Fact.Chain.Author; m.Participates(by) || in[by] {
+		if by := f.Fact.Chain.Author; s.participates(by) || in[by] {
 			for who := range f.Fact.Body.appoints() {
 				in[who] = true
 			}

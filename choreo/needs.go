@@ -44,7 +44,7 @@ func (m *Machine) Needs(performed func(workflow.RoleName) bool) []Need {
 			nobody.add(t.Name)
 		}
 	}
-	for _, i := range m.incidents() {
+	for _, i := range m.state.incidents() {
 		incident.add(i.Task)
 	}
 	switch m.state.overall() {

@@ -276,7 +276,7 @@ func (m *Machine) notBegun(t workflow.TaskName) (*Attempt, error) {
 			return nil, &Elsewhere{Task: t, Partner: a.Partner}
 		case m.movedOften(sl):
 			err = fmt.Errorf("%w: %w", ErrNotNow, errMovedOften)
-		case a.start != nil || sl.State.Done() || !m.wanted(a):
+		case a.start != nil || sl.State.Done() || !m.state.wanted(a):
 			err = fmt.Errorf("%w: %s is %s, only what has not been started can be rejected", ErrNotNow, t, sl.State)
 		default:
 			return a, nil

@@ -26,22 +26,22 @@ import (
 // person's task for which nobody was chosen yet, or this node wrongly.
 func (o outlook) seeksPerformer(a *Attempt) bool {
 	switch {
-	case !a.Task.ByRole() || !o.mayStart(a):
+	case !a.Task.ByRole() || !a.mayStart():
 		return false
 	case !o.partners.HasRole(o.self, a.Task.Role):
 		return true
 	}
-	return a.kept == nil && !o.keeps[a.ID] && (o.Mechanism() == partition.PlainRule || o.cameWithPartition(a))
+	return a.kept == nil && !o.keeps[a.ID] && (o.Mechanism() == partition.PlainRule || o.state.cameWithPartition(a))
 }
 
 // cameWithPartition reports whether an attempt is at its holder because the
 // author put its task into a partition that is there.
-func (m *Machine) cameWithPartition(a *Attempt) bool {
+func (s *State) cameWithPartition(a *Attempt) bool {
 	if a.passedOn() {
 		return false
 	}
-	home := m.state.plan.Home(a.Task.Name)
-	return home != "" && m.holder(home) == a.Partner
+	home := s.plan.Home(a.Task.Name)
+	return home != "" && s.holder[home] == a.Partner
 }
 
 // offer gives an attempt of ours to its performer. It reports whether it added

@@ -73,7 +73,7 @@ func (d *decision) routeSuccess(e *entry, a *Attempt) {
 	}
 	author := e.fact.Chain.Author
 	elsewhere := false
-	for p := range d.awaiting(a) {
+	for p := range d.state.awaiting(a) {
 		if p != author {
 			elsewhere = true
 			d.tell(p, e)
@@ -85,7 +85,7 @@ func (d *decision) routeSuccess(e *entry, a *Attempt) {
 		}
 	}
 	for _, part := range d.state.plan.EmergencyListeners(a.Slot.Task.Name) {
-		d.tell(d.holder(part), e)
+		d.tell(d.state.holder[part], e)
 		for _, sl := range d.state.patient {
 			if sl.Current.Depth > 1 && d.state.plan.Home(sl.Task.Name) == part {
 				d.tell(sl.Current.Partner, e)
@@ -96,10 +96,10 @@ func (d *decision) routeSuccess(e *entry, a *Attempt) {
 
 // awaiting are those who hold what waits for an attempt's success, or may wait for
 // data that it writes.
-func (m *Machine) awaiting(a *Attempt) map[workflow.PartnerID]bool {
+func (s *State) awaiting(a *Attempt) map[workflow.PartnerID]bool {
 	next := map[workflow.PartnerID]bool{}
 	for _, d := range a.Slot.dependents {
-		m.log.steps++
+		s.log.steps++
 		next[d.Current.Partner] = true
 	}
 	for _, it := range a.Slot.writes {
@@ -140,10 +140,6 @@ func (d *decision) oweAll(e *entry) {
 func (o outlook) guardians() []workflow.PartnerID {
 	judges := o.judges()
 	return judges[:min(2, len(judges))]
-}
-
-func (m *Machine) holder(p workflow.PartitionName) workflow.PartnerID {
-	return m.state.holder[p]
 }
 
 // partitionDone reports whether a partition has ended, also for this node if it holds

@@ -657,7 +657,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 		if len(out) > 0 || f.Start == nil || slices.ContainsFunc(m.begun, func(x begun) bool { return x.start.fact.Body.Start.Attempt == f.Start.Attempt }) {
 			continue
 		}
-		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
+		if a := m.state.attempts[f.Start.Attempt]; a.runs() && (m.state.awaiting(a)[to] || m.looking(Moment{}, s.w).judges()[0] == to) {
 			add(string(a.Task.Name) + " still runs")
 		}
 	}
@@ -694,7 +694,7 @@ func (s *story) reasonsOfSuccess(m *Machine, to workflow.PartnerID, a *Attempt, 
 		add("guardian or next, of " + string(a.Task.Name))
 	}
 	for _, part := range m.state.plan.EmergencyListeners(a.Slot.Task.Name) {
-		if m.holder(part) == to {
+		if m.state.holder[part] == to {
 			add("an emergency task there is armed by " + string(a.Task.Name))
 		}
 	}

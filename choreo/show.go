@@ -111,13 +111,12 @@ func (m *Machine) Snapshot() Snapshot {
 	for _, sl := range s.slots {
 		out.Duplicated = out.Duplicated || sl.Duplicated
 	}
-	out.Incidents = m.incidents()
+	out.Incidents = m.state.incidents()
 	return out
 }
 
 // incidents are what people should look at.
-func (m *Machine) incidents() (out []IncidentView) {
-	s := m.state
+func (s *State) incidents() (out []IncidentView) {
 	for _, sl := range s.slots {
 		if sl.Duplicated {
 			out = append(out, IncidentView{At: sl.Pick.success().fact.At, Task: sl.Task.Name, What: "both sides of a split built upon a success of their own"})
@@ -131,8 +130,8 @@ func (m *Machine) incidents() (out []IncidentView) {
 		}
 	}
 	out = append(out, s.uncounted()...)
-	for _, h := range m.log.Forks() {
-		out = append(out, IncidentView{At: m.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
+	for _, h := range s.log.Forks() {
+		out = append(out, IncidentView{At: s.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
 	}
 	return out
 }

@@ -56,8 +56,8 @@ func TestSilentHoldersHaveTheirTime(t *testing.T) {
 			rt.Fatalf("nothing may take for ever, and the instance goes on:\n%s\n%s", m.Fingerprint(), w.def.Canonical())
 		}
 		for _, sl := range m.state.slots {
-			begins := active(sl) || sl.State == workflow.NotReady && m.ruleHolds(sl)
-			if a := sl.Current; a.Task.Timeout > 0 && m.wanted(a) && sl.unjudged() && begins {
+			begins := active(sl) || sl.State == workflow.NotReady && sl.ruleHolds()
+			if a := sl.Current; a.Task.Timeout > 0 && m.state.wanted(a) && sl.unjudged() && begins {
 				rt.Fatalf("nobody clocks %s at %s:\n%s\n%s", a.ID, a.Partner, m.Fingerprint(), w.def.Canonical())
 			}
 		}

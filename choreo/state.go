@@ -567,6 +567,9 @@ func newer(a, b *entry) *entry {
 // joined later follow by the facts that brought them in. It is not to be changed.
 func (s *State) Participants() []workflow.PartnerID { return s.participants }
 
+// participates reports whether a partner takes part.
+func (s *State) participates(p workflow.PartnerID) bool { return s.joined[p] != nil }
+
 // join enters that a partner takes part through a fact.
 func (s *State) join(p workflow.PartnerID, e *entry) {
 	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p], func(by *entry) bool { return by.strand == e.strand }) {

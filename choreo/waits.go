@@ -251,11 +251,11 @@ func (m *Machine) watchEvery() time.Duration {
 
 // armed reports whether the slot's trigger may still have to fire. It waits on where
 // its holder is only presumed to be gone.
-func (m *Machine) armed(sl *Slot) bool {
+func (s *State) armed(sl *Slot) bool {
 	if sl.Task.TimeToWait == 0 || (sl.State != workflow.NotReady && sl.State != workflow.Failed) {
 		return false
 	}
-	return !sl.begun() && m.wanted(sl.Current)
+	return !sl.begun() && s.wanted(sl.Current)
 }
 
 // carefree reports whether there is nothing to watch: no time-outs, no
@@ -302,9 +302,9 @@ func (d *decision) watchPartitions() bool {
 
 // predecessorReady reports whether one of the slot's predecessors is known to be
 // ready, running or finished.
-func (m *Machine) predecessorReady(sl *Slot) bool {
-	for _, p := range m.state.def.Predecessors(sl.Task.Name) {
-		for _, from := range m.state.slotsOf(p) {
+func (s *State) predecessorReady(sl *Slot) bool {
+	for _, p := range s.def.Predecessors(sl.Task.Name) {
+		for _, from := range s.slotsOf(p) {
 			if from.State != workflow.NotReady {
 				return true
 			}
@@ -418,7 +418,7 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 		if left = d.unfinishedIn(g.Partition); c == nil || mayWait {
 			left = d.mayJudge(g.Partition)
 		}
-		if total = d.answerTime(g.Partition, left); len(left) == 0 {
+		if total = d.state.answerTime(g.Partition, left); len(left) == 0 {
 			return false
 		}
 		of := working(left)
@@ -501,8 +501,8 @@ func subset(a, b map[workflow.TaskName]bool) bool {
 // answerTime is how long a partition may take once all that it waits for has
 // ended: its time-out, and the waits of those of its unfinished tasks that have
 // an emergency trigger, which run although nothing else does.
-func (m *Machine) answerTime(p workflow.PartitionName, left []*Attempt) time.Duration {
-	total := m.state.plan.Timeout(p)
+func (s *State) answerTime(p workflow.PartitionName, left []*Attempt) time.Duration {
+	total := s.plan.Timeout(p)
 	for _, a := range left {
 		if !a.Slot.begun() {
 			total += a.Slot.Task.TimeToWait
@@ -519,7 +519,7 @@ func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
 		return d.watchPending(sl, later)
 	}
 	total := d.single(sl)
-	if a.Partner == d.self || !sl.unjudged() || !d.wanted(a) || total == 0 {
+	if a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a) || total == 0 {
 		return false
 	}
 	key := WaitKey{Kind: WaitAttempt, Name: a.ID.String()}
@@ -545,11 +545,11 @@ func (d *decision) watchSingle(sl *Slot, later, age time.Duration) bool {
 func (d *decision) shouldBeReady(sl *Slot, age time.Duration) bool {
 	start, _ := d.state.plan.WaitStart(sl.Task.Name)
 	switch {
-	case d.ruleHolds(sl):
+	case sl.ruleHolds():
 		return true
 	case sl.Task.TimeToWait == 0:
 		return false
-	case age < start && !d.predecessorReady(sl):
+	case age < start && !d.state.predecessorReady(sl):
 		d.out.wake(d.now.Boot + start - age)
 		return false
 	}
@@ -607,11 +607,11 @@ func (m *Machine) unfinishedIn(p workflow.PartitionName) (out []*Attempt) {
 // for: what it has and, where the author gave the partition a time-out as a whole,
 // what it passed on. A contingency does not count, no matter which partner has it:
 // it is clocked by itself.
-func (m *Machine) countsIn(p workflow.PartitionName, a *Attempt) bool {
-	if m.state.plan.Home(a.Slot.Task.Name) != p {
+func (s *State) countsIn(p workflow.PartitionName, a *Attempt) bool {
+	if s.plan.Home(a.Slot.Task.Name) != p {
 		return false
 	}
-	return a.Depth == 1 || m.state.plan.Partition(p).Declared && m.state.lastOf(a.Slot.Attempts[0]) == a
+	return a.Depth == 1 || s.plan.Partition(p).Declared && s.lastOf(a.Slot.Attempts[0]) == a
 }
 
 // unjudged reports whether the slot's current attempt has neither succeeded nor
@@ -629,7 +629,7 @@ func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool)
 	byslot := map[workflow.TaskName]*Attempt{}
 	for i, a := range as {
 		// Its holder may know that it could begin although others presume that it failed.
-		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || d.mayStart(a)}
+		failures[i] = contingency.Failure{Slot: a.Slot.Task.Name, Task: a.Task.Name, Begun: a.start != nil || a.mayStart()}
 		byslot[a.Slot.Task.Name] = a
 	}
 	responses := contingency.Respond(d.state.def, failures, view{s: d.state})
@@ -714,7 +714,7 @@ func (d *decision) whoTakes(tasks []workflow.TaskName, not workflow.PartnerID) (
 		return partition.Choice{}, errNothing
 	}
 	if home := d.state.plan.Home(tasks[0]); len(tasks) == 1 && home != "" {
-		if p := d.holder(home); !d.partners.Gone(p) {
+		if p := d.state.holder[home]; !d.partners.Gone(p) {
 			return partition.Choice{Partner: p, Why: "it holds partition " + string(home) + ", where its author placed it"}, nil
 		}
 	}

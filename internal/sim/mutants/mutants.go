@@ -63,7 +63,7 @@ var mutants = []mutant{
 		"choreo/verdicts.go", `return s.certain(e, ok)`, `return false && s.certain(e, ok)`}, {
 		"choreo/waits.go", `return sl.Dropped == nil && !sl.State.Done() && sl.Pick == nil && sl.Pending == nil && sl.Current.success() == nil`, `return sl.Pending == nil && len(sl.Current.rulings) == 0`}}},
 	{name: "judged-again", what: "a node that is presumed to have failed is judged again and again", patches: []patch{{
-		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.wanted(a)`, `a.Partner == d.self || !d.wanted(a) || a.success() != nil`}}},
+		"choreo/waits.go", `a.Partner == d.self || !sl.unjudged() || !d.state.wanted(a)`, `a.Partner == d.self || !d.state.wanted(a) || a.success() != nil`}}},
 	{name: "no-lifting", what: "after a presumed block its holder may not go on", patches: []patch{{
 		"choreo/decide.go", `a.off == nil && !sl.over() &&`, `a.off == nil && sl.Outcome == nil &&`}}},
 	{name: "disarmed", what: "a failure disarms an emergency trigger", patches: []patch{{
@@ -104,7 +104,7 @@ var mutants = []mutant{
 	}
 	t := c.runFrom(from, k, true, d.now.Boot)`}}},
 	{name: "trigger-from-known", what: "an emergency task waits from when the instance is known", patches: []patch{{
-		"choreo/clocks.go", `		if age < start && !d.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
+		"choreo/clocks.go", `		if age < start && !d.state.predecessorReady(sl) {`, `		if start = 0; age < start {`}}},
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
 		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
 	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
@@ -159,7 +159,7 @@ var mutants = []mutant{
 `, `		case of.chains >= 1000*MaxChains:
 `}}},
 	{name: "named-refused", what: "what others have named is refused beyond a share", patches: []patch{{
-		"choreo/door.go", `!m.door.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
+		"choreo/door.go", `!d.isNamed(f, beyond != TooManyForks)`, `f.Fact.Seq != 0`}}},
 	{name: "refused-unnamed", what: "what partners have no room for is not set aside", patches: []patch{{
 		"choreo/decide.go", `		again = d.nameRefused() || again
 `, `		_ = d.nameRefused
@@ -174,7 +174,7 @@ var mutants = []mutant{
 `}}},
 	{name: "no-resume", what: "what ran when the node stopped is not run again", patches: []patch{{
 		"choreo/decide.go", `	d.running[a.ID] = true
-	d.out.Start = append(d.out.Start, d.job(a, a.try()))
+	d.out.Start = append(d.out.Start, d.state.job(a, a.try()))
 	return false
 `, `	return false
 `}}},

@@ -102,7 +102,7 @@ func (c *crew) peek(ctx context.Context, id workflow.InstanceID, fn func(*held))
 		if err == nil {
 			fn(h)
 			if h.sum.Settled { // it was loaded only to be read
-				delete(s.held, id)
+				s.unload(id)
 			}
 		}
 		done <- err

@@ -96,16 +96,19 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 		if !t.mayCompare(p, x.sum) {
 			return // the digests differ still when it tells its own again
 		}
-		t.crew.post(t.crew.shardOf(x.id), event{apply: func(s *shard) error {
-			h, err := s.find(x.id)
-			if err != nil {
-				return err
-			}
-			s.tell(p, x.id, wire.Ask)
-			s.touch(h)
-			return nil
-		}, after: t.logRefusal(p)})
+		t.crew.post(t.crew.shardOf(x.id), event{apply: func(s *shard) error { return s.compare(p, x.id) }, after: t.logRefusal(p)})
 	}
+}
+
+// compare has an ended instance read again and compared with a partner.
+func (s *shard) compare(p workflow.PartnerID, id workflow.InstanceID) error {
+	h, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	s.tell(p, id, wire.Ask)
+	s.touch(h)
+	return nil
 }
 
 // mayCompare reports whether a partner may have an ended instance read now.

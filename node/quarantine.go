@@ -68,7 +68,7 @@ func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
 	x.index.setAside(id, q)
 	s := x.shardOf(id)
 	s.aside[id] = q
-	delete(s.held, id)
+	s.unload(id)
 	x.ledger.drop(id)
 }
 

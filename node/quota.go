@@ -66,6 +66,9 @@ type refusalTo struct {
 // later, and people see it meanwhile.
 func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	h := s.held[r.Instance]
+	if h == nil && r.Why == wire.TakesFacts {
+		return s.takesNow(from, r.Instance)
+	}
 	if h == nil || !h.m.Involved(from) {
 		return nil
 	}
@@ -91,6 +94,16 @@ func (s *shard) takeRefusal(from workflow.PartnerID, r wire.Refusal) error {
 	}
 	s.refusedFor(h, from, r.Why)
 	return nil
+}
+
+// takesNow has an ended instance that is not in memory any more compared with a partner that
+// now has room for what it had refused.
+func (s *shard) takesNow(from workflow.PartnerID, id workflow.InstanceID) error {
+	sum, known := s.n.index.get(id)
+	if !known || !sum.Settled || s.putOff(id) || !s.n.retention.mayCompare(from, sum) {
+		return nil
+	}
+	return s.compare(from, id)
 }
 
 // refusedFor notes that a partner does not take an instance in for now.

@@ -169,6 +169,7 @@ func TestRoomIsFoundSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
 		tm.add("one", parcel)
+		tm.p["two"].hand.work(time.Second) // until then none of them ends
 		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
 		var ids []string
 		for range 6 {
@@ -230,6 +231,87 @@ func TestFactsComeWhenThereIsRoom(t *testing.T) {
 		}
 		if took > 10*time.Second {
 			t.Errorf("one had it %s after its room was free", took)
+		}
+	})
+}
+
+// What is not in memory any more takes no room: an ended instance that is read again, since
+// somebody looks at it or as two partners compare what has ended, does not keep out what comes
+// of another right afterwards.
+func TestWhatIsReadAgainTakesNoRoomAfterwards(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		read func(tm *team, id string)
+	}{
+		{"looked at", func(tm *team, id string) { tm.show("one", id) }},
+		{"compared", func(tm *team, _ string) {
+			frame, err := wire.Encode(&wire.Message{Ended: make([]byte, wire.EndedDigest)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tm.p["one"].node.OnFrame(tm.p["two"].id(), frame)
+			synctest.Wait()
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
+				tm.add("one", chain)
+				assign := map[string]string{"pa": "one", "pb": "two", "pc": "one"}
+				full, other := tm.begin("one", "chain", assign), tm.begin("one", "chain", assign)
+				tm.succeeds(full, time.Minute, "one", "two")
+				tm.succeeds(other, time.Minute, "one", "two")
+				says := func(l *forger) {
+					large := map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60<<10)}
+					l.says("one", tm.headSent(l.id), choreo.Body{Success: &choreo.Success{Attempt: choreo.AttemptID{Slot: "a"}, Try: 1, Outputs: large}})
+				}
+				fills := tm.forger("two", full)
+				for range 3 { // a fourth has room
+					says(fills)
+					pass(time.Minute) // two has it as well, and so it is not in memory any more
+				}
+				had, more := len(tm.log("one", other)), tm.forger("two", other)
+				pass(time.Minute)
+				for range 2 {
+					c.read(tm, full)
+					says(more)
+				}
+				if n := len(tm.log("one", other)) - had; n != 2 {
+					t.Errorf("one took in %d facts of an instance, want 2; %d were refused for want of room",
+						n, tm.counter("one", "refused.facts-beyond-bytes"))
+				}
+			})
+		})
+	}
+}
+
+// A partner that says that it has room now for what it had refused gets it at once, also where
+// the instance has ended and is not in memory any more, since nobody was waited for any longer.
+func TestFactsOfAnEndedInstanceComeWhenThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "mal")
+		tm.add("one", chain)
+		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "mal"})
+		tm.succeeds(id, time.Minute, "one", "two", "mal")
+		pass(time.Minute)
+		one, two := tm.p["one"].id(), tm.p["two"].id()
+		tm.f.losing(func(from, to workflow.PartnerID, m *wire.Message) bool { return to == one && len(m.Facts) > 0 })
+		had, mal := len(tm.log("one", id)), tm.forger("mal", id)
+		mal.says("two", tm.headSent(mal.id), choreo.Body{Cancel: &choreo.Cancel{Reason: "too late"}})
+		pass(2 * time.Hour) // one is connected, and acknowledges nothing
+		tm.f.losing(nil)
+		if n := len(tm.log("one", id)); n != had {
+			t.Fatalf("one has %d facts, want %d", n, had)
+		}
+		takes := wire.Refusal{Instance: mal.id, Why: wire.TakesFacts, Author: mal.p.id()}
+		frame, err := wire.Encode(&wire.Message{Refusals: []wire.Refusal{takes}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.p["two"].node.OnFrame(one, frame)
+		pass(time.Second)
+		if n := len(tm.log("one", id)); n != had+1 {
+			t.Errorf("one has %d facts a second after it said to %s that it takes them, want %d", n, two, had+1)
 		}
 	})
 }

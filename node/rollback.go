@@ -143,7 +143,7 @@ func (s *shard) reload() error {
 	s.batch = batch{}
 	s.lose(b, errRestored)
 	s.each(func(id workflow.InstanceID, h *held) {
-		delete(s.held, id)
+		s.unload(id)
 		again, err := s.load(id, h.sum)
 		var u *unreadable
 		switch {

@@ -473,7 +473,7 @@ func (s *shard) lose(b batch, err error) {
 	}
 	for _, h := range b.touched {
 		id := h.m.Instance()
-		delete(s.held, id)
+		s.unload(id)
 		if h.was != nil {
 			s.n.index.forget(id)
 			s.aside[id] = *h.was // it was to come back, and partners will be asked again
@@ -560,7 +560,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	s.readmitted(h)
 	s.changed(h)
 	if h.sum.Settled {
-		delete(s.held, id)
+		s.unload(id)
 	}
 }
 

@@ -206,15 +206,18 @@ func (s *shard) weigh(h *held) {
 	s.weighed[id] = is
 }
 
-// weighAgain counts the instances that are no more in memory, and what this node
-// wrote itself since. What was refused for want of room is taken as soon as there is room.
+// unload takes an instance out of memory. What it weighed is free at once: ended instances are
+// read again to be compared, and let go, and what comes of one of them a moment later must not
+// find the room full of the others.
+func (s *shard) unload(id workflow.InstanceID) {
+	delete(s.held, id)
+	s.n.usage.change(s.weighed[id], nil)
+	delete(s.weighed, id)
+}
+
+// weighAgain counts what this node wrote itself since. What was refused for want of room is
+// taken as soon as there is room.
 func (s *shard) weighAgain() {
-	for id, was := range s.weighed {
-		if s.held[id] == nil {
-			s.n.usage.change(was, nil)
-			delete(s.weighed, id)
-		}
-	}
 	for _, h := range s.held {
 		s.weigh(h)
 	}

@@ -25,6 +25,7 @@ type disk struct {
 	slow    bool  // commits wait for free
 	waiting []waitingCommit
 	commits int
+	named   map[string]choreo.FactID // of what is stored, as far as facts has read it
 }
 
 // The limits of the real store (store.MaxUnit, store.MaxUnitWrites).
@@ -38,7 +39,7 @@ type waitingCommit struct {
 	done   func(error)
 }
 
-func newDisk() *disk { return &disk{data: map[string]string{}} }
+func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string]choreo.FactID{}} }
 
 // Commit implements node.Store.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
@@ -178,25 +179,36 @@ func (d *disk) restore(data map[string]string) {
 // facts are the names of all facts that are durable.
 func (d *disk) facts(t testing.TB) map[choreo.FactID]bool {
 	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	out := map[choreo.FactID]bool{}
-	err := d.Scan([]byte("f"), func(_, value []byte) error {
-		if value[0] == 0xff {
-			return nil // garbled by the test
+	for key, value := range d.data {
+		if key[0] != 'f' || value[0] == 0xff { // garbled by the test
+			continue
 		}
-		var stored []cbor.RawMessage // raw fact, attestation
-		if err := cbor.Unmarshal(value, &stored); err != nil {
-			return err
+		id, known := d.named[value]
+		if !known {
+			var err error
+			if id, err = nameOf(value); err != nil {
+				t.Errorf("a stored fact cannot be read: %v", err)
+			}
+			d.named[value] = id
 		}
-		var raw []byte
-		if err := cbor.Unmarshal(stored[0], &raw); err != nil {
-			return err
-		}
-		_, id, err := choreo.DecodeFact(raw)
 		out[id] = true
-		return err
-	})
-	if err != nil {
-		t.Errorf("a stored fact cannot be read: %v", err)
 	}
 	return out
+}
+
+// nameOf is the name of a fact as it is stored.
+func nameOf(value string) (id choreo.FactID, err error) {
+	var stored []cbor.RawMessage // raw fact, attestation
+	if err := cbor.Unmarshal([]byte(value), &stored); err != nil {
+		return id, err
+	}
+	var raw []byte
+	if err := cbor.Unmarshal(stored[0], &raw); err != nil {
+		return id, err
+	}
+	_, id, err = choreo.DecodeFact(raw)
+	return id, err
 }

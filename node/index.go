@@ -62,13 +62,15 @@ func (x *index) put(id workflow.InstanceID, sum summary) {
 
 // begin has an instance that is about to be stored take its room; an error says that
 // there is none. forget gives it back.
-func (x *index) begin(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID, of workflow.Hash) error {
+func (x *index) begin(
+	id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID, next bool, of workflow.Hash,
+) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.counts(id) {
 		return nil // it is taken up again
 	}
-	if err := x.tally.room(l, by, self); err != nil {
+	if err := x.tally.room(l, by, self, next); err != nil {
 		return err
 	}
 	x.tally.begin(id, by, of)
@@ -108,14 +110,15 @@ func (x *index) uses() map[workflow.Hash]bool {
 	return out
 }
 
-// room tells, by an error, why there is no room for an instance that somebody begins.
-func (x *index) room(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID) error {
+// room tells, by an error, why there is no room for an instance that somebody begins; next is
+// whether it is its turn (lineup).
+func (x *index) room(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID, next bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.counts(id) {
 		return nil
 	}
-	return x.tally.room(l, by, self)
+	return x.tally.room(l, by, self, next)
 }
 
 // stored is how many bytes of facts of instances that are not in memory are a member's,

@@ -33,6 +33,7 @@ type instances struct {
 	retention   *retention
 	index       *index
 	usage       *usage
+	lineup      *lineup
 	ledger      *ledger
 	learned     *learned
 	losses      *losses

@@ -89,9 +89,10 @@ type outbox struct {
 }
 
 type addressed struct {
-	to workflow.PartnerID
-	b  *choreo.Bundle
-	d  *library.Definition
+	to   workflow.PartnerID
+	b    *choreo.Bundle
+	d    *library.Definition
+	next bool // it is the instance's turn there (lineup)
 }
 
 func (c *contacts) newOutbox() *outbox {
@@ -134,13 +135,13 @@ func (o *outbox) refusal(p workflow.PartnerID, r wire.Refusal) {
 }
 
 // facts adds what a peer lacks of one instance.
-func (o *outbox) facts(p workflow.PartnerID, b *choreo.Bundle, d *library.Definition) {
-	for _, f := range b.Facts {
+func (o *outbox) facts(a addressed) {
+	for _, f := range a.b.Facts {
 		if f.Mine {
 			o.unsigned = append(o.unsigned, f)
 		}
 	}
-	o.bundles = append(o.bundles, addressed{p, b, d})
+	o.bundles = append(o.bundles, a)
 }
 
 // flush signs and sends.
@@ -172,7 +173,7 @@ func compareIDs(a, b choreo.FactID) int { return slices.Compare(a[:], b[:]) }
 
 // pack puts a bundle into the peer's message, sending what is full.
 func (o *outbox) pack(a addressed) {
-	w := wire.Facts{Instance: a.b.Instance, Facts: make([]wire.Fact, 0, len(a.b.Facts)), More: a.b.More}
+	w := wire.Facts{Instance: a.b.Instance, Facts: make([]wire.Fact, 0, len(a.b.Facts)), More: a.b.More, Next: a.next}
 	size := 256
 	if a.b.First {
 		w.Definition = a.d.Def.Canonical()
@@ -215,14 +216,15 @@ func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
 	if s.n.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.n.log.Debug("send", "to", s.n.people.name(p), "facts", len(b.Facts), "newest", b.Describe(), "first", b.First)
 	}
-	out.facts(p, b, h.def)
+	next := s.isNext(h, p, b)
+	out.facts(addressed{p, b, h.def, next})
 	f := h.pending[p]
 	if f == nil {
 		f = &inflight{pause: firstPause, askPause: firstPause}
 		h.pending[p] = f
 	}
 	s.underWay[b.Instance] = true
-	f.more, f.idle = b.More, false
+	f.more, f.idle, f.next = b.More, false, next
 	if !f.asked { // else it would be put off for ever where much is sent
 		s.wait(f)
 	}
@@ -472,10 +474,11 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !again && s.n.retention.closings.MayBeDropped(by, facts[0].Fact.At) {
 		return nil, &closedHere{closings.Closing{Instance: f.Instance}}
 	}
-	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self); err != nil { // before anything dear is done
+	next := f.Next && from == by
+	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self, next); err != nil { // before anything dear is done
 		return nil, err
 	}
-	if by != self && s.n.left(by) < instanceWeight+len(facts[0].Raw) {
+	if by != self && s.n.leftFor(by, next) < instanceWeight+len(facts[0].Raw) {
 		return nil, &noRoom{wire.RefusedHeavy, by} // before its definition is read
 	}
 	def, err := s.n.definitions.Get(facts[0].Fact.Body.Genesis.Definition)
@@ -487,7 +490,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if err != nil {
 		return nil, err
 	}
-	if by != self && s.n.left(by) < weightOf(def)/byteWeight+len(facts[0].Raw) {
+	if by != self && s.n.leftFor(by, next) < weightOf(def)/byteWeight+len(facts[0].Raw) {
 		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
 	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
@@ -500,10 +503,12 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !mayTell(m, self, facts) {
 		return nil, errNoPart
 	}
-	if by != self && int64(s.n.left(by)) < (begunWeight(def, m)+s.n.expect(def, m).all)/byteWeight {
+	needs := int((begunWeight(def, m) + s.n.expect(def, m).all) / byteWeight)
+	if by != self && s.n.leftFor(by, next) < needs {
 		return nil, &noRoom{wire.RefusedHeavy, by}
 	}
-	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, def.Hash); err != nil {
+	outOfTurn := s.n.index.room(f.Instance, s.n.config.Limits, by, self, false) == nil && s.n.leftFor(by, false) >= needs
+	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, next, def.Hash); err != nil {
 		return nil, err
 	}
 	if !again && !s.n.index.roomBeside(s.n.definitions, def, by, s.n.people.administers(by)) {
@@ -522,7 +527,20 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	m.Gap(s.n.clock.Now().Boot + moment.Grace(s.n.own.ConnectionTime())) // what others concluded may be under way
 	h := s.create(m, def)
 	s.touch(h)
+	if !outOfTurn {
+		s.tellTaken(h, from)
+	}
 	return h, nil
+}
+
+// tellTaken tells those that take part that an instance is here now, which was refused to
+// those of them that sent it before its turn.
+func (s *shard) tellTaken(h *held, from workflow.PartnerID) {
+	for _, p := range h.m.Audience() {
+		if p != from && p != s.n.member.ID() && s.n.up(p) {
+			s.tell(p, h.m.Instance(), wire.Ask)
+		}
+	}
 }
 
 var (
@@ -623,6 +641,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	if len(w.Heads) > 0 {
 		delete(h.refused, from)
+		s.n.call(s.n.lineup.leave(from, w.Instance))
 	}
 	now := s.moment()
 	if h.m.HasAll(w.Heads) {

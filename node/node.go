@@ -202,7 +202,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: wallet, own: n.own,
 		partners: n.partners, ledger: ledger,
 		learned: learnt, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
-		retention: n.retention, chief: n.overview.Chief,
+		lineup: newLineup(), retention: n.retention, chief: n.overview.Chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}

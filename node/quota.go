@@ -106,8 +106,15 @@ func (s *shard) takesNow(from workflow.PartnerID, id workflow.InstanceID) error 
 	return s.compare(from, id)
 }
 
-// refusedFor notes that a partner does not take an instance in for now.
+// refusedFor notes that a partner does not take an instance in for now. If its turn has come
+// there since it was sent, it is sent again at once.
 func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy) {
+	if id := h.m.Instance(); !waitsForRoom(why) {
+		s.n.call(s.n.lineup.leave(from, id))
+	} else if f := h.pending[from]; s.n.lineup.refuse(from, id) && (f == nil || !f.next) {
+		s.sendAgain(h, from)
+		return
+	}
 	if h.refused == nil {
 		h.refused = map[workflow.PartnerID]refusedAt{}
 	}

@@ -101,7 +101,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	notes = append(notes, missed...)
 	id := m.Instance()
 	err = k.do(ctx, id, func(s *shard) error {
-		if err := k.index.begin(id, k.config.Limits, k.member.ID(), k.member.ID(), e.Hash); err != nil {
+		if err := k.index.begin(id, k.config.Limits, k.member.ID(), k.member.ID(), true, e.Hash); err != nil {
 			return api.Errorf(api.Refused, "%v", err)
 		}
 		if err := k.definitions.Keep(e); err != nil { // it may have been taken off the list meanwhile

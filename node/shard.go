@@ -101,6 +101,7 @@ type inflight struct {
 	more     bool          // not all fitted that it lacks
 	idle     bool          // it needs no acknowledgement any more
 	asked    bool          // the peer said since that it lacks something
+	next     bool          // it was the instance's turn there (lineup)
 }
 
 // event is something that happened, for one shard. apply changes machines;
@@ -508,6 +509,7 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 			s.n.index.forget(id)
 		case errors.Is(err, kv.ErrNotFound): // not stored: it had only begun
 			s.n.index.forget(id)
+			s.n.call(s.n.lineup.end(id))
 		default:
 			s.log.Error("an instance cannot be loaded again yet", "instance", id, "error", err)
 			s.loadAgain(id)
@@ -561,6 +563,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	s.changed(h)
 	if h.sum.Settled {
 		s.unload(id)
+		s.n.call(s.n.lineup.end(id))
 	}
 }
 
@@ -731,6 +734,7 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 		sum = firstSummary(m, def)
 	}
 	h := s.hold(m, def, sum)
+	s.lineUp(h, s.n.lineup.resume)
 	for i := range facts {
 		h.came(facts[i:i+1], came[i])
 	}
@@ -777,7 +781,9 @@ func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum summary) *h
 
 // create holds a machine for a new instance, of which nothing is stored yet.
 func (s *shard) create(m *choreo.Machine, def *library.Definition) *held {
-	return s.hold(m, def, firstSummary(m, def))
+	h := s.hold(m, def, firstSummary(m, def))
+	s.lineUp(h, s.n.lineup.begin)
+	return h
 }
 
 func firstSummary(m *choreo.Machine, def *library.Definition) summary {

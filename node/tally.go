@@ -119,17 +119,21 @@ func (t *tally) add(by workflow.PartnerID, running, ended int) {
 	t.of[by] = of
 }
 
-// room reports whether one more instance of a member's has room, as an error why not.
-func (t *tally) room(l configs.Limits, by, self workflow.PartnerID) error {
-	of := t.of[by]
+// room reports whether one more instance of a member's has room, as an error why not; out of
+// turn (lineup) it has less.
+func (t *tally) room(l configs.Limits, by, self workflow.PartnerID, next bool) error {
+	of, kept := t.of[by], 0
+	if !next {
+		kept = keptOf(shareOf(l.Instances))
+	}
 	switch {
 	case by == self && t.all.running >= l.Instances:
 		return errTooManyInstances
 	case by == self:
 		return nil
-	case of.running >= shareOf(l.Instances):
+	case of.running >= shareOf(l.Instances)-kept:
 		return &noRoom{wire.RefusedShare, by}
-	case t.all.running-t.of[self].running >= othersOf(l.Instances) || t.all.running >= l.Instances:
+	case t.all.running-t.of[self].running >= othersOf(l.Instances)-kept || t.all.running >= l.Instances:
 		return &noRoom{wire.RefusedFull, by}
 	case of.ended >= shareOf(l.Ended) || t.all.ended >= othersOf(l.Ended):
 		return &noRoom{wire.RefusedEnded, by}

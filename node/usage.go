@@ -230,11 +230,24 @@ const weighEvery = time.Second
 
 // left is for how many bytes more there is room that count for a member: within its own share
 // of memory and disk, and what all others together may fill.
-func (x *instances) left(p workflow.PartnerID) int {
+func (x *instances) left(p workflow.PartnerID) int { return x.leftBeside(p, 0) }
+
+// leftFor is left for one more instance that a member began: out of turn (lineup) without
+// what is kept for those whose turn it is.
+func (x *instances) leftFor(by workflow.PartnerID, next bool) int {
+	if next {
+		return x.left(by)
+	}
+	l := x.config.Limits
+	return x.leftBeside(by, keptOf(min(shareOf(l.Memory), shareOf(l.Disk))))
+}
+
+// leftBeside is left beside so much that is kept.
+func (x *instances) leftBeside(p workflow.PartnerID, kept int64) int {
 	l, self := x.config.Limits, x.member.ID()
 	stored, storedOthers := x.index.stored(p, self)
 	its, others := x.usage.beside(p, self)
-	mine, all := its.reserved(), others.reserved()
+	mine, all := its.reserved()+kept, others.reserved()+kept
 	return int(max(min(
 		(shareOf(l.Memory)-mine)/byteWeight, (othersOf(l.Memory)-all)/byteWeight,
 		shareOf(l.Disk)-mine-stored, othersOf(l.Disk)-all-storedOthers, math.MaxInt32), 0))

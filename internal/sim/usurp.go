@@ -147,7 +147,7 @@ func (w *world) begin(m *machine, to workflow.PartnerID, msg *wire.Message) {
 		}},
 	}
 	if x, id, ok := w.sign(m, lie); ok {
-		msg.Facts = append(msg.Facts, wire.Facts{Instance: choreo.InstanceOf(id), Definition: def.Canonical(), Facts: []wire.Fact{x}})
+		msg.Facts = append(msg.Facts, wire.Facts{Instance: choreo.InstanceOf(id), Definition: def.Canonical(), Facts: []wire.Fact{x}, Next: true})
 		w.checks.unbegun[choreo.InstanceOf(id)] = true
 	}
 }

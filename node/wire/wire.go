@@ -160,6 +160,10 @@ type Facts struct {
 	Facts      []Fact
 	// More tells that these are not all that the sender knows the peer to lack.
 	More bool
+	// Next tells that the sender began the instance, and that of all that it began and
+	// the peer is not known to have this is the oldest: it is this one's turn to be taken
+	// in.
+	Next bool
 }
 
 // Fact is one encoded fact with its attestation, if it carries one.

@@ -209,7 +209,8 @@ func (h *hoarder) begin(number int, load string) (wire.Facts, choreo.Head) {
 		Assign: []choreo.Placement{{Partition: "here", Partner: h.to}, {Partition: "there", Partner: h.self.ID()}},
 	}
 	f, head := h.fact(&choreo.Fact{Chain: choreo.Chain{Incarnation: choreo.Incarnation{1}}, Seq: 1, Body: choreo.Body{Genesis: g}})
-	return wire.Facts{Instance: choreo.InstanceOf(head.ID), Definition: h.def.Canonical(), Facts: []wire.Fact{f}}, head
+	in := wire.Facts{Instance: choreo.InstanceOf(head.ID), Definition: h.def.Canonical(), Facts: []wire.Fact{f}, Next: true}
+	return in, head
 }
 
 // facts piles up facts of that size in one instance.

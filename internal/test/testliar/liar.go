@@ -225,7 +225,7 @@ func (l *Liar) bundle(id workflow.InstanceID, definition []byte, ls ...lie) wire
 		ids[i] = x.id
 	}
 	atts := choreo.Attest(ids, l.sign)
-	out := wire.Facts{Instance: id, Definition: definition}
+	out := wire.Facts{Instance: id, Definition: definition, Next: true} // it fills all of its share
 	for i, x := range ls {
 		out.Facts = append(out.Facts, wire.Fact{Raw: x.raw, Att: atts[i]})
 	}

@@ -38,6 +38,12 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	units, begun := d.leaving()
 	stays = append(stays, begun...)
 	for _, u := range units {
+		if err := d.pinned(u[0].task); err != nil { // they are of one partition
+			for _, h := range u {
+				stays = append(stays, Stay{h.task, d.state.bySlot[h.slot].State, err})
+			}
+			continue
+		}
 		pass := func(u []inHand) (rest []inHand, err error) {
 			c, err := d.takerOf(u)
 			if err == nil {

@@ -245,6 +245,9 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 	if err != nil {
 		return partition.Choice{}, err
 	}
+	if err := d.pinned(t); err != nil {
+		return partition.Choice{}, fmt.Errorf("%w: %w", ErrNotNow, err)
+	}
 	w := d.work([]workflow.TaskName{t}, "")
 	w.Rejected = append(d.state.rejecters(a), d.self)
 	if a.Task.ByRole() {
@@ -257,6 +260,19 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: d.waited(a)}
 	_, err = d.append(Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
 	return c, err
+}
+
+// pinned says why a task that this node holds goes to nobody else: it was begun with its
+// partition here, and the definition names that partition's partner. nil: it may go.
+func (m *Machine) pinned(t workflow.TaskName) error {
+	home := m.state.plan.Home(t)
+	here := func(g Placement) bool { return g.Partition == home && g.Partner == m.self }
+	for _, p := range m.state.def.Partitions {
+		if p.Name == home && p.Partner != "" && slices.ContainsFunc(m.state.genesis.Assign, here) {
+			return fmt.Errorf("partition %s goes to nobody else: its definition names its partner, %s", home, p.Partner)
+		}
+	}
+	return nil
 }
 
 // notBegun finds the attempt of ours at task t that has not been started.

@@ -11,7 +11,7 @@ type NeedKind string
 
 // Why it may.
 const (
-	NeedFailed   NeedKind = "failed"   // tasks failed, and nothing stands in for them
+	NeedFailed   NeedKind = "failed"   // tasks failed, and nothing stands in for them or deals with that
 	NeedBlocked  NeedKind = "blocked"  // tasks wait for what cannot come
 	NeedNobody   NeedKind = "nobody"   // tasks that nobody can perform, or take
 	NeedIncident NeedKind = "incident" // something happened that people should look at
@@ -28,14 +28,17 @@ type Need struct {
 const maxNeedTasks = 3
 
 // Needs are why an instance needs a person now. performed reports whether anybody has
-// a role. A failure that did not keep the instance from succeeding needs nobody.
+// a role. A failure that was released, or taken up by a task that has started, needs
+// nobody.
 func (m *Machine) Needs(performed func(workflow.RoleName) bool) []Need {
 	var failed, blocked, nobody, incident Need
 	for _, sl := range m.state.slots {
 		t := sl.Current.Task
 		switch {
 		case sl.State == workflow.Failed:
-			failed.add(sl.Task.Name)
+			if !m.state.handled(sl) {
+				failed.add(sl.Task.Name)
+			}
 		case sl.State == workflow.Blocked:
 			blocked.add(sl.Task.Name)
 		case sl.Pending != nil && sl.Pick == nil:

@@ -164,3 +164,50 @@ func TestNeeds(t *testing.T) {
 		t.Errorf("b failed: %v", got)
 	}
 }
+
+// A failure that was released, or that a task has taken up by now, needs nobody; until
+// that task has started, it does.
+func TestFailuresThatNeedNobody(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: dealt-with
+tasks:
+  engine: {type: manual, timeout: 10m, on-failure: release}
+  hull:   {type: manual, timeout: 10m}
+  tow:    {when: failed("hull"), type: manual, timeout: 10m}
+partitions:
+  p1: [engine, hull]
+  p2: [tow]
+`))
+	if err := w.start("judge", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}, "judge", "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	needs := func() []Need {
+		return w.node("judge").m.Needs(func(workflow.RoleName) bool { return true })
+	}
+	fail := func(task workflow.TaskName) {
+		t.Helper()
+		if err := w.node("one").m.Finish(task, Result{Failed: true, Reason: "no"}, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(w.node("one"))
+		w.stabilize(false)
+	}
+	fail("engine")
+	if got := needs(); len(got) > 0 {
+		t.Errorf("engine was released: %v", got)
+	}
+	fail("hull")
+	if got := needs(); len(got) != 1 || got[0].Kind != NeedFailed || got[0].Number != 1 || got[0].Tasks[0] != "hull" {
+		t.Errorf("nobody has begun tow: %v", got)
+	}
+	if err := w.node("two").m.Begin("tow", w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("two"))
+	w.advance(2 * time.Second)
+	w.stabilize(false)
+	if got := needs(); len(got) > 0 {
+		t.Errorf("tow deals with it: %v", got)
+	}
+}

@@ -27,6 +27,9 @@ var ErrLeft = errors.New("left its mesh for good: partners take nothing from it 
 // metaLeft is the key of the moment at which the node left for good.
 const metaLeft = "left"
 
+// LeftKey is the key of the entry in a node's store which says that it left for good.
+func LeftKey() []byte { return metaKey(metaLeft) }
+
 const (
 	leaveWait  = 10 * time.Second // for others to acknowledge what they were given
 	leaveAgain = time.Second      // between attempts to leave
@@ -72,7 +75,7 @@ type voting interface {
 
 // mayComeBack returns ErrLeft if this node left for good.
 func mayComeBack(store Store) error {
-	switch _, err := store.Get(metaKey(metaLeft)); {
+	switch _, err := store.Get(LeftKey()); {
 	case errors.Is(err, kv.ErrNotFound):
 		return nil
 	case err != nil:
@@ -187,7 +190,7 @@ func (d *departure) goAway() error {
 	if d.forGood.Load() {
 		how = membership.LeavesForGood
 		now := trust.WallOf(d.clock.Now().Wall)
-		if err := d.store.CommitWait([]kv.Write{{Key: metaKey(metaLeft), Value: []byte(now.String())}}); err != nil {
+		if err := d.store.CommitWait([]kv.Write{{Key: LeftKey(), Value: []byte(now.String())}}); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,11 @@
 package assemble
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -29,7 +31,12 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	if errors.Is(err, node.ErrNoMember) {
 		return nil, err
 	}
-	add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir)
+	if left, err := store.Holds(filepath.Join(dir, storeFolder), node.LeftKey()); err == nil && left {
+		add(api.FindingWrong, "running", "the node in "+dir+" left its mesh for good: it does not start again",
+			"join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")
+	} else {
+		add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir)
+	}
 	cfg, badly := configs.Load(dir)
 	var mistakes *configs.Error
 	switch {
@@ -75,6 +82,13 @@ type finding func(state, check, what, mend string)
 // examineConfig looks at what a configuration without mistakes asks of this machine.
 func examineConfig(add finding, dir string, cfg configs.Config) {
 	add(api.FindingOK, "config", "it can be used", "")
+	h := &Host{dir: dir, cfg: cfg}
+	if cfg.TLS.Certificate != "" {
+		if _, err := tls.LoadX509KeyPair(h.file(cfg.TLS.Certificate), h.file(cfg.TLS.Key)); err != nil {
+			add(api.FindingWrong, "config", "the API's certificate cannot be used: "+err.Error(),
+				"tls in config.yaml names two PEM files, a certificate and its key; the node does not start before")
+		}
+	}
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
 		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
 	}
@@ -119,7 +133,18 @@ func examineStore(add finding, dir string) {
 	case len(wrong) > 0:
 		add(api.FindingWrong, "store", "damaged: "+strings.Join(wrong, "; "),
 			"start the node: it saves what can be read, and partners bring back what they have; then look at the disk, which may be failing")
+	case !there(dir, storeFolder) && there(dir, meshPorts):
+		add(api.FindingWarning, "store", "it is gone: the node has run here, and what it did is no longer known",
+			"restore it if you have it; else start the node, and partners bring back what they have")
+	case !there(dir, storeFolder):
+		add(api.FindingOK, "store", "there is none yet: the node makes it when it starts", "")
 	default:
 		add(api.FindingOK, "store", "all of its files can be read", "")
 	}
+}
+
+// there reports whether a folder has something under a name.
+func there(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
 }

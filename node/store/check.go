@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -29,6 +30,9 @@ func Examine(dir string) (wrong []string, err error) {
 		return nil, err
 	}
 	defer release()
+	if _, err := readMeta(dir); err != nil {
+		return nil, err
+	}
 	in, err := inspect(filepath.Join(dir, dataName))
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
@@ -37,10 +41,47 @@ func Examine(dir string) (wrong []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: the ledger cannot be read: %w", err)
 	}
-	if known.there && !in.some && known.unit > 0 {
+	switch {
+	case known.there && !in.some && known.unit > 0:
 		in.wrong = append(in.wrong, "its data are missing")
+	case !known.there && in.some:
+		in.wrong = append(in.wrong, "the ledger is missing or damaged: the last units may be gone")
 	}
 	return in.against(known), nil
+}
+
+// Holds reports whether the files of the store in a folder have an entry with a key that
+// is never deleted. Like [Examine] it changes nothing, and may not be called while the
+// store is open. What is damaged holds nothing.
+func Holds(dir string, key []byte) (bool, error) {
+	release, err := holdStill(dir)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	data, found := filepath.Join(dir, dataName), false
+	look := func(e entry) error {
+		found = found || bytes.Equal(e.key, key)
+		return nil
+	}
+	for _, kind := range []struct {
+		ext  string
+		read func(path string) error
+	}{
+		{".sst", func(path string) error { return readTable(path, look) }},
+		{".mem", func(path string) error { _, err := readLog(path, look); return err }},
+	} {
+		files, err := numbered(data, kind.ext)
+		if err != nil {
+			return false, fmt.Errorf("store: %w", err)
+		}
+		for _, path := range files {
+			if err := kind.read(path); err != nil && !errors.Is(err, errDamagedTable) {
+				return false, fmt.Errorf("store: %w", err)
+			}
+		}
+	}
+	return found, nil
 }
 
 // against is what is wrong with the files by what the ledger knows, too.

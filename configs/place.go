@@ -100,7 +100,7 @@ func valuesOf(n ast.Node) []*ast.MappingValueNode {
 func located(name string, src []byte, err error) error {
 	var y yaml.Error
 	if errors.As(err, &y) {
-		if what := inWords(y); what != "" {
+		if what := inWords(y, keyAt(src, y.GetToken())); what != "" {
 			p := y.GetToken().Position
 			return wrong(name, p.Line, p.Column, what)
 		}
@@ -108,6 +108,9 @@ func located(name string, src []byte, err error) error {
 	var d *durationError
 	if errors.As(err, &d) {
 		if line, col, key := d.in(src); line > 0 {
+			if whole := keyAtPlace(src, line, col); whole != "" {
+				key = whole
+			}
 			return wrong(name, line, col, key+": "+d.Error())
 		}
 	}
@@ -122,9 +125,39 @@ func located(name string, src []byte, err error) error {
 	return &Error{[]string{workflow.NotYAML(name, src, err).String()}}
 }
 
-// inWords is a mistake of form without the words of a programming language; empty
-// for what is not YAML at all.
-func inWords(y yaml.Error) string {
+// keyAt is the key whose value a token of a source is, such as limits.facts; empty: of none.
+func keyAt(src []byte, tk *token.Token) string {
+	if tk == nil {
+		return ""
+	}
+	return keyAtPlace(src, tk.Position.Line, tk.Position.Column)
+}
+
+// keyAtPlace is the key whose value begins at a place of a source; empty: none does.
+func keyAtPlace(src []byte, line, col int) string {
+	file, err := workflow.ParseYAML(src)
+	if err != nil || len(file.Docs) == 0 {
+		return ""
+	}
+	var find func(n ast.Node, above string) string
+	find = func(n ast.Node, above string) string {
+		for _, v := range valuesOf(n) {
+			key := above + v.Key.GetToken().Value
+			if p := v.Value.GetToken().Position; p.Line == line && p.Column == col {
+				return key
+			}
+			if found := find(v.Value, key+"."); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	return find(file.Docs[0].Body, "")
+}
+
+// inWords is a mistake of form in the value of a key, without the words of a programming
+// language; empty for what is not YAML at all.
+func inWords(y yaml.Error, key string) string {
 	if y.GetToken() == nil {
 		return ""
 	}
@@ -142,12 +175,19 @@ func inWords(y yaml.Error) string {
 		return text + written(value)
 	case errors.As(y, &mistyped):
 		text := fmt.Sprintf("%q: want %s", value, wanted(mistyped.DstType.Kind()))
-		if mistyped.StructFieldName != nil {
+		switch {
+		case key != "":
+			text = key + ": " + text
+		case mistyped.StructFieldName != nil:
 			text = keyOf(*mistyped.StructFieldName) + ": " + text
 		}
 		return text
 	case errors.As(y, &large):
-		return fmt.Sprintf("%s is beyond the numbers that fit here", large.SrcNum)
+		text := fmt.Sprintf("%s is beyond the numbers that fit here", large.SrcNum)
+		if key != "" {
+			text = key + ": " + text
+		}
+		return text
 	case errors.As(y, &kind):
 		text := fmt.Sprintf("%q: want %s", value, wanted(kinds[kind.Expected]))
 		if colon := y.GetToken().Prev; colon != nil && colon.Value == ":" && colon.Prev != nil {

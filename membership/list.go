@@ -72,11 +72,14 @@ const (
 	InOrder   Reason = "in good order" // it left
 	ForGood   Reason = "for good"      // it left, and cannot come back
 	Removed   Reason = "removed by an administrator"
+	Closed    Reason = "takes nothing new on" // it is active, and leaves or is absent
 )
 
-// Reason says why the partner is in its state; empty while it is active.
+// Reason says why the partner is in its state; empty while it is active and takes work on.
 func (p Partner) Reason() Reason {
 	switch {
+	case p.State == Active && p.Record.Absence == 1000:
+		return Closed
 	case p.State == Unreachable && p.Down():
 		return GoingDown
 	case p.State == Unreachable:

@@ -53,6 +53,14 @@ func (p *people) Evicted(id workflow.PartnerID) bool {
 // Eviction proves that a partner was evicted (choreo.Partners).
 func (p *people) Eviction(id workflow.PartnerID) []byte { return p.evicted.Proof(id) }
 
+// remark is what was said when a partner was evicted; empty: nothing, or it was not.
+func (p *people) remark(of membership.Partner) string {
+	if of.State != membership.Evicted {
+		return ""
+	}
+	return p.evicted.Remark(of.Record.Partner)
+}
+
 // Credentials prove this node's roles (choreo.Partners).
 func (p *people) Credentials() []byte { return trust.EncodeChain(p.wallet.Chain()) }
 

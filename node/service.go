@@ -30,6 +30,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
+		Leaving: n.departure.leaving.Load(),
 	}
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()
@@ -51,7 +52,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 	for _, p := range n.people.All() {
 		r := p.Record
 		out = append(out, api.Partner{
-			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p), Reason: string(p.Reason()), Addresses: append([]string{}, r.Addresses...),
+			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p), Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
 			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: float64(p.Load) / 1000, Self: r.Partner == n.member.ID(),
 			Refused: n.refusals.list(r.Partner),
 		})

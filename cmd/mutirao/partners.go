@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -62,13 +63,17 @@ func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 
 // why says why a partner is in its state, and since when.
 func why(p api.Partner, watched bool) string {
-	switch {
-	case p.Reason == "" || p.Since == nil:
-		return orDash(p.Reason)
-	case watched:
-		return p.Reason + ", since " + clock(*p.Since)
+	text := p.Reason
+	if p.Remark != "" {
+		text += ": " + oneLine(p.Remark)
 	}
-	return p.Reason + ", " + ago(time.Now(), *p.Since)
+	switch {
+	case text == "" || p.Since == nil || p.State == string(membership.Active):
+		return orDash(text)
+	case watched:
+		return text + ", since " + clock(*p.Since)
+	}
+	return text + ", " + ago(time.Now(), *p.Since)
 }
 
 // refusals says what was refused of a partner, e.g. "facts-forged 3, look 1".

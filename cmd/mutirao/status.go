@@ -40,6 +40,9 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 	line("addresses", strings.Join(st.Addresses, "\n             "))
 	line("running", "since "+clock(st.Since))
 	line("instances", fmt.Sprint(st.Instances))
+	if st.Leaving {
+		line("leaving", "it takes nothing new on, and goes when what it holds is done; to take that back, restart it")
+	}
 	line("version", st.Version)
 	if u.verbose {
 		line("incarnation", st.Incarnation)

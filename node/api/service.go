@@ -74,6 +74,8 @@ type Status struct {
 	Incarnation string             `json:"incarnation"`
 	Boot        uint64             `json:"boot"`
 	Instances   int                `json:"instances"` // held in memory
+	// Leaving: it takes nothing new on, and goes when what it holds is done.
+	Leaving bool `json:"leaving"`
 	// Trouble is what is wrong now, in words, e.g. a full disk; empty: nothing.
 	Trouble  []string          `json:"trouble"`
 	Counters map[string]uint64 `json:"counters"`
@@ -86,9 +88,11 @@ type Partner struct {
 	Roles []string           `json:"roles"`
 	State string             `json:"state"` // active, unreachable, expired, left, evicted
 	// Since is when it came into the state, by this node's clock; Reason says why,
-	// e.g. "going down"; empty while it is active.
+	// e.g. "going down"; empty while it is active and takes work on. Remark is what was
+	// said when it was evicted.
 	Since          *time.Time `json:"since,omitempty"`
 	Reason         string     `json:"reason"`
+	Remark         string     `json:"remark,omitempty"`
 	Addresses      []string   `json:"addresses"`
 	LastValidated  time.Time  `json:"last_validated"`
 	ConnectionTime string     `json:"connection_time"`

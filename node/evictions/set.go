@@ -91,6 +91,18 @@ func (s *Set) Proof(p workflow.PartnerID) []byte {
 	return nil
 }
 
+// Remark is the reason that was given for a partner's eviction; empty: none.
+func (s *Set) Remark(p workflow.PartnerID) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.known.Against(p) {
+		if e.Reason != "" {
+			return e.Reason
+		}
+	}
+	return ""
+}
+
 // Some are as many of the evictions as fit into one frame.
 func (s *Set) Some() (out []trust.Eviction) {
 	s.some(func(e trust.Eviction, _ []byte) { out = append(out, e) }, func(trust.Eviction) bool { return true })

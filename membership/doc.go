@@ -6,9 +6,9 @@
 // decoded strictly and verified before it changes state. The same inputs give
 // the same bytes.
 //
-// Who may be here is said by membership/trust, on which it stands; how one comes in by
-// membership/invitation, above it; who coordinates by membership/election, beside it: the
-// two do not know each other.
+// Package membership/trust says which partners may be here: this package stands on it.
+// membership/invitation, above it, lets them in. membership/election, beside it, says
+// which of them coordinates: these two packages do not know each other.
 //
 // It imports internal/plain, internal/said, membership/internal/codec,
 // membership/moment, membership/trust and workflow; many packages import it.

@@ -143,8 +143,8 @@ func TestJoiningByANameThatLooksLikeAnother(t *testing.T) {
 	})
 }
 
-// Who cannot reach the issuer has a member that the invitation names pass its
-// requests on; the uses are counted all the same, and a refusal is the issuer's.
+// A newcomer that cannot reach the issuer has a member that the invitation names pass
+// its requests on; the uses are counted all the same, and a refusal is the issuer's.
 func TestJoiningByAnotherMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")

@@ -30,7 +30,7 @@ func (x *instances) loadInstances(reborn bool) error {
 		list[id] = summary{} // made again of its facts
 	}
 	for _, id := range x.losses.suspect {
-		list[id], _ = x.index.get(id)
+		list[id], _ = x.index.get(id) // not listed: an empty one, made again of its facts
 	}
 	lost := false
 	for _, id := range slices.SortedFunc(maps.Keys(list), compareInstances) {

@@ -84,7 +84,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 			for _, w := range partition.Check(partition.New(def)) {
 				u.note("%s: warning: %s", file, w)
 			}
-			for _, f := range node.NotYet(def) {
+			for _, f := range onceALine(node.NotYet(def)) {
 				u.note("%s:%d: warning: this version cannot do %s yet, and refuses to start the workflow", file, f.Line, f.Feature)
 			}
 			if len(partners) > 0 {
@@ -166,4 +166,9 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// onceALine is what definitions use without what several tasks take from one line of a model.
+func onceALine(uses []workflow.FeatureUse) []workflow.FeatureUse {
+	return slices.CompactFunc(uses, func(a, b workflow.FeatureUse) bool { return a.Feature == b.Feature && a.Line == b.Line })
 }

@@ -154,6 +154,8 @@ func (k *Topic) Check(d Findings) {
 		d.Warn("clock",
 			"differs from this one: the clock of "+strings.Join(odd, ", "),
 			"too few partners agree to say whose is wrong: compare this one with another source, and set whichever is off")
+	case len(ahead) == 1:
+		d.OK("clock", "agrees with 1 partner")
 	default:
 		d.OK("clock", "agrees with %d partners", len(ahead))
 	}

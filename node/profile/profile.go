@@ -75,7 +75,7 @@ func (s stored) changed(c api.ProfileChange) (stored, error) {
 		if d := *c.ConnectionTime; d != 0 && (d < membership.MinConnectionTime || d > membership.MaxConnectionTime) {
 			return s, api.Errorf(api.Invalid,
 				"connection time %s: want %s to %s, or 0 for what is configured",
-				d, membership.MinConnectionTime, membership.MaxConnectionTime)
+				workflow.FormatDuration(d), workflow.FormatDuration(membership.MinConnectionTime), workflow.FormatDuration(membership.MaxConnectionTime))
 		}
 		s.ConnectionTime = *c.ConnectionTime
 	}

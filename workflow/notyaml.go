@@ -279,6 +279,9 @@ func (s stumble) level(i int, bracketed map[int]bool) (Problem, bool) {
 		}, true
 	}
 	if up := above[len(above)-1]; up.value {
+		if p, found := s.colonless(up, i); found {
+			return p, true
+		}
 		return Problem{
 			Line: i + 1, Col: first, Message: fmt.Sprintf("this line lies under %s of line %d, which has its value already", up.key, up.line),
 			Hint: fmt.Sprintf("begin it in column %d", up.col),
@@ -351,6 +354,20 @@ func excerpt(text string) string { return fmt.Sprintf("%q", plain.Cut(text, show
 
 // shown is how much of a text a message shows, in columns.
 const shown = 40
+
+// colonless finds a key that lacks its colon, beside the key up and before line i,
+// counted from 0: what is meant to lie under it seems to lie under up.
+func (s stumble) colonless(up column, i int) (Problem, bool) {
+	for j := up.line; j < i; j++ {
+		if text := s.content(j); s.indent(j)+1 == up.col && ValidName(text) {
+			return Problem{
+				Line: j + 1, Col: up.col, Message: fmt.Sprintf("%s stands where a key is expected, beside %s of line %d", excerpt(text), up.key, up.line),
+				Hint: fmt.Sprintf("write %s: with a colon", text),
+			}, true
+		}
+	}
+	return Problem{}, false
+}
 
 // text finds a line that is neither a key nor an item of a list, or the wrong one of
 // them, among keys or items.

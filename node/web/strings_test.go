@@ -21,7 +21,7 @@ import (
 // worded are the values of the interface that have words of their own.
 var worded = map[string][]string{
 	"partner": values(membership.Active, membership.Unreachable, membership.Expired, membership.Left, membership.Evicted),
-	"why":     values(membership.GoingDown, membership.NoContact, membership.NotBack, membership.Silent, membership.InOrder, membership.ForGood, membership.Removed,
+	"why": values(membership.GoingDown, membership.NoContact, membership.NotBack, membership.Silent, membership.InOrder, membership.ForGood, membership.Removed,
 		membership.Closed),
 	"instance": values(workflow.InstanceRunning, workflow.InstanceSucceeded, workflow.InstanceFailed,
 		workflow.InstanceBlocked, workflow.InstanceCancelled, workflow.InstanceInterrupted),

@@ -134,18 +134,39 @@ func Assign(plan *Plan, partners []Partner, pins map[workflow.PartitionName]work
 
 // AssignTasks gives tasks, which one partner must take together, to one of
 // partners by the rules of Assign: a contingency that is placed nowhere, or the
-// tasks of a contingency partition P′. The caller leaves out the partners that
+// tasks of a contingency partition P′. It must have what the partitions list in which
+// these tasks are. The caller leaves out the partners that
 // must not get it, such as the one that failed.
 func AssignTasks(plan *Plan, partners []Partner, self workflow.PartnerID, tasks ...workflow.TaskName) (Choice, error) {
-	u, err := plan.unitOfTasks(tasks)
+	u, err := plan.unitToHold(tasks)
 	if err != nil {
 		return Choice{}, err
 	}
+	return u.assign(partners, self)
+}
+
+// assign gives the unit to one of partners by the rules of Assign.
+func (u *unit) assign(partners []Partner, self workflow.PartnerID) (Choice, error) {
 	ranked := u.contenders(reachSelf(partners, self), nil)
 	if len(ranked) == 0 || !ranked[0].able() {
 		return Choice{}, AssignError{u.refuse("", ranked)}
 	}
 	return choiceOf("", ranked), nil
+}
+
+// unitToHold is the unit of tasks that one partner is to hold by themselves: like the
+// holder of their partitions it has what these list.
+func (p *Plan) unitToHold(tasks []workflow.TaskName) (*unit, error) {
+	u, err := p.unitOfTasks(tasks)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range p.partitions {
+		if slices.ContainsFunc(tasks, func(t workflow.TaskName) bool { return p.Home(t) == part.Name }) {
+			u.addListed(part)
+		}
+	}
+	return u, nil
 }
 
 // unitOfTasks is the unit of tasks that are assigned by themselves.

@@ -123,13 +123,18 @@ func Distribute(plan *Plan, s Situation, pins map[workflow.PartitionName]workflo
 // partner by the situation's mechanism: a contingency, a P′, or work that its
 // holder passes on.
 func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choice, error) {
-	if s.Mechanism == PlainRule {
-		willing := slices.DeleteFunc(slices.Clone(s.Partners), func(p Partner) bool { return slices.Contains(s.Rejected, p.ID) })
-		return AssignTasks(plan, willing, s.Self, tasks...)
-	}
-	u, err := plan.unitOfTasks(tasks)
+	u, err := plan.unitToHold(tasks)
 	if err != nil {
 		return Choice{}, err
+	}
+	return distribute(plan, s, u, tasks)
+}
+
+// distribute gives a unit of tasks to a partner by the mechanism of the situation.
+func distribute(plan *Plan, s Situation, u *unit, tasks []workflow.TaskName) (Choice, error) {
+	if s.Mechanism == PlainRule {
+		willing := slices.DeleteFunc(slices.Clone(s.Partners), func(p Partner) bool { return slices.Contains(s.Rejected, p.ID) })
+		return u.assign(willing, s.Self)
 	}
 	c, refusal := newDistributor(plan, s, reachSelf(s.Partners, s.Self)).give(u, WorkOfTasks(plan.def.Name, tasks...))
 	if refusal != nil {
@@ -140,7 +145,8 @@ func DistributeTasks(plan *Plan, s Situation, tasks ...workflow.TaskName) (Choic
 
 // FindPerformer gives a person's task, which is ready at the partner that
 // distributes, to somebody who has its role and can be reached now: by the plain
-// rule to that partner itself if it can, else as DistributeTasks does.
+// rule to that partner itself if it can, else as DistributeTasks does; but what the
+// task's partition lists is asked of its holder, not of whoever performs the task.
 func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, error) {
 	role := plan.def.Task(task).Role
 	u, err := plan.unitOfTasks([]workflow.TaskName{task})
@@ -160,7 +166,7 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	if s.Mechanism == PlainRule && i >= 0 && len(u.lacks(s.Partners[i])) == 0 && !slices.Contains(s.Rejected, s.Self) {
 		return Choice{Partner: s.Self, Name: s.Partners[i].Name, Why: "it holds the task, and has role " + string(role)}, nil
 	}
-	return DistributeTasks(plan, s, task)
+	return distribute(plan, s, u, []workflow.TaskName{task}) // its performer need not have what the partition lists
 }
 
 // distributor is the state of one distribution.

@@ -112,15 +112,20 @@ type demand struct {
 // offered to that role's users wherever they are.
 func (p *Plan) unitOf(part *Partition) *unit {
 	u := &unit{name: "partition " + string(part.Name)}
+	u.addListed(part)
+	u.addTasks(p, part.Tasks)
+	u.later = !slices.ContainsFunc(u.tasks, func(t *workflow.Task) bool { return len(p.graph.preds[p.graph.index[t.Name]]) == 0 })
+	return u
+}
+
+// addListed adds what a partition lists.
+func (u *unit) addListed(part *Partition) {
 	for _, r := range part.Roles {
 		u.demand("role "+string(r), "the partition", func(p Partner) bool { return slices.Contains(p.Roles, r) })
 	}
 	for _, n := range part.Needs {
 		u.need(n, "the partition")
 	}
-	u.addTasks(p, part.Tasks)
-	u.later = !slices.ContainsFunc(u.tasks, func(t *workflow.Task) bool { return len(p.graph.preds[p.graph.index[t.Name]]) == 0 })
-	return u
 }
 
 func (u *unit) addTasks(p *Plan, tasks []workflow.TaskName) {

@@ -103,6 +103,8 @@ func TestMistakes(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"unknown key", "paralel: 3", "c.yaml:1:1: there is no key \"paralel\"; did you mean \"parallel\"?"},
 		{"wrong type", "preset: lan\nparallel: many", "c.yaml:2:11: parallel: \"many\": want a whole number"},
+		{"wrong type below", "limits: {facts: many}", "c.yaml:1:17: limits.facts: \"many\": want a whole number"},
+		{"a directive", "%TAG !! x\npreset: lan", "c.yaml:1:1: YAML directives are not part of the language"},
 		{"text in place of a list", "listen: here", "c.yaml:1:9: listen: \"here\": want a list"},
 		{"list in place of keys", "limits: [a]", "want keys with values"},
 		{"number in place of a switch", "relay: 7", "relay: \"7\": want true or false"},

@@ -68,6 +68,8 @@ func (s stumble) known() (Problem, bool) {
 		return s.here(`a \ and what follows it mean nothing between " "`, `write \\ for a backslash, or put the text between ' '`)
 	case strings.Contains(s.message, "already defined"), strings.Contains(s.message, "duplicate key"):
 		return s.here("this key is there twice", "leave one of them out")
+	case c == "%" && s.col == 1:
+		return s.here("YAML directives are not part of the language", "leave the line out")
 	case c == "@" || c == "`" || c == "%":
 		return s.here("no text begins with "+c, "put the text in quotes")
 	}

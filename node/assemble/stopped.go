@@ -81,13 +81,15 @@ type finding func(state, check, what, mend string)
 
 // examineConfig looks at what a configuration without mistakes asks of this machine.
 func examineConfig(add finding, dir string, cfg configs.Config) {
-	add(api.FindingOK, "config", "it can be used", "")
-	h := &Host{dir: dir, cfg: cfg}
-	if cfg.TLS.Certificate != "" {
-		if _, err := tls.LoadX509KeyPair(h.file(cfg.TLS.Certificate), h.file(cfg.TLS.Key)); err != nil {
-			add(api.FindingWrong, "config", "the API's certificate cannot be used: "+err.Error(),
-				"tls in config.yaml names two PEM files, a certificate and its key; the node does not start before")
-		}
+	var err error
+	if h := (&Host{dir: dir, cfg: cfg}); cfg.TLS.Certificate != "" {
+		_, err = tls.LoadX509KeyPair(h.file(cfg.TLS.Certificate), h.file(cfg.TLS.Key))
+	}
+	if err != nil {
+		add(api.FindingWrong, "config", "the API's certificate cannot be used: "+err.Error(),
+			"tls in config.yaml names two PEM files, a certificate and its key; the node does not start before")
+	} else {
+		add(api.FindingOK, "config", "it can be used", "")
 	}
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
 		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
@@ -135,7 +137,7 @@ func examineStore(add finding, dir string) {
 			"start the node: it saves what can be read, and partners bring back what they have; then look at the disk, which may be failing")
 	case !there(dir, storeFolder) && there(dir, meshPorts):
 		add(api.FindingWarning, "store", "it is gone: the node has run here, and what it did is no longer known",
-			"restore it if you have it; else start the node, and partners bring back what they have")
+			"start the node, and partners bring back what they have; an old copy of the folder makes it worse")
 	case !there(dir, storeFolder):
 		add(api.FindingOK, "store", "there is none yet: the node makes it when it starts", "")
 	default:

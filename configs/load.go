@@ -45,8 +45,8 @@ func Parse(name string, src []byte) (Config, error) {
 	if err := decode(src, &c, true); err != nil {
 		return Config{}, located(name, src, err)
 	}
-	if err := c.Validate(); err != nil {
-		return Config{}, placed(name, src, err)
+	if wrong := c.mistakes(); len(wrong) > 0 {
+		return Config{}, placed(name, src, wrong)
 	}
 	return c, nil
 }

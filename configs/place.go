@@ -26,18 +26,14 @@ func wrong(name string, line, col int, what string) *Error {
 	return &Error{[]string{fmt.Sprintf("%s:%d:%d: %s", name, line, col, what)}}
 }
 
-// placed puts its place in the source before each mistake of Validate.
-func placed(name string, src []byte, err error) error {
+// placed puts its place in the source before each mistake.
+func placed(name string, src []byte, wrong mistakes) error {
 	e := &Error{}
 	var body ast.Node
 	if file, err := workflow.ParseYAML(src); err == nil && len(file.Docs) > 0 {
 		body = file.Docs[0].Body
 	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
-	for _, err := range all {
+	for _, err := range wrong {
 		at := name
 		var m *mistake
 		if errors.As(err, &m) {

@@ -59,8 +59,10 @@ func oneOf[T ~string](m *mistakes, key string, v T, allowed ...T) {
 
 // Validate reports every mistake, one line each: the key, its value, and what
 // is allowed. Nil: the configuration can be used.
-func (c Config) Validate() error {
-	var m mistakes
+func (c Config) Validate() error { return errors.Join(c.mistakes()...) }
+
+// mistakes are what Validate reports.
+func (c Config) mistakes() (m mistakes) {
 	oneOf(&m, "preset", c.Preset, LAN, Mobile, Local)
 	oneOf(&m, "store", c.Store, StoreDefault, StoreSmall)
 	within(&m, "connection-time", c.ConnectionTime, MinConnectionTime, MaxConnectionTime)
@@ -86,7 +88,7 @@ func (c Config) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Applications)) {
 		c.Applications[name].validate(&m, name)
 	}
-	return errors.Join(m...)
+	return m
 }
 
 func (c Config) validateListen(m *mistakes) {

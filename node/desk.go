@@ -10,8 +10,8 @@ import (
 // them, wherever they are.
 type desk struct {
 	*instances
-	overview survey
-	office   chair
+	overview  survey
+	elections chair
 }
 
 // survey is what others reported to this node as the coordinator.

@@ -39,7 +39,7 @@ func (k *desk) tellLook(from workflow.PartnerID, req []byte) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
 	defer cancel()
-	may := from == k.office.Coordinator()
+	may := from == k.elections.Coordinator()
 	var out any
 	err = k.peek(ctx, l.Instance, func(h *held) {
 		if may = may || h.m.Participates(from); !may {

@@ -205,7 +205,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		lineup: newLineup(), retention: n.retention, chief: n.overview.Chief,
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
-	n.desk = &desk{instances: n.instances, overview: n.overview, office: n.elections}
+	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
 	n.doctor = &doctor{
 		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: wallet, own: n.own,
 		evictions: n.evictions, elections: n.elections,

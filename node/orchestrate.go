@@ -25,7 +25,7 @@ func (k *desk) coordination(def *workflow.Definition, asked string, succession [
 	if kind != workflow.Orchestration {
 		return workflow.Choreography, succession, nil, nil
 	}
-	c := k.office.Coordinator()
+	c := k.elections.Coordinator()
 	if c == "" {
 		return kind, succession, []string{"no coordinator is known: the instance goes by choreography; elect one with: mutirao coordinator elect"}, nil
 	}

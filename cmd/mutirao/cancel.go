@@ -38,7 +38,7 @@ taken back: on a terminal the command asks first.`,
 }
 
 // describeInstance is an instance with what tells people which one it is.
-func describeInstance(ctx context.Context, node api.Service, ref string) string {
+func describeInstance(ctx context.Context, node shower, ref string) string {
 	in, err := node.Show(ctx, ref)
 	if err != nil { // the command itself will say what is wrong
 		return ref

@@ -28,6 +28,21 @@ func ask(fn asking) func(*cobra.Command, []string) error {
 	}
 }
 
+// What a command's parts ask of a node, beside what the command itself does.
+type (
+	watched interface {
+		Watch(ctx context.Context, fn func(api.Event) error) error
+	}
+	shower interface {
+		Show(ctx context.Context, id string) (*api.Instance, error)
+	}
+	// followed is a node that shows an instance as it goes on.
+	followed interface {
+		watched
+		shower
+	}
+)
+
 const (
 	// lookAgain bounds how long a change can stay unseen when an event was lost.
 	lookAgain = 2 * time.Second
@@ -39,7 +54,7 @@ const (
 // follow calls look now and whenever something has changed, until look is
 // done, fails, or ctx ends; the end of ctx is no error. A node that goes away
 // meanwhile is waited for.
-func follow(ctx context.Context, node api.Service, look func() (done bool, err error)) error {
+func follow(ctx context.Context, node watched, look func() (done bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)

@@ -58,8 +58,13 @@ their owners; all others become void.`,
 	return cmd
 }
 
+// lister is a node that lists partners.
+type lister interface {
+	Partners(ctx context.Context) ([]api.Partner, error)
+}
+
 // describePartner is a partner with what tells it from others of its name.
-func describePartner(ctx context.Context, node api.Service, ref string) string {
+func describePartner(ctx context.Context, node lister, ref string) string {
 	list, _ := node.Partners(ctx) // without it, what was typed has to do
 	var found []api.Partner
 	for _, p := range list {

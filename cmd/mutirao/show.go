@@ -71,9 +71,14 @@ func undated(in *api.Instance) *api.Instance {
 	return &out
 }
 
+// led is a node that says who coordinates.
+type led interface {
+	CoordinatorStatus(ctx context.Context) (*api.Coordinator, error)
+}
+
 // isLeaderless reports whether an instance that is to be orchestrated goes on by
 // choreography, since nobody is known to hold the office.
-func isLeaderless(ctx context.Context, node api.Service, in *api.Instance) (bool, error) {
+func isLeaderless(ctx context.Context, node led, in *api.Instance) (bool, error) {
 	if in.Ended != nil || in.Coordination != workflow.Orchestration {
 		return false, nil
 	}

@@ -75,7 +75,12 @@ what the definition says under on-failure.`,
 	return cmd
 }
 
-func finish(ctx context.Context, u *ui, node api.Service, r api.FinishRequest) error {
+// finisher is a node that finishes tasks.
+type finisher interface {
+	FinishTask(ctx context.Context, r api.FinishRequest) error
+}
+
+func finish(ctx context.Context, u *ui, node finisher, r api.FinishRequest) error {
 	if err := node.FinishTask(ctx, r); err != nil {
 		return err
 	}

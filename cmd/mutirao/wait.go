@@ -28,7 +28,7 @@ type ended struct {
 // afterStart prints the ID, waits, and turns the end into an exit status. The
 // ID comes first for people, who may want it meanwhile; programs get one
 // document when all is known.
-func (wt waiting) afterStart(ctx context.Context, u *ui, node api.Service, started *api.Started) error {
+func (wt waiting) afterStart(ctx context.Context, u *ui, node followed, started *api.Started) error {
 	if u.format == "text" {
 		fmt.Fprintln(u.out, started.ID)
 	}
@@ -46,7 +46,7 @@ func (wt waiting) afterStart(ctx context.Context, u *ui, node api.Service, start
 
 // until returns the instance when it is no longer running, or as it is at the
 // time-out.
-func (wt waiting) until(ctx context.Context, u *ui, node api.Service, id string) (*api.Instance, error) {
+func (wt waiting) until(ctx context.Context, u *ui, node followed, id string) (*api.Instance, error) {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if wt.timeout >= 0 {
 		bounded, cancel = context.WithTimeoutCause(ctx, wt.timeout, errWaitedEnough)

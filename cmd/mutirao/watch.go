@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // document is what a command prints: v for programs, text for people. More
@@ -22,7 +21,7 @@ type document struct {
 // watch prints a document again whenever it has changed: on a terminal in the
 // place of the one before, else below it; JSON as one line each. It ends when
 // the document says that nothing more will come, or with ctx.
-func (u *ui) watch(ctx context.Context, node api.Service, load func() (document, error)) error {
+func (u *ui) watch(ctx context.Context, node watched, load func() (document, error)) error {
 	var last []byte // as it was compared
 	return follow(ctx, node, func() (bool, error) {
 		doc, err := load()
@@ -50,7 +49,7 @@ func (u *ui) watch(ctx context.Context, node api.Service, load func() (document,
 }
 
 // show prints a document once, or watches it.
-func (u *ui) show(ctx context.Context, node api.Service, watch bool, load func() (document, error)) error {
+func (u *ui) show(ctx context.Context, node watched, watch bool, load func() (document, error)) error {
 	if watch {
 		return u.watch(ctx, node, load)
 	}

@@ -199,7 +199,7 @@ func (k *desk) refresh(ctx context.Context, ref string) (*api.Refreshed, error) 
 			asked = append(asked, p)
 			if w.asked <= w.direct || w.asked+aboutToTell < began {
 				h.note(p, func(w *word) { w.asked = began })
-				s.tell(p, id, wire.Ask)
+				s.sendHeads(p, id, wire.Ask)
 			}
 		}
 		return nil

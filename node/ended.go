@@ -106,7 +106,7 @@ func (s *shard) compare(p workflow.PartnerID, id workflow.InstanceID) error {
 	if err != nil {
 		return err
 	}
-	s.tell(p, id, wire.Ask)
+	s.sendHeads(p, id, wire.Ask)
 	s.touch(h)
 	return nil
 }

@@ -337,7 +337,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 		delete(h.pending, p)
 		delete(h.refused, p)
 		h.m.Greet(p)
-		s.tell(p, id, wire.Ask)
+		s.sendHeads(p, id, wire.Ask)
 		if h.m.Owes(p) {
 			s.supply(h, p)
 		}
@@ -412,7 +412,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	case errors.Is(err, choreo.ErrNoRoom): // it is sent again after a while
 	case errors.Is(err, choreo.ErrMissingPast):
 		if s.lost == 0 { // what comes now could not be made durable either: see loadAgain
-			s.tell(from, f.Instance, wire.Ask)
+			s.sendHeads(from, f.Instance, wire.Ask)
 		}
 	case err != nil:
 		s.n.refuse("facts-invalid", from)
@@ -421,7 +421,7 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	if s.putBack(h) || added > 0 || h.was != nil {
 		s.touch(h)
 	}
-	s.tell(from, f.Instance, wire.Acknowledge)
+	s.sendHeads(from, f.Instance, wire.Acknowledge)
 	return nil
 }
 
@@ -538,7 +538,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 func (s *shard) tellTaken(h *held, from workflow.PartnerID) {
 	for _, p := range h.m.Audience() {
 		if p != from && p != s.n.member.ID() && s.n.up(p) {
-			s.tell(p, h.m.Instance(), wire.Ask)
+			s.sendHeads(p, h.m.Instance(), wire.Ask)
 		}
 	}
 }
@@ -549,8 +549,8 @@ var (
 	errUnknownInstance = errors.New("facts of an instance that is not known here, without its genesis")
 )
 
-// tell tells a peer, after the commit, what is durable here of an instance.
-func (s *shard) tell(p workflow.PartnerID, id workflow.InstanceID, mode wire.HeadsMode) {
+// sendHeads says to a peer, after the commit, what is durable here of an instance.
+func (s *shard) sendHeads(p workflow.PartnerID, id workflow.InstanceID, mode wire.HeadsMode) {
 	if s.batch.heads == nil {
 		s.batch.heads = map[headsKey][]workflow.InstanceID{}
 	}
@@ -609,7 +609,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		if closed {
 			s.refuseClosed(from, c)
 		} else if err == nil {
-			s.tell(from, w.Instance, wire.Answer) // nothing of it is here
+			s.sendHeads(from, w.Instance, wire.Answer) // nothing of it is here
 		}
 		return err
 	}
@@ -621,7 +621,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 		if w.Mode == wire.Ask {
 			// A verdict that is not here may have brought it in, and its author be
 			// gone: then the answer, that nothing is here, has it send the proof.
-			s.tell(from, w.Instance, wire.Answer)
+			s.sendHeads(from, w.Instance, wire.Answer)
 		}
 		return nil
 	}
@@ -649,7 +649,7 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	}
 	h.m.Heard(now)
 	if w.Mode == wire.Ask {
-		s.tell(from, w.Instance, wire.Answer)
+		s.sendHeads(from, w.Instance, wire.Answer)
 	}
 	s.answered(h, from, w.Mode, more)
 	s.touch(h)

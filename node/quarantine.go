@@ -93,7 +93,7 @@ func (x *instances) isolate(id workflow.InstanceID, u *unreadable) error {
 func (s *shard) askForAside(p workflow.PartnerID) {
 	for _, id := range slices.SortedFunc(maps.Keys(s.aside), compareInstances) {
 		if sum, _ := s.n.index.get(id); sum.With == "" || slices.Contains(strings.Fields(sum.With), string(p)) {
-			s.tell(p, id, wire.Ask)
+			s.sendHeads(p, id, wire.Ask)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (s *shard) doubt(h *held, from workflow.PartnerID) {
 		h.doubts = map[workflow.PartnerID]time.Duration{}
 	}
 	h.doubts[from] = now
-	s.tell(from, h.m.Instance(), wire.Ask)
+	s.sendHeads(from, h.m.Instance(), wire.Ask)
 }
 
 // restoration is what this node does when its store went back in time, or lost what it

@@ -502,7 +502,7 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 			s.touch(h)
 			for _, p := range h.m.Audience() {
 				if p != s.n.member.ID() && s.n.up(p) {
-					s.tell(p, id, wire.Ask)
+					s.sendHeads(p, id, wire.Ask)
 				}
 			}
 		case errors.As(err, new(*api.Error)): // set aside

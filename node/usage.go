@@ -44,15 +44,19 @@ type usage struct {
 // weight is what there is in memory that counts for a member.
 type weight struct {
 	all int64
-	// told is what it wrote, without what made instances and what was expected: what a liar
+	// wrote is what it wrote itself, without what made instances and what was expected: what a liar
 	// may tell each partner otherwise. An instance has one genesis.
-	told int64
+	wrote int64
 	// open is what is expected in the instances that it began, and not there yet.
 	open int64
 }
 
-func (w weight) plus(o weight) weight { return weight{w.all + o.all, w.told + o.told, w.open + o.open} }
-func (w weight) less(o weight) weight { return weight{w.all - o.all, w.told - o.told, w.open - o.open} }
+func (w weight) plus(o weight) weight {
+	return weight{w.all + o.all, w.wrote + o.wrote, w.open + o.open}
+}
+func (w weight) less(o weight) weight {
+	return weight{w.all - o.all, w.wrote - o.wrote, w.open - o.open}
+}
 
 // reserved is how much of a member's share is taken, or promised to instances that it began.
 func (w weight) reserved() int64 { return w.all + w.open }
@@ -86,7 +90,7 @@ func (u *usage) grow(was map[workflow.PartnerID]weight, h *held) {
 		}
 		within := min(all, h.expected.of[p])
 		initiator = initiator.plus(weight{all: within, open: -within})
-		beyond := weight{all: all - within, told: all - within}
+		beyond := weight{all: all - within, wrote: all - within}
 		if p == by {
 			initiator = initiator.plus(beyond)
 			return
@@ -260,7 +264,7 @@ func (x *instances) leftBeside(p workflow.PartnerID, kept int64) int {
 func (x *instances) leftAmong(p workflow.PartnerID, partners int) int {
 	mine, _ := x.usage.beside(p, x.member.ID())
 	apart := max(choreo.PartOf(namedOf(x.config.Limits.Memory), partners), factsWeigh(1, choreo.MaxFact))
-	return min(x.left(p), int(max((apart-mine.told)/byteWeight, 0)))
+	return min(x.left(p), int(max((apart-mine.wrote)/byteWeight, 0)))
 }
 
 // namedOf is how much of a limit others may fill with what is beyond its author's share.

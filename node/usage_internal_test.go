@@ -66,11 +66,11 @@ func TestSharesByPartners(t *testing.T) {
 			t.Errorf("%d bytes of one of %d have room, want %d", got, c.partners, c.left)
 		}
 	}
-	x.usage.change(nil, map[workflow.PartnerID]weight{"mal": {all: 3 << 20, told: 1 << 20}})
+	x.usage.change(nil, map[workflow.PartnerID]weight{"mal": {all: 3 << 20, wrote: 1 << 20}})
 	if got, want := x.leftAmong("mal", 4), 512<<10; got != want {
 		t.Errorf("with a MiB of facts, %d bytes of one of 4 have room, want %d", got, want)
 	}
-	x.usage.change(map[workflow.PartnerID]weight{"mal": {all: 3 << 20, told: 1 << 20}}, nil)
+	x.usage.change(map[workflow.PartnerID]weight{"mal": {all: 3 << 20, wrote: 1 << 20}}, nil)
 	if len(x.usage.of) != 0 || x.usage.all != (weight{}) {
 		t.Errorf("nothing is there, and weighs %+v", x.usage.all)
 	}

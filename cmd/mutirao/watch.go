@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-
 )
 
 // document is what a command prints: v for programs, text for people. More

@@ -63,9 +63,9 @@ func (ro *Topic) catchUp(now time.Duration) time.Duration {
 	return next
 }
 
-// hearsay keeps a partner unreachable of which others told and which is not
-// connected here: what they tell validates it, and says nothing of the way to it.
-func (ro *Topic) hearsay(from, about workflow.PartnerID, fresh bool) {
+// keepUnreachable has a partner stay unreachable of which another told and which is not
+// connected here: what is told validates it, and says nothing of the way to it.
+func (ro *Topic) keepUnreachable(from, about workflow.PartnerID, fresh bool) {
 	if from == about || about == ro.in.Self || ro.in.Peers.Up(about) {
 		return
 	}

@@ -275,7 +275,7 @@ func (ro *Topic) takeRecords(from workflow.PartnerID, m *wire.Message, direct bo
 					err = nil
 				}
 			}
-			ro.hearsay(from, r.Partner, fresh)
+			ro.keepUnreachable(from, r.Partner, fresh)
 			if fresh {
 				news.Records = append(news.Records, b)
 				news.Ages = append(news.Ages, ro.list.age(r.Partner))
@@ -299,7 +299,7 @@ func (ro *Topic) takeRecords(from workflow.PartnerID, m *wire.Message, direct bo
 				of := membership.Version{Boot: beat.Version.Boot, Seq: beat.Base}
 				err = ro.list.takePulse(from, &wire.Pulse{Record: of, Load: beat.Load})
 			}
-			ro.hearsay(from, beat.Partner, fresh)
+			ro.keepUnreachable(from, beat.Partner, fresh)
 			if fresh {
 				ro.passBeat(from, beat)
 			}

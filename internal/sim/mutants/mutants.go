@@ -85,7 +85,7 @@ var mutants = []mutant{
 	{name: "no-greeting", what: "a new connection does not forget what was under way on the old one, and nothing is compared", patches: []patch{{
 		"node/links.go", `		delete(h.refused, p)
 		h.m.Greet(p)
-		s.tell(p, id, wire.Ask)
+		s.sendHeads(p, id, wire.Ask)
 `, `		delete(h.refused, p)
 `}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy

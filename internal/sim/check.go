@@ -101,7 +101,7 @@ func (c *checks) instance(id string) {
 	views := c.views(id)
 	for _, v := range views {
 		m := v.m
-		if c.outside(v, id) {
+		if c.outside(v) {
 			if o := views[0]; o.takesPart(o.m) && o.takesPart(m) {
 				c.w.violate("convergent: n%d believes that it takes no part in %s, n%d that it does", m.i, id[:8], o.m.i)
 			} else if a, b := c.withoutLies(first), c.withoutLies(v.print); first != nil && !bytes.Equal(a, b) {
@@ -245,7 +245,7 @@ func (c *checks) settle() {
 	for _, id := range c.w.started {
 		for _, v := range c.views(id) {
 			at, crowded := c.crowded[lacking{v.m.i, id}]
-			if !c.outside(v, id) && !(crowded && c.w.now-at < 2*exchange) {
+			if !c.outside(v) && !(crowded && c.w.now-at < 2*exchange) {
 				c.settled[id] = v.print
 				c.w.out.Settled++
 				break
@@ -254,20 +254,10 @@ func (c *checks) settle() {
 	}
 }
 
-// outside reports whether a machine sees that it takes no part in an instance, and wrote
-// nothing of it. It is told what counts (choreo.Machine.Involved). What liars told it that
-// does not count it may have alone: it names nothing, so others need not take that in.
-func (c *checks) outside(v view, id string) bool {
-	if v.takesPart(v.m) {
-		return false
-	}
-	for f := range v.m.disk.facts {
-		if x := c.all[f]; x != nil && x.Instance.String() == id && x.Chain.Author == v.m.id {
-			return false
-		}
-	}
-	return true
-}
+// outside reports whether a machine sees that it takes no part in an instance. It is told what
+// counts (choreo.Machine.Involved). What liars told it that does not count it may have alone:
+// a node that takes no part any more names nothing, so others need not take that in.
+func (c *checks) outside(v view) bool { return !v.takesPart(v.m) }
 
 // single checks that without verdicts nothing started or succeeded twice. A
 // node that lost its memory cannot know what it had started.
@@ -294,7 +284,7 @@ func (c *checks) single(id string, entries []api.LogEntry) {
 func (c *checks) keptWork(id string, entries []api.LogEntry) {
 	for _, d := range c.done {
 		m := c.w.nodes[d.node]
-		if d.id != id || m.gone || m.floods || m.keepsSummary(id) && c.hadDone(m, d) {
+		if d.id != id || m.gone || c.tooManyChains(m, id) || m.keepsSummary(id) && c.hadDone(m, d) {
 			continue
 		}
 		ok := slices.ContainsFunc(entries, func(e api.LogEntry) bool {
@@ -304,6 +294,18 @@ func (c *checks) keptWork(id string, entries []api.LogEntry) {
 			c.w.violate("durable: n%d was told that %s of %s is done, and nobody knows of it", d.node, d.task, id[:8])
 		}
 	}
+}
+
+// tooManyChains reports whether more chains were opened in a machine's name, in an instance,
+// than others take in: it lied, or lost its disk so often.
+func (c *checks) tooManyChains(m *machine, id string) bool {
+	chains := map[choreo.Chain]bool{}
+	for f, x := range c.all {
+		if x.Chain.Author == m.id && (choreo.Received{Fact: x, ID: f}).Instance().String() == id {
+			chains[x.Chain] = true
+		}
+	}
+	return len(chains) > choreo.MaxChains
 }
 
 // hadDone reports whether a machine's own success of a task, or its verdict about it, was

@@ -85,7 +85,6 @@ func (w *world) strike(f Fault) {
 		later(func() { m.lies-- })
 	case Flood, Forks, Betray, Usurp, Heavy, Replay:
 		m.lied, m.forgot = true, true // what it says it has not done
-		m.floods = m.floods || f.Kind == Flood || f.Kind == Usurp
 		w.checks.excuse(m)
 		m.does = append(m.does, f.Kind)
 		later(func() { m.does = slices.DeleteFunc(m.does, func(k FaultKind) bool { return k == f.Kind }) })

@@ -69,10 +69,20 @@ func (w *wait) knew(before time.Duration) *meaning.Meaning {
 }
 
 // everKnew reports whether something was so for the machine at a moment that lies at least
-// so long before. A block that lifts takes a state back; the clock of a trigger goes on.
+// so long before, also for as long as it had not yet answered what it got then. A block that
+// lifts takes a state back; the clock of a trigger goes on.
 func (w *wait) everKnew(before time.Duration, so func(*meaning.Meaning) bool) bool {
 	moments := w.moments(before)
-	return slices.ContainsFunc(moments, func(at time.Duration) bool { return so(w.knew(w.at - at)) })
+	return slices.ContainsFunc(moments, func(at time.Duration) bool { return so(w.knew(w.at-at)) || so(w.heard(at)) })
+}
+
+// heard is how the instance stood for the machine when it had got what came at a moment, and
+// had written nothing itself yet.
+func (w *wait) heard(at time.Duration) *meaning.Meaning {
+	return w.h.Known(w.id, func(id factID) bool {
+		came, ok := w.m.arrived[id]
+		return ok && (came < at || came == at && w.c.all[id].Chain.Author != w.m.id)
+	})
 }
 
 // throughout reports whether something was so for the machine all the time since so long

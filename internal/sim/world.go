@@ -84,7 +84,6 @@ type machine struct {
 	lies      int // how many faults have it lie now
 	lied      bool
 	does      []FaultKind // what it does as a hostile member
-	floods    bool        // it did, or does
 	loads     map[string]*load
 	gone      bool
 	forgot    bool // its disk was lost or put back

@@ -38,9 +38,9 @@ var meanings = []struct {
 	{api.NotAllowed, is(trust.ErrNotAllowed, "", "")},
 	{api.NotAllowed, as(onlyInitiator)},
 	{api.Refused, as(heldElsewhere)},
+	{api.Invalid, is(choreo.ErrOutput, "", "")}, // it may wrap that the fact would be invalid
 	{api.Refused, is(choreo.ErrNotNow, "", "")},
 	{api.Refused, is(choreo.ErrFactInvalid, "", "")},
-	{api.Invalid, is(choreo.ErrOutput, "", "")},
 
 	// Elections.
 	{api.Refused, as(officeHeld)},
@@ -70,10 +70,13 @@ type words func(err error, name naming) (what, next string, fits bool)
 // is fits errors that are target, or wrap it. Without a text they say it themselves.
 func is(target error, what, next string) words {
 	return func(err error, name naming) (string, string, bool) {
-		if what != "" {
-			return what, next, errors.Is(err, target)
+		switch {
+		case !errors.Is(err, target):
+			return "", "", false
+		case what != "":
+			return what, next, true
 		}
-		return said.Render(err, name), next, errors.Is(err, target)
+		return said.Render(err, name), next, true
 	}
 }
 

@@ -44,6 +44,7 @@ func TestErrorsAreExplained(t *testing.T) {
 			"only crew, who began the instance, may write somebody off", "do that on the node of crew"},
 		{fmt.Errorf("%w: it is done", choreo.ErrNotNow), api.Refused, 6, 409, "not now: it is done", ""},
 		{choreo.ErrOutput, api.Invalid, 2, 400, "wrong output", ""},
+		{fmt.Errorf("%w: %w", choreo.ErrOutput, choreo.ErrFactInvalid), api.Invalid, 2, 400, "wrong output: invalid fact", ""},
 		{said.Errorf("vote of %s: %w", crew, trust.ErrNotAllowed), api.NotAllowed, 5, 403, "vote of crew: not allowed", ""},
 		{&elections.Held{By: crew}, api.Refused, 6, 409, "crew is the coordinator", "have it resign first: mutirao coordinator resign, on crew"},
 		{fmt.Errorf("%w: crew is", election.ErrNotCoordinator), api.Refused, 6, 409, "this node is not the coordinator: crew is", ""},

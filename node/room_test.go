@@ -165,6 +165,23 @@ func TestInstanceIsTakenInOnItsTurn(t *testing.T) {
 	})
 }
 
+// What is kept for instances whose turn it is keeps nobody's only instance out: one that needs
+// more than half of its initiator's share comes from anybody where nothing else of that one is.
+func TestLargeInstanceIsTakenInFromAnybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two", "three")
+		tm.add("one", longThenLast(50))
+		pass(time.Minute)
+		tm.p["three"].hand.hold("t000")
+		tm.disconnect("one", "two")
+		ids := tm.beginMany("two", 1, map[string]string{"long": "three", "rest": "one"})
+		pass(time.Minute)
+		if st := tm.state("one", ids[0]); st != workflow.InstanceRunning {
+			t.Errorf("what three passes on is %q at one, want it taken in", st)
+		}
+	})
+}
+
 // What is expected in instances is taken from the share of the partner that began them: a
 // liar that has another named as the holder of very many tasks takes nothing of that one's room.
 func TestExpectedIsPaidByInitiator(t *testing.T) {

@@ -478,6 +478,7 @@ func (s *shard) lose(b batch, err error) {
 		if h.was != nil {
 			s.n.index.forget(id)
 			s.aside[id] = *h.was // it was to come back, and partners will be asked again
+			s.n.call(s.n.lineup.end(id))
 			continue
 		}
 		if !s.again[id] { // one that waits for the store already is enough

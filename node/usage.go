@@ -237,9 +237,10 @@ const weighEvery = time.Second
 func (x *instances) left(p workflow.PartnerID) int { return x.leftBeside(p, 0) }
 
 // leftFor is left for one more instance that a member began: out of turn (lineup) without
-// what is kept for those whose turn it is.
+// what is kept for those whose turn it is. Where nothing else of that member is here nothing is
+// kept: else an instance that needs more could never come from anybody but its initiator.
 func (x *instances) leftFor(by workflow.PartnerID, next bool) int {
-	if next {
+	if its, _ := x.usage.beside(by, x.member.ID()); next || its.reserved() == 0 {
 		return x.left(by)
 	}
 	l := x.config.Limits

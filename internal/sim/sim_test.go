@@ -100,7 +100,7 @@ func explore(t *testing.T, seed uint64, total *sim.Total) {
 // not keep from what is checked that the instance is final where there is room.
 func TestFinalWhereOneHasNoRoom(t *testing.T) {
 	all := 0
-	out := sim.Run(sim.NewPlan(2000064), sim.Variant(*variant))
+	out := sim.Run(sim.NewPlan(2000691), sim.Variant(*variant))
 	for _, n := range out.Instances {
 		all += n
 	}

@@ -90,7 +90,7 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 	}
 	all := t.index.shared(p)
 	slices.SortFunc(all, func(a, b ended) int { // the newest first
-		return cmp.Or(cmp.Compare(b.sum.Ended, a.sum.Ended), compareInstances(a.id, b.id))
+		return cmp.Or(cmp.Compare(b.sum.Ended, a.sum.Ended), a.id.Compare(b.id))
 	})
 	for _, x := range all[:min(len(all), maxCompared)] {
 		if !t.mayCompare(p, x.sum) {

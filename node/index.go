@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"slices"
@@ -183,7 +182,7 @@ func (x *index) settled(n int) []workflow.InstanceID {
 		}
 	}
 	slices.SortFunc(ids, func(a, b workflow.InstanceID) int {
-		return cmp.Or(cmp.Compare(x.all[b].Ended, x.all[a].Ended), compareInstances(a, b))
+		return cmp.Or(cmp.Compare(x.all[b].Ended, x.all[a].Ended), a.Compare(b))
 	})
 	return ids[:min(n, len(ids))]
 }
@@ -238,7 +237,7 @@ func (x *index) find(prefix string) []workflow.InstanceID {
 func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Account, err error) {
 	prefix := strings.ToLower(strings.TrimSpace(ref))
 	found := append(k.index.find(prefix), k.overview.Find(prefix)...)
-	slices.SortFunc(found, compareInstances)
+	slices.SortFunc(found, workflow.InstanceID.Compare)
 	found = slices.Compact(found)
 	if len(found) > 1 && prefix != "" {
 		return id, nil, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", prefix, len(found)).WithHint("give more of the ID")
@@ -257,5 +256,3 @@ func (k *desk) locate(ref string) (id workflow.InstanceID, there []overview.Acco
 	}
 	return id, nil, api.Errorf(api.NotFound, "no instance %q here", prefix).WithHint("list them: mutirao instances --all")
 }
-
-func compareInstances(a, b workflow.InstanceID) int { return bytes.Compare(a[:], b[:]) }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"sync"
@@ -43,7 +42,7 @@ type place struct {
 }
 
 func (p place) compare(o place) int {
-	return cmp.Or(cmp.Compare(p.began, o.began), bytes.Compare(p.id[:], o.id[:]))
+	return cmp.Or(cmp.Compare(p.began, o.began), p.id.Compare(o.id))
 }
 
 // line is what one partner lacks.

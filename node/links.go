@@ -286,7 +286,7 @@ func (s *shard) retry() {
 			due = append(due, id)
 		}
 	}
-	slices.SortFunc(due, compareInstances)
+	slices.SortFunc(due, workflow.InstanceID.Compare)
 	out := s.n.newOutbox()
 	for _, id := range due {
 		h := s.held[id]

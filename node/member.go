@@ -102,9 +102,6 @@ func Join(ctx context.Context, dir, token, name string, dial func(ed25519.Privat
 	return m, m.save(dir)
 }
 
-// The protocols of joining (membership/invitation/join.go draws it).
-const ()
-
 // The member that is asked to let a newcomer in may be busy with a crowd of
 // strangers, or about to come back: it is asked so often, with that pause in
 // between.

@@ -91,7 +91,7 @@ func (x *instances) isolate(id workflow.InstanceID, u *unreadable) error {
 // askForAside asks a partner for the instances that are set aside here and that it
 // may have.
 func (s *shard) askForAside(p workflow.PartnerID) {
-	for _, id := range slices.SortedFunc(maps.Keys(s.aside), compareInstances) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.aside), workflow.InstanceID.Compare) {
 		if sum, _ := s.n.index.get(id); sum.With == "" || slices.Contains(strings.Fields(sum.With), string(p)) {
 			s.sendHeads(p, id, wire.Ask)
 		}
@@ -120,7 +120,7 @@ func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 // can be read, with what is left of them: there is nobody to ask.
 func (s *shard) reopenAlone() error {
 	self := s.n.member.ID()
-	for _, id := range slices.SortedFunc(maps.Keys(s.aside), compareInstances) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.aside), workflow.InstanceID.Compare) {
 		kept, _, err := s.salvage(id)
 		if err != nil {
 			return err

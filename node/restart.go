@@ -33,7 +33,7 @@ func (x *instances) loadInstances(reborn bool) error {
 		list[id], _ = x.index.get(id) // not listed: an empty one, made again of its facts
 	}
 	lost := false
-	for _, id := range slices.SortedFunc(maps.Keys(list), compareInstances) {
+	for _, id := range slices.SortedFunc(maps.Keys(list), workflow.InstanceID.Compare) {
 		u, err := x.loadInstance(id, list[id])
 		if err != nil {
 			return err

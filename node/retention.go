@@ -276,7 +276,7 @@ func (x *index) closable(l configs.Limits, age time.Duration) []workflow.Instanc
 		}
 	}
 	slices.SortFunc(due, func(a, b workflow.InstanceID) int {
-		return cmp.Or(cmp.Compare(x.all[a].Age, x.all[b].Age), compareInstances(a, b))
+		return cmp.Or(cmp.Compare(x.all[a].Age, x.all[b].Age), a.Compare(b))
 	})
 	return slices.DeleteFunc(due, func(id workflow.InstanceID) bool {
 		sum := x.all[id]
@@ -363,7 +363,7 @@ func (t *retention) tooManyLives(h *held, by workflow.PartnerID) {
 func (t *retention) lateOnes() (out []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, id := range slices.SortedFunc(maps.Keys(t.late), compareInstances) {
+	for _, id := range slices.SortedFunc(maps.Keys(t.late), workflow.InstanceID.Compare) {
 		out = append(out, t.late[id])
 	}
 	return out
@@ -373,7 +373,7 @@ func (t *retention) lateOnes() (out []string) {
 func (t *retention) checkLate(d *diagnosis) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, id := range slices.SortedFunc(maps.Keys(t.late), compareInstances) {
+	for _, id := range slices.SortedFunc(maps.Keys(t.late), workflow.InstanceID.Compare) {
 		d.warn("facts", t.late[id], "mutirao show "+id.Short()+" shows what is here; its initiator decides")
 	}
 }

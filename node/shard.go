@@ -240,7 +240,7 @@ func (s *shard) only(meant func(*held) bool, fn func(workflow.InstanceID, *held)
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, compareInstances)
+	slices.SortFunc(ids, workflow.InstanceID.Compare)
 	for _, id := range ids {
 		fn(id, s.held[id])
 	}

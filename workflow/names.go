@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -293,6 +294,9 @@ func (id InstanceID) String() string {
 // Short is the prefix of the ID that people see; any unique prefix works where
 // an ID is asked for.
 func (id InstanceID) Short() string { return hex.EncodeToString(id[:5]) }
+
+// Compare orders instances by their IDs.
+func (id InstanceID) Compare(o InstanceID) int { return bytes.Compare(id[:], o[:]) }
 
 // ParseInstanceID reads a complete instance ID.
 func ParseInstanceID(s string) (InstanceID, error) {

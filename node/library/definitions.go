@@ -191,10 +191,10 @@ const shownPartitions = 64
 // brief is as much of a text as a list shows.
 func brief(text string) string { return plain.CutBytes(text, 1000) }
 
-// Decode reads a definition in its canonical form. It is the one check of
+// decode reads a definition in its canonical form. It is the one check of
 // what this node lists and takes of others: what it refuses of them it refuses of
 // its own user, in the same words.
-func Decode(canonical []byte) (*Definition, error) {
+func decode(canonical []byte) (*Definition, error) {
 	switch {
 	case len(canonical) > wire.MaxDefinition:
 		return nil, fmt.Errorf(
@@ -219,7 +219,7 @@ func Decode(canonical []byte) (*Definition, error) {
 
 // Check says why no node would list a definition; nil: any would.
 func Check(def *workflow.Definition) error {
-	_, err := Decode(def.Canonical())
+	_, err := decode(def.Canonical())
 	return err
 }
 
@@ -249,7 +249,7 @@ func (d *Definitions) Get(h workflow.Hash) (*Definition, error) {
 	if e == nil {
 		canonical, err := d.canonical(h)
 		if err == nil {
-			e, err = Decode(canonical)
+			e, err = decode(canonical)
 		}
 		if err != nil {
 			d.mu.Lock()

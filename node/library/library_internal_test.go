@@ -96,7 +96,7 @@ func tiny(t *testing.T, n int) *workflow.Definition {
 // decoded is a definition as it comes from elsewhere.
 func decoded(t *testing.T, def *workflow.Definition) *Definition {
 	t.Helper()
-	e, err := Decode(def.Canonical())
+	e, err := decode(def.Canonical())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // It is kept as its canonical form says, so that every node has the tasks in
 // the same order. What is to be spread is in say, unless it is listed already.
 func (d *Definitions) add(def *workflow.Definition, now time.Time) (l *listing, say []wire.Definition, err error) {
-	e, err := Decode(def.Canonical())
+	e, err := decode(def.Canonical())
 	if err != nil {
 		return nil, nil, api.Errorf(api.Invalid, "%v", err)
 	}

@@ -94,7 +94,7 @@ func (d *Definitions) merge(
 			if !spend(o.author, len(o.canonical)) {
 				return false, o.author, errTooFast
 			}
-			if e, err = Decode(o.canonical); err != nil {
+			if e, err = decode(o.canonical); err != nil {
 				return false, "", err
 			}
 		}

@@ -219,7 +219,7 @@ func (lib *Topic) ReadAhead(p workflow.PartnerID, f *wire.Facts) {
 		lib.in.Peers.Refuse("definitions-too-fast", p)
 		return
 	}
-	e, err := Decode(f.Definition)
+	e, err := decode(f.Definition)
 	if err != nil {
 		lib.in.Peers.Refuse("definition", p)
 		lib.in.Log.Warn("definition refused", "from", p, "instance", f.Instance, "error", err)

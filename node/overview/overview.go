@@ -13,7 +13,6 @@
 package overview
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"fmt"
@@ -184,7 +183,7 @@ func (o *Topic) list(office election.Office) [][]Account {
 		return nil
 	}
 	var out [][]Account
-	for _, id := range slices.SortedFunc(maps.Keys(o.all), byID) {
+	for _, id := range slices.SortedFunc(maps.Keys(o.all), workflow.InstanceID.Compare) {
 		out = append(out, o.accountsLocked(id))
 	}
 	return out
@@ -315,9 +314,6 @@ func (o *Topic) names(ids []workflow.PartnerID) []string {
 	}
 	return out
 }
-
-// byID compares instances by their IDs.
-func byID(a, b workflow.InstanceID) int { return bytes.Compare(a[:], b[:]) }
 
 // reportedNeeds are why an instance needs people, as it was reported.
 func reportedNeeds(needs []wire.Need) []api.Need {

@@ -1,0 +1,145 @@
+package worklist
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Request is what somebody asks the holder for: these items, all or none.
+type Request struct {
+	Items []Item
+	Mode  Mode
+	// With are tasks that other holders keep for the same user, to be locked together (Joint).
+	With []workflow.TaskName
+	Person
+}
+
+// Reason says in one word why a request is refused.
+type Reason string
+
+// The reasons.
+const (
+	Unknown     Reason = "unknown"
+	Elsewhere   Reason = "elsewhere"
+	Taken       Reason = "taken"
+	Done        Reason = "done"
+	Replaced    Reason = "replaced"
+	NotReady    Reason = "not-ready"
+	NotEntitled Reason = "not-entitled"
+	NotOffered  Reason = "not-offered"
+	NotOffline  Reason = "not-offline"
+	NoEnergy    Reason = "no-energy"
+	NoHolder    Reason = "no-holder"
+)
+
+// Refusal is the error of a request that is not granted: of which item, why, and what to do.
+type Refusal struct {
+	Item Item
+	Why  Reason
+	By   User               // who has it
+	At   workflow.PartnerID // who may grant it
+	Text string
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Item.Slot, r.Text) }
+
+// Ask is the grant with which the holder answers a request: the fact that it writes,
+// signed by the user's request. It names what is not held so already; nothing: all is. It is
+// all or none: with the first item that cannot be granted nothing is (rule 5). Nobody waits for a
+// grant while holding another, so requests cannot block each other.
+func (b *Board) Ask(self workflow.PartnerID, r Request) (Grant, error) {
+	g := Grant{Mode: r.Mode, Lease: DefaultLease(r.Mode)}
+	for _, i := range r.Items {
+		if slices.Contains(g.Items, i) {
+			continue
+		}
+		it := b.items[i]
+		if it == nil || !it.placed {
+			return Grant{}, &Refusal{Item: i, Why: Unknown, Text: "there is no such item here: look at the worklist again"}
+		}
+		if no := b.refuses(self, it, r); no != nil {
+			no.Item = i
+			return Grant{}, no
+		}
+		if it.open == nil || it.open.Mode != r.Mode && r.Mode != Handed {
+			g.Items = append(g.Items, i)
+		}
+	}
+	return g, nil
+}
+
+// refuses says why an item cannot be granted; nil: it can.
+func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
+	if no := b.unavailable(self, it); no != nil {
+		return no
+	}
+	switch mine := it.open != nil && it.open.User == r.User; {
+	case it.open != nil && !mine && it.open.Mode == Handed:
+		return &Refusal{Why: Taken, By: it.open.User, Text: fmt.Sprintf(
+			"it is kept for %s, who may take it within %s: choose another item", it.open.User, it.open.lease.Lease)}
+	case it.open != nil && !mine:
+		return &Refusal{Why: Taken, By: it.open.User,
+			Text: fmt.Sprintf("%s has it: choose another item, or ask the responsible user to hand it to you", it.open.User)}
+	case !it.maydo(b, r.User, r.Roles):
+		return &Refusal{Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow())}
+	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:
+		return &Refusal{Why: NotOffline, Text: "the task may not be done offline: select it, and stay connected"}
+	case it.Ready && !b.reserved(it):
+		return &Refusal{Why: NotReady, Text: "it waits for " + b.lacking(it)}
+	case !it.Ready:
+		return b.waitsFor(it, r)
+	case !mine && !it.visible(b, r.User):
+		return &Refusal{Why: NotOffered,
+			Text: "it is offered to others of the role: wait until it is offered to you, or ask the responsible user"}
+	}
+	return nil
+}
+
+// unavailable says why nobody can have an item from this node.
+func (b *Board) unavailable(self workflow.PartnerID, it *item) *Refusal {
+	switch e := it.end(); {
+	case !it.InCharge:
+		return &Refusal{Why: Replaced, Text: "the task was given to another partner meanwhile: look at the worklist again"}
+	case e != nil && e.work != nil:
+		return &Refusal{Why: Done, By: e.work.fact.User, Text: fmt.Sprintf("%s has done it", e.work.fact.User)}
+	case e != nil || it.Over:
+		return &Refusal{Why: Done, Text: "it is over: nothing is to be done any more"}
+	case it.Holder != self:
+		return &Refusal{Why: Elsewhere, At: it.Holder, Text: "another partner holds it: ask there"}
+	}
+	return nil
+}
+
+// waitsFor says why an item that is not ready cannot be locked: all that it waits for has
+// to be locked with it, or by the same user before.
+func (b *Board) waitsFor(it *item, r Request) *Refusal {
+	if r.Mode != Lock && len(r.With) == 0 {
+		return &Refusal{Why: NotReady,
+			Text: "it is not ready: only a lock can be had before, together with what it waits for"}
+	}
+	var lacks []string
+	for _, t := range it.Waits {
+		with := slices.Contains(r.With, t) || slices.ContainsFunc(r.Items, func(i Item) bool { return i.Slot == t })
+		held := slices.ContainsFunc(b.slots[t], func(o *item) bool {
+			return o.InCharge && o.open != nil && o.open.User == r.User && o.open.Mode == Lock
+		})
+		if !with && !held {
+			lacks = append(lacks, string(t))
+		}
+	}
+	if len(lacks) == 0 && len(it.Waits) > 0 {
+		return nil
+	}
+	if len(lacks) == 0 {
+		return &Refusal{Why: NotReady, Text: "it is not ready, and no item that you could lock makes it so"}
+	}
+	return &Refusal{Why: NotReady, Text: fmt.Sprintf("it waits for %s: lock that with it", strings.Join(lacks, ", "))}
+}
+
+// visible reports whether somebody sees an item that nobody holds.
+func (it *item) visible(b *Board, u User) bool {
+	return it.all || it.to[u] || u == b.terms.Responsible
+}

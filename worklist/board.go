@@ -1,0 +1,199 @@
+package worklist
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Moment is a node's clocks read at one moment: Boot counts from any fixed point and never
+// goes back, Wall is what people see.
+type Moment struct {
+	Boot time.Duration
+	Wall time.Time
+}
+
+// Terms are what an instance says of its people from the start.
+type Terms struct {
+	Instance    workflow.InstanceID
+	Workflow    workflow.Name
+	Responsible User // by key
+	// Administrators are the role whose members may order what the responsible user may.
+	Administrators workflow.RoleName
+	Policy         Policy
+}
+
+// Task is what the definition says of a person's task.
+type Task struct {
+	Role     workflow.RoleName // empty: anybody
+	Offline  bool              // it may be locked
+	Priority int
+	Size     int64 // bytes that a device needs for it
+	Due      Due
+	Warnings []time.Duration // with so much time left people are warned
+	Transfer time.Duration   // with so much left it passes to the responsible user; 0: never
+	Holds    []Resource
+}
+
+// Place is what the core concludes of an attempt.
+type Place struct {
+	Item   Item
+	Holder workflow.PartnerID
+	// Partition is where it is; empty: with whoever was found for it.
+	Partition workflow.PartitionName
+	Task      Task
+	// InCharge is set while the attempt is the one in charge of its slot, or its success stands.
+	InCharge bool
+	// Ready: its rule holds, since that moment (Boot) by the local clock.
+	Ready bool
+	Since time.Duration
+	// Waits are the tasks whose success would make it ready, while it is not.
+	Waits []workflow.TaskName
+	// Over: it ended in another way than by a Close: called off, cancelled, given up.
+	Over bool
+	// Unhandled: it failed, and the definition does not say what follows.
+	Unhandled bool
+	// Stands is the end that the rules of convergence chose among several; zero: the first.
+	Stands ID
+}
+
+// Board is what follows from the facts about the people's work of one instance.
+type Board struct {
+	terms Terms
+	knew  func(later, earlier ID) bool
+	facts map[ID]*Fact
+	heard map[ID]time.Duration // Boot, of facts from which a wait counts
+	items map[Item]*item
+	slots map[workflow.TaskName][]*item
+
+	takers  map[ID][]*Fact // of results: who closed items with them, or adopted them
+	notify  *Fact          // the policy that counts
+	refused map[ID]string  // facts about the instance that change nothing
+	stores  map[Resource]*store
+
+	course Course
+	desk   desk
+	steps  int // of work, for tests of cost
+}
+
+// New is the board of an instance without facts. Knew says whether the author of one fact
+// had the other in its past.
+func New(terms Terms, knew func(later, earlier ID) bool) *Board {
+	return &Board{
+		terms: terms, knew: knew, facts: map[ID]*Fact{}, heard: map[ID]time.Duration{}, items: map[Item]*item{},
+		slots: map[workflow.TaskName][]*item{}, takers: map[ID][]*Fact{},
+		refused: map[ID]string{}, stores: map[Resource]*store{}, desk: newDesk(),
+	}
+}
+
+// Add takes a fact in. Since is the moment (Boot) from which waits count that it begins: when it became
+// durable here, or earlier, if the node was stopped meanwhile.
+func (b *Board) Add(f *Fact, since time.Duration) {
+	if b.facts[f.ID] != nil || f.Body == nil {
+		return
+	}
+	b.facts[f.ID], b.heard[f.ID] = f, since
+	switch body := f.Body.(type) {
+	case Notify:
+		b.enterNotify(body, f)
+	case Reserve:
+		b.enterReserve(body, f)
+	default:
+		b.enterTaker(f)
+		seen := map[Item]bool{}
+		for _, i := range f.Body.about() {
+			if !seen[i] {
+				seen[i] = true
+				b.item(i).add(b, f)
+			}
+		}
+	}
+}
+
+// enterTaker notes who took a result, or adopted it.
+func (b *Board) enterTaker(f *Fact) {
+	switch x := f.Body.(type) {
+	case Close:
+		if b.item(x.Item).Holder == f.Partner {
+			b.takers[x.Result] = append(b.takers[x.Result], f)
+		}
+	case Adopt:
+		if b.mayOrder(f) == "" {
+			b.takers[x.Result] = append(b.takers[x.Result], f)
+		}
+	}
+}
+
+// Set takes in what the core concludes of an attempt, in place of what it concluded before.
+func (b *Board) Set(p Place) {
+	it := b.item(p.Item)
+	was := it.Place
+	it.Place, it.placed = p, true
+	if was.Holder != p.Holder || was.Task.Role != p.Task.Role || was.Task.Offline != p.Task.Offline {
+		it.replay(b)
+	}
+	b.changed(it)
+}
+
+// item finds or makes what is known of an item.
+func (b *Board) item(i Item) *item {
+	it := b.items[i]
+	if it == nil {
+		it = &item{Place: Place{Item: i}}
+		it.clear()
+		b.items[i] = it
+		b.slots[i.Slot] = append(b.slots[i.Slot], it)
+		slices.SortFunc(b.slots[i.Slot], func(a, b *item) int { return a.Item.Compare(b.Item) })
+	}
+	return it
+}
+
+// inOrder are all items, in one order.
+func (b *Board) inOrder() []*item {
+	return slices.SortedFunc(maps.Values(b.items), func(a, b *item) int { return a.Item.Compare(b.Item) })
+}
+
+// mayOrder says why the person who signed a fact may not decide about the instance; "": may (rule 2).
+func (b *Board) mayOrder(f *Fact) (why string) {
+	if f.User != "" && f.User == b.terms.Responsible {
+		return ""
+	}
+	if b.terms.Administrators != "" && f.User != "" && f.hasRole(b.terms.Administrators) {
+		return ""
+	}
+	return fmt.Sprintf("%s answers neither for the instance nor for the mesh", orNobody(f.User))
+}
+
+func orNobody(u User) string {
+	if u == "" {
+		return "nobody"
+	}
+	return string(u)
+}
+
+// enterNotify takes a change of policy in: the last in the order of facts counts.
+func (b *Board) enterNotify(x Notify, f *Fact) {
+	if why := b.mayOrder(f); why != "" {
+		b.refused[f.ID] = why
+		return
+	}
+	if why := x.Policy.wrong(); why != "" {
+		b.refused[f.ID] = why
+		return
+	}
+	if b.notify == nil || b.notify.compare(f) < 0 {
+		b.notify = f
+		b.allChanged()
+	}
+}
+
+// Policy is whom items are offered to now.
+func (b *Board) Policy() Policy {
+	if b.notify != nil {
+		return b.notify.Body.(Notify).Policy
+	}
+	return b.terms.Policy
+}

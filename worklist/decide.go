@@ -1,0 +1,260 @@
+package worklist
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Effects are what a node is to do about the people's work of an instance.
+type Effects struct {
+	// Write are facts that this node is to write, in this order. Each is about one item.
+	Write []Body
+	// Cancel is an order by which the instance is to be cancelled; zero: none.
+	Cancel ID
+	// Wake is the next moment (Boot) at which Decide should be called again even if nothing
+	// happens; 0: none.
+	Wake time.Duration
+}
+
+// desk is what Decide has still to look at.
+type desk struct {
+	todo  map[*item]bool
+	clock wakes
+	// wanting are items that may lack a resource; units: some may be free since units were last
+	// given away.
+	wanting map[*item]bool
+	units   bool
+}
+
+func newDesk() desk { return desk{todo: map[*item]bool{}, wanting: map[*item]bool{}} }
+
+// changed has an item looked at, and units counted if it may have got or lost one.
+func (b *Board) changed(it *item) {
+	b.desk.todo[it] = true
+	if len(it.Task.Holds) == 0 {
+		return
+	}
+	needed := unitsFor{b.needs(it), it.rounds}
+	if needed == it.units {
+		return
+	}
+	it.units = needed
+	b.desk.wanting[it], b.desk.units = true, true
+	for _, r := range it.Task.Holds {
+		if s := b.stores[r]; s != nil {
+			s.counted = false
+		}
+	}
+}
+
+func (b *Board) allChanged() {
+	for _, it := range b.items {
+		b.changed(it)
+	}
+}
+
+// Changed tells the board that something about people is not as it was when Decide asked:
+// who came, who went, or whose roles changed. Empty: anything may have.
+func (b *Board) Changed(role workflow.RoleName, users ...User) {
+	for _, it := range b.items {
+		b.steps++
+		switch {
+		case role == "" && len(users) == 0, it.open == nil && (it.roleNow() == "" || it.roleNow() == role):
+			b.changed(it)
+		case it.open != nil && slices.Contains(users, it.open.User):
+			b.changed(it)
+		}
+	}
+}
+
+// deciding is a decision on its way.
+type deciding struct {
+	b      *Board
+	self   workflow.PartnerID
+	people People
+	now    Moment
+	out    Effects
+}
+
+// Decide says what this node is to write as the holder of attempts, as the keeper of
+// resources, and when it wants to be asked again. It looks only at what has changed, and
+// at what is due.
+func (b *Board) Decide(self workflow.PartnerID, people People, now Moment) Effects {
+	d := &deciding{b: b, self: self, people: people, now: now}
+	b.desk.due(now.Boot)
+	b.countUnits()
+	todo := make([]*item, 0, len(b.desk.todo))
+	for it := range b.desk.todo {
+		todo = append(todo, it)
+	}
+	clear(b.desk.todo)
+	slices.SortFunc(todo, func(x, y *item) int { return x.Item.Compare(y.Item) })
+	for _, it := range todo {
+		b.steps++
+		it.wake = 0
+		if body := d.next(it); body != nil {
+			d.out.Write = append(d.out.Write, body)
+			b.desk.todo[it] = true // there may be more
+		}
+	}
+	d.reserve()
+	if next := b.desk.next(); next > 0 {
+		d.out.Wake = next
+	}
+	return d.out
+}
+
+// next is the next fact that this node is to write of an item; nil: none.
+func (d *deciding) next(it *item) Body {
+	if it.Holder != d.self || !it.placed || !it.InCharge {
+		return nil
+	}
+	if body := d.ordered(it); body != nil {
+		return body
+	}
+	if it.end() != nil || it.Over {
+		return nil
+	}
+	if it.Ready {
+		if body := d.closing(it); body != nil {
+			return body
+		}
+		if body := d.passing(it); body != nil {
+			return body
+		}
+	}
+	if it.open != nil {
+		return d.ending(it)
+	}
+	if d.b.waits(it) {
+		return d.offer(it)
+	}
+	return nil
+}
+
+// ordered carries out the orders about an item that were not yet (rule 11).
+func (d *deciding) ordered(it *item) Body {
+	for _, o := range it.orders {
+		if it.used[o.ID] {
+			continue
+		}
+		e := it.end()
+		switch o.Body.(Order).What {
+		case Cancel:
+			if d.out.Cancel.IsZero() && !it.Over {
+				d.out.Cancel = o.ID
+			}
+		case Stop:
+			if e == nil && !it.Over {
+				return Close{Item: it.Item, Order: o.ID}
+			}
+		case Again:
+			if e != nil && e.Failed {
+				return Reopen{Item: it.Item, Order: o.ID}
+			}
+		}
+	}
+	return nil
+}
+
+// closing takes the result of whoever holds an item. It is looked for before anything ends
+// the grant: what has arrived in time counts (rule 8).
+func (d *deciding) closing(it *item) Body {
+	for _, w := range it.works {
+		if it.open == nil || w.hold != it.open {
+			continue
+		}
+		if !slices.ContainsFunc(w.Upon, func(id ID) bool { return len(d.b.takers[id]) == 0 }) {
+			return Close{Item: it.Item, Result: w.fact.ID}
+		}
+	}
+	return nil
+}
+
+// passing passes an item to the responsible user as its deadline is near (rule 10).
+func (d *deciding) passing(it *item) Body {
+	left, has := d.left(it)
+	to := d.b.terms.Responsible
+	if !has || it.Task.Transfer == 0 || to == "" || it.passed || it.open != nil && it.open.User == to {
+		return nil
+	}
+	if left > it.Task.Transfer {
+		d.wake(it, d.now.Boot+left-it.Task.Transfer)
+		return nil
+	}
+	p, _ := d.people.Known(to)
+	return Transfer{Item: it.Item, To: to, ToRoles: p.Roles, Cause: ByDeadline}
+}
+
+// ending revokes a grant whose lease is over, or whose user is no longer entitled (rule 6).
+func (d *deciding) ending(it *item) Body {
+	h := it.open
+	p, known := d.people.Known(h.User)
+	if !known || !it.maydo(d.b, h.User, p.Roles) {
+		return Revoke{Item: it.Item, Grant: h.leased, Cause: ByRemoval}
+	}
+	if h.lease.Lease == 0 {
+		return nil
+	}
+	over := d.b.heard[h.leased] + h.lease.Lease
+	if d.now.Boot >= over {
+		return Revoke{Item: it.Item, Grant: h.leased, Cause: ByLease}
+	}
+	d.wake(it, over)
+	return nil
+}
+
+// waited is how long an item has been ready.
+func (d *deciding) waited(it *item) time.Duration { return max(0, d.now.Boot-it.Since) }
+
+// wake has an item looked at again at a moment, unless that is to be earlier.
+func (d *deciding) wake(it *item, at time.Duration) {
+	if it.wake == 0 || at < it.wake {
+		it.wake = at
+		heap.Push(&d.b.desk.clock, waking{at, it})
+	}
+}
+
+// waking is a moment at which an item is to be looked at; it is void if the item names another.
+type waking struct {
+	at time.Duration
+	it *item
+}
+
+// wakes is a heap of them, the earliest first.
+type wakes []waking
+
+func (w wakes) Len() int           { return len(w) }
+func (w wakes) Less(i, j int) bool { return w[i].at < w[j].at }
+func (w wakes) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w *wakes) Push(x any)        { *w = append(*w, x.(waking)) }
+func (w *wakes) Pop() any {
+	last := len(*w) - 1
+	x := (*w)[last]
+	*w = (*w)[:last]
+	return x
+}
+
+// due moves what is due to what is to be looked at.
+func (d *desk) due(now time.Duration) {
+	for len(d.clock) > 0 && (d.clock[0].at <= now || d.clock[0].at != d.clock[0].it.wake) {
+		w := heap.Pop(&d.clock).(waking)
+		if w.at == w.it.wake {
+			d.todo[w.it] = true
+		}
+	}
+}
+
+// next is the earliest moment that counts; 0: none.
+func (d *desk) next() time.Duration {
+	for len(d.clock) > 0 {
+		if w := d.clock[0]; w.at == w.it.wake {
+			return w.at
+		}
+		heap.Pop(&d.clock)
+	}
+	return 0
+}

@@ -1,0 +1,249 @@
+package worklist
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// ID names a fact by its hash.
+type ID [32]byte
+
+// IsZero reports whether id names nothing.
+func (id ID) IsZero() bool { return id == ID{} }
+
+func (id ID) String() string { return hex.EncodeToString(id[:5]) }
+
+// User is a person: the text form of the key with which the person signs.
+type User string
+
+// Item is one attempt at a person's task: the fact that assigned it (zero: the genesis),
+// and the slot that it is to fill.
+type Item struct {
+	Assigned ID
+	Slot     workflow.TaskName
+}
+
+// Compare puts items in one order.
+func (i Item) Compare(o Item) int {
+	if n := cmp.Compare(i.Slot, o.Slot); n != 0 {
+		return n
+	}
+	return bytes.Compare(i.Assigned[:], o.Assigned[:])
+}
+
+// Fact is something that happened to people's work.
+type Fact struct {
+	ID ID
+	// Time is the logical time: one more than the highest in the fact's past.
+	Time uint64
+	// Partner wrote it. User signed it, or the request that it answers; empty: no person.
+	Partner workflow.PartnerID
+	User    User
+	// Roles are those of User, as certificates in the fact or its past prove.
+	Roles []workflow.RoleName
+	// At is its author's wall clock, for people; it decides nothing but the order of lists.
+	At   time.Time
+	Body Body
+}
+
+// compare puts facts in the one order in which they are read (rule 1): each after its
+// past, and those side by side always in the same way.
+func (f *Fact) compare(o *Fact) int {
+	if n := cmp.Compare(f.Time, o.Time); n != 0 {
+		return n
+	}
+	return bytes.Compare(f.ID[:], o.ID[:])
+}
+
+func (f *Fact) hasRole(r workflow.RoleName) bool { return slices.Contains(f.Roles, r) }
+
+// grantee is to whom a fact gives items; empty: to nobody.
+func (f *Fact) grantee() User {
+	switch x := f.Body.(type) {
+	case Grant:
+		return f.User
+	case Transfer:
+		return x.To
+	}
+	return ""
+}
+
+// Body is what a fact says. To add a kind: a type with these methods, and enter (rights.go)
+// if it is about items.
+type Body interface {
+	// kind names it, for people.
+	kind() string
+	// about are the items that it is about; none: the instance.
+	about() []Item
+}
+
+// entering is a body about items: it changes an item, or says why not.
+type entering interface {
+	enter(b *Board, it *item, f *Fact) (why string)
+}
+
+// Mode is how somebody holds an item.
+type Mode string
+
+// The modes of a hold.
+const (
+	Handed Mode = "handed" // kept for somebody to take
+	Select Mode = "select" // taken, to be done while connected
+	Lock   Mode = "lock"   // taken, may be done offline
+)
+
+// DefaultLease is how long others wait for somebody who holds an item and is not heard of.
+func DefaultLease(m Mode) time.Duration {
+	switch m {
+	case Lock:
+		return 7 * 24 * time.Hour
+	case Select:
+		return 24 * time.Hour
+	}
+	return time.Hour
+}
+
+// Offer shows an item to people: the holder's word.
+type Offer struct {
+	Item  Item
+	All   bool   // to all who have the role, now and later
+	To    []User // to these as well as to those of earlier offers under the same policy
+	Under ID     // the Notify that made the policy; zero: the terms
+}
+
+// Grant gives items to the user who asked, all or none: the holder's word. User signed the request.
+type Grant struct {
+	Items []Item
+	Mode  Mode
+	Lease time.Duration // 0: for as long as it takes
+}
+
+// Release gives an item back: the word of whoever holds it.
+type Release struct {
+	Item  Item
+	Grant ID
+}
+
+// Cause says why a grant ended, or an item went to somebody else.
+type Cause string
+
+// The causes.
+const (
+	ByLease      Cause = "its lease is over"
+	ByRemoval    Cause = "its user is no longer entitled"
+	ByDeadline   Cause = "its deadline is near"
+	ByOrder      Cause = "by order"
+	ByDelegation Cause = "handed on"
+	ByEscalation Cause = "passed to another role"
+	ByMechanism  Cause = "nobody took it in time"
+)
+
+// Revoke ends a grant: the holder's word. Order is what it follows, if any.
+type Revoke struct {
+	Item  Item
+	Grant ID
+	Cause Cause
+	Order ID
+}
+
+// Transfer hands an item to a user, or offers it to another role: the holder's word. User
+// signed the request, if a person asked. It ends the grant that there is.
+type Transfer struct {
+	Item    Item
+	To      User
+	ToRoles []workflow.RoleName // those of To, as the fact or its past proves
+	Role    workflow.RoleName   // in place of To
+	Cause   Cause
+	Lease   time.Duration
+}
+
+// Begin says that its user works on an item.
+type Begin struct {
+	Item  Item
+	Grant ID
+}
+
+// Result is what its user made of an item: it is an end only when a Close or an Adopt takes it.
+type Result struct {
+	Item    Item
+	Grant   ID
+	Failed  bool
+	Reason  string
+	Outputs map[workflow.DataName]workflow.Value
+	Upon    []ID // results of other items, not yet closed, that it was made from
+}
+
+// Close ends an item: the holder's word. It takes a result, or follows an order to stop.
+type Close struct {
+	Item   Item
+	Result ID
+	Order  ID
+}
+
+// Adopt takes a result that does not count by itself: the word of the responsible user.
+type Adopt struct {
+	Item   Item
+	Result ID
+}
+
+// What an order asks for.
+const (
+	Continue = "continue" // go on, though the deadline is over, or with the failure as it is
+	Stop     = "stop"     // the task fails
+	Cancel   = "cancel"   // the instance ends
+	Again    = "again"    // the task is done once more
+)
+
+// Order is what the responsible user, or an administrator, decides.
+type Order struct {
+	Item Item
+	What string
+}
+
+// Reopen has an item that failed done once more: the holder's word, by an order.
+type Reopen struct {
+	Item  Item
+	Order ID
+}
+
+// Extend gives an item another deadline: the word of the responsible user.
+type Extend struct {
+	Item Item
+	Due  Due
+}
+
+// Notify changes whom items are offered to: the word of the responsible user.
+type Notify struct{ Policy Policy }
+
+func (Offer) kind() string    { return "offer" }
+func (Grant) kind() string    { return "grant" }
+func (Release) kind() string  { return "release" }
+func (Revoke) kind() string   { return "revoke" }
+func (Transfer) kind() string { return "transfer" }
+func (Begin) kind() string    { return "begin" }
+func (Result) kind() string   { return "result" }
+func (Close) kind() string    { return "close" }
+func (Adopt) kind() string    { return "adopt" }
+func (Order) kind() string    { return "order" }
+func (Reopen) kind() string   { return "reopen" }
+func (Extend) kind() string   { return "extend" }
+func (Notify) kind() string   { return "notify" }
+
+func (x Offer) about() []Item    { return []Item{x.Item} }
+func (x Grant) about() []Item    { return x.Items }
+func (x Release) about() []Item  { return []Item{x.Item} }
+func (x Revoke) about() []Item   { return []Item{x.Item} }
+func (x Transfer) about() []Item { return []Item{x.Item} }
+func (x Begin) about() []Item    { return []Item{x.Item} }
+func (x Result) about() []Item   { return []Item{x.Item} }
+func (x Close) about() []Item    { return []Item{x.Item} }
+func (x Adopt) about() []Item    { return []Item{x.Item} }
+func (x Order) about() []Item    { return []Item{x.Item} }
+func (x Reopen) about() []Item   { return []Item{x.Item} }
+func (x Extend) about() []Item   { return []Item{x.Item} }
+func (Notify) about() []Item     { return nil }

@@ -1,0 +1,112 @@
+package worklist
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var mutate = flag.String("mutants", "", "break the source in these ways, or all, and see that the tests notice")
+
+// mutant is a way to break the source, one for each rule of docs/worklists.md.
+type mutant struct{ name, file, old, new string }
+
+var mutants = []mutant{
+	{"1-order-of-arrival", "item.go", `if at == len(it.facts)-1 && !it.mayUnseat(b, f) {`, `if true {`},
+	{"2-anybody-orders", "board.go", `if f.User != "" && f.User == b.terms.Responsible {`, `if true {`},
+	{"3-anybody-grants", "rights.go", "\tcase f.Partner != it.Holder:\n\t\treturn notHolder\n\tcase f.User == \"\":", "\tcase f.User == \"\":"},
+	{"3-any-role", "rights.go", "\tcase !it.maydo(b, f.User, f.Roles):\n\t\treturn noRole\n", ""},
+	{"3-lock-anything", "rights.go", "\tcase x.Mode == Lock && !it.Task.Offline:\n\t\treturn \"the task may not be done offline\"\n", ""},
+	{"3-no-signature", "rights.go", "\tcase f.User == \"\":\n\t\treturn \"nobody signed the request for it\"\n", ""},
+	{"4-no-late-comers", "policy.go", `late := p.Connected > d.b.heard[it.offer] || d.b.Policy().all()`, `late := false`},
+	{"4-forgotten", "policy.go", `case first || lost:`, `case first:`},
+	{"4-old-offers-stay", "rights.go", `if x.Under != it.under || len(it.to)`, `if len(it.to)`},
+	{"5-some", "ask.go", `return Grant{}, no`, `continue`},
+	{"5-any-order", "joint.go", `cmp.Compare(x.Partition, y.Partition)`, `cmp.Compare(y.Partition, x.Partition)`},
+	{"5-keeps", "joint.go", `case j.failed != nil && j.given < j.keeps:`, `case false:`},
+	{"6-for-ever", "decide.go", `if d.now.Boot >= over {`, `if false {`},
+	{"6-removed-stays", "decide.go", `if !known || !it.maydo(d.b, h.User, p.Roles) {`, `if !known && p.Active {`},
+	{"7-both", "rights.go", `h.lose(was.leased, "another grant prevails")`, `_ = was`},
+	{"7-built-upon-falls", "rights.go", `case it.prevails(b, h, was):`, `case false:`},
+	{"8-dropped", "rights.go", "\th := it.holdOf(x.Grant)\n\tit.works", "\th := it.holdOf(x.Grant)\n\tif h == nil || h.Ended != \"\" {\n\t\treturn noGrant\n\t}\n\tit.works"},
+	{"8-lease-first", "decide.go", `if body := d.closing(it); body != nil {`, `if it.open != nil { if body := d.ending(it); body != nil { return body } }
+		if body := d.closing(it); body != nil {`},
+	{"9-revoked-counts", "rights.go", `case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `case false:`},
+	{"9-lost-counts", "rights.go", `case w.hold.Lost && b.knew(f.ID, w.hold.By):`, `case false:`},
+	{"9-upon-nothing", "rights.go", `if !slices.ContainsFunc(b.takers[id], func(t *Fact) bool { return b.knew(f.ID, t.ID) }) {`, `if id.IsZero() {`},
+	{"9-adopt-over-done", "rights.go", `if !e.Failed && b.knew(f.ID, e.By) {`, `if e == nil {`},
+	{"10-never-passes", "decide.go", `if left > it.Task.Transfer {`, `if true {`},
+	{"10-anybody-hands-on", "rights.go", `if it.open == nil || it.open.User != f.User {`, `if false {`},
+	{"11-twice", "decide.go", `if it.used[o.ID] {`, `if false {`},
+	{"11-without-order", "rights.go", `return !it.used[order] && slices.ContainsFunc`, `return true || slices.ContainsFunc`},
+	{"12-more-than-there-is", "resource.go", `case len(s.have) < s.Capacity:`, `case true:`},
+	{"12-anybody-keeps", "resource.go", `if s == nil || !s.keptBy(b, f) {`, `if s == nil {`},
+	{"12-overtaken", "resource.go", `can = can && free[r] > 0 && !barred[r]`, `can = can && free[r] > 0`},
+	{"12-nobody-looks", "resource.go", `if !was[it] {`, `if !was[it] && false {`},
+	{"13-last-heard-wins", "list.go", `if was, moved := h.spots[k]; !moved || s.newer(&was) {`, `if true {`},
+	{"13-others-items", "list.go", `case h != nil && h.User != u, h == nil`, `case h == nil`},
+	{"14-all-are-told", "message.go", `if !answers && (it.open == nil || it.open.User != u) {`, `if false {`},
+	{"15-selected-offline", "device/device.go", `case j.Mode != worklist.Lock:`, `case false:`},
+	{"15-not-here", "device/device.go", "\tcase !d.here(j):\n\t\treturn false, \"not all", "\tcase false:\n\t\treturn false, \"not all"},
+	{"15-after-a-failure", "device/device.go", `before.Run != Done || before.Failed ||`, `before.Run != Done ||`},
+	{"16-too-slow", "device/leave.go", `case p.Takes > p.Within && !p.accepted:`, `case false:`},
+	{"16-no-space", "device/leave.go", `case p.Lacks > 0:`, `case false:`},
+	{"17-goes-on-remotely", "device/leave.go", "d.Link, d.Plan = Cut, nil\n\td.pause()", "d.Link, d.Plan = Cut, nil"},
+	{"17-not-asked-again", "device/leave.go", `if j.Asked != "" {`, `if false {`},
+	{"17-from-the-start", "device/transfer.go", `From: p.Here, Spare`, `From: 0, Spare`},
+	{"17-sent-from-the-start", "device/work.go", `Sending{p, p.Sent}`, `Sending{p, 0}`},
+	{"18-connected-early", "device/ask.go", `d.Link == Returning && d.Agrees && len(d.Outbox) == 0`, `d.Link == Returning && d.Agrees`},
+	{"18-work-is-refused", "device/work.go", `!ok && !d.begun(i)`, `!ok`},
+	{"19-lost-in-a-crash", "device/device.go", `s.Outbox[k] = &c`, `_, _ = k, c`},
+	{"19-applications-go", "device/transfer.go", `d.uses[id] == 0 && !p.Application`, `d.uses[id] == 0`},
+	{"21-low", "device/ask.go", `case mode == worklist.Lock && d.Low && d.Setting.SaveEnergy:`, `case false:`},
+}
+
+// TestMutants: the tests notice each mutant. It compiles each, so it runs only when asked:
+//
+//	go test ./worklist -run TestMutants -mutants all
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		src, err := os.ReadFile(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(src), m.old); n != 1 {
+			t.Errorf("mutant %s: %s has the text to be replaced %d times, not once", m.name, m.file, n)
+		} else if *mutate == "all" || *mutate != "" && strings.HasPrefix(m.name, *mutate) {
+			m.run(t, strings.Replace(string(src), m.old, m.new, 1))
+		}
+	}
+}
+
+func (m mutant) run(t *testing.T, broken string) {
+	t.Run(m.name, func(t *testing.T) {
+		dir := t.TempDir()
+		src, err := filepath.Abs(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
+		described, err := json.Marshal(map[string]any{"Replace": map[string]string{src: file}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(overlay, described, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		which := "./" + filepath.Dir(m.file)
+		if out, err := exec.Command("go", "test", "-vet", "off", "-overlay", overlay, "-timeout", "2m", "-failfast",
+			"-run", "Scenarios|AnyOrder|Stories|Sessions|Hand", which).CombinedOutput(); err == nil {
+			t.Errorf("nobody notices:\n%s", out)
+		} else if strings.Contains(string(out), "[build failed]") {
+			t.Errorf("it does not compile:\n%s", out)
+		}
+	})
+}

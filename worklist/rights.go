@@ -1,0 +1,364 @@
+package worklist
+
+import (
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file says who may say what of an item, and what it changes, by the rules of
+// docs/worklists.md. A fact is read when all of its past was read, in the one order of all
+// facts; what it says counts by what its author knew.
+
+const (
+	notHolder    = "its author does not hold the attempt"
+	noGrant      = "it names no grant that counts"
+	notTheirs    = "the grant is another's"
+	noRole       = "its user does not show the role"
+	isDone       = "the item was done, as its author knew"
+	neverCounted = "its grant never counted"
+)
+
+func (x Offer) enter(_ *Board, it *item, f *Fact) (why string) {
+	if f.Partner != it.Holder {
+		return notHolder
+	}
+	if x.Under != it.under || len(it.to) == 0 && !it.all { // the policy changed: they are offered to others
+		it.all, it.to, it.under, it.offer = false, map[User]bool{}, x.Under, f.ID
+	}
+	it.all = it.all || x.All
+	for _, u := range x.To {
+		it.to[u] = true
+	}
+	return ""
+}
+
+func (x Grant) enter(b *Board, it *item, f *Fact) (why string) {
+	switch {
+	case f.Partner != it.Holder:
+		return notHolder
+	case f.User == "":
+		return "nobody signed the request for it"
+	case !it.maydo(b, f.User, f.Roles):
+		return noRole
+	case x.Mode == Lock && !it.Task.Offline:
+		return "the task may not be done offline"
+	case it.closedAsKnown(b, f):
+		return isDone
+	}
+	h := &Hold{User: f.User, Grants: []ID{f.ID}, Mode: x.Mode, lease: x, leased: f.ID}
+	it.take(b, f, h)
+	return ""
+}
+
+// maydo reports whether somebody with these roles may do the item: whoever has its role,
+// and the responsible user.
+func (it *item) maydo(b *Board, u User, roles []workflow.RoleName) bool {
+	r := it.roleNow()
+	return r == "" || u == b.terms.Responsible || slices.Contains(roles, r)
+}
+
+// closedAsKnown reports whether the author of a fact knew that the item had ended in this round.
+func (it *item) closedAsKnown(b *Board, f *Fact) bool {
+	return slices.ContainsFunc(it.ends, func(e *End) bool { return b.knew(f.ID, e.By) })
+}
+
+// take has a hold count, unless another does: then the same user goes on with what it has,
+// and of two users one loses (rules 3 and 7).
+func (it *item) take(b *Board, f *Fact, h *Hold) {
+	was := it.open
+	if was != nil && was.User == h.User {
+		was.Grants, was.Mode, was.lease, was.leased = append(was.Grants, f.ID), h.Mode, h.lease, f.ID
+		return
+	}
+	it.holds = append(it.holds, h)
+	switch {
+	case it.end() != nil: // side by side with its end
+		h.lose(it.end().By, "the item was done meanwhile")
+	case was == nil:
+		it.open = h
+	case it.prevails(b, h, was):
+		was.lose(f.ID, "another grant prevails")
+		it.open = h
+	default:
+		h.lose(was.leased, "another grant prevails")
+	}
+}
+
+// prevails reports whether a hold that comes later in the order of facts prevails over one
+// that counts: its result was taken by somebody who did not know of the other, and the
+// other's was not, or later (rule 7).
+func (it *item) prevails(b *Board, h, over *Hold) bool {
+	mine, other := it.closer(h), it.closer(over)
+	if mine == nil || b.knew(mine.ID, over.Grants[0]) {
+		return false
+	}
+	return other == nil || b.knew(other.ID, h.Grants[0]) || mine.compare(other) < 0
+}
+
+// closer is the first that took a result of a hold.
+func (it *item) closer(h *Hold) *Fact {
+	for _, g := range h.Grants {
+		if f := it.prior[g]; f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func (h *Hold) lose(by ID, why string) { h.Ended, h.By, h.Lost = why, by, true }
+
+// finish ends a hold by a fact.
+func (it *item) finish(h *Hold, by *Fact, why string) {
+	h.after = append(h.after, by.ID)
+	if h.Ended == "" {
+		h.Ended, h.By, h.self = why, by.ID, by.User == h.User
+	}
+	if it.open == h {
+		it.open = nil
+	}
+}
+
+func (x Release) enter(_ *Board, it *item, f *Fact) (why string) {
+	switch h := it.holdOf(x.Grant); {
+	case h == nil:
+		return noGrant
+	case h.User != f.User:
+		return notTheirs
+	case h.Ended != "":
+		return "the grant had ended"
+	default:
+		it.finish(h, f, "given back")
+	}
+	return ""
+}
+
+func (x Revoke) enter(b *Board, it *item, f *Fact) (why string) {
+	if f.Partner != it.Holder {
+		return notHolder
+	}
+	h := it.holdOf(x.Grant)
+	if h == nil {
+		return noGrant
+	}
+	if it.closedAsKnown(b, f) {
+		return isDone
+	}
+	it.finish(h, f, string(x.Cause))
+	if !x.Order.IsZero() {
+		it.used[x.Order] = true
+	}
+	return ""
+}
+
+func (x Transfer) enter(b *Board, it *item, f *Fact) (why string) {
+	if why := x.may(b, it, f); why != "" {
+		return why
+	}
+	if it.open != nil {
+		it.finish(it.open, f, string(x.Cause))
+	}
+	it.went = true
+	if x.Role != "" {
+		it.role, it.all, it.to = x.Role, false, map[User]bool{}
+		return ""
+	}
+	h := &Hold{User: x.To, Grants: []ID{f.ID}, Mode: Handed, lease: Grant{Mode: Handed, Lease: x.Lease}, leased: f.ID}
+	if x.To == b.terms.Responsible {
+		h.Mode, h.lease = Select, Grant{Mode: Select} // it stays there until something is decided
+	}
+	it.passed = it.passed || x.Cause == ByDeadline
+	it.take(b, f, h)
+	return ""
+}
+
+// may says why an item may not go to somebody else; "": it may (rule 10).
+func (x Transfer) may(b *Board, it *item, f *Fact) (why string) {
+	switch {
+	case f.Partner != it.Holder:
+		return notHolder
+	case it.closedAsKnown(b, f):
+		return isDone
+	case (x.To == "") == (x.Role == ""):
+		return "it names neither one user nor one role"
+	case x.Role == "" && !it.maydo(b, x.To, x.ToRoles):
+		return noRole
+	}
+	switch x.Cause {
+	case ByDeadline:
+		if x.To != b.terms.Responsible {
+			return "by a deadline an item passes to the responsible user alone"
+		}
+	case ByMechanism:
+		if it.open != nil {
+			return "somebody took it"
+		}
+	case ByDelegation, ByEscalation:
+		if it.open == nil || it.open.User != f.User {
+			return b.mayOrder(f)
+		}
+	case ByOrder:
+		return b.mayOrder(f)
+	default:
+		return "it has no cause"
+	}
+	return ""
+}
+
+func (x Begin) enter(_ *Board, it *item, f *Fact) (why string) {
+	switch h := it.holdOf(x.Grant); {
+	case h == nil:
+		return noGrant
+	case h.User != f.User:
+		return notTheirs
+	default:
+		h.Begun = true
+	}
+	return ""
+}
+
+// enter keeps a result whatever became of its grant: it is somebody's work (rule 8).
+func (x Result) enter(b *Board, it *item, f *Fact) (why string) {
+	g := b.facts[x.Grant]
+	switch {
+	case g == nil || g.grantee() == "" || !slices.Contains(g.Body.about(), it.Item):
+		return noGrant
+	case g.grantee() != f.User:
+		return notTheirs
+	}
+	h := it.holdOf(x.Grant)
+	it.works = append(it.works, &work{f, x, h})
+	return ""
+}
+
+func (x Close) enter(b *Board, it *item, f *Fact) (why string) {
+	switch {
+	case f.Partner != it.Holder:
+		return notHolder
+	case it.closedAsKnown(b, f):
+		return isDone
+	case x.Result.IsZero():
+		return x.stop(b, it, f)
+	}
+	w := it.work(x.Result)
+	if w == nil || !b.knew(f.ID, w.fact.ID) {
+		return "it names no result that it knew"
+	}
+	if why := b.mayCount(w, f); why != "" {
+		return why
+	}
+	if it.open != nil && it.open != w.hold {
+		it.open.lose(f.ID, "the item was done meanwhile")
+	}
+	w.hold.Ended, w.hold.By, w.hold.Lost = "done", f.ID, false
+	it.finishWith(&End{By: f.ID, Failed: w.Failed, work: w})
+	return ""
+}
+
+// mayCount says why a result does not count for whoever closes the item; "": it does
+// (rules 7 and 9). That its grant was revoked, or lost, counts if the author knew.
+func (b *Board) mayCount(w *work, f *Fact) (why string) {
+	switch {
+	case w.hold == nil:
+		return neverCounted
+	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):
+		return "the grant had ended, as its author knew"
+	case w.hold.Lost && b.knew(f.ID, w.hold.By):
+		return "another grant prevails, as its author knew"
+	}
+	for _, id := range w.Upon {
+		if !slices.ContainsFunc(b.takers[id], func(t *Fact) bool { return b.knew(f.ID, t.ID) }) {
+			return "it was made from a result that was not taken, as its author knew"
+		}
+	}
+	return ""
+}
+
+// stop ends an item as an order says.
+func (x Close) stop(b *Board, it *item, f *Fact) (why string) {
+	if !it.ordered(b, x.Order, f, Stop) {
+		return "no order asked for it"
+	}
+	if it.open != nil {
+		it.finish(it.open, f, string(ByOrder))
+	}
+	it.used[x.Order] = true
+	it.finishWith(&End{By: f.ID, Failed: true, Order: x.Order})
+	return ""
+}
+
+// ordered reports whether an order of that kind asks for what a fact does, and was not
+// carried out yet.
+func (it *item) ordered(b *Board, order ID, f *Fact, what string) bool {
+	return !it.used[order] && slices.ContainsFunc(it.orders, func(o *Fact) bool {
+		return o.ID == order && o.Body.(Order).What == what && b.knew(f.ID, order)
+	})
+}
+
+func (it *item) finishWith(e *End) { it.ends, it.open = append(it.ends, e), nil }
+
+// enter adopts: what did not count by itself is the item's end from now on, unless the
+// item had ended well, as the author knew (rule 9).
+func (x Adopt) enter(b *Board, it *item, f *Fact) (why string) {
+	if why := b.mayOrder(f); why != "" {
+		return why
+	}
+	w := it.work(x.Result)
+	if w == nil || !b.knew(f.ID, w.fact.ID) {
+		return "it names no result that it knew"
+	}
+	if w.Failed {
+		return "there is nothing to adopt of a failure"
+	}
+	for _, e := range it.ends {
+		if !e.Failed && b.knew(f.ID, e.By) {
+			return isDone
+		}
+	}
+	it.ends = slices.DeleteFunc(it.ends, func(e *End) bool { return e.Failed && b.knew(f.ID, e.By) })
+	if it.open != nil && it.open == w.hold {
+		it.finish(it.open, f, "done")
+	} else if it.open != nil {
+		it.finish(it.open, f, "a result was adopted")
+	}
+	it.finishWith(&End{By: f.ID, work: w, Adopted: true})
+	return ""
+}
+
+func (x Order) enter(b *Board, it *item, f *Fact) (why string) {
+	if why := b.mayOrder(f); why != "" {
+		return why
+	}
+	switch x.What {
+	case Continue, Stop, Cancel, Again:
+		it.orders = append(it.orders, f)
+		return ""
+	}
+	return "it orders nothing that there is"
+}
+
+func (x Reopen) enter(b *Board, it *item, f *Fact) (why string) {
+	e := it.end()
+	switch {
+	case f.Partner != it.Holder:
+		return notHolder
+	case !it.ordered(b, x.Order, f, Again):
+		return "no order asked for it"
+	case e == nil || !e.Failed:
+		return "the item has not failed"
+	}
+	it.used[x.Order] = true
+	it.ends, it.rounds, it.all, it.to, it.passed, it.went = nil, it.rounds+1, false, map[User]bool{}, false, false
+	return ""
+}
+
+func (x Extend) enter(b *Board, it *item, f *Fact) (why string) {
+	if why := b.mayOrder(f); why != "" {
+		return why
+	}
+	if why := x.Due.wrong(); why != "" {
+		return why
+	}
+	it.due, it.passed = &x.Due, false
+	return ""
+}

@@ -1,0 +1,233 @@
+package worklist
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// State is how an item stands, for people.
+type State string
+
+// The states of an item.
+const (
+	Waiting  State = "WAITING"  // it is not ready, or lacks a resource
+	Open     State = "READY"    // whoever sees it may take it
+	Selected State = "SELECTED" // somebody has it
+	Locked   State = "LOCKED"   // somebody has it, and may be offline
+	IsDone   State = "DONE"
+	IsOver   State = "OVER" // it ended without a result, or another attempt is in charge
+)
+
+// View is an item as it stands.
+type View struct {
+	Item    Item
+	State   State
+	Holder  User // who has it, or has done it
+	Partner workflow.PartnerID
+	Begun   bool
+	Grant   ID   // the last that Holder has, while it counts
+	Handed  User // it is kept for this one to take
+	Role    workflow.RoleName
+	All     bool
+	To      []User
+	Due     Due
+	Since   time.Duration
+	End     *End
+	Rounds  int
+	Works   []Work
+	Task    Task
+	// Asks is set while the responsible user is to decide: a failure that the definition
+	// does not handle.
+	Asks bool
+	// Lacks says for which resource it waits, and Beyond that it has one of which there are
+	// not enough.
+	Lacks  string
+	Beyond []Resource
+}
+
+// Work is a result that somebody brought.
+type Work struct {
+	ID   ID
+	User User
+	Result
+	// Counts: the item ended with it. Why says why not; empty: nobody has judged it yet.
+	Counts bool
+	Why    string
+}
+
+// View is how an item stands; false: it is not known here.
+func (b *Board) View(i Item) (View, bool) {
+	it := b.items[i]
+	if it == nil || !it.placed {
+		return View{}, false
+	}
+	e := it.end()
+	v := View{
+		Item: i, State: b.stateOf(it), Partner: it.Holder, Role: it.roleNow(),
+		All: it.all, To: slices.Sorted(maps.Keys(it.to)),
+		Due: it.deadline(), Since: it.Since, End: e, Rounds: it.rounds, Task: it.Task, Asks: b.asks(it),
+	}
+	switch h := it.open; {
+	case e != nil && e.work != nil:
+		v.Holder = e.work.fact.User
+	case h != nil && h.Mode == Handed:
+		v.Handed, v.Grant = h.User, h.leased
+	case h != nil:
+		v.Holder, v.Begun, v.Grant = h.User, h.Begun, h.leased
+	}
+	for _, w := range it.works {
+		counts, why := b.judge(it, w)
+		v.Works = append(v.Works, Work{w.fact.ID, w.fact.User, w.Result, counts, why})
+	}
+	if b.needs(it) && !b.reserved(it) {
+		v.Lacks = b.lacking(it)
+	}
+	for _, r := range it.Task.Holds {
+		if s := b.stores[r]; s != nil {
+			if s.count(b); s.beyond[it] {
+				v.Beyond = append(v.Beyond, r)
+			}
+		}
+	}
+	return v, true
+}
+
+// Items are all items that are known, in one order.
+func (b *Board) Items() (out []Item) {
+	for _, it := range b.inOrder() {
+		if it.placed {
+			out = append(out, it.Item)
+		}
+	}
+	return out
+}
+
+func (b *Board) stateOf(it *item) State {
+	switch h := it.open; {
+	case it.end() != nil && it.InCharge:
+		return IsDone
+	case it.Over || !it.InCharge:
+		return IsOver
+	case h != nil && h.Mode == Lock:
+		return Locked
+	case h != nil && h.Mode == Select:
+		return Selected
+	case b.waits(it):
+		return Open
+	}
+	return Waiting
+}
+
+// judge says whether a result counts, and why not.
+func (b *Board) judge(it *item, w *work) (counts bool, why string) {
+	e := it.end()
+	switch h := w.hold; {
+	case e != nil && e.work == w && it.InCharge:
+		return true, ""
+	case !it.InCharge:
+		return false, "the task was given to another partner"
+	case h == nil:
+		return false, neverCounted
+	case e != nil:
+		return false, "the item ended otherwise"
+	case h.Ended == "done":
+		return false, "the task was done once more"
+	case h.Ended != "":
+		return false, h.Ended
+	case it.Over:
+		return false, "the task is over"
+	}
+	for _, id := range w.Upon {
+		if b.passedOver(id) {
+			return false, "it was made from a result that does not count"
+		}
+	}
+	return false, ""
+}
+
+// passedOver reports whether the item of a result ended, and not with that.
+func (b *Board) passedOver(result ID) bool {
+	f := b.facts[result]
+	if f == nil || len(b.takers[result]) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(f.Body.about(), func(i Item) bool {
+		it := b.items[i]
+		return it != nil && it.end() != nil
+	})
+}
+
+// asks reports whether the responsible user has still to decide about a failure.
+func (b *Board) asks(it *item) bool {
+	if !it.InCharge || !it.Unhandled {
+		return false
+	}
+	e := it.end()
+	return !slices.ContainsFunc(it.orders, func(o *Fact) bool {
+		return e == nil || o.ID == e.Order || b.knew(o.ID, e.By)
+	})
+}
+
+// Loss tells somebody who had an item that it is no longer theirs, and what is kept of the work.
+type Loss struct {
+	Item  Item
+	User  User
+	Why   string
+	By    ID // the fact that ended the hold; zero: the task was given to another partner
+	Works []ID
+}
+
+// Losses are what a user has to be told: holds that others ended.
+func (b *Board) Losses(u User) (out []Loss) {
+	for _, it := range b.inOrder() {
+		for _, h := range it.holds {
+			b.steps++
+			if l, lost := it.loss(h); lost && h.User == u {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// loss says what a hold's user lost, unless it gave the item back, has done it, or had
+// nothing but the choice to take it.
+func (it *item) loss(h *Hold) (l Loss, lost bool) {
+	l = Loss{Item: it.Item, User: h.User, Why: h.Ended, By: h.By}
+	switch {
+	case h.Mode == Handed || h.self:
+		return l, false
+	case it.placed && !it.InCharge:
+		l.Why, l.By = "the task was given to another partner", ID{}
+	case it.endedOtherwise(h):
+		l.Why = "another end stands"
+	case h.Ended == "" || h.Ended == "done":
+		return l, false
+	}
+	for _, w := range it.works {
+		if w.hold == h {
+			l.Works = append(l.Works, w.fact.ID)
+		}
+	}
+	return l, true
+}
+
+// endedOtherwise reports whether a hold's result was taken, and another end stands.
+func (it *item) endedOtherwise(h *Hold) bool {
+	return slices.ContainsFunc(it.ends, func(e *End) bool { return e.work != nil && e.work.hold == h }) &&
+		(it.end().work == nil || it.end().work.hold != h)
+}
+
+// Refused are facts that changed nothing, with the reason: for people, and for an audit.
+func (b *Board) Refused() map[ID]string {
+	out := maps.Clone(b.refused)
+	for _, it := range b.items {
+		for id, why := range it.refused {
+			out[id] = why
+		}
+	}
+	return out
+}

@@ -1,6 +1,8 @@
 package choreo
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -11,6 +13,8 @@ import (
 // knew, is in rights.go.
 
 func (b *ReadyBody) kind() string { return "ready" }
+
+func (b *ReadyBody) validate(workflow.PartnerID) error { return names(b.Attempt.Slot) }
 
 func (b *ReadyBody) enter(s *State, e *entry) (why string) {
 	may := func(v *evidence, a *Attempt) string { return v.mayReady(a, b.Trigger) }
@@ -24,6 +28,24 @@ func (b *ReadyBody) tell(d *decision, e *entry) {
 }
 
 func (b *Start) kind() string { return "start" }
+
+func (b *Start) validate(workflow.PartnerID) error {
+	if err := try(b.Attempt, b.Try); err != nil {
+		return err
+	}
+	if len(b.Consumed) > maxCollection {
+		return fmt.Errorf("it names %d results that it builds upon, at most %d", len(b.Consumed), maxCollection)
+	}
+	for i, c := range b.Consumed {
+		if i > 0 && b.Consumed[i-1].Slot >= c.Slot {
+			return errors.New("what it builds upon is not sorted, or named twice")
+		}
+		if err := names(c.Slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (b *Start) enter(s *State, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayStart, func(a *Attempt) {
@@ -47,6 +69,13 @@ func (b *Start) tell(d *decision, e *entry) {
 
 func (b *Success) kind() string { return "success" }
 
+func (b *Success) validate(workflow.PartnerID) error {
+	if err := try(b.Attempt, b.Try); err != nil {
+		return err
+	}
+	return values(b.Outputs)
+}
+
 func (b *Success) enter(s *State, e *entry) (why string) {
 	may := func(v *evidence, a *Attempt) string {
 		if !s.mayWrite(a.Task, b.Outputs) {
@@ -68,6 +97,13 @@ func (b *Success) tell(d *decision, e *entry) { d.routeSuccess(e, d.state.attemp
 
 func (b *TryFailed) kind() string { return "try-failed" }
 
+func (b *TryFailed) validate(workflow.PartnerID) error {
+	if err := try(b.Attempt, b.Try); err != nil {
+		return err
+	}
+	return reason(b.Reason)
+}
+
 func (b *TryFailed) enter(s *State, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayFail, func(a *Attempt) { a.failed = newer(a.failed, e) })
 }
@@ -75,6 +111,8 @@ func (b *TryFailed) enter(s *State, e *entry) (why string) {
 func (b *TryFailed) tell(*decision, *entry) {} // nobody waits for it
 
 func (b *CalledOff) kind() string { return "called-off" }
+
+func (b *CalledOff) validate(workflow.PartnerID) error { return names(b.Attempt.Slot) }
 
 func (b *CalledOff) enter(s *State, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayCallOff, func(a *Attempt) {

@@ -21,10 +21,10 @@ type clock struct {
 	seen    bool // still wanted
 	asked   bool // the partner that it is about was asked what it has
 	// of are the slots that may be judged by it, of a WaitAnswer; nil: all for which the
-	// partition answers. joined is how many had joined these, fired how many triggers' waits
-	// were over (partDesk).
-	of            map[workflow.TaskName]bool
-	joined, fired int
+	// partition answers. joined is how many had joined these, over how many were done that
+	// had waited for a trigger (partDesk), known how many facts there were then.
+	of                  map[workflow.TaskName]bool
+	joined, over, known int
 }
 
 func (c *clock) read(now time.Duration) time.Duration {
@@ -204,23 +204,27 @@ const (
 // saveWithin is how often waits are stored while one of that length runs.
 func saveWithin(total time.Duration) time.Duration { return max(total/20, minSaveEvery) }
 
-// toSave are the waits to be stored now; ok is false when nothing needs to be.
-func (cs *clocks) toSave(now time.Duration) (ws []Wait, ok bool) {
+// toSave are the waits to be stored now, among so many facts; ok is false when nothing needs
+// to be.
+func (cs *clocks) toSave(now time.Duration, facts int) (ws Waits, ok bool) {
 	n, due := len(cs.all)+len(cs.own), now >= cs.savedAt+min(cs.every, cs.everyOwn)
 	if n == 0 && len(cs.stored) == 0 || n > 0 && !cs.changed && !due {
 		cs.changed = false
-		return nil, false
+		return Waits{}, false
 	}
-	cs.changed, cs.savedAt = false, now
+	cs.changed, cs.savedAt, ws.Known = false, now, facts
 	clear(cs.stored)
 	for _, clocks := range []map[WaitKey]*clock{cs.own, cs.all} {
 		for k, c := range clocks {
 			*cs.steps++
 			cs.stored[k] = true
-			ws = append(ws, Wait{Key: k, Elapsed: c.read(now), Running: c.running})
+			ws.All = append(ws.All, Wait{Key: k, Elapsed: c.read(now), Running: c.running})
+			if k.Kind == WaitAnswer {
+				ws.Known = min(ws.Known, c.known)
+			}
 		}
 	}
-	slices.SortFunc(ws, func(a, b Wait) int {
+	slices.SortFunc(ws.All, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
 	return ws, true

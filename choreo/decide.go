@@ -40,6 +40,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Effects {
 	d.route()
 	d.tellBegun()
 	d.awaitOffice()
+	d.mindEntrusted()
 	d.saveWaits()
 	d.handOut()
 	return d.out
@@ -98,7 +99,7 @@ func (d *decision) saveWaits() {
 	if d.rolledBack() {
 		return
 	}
-	if ws, ok := d.clocks.toSave(d.now.Boot); ok {
+	if ws, ok := d.clocks.toSave(d.now.Boot, d.log.Len()); ok {
 		d.out.Waits = &ws
 	}
 	if at, ok := d.clocks.nextSave(); ok {

@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -53,7 +54,7 @@ type Effects struct {
 	Given []Holding
 	// Waits, unless nil, replace what is stored of the instance's waits; they
 	// are durable with Persist.
-	Waits *[]Wait
+	Waits *Waits
 	// Beyond are facts that could not be recorded since the last decision, as they are
 	// beyond a limit. What they were about fails, or stays as it is: people must know.
 	Beyond []error
@@ -96,5 +97,12 @@ type Made struct {
 func (x *Effects) wake(at time.Duration) {
 	if x.Wake == 0 || at < x.Wake {
 		x.Wake = at
+	}
+}
+
+// ask has a peer asked what it has.
+func (d *decision) ask(p workflow.PartnerID) {
+	if !slices.Contains(d.out.Ask, p) {
+		d.out.Ask = append(d.out.Ask, p)
 	}
 }

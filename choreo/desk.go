@@ -19,7 +19,7 @@ type desk struct {
 	slots []*Slot // of that
 	// worked are the slots that were at work when all were made again, waited those that waited
 	// for a trigger, while they are looked at for the first time since: they do not join, or
-	// wait, once more (partDesk.joined, fired).
+	// wait, once more (partDesk.joined, over).
 	worked, waited map[workflow.TaskName]bool
 	// todo are the slots that Decide has to look at each time, clocked those of our own whose
 	// time may run, others those of others that this node clocks one by one, undoing
@@ -52,10 +52,12 @@ type partDesk struct {
 	// answers is of how many slots the partition's holder owes an answer (countsIn),
 	// active how many of these are ready or running, for the partition's own time-out;
 	// waits is for how long together they may wait for a trigger. joined counts how
-	// often one came to work, fired how often one was over with the wait for its trigger.
-	answers, active, joined, fired int
-	waits                          time.Duration
-	looked                         time.Duration // when all its slots were last looked at (Boot); 0: never
+	// often one came to work, over how often one was done that had still waited for its
+	// trigger when it was last looked at: what comes after it can begin. One that was
+	// passed on, or waits for somebody to take its contingency, is over with nothing.
+	answers, active, joined, over int
+	waits                         time.Duration
+	looked                        time.Duration // when all its slots were last looked at (Boot); 0: never
 	// before is how many of the names that its tasks wait for have slots elsewhere that are
 	// not done, worst when they are in the worst case. Only if awaits is set.
 	before int
@@ -104,11 +106,11 @@ func (m *Machine) look() *desk {
 }
 
 // goOn takes from the desk before it what counts on though all slots were made again: how
-// often one came to work, or was over with the wait for its trigger.
+// often one came to work, or was done that had waited for its trigger.
 func (d *desk) goOn(was *desk, steps *int) {
 	for name, part := range was.parts {
 		p := d.part(name)
-		p.joined, p.fired = part.joined, part.fired
+		p.joined, p.over = part.joined, part.over
 	}
 	d.worked, d.waited = map[workflow.TaskName]bool{}, map[workflow.TaskName]bool{}
 	for _, sl := range was.slots {
@@ -154,7 +156,7 @@ func (m *Machine) lookAt(sl *Slot) {
 	p.count(was, -1)
 	p.count(is, +1)
 	p.joined += one(is.works && !was.works && !d.worked[sl.Task.Name])
-	p.fired += one(is.waits == 0 && (was.waits > 0 || d.waited[sl.Task.Name]))
+	p.over += one(sl.State.Done() && (was.waits > 0 || d.waited[sl.Task.Name]))
 	if was.done != is.done {
 		for _, w := range d.awaited[sl] {
 			m.log.steps++

@@ -378,3 +378,76 @@ func TestOfficeThatIsOver(t *testing.T) {
 		}
 	}
 }
+
+// A fact about an attempt that its author did not know is refused for that, whether or not the
+// attempt is known where the fact comes in, and whatever else is wrong with it.
+func TestRefusalReasonInAnyOrder(t *testing.T) {
+	w := guardedMesh(t)
+	one := w.nodes["one"].m
+	g := one.log.genesis
+	mk := func(author workflow.PartnerID, b Body) Received { return penOf(t, one, author, 7).write(b, g.head()) }
+	act := Action{Attempt: AttemptID{Slot: "a"}, Kind: workflow.FailContingency, Task: "a2", Partner: "two"}
+	verdict := mk("two", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{act}}})
+	given := AttemptID{Fact: verdict.ID, Slot: "a"}
+	for _, c := range []struct {
+		what, why string
+		body      Body
+	}{
+		{"a start by who does not hold it", "does not know", startOf(given)},
+		{"a result that may not be", "does not know",
+			Body{Success: &Success{Attempt: given, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"y": "no"}}}},
+		{"a call-off", "does not know", Body{CalledOff: &CalledOff{Attempt: given}}},
+		{"an assignment for which no verdict asked", "does not know",
+			Body{Assign: &Assign{After: given, Verdict: FactID{1}, Task: "a2", Partner: "three"}}},
+		{"passing on what another holds", "does not know", Body{Assign: &Assign{After: given, Task: "a2", Partner: "three"}}},
+		{"a verdict", "judges nothing", Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: given, Kind: workflow.FailBlock}}}}},
+	} {
+		late := mk("three", c.body)
+		take := func(fs ...Received) *Machine {
+			m, err := Open(Self{Partner: "x", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, Received{Fact: g.fact, ID: g.id, Raw: g.raw})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range fs {
+				m.mustTake(t, f)
+			}
+			return m
+		}
+		before, after := take(late, verdict), take(verdict, late)
+		for order, m := range map[string]*Machine{"before": before, "after": after} {
+			if e := m.log.byID[late.ID]; e.counted || !strings.Contains(e.why, c.why) {
+				t.Errorf("%s, taken in %s the attempt: counts %t, refused as %q, want %q", c.what, order, e.counted, e.why, c.why)
+			}
+		}
+		mustMatch(t, c.what+" in two orders", before, after)
+	}
+}
+
+// A partner shows its certificates once in an instance, however many tasks with a role it does,
+// also where its store was made again meanwhile.
+func TestCertificatesAreShownOnce(t *testing.T) {
+	w := relayMesh(t)
+	shown := func(when string, want int) {
+		t.Helper()
+		n := 0
+		for _, e := range w.nodes["one"].m.log.order {
+			if len(e.fact.Body.Credentials) > 0 && e.fact.Chain.Author == "two" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s two has shown its certificates %d times, want %d", when, n, want)
+		}
+	}
+	shown("before its tasks", 0)
+	w.say("two", "b", 1)
+	w.stabilize(true)
+	shown("after one task with a role", 1)
+	w.restore(w.nodes["two"], w.nodes["two"].backup(), Incarnation{2})
+	w.say("two", "d")
+	w.stabilize(true)
+	shown("after two tasks with a role", 1)
+	if got := w.nodes["one"].m.Overall(); got != workflow.InstanceSucceeded {
+		t.Errorf("the instance is %s", got)
+	}
+}

@@ -107,7 +107,7 @@ func (d *decision) takerOf(u []inHand) (partition.Choice, error) {
 	for _, h := range u {
 		a := d.state.bySlot[h.slot].Current
 		w.Rejected = append(w.Rejected, d.state.rejecters(a)...)
-		if len(u) == 1 && a.Task.ByRole() {
+		if len(u) == 1 && a.toPerform() {
 			w.Holder = d.self
 		}
 	}
@@ -126,7 +126,7 @@ func (d *decision) passAll(u []inHand, c partition.Choice, reason string) (rest 
 			return u[i:], errMovedOften
 		}
 		annex := Annex{Why: []Why{WhyOf(c, h.task)}, Rejected: clip(reason), Waited: d.waited(d.state.bySlot[h.slot].Current)}
-		if _, err := d.append(Body{Assign: &Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, Annex: &annex}); err != nil {
+		if err := d.assign(Assign{After: h.attempt, Task: h.task, Partner: c.Partner}, &annex); err != nil {
 			return u[i:], err
 		}
 	}

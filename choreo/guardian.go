@@ -98,10 +98,12 @@ func (w *waiting) find(sl *Slot) bool {
 		return true
 	case sl.State.Done():
 		return false
-	case sl.State == workflow.NotReady:
-		return sl.Task.TimeToWait == 0 && !w.mayHold(sl, sl.Task.Rule)
+	case sl.State == workflow.NotReady && sl.Task.TimeToWait == 0:
+		return !w.mayHold(sl, sl.Task.Rule)
 	case a.Depth > 1 && !w.m.state.countsIn(w.in, a):
-		return true
+		return true // also for its trigger
+	case sl.State == workflow.NotReady:
+		return false
 	case home != w.in:
 		return a.Partner == w.m.self || w.m.clocks.answering(home) || w.m.single(sl) > 0
 	}
@@ -354,9 +356,7 @@ func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) boo
 	default:
 		c.asked = true
 		for _, a := range unheard {
-			if !slices.Contains(d.out.Ask, a.Partner) {
-				d.out.Ask = append(d.out.Ask, a.Partner)
-			}
+			d.ask(a.Partner)
 		}
 	}
 	return false

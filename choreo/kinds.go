@@ -1,23 +1,38 @@
 package choreo
 
-import "github.com/mutirao-mesh/mutirao/workflow"
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
 
 // This file says what makes a kind of fact. All that is particular to one is in the
 // methods below, which stand where the state is that it changes: attempts.go,
 // verdicts.go, writeoff.go, and here those that change next to nothing. To add a kind:
-// a type with these methods, a field of Body, and a line in Body.says.
+// a type with these methods, a field of Body, and a line in Body.says; if it may give
+// somebody work, it is appointing as well, and if it may have an annex, Fact.validateAnnex
+// lets it.
 
 // statement is what a body says.
 type statement interface {
 	// kind names it, for people and for counters.
 	kind() string
-	// validate checks what can be told of it by itself (limits.go).
+	// validate checks what can be told of it by itself, within the limits of limits.go.
 	validate(author workflow.PartnerID) error
 	// enter has it change the state, unless by what its author knew it does not
 	// count: then it says why (rights.go).
 	enter(s *State, e *entry) (why string)
 	// tell owes it to those who are to have it at once (route.go).
 	tell(d *decision, e *entry)
+}
+
+// appointing is a kind of fact that may give partners work.
+type appointing interface {
+	// appoints are those partners, as an iterator.
+	appoints(yield func(workflow.PartnerID) bool)
 }
 
 // says is what the body says; nil: not exactly one thing.
@@ -51,15 +66,74 @@ func (b *Body) Kind() string {
 	return ""
 }
 
-func (g *Genesis) kind() string                      { return "genesis" }
+// appoints are the partners to whom a fact gives work, after the genesis.
+func (b *Body) appoints() iter.Seq[workflow.PartnerID] {
+	if what, ok := b.says().(appointing); ok {
+		return what.appoints
+	}
+	return func(func(workflow.PartnerID) bool) {}
+}
+
+// BringsIn reports whether a fact with this body may bring somebody into the instance.
+// Such a fact goes with an attestation of its own: so nothing else of its chain is needed
+// to show a newcomer that it takes part, whatever its author wrote after it.
+func (b *Body) BringsIn() bool {
+	for range b.appoints() {
+		return true
+	}
+	return b.Genesis != nil
+}
+
+func (g *Genesis) kind() string { return "genesis" }
+
+func (g *Genesis) validate(author workflow.PartnerID) error {
+	if len(g.Succession) == 0 || len(g.Assign) == 0 {
+		return errors.New("a genesis names its participants and who holds which partition")
+	}
+	if n := max(len(g.Succession), len(g.Assign)); n > maxCollection {
+		return fmt.Errorf("%d participants and %d partitions, at most %d", len(g.Succession), len(g.Assign), maxCollection)
+	}
+	seen := map[workflow.PartnerID]bool{}
+	for _, p := range g.Succession {
+		if p == "" || seen[p] {
+			return fmt.Errorf("succession names %q twice or names nobody", p)
+		}
+		seen[p] = true
+		if err := names(p); err != nil {
+			return err
+		}
+	}
+	for _, a := range g.Assign {
+		if err := names(a.Partition); err != nil {
+			return err
+		}
+		if !seen[a.Partner] {
+			return said.Errorf("partition %s is at %s, who is not in the succession", a.Partition, a.Partner)
+		}
+	}
+	if !seen[author] {
+		return errors.New("the initiator is not in the succession")
+	}
+	if err := names(g.Responsible); err != nil {
+		return err
+	}
+	if err := names(g.Coordination); err != nil {
+		return err
+	}
+	return values(g.Input)
+}
+
 func (g *Genesis) enter(*State, *entry) (why string) { return "" } // all begins with it (State.reset)
 func (g *Genesis) tell(d *decision, e *entry)        { d.oweAll(e) }
 
 func (x *Seen) kind() string                      { return "seen" }
+func (x *Seen) validate(workflow.PartnerID) error { return heads(x.Aside) }
 func (x *Seen) enter(*State, *entry) (why string) { return "" }
 func (x *Seen) tell(d *decision, e *entry)        { d.oweAll(e) }
 
 func (c *Cancel) kind() string { return "cancel" }
+
+func (c *Cancel) validate(workflow.PartnerID) error { return reason(c.Reason) }
 
 func (c *Cancel) enter(s *State, e *entry) (why string) {
 	if s.cancel == nil {

@@ -8,16 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
-	"github.com/mutirao-mesh/mutirao/internal/said"
-	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // This file has the limits of facts, each with its reason. There is one
 // validation, Fact.validate, for what this node writes and for what it takes in:
-// Encode and DecodeFact both call it, so a node never writes what it refuses. Each
-// kind of fact has a part of it (kinds.go).
+// Encode and DecodeFact both call it, so a node never writes what it refuses. What it
+// asks of one kind of fact stands with that kind, as its method validate (kinds.go).
 // What would not fit is split where that can be done (heads and verdicts:
 // append, judge), else the attempt or the command fails and says which limit.
 const (
@@ -134,118 +132,6 @@ func heads(hs []Head) error {
 		}
 	}
 	return nil
-}
-
-func (g *Genesis) validate(author workflow.PartnerID) error {
-	if len(g.Succession) == 0 || len(g.Assign) == 0 {
-		return errors.New("a genesis names its participants and who holds which partition")
-	}
-	if n := max(len(g.Succession), len(g.Assign)); n > maxCollection {
-		return fmt.Errorf("%d participants and %d partitions, at most %d", len(g.Succession), len(g.Assign), maxCollection)
-	}
-	seen := map[workflow.PartnerID]bool{}
-	for _, p := range g.Succession {
-		if p == "" || seen[p] {
-			return fmt.Errorf("succession names %q twice or names nobody", p)
-		}
-		seen[p] = true
-		if err := names(p); err != nil {
-			return err
-		}
-	}
-	for _, a := range g.Assign {
-		if err := names(a.Partition); err != nil {
-			return err
-		}
-		if !seen[a.Partner] {
-			return said.Errorf("partition %s is at %s, who is not in the succession", a.Partition, a.Partner)
-		}
-	}
-	if !seen[author] {
-		return errors.New("the initiator is not in the succession")
-	}
-	if err := names(g.Responsible); err != nil {
-		return err
-	}
-	if err := names(g.Coordination); err != nil {
-		return err
-	}
-	return values(g.Input)
-}
-
-func (b *ReadyBody) validate(workflow.PartnerID) error { return names(b.Attempt.Slot) }
-
-func (s *Start) validate(workflow.PartnerID) error {
-	if err := try(s.Attempt, s.Try); err != nil {
-		return err
-	}
-	if len(s.Consumed) > maxCollection {
-		return fmt.Errorf("it names %d results that it builds upon, at most %d", len(s.Consumed), maxCollection)
-	}
-	for i, c := range s.Consumed {
-		if i > 0 && s.Consumed[i-1].Slot >= c.Slot {
-			return errors.New("what it builds upon is not sorted, or named twice")
-		}
-		if err := names(c.Slot); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Success) validate(workflow.PartnerID) error {
-	if err := try(s.Attempt, s.Try); err != nil {
-		return err
-	}
-	return values(s.Outputs)
-}
-
-func (f *TryFailed) validate(workflow.PartnerID) error {
-	if err := try(f.Attempt, f.Try); err != nil {
-		return err
-	}
-	return reason(f.Reason)
-}
-
-func (c *CalledOff) validate(workflow.PartnerID) error { return names(c.Attempt.Slot) }
-
-func (c *Cancel) validate(workflow.PartnerID) error { return reason(c.Reason) }
-
-func (s *Seen) validate(workflow.PartnerID) error { return heads(s.Aside) }
-
-func (v *Verdict) validate(workflow.PartnerID) error {
-	switch v.Cause {
-	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted:
-	default:
-		return fmt.Errorf("cause %q, want %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired, CauseEvicted)
-	}
-	if n := len(v.Actions); n == 0 || n > MaxActions {
-		return fmt.Errorf("it judges %d attempts, want 1 to %d", n, MaxActions)
-	}
-	for _, a := range v.Actions {
-		switch a.Kind {
-		case workflow.FailBlock, workflow.FailRelease, workflow.FailContingency:
-		default:
-			return fmt.Errorf("action %q, want %s, %s or %s", a.Kind, workflow.FailBlock, workflow.FailRelease, workflow.FailContingency)
-		}
-		if err := names(a.Attempt.Slot, a.Task); err != nil {
-			return err
-		}
-		if err := names(a.Partner); err != nil {
-			return err
-		}
-	}
-	if v.Office != nil && len(v.Office.Proof) > election.MaxCredentials {
-		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), election.MaxCredentials)
-	}
-	return reason(v.Reason)
-}
-
-func (a *Assign) validate(workflow.PartnerID) error {
-	if err := names(a.After.Slot, a.Task); err != nil {
-		return err
-	}
-	return names(a.Partner)
 }
 
 // validateAnnex checks what can be told of an annex by itself.

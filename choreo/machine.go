@@ -30,10 +30,12 @@ type Machine struct {
 	orchestrator workflow.PartnerID // who orchestrates, when the routes were worked out
 	// unanswered is what the coordinator is to acknowledge; nil: nothing.
 	unanswered *unanswered
-	told       int           // entries of our own that routes have been worked out for
-	decided    time.Duration // Boot, when it last did
-	begun      []begun       // starts to be told of if the task still runs then, the earliest first
-	peers      map[workflow.PartnerID]*peer
+	// entrusted is what partners are to be told by the coordinator.
+	entrusted map[workflow.PartnerID]entrusted
+	told      int           // entries of our own that routes have been worked out for
+	decided   time.Duration // Boot, when it last did
+	begun     []begun       // starts to be told of if the task still runs then, the earliest first
+	peers     map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
 	perhapsDue map[workflow.PartnerID]bool
 	running    map[AttemptID]bool // started in this process, not ended
@@ -160,7 +162,8 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m := &Machine{
 		self: self.Partner, chain: Chain{Author: self.Partner, Incarnation: self.Incarnation},
 		log: l, state: newState(def, plan, l, self.Trust),
-		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{}, running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
+		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{}, entrusted: map[workflow.PartnerID]entrusted{},
+		running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
 		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, clocks: newClocks(&l.steps),
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })

@@ -47,7 +47,7 @@ type node struct {
 	inc     Incarnation
 	m       *Machine
 	disk    []Stored
-	waits   []Wait
+	waits   Waits
 	jobs    map[AttemptID]Job
 	wake    time.Duration
 	aheads  int // how often a peer turned out to be ahead of us on our own chain
@@ -433,13 +433,12 @@ func (w *mesh) reload(n *node) {
 	facts := w.decode(n.disk)
 	m, err := Open(Self{Partner: n.id, Incarnation: n.inc, Trust: testTrust{}}, w.def, w.plan, facts[0])
 	if err == nil {
-		err = m.Load(facts[1:], true)
+		err = m.Resume(facts[1:], true, Break{Waits: n.waits, Now: w.moment()})
 	}
 	if err != nil {
 		w.t.Fatalf("%s cannot load its own facts: %v", n.id, err)
 	}
 	n.m = m
-	m.RestoreWaits(n.waits, 0, w.moment(), 0)
 	w.step(n)
 }
 
@@ -447,7 +446,7 @@ func (w *mesh) reload(n *node) {
 func (n *node) backup() []Stored { return slices.Clone(n.disk) }
 
 func (w *mesh) restore(n *node, disk []Stored, inc Incarnation) {
-	n.disk, n.inc, n.waits = slices.Clone(disk), inc, nil
+	n.disk, n.inc, n.waits = slices.Clone(disk), inc, Waits{}
 	w.crash(n)
 }
 

@@ -1,6 +1,8 @@
 package choreo
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -11,12 +13,14 @@ import (
 // itself.
 //
 // So a hand-over waits for a coordinator that is dead for officePatience at most, which
-// is less than a guardian-timeout. Only what it acknowledged and did not hand on before
-// it died waits until this node finds that it cannot be reached, or until partners
-// compare what they have (30 s).
+// is less than a guardian-timeout: until then it has acknowledged what it is to hand on,
+// or this node hands on itself; and of whom it was to tell, this node knows that they
+// have it, or asks them. Who is asked, and lacks something, gets it from here. A question
+// and an answer are cheaper than the facts, which the partner mostly has.
 
 // officePatience is how long the coordinator may leave something without
-// acknowledgement: several attempts to send it.
+// acknowledgement, which is several attempts to send it, and how long those whom it is
+// to tell may give no sign that they have been told.
 const officePatience = GuardianTimeout * 2 / 3
 
 // unanswered is what a coordinator was to have at a moment, and has not acknowledged.
@@ -24,6 +28,13 @@ type unanswered struct {
 	by    workflow.PartnerID
 	since time.Duration // Boot
 	owed  vector
+}
+
+// entrusted is what a partner is to be told by the coordinator: the newest of it, and
+// since when the first of it is under way.
+type entrusted struct {
+	newest *entry
+	since  time.Duration // Boot
 }
 
 // coordinator is the partner that orchestrates the instance now: nobody in
@@ -66,5 +77,38 @@ func (d *decision) awaitOffice() {
 	}
 	if d.unanswered != nil {
 		d.out.wake(d.unanswered.since + officePatience)
+	}
+}
+
+// entrust begins to wait for p to have a fact of ours that the coordinator is to tell it.
+func (d *decision) entrust(p workflow.PartnerID, e *entry) {
+	if p == "" || d.knows(p, e) {
+		return
+	}
+	x, waits := d.entrusted[p]
+	if !waits || d.knows(p, x.newest) {
+		x = entrusted{e, d.now.Boot}
+	}
+	if e.fact.Seq > x.newest.fact.Seq { // all of them are of our own chain
+		x.newest = e
+	}
+	d.entrusted[p] = x
+}
+
+// mindEntrusted asks those who may not have been told what they have, once each time, and
+// asks to be woken when that is due for others.
+func (d *decision) mindEntrusted() {
+	for _, p := range slices.Sorted(maps.Keys(d.entrusted)) {
+		d.log.steps++
+		x := d.entrusted[p]
+		switch at := x.since + officePatience; {
+		case !d.Participates(p) || d.knows(p, x.newest):
+			delete(d.entrusted, p)
+		case d.now.Boot < at:
+			d.out.wake(at)
+		default:
+			delete(d.entrusted, p)
+			d.ask(p)
+		}
 	}
 }

@@ -25,8 +25,8 @@ type Work struct {
 	Tasks     []workflow.TaskName // one partner takes them all
 	Not       workflow.PartnerID  // the one that failed it: rather another
 	Rejected  []workflow.PartnerID
-	// Holder is, of a person's task, the partner that holds it and seeks somebody
-	// who has its role and can be reached now; empty: other work.
+	// Holder is, of a person's task that can begin, the partner that holds it and seeks
+	// somebody who has its role and can be reached now; empty: other work.
 	Holder workflow.PartnerID
 	Data   map[workflow.DataName]workflow.Value
 	// Performers are, by task, the partner that performs or performed it, or was
@@ -35,7 +35,8 @@ type Work struct {
 	// Chance is in [0, 1), for a choice by lot.
 	Chance float64
 	// Given is what this node gave out of the same instance just before, and nobody was
-	// told yet: what new work is weighed against, as well.
+	// told yet: what new work is weighed against, as well. From one choice of a decision to
+	// the next it grows, unless what the first was for could not be recorded.
 	Given []Holding
 }
 
@@ -66,25 +67,32 @@ func (o outlook) work(tasks []workflow.TaskName, not workflow.PartnerID) Work {
 	return w
 }
 
-// choose finds the partner that takes a piece of work. What a mechanism gives out is
-// weighed by the choices after it.
+// choose finds the partner that takes a piece of work, beside what was given out before it.
 func (d *decision) choose(w Work) (partition.Choice, error) {
 	w.Given = d.given
-	c, err := d.partners.Choose(w)
-	if err == nil && w.Mechanism != partition.PlainRule {
-		d.given = append(d.given, w.holding(c.Partner, d.self))
-	}
-	return c, err
+	return d.partners.Choose(w)
 }
 
-// holding is the work as its taker holds it from now on.
-func (w Work) holding(taker, giver workflow.PartnerID) Holding {
-	def := w.Plan.Definition()
-	h := Holding{Partner: taker, Giver: giver, Work: partition.WorkOfTasks(def.Name, w.Tasks...), Ready: true, Task: w.Tasks[0]}
-	for _, t := range w.Tasks {
-		h.Time += partition.Expected(def.Task(t))
+// give notes that a partner was given a task. What a mechanism gives out is weighed by the
+// choices after it.
+func (d *decision) give(t workflow.TaskName, taker workflow.PartnerID) {
+	if d.Mechanism() == partition.PlainRule {
+		return
 	}
-	return h
+	def := d.state.def
+	d.given = append(d.given, Holding{
+		Partner: taker, Giver: d.self, Work: partition.WorkOfTasks(def.Name, t), Time: partition.Expected(def.Task(t)), Ready: true, Task: t,
+	})
+}
+
+// assign records to whom an attempt goes on, and why. Only what is recorded, and counts, was
+// given out.
+func (d *decision) assign(b Assign, annex *Annex) error {
+	e, err := d.append(Body{Assign: &b, Annex: annex})
+	if err == nil && e.counted {
+		d.give(b.Task, b.Partner)
+	}
+	return err
 }
 
 // Given hands out, once, what an event gave out: so it counts before Decide is asked, for
@@ -250,7 +258,7 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 	}
 	w := d.work([]workflow.TaskName{t}, "")
 	w.Rejected = append(d.state.rejecters(a), d.self)
-	if a.Task.ByRole() {
+	if a.toPerform() {
 		w.Holder = d.self
 	}
 	c, err := d.choose(w)
@@ -258,8 +266,7 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 		return c, fmt.Errorf("%w: nobody else can take %s: %w", ErrNotNow, t, err)
 	}
 	annex := Annex{Why: []Why{WhyOf(c, t)}, Rejected: clip(reason), Waited: d.waited(a)}
-	_, err = d.append(Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
-	return c, err
+	return c, d.assign(Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex)
 }
 
 // pinned says why a task that this node holds goes to nobody else: it was begun with its

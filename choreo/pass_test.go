@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,14 +11,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// giver notes what each choice is told that was given out before it.
+// giver notes what each choice is told that was given out before it, and of its holder.
 type giver struct {
 	*mesh
-	told [][]Holding
+	told    [][]Holding
+	holders []workflow.PartnerID
 }
 
 func (g *giver) Choose(x Work) (partition.Choice, error) {
-	g.told = append(g.told, slices.Clone(x.Given))
+	g.told, g.holders = append(g.told, slices.Clone(x.Given)), append(g.holders, x.Holder)
 	if len(x.Tasks) > 1 {
 		return partition.Choice{}, errNothing // nobody takes them all
 	}
@@ -60,6 +62,61 @@ partitions:
 		}
 		if again := m.Decide(w.moment(), by).Given; len(again) > 0 {
 			t.Errorf("given out twice: %v", again)
+		}
+	}
+}
+
+// What was chosen for and could not be recorded was not given out: here somebody was found
+// for a rejected task, and the name is beyond a limit.
+func TestWhatIsNotRecordedIsNotGivenOut(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: one\ntasks:\n  a: {type: manual}\n"))
+	w.annex = &Annex{Mechanism: aptitude.SelPush}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.takers["a"] = workflow.PartnerID(strings.Repeat("x", workflow.MaxName+1)) // no partner is called so
+	m := w.nodes["one"].m
+	c, err := m.Reject("a", "", w.moment(), w)
+	if err == nil || c.Partner == "" {
+		t.Fatalf("it was recorded that %q has the task (%v)", c.Partner, err)
+	}
+	if given := m.Given(); len(given) > 0 {
+		t.Errorf("given out: %v", given)
+	}
+}
+
+// A person's task that cannot begin yet goes to its next holder, who has what its partition
+// lists; one that can begin goes to somebody who performs it.
+func TestWhoTakesAPersonsTask(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		w := newMesh(t, parse(t, `
+workflow: two
+tasks:
+  a: {type: manual}
+  b: {type: manual, role: crew, after: a}
+partitions:
+  p: [a]
+  q: [b]
+`))
+		at := map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "one"}
+		if err := w.start("one", w.genesis(at, "one", "two", "three")); err != nil {
+			t.Fatal(err)
+		}
+		one, want := w.nodes["one"], workflow.PartnerID("")
+		if begins {
+			if err := one.m.Finish("a", Result{}, w.moment(), w); err != nil {
+				t.Fatal(err)
+			}
+			w.step(one)
+			want = "one"
+		}
+		w.takers["b"] = "two"
+		by := &giver{mesh: w}
+		if given, stays := one.m.GiveOn("", w.moment(), by); !slices.ContainsFunc(given, func(g GivenOn) bool { return g.Task == "b" }) {
+			t.Fatalf("b was not given on; what stays is %v", stays)
+		}
+		if got := by.holders[len(by.holders)-1]; got != want {
+			t.Errorf("b begins: %t. It is given on as %q's, want %q's", begins, got, want)
 		}
 	}
 }

@@ -34,6 +34,11 @@ func (o outlook) seeksPerformer(a *Attempt) bool {
 	return a.kept == nil && !o.keeps[a.ID] && (o.Mechanism() == partition.PlainRule || o.state.cameWithPartition(a))
 }
 
+// toPerform reports whether somebody who takes an attempt from its holder only performs it:
+// it is a person's task that can begin. Before it can, the taker is its next holder, has what
+// its partition lists, and seeks the performer itself.
+func (a *Attempt) toPerform() bool { return a.Task.ByRole() && a.mayStart() }
+
 // cameWithPartition reports whether an attempt is at its holder because the
 // author put its task into a partition that is there.
 func (s *State) cameWithPartition(a *Attempt) bool {
@@ -67,6 +72,5 @@ func (d *decision) offer(a *Attempt) (added bool) {
 		return false
 	}
 	annex := Annex{Why: []Why{WhyOf(c, t)}, Offered: true, Waited: d.waited(a)}
-	_, err = d.append(Body{Assign: &Assign{After: a.ID, Task: t, Partner: c.Partner}, Annex: &annex})
-	return err == nil
+	return d.assign(Assign{After: a.ID, Task: t, Partner: c.Partner}, &annex) == nil
 }

@@ -3,7 +3,6 @@ package choreo
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -373,33 +372,6 @@ func (s *State) shown(e *entry) string {
 }
 
 var errNoTrust = errors.New("this node trusts nobody's credentials")
-
-// appoints are the partners to whom a fact gives work.
-func (b *Body) appoints() iter.Seq[workflow.PartnerID] {
-	return func(yield func(workflow.PartnerID) bool) {
-		if b.Assign != nil && !yield(b.Assign.Partner) {
-			return
-		}
-		if b.Verdict == nil {
-			return
-		}
-		for _, a := range b.Verdict.Actions {
-			if a.Partner != "" && !yield(a.Partner) {
-				return
-			}
-		}
-	}
-}
-
-// BringsIn reports whether a fact with this body may bring somebody into the instance.
-// Such a fact goes with an attestation of its own: so nothing else of its chain is needed
-// to show a newcomer that it takes part, whatever its author wrote after it.
-func (b *Body) BringsIn() bool {
-	for range b.appoints() {
-		return true
-	}
-	return b.Genesis != nil
-}
 
 // cutOff refuses a fact of a forked chain. Those to whom it gave work, having taken
 // part from the start, took part as far as it knew.

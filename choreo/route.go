@@ -18,7 +18,8 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 //
 // In orchestration, while the coordinator takes part and answers, all that goes to it
 // instead, and it hands on what it received by the same table. When it does not
-// answer, or is another, everything of ours is routed again (office.go).
+// answer, or is another, everything of ours is routed again, and those are asked that
+// give no sign of having been told (office.go).
 //
 // Which of this goes for a kind of fact its own tell says (kinds.go).
 //
@@ -30,6 +31,7 @@ func (d *decision) route() {
 	if c := d.router(); c != d.orchestrator {
 		d.orchestrator, d.told, d.begun = c, 0, nil
 		clear(d.ended)
+		clear(d.entrusted)
 	}
 	for ; d.told < len(d.log.order); d.told++ {
 		e := d.log.order[d.told]
@@ -61,6 +63,7 @@ func (d *decision) latest() *entry {
 // tell owes a fact to p, or in its place to the coordinator.
 func (d *decision) tell(p workflow.PartnerID, e *entry) {
 	if d.orchestrator != "" && d.orchestrator != d.self && e.fact.Body.Genesis == nil {
+		d.entrust(p, e)
 		p = d.orchestrator
 	}
 	d.oweFact(p, e)

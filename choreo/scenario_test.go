@@ -56,6 +56,8 @@ import (
 //	declined P                what P did not take in since the last time
 //	messages                  who told whom what since the last time, with the reason
 //	same                      whether all have the same state
+//	unsettled P               why P must keep the facts of the instance if it has ended, when those
+//	     [evicted=(P,…)]      partners are waited for no longer
 //
 // Run with -rewrite to record, and review the difference.
 func TestScenarios(t *testing.T) {
@@ -135,6 +137,7 @@ func (s *story) commands() map[string]func() string {
 		"built":      s.built,
 		"flood":      s.flood,
 		"declined":   s.declined,
+		"unsettled":  s.unsettled,
 	}
 }
 
@@ -185,6 +188,11 @@ func (s *story) declined() string {
 		out = append(out, fmt.Sprintf("%d facts of %s: %s", d.Facts, d.Author, d.Why))
 	}
 	return strings.Join(out, "\n")
+}
+
+func (s *story) unsettled() string {
+	a, _ := s.d.Arg("evicted")
+	return s.node(0).m.Unsettled(func(p workflow.PartnerID) bool { return slices.Contains(a.Vals, string(p)) })
 }
 
 // who is the partner that the i-th argument names.
@@ -487,12 +495,21 @@ func (s *story) show() string {
 	return trimmed(b.String())
 }
 
+// joined names partners, one after the other.
+func joined(ids []workflow.PartnerID) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return strings.Join(names, ", ")
+}
+
 // partitions shows the partitions as a node knows them.
 func (s *story) partitions() string {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, p := range s.node(0).m.Snapshot().Partitions {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", p.Name, p.Partner, p.State)
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", p.Name, joined(p.Now), p.State)
 	}
 	tw.Flush()
 	return b.String()

@@ -24,10 +24,13 @@ type Snapshot struct {
 
 // PartitionView is one partition of an instance.
 type PartitionView struct {
-	Name    workflow.PartitionName
-	Partner workflow.PartnerID
-	State   workflow.State
-	Why     *Why // nil: unknown
+	Name workflow.PartitionName
+	// First was given it at the start; Now are those who hold what of it is not done, in
+	// the order of the tasks, or who held it, where all is done.
+	First workflow.PartnerID
+	Now   []workflow.PartnerID
+	State workflow.State
+	Why   *Why // how it came to First; nil: unknown
 }
 
 // TaskView is one task of an instance.
@@ -97,7 +100,9 @@ func (m *Machine) Snapshot() Snapshot {
 	}
 	for _, g := range s.genesis.Assign {
 		why := s.log.genesis.fact.Body.Annex.of(g.Partition, "")
-		out.Partitions = append(out.Partitions, PartitionView{Name: g.Partition, Partner: g.Partner, State: s.partitionState(g.Partition, out.Tasks), Why: why})
+		out.Partitions = append(out.Partitions, PartitionView{
+			Name: g.Partition, First: g.Partner, Now: heldNow(g, out.Tasks), State: s.partitionState(g.Partition, out.Tasks), Why: why,
+		})
 	}
 	for i := range out.Tasks {
 		v := &out.Tasks[i]
@@ -150,6 +155,25 @@ func (m *Machine) waitsForPerformer(t *workflow.Task) string {
 	return ""
 }
 
+// heldNow are the partners that hold what of a partition is not done; where all is done,
+// those that held it. What nobody was given yet is for the one that got it at the start.
+func heldNow(g Placement, tasks []TaskView) (now []workflow.PartnerID) {
+	for _, done := range []bool{false, true} {
+		for _, t := range tasks {
+			if t.Partition != g.Partition || t.State.Done() != done {
+				continue
+			}
+			if who := cmp.Or(t.Partner, g.Partner); !slices.Contains(now, who) {
+				now = append(now, who)
+			}
+		}
+		if len(now) > 0 {
+			return now
+		}
+	}
+	return []workflow.PartnerID{g.Partner}
+}
+
 // Progress counts the tasks of which nothing more is expected, and all tasks, and
 // names the partners with whom one is ready or runs, in the order of their IDs.
 func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
@@ -164,6 +188,36 @@ func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
 	}
 	slices.Sort(at)
 	return done, tasks, slices.Compact(at)
+}
+
+// PeoplesWork is how much of people's work a partner has.
+type PeoplesWork struct {
+	Done     int // tasks that succeeded with it
+	Assigned int // that are ready with it
+	Selected int // that a person began
+}
+
+// PeoplesWork counts people's tasks by the partner that has them, or had them last.
+func (m *Machine) PeoplesWork() map[workflow.PartnerID]PeoplesWork {
+	out := map[workflow.PartnerID]PeoplesWork{}
+	for _, sl := range m.state.slots {
+		if sl.Task.Type == workflow.Automatic {
+			continue
+		}
+		w := out[sl.Current.Partner]
+		switch sl.State {
+		case workflow.Succeeded:
+			w.Done++
+		case workflow.Ready:
+			w.Assigned++
+		case workflow.Running:
+			w.Selected++
+		default:
+			continue
+		}
+		out[sl.Current.Partner] = w
+	}
+	return out
 }
 
 // tookItself reports whether an attempt is its holder's by its own word: it judged

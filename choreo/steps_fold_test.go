@@ -147,23 +147,60 @@ func (c course) facts(t testing.TB, n int) (*mesh, []Received) {
 func TestStepsOfFolding(t *testing.T) {
 	for _, c := range courses {
 		t.Run(c.name, func(t *testing.T) {
-			growth(t, 20, func(n int) (int, int) {
-				w, all := c.facts(t, n)
-				m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				before := m.log.steps
-				for i := range all[1:] {
-					m.mustTake(t, all[i+1])
-				}
-				done, of, _ := m.Progress()
-				if want := len(all) / 2; c.runs == nil && done < of {
-					t.Errorf("%d of %d tasks are done after %d facts", done, of, want)
-				}
-				return m.log.steps - before, len(all)
-			})
+			growth(t, 20, func(n int) (int, int) { return c.folded(t, n) })
 		})
+	}
+}
+
+// folded is what it takes to fold the course of n tasks, fact by fact.
+func (c course) folded(t *testing.T, n int) (steps, facts int) {
+	t.Helper()
+	w, all := c.facts(t, n)
+	m, err := Open(Self{Partner: "two", Incarnation: Incarnation{2}}, w.def, w.plan, all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := m.log.steps
+	for i := range all[1:] {
+		m.mustTake(t, all[i+1])
+	}
+	done, of, _ := m.Progress()
+	if want := len(all) / 2; c.runs == nil && done < of {
+		t.Errorf("%d of %d tasks are done after %d facts", done, of, want)
+	}
+	return m.log.steps - before, len(all)
+}
+
+// ran is what it takes the node that runs the course of n tasks.
+func (c course) ran(t *testing.T, n int) (steps, facts int) {
+	t.Helper()
+	x := c.begin(t, n)
+	x.run(c)
+	if done, of, _ := x.m.Progress(); c.runs == nil && done < of {
+		t.Errorf("%d of %d tasks are done", done, of)
+	}
+	return x.m.log.steps, x.m.Len()
+}
+
+// A fact of 1,000 writers of one item costs at most twice what one of ten does.
+func TestStepsOfWritersOfOneItem(t *testing.T) {
+	for _, c := range courses {
+		if c.out == nil {
+			continue
+		}
+		for what, work := range map[string]func(*testing.T, int) (int, int){"folded": c.folded, "run": c.ran} {
+			t.Run(c.name+", "+what, func(t *testing.T) {
+				each := func(n int) float64 {
+					steps, facts := work(t, n)
+					return float64(steps) / float64(facts)
+				}
+				ten, thousand := each(10), each(1000)
+				t.Logf("steps for each fact: %.1f of ten, %.1f of 1,000", ten, thousand)
+				if ten == 0 || thousand > 2*ten {
+					t.Errorf("a fact takes %.1f steps where ten write, and %.1f where 1,000 do", ten, thousand)
+				}
+			})
+		}
 	}
 }
 
@@ -216,14 +253,7 @@ func (x *runner) step(c course) {
 func TestStepsOfRunning(t *testing.T) {
 	for _, c := range courses {
 		t.Run(c.name, func(t *testing.T) {
-			growth(t, 10, func(n int) (int, int) {
-				x := c.begin(t, n)
-				x.run(c)
-				if done, of, _ := x.m.Progress(); c.runs == nil && done < of {
-					t.Errorf("%d of %d tasks are done", done, of)
-				}
-				return x.m.log.steps, x.m.Len()
-			})
+			growth(t, 10, func(n int) (int, int) { return c.ran(t, n) })
 		})
 	}
 }

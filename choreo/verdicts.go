@@ -2,8 +2,10 @@ package choreo
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -12,6 +14,34 @@ import (
 // its holder does not want, in pass.go.
 
 func (v *Verdict) kind() string { return "verdict" }
+
+func (v *Verdict) validate(workflow.PartnerID) error {
+	switch v.Cause {
+	case CauseReported, CauseTimeout, CauseExpired, CauseEvicted:
+	default:
+		return fmt.Errorf("cause %q, want %s, %s, %s or %s", v.Cause, CauseReported, CauseTimeout, CauseExpired, CauseEvicted)
+	}
+	if n := len(v.Actions); n == 0 || n > MaxActions {
+		return fmt.Errorf("it judges %d attempts, want 1 to %d", n, MaxActions)
+	}
+	for _, a := range v.Actions {
+		switch a.Kind {
+		case workflow.FailBlock, workflow.FailRelease, workflow.FailContingency:
+		default:
+			return fmt.Errorf("action %q, want %s, %s or %s", a.Kind, workflow.FailBlock, workflow.FailRelease, workflow.FailContingency)
+		}
+		if err := names(a.Attempt.Slot, a.Task); err != nil {
+			return err
+		}
+		if err := names(a.Partner); err != nil {
+			return err
+		}
+	}
+	if v.Office != nil && len(v.Office.Proof) > election.MaxCredentials {
+		return fmt.Errorf("credentials of %d bytes, at most %d", len(v.Office.Proof), election.MaxCredentials)
+	}
+	return reason(v.Reason)
+}
 
 // enter enters a verdict. Each action counts for itself: not if its
 // author already knew of the attempt's success (converge.go, rule 1), nor if
@@ -52,6 +82,14 @@ func (v *Verdict) enter(s *State, e *entry) (why string) {
 
 func (v *Verdict) tell(d *decision, e *entry) { d.oweAll(e) }
 
+func (v *Verdict) appoints(yield func(workflow.PartnerID) bool) {
+	for _, a := range v.Actions {
+		if a.Partner != "" && !yield(a.Partner) {
+			return
+		}
+	}
+}
+
 // ruling is one action of a counted verdict.
 type ruling struct {
 	at     *entry
@@ -84,6 +122,13 @@ func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {
 
 func (b *Assign) kind() string { return "assign" }
 
+func (b *Assign) validate(workflow.PartnerID) error {
+	if err := names(b.After.Slot, b.Task); err != nil {
+		return err
+	}
+	return names(b.Partner)
+}
+
 func (b *Assign) enter(s *State, e *entry) (why string) {
 	a := s.attempts[b.After]
 	if a == nil || b.Partner == "" || !s.knewOf(e, b.After) {
@@ -107,6 +152,8 @@ func (b *Assign) enter(s *State, e *entry) (why string) {
 }
 
 func (b *Assign) tell(d *decision, e *entry) { d.oweAll(e) }
+
+func (b *Assign) appoints(yield func(workflow.PartnerID) bool) { yield(b.Partner) }
 
 // movedOften is why an assignment does not count.
 const movedOften = "its author has found others for the task too often"

@@ -92,8 +92,7 @@ const (
 	WaitAnswer    WaitKind = 5 // another's partition
 	WaitAttempt   WaitKind = 6 // another's attempt that is clocked by itself
 	WaitGone      WaitKind = 7 // a partner who is out of the process
-	WaitAgain     WaitKind = 8 // the pause before the next try
-	WaitPending   WaitKind = 9 // a contingency that somebody can take, and nobody has
+	WaitPending   WaitKind = 9 // a contingency that somebody can take, and nobody has (8 was the pause before a try)
 
 	// Until the holder of what a WaitAnswer, a WaitAttempt or a WaitReadiness is for has heard.
 	WaitAnswerOver  WaitKind = 10
@@ -126,17 +125,50 @@ type Wait struct {
 	Running bool
 }
 
-// RestoreWaits puts back the waits that were stored, aged by what has passed
-// since, and keeps the machine from judging anything before quiet (Boot).
-func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quiet time.Duration) {
-	m.clocks.quiet = quiet
-	for _, w := range ws {
-		c := &clock{elapsed: w.Elapsed, since: now.Boot, running: w.Running, seen: true}
+// Waits are what is stored of the waits of an instance.
+type Waits struct {
+	_   struct{} `cbor:",toarray"`
+	All []Wait
+	// Known is how many of the instance's facts, by their places, were looked at for all of
+	// them: one of those that came later may have a wait begin again.
+	Known int
+}
+
+// Break is what a node knows of a time in which it did not run.
+type Break struct {
+	Waits  Waits         // as they were stored
+	Passed time.Duration // since then
+	Now    Moment
+	Quiet  time.Duration // nothing is judged before (Boot), unless partners are heard (Heard)
+}
+
+// Resume is Load after a break. The waits go on from the facts that were looked at for them,
+// and then come the others, as they would have come had the node run on.
+func (m *Machine) Resume(facts []Received, owe bool, b Break) error {
+	known := min(max(b.Waits.Known-m.Len(), 0), len(facts)) // the genesis is here
+	if err := m.Load(facts[:known], owe); err != nil {
+		return err
+	}
+	m.RestoreWaits(b)
+	return m.Load(facts[known:], owe)
+}
+
+// RestoreWaits puts back the waits of before a break. If those facts are not here that were
+// looked at for them, it is not known for which tasks of others time was counted: then it
+// begins again.
+func (m *Machine) RestoreWaits(b Break) {
+	m.clocks.quiet = b.Quiet
+	for _, w := range b.Waits.All {
+		m.clocks.stored[w.Key] = true
+		if w.Key.Kind == WaitAnswer && b.Waits.Known != m.Len() {
+			m.clocks.changed = true
+			continue
+		}
+		c := &clock{elapsed: w.Elapsed, since: b.Now.Boot, running: w.Running, seen: true}
 		if w.Running {
-			c.elapsed += max(passed, 0)
+			c.elapsed += max(b.Passed, 0)
 		}
 		m.clocks.of(w.Key)[w.Key] = c
-		m.clocks.stored[w.Key] = true
 	}
 	m.clocks.outdated = true
 	for k, c := range m.clocks.all {
@@ -146,7 +178,8 @@ func (m *Machine) RestoreWaits(ws []Wait, passed time.Duration, now Moment, quie
 			if m.mayWait(p) {
 				left = m.mayJudge(p)
 			}
-			c.of = working(left)
+			part := m.look().part(p)
+			c.of, c.joined, c.over, c.known = working(left), part.joined, part.over, m.Len()
 		}
 	}
 }
@@ -408,7 +441,7 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 	var left []*Attempt // nil: all that the partition answers for, and nothing joined it
 	total := d.state.plan.Timeout(g.Partition) + part.waits
 	mayWait := d.mayWait(g.Partition)
-	if c == nil || mayWait || c.of != nil || c.joined != part.joined || c.fired != part.fired {
+	if c == nil || mayWait || c.of != nil || c.joined != part.joined || c.over != part.over {
 		if next := part.looked + d.lookEvery(); part.looked > 0 && d.now.Boot < next {
 			d.clocks.keep(key)
 			d.out.wake(next)
@@ -423,7 +456,7 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 		}
 		of := working(left)
 		joined := c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
-		if joined || c.fired != part.fired {
+		if joined || c.over != part.over {
 			d.clocks.drop(key)
 			if !d.handedOver(key, left, later) {
 				return false
@@ -434,8 +467,9 @@ func (d *decision) watchAnswer(g Placement, later, age time.Duration) bool {
 		} else if c.of = of; !mayWait {
 			c.of = nil
 		}
-		c.joined, c.fired = part.joined, part.fired
+		c.joined, c.over = part.joined, part.over
 	}
+	c.known = d.log.Len()
 	total += slack(total) + later
 	t := d.clocks.run(key, true, d.now.Boot)
 	if !d.over(t, total, true) {
@@ -571,11 +605,8 @@ func (d *decision) watchPending(sl *Slot, later time.Duration) bool {
 	if !d.over(t, later, true) {
 		return false
 	}
-	_, err = d.append(Body{
-		Assign: &Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: c.Partner},
-		Annex:  reasoned(WhyOf(c, task)),
-	})
-	return err == nil
+	to := Assign{After: sl.Current.ID, Verdict: sl.Pending.at.id, Task: task, Partner: c.Partner}
+	return d.assign(to, reasoned(WhyOf(c, task))) == nil
 }
 
 // unfinishedOf are the current attempts of a partner that nobody has judged, in
@@ -637,22 +668,37 @@ func (d *decision) judge(as []*Attempt, cause Cause, reason string) (added bool)
 	for i, x := range responses {
 		actions[i] = Action{Attempt: byslot[x.Slot].ID, Kind: x.Kind, Task: x.Contingency}
 	}
+	before := len(d.given)
 	chosen := d.appoint(actions, as[0].Partner)
+	d.given = d.given[:before] // until it is recorded
 	// The partner that takes a unit of contingencies was chosen for all of them:
 	// how the actions are spread over facts has no part in what they do.
 	office := d.officeNow()
 	for part := range slices.Chunk(actions, MaxActions) {
 		v := &Verdict{Cause: cause, Reason: clip(reason), Actions: part, Office: office}
 		e, err := d.append(Body{Verdict: v, Annex: reasoned(whysOf(part, chosen)...)})
-		added = added || err == nil && e.counted
+		if err == nil && e.counted {
+			added = true
+			d.giveAll(part)
+		}
 	}
 	return added
 }
 
+// giveAll notes what a verdict's actions gave out.
+func (d *decision) giveAll(actions []Action) {
+	for _, act := range actions {
+		if act.Partner != "" {
+			d.give(act.Task, act.Partner)
+		}
+	}
+}
+
 // appoint finds partners for the contingencies among a verdict's actions: those
 // that the author placed in a partition go to its holder, the others go to one
-// partner as a unit where one can take them all, else each to one that can. It
-// returns the choices by contingency, one for all of a unit.
+// partner as a unit where one can take them all, else each to one that can, as if
+// those before it were given out. It returns the choices by contingency, one for all
+// of a unit.
 func (d *decision) appoint(actions []Action, not workflow.PartnerID) map[workflow.TaskName]*partition.Choice {
 	chosen := map[workflow.TaskName]*partition.Choice{} // nil: nobody
 	var unit []workflow.TaskName
@@ -680,6 +726,7 @@ func (d *decision) appoint(actions []Action, not workflow.PartnerID) map[workflo
 		}
 		if c != nil && !d.movedOften(d.state.bySlot[act.Attempt.Slot]) {
 			act.Partner = c.Partner
+			d.give(act.Task, act.Partner)
 		}
 	}
 	return chosen

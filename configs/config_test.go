@@ -168,6 +168,41 @@ func TestEveryMistakeIsReported(t *testing.T) {
 	}
 }
 
+// What is wrong in the form of a file is all reported, each at its place, and what is wrong
+// with values besides; not what follows from a mistake of form.
+func TestEveryMistakeOfFormIsReported(t *testing.T) {
+	_, err := configs.Parse("c.yaml", []byte(`preset: lan
+paralel: 3
+shards: many
+connection-time: soon
+limits:
+  keep: soon
+  instances: [1]
+  facts: 1
+listen: here
+applications:
+  alarm: {comand: [ring]}
+  horn: {command: [blow], timeout: long}
+  bell: {}
+store: big
+`))
+	got := ""
+	if err != nil {
+		got = err.Error()
+	}
+	for _, at := range []string{"2:1: ", "3:9: shards: ", "4:18: connection-time: ", "6:9: limits.keep: ", "7:14: limits.instances: ",
+		"8:10: limits.facts: ",
+		"9:9: listen: ", "11:11: ", "12:36: applications.horn.timeout: ", "14:8: store: "} {
+		if !strings.Contains(got, "c.yaml:"+at) {
+			t.Errorf("nothing is said of c.yaml:%s", at)
+		}
+	}
+	if n := strings.Count(got, "\n") + 1; n != 11 {
+		t.Errorf("%d mistakes, want 11", n)
+	}
+	t.Log(got)
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(example)
 	f.Add([]byte("listen: [/ip4/1.2.3.4/tcp/1]\nconnection-time: 3d"))

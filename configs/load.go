@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -35,15 +36,11 @@ func Load(dir string) (Config, error) {
 // Parse reads and checks a configuration; name stands for the file in errors.
 // Unknown keys are mistakes. Errors are an [Error].
 func Parse(name string, src []byte) (Config, error) {
-	var head struct {
-		Preset Preset `yaml:"preset"`
-	}
-	if err := decode(src, &head, false); err != nil {
-		return Config{}, located(name, src, err)
-	}
-	c := Default(head.Preset)
-	if err := decode(src, &c, true); err != nil {
-		return Config{}, located(name, src, err)
+	c, err := parse(src, func(into any, opts ...yaml.DecodeOption) error {
+		return workflow.GuardYAML(func() error { return yaml.UnmarshalWithOptions(src, into, opts...) })
+	})
+	if err != nil {
+		return Config{}, formless(name, src, err)
 	}
 	if wrong := c.mistakes(); len(wrong) > 0 {
 		return Config{}, placed(name, src, wrong)
@@ -51,22 +48,28 @@ func Parse(name string, src []byte) (Config, error) {
 	return c, nil
 }
 
-func decode(src []byte, into any, strict bool) error {
+// parse decodes a configuration with the defaults of its preset. If the preset cannot be
+// read, that is among the mistakes of the whole.
+func parse(src []byte, decode func(into any, opts ...yaml.DecodeOption) error) (Config, error) {
 	if len(bytes.TrimSpace(src)) == 0 {
-		return nil
+		return Default(""), nil
 	}
-	opts := []yaml.DecodeOption{yaml.CustomUnmarshaler(func(d *time.Duration, b []byte) (err error) {
-		text := strings.TrimSpace(string(b))
-		if *d, err = workflow.ParseDuration(strings.Trim(text, `"'`)); err != nil {
-			return &durationError{text, err}
-		}
-		return nil
-	})}
-	if strict {
-		opts = append(opts, yaml.Strict())
+	var head struct {
+		Preset Preset `yaml:"preset"`
 	}
-	return workflow.GuardYAML(func() error { return yaml.UnmarshalWithOptions(src, into, opts...) })
+	_ = decode(&head, durations)
+	c := Default(head.Preset)
+	return c, decode(&c, durations, yaml.Strict())
 }
+
+// durations reads durations as they are written.
+var durations = yaml.CustomUnmarshaler(func(d *time.Duration, b []byte) (err error) {
+	text := strings.TrimSpace(string(b))
+	if *d, err = workflow.ParseDuration(strings.Trim(text, `"'`)); err != nil {
+		return &durationError{text, err}
+	}
+	return nil
+})
 
 // noTags is what to say where a tag is why the YAML library cannot read a text
 // (goccy/go-yaml 1.19.2: some tags in front of lists).
@@ -81,16 +84,16 @@ type durationError struct {
 
 func (e *durationError) Error() string { return e.err.Error() }
 
-// in finds the line and column, and the key, of the first such text in a source.
-func (e *durationError) in(src []byte) (line, col int, key string) {
-	for text := range strings.Lines(string(src)) {
-		line++
-		key, value, ok := strings.Cut(text, ":")
-		value, _, _ = strings.Cut(value, " #")
-		key = strings.TrimSpace(key)
-		if ok && strings.TrimSpace(value) == e.text && !strings.HasPrefix(key, "#") {
-			return line, strings.Index(text, e.text) + 1, key
+// in finds the first value of a mapping that is written so.
+func (e *durationError) in(n ast.Node, above string) (slip, bool) {
+	for _, v := range valuesOf(n) {
+		key, tk := above+v.Key.GetToken().Value, v.Value.GetToken()
+		if tk.Value == strings.Trim(e.text, `"'`) {
+			return slip{tk.Position.Line, tk.Position.Column, key + ": " + e.Error()}, true
+		}
+		if found, ok := e.in(v.Value, key+"."); ok {
+			return found, true
 		}
 	}
-	return 0, 0, ""
+	return slip{}, false
 }

@@ -21,13 +21,8 @@ type Error struct{ what []string }
 // Error gives one line for each mistake, with file, line, column and key.
 func (e *Error) Error() string { return strings.Join(e.what, "\n") }
 
-// wrong is one mistake at its place in the file.
-func wrong(name string, line, col int, what string) *Error {
-	return &Error{[]string{fmt.Sprintf("%s:%d:%d: %s", name, line, col, what)}}
-}
-
 // placed puts its place in the source before each mistake.
-func placed(name string, src []byte, wrong mistakes) error {
+func placed(name string, src []byte, wrong mistakes) *Error {
 	e := &Error{}
 	var body ast.Node
 	if file, err := workflow.ParseYAML(src); err == nil && len(file.Docs) > 0 {
@@ -90,35 +85,6 @@ func valuesOf(n ast.Node) []*ast.MappingValueNode {
 		return []*ast.MappingValueNode{m}
 	}
 	return nil
-}
-
-// located says in our words what the YAML library found, and where.
-func located(name string, src []byte, err error) error {
-	var y yaml.Error
-	if errors.As(err, &y) {
-		if what := inWords(y, keyAt(src, y.GetToken())); what != "" {
-			p := y.GetToken().Position
-			return wrong(name, p.Line, p.Column, what)
-		}
-	}
-	var d *durationError
-	if errors.As(err, &d) {
-		if line, col, key := d.in(src); line > 0 {
-			if whole := keyAtPlace(src, line, col); whole != "" {
-				key = whole
-			}
-			return wrong(name, line, col, key+": "+d.Error())
-		}
-	}
-	if errors.Is(err, workflow.ErrYAMLLibrary) {
-		tokens, _ := workflow.YAMLTokens(src) // none, if it cannot even cut the text
-		for _, tk := range tokens {
-			if tk.Type == token.TagType {
-				return wrong(name, tk.Position.Line, tk.Position.Column, noTags)
-			}
-		}
-	}
-	return &Error{[]string{workflow.NotYAML(name, src, err).String()}}
 }
 
 // keyAt is the key whose value a token of a source is, such as limits.facts; empty: of none.

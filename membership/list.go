@@ -78,7 +78,7 @@ const (
 // Reason says why the partner is in its state; empty while it is active and takes work on.
 func (p Partner) Reason() Reason {
 	switch {
-	case p.State == Active && p.Record.Absence == 1000:
+	case p.State == Active && p.Record.Absence == Whole:
 		return Closed
 	case p.State == Unreachable && p.Down():
 		return GoingDown

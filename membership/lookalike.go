@@ -34,8 +34,8 @@ var prototype = func() map[rune]rune {
 	return out
 }()
 
-// looks is the same for names that look the same.
-func looks(name string) string {
+// Looks is the same for names that look the same.
+func Looks(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == plain.NonJoiner || r == plain.Joiner { // a small difference
 			return -1
@@ -50,7 +50,7 @@ func looks(name string) string {
 // look is what the partner's name looks like.
 func (it *item) look() string {
 	if name := it.Record.Name(); it.named != name {
-		it.named, it.looks = name, looks(name)
+		it.named, it.looks = name, Looks(name)
 	}
 	return it.looks
 }
@@ -58,7 +58,7 @@ func (it *item) look() string {
 // Namesake is a partner, other than id and not gone, whose name people could take for
 // that name: it is the same, or looks the same in another alphabet.
 func (l *List) Namesake(name string, id workflow.PartnerID) (Partner, bool) {
-	look := looks(name)
+	look := Looks(name)
 	for _, other := range l.ids() {
 		if it := l.partners[other]; other != id && !it.State.Gone() && it.look() == look {
 			return it.Partner, true

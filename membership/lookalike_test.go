@@ -15,7 +15,7 @@ func TestLookalikes(t *testing.T) {
 		{"KAPTA", "\u041a\u0410\u0420\u0422\u0410"}, {"\u03ba\u03b1\u03c5", "\u043a\u0430\u0446"}, {"crew-1", "crew-l"},
 		{"\u0e19\u0e49\u0e33", "\u0e19\u0e49\u0e4d\u0e32"}, {"caf\u00e9", "\u0441\u0430f\u0435\u0301"},
 	} {
-		alike := looks(pair[0]) == looks(pair[1])
+		alike := Looks(pair[0]) == Looks(pair[1])
 		if want := pair[1] != "\u043a\u0430\u0446"; alike != want {
 			t.Errorf("%+q and %+q look the same: %v, want %v", pair[0], pair[1], alike, want)
 		}

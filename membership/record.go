@@ -36,11 +36,14 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Boot, v.Seq) }
 // PerMille is a share of one in thousandths, 0 to 1000.
 type PerMille uint16
 
+// Whole is all of it.
+const Whole PerMille = 1000
+
 // Share is p as a share of one.
-func (p PerMille) Share() float64 { return float64(p) / 1000 }
+func (p PerMille) Share() float64 { return float64(p) / float64(Whole) }
 
 // valid reports whether p is a share of one.
-func (p PerMille) valid() bool { return p <= 1000 }
+func (p PerMille) valid() bool { return p <= Whole }
 
 // DataSet is materialised data that a partner offers.
 type DataSet struct {
@@ -100,7 +103,7 @@ type Record struct {
 	Chain          trust.Chain                `cbor:"11,keyasint"`
 	Going          Going                      `cbor:"12,keyasint,omitempty"`
 	Signature      []byte                     `cbor:"13,keyasint,omitempty"`
-	// Absence is how much it lacks of full availability; 1000: it takes nothing on.
+	// Absence is how much it lacks of full availability; Whole: it takes nothing on.
 	Absence PerMille `cbor:"14,keyasint,omitempty"`
 }
 

@@ -246,7 +246,7 @@ func TestProgressIsKept(t *testing.T) {
 			}
 			for _, in := range list {
 				if in.Done != 3 || in.Tasks != 3 {
-					t.Errorf("%s: %d of %d tasks of %s are done, want 3 of 3", when, in.Done, in.Tasks, in.ID)
+					t.Errorf("%s: %d of %d tasks of %s have ended, want 3 of 3", when, in.Done, in.Tasks, in.ID)
 				}
 				if in.ID == good && len(in.Needs) > 0 {
 					t.Errorf("%s: %s succeeded, and needs a person: %v", when, in.ID, in.Needs)

@@ -104,7 +104,7 @@ func (p *partners) candidates(def *workflow.Definition, m aptitude.Mechanism, wi
 func (p *partners) plainly(all []membership.Partner, without *choreo.Holding) (out []partition.Partner) {
 	known := p.ledger.inHand(all)
 	for _, x := range all {
-		if x.State.Gone() || x.Record.Absence == absent {
+		if x.State.Gone() || x.Record.Absence == membership.Whole {
 			continue
 		}
 		c := p.candidate(x)
@@ -137,7 +137,7 @@ func (p *partners) candidate(x membership.Partner) partition.Partner {
 		ID: x.Record.Partner, Name: x.Record.Name(), Roles: x.Record.Roles(), Capabilities: x.Record.Capabilities,
 		Applications: x.Record.Applications, Load: x.Load.Share(),
 		Reachable: self || x.State == membership.Active, Down: !self && x.Down(),
-		Rested: (absent - x.Record.Absence).Share(), Suitability: map[string]float64{},
+		Rested: (membership.Whole - x.Record.Absence).Share(), Suitability: map[string]float64{},
 	}
 	for _, s := range x.Record.Suitability {
 		out.Suitability[s.For] = s.Of.Share()
@@ -148,18 +148,9 @@ func (p *partners) candidate(x membership.Partner) partition.Partner {
 // Choose finds a partner that can take a piece of work now, rather not the one
 // that failed it (choreo.Partners).
 func (p *partners) Choose(w choreo.Work) (partition.Choice, error) {
-	defer p.ledger.choosing()()
-	return p.weighing(w).choose(w)
-}
-
-// weighing are the partners with what the work's instance gave out just before.
-func (p *partners) weighing(w choreo.Work) *partners {
-	if len(w.Given) == 0 {
-		return p
-	}
-	out := *p
-	out.ledger = p.ledger.with(w.Instance, w.Given, w.Mechanism.Loads())
-	return &out
+	one := &asOne{partners: p}
+	defer one.end()
+	return one.Choose(w)
 }
 
 // among has a machine decide among the partners, and enters what it says that it gave out.
@@ -175,6 +166,10 @@ func (p *partners) among(m *choreo.Machine, decide func(choreo.Partners) (given 
 type asOne struct {
 	*partners
 	done func() // nil: nothing was chosen
+	// weighed are the partners with what the decision gave out, as far as it is in given: a
+	// choice adds what came since the one before it. nil: nothing was given out.
+	weighed *partners
+	given   []choreo.Holding
 }
 
 // Choose is that of the partners.
@@ -183,6 +178,22 @@ func (p *asOne) Choose(w choreo.Work) (partition.Choice, error) {
 		p.done = p.ledger.choosing()
 	}
 	return p.weighing(w).choose(w)
+}
+
+// weighing are the partners with what the work's instance gave out just before.
+func (p *asOne) weighing(w choreo.Work) *partners {
+	if len(w.Given) == 0 {
+		return p.partners
+	}
+	if n := len(p.given); p.weighed == nil || n > len(w.Given) || n > 0 && w.Given[n-1] != p.given[n-1] {
+		// The first, or what the choice before was for was not recorded.
+		out := *p.partners
+		out.ledger, p.weighed, p.given = p.ledger.snapshot(w.Instance), &out, nil
+	}
+	more := w.Given[len(p.given):]
+	p.weighed.ledger.weigh(w.Instance, more, w.Mechanism.Loads())
+	p.given = append(p.given, more...)
+	return p.weighed
 }
 
 func (p *asOne) end() {

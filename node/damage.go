@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/election"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
@@ -134,6 +135,8 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixPartner}, "the record of a partner; partners tell it again", false, decodes(membership.DecodeStored)},
 		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(trust.DecodeEviction)},
 		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(invitation.DecodeEntry)},
+		{[]byte{prefixUser}, "a record about a user; partners tell it again", false, decodes(users.DecodeRecord)},
+		{[]byte{prefixTicket}, "a sign-in token, which signs nobody in any more", false, decodes(users.DecodeTicket)},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},
@@ -191,15 +194,19 @@ func sized(want int) func([]byte) error {
 	}
 }
 
-// assess takes in what the store found damaged. own reports whether facts or promises
-// of this node's own may be lost.
-func (l *losses) assess() (own bool) {
-	if l.vouching == nil {
-		return false
+// assess takes in what the store found damaged, and that it is gone if the node ran
+// before. own reports whether facts or promises of this node's own may be lost.
+func (l *losses) assess(ran bool) (own bool) {
+	var d kv.Damage
+	if l.vouching != nil {
+		d = l.vouching.Damage()
 	}
-	d := l.vouching.Damage()
 	for _, what := range d.Found {
 		l.lost("%s", what)
+	}
+	if _, err := l.store.Get(metaKey(metaBoot)); ran && len(d.Found) == 0 && errors.Is(err, kv.ErrNotFound) {
+		l.lost("the whole store: this node ran before, and nothing that it had stored was there when it started")
+		return true
 	}
 	own = d.Vanished
 	for _, r := range d.Ranges {

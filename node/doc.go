@@ -13,10 +13,10 @@
 //
 // It imports choreo, configs, internal/private, internal/said, membership,
 // membership/election, membership/invitation, membership/moment, membership/trust,
-// node/api, node/certificates, node/clocks, node/closings, node/codec, node/datasets,
-// node/elections, node/evictions, node/joining, node/library, node/overview,
-// node/profile, node/ration, node/roster, node/runner, node/store/kv, node/wire,
-// partition, partition/aptitude, workflow and workflow/diagram; cmd/mutirao,
-// internal/sim, internal/test/testliar, internal/test/testnode and node/assemble import
-// it.
+// membership/users, node/api, node/certificates, node/clocks, node/closings, node/codec,
+// node/datasets, node/elections, node/evictions, node/joining, node/library,
+// node/overview, node/profile, node/ration, node/roster, node/runner, node/store/kv,
+// node/users, node/wire, partition, partition/aptitude, workflow and workflow/diagram;
+// cmd/mutirao, internal/sim, internal/test/testliar, internal/test/testnode and
+// node/assemble import it.
 package node

@@ -32,6 +32,7 @@ type doctor struct {
 		Electorate() (*api.Electorate, error)
 	}
 	clocks    *clocks.Topic
+	users     interface{ Filling() []string }
 	retention interface{ checkLate(*diagnosis) }
 	index     interface{ quarantined() int }
 }
@@ -73,6 +74,7 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 			d.wrong("electorate", err.Error(), "mutirao status shows the trouble with the store")
 		}
 		k.checkRefusals(&d)
+		k.checkUsers(&d)
 		k.retention.checkLate(&d)
 	}
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"strings"
+
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/diagram"
@@ -17,11 +19,11 @@ func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, er
 		}
 	}
 	for _, p := range in.Partitions {
-		opt.Partners[p.Name] = p.Partner
+		opt.Partners[p.Name] = strings.Join(p.Holders(), ", ")
 	}
 	b, err := diagram.Render(def, format, opt)
 	if err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
+		return nil, api.Judge(api.Invalid, err)
 	}
 	return b, nil
 }

@@ -11,27 +11,55 @@ import (
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/election"
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/elections"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // A request that a node itself finds wrong is answered with an *api.Error, made where it
-// is judged. Errors that come from below know nothing of requests: what they mean to
-// whoever asked is here and nowhere else. The methods of api.Service apply it on their way
-// out, and so does the command line to what needs no running node.
+// is judged. So is an error from below that means that only in one place, as what is wrong
+// with a list of voters does where a user gives one: there api.Judge gives it a code. What
+// all other errors from below mean to whoever asked is here: they know nothing of
+// requests. The methods of api.Service apply it on their way out, and so does the command
+// line to what needs no running node.
 
 // meanings are the codes of errors from below, with words for people; the first that fits
-// counts. What is not here has failed (api.Failed). What a code is as an exit status and
-// over HTTP is in package api.
+// counts, so what wraps another comes before it. What is not here was not foreseen: it is
+// logged, and who asked is told that it is (api.Internal). What a code is as an exit
+// status and over HTTP is in package api.
 var meanings = []struct {
 	code  api.Code
 	words words
 }{
+	// The node's folder, and what is in it. That something is damaged may wrap any reason.
+	{api.NotFound, is(ErrNoMember, "", `make one with "mutirao init" or "mutirao join", or name another folder with --dir`)},
+	{api.Failed, is(ErrMember, "", "run it: mutirao up; or name another folder with --dir")},
+	{api.Refused, as(noIdentity)},
+	{api.Refused, is(kv.ErrUnfit, "", "")},
+	{api.Refused, is(ErrLeft, "", "join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")},
+	{api.Refused, as(looseFile)},
+	{api.Invalid, as(wrongConfig)},
+	{api.Failed, is(ErrUnanswered, "", "is that partner running, and on a network that you can reach? "+
+		"Try again with the same folder: that takes no second use")},
+
+	// The store while the node runs. Why a commit failed may be anything.
+	{api.NoNode, is(kv.ErrClosed, api.ErrStopping.Message, "")},
+	{api.Failed, is(errUnwritten, "", "mutirao doctor looks at the disk; the node goes on by itself as soon as it can write")},
+	{api.Failed, is(kv.ErrDamaged, "", "mutirao doctor reads all of the store; starting the node again mends what can be mended")},
+	{api.NotFound, is(kv.ErrNotFound, "", "")},
+	{api.Refused, is(errRestored, "", "")},
+	{api.Refused, is(errTooManyInstances, "", "")},
+
 	// Whom or what is meant.
 	{api.Invalid, is(membership.ErrAmbiguous, "", "mutirao partners shows the IDs")},
 	{api.NotFound, is(membership.ErrNoPartner, "", "mutirao partners lists them")},
+	{api.NotFound, is(users.ErrNoUser, "", "mutirao user list shows them")},
+	{api.Refused, is(users.ErrRemoved, "", "mutirao user list shows the users")},
+	{api.Refused, is(users.ErrNoRoom, "", "mutirao doctor says more; what is removed keeps its room, so that it stays removed")},
 	{api.NotFound, is(choreo.ErrNoTask, "", "mutirao show ID lists the tasks of an instance")},
 
 	// Who may do it, and whether it can be done now.
@@ -47,17 +75,12 @@ var meanings = []struct {
 	{api.Refused, is(election.ErrHeld, "", "")},
 	{api.Refused, is(election.ErrNotCoordinator, "", "")},
 	{api.Refused, is(election.ErrProposing, "", "")},
+	{api.Refused, is(election.ErrHandedOver, "", "the founder signs the next: mutirao coordinator electorate --set … --override")},
 	{api.Refused, is(election.ErrNoElectorate, "this node does not know yet who may vote",
 		"it learns it from any partner: mutirao partners shows who can be reached")},
 
-	// The node's folder.
-	{api.NotFound, is(ErrNoMember, "", `make one with "mutirao init" or "mutirao join", or name another folder with --dir`)},
-	{api.Failed, is(ErrMember, "", "run it: mutirao up; or name another folder with --dir")},
-	{api.Failed, is(ErrUnanswered, "", "is that partner running, and on a network that you can reach? "+
-		"Try again with the same folder: that takes no second use")},
-	{api.Refused, is(ErrLeft, "", "join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")},
-	{api.Refused, as(looseFile)},
-	{api.Invalid, as(wrongConfig)},
+	// Invitations.
+	{api.Refused, is(invitation.ErrManyOpen, "", "")},
 }
 
 // naming says what people call a partner.
@@ -107,6 +130,10 @@ func officeHeld(e *elections.Held, name naming) (what, next string) {
 	return by + " is the coordinator", "have it resign first: mutirao coordinator resign, on " + by
 }
 
+func noIdentity(e *identityError, name naming) (what, next string) {
+	return said.Render(e.error, name), ""
+}
+
 func looseFile(e *private.LooseError, _ naming) (what, next string) { return e.Error(), e.Mend }
 
 func wrongConfig(e *configs.Error, _ naming) (what, next string) {
@@ -114,7 +141,8 @@ func wrongConfig(e *configs.Error, _ naming) (what, next string) {
 }
 
 // Explain returns what an error means to whoever asked for something: an *api.Error, with
-// partners by what name says. The end of a context is returned as it is.
+// partners by what name says. The end of a context is returned as it is, and so is what was
+// not foreseen: whoever shows errors logs that, and says so (api.Internal).
 func Explain(err error, name func(workflow.PartnerID) string) error {
 	var shown *api.Error
 	switch {
@@ -128,7 +156,7 @@ func Explain(err error, name func(workflow.PartnerID) string) error {
 			return api.Errorf(m.code, "%s", what).WithHint("%s", next)
 		}
 	}
-	return api.Errorf(api.Failed, "%s", said.Render(err, name))
+	return err
 }
 
 // explain is Explain with partners by the names that people call them here.

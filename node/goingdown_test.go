@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -171,8 +172,21 @@ func TestCoordinatorThatGoesDown(t *testing.T) {
 
 // A coordinator that dies without anybody noticing, as on a link that swallows all,
 // holds a hand-over up for less than a guardian-timeout, however long its lease and
-// however seldom partners give signs of life.
+// however seldom partners give signs of life: also where it has acknowledged what it
+// then hands on to nobody.
 func TestHandOverPastADeadCoordinator(t *testing.T) {
+	t.Run("before it acknowledges", func(t *testing.T) {
+		handOverPastTheDead(t, func(one, from, to workflow.PartnerID, _ *wire.Message) bool { return from == one || to == one })
+	})
+	t.Run("when it has acknowledged", func(t *testing.T) {
+		handOverPastTheDead(t, func(one, from, _ workflow.PartnerID, m *wire.Message) bool {
+			acknowledges := func(h wire.Heads) bool { return h.Mode == wire.Acknowledge }
+			return from == one && !slices.ContainsFunc(m.Heads, acknowledges)
+		})
+	})
+}
+
+func handOverPastTheDead(t *testing.T, lost func(one, from, to workflow.PartnerID, m *wire.Message) bool) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = 10 * time.Minute }, "one", "two", "three")
 		tm.add("one", `
@@ -181,36 +195,42 @@ coordination: orchestration
 tasks:
   a: {type: manual}
   b: {after: a, type: manual}
-  c: {after: b}
+  c: {after: b, type: manual}
+  d: {after: c, type: manual}
+  e: {after: d, type: manual}
+  f: {after: e}
 partitions:
   pa: [a]
   pb: [b]
   pc: [c]
+  pd: [d]
+  pe: [e]
+  pf: [f]
 `)
 		pass(15 * time.Minute) // a voter waits for a lease after a start
 		if _, err := tm.p["one"].node.Elect(t.Context(), api.ElectRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
-		id := tm.begin("one", "handed", map[string]string{"pa": "two", "pb": "three", "pc": "two"})
+		id := tm.begin("one", "handed", map[string]string{"pa": "two", "pb": "three", "pc": "two", "pd": "three", "pe": "two", "pf": "three"})
 		pass(time.Minute)
 		one := tm.p["one"].id()
-		tm.f.losing(func(from, to workflow.PartnerID, _ *wire.Message) bool { return from == one || to == one })
+		tm.f.losing(func(from, to workflow.PartnerID, m *wire.Message) bool { return lost(one, from, to, m) })
 		tm.wantCoordinator("one", "two", "three")
-		for _, x := range []struct {
-			done, next workflow.TaskName
-			at, to     string
-		}{{"a", "b", "two", "three"}, {"b", "c", "three", "two"}} {
+		at, to := "two", "three"
+		for _, x := range []struct{ done, next workflow.TaskName }{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "e"}, {"e", "f"}} {
 			began := time.Now()
-			tm.finish(x.at, id, x.done)
-			for tm.task(x.to, id, x.next) == workflow.NotReady {
+			tm.finish(at, id, x.done)
+			for tm.task(to, id, x.next) == workflow.NotReady {
 				if time.Since(began) >= choreo.GuardianTimeout {
-					t.Fatalf("%s at %s does not go on %s after %s", x.next, x.to, choreo.GuardianTimeout, x.done)
+					t.Fatalf("%s at %s does not go on %s after %s", x.next, to, choreo.GuardianTimeout, x.done)
 				}
 				pass(100 * time.Millisecond)
 			}
 			t.Logf("%s after %s", x.next, time.Since(began))
+			at, to = to, at
+			pass(7 * time.Second) // so that partners compare at other moments
 		}
-		tm.succeeds(id, choreo.GuardianTimeout, "two")
+		tm.succeeds(id, choreo.GuardianTimeout, "three")
 	})
 }

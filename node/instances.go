@@ -94,7 +94,7 @@ func (x *instances) Take(p workflow.PartnerID, m *wire.Message) {
 }
 
 // Tick: what is due of instances their shards know.
-func (x *instances) Tick(moment.Now) time.Duration { return never }
+func (x *instances) Tick(moment.Now) time.Duration { return moment.Never }
 
 // self says for which partner machines act.
 func (x *instances) self() choreo.Self {

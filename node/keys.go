@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/roster"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -32,6 +33,8 @@ import (
 //	q instance(16)            why an instance is set aside (setAside)
 //	k instance(16) number(4)  a fact that was saved from a damaged instance (storedFact)
 //	x instance(16)            the summary of an ended instance whose facts were deleted (closings.Closing)
+//	u record                  a record about a user (users.Record)
+//	y token                   a sign-in token that may still be used (users.Ticket)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -48,6 +51,8 @@ const (
 	prefixQuarantine = 'q'
 	prefixKept       = 'k'
 	prefixClosing    = closings.Prefix
+	prefixUser       = users.Prefix
+	prefixTicket     = users.PrefixTicket
 )
 
 func factPrefix(id workflow.InstanceID) []byte {
@@ -88,7 +93,10 @@ type summary struct {
 	State      workflow.InstanceState
 	By         workflow.PartnerID // who began it
 	Started    int64              // ms, the initiator's clock
-	Ended      int64              // ms; 0: not yet
+	// Began is as Started, but of this node's own instances each is later than all that
+	// began before, though the clock was set back: with the genesis it is made durable.
+	Began int64
+	Ended int64 // ms; 0: not yet
 	// Settled: it has ended, and every participant is known to have all of it.
 	Settled bool
 	// Of an ended instance: a digest of its facts, and who takes part, separated
@@ -111,6 +119,9 @@ type summary struct {
 	// (needs.go).
 	Done, Tasks int
 	Needs       string
+	// People are, by partner, the people's tasks of an ended instance that succeeded
+	// (work.go).
+	People string
 }
 
 // encode and decode are those of what is stored.

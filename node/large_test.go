@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -84,5 +86,61 @@ func TestJoinOfThousandsAtANode(t *testing.T) {
 		case <-news:
 		case <-time.After(5 * time.Second):
 		}
+	}
+}
+
+// What is larger than a value, or than a fact, may be is refused where a person says it, and fails
+// the task where an application does: each time with the limit.
+func TestMoreThanAFactMayHold(t *testing.T) {
+	for _, c := range []struct {
+		what, limit string
+		values      int // that 300 KiB come in
+	}{
+		{"one value", "at most 65536 are allowed", 1},
+		{"five values", "at most 262144 may be recorded", 5},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one")
+				tm.add("one", `
+workflow: reports
+data: {v1: {type: string}, v2: {type: string}, v3: {type: string}, v4: {type: string}, v5: {type: string}}
+tasks:
+  write: {type: manual, out: [v1, v2, v3, v4, v5]}
+  scan:  {out: [v1, v2, v3, v4, v5]}
+`)
+				one, texts, values := tm.p["one"], map[string]string{}, map[workflow.DataName]workflow.Value{}
+				for i := range c.values {
+					name, part := fmt.Sprintf("v%d", i+1), strings.Repeat("x", 300<<10/c.values)
+					texts[name], values[workflow.DataName(name)] = part, part
+				}
+				_, err := one.node.Start(t.Context(), api.StartRequest{Workflow: "reports", Input: texts})
+				if err == nil || !strings.Contains(err.Error(), c.limit) || tm.running("one") != 0 {
+					t.Errorf("start with 300 KiB: %v, and %d instances; want an error that says %q, and none", err, tm.running("one"), c.limit)
+				}
+				one.hand.hold("scan")
+				id := tm.begin("one", "reports", nil)
+				says := func(texts map[string]string) error {
+					return one.node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "write", Outputs: texts})
+				}
+				if err := says(texts); err == nil || !strings.Contains(err.Error(), c.limit) {
+					t.Errorf("a person's result of 300 KiB: %v, want an error that says %q", err, c.limit)
+				}
+				if got := tm.task("one", id, "write"); got != workflow.Ready {
+					t.Errorf("after that the task is %s, want READY", got)
+				}
+				if err := says(map[string]string{"v1": "short"}); err != nil {
+					t.Errorf("a shorter result is refused: %v", err)
+				}
+				one.hand.end(t, "scan", runner.Result{Outputs: values})
+				synctest.Wait()
+				if x := tm.taskOf("one", id, "scan"); x.State != workflow.Failed || !strings.Contains(x.Reason, c.limit) {
+					t.Errorf("after a result of 300 KiB the application's task is %s: %q; want FAILED, with %q", x.State, x.Reason, c.limit)
+				}
+				if got := tm.state("one", id); got != workflow.InstanceFailed {
+					t.Errorf("the instance is %s, want failed", got)
+				}
+			})
+		})
 	}
 }

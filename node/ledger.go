@@ -129,17 +129,26 @@ func (l *ledger) add(id workflow.InstanceID, given []choreo.Holding, costs bool)
 	}
 }
 
-// with is what the ledger would be with work of one instance that was given just now. It
-// knows of other instances only what they add up to.
-func (l *ledger) with(id workflow.InstanceID, given []choreo.Holding, costs bool) *ledger {
+// snapshot is the ledger as one decision about an instance sees it, which changes nothing here.
+// It knows of other instances only what they add up to.
+func (l *ledger) snapshot(id workflow.InstanceID) *ledger {
 	out := newLedger(l.self, l.clock)
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	out.entries[id] = l.entries[id]
 	out.own, out.given = l.own, l.given
 	out.lots, out.flows = maps.Clone(l.lots), maps.Clone(l.flows)
-	l.mu.Unlock()
-	out.add(id, given, costs)
 	return out
+}
+
+// weigh counts more work that the decision gave out, as add will when it is made.
+func (l *ledger) weigh(id workflow.InstanceID, given []choreo.Holding, costs bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count(entry{costs: costs, holdings: given}, 1)
+	for _, h := range given {
+		l.flows[h.Partner] = flow{id, h, h.Time, l.clock.Now().Awake}
+	}
 }
 
 // renew notes what a partner was given last.

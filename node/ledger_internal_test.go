@@ -12,6 +12,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -90,6 +91,45 @@ func TestLedgerTakesBack(t *testing.T) {
 	l.takeBack(two)
 	if got := l.flows["a"].instance; got != three {
 		t.Errorf("the last that a was given is of instance %s, want %s", got, three)
+	}
+}
+
+// A decision weighs what it gave out as if that had been entered. Its ledger is made once,
+// and takes in what is new from choice to choice; only where less was given out than a
+// choice was told of, as it could not be recorded, it is made again.
+func TestADecisionWeighsWhatItGaveOut(t *testing.T) {
+	work := func(p workflow.PartnerID, k partition.Kind) choreo.Holding {
+		return choreo.Holding{Partner: p, Giver: "me", Work: k, Time: time.Hour, Ready: true}
+	}
+	a, b, c := work("a", 2), work("b", 2), work("me", 3)
+	id := workflow.InstanceID{1}
+	for _, mechanism := range []aptitude.Mechanism{aptitude.SelPush, aptitude.Push} {
+		l := newLedger("me", stoppedClock{})
+		l.add(id, []choreo.Holding{a}, mechanism.Loads())
+		before := maps.Clone(l.lots)
+		one := &asOne{partners: &partners{ledger: l}}
+		var made *partners
+		for _, x := range []struct {
+			given []choreo.Holding
+			again bool
+		}{{nil, true}, {[]choreo.Holding{a}, true}, {[]choreo.Holding{a, b, c}, false}, {[]choreo.Holding{a, b, c, a}, false}, {[]choreo.Holding{a, b}, true}, {[]choreo.Holding{a, c, b}, true}} {
+			got := one.weighing(choreo.Work{Instance: id, Given: x.given, Mechanism: mechanism})
+			want := newLedger("me", stoppedClock{})
+			want.add(id, append([]choreo.Holding{a}, x.given...), mechanism.Loads())
+			for _, h := range x.given {
+				want.renew(id, h)
+			}
+			if !maps.Equal(got.ledger.lots, want.lots) || got.ledger.given != want.given || !maps.Equal(got.ledger.flows, want.flows) {
+				t.Errorf("%s, given %v: %v and %v, want %v and %v", mechanism, x.given, got.ledger.lots, got.ledger.flows, want.lots, want.flows)
+			}
+			if again := got != made; again != x.again {
+				t.Errorf("%s, given %v: the ledger was made again: %t", mechanism, x.given, again)
+			}
+			made = got
+		}
+		if !maps.Equal(l.lots, before) {
+			t.Errorf("%s: choices have changed the ledger itself: %v", mechanism, l.lots)
+		}
 	}
 }
 

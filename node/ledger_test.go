@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -295,6 +297,38 @@ distribution: {mechanism: Sel-push-flowtime}
 		pass(time.Minute)
 		if got := strings.ReplaceAll(base.node.GivenOut(), second.Partner, "it"); !strings.Contains(got, "it has 10m0s\n") {
 			t.Errorf("after a restart, what is known to be given out is:\n%s", got)
+		}
+	})
+}
+
+// Work of an instance counts as given out though whoever began it did not wait until that was
+// durable.
+func TestWorkCountsThoughNobodyWaitsForTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		one := tm.p["one"]
+		tm.profile("one", api.ProfileChange{Applications: &[]string{"saw"}})
+		tm.add("one", job)
+		one.hand.hold("work")
+		one.disk.hold()
+		ctx, giveUp := context.WithTimeout(t.Context(), time.Second)
+		defer giveUp()
+		if _, err := one.node.Start(ctx, api.StartRequest{Workflow: "job", Mechanism: "Sel-push"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("it was begun while the disk stood still: %v", err)
+		}
+		counts := func(when string) {
+			t.Helper()
+			if got := one.node.GivenOut(); !strings.Contains(got, "one has 10s\n") {
+				t.Errorf("%s, what is known to be given out is:\n%s", when, got)
+			}
+		}
+		synctest.Wait()
+		counts("with the commit under way")
+		one.disk.free()
+		synctest.Wait()
+		counts("durable")
+		if n := one.hand.runs("work"); n != 1 {
+			t.Errorf("work was started %d times", n)
 		}
 	})
 }

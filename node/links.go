@@ -313,12 +313,29 @@ func (s *shard) compareAll() {
 		maps.DeleteFunc(h.pending, func(_ workflow.PartnerID, f *inflight) bool {
 			return f.idle && !f.asked && now >= max(f.due, f.askDue)
 		})
-		for _, p := range h.m.Audience() {
-			if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
-				s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
-			}
-		}
+		s.compareOne(out, id, h)
 		s.mindSilence(h)
+	})
+	out.flush()
+}
+
+// compareOne tells those who are not known to have all of an instance what is here of it.
+func (s *shard) compareOne(out *outbox, id workflow.InstanceID, h *held) {
+	for _, p := range h.m.Audience() {
+		if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
+			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
+		}
+	}
+}
+
+// compareEnded compares, once and before its turn, each instance that has ended: it can leave
+// the memory as soon as all are known to have it, and somebody's room gets short. Else what one
+// member runs in half a minute would have to fit in its share.
+func (s *shard) compareEnded() {
+	out := s.n.newOutbox()
+	s.only(func(h *held) bool { return !h.running() && !h.early }, func(id workflow.InstanceID, h *held) {
+		h.early = true
+		s.compareOne(out, id, h)
 	})
 	out.flush()
 }
@@ -336,6 +353,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 		}
 		delete(h.pending, p)
 		delete(h.refused, p)
+		s.n.lineup.meet(p, id)
 		h.m.Greet(p)
 		s.sendHeads(p, id, wire.Ask)
 		if h.m.Owes(p) {
@@ -470,7 +488,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		return nil, errors.Join(err, &closedHere{c})
 	}
 	by, self := facts[0].Fact.Chain.Author, s.n.member.ID()
-	_, again := s.n.index.get(f.Instance) // one that was set aside was never given up
+	was, again := s.n.index.get(f.Instance) // one that was set aside was never given up
 	if !again && s.n.retention.closings.MayBeDropped(by, facts[0].Fact.At) {
 		return nil, &closedHere{closings.Closing{Instance: f.Instance}}
 	}
@@ -478,8 +496,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self, next); err != nil { // before anything dear is done
 		return nil, err
 	}
-	if by != self && s.n.leftFor(by, next) < instanceWeight+len(facts[0].Raw) {
-		return nil, &noRoom{wire.RefusedHeavy, by} // before its definition is read
+	least := factsWeigh(1, len(facts[0].Raw))
+	if err := s.n.roomFor(by, next, instanceWeight+least); err != nil { // before its definition is read
+		return nil, err
 	}
 	def, err := s.n.definitions.Get(facts[0].Fact.Body.Genesis.Definition)
 	if errors.Is(err, kv.ErrNotFound) {
@@ -490,8 +509,8 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if err != nil {
 		return nil, err
 	}
-	if by != self && s.n.leftFor(by, next) < weightOf(def)/byteWeight+len(facts[0].Raw) {
-		return nil, &noRoom{wire.RefusedHeavy, by}
+	if err := s.n.roomFor(by, next, int64(weightOf(def))+least); err != nil { // before it is opened
+		return nil, err
 	}
 	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
 	if err != nil {
@@ -503,11 +522,11 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if !mayTell(m, self, facts) {
 		return nil, errNoPart
 	}
-	needs := int((begunWeight(def, m) + s.n.expect(def, m).all) / byteWeight)
-	if by != self && s.n.leftFor(by, next) < needs {
-		return nil, &noRoom{wire.RefusedHeavy, by}
+	needs := begunWeight(def, m) + s.n.expect(def, m).all
+	if err := s.n.roomFor(by, next, needs); err != nil {
+		return nil, err
 	}
-	outOfTurn := s.n.index.room(f.Instance, s.n.config.Limits, by, self, false) == nil && s.n.leftFor(by, false) >= needs
+	outOfTurn := s.n.index.room(f.Instance, s.n.config.Limits, by, self, false) == nil && s.n.roomFor(by, false, needs) == nil
 	if err := s.n.index.begin(f.Instance, s.n.config.Limits, by, self, next, def.Hash); err != nil {
 		return nil, err
 	}
@@ -525,7 +544,7 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	}
 	m.Adopt()
 	m.Gap(s.n.clock.Now().Boot + moment.Grace(s.n.own.ConnectionTime())) // what others concluded may be under way
-	h := s.create(m, def)
+	h := s.create(m, def, max(was.Began, m.Genesis().At))
 	s.touch(h)
 	if !outOfTurn {
 		s.tellTaken(h, from)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +41,11 @@ var ErrNoMember = errors.New("there is no node")
 // ErrMember is returned where a folder that belongs to a mesh already would be
 // given to another.
 var ErrMember = errors.New("this folder belongs to a mesh already")
+
+// identityError says that a folder is a node's, and why it cannot be told whose.
+type identityError struct{ error }
+
+func (e *identityError) Unwrap() error { return e.error }
 
 // InitOptions describe a new mesh and its founder.
 type InitOptions struct {
@@ -218,20 +222,10 @@ func newKey(dir string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, private.Write(filepath.Join(dir, keyFile), []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
+	return key, writeKey(filepath.Join(dir, keyFile), key)
 }
 
-func loadKey(dir string) (ed25519.PrivateKey, error) {
-	b, err := private.Read(filepath.Join(dir, keyFile))
-	if err != nil {
-		return nil, err
-	}
-	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(b)))
-	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s holds no key", filepath.Join(dir, keyFile))
-	}
-	return ed25519.NewKeyFromSeed(seed), nil
-}
+func loadKey(dir string) (ed25519.PrivateKey, error) { return readKey(filepath.Join(dir, keyFile)) }
 
 // memberDoc is the member file.
 type memberDoc struct {
@@ -264,11 +258,11 @@ func LoadMember(dir string) (Member, error) {
 	}
 	m, err := decodeMember(dir, b)
 	if errors.Is(err, os.ErrNotExist) {
-		return Member{}, fmt.Errorf("%s is missing: restore it from a backup, or join again from an empty folder", filepath.Join(dir, keyFile))
+		return Member{}, &identityError{fmt.Errorf("%s is missing: restore it from a backup, or join again from an empty folder", filepath.Join(dir, keyFile))}
 	}
 	if err != nil {
-		return Member{}, fmt.Errorf("%s or %s is damaged: %w: restore both from a backup, or join again from an empty folder",
-			filepath.Join(dir, memberFile), keyFile, err)
+		return Member{}, &identityError{fmt.Errorf("%s or %s is damaged: %w: restore both from a backup, or join again from an empty folder",
+			filepath.Join(dir, memberFile), keyFile, err)}
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -21,6 +22,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -43,6 +45,7 @@ type Node struct {
 	data         *datasets.Topic
 	desk         *desk
 	joining      *joining.Topic
+	users        *users.Topic
 	departure    *departure
 	doctor       *doctor
 
@@ -70,7 +73,7 @@ func New(p Parts) (*Node, error) {
 	if err := errors.Join(n.losses.recall(), mayComeBack(t.store)); err != nil {
 		return nil, err
 	}
-	reborn := n.losses.assess()
+	reborn := n.losses.assess(p.Ran)
 	unread, err := n.losses.sift()
 	if err != nil {
 		return nil, err
@@ -116,7 +119,14 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	if err != nil {
 		return err
 	}
-	n.people = &people{List: list, self: t.member.ID(), mesh: t.member.Mesh, evicted: evicted, wallet: wallet}
+	userSet, err := users.Load(t.member.Mesh, t.store, evicted)
+	if err != nil {
+		return err
+	}
+	n.people = &people{
+		List: list, self: t.member.ID(), mesh: t.member.Mesh, evicted: evicted, wallet: wallet,
+		userNamed: func(name string) string { return userSet.Namesake(name, t.clock.Now().Wall) },
+	}
 	sets, err := datasets.Load(t.store, t.clock)
 	if err != nil {
 		return err
@@ -130,7 +140,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	}
 	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
 	listed := t.config.Limits.Workflows
-	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed)}, wallet, unknown)
+	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare}, wallet, unknown)
 	if err = errors.Join(err, learnt.load(t.store)); err != nil {
 		return err
 	}
@@ -156,7 +166,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	n.evictions = evictions.New(evicted, evictions.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{c}, Members: members{n.people},
 		Certificates: n.certificates, Clock: t.clock, Log: t.log,
-		Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+		Issued: userSet.IssuedBy, Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 	})
 	n.roster = roster.New(list, turn, roster.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{c}, Gossip: direct{c}, Own: n.own,
@@ -184,7 +194,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	}
 	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Label: n.people.label, Chain: wallet.Chain})
 	n.overview = overview.New(overview.Surroundings{
-		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: n.people, Limit: t.config.Limits.Instances,
+		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people}, Limit: t.config.Limits.Instances,
 		Here:    func(id workflow.InstanceID) bool { _, here := n.index.get(id); return here },
 		Another: func() { n.instances.touchAll() },
 		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
@@ -206,10 +216,18 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
+	n.users, err = users.New(userSet, users.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{c}, Members: members{n.people},
+		Certificates: wallet, Keys: cmp.Or[users.Keys](n.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
+		Publish: t.events.publish, Work: n.desk.peoplesWork,
+	})
+	if err != nil {
+		return err
+	}
 	n.doctor = &doctor{
 		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: wallet, own: n.own,
 		evictions: n.evictions, elections: n.elections,
-		clocks: n.clocks, retention: n.retention, index: n.index,
+		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index,
 	}
 	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
@@ -255,6 +273,8 @@ func (n *Node) begin() error {
 	c.HandleRequest(joining.ProtocolPassed, false, n.joining.Passed)
 	c.HandleRequest(evictions.Protocol, true, n.evictions.Tell)
 	c.HandleRequest(datasets.Protocol, false, n.data.Give)
+	c.HandleRequest(users.ProtocolSignIn, false, n.users.Redeem)
+	c.HandleRequest(users.ProtocolPass, false, n.users.Pass)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
 	n.evictions.Alone()
 	if err := n.roster.Announce(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -78,6 +79,8 @@ type Parts struct {
 	Member Member
 	Config configs.Config
 	Store  Store
+	// Ran: the node ran before, so a store without anything in it lost all that it had.
+	Ran bool
 	// Vouching says what the store lost; nil: it does not know.
 	Vouching Vouching
 	// Reserve is how many bytes of the store's disk must be free for it to write; 0: it
@@ -88,7 +91,9 @@ type Parts struct {
 	// Chance draws numbers in [0, 1); nil: at random.
 	Chance func() float64
 	// Random gives random bytes; nil: the system's.
-	Random  func(n int) []byte
+	Random func(n int) []byte
+	// Keys are those of the users who are signed in here; nil: nobody can sign in.
+	Keys    users.Keys
 	Version string // of the program, for people
 	// Space tells how many bytes of the store's disk are free, of how many; nil:
 	// nobody knows.

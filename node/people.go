@@ -24,6 +24,8 @@ type people struct {
 	mesh    trust.Mesh
 	evicted *evictions.Set
 	wallet  *certificates.Wallet
+	// userNamed is the name of a user that people could take for a name; empty: there is none.
+	userNamed func(name string) string
 }
 
 // say is an error in words for people, who call partners by their names.
@@ -116,7 +118,11 @@ func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
 // far as is known here: people tell them apart by it.
 func (p *people) nameFree(name string, id workflow.PartnerID) error {
 	x, taken := p.Namesake(name, id)
+	user := p.userNamed(name)
 	switch {
+	case !taken && user != "":
+		return fmt.Errorf("the name %s is, or looks like, that of the user %s in mesh %s: join with another --name",
+			name, user, p.mesh.Name)
 	case !taken:
 		return nil
 	case x.Record.Name() == name:
@@ -153,6 +159,8 @@ func (m members) Resolve(ref string) (workflow.PartnerID, error) { return m.Find
 func (m members) ResolveWhole(ref string) (workflow.PartnerID, error) { return m.resolveWhole(ref) }
 
 func (m members) Administers(p workflow.PartnerID) bool { return m.administers(p) }
+
+func (m members) Names(ids []workflow.PartnerID) []string { return m.names(ids) }
 
 func (m members) NameFree(name string, p workflow.PartnerID) error { return m.nameFree(name, p) }
 

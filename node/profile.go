@@ -12,19 +12,15 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
-	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// absent is the absence of a partner that takes nothing on.
-const absent = profile.Absent
 
 // Profile shows what this partner says about itself.
 func (n *Node) Profile(context.Context) (*api.Profile, error) {
 	r := n.own.Described()
 	out := &api.Profile{
 		Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), Capabilities: texts(r.Capabilities), Applications: texts(r.Applications),
-		Suitability: map[string]float64{}, Availability: (absent - r.Absence).Share(), ConnectionTime: r.ConnectionTime.String(),
+		Suitability: map[string]float64{}, Availability: (membership.Whole - r.Absence).Share(), ConnectionTime: r.ConnectionTime.String(),
 		Learned: []api.Learned{},
 	}
 	for _, s := range r.Suitability {
@@ -158,6 +154,6 @@ func inOrder(found map[resourceKey]*api.Resource) []api.Resource {
 func holder(p membership.Partner) api.Holder {
 	return api.Holder{
 		Name: p.Record.Name(), ID: p.Record.Partner, State: string(p.State),
-		Spare: (absent - min(p.Load, absent)).Share() * (absent - p.Record.Absence).Share(),
+		Spare: (membership.Whole - min(p.Load, membership.Whole)).Share() * (membership.Whole - p.Record.Absence).Share(),
 	}
 }

@@ -189,7 +189,13 @@ func (s *shard) rebuild(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 		s.batch.writes = append(s.batch.writes, kv.Write{Key: keptKey(f.Instance, i), Value: encode(storedFact{Raw: k.Raw, Att: k.Att})})
 	}
 	h.kept = kept
-	return h, s.restoreWaits(h.m)
+	waits, err := s.readWaits(f.Instance)
+	if err != nil {
+		return h, err
+	}
+	waits.Waits.Known = 0 // these are other facts, in other places
+	h.m.RestoreWaits(waits)
+	return h, nil
 }
 
 // salvage reads what can be read of an instance's facts, and says where they lie.

@@ -41,6 +41,10 @@ func (d *disk) garble(key string) {
 // One thing of a disk cannot be read. The node starts, goes on with all else, and
 // gets back from its partners what is theirs to give.
 func TestOneBadThingStopsOneThing(t *testing.T) {
+	const ( // what the node cannot promise meanwhile
+		notDone = "1 instance cannot be read and is set aside: nothing is done here meanwhile about this node's part"
+		notKept = "this node began a new incarnation: what it had recorded and told nobody may be gone, and its vote counts again only in a new electorate"
+	)
 	first := func(keys []string) string { return keys[0] }
 	last := func(keys []string) string { return keys[len(keys)-1] }
 	for _, c := range []struct {
@@ -97,8 +101,12 @@ func TestOneBadThingStopsOneThing(t *testing.T) {
 					if err != nil || len(rows) != 1 || (rows[0].Quarantine != nil) != c.aside {
 						t.Errorf("instances: %+v, %v; want one, quarantined: %v", rows, err, c.aside)
 					}
-					if f := tm.finding("two", "quarantine"); (f.State == api.FindingWrong) != c.aside {
+					f := tm.finding("two", "quarantine")
+					if (f.State == api.FindingWrong) != c.aside || c.aside && f.What != notDone {
 						t.Errorf("doctor says of the quarantine: %+v", f)
+					}
+					if f := tm.finding("two", "losses"); strings.Contains(f.What, notKept) != c.reborn {
+						t.Errorf("doctor says of the losses: %+v, want %q: %v", f, notKept, c.reborn)
 					}
 					if c.aside {
 						if _, err := two.node.Show(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "is set aside since") {

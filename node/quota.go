@@ -25,7 +25,10 @@ var refusedWhy = map[wire.RefusedWhy]struct{ there, here, reason string }{
 	wire.RefusedHeavy: {
 		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may on that node",
 		"what its initiator began and wrote, or what all others did, with what that still needs, fills the room that it may", "bytes-over-share"},
-	wire.RefusedLarge:     {"it is larger than that node takes", "it is larger than limits.facts and limits.bytes allow", "instance-too-large"},
+	wire.RefusedLarge: {
+		"it is larger than that node takes: its limits.facts or limits.bytes, or limits.memory for so many tasks, would have to be raised",
+		"it is larger than limits.facts and limits.bytes allow, or its tasks need more than half of what limits.memory or limits.disk gives one member",
+		"instance-too-large"},
 	wire.RefusedWorkflows: {"it is of a workflow that nobody lists there, and there is no room for more of those: list it (mutirao workflow add)", "as many workflows that nobody lists are kept for its initiator's instances as one member, or all, may bring", "definitions-beside-over-share"},
 	wire.RefusedLives:     {there: "it takes in no facts of so many lives of this node's store"},
 	wire.RefusedClosed:    {there: "it says that it has ended, or that it has forgotten the instances of that time"},

@@ -317,7 +317,7 @@ func TestFactsOfAnEndedInstanceComeWhenThereIsRoom(t *testing.T) {
 }
 
 // What an instance weighs for its tasks is known before it is taken in: one that alone is
-// more than its initiator's share is refused, and not only the next.
+// more than half of its initiator's share is refused, and not only the next.
 func TestTasksOfOneMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 2 << 20 }, "one", "two") // a share is 512 KiB
@@ -337,12 +337,75 @@ func TestTasksOfOneMember(t *testing.T) {
 				t.Fatal(err)
 			}
 			pass(time.Minute)
-			if who == "two" && (tm.running("one") != 0 || !tm.incident("two", st.ID, "fills the room that it may on that node")) {
-				t.Errorf("one took in an instance of 400 tasks, and has %d", tm.running("one"))
+			if who == "two" && (tm.running("one") != 0 || !tm.incident("two", st.ID, "it is larger than that node takes")) {
+				t.Errorf("one runs %d instances of 401 tasks, want it to refuse that as too large; incidents: %v", tm.running("one"), tm.show("two", st.ID).Incidents)
 			}
 		}
 		if n := tm.running("one"); n != 1 {
 			t.Errorf("one runs %d instances of its own user, want 1", n)
+		}
+	})
+}
+
+// What one member's instances take of the disk is bounded by itself, also where the memory has
+// much more room: what has ended is not in memory, and counts. The oldest that have ended are
+// given up before their time, and there is room again.
+func TestDiskOfOneMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Disk = 2 << 20 }, "one", "two") // a share is 512 KiB
+		tm.add("one", parcel)
+		content := map[string]string{"content": strings.Repeat("x", 60<<10)}
+		var ids []string
+		for range 12 {
+			st, err := tm.p["two"].node.Start(t.Context(), api.StartRequest{Workflow: "parcel", Input: content, Assign: map[string]string{"pa": "one", "pb": "two"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, st.ID)
+			pass(20 * time.Second)
+		}
+		all, err := tm.p["one"].node.Instances(t.Context(), true)
+		if err != nil || len(all) < 5 || len(all) > 8 {
+			t.Errorf("one took in %d instances of 60 KiB (%v), want as many as fill two's share of its disk, 5 to 8", len(all), err)
+		}
+		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "bytes-over-share" {
+			t.Errorf("of two is refused: %+v", l)
+		}
+		if !tm.incident("two", ids[11], "fills the room that it may on that node") {
+			t.Error("two is not told why")
+		}
+		pass(2 * time.Hour) // limits.keep is 30 days
+		for _, id := range ids {
+			tm.succeeds(id, 0, "one", "two")
+		}
+		if tm.closed("one", ids[0]) == nil || tm.closed("one", ids[11]) != nil {
+			t.Error("one is to give up the oldest instance before its time, and not the last")
+		}
+	})
+}
+
+// An instance that has as many facts as a node takes stands still there: nobody's are taken
+// in any more, and what an honest partner goes on to tell is counted as refused.
+func TestFullInstanceStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Facts = 40 }, "one", "two")
+		tm.add("one", longThenLast(50))
+		ids := tm.beginMany("one", 1, map[string]string{"long": "two", "rest": "one"})
+		pass(time.Hour)
+		if st := tm.state("one", ids[0]); st != workflow.InstanceRunning {
+			t.Errorf("it is %s at one, which takes 40 of its 100 facts", st)
+		}
+		if l := tm.refused("one", "two"); len(l) == 0 || l[0].Reason != "instance-too-large" {
+			t.Errorf("of two is refused: %+v", l)
+		}
+		if !tm.incident("two", ids[0], "larger than that node takes") {
+			t.Error("two is not told why")
+		}
+		if err := tm.p["one"].node.Cancel(t.Context(), ids[0], "it stands still"); err != nil {
+			t.Fatal(err)
+		}
+		if st := tm.state("one", ids[0]); st != workflow.InstanceCancelled {
+			t.Errorf("one has cancelled it, and it is %s there", st)
 		}
 	})
 }

@@ -128,7 +128,7 @@ var reasons = map[string]reasonWhy{
 	"facts-beyond-bytes":            {"facts beyond its share of limits.memory or limits.disk", mendFull},
 	"facts-beyond-named":            {"facts that others have named, for which there is no room to spare in limits.memory or limits.disk", mendFull},
 	"bytes-over-share":              {"instances that it began beyond its share of limits.memory or limits.disk", mendFull},
-	"instance-too-large":            {"facts of instances that are larger than limits.facts or limits.bytes allow", mendFull},
+	"instance-too-large":            {"instances that are larger than limits.facts or limits.bytes allow, or whose tasks need more than half of a member's share of limits.memory or limits.disk", mendFull},
 	"ended-over-limit":              {"instances that it began, since as many ended ones are kept as limits.ended allows, which nobody may delete yet", mendFull},
 	"look":                          {"looks at instances in which it takes no part", mendOutdated},
 	"record":                        {"entries of the partner list", mendOutdated},
@@ -144,6 +144,10 @@ var reasons = map[string]reasonWhy{
 	"comparisons-too-fast":          {"comparisons of ended instances, which came too often to be made", mendOutdated},
 	"election":                      {"messages about the coordinator", mendOutdated},
 	"eviction":                      {"evictions by a member that may not evict, or that are not signed", mendLiar},
+	"user-record":                   {"records about users that are not signed by somebody who may say so, or that cannot be read", mendLiar},
+	"users-over-share":              {"records about users, since one delegate, and one user, may have no more of them", "a delegate has made more users than a mesh of some hundreds needs, or one of its users more keys: ask the people who run it; if it floods this node: mutirao evict %s"},
+	"users-too-fast":                {"records about users that came faster than this node verifies them; it asks for them again", mendOutdated},
+	"sign-in":                       {"attempts to sign a user in by a token that does not fit, ran out or was used", "nothing, unless it goes on: then somebody there guesses, or types an old token"},
 	"renewal":                       {"certificates that are not this node's", mendLiar},
 	"news-malformed":                {"news that cannot be read", mendLiar},
 	"connection-of-former-member":   {"connections, since it is no member any more", mendGone},
@@ -199,5 +203,13 @@ func (k *doctor) checkRefusals(d *diagnosis) {
 		d.ok("refused", "nothing of any member's in the last hour; %d before", before)
 	default:
 		d.ok("refused", "nothing of any member's")
+	}
+}
+
+// checkUsers tells whose share of the records about users is nearly full.
+func (k *doctor) checkUsers(d *diagnosis) {
+	if full := k.users.Filling(); len(full) > 0 {
+		d.warn("users", strings.Join(full, "; "),
+			"what is removed keeps its room, so that it stays removed: have another delegate add users, or the founder")
 	}
 }

@@ -47,7 +47,11 @@ func (vw *view) render(h *held) *api.Instance {
 		}
 	}
 	for _, p := range snap.Partitions {
-		v := api.Partition{Name: p.Name, Partner: vw.people.name(p.Partner), Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why)}
+		now := vw.people.names(p.Now)
+		v := api.Partition{Name: p.Name, Partner: now[0], Also: now[1:], Attempt: 1, State: string(p.State), Why: vw.renderWhy(p.Why)}
+		if !slices.Equal(p.Now, []workflow.PartnerID{p.First}) {
+			v.First = vw.people.name(p.First)
+		}
 		if d := h.def.Plan.Timeout(p.Name); d > 0 {
 			v.Timeout = d.String()
 		}

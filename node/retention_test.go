@@ -355,6 +355,11 @@ func TestFalseSummary(t *testing.T) {
 		if tm.closed("ana", pretended) != nil {
 			t.Error("ana gave up what came too late for mal")
 		}
+		late := "instance " + pretended + " of chain: mal had all of it when it deleted its facts, on 1970-01-01, and takes no more: what came later is known here, and not there"
+		tm.wantTrouble("ana", late)
+		if f := tm.finding("ana", "facts"); f.State != api.FindingWarning || f.What != late || !strings.Contains(f.Mend, "mutirao show "+pretended[:8]) {
+			t.Errorf("doctor says of what came too late: %+v", f)
+		}
 		pass(2 * time.Hour)
 		if tm.closed("ana", pretended) == nil {
 			t.Error("a false summary keeps an instance for ever")
@@ -427,6 +432,49 @@ func TestWhoDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 		pass(3 * day)
 		if tm.closed("ana", lacking) != nil {
 			t.Error("ana gave up what bea does not have, who is only out of reach")
+		}
+	})
+}
+
+// An instance in which a compensation is outstanding is kept beyond its time, although everybody
+// has all of it; when the compensation has ended it is given up.
+func TestOutstandingCompensationIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, keeping(6*time.Hour), "one", "two")
+		tm.add("one", `
+workflow: rent
+tasks:
+  reserve:   {timeout: 10m, on-failure: {contingency: reserve2}, compensate: give-back}
+  reserve2:  {}
+  collect:   {after: reserve}
+  give-back: {type: manual}
+partitions: {office: [collect], garage: [reserve]}
+`)
+		two := tm.p["two"]
+		two.hand.hold("reserve")
+		id := tm.begin("one", "rent", map[string]string{"office": "one", "garage": "two"})
+		tm.disconnect("one", "two")
+		two.hand.letGo(t, "reserve")
+		pass(2 * time.Hour)
+		tm.succeeds(id, 0, "one") // by the contingency
+		tm.connect("one", "two")
+		tm.succeeds(id, time.Minute, "one", "two")
+		pass(time.Minute)
+		if got := tm.task("one", id, "give-back"); got != workflow.Running {
+			t.Fatalf("the compensation is %s, want running", got)
+		}
+		pass(day)
+		for _, name := range []string{"one", "two"} {
+			if tm.closed(name, id) != nil {
+				t.Errorf("%s gave up an instance in which a compensation is outstanding", name)
+			}
+		}
+		tm.finish("two", id, "give-back")
+		pass(7 * time.Hour)
+		for _, name := range []string{"one", "two"} {
+			if tm.closed(name, id) == nil {
+				t.Errorf("the compensation is done, and %s still keeps the instance", name)
+			}
 		}
 	})
 }

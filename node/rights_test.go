@@ -27,6 +27,7 @@ type forger struct {
 	chain choreo.Chain
 	seq   uint64
 	last  choreo.FactID
+	via   *partner // the one that brings what it says; nil: it does so itself
 }
 
 func (tm *team) forger(name, id string) *forger {
@@ -60,7 +61,11 @@ func (l *forger) says(to string, seen choreo.Head, b choreo.Body) choreo.FactID 
 	if err != nil {
 		l.tm.t.Fatal(err)
 	}
-	l.tm.p[to].node.OnFrame(l.p.id(), frame)
+	by := l.p
+	if l.via != nil {
+		by = l.via
+	}
+	l.tm.p[to].node.OnFrame(by.id(), frame)
 	synctest.Wait()
 	l.last = id
 	return id
@@ -132,6 +137,49 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 		})
 		if got := tm.counter("ana", "refused.facts-forged"); got != before+1 {
 			t.Errorf("another's certificate was refused %d times", got-before)
+		}
+	})
+}
+
+// A certificate that has run out is refused when its owner shows it. What another has taken in
+// others may have built upon: the same fact is taken in from there, and counts.
+func TestExpiryIsCheckedAtTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana:medic", "bea", "mal")
+		tm.add("ana", `
+workflow: aid
+tasks:
+  reach:  {type: manual}
+  treat:  {type: manual, role: medic, on-failure: {contingency: treat2}}
+  treat2: {type: manual, role: medic}
+  carry:  {type: manual}
+partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
+`)
+		id := tm.begin("ana", "aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
+		l, ana := tm.forger("mal", id), tm.forger("ana", id)
+		was, err := trust.Issuer{Mesh: ana.key.Mesh, Key: ana.key.Key, Chain: ana.key.Chain}.Issue(trust.Certificate{
+			Partner: l.p.id(), Name: "mal", Roles: []workflow.RoleName{"medic"}, Serial: trust.Serial{1},
+			NotBefore: trust.WallOf(time.Now().Add(-30 * day)), NotAfter: trust.WallOf(time.Now().Add(-2 * day)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		genesis := tm.headSent(l.id)
+		takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.p.id()}
+		verdict := l.says("ana", genesis, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+		starts := choreo.Body{
+			Start: &choreo.Start{Attempt: choreo.AttemptID{Fact: verdict, Slot: "treat"}, Try: 1}, Credentials: trust.EncodeChain(was),
+		}
+		seq, had, before := l.seq, len(tm.log("ana", id)), tm.counter("ana", "refused.facts-forged")
+		l.says("ana", genesis, starts)
+		if n := tm.counter("ana", "refused.facts-forged") - before; n != 1 || len(tm.log("ana", id)) != had {
+			t.Errorf("of mal ana refused %d messages with a certificate that has run out, want 1; she has %d facts, want %d",
+				n, len(tm.log("ana", id)), had)
+		}
+		l.seq, l.last, l.via = seq, verdict, tm.p["bea"]
+		l.says("ana", genesis, starts)
+		if n := len(tm.log("ana", id)); n != had+1 || tm.task("ana", id, "treat2") != workflow.Running {
+			t.Errorf("through bea: ana has %d facts, want %d; treat2 is %s", n, had+1, tm.task("ana", id, "treat2"))
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -63,6 +64,27 @@ func TestInstancesBegunAtOnceAllEnd(t *testing.T) {
 				if st := tm.state(at, id); st != workflow.InstanceSucceeded {
 					t.Errorf("%s at %s is %q", id[:8], at, st)
 				}
+			}
+		}
+	})
+}
+
+// What one member runs in half a minute need not fit in its share at once: when room gets
+// short, what has ended is compared before its turn, and leaves the memory.
+func TestEndedInstancesMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Memory = 4 << 20 }, "one", "two", "three")
+		tm.add("one", longThenLast(2))
+		pass(time.Minute)
+		tm.p["one"].hand.work(10 * time.Millisecond)
+		tm.p["three"].hand.work(10 * time.Millisecond)
+		for range 100 {
+			tm.beginMany("two", 1, map[string]string{"long": "three", "rest": "one"})
+			pass(250 * time.Millisecond)
+		}
+		for _, at := range []string{"one", "three"} {
+			if list := tm.refused(at, "two"); len(list) > 0 {
+				t.Errorf("%s refused of two: %+v", at, list)
 			}
 		}
 	})
@@ -201,6 +223,130 @@ func TestExpectedIsPaidByInitiator(t *testing.T) {
 				id := tm.begin(by, "parcel", map[string]string{"pa": "three", "pb": "one"})
 				tm.succeeds(id, time.Minute, by, "one", "three")
 			}
+		}
+	})
+}
+
+// shorter is longThenLast under a name of its own.
+func shorter(tasks int) string {
+	return strings.Replace(longThenLast(tasks), "workflow: long", "workflow: shorter", 1)
+}
+
+// shortOf has one partner have little memory: a member's share is 512 KiB.
+func shortOf(name string) func(*configs.Config) {
+	return func(c *configs.Config) {
+		if slices.Contains(c.Capabilities, workflow.Capability("is-"+name)) {
+			c.Limits.Memory = 2 << 20
+		}
+	}
+}
+
+// An instance that needs more than a partner ever has for one is refused there in words, and
+// keeps nobody's turn: those that began later use all of the share.
+func TestInstanceThatNeverFitsHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, shortOf("one"), "one", "two", "three")
+		tm.add("two", longThenLast(150))
+		tm.add("two", shorter(22)) // one has room for three, for one of them out of turn
+		pass(time.Minute)
+		tm.p["three"].hand.hold("t000")
+		at := map[string]string{"long": "three", "rest": "one"}
+		large := tm.begin("two", "long", at)
+		for range 4 {
+			tm.begin("two", "shorter", at)
+		}
+		pass(20 * time.Minute)
+		if n := tm.running("one"); n != 3 || tm.state("one", large) != "" {
+			t.Errorf("one runs %d instances, want as many as there is room for, 3; the large one is %q", n, tm.state("one", large))
+		}
+		if !tm.incident("two", large, "one has not taken the instance in: it is larger than that node takes") {
+			t.Error("people are not told that the instance is too large for one")
+		}
+	})
+}
+
+// An instance of which a partner says nothing keeps nobody's turn there for long.
+func TestLineGoesOnPastSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, shortOf("one"), "one", "two", "three")
+		tm.add("one", longThenLast(22)) // one has room for three, for one of them out of turn
+		pass(time.Minute)
+		tm.p["three"].hand.hold("t000")
+		at, one := map[string]string{"long": "three", "rest": "one"}, tm.p["one"].id()
+		tm.f.losing(func(_, to workflow.PartnerID, m *wire.Message) bool { return to == one && len(m.Facts) > 0 })
+		unheard := tm.begin("two", "long", at)
+		tm.f.losing(func(_, to workflow.PartnerID, m *wire.Message) bool {
+			return to == one && slices.ContainsFunc(m.Facts, func(f wire.Facts) bool { return f.Instance.String() == unheard })
+		})
+		ids := tm.beginMany("two", 3, at)
+		pass(20 * time.Minute)
+		if n := tm.running("one"); n != 3 || tm.state("one", unheard) != "" {
+			t.Errorf("one runs %d instances, want as many as there is room for, 3", n)
+		}
+		tm.f.losing(nil)
+		three := tm.p["three"]
+		three.hand.letAllGo()
+		three.crash()
+		three.start() // and begins again what it ran
+		tm.connect("one", "three")
+		tm.connect("two", "three")
+		for _, id := range append(ids, unheard) {
+			tm.succeeds(id, 30*time.Minute, "one", "two", "three")
+		}
+	})
+}
+
+// An instance that with all that is expected in it would need more than the part that is kept
+// has room on its turn all the same, beside those that fill the other half.
+func TestLargeInstanceHasRoomOnItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, shortOf("one"), "one", "two", "three")
+		tm.add("two", longThenLast(50))
+		tm.add("two", shorter(10))
+		pass(time.Minute)
+		tm.p["three"].hand.hold("t000")
+		at := map[string]string{"long": "three", "rest": "one"}
+		for range 3 {
+			tm.begin("two", "shorter", at)
+		}
+		large := tm.begin("two", "long", at)
+		pass(time.Minute)
+		if st := tm.state("one", large); tm.running("one") != 4 || st != workflow.InstanceRunning {
+			t.Errorf("one runs %d instances, the large one is %q; want it to have come in beside three", tm.running("one"), st)
+		}
+	})
+}
+
+// Whose turn it is does not change with a restart, though the clock was set back before the
+// second of two instances began.
+func TestTurnIsTheSameAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set time.Duration
+		tm := newTeamWith(t, nil, func(p *node.Parts) { p.Clock = setClock{by: &set} }, "one", "two")
+		tm.add("one", longThenLast(2))
+		pass(time.Minute)
+		tm.p["two"].hand.hold("t000")
+		tm.disconnect("one", "two")
+		at := map[string]string{"long": "two", "rest": "one"}
+		first := tm.begin("two", "long", at)
+		pass(time.Second)
+		set = -2 * time.Hour
+		tm.begin("two", "long", at)
+		pass(time.Second)
+		tm.p["two"].crash()
+		tm.p["two"].start()
+		tm.connect("one", "two")
+		pass(time.Minute)
+		var next []string
+		for _, c := range tm.f.sent(func(c carried) bool { return c.to == tm.p["one"].id() }) {
+			for _, f := range c.m.Facts {
+				if f.Next {
+					next = append(next, f.Instance.String())
+				}
+			}
+		}
+		if n := tm.running("one"); n != 2 || len(next) == 0 || next[0] != first {
+			t.Errorf("one runs %d of 2 instances; next were %v, want the one that began first, %s", n, next, first)
 		}
 	})
 }

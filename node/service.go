@@ -53,7 +53,7 @@ func (n *Node) Partners(context.Context) ([]api.Partner, error) {
 		r := p.Record
 		out = append(out, api.Partner{
 			Name: r.Name(), ID: r.Partner, Roles: texts(r.Roles()), State: string(p.State), Since: since(p), Reason: string(p.Reason()), Remark: n.people.remark(p), Addresses: append([]string{}, r.Addresses...),
-			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: float64(p.Load) / 1000, Self: r.Partner == n.member.ID(),
+			LastValidated: p.Validated.Time(), ConnectionTime: r.ConnectionTime.String(), Load: p.Load.Share(), Self: r.Partner == n.member.ID(),
 			Refused: n.refusals.list(r.Partner),
 		})
 	}
@@ -102,22 +102,31 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	notes = append(notes, missed...)
 	id := m.Instance()
 	err = k.do(ctx, id, func(s *shard) error {
-		if err := k.index.begin(id, k.config.Limits, k.member.ID(), k.member.ID(), true, e.Hash); err != nil {
-			return api.Errorf(api.Refused, "%v", err)
+		err := s.open(m, e)
+		if err != nil {
+			k.ledger.takeBack(id) // by its owner, who may be at it still when ctx ends
 		}
-		if err := k.definitions.Keep(e); err != nil { // it may have been taken off the list meanwhile
-			k.index.forget(id)
-			return err
-		}
-		s.touch(s.create(m, e))
-		return nil
+		return err
 	})
 	if err != nil {
-		k.ledger.takeBack(id)
 		return nil, err
 	}
 	only, err := k.heldOnlyHere(ctx, id)
 	return &api.Started{ID: id.String(), HeldOnlyHere: only, Notes: notes}, err
+}
+
+// open opens an instance that this node begins.
+func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
+	id, self := m.Instance(), s.n.member.ID()
+	if err := s.n.index.begin(id, s.n.config.Limits, self, self, true, e.Hash); err != nil {
+		return err
+	}
+	if err := s.n.definitions.Keep(e); err != nil { // it may have been taken off the list meanwhile
+		s.n.index.forget(id)
+		return err
+	}
+	s.touch(s.create(m, e, s.n.lineup.begins(m.Genesis().At)))
+	return nil
 }
 
 // prepare makes the machine of a new instance. Its work counts as given from
@@ -132,7 +141,7 @@ func (k *desk) prepare(e *library.Definition, r api.StartRequest, found []datase
 	self.Credentials = k.people.Credentials()
 	m, err := choreo.Create(self, e.Def, e.Plan, g, annex, choreo.Moment{Wall: k.clock.Now().Wall})
 	if err != nil {
-		return nil, nil, api.Errorf(api.Invalid, "%v", err)
+		return nil, nil, api.Judge(api.Invalid, err)
 	}
 	k.ledger.give(m)
 	return m, notes, nil
@@ -197,15 +206,15 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 	case r.WaitForRole && mechanism == partition.PlainRule:
 		notes = append(notes, strings.Split(err.Error(), "\n")...)
 	case r.WaitForRole:
-		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("%s chooses who is apt at the start, so nobody can be waited for: leave the mechanism out", mechanism)
+		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("%s chooses who is apt at the start, so nobody can be waited for: leave the mechanism out", mechanism)
 	default:
-		return nil, nil, nil, api.Errorf(api.Refused, "%v", err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
+		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
 	s := k.situation(e.Def, mechanism, input)
 	s.Rand = rand.New(rand.NewPCG(binary.BigEndian.Uint64(k.random(8)), 0))
 	placed, choices, err := partition.Distribute(plan, s, pins)
 	if err != nil {
-		return nil, nil, nil, api.Errorf(api.Refused, "%v", err)
+		return nil, nil, nil, api.Judge(api.Refused, err)
 	}
 	g := &choreo.Genesis{
 		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
@@ -429,7 +438,7 @@ func (k *desk) cancel(ctx context.Context, ref, reason string) error {
 
 // writeOff has nobody wait for a partner before superseded work is undone.
 func (k *desk) writeOff(ctx context.Context, ref, who string) error {
-	p, err := k.people.Find(who)
+	p, err := k.people.resolveWhole(who)
 	if err != nil {
 		return err
 	}
@@ -711,3 +720,57 @@ func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, err
 
 // Left says how the node left, if it did; else membership.Staying.
 func (n *Node) Left() membership.Going { return n.departure.left() }
+
+// Users lists the partners, which are users by being partners, and all other users.
+func (n *Node) Users(ctx context.Context) ([]api.User, error) {
+	out, err := n.users.List(ctx)
+	return out, n.explain(err)
+}
+
+// AddUser makes a user, and a token by which it signs in.
+func (n *Node) AddUser(_ context.Context, r api.UserRequest) (*api.SignInToken, error) {
+	out, err := n.users.Add(r)
+	return out, n.explain(err)
+}
+
+// RemoveUser removes a user for good, or one of its keys.
+func (n *Node) RemoveUser(_ context.Context, user string) (*api.RemovedUser, error) {
+	out, err := n.users.Remove(user)
+	return out, n.explain(err)
+}
+
+// SignInUser signs a user in at this node.
+func (n *Node) SignInUser(ctx context.Context, token string) (*api.SignedIn, error) {
+	out, err := n.users.SignIn(ctx, token)
+	return out, n.explain(err)
+}
+
+// SignOutUser ends a user's being signed in at this node.
+func (n *Node) SignOutUser(_ context.Context, user string) (*api.SignedOut, error) {
+	out, err := n.users.SignOut(user)
+	return out, n.explain(err)
+}
+
+// LinkUser makes a token for another device of a user who is signed in here.
+func (n *Node) LinkUser(_ context.Context, user string, expires time.Duration) (*api.SignInToken, error) {
+	out, err := n.users.Link(user, expires)
+	return out, n.explain(err)
+}
+
+// Roles lists the roles that users have.
+func (n *Node) Roles(ctx context.Context) ([]api.Role, error) {
+	out, err := n.users.Roles(ctx)
+	return out, n.explain(err)
+}
+
+// GrantRole gives a user a role.
+func (n *Node) GrantRole(_ context.Context, r api.RoleRequest) (*api.UserRoles, error) {
+	out, err := n.users.ChangeRole(r, true)
+	return out, n.explain(err)
+}
+
+// RevokeRole takes a role away from a user.
+func (n *Node) RevokeRole(_ context.Context, r api.RoleRequest) (*api.UserRoles, error) {
+	out, err := n.users.ChangeRole(r, false)
+	return out, n.explain(err)
+}

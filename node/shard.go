@@ -84,6 +84,8 @@ type held struct {
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   map[workflow.PartnerID]word
+	// early: it was compared when it had ended, before its turn (compareEnded).
+	early bool
 	// Of an instance that comes out of quarantine: what was noted, until that is
 	// durable, and saved facts that lack their past.
 	was  *setAside
@@ -264,6 +266,9 @@ func (s *shard) turn() {
 	if now >= s.nextWeigh {
 		s.nextWeigh = now + weighEvery
 		s.weighAgain()
+		if s.n.crowded() {
+			s.compareEnded()
+		}
 	}
 	if now >= s.nextCompare {
 		s.nextCompare = now + antiEntropy
@@ -639,7 +644,7 @@ func (s *shard) summarise(h *held) summary {
 	if sum.State == workflow.InstanceRunning {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "", 0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
-		sum.Done, sum.Tasks, sum.Needs = 0, 0, ""
+		sum.Done, sum.Tasks, sum.Needs, sum.People = 0, 0, "", ""
 		return sum
 	}
 	sum.Needs = storeNeeds(s.n.view.needs(h))
@@ -647,6 +652,7 @@ func (s *shard) summarise(h *held) summary {
 	if h.digested != h.m.Len() { // these follow from its facts alone
 		h.digested = h.m.Len()
 		sum.Done, sum.Tasks, _ = h.m.Progress()
+		sum.People = storeDone(h.m.PeoplesWork())
 		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(audience), " "), uint64(h.m.Len())
 		sum.Sizes = h.sizes(audience)
 	}
@@ -721,21 +727,22 @@ func (s *shard) load(id workflow.InstanceID, sum summary) (*held, error) {
 	if err != nil {
 		return nil, &unreadable{why: fmt.Errorf("its workflow cannot be read: %w", err)}
 	}
+	waits, err := s.readWaits(id)
+	if err != nil {
+		return nil, err
+	}
 	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
 	if err == nil {
-		err = m.Load(facts[1:], !sum.Settled)
+		err = m.Resume(facts[1:], !sum.Settled, waits)
 	}
 	if err != nil {
 		return nil, &unreadable{why: fmt.Errorf("it cannot be opened: %w", err)}
-	}
-	if err := s.restoreWaits(m); err != nil {
-		return nil, err
 	}
 	if sum.Definition != def.Hash {
 		sum = firstSummary(m, def)
 	}
 	h := s.hold(m, def, sum)
-	s.lineUp(h, s.n.lineup.resume)
+	s.lineUp(h)
 	for i := range facts {
 		h.came(facts[i:i+1], came[i])
 	}
@@ -780,15 +787,19 @@ func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum summary) *h
 	return h
 }
 
-// create holds a machine for a new instance, of which nothing is stored yet.
-func (s *shard) create(m *choreo.Machine, def *library.Definition) *held {
-	h := s.hold(m, def, firstSummary(m, def))
-	s.lineUp(h, s.n.lineup.begin)
+// create holds a machine for a new instance, of which nothing is stored yet. When it began
+// is its place among this node's own.
+func (s *shard) create(m *choreo.Machine, def *library.Definition, began int64) *held {
+	sum := firstSummary(m, def)
+	sum.Began = began
+	h := s.hold(m, def, sum)
+	s.lineUp(h)
 	return h
 }
 
 func firstSummary(m *choreo.Machine, def *library.Definition) summary {
-	return summary{Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: m.Genesis().Chain.Author, Started: m.Genesis().At}
+	g := m.Genesis()
+	return summary{Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At, Began: g.At}
 }
 
 // tellHeads tells p what is durable here of these instances.

@@ -201,7 +201,7 @@ func (p *partner) start() {
 	if p.adjust != nil {
 		p.adjust(&cfg)
 	}
-	parts := node.Parts{Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test", Logger: testLogger(p.name)}
+	parts := node.Parts{Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test", Logger: testLogger(p.name), Keys: node.UserKeysIn(p.dir)}
 	if p.fit != nil {
 		p.fit(&parts)
 	}

@@ -25,7 +25,7 @@ type topic interface {
 func (n *Node) topics() []topic {
 	return []topic{
 		n.roster, n.evictions, n.certificates, n.elections, n.clocks, n.overview, n.retention, n.library, n.instances,
-		n.data, n.joining,
+		n.data, n.joining, n.users,
 	}
 }
 
@@ -34,12 +34,9 @@ func (n *Node) topics() []topic {
 func (n *Node) turns() []topic {
 	return []topic{
 		n.roster, n.certificates, n.evictions, n.joining, n.library, n.retention, n.elections, n.overview, n.clocks,
-		n.instances, n.data,
+		n.instances, n.data, n.users,
 	}
 }
-
-// never is after what time a topic is called again of which nothing is due.
-const never = time.Hour
 
 // OnUp is called by the carrier when a member is connected.
 func (n *Node) OnUp(p workflow.PartnerID) {
@@ -88,7 +85,7 @@ func (n *Node) OnFrame(p workflow.PartnerID, frame []byte) {
 
 // pulse has every topic do what is due, and returns after what time to call it again.
 func (n *Node) pulse() time.Duration {
-	now, next := n.clock.Now(), never
+	now, next := n.clock.Now(), moment.Never
 	for _, t := range n.turns() {
 		next = min(next, t.Tick(now))
 	}

@@ -115,10 +115,11 @@ type expected struct {
 	all int64
 }
 
-// expect reckons what is expected in an instance: of each partner for each task that it holds
-// at first, and as much once more, for what it judges, cancels or passes on. With that an
-// instance is at most its initiator's whole share: one that would be more is taken in when
-// nothing else of the initiator is here, and of each task less is expected.
+// expect estimates how much the other partners will write into an instance. Each partner that
+// takes part from the start gets heldWeight for each task that it holds at first, and heldWeight
+// once more for its verdicts, its cancellation and what it passes on. If the sum and the
+// instance itself would be more than what is kept for it on its turn (partKept), all amounts
+// are made smaller alike, so that they fit.
 func (x *instances) expect(def *library.Definition, m *choreo.Machine) expected {
 	g, parts, self := m.Genesis().Body.Genesis, def.Plan.Partitions(), x.member.ID()
 	of, all := make(map[workflow.PartnerID]int64, len(g.Succession)), int64(0)
@@ -134,7 +135,7 @@ func (x *instances) expect(def *library.Definition, m *choreo.Machine) expected 
 	for i, a := range g.Assign { // in the order of the plan
 		add(a.Partner, len(parts[i].Tasks))
 	}
-	free := max(shareOf(x.config.Limits.Memory)-begunWeight(def, m), 0)
+	free := max(x.partKept()-begunWeight(def, m), 0)
 	each := min(heldWeight, free/max(all, 1))
 	for p := range of {
 		of[p] *= each
@@ -168,7 +169,19 @@ func (u *usage) beside(p, self workflow.PartnerID) (its, others weight) {
 	return u.of[p], u.all.less(u.of[self])
 }
 
-// weight is what an instance of a definition weighs without its facts.
+// most is the most that counts for a member, this node itself apart.
+func (u *usage) most(self workflow.PartnerID) (most int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for p, w := range u.of {
+		if p != self {
+			most = max(most, w.reserved())
+		}
+	}
+	return most
+}
+
+// weightOf is what an instance of a definition weighs without its facts.
 func weightOf(d *library.Definition) int { return instanceWeight + len(d.Def.Tasks)*taskWeight }
 
 // weights are what an instance in memory weighs.
@@ -236,15 +249,36 @@ const weighEvery = time.Second
 // of memory and disk, and what all others together may fill.
 func (x *instances) left(p workflow.PartnerID) int { return x.leftBeside(p, 0) }
 
-// leftFor is left for one more instance that a member began: out of turn (lineup) without
-// what is kept for those whose turn it is. Where nothing else of that member is here nothing is
-// kept: else an instance that needs more could never come from anybody but its initiator.
-func (x *instances) leftFor(by workflow.PartnerID, next bool) int {
-	if its, _ := x.usage.beside(by, x.member.ID()); next || its.reserved() == 0 {
-		return x.left(by)
-	}
+// partKept is how much of a member's share of memory, and of disk where that is less, is kept
+// for those of its instances whose turn it is (lineup). None may need more.
+func (x *instances) partKept() int64 {
 	l := x.config.Limits
-	return x.leftBeside(by, keptOf(min(shareOf(l.Memory), shareOf(l.Disk))))
+	return keptOf(min(shareOf(l.Memory), shareOf(l.Disk)))
+}
+
+// roomFor tells, by an error, why there is no room for one more instance that a member began
+// and that needs so much: out of turn without what is kept for those whose turn it is.
+func (x *instances) roomFor(by workflow.PartnerID, next bool, needs int64) error {
+	kept := x.partKept()
+	if by == x.member.ID() {
+		return nil
+	}
+	if needs > kept {
+		return &noRoom{wire.RefusedLarge, by}
+	}
+	if next {
+		kept = 0
+	}
+	if int64(x.leftBeside(by, kept)) < needs/byteWeight {
+		return &noRoom{wire.RefusedHeavy, by}
+	}
+	return nil
+}
+
+// crowded reports whether somebody fills half of what its instances may fill out of turn. Then
+// what has ended is to leave the memory soon.
+func (x *instances) crowded() bool {
+	return x.usage.most(x.member.ID()) > x.partKept()/2
 }
 
 // leftBeside is left beside so much that is kept.

@@ -17,44 +17,44 @@ type storedWaits struct {
 	BootID string
 	Boot   time.Duration
 	Wall   int64 // ms
-	Waits  []choreo.Wait
+	Waits  choreo.Waits
 }
 
 // waitsWrite stores an instance's waits; none removes what is stored.
-func (s *shard) waitsWrite(id workflow.InstanceID, ws []choreo.Wait) kv.Write {
-	if len(ws) == 0 {
+func (s *shard) waitsWrite(id workflow.InstanceID, ws choreo.Waits) kv.Write {
+	if len(ws.All) == 0 {
 		return kv.Write{Key: waitsKey(id), Delete: true}
 	}
 	return kv.Write{Key: waitsKey(id), Value: encode(storedWaits{BootID: s.n.bootID, Boot: s.now.Boot, Wall: s.now.Wall.UnixMilli(), Waits: ws})}
 }
 
-// restoreWaits ages the stored waits by what has passed since: in the same
-// boot by the clock that counts suspend, after a reboot by this node's own wall
-// clock, of which a step back counts as nothing. Then nothing is judged before
-// partners were heard for a while, or a grace has passed (choreo.Machine.Gap).
-func (s *shard) restoreWaits(m *choreo.Machine) error {
+// readWaits reads the stored waits of an instance, and what has passed since: in the same
+// boot by the clock that counts suspend, after a reboot by this node's own wall clock, of
+// which a step back counts as nothing. Nothing is judged before partners were heard for a
+// while, or a grace has passed (choreo.Machine.Gap).
+func (s *shard) readWaits(id workflow.InstanceID) (choreo.Break, error) {
 	s.readClock() // at the start no turn has done so, and facts were read since
 	now := s.now
-	quiet := now.Boot + moment.Grace(s.n.own.ConnectionTime())
-	b, err := s.n.store.Get(waitsKey(m.Instance()))
-	var sw storedWaits
+	out := choreo.Break{Now: s.moment(), Quiet: now.Boot + moment.Grace(s.n.own.ConnectionTime())}
+	b, err := s.n.store.Get(waitsKey(id))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
+		return out, nil
 	case err != nil:
-		return err
-	default:
-		if err := decode(b, &sw); err != nil {
-			// Waits that begin again end late, never early.
-			s.n.count("unreadable.waits", 1)
-			s.log.Error("the waits of an instance cannot be read and begin again", "instance", m.Instance(), "error", err)
-			s.n.losses.lost("how long instance %s had waited: its time-outs and triggers begin again", m.Instance())
-			sw = storedWaits{BootID: s.n.bootID, Boot: now.Boot}
-		}
+		return out, err
+	}
+	var sw storedWaits
+	if err := decode(b, &sw); err != nil {
+		// Waits that begin again end late, never early.
+		s.n.count("unreadable.waits", 1)
+		s.log.Error("the waits of an instance cannot be read and begin again", "instance", id, "error", err)
+		s.n.losses.lost("how long instance %s had waited: its time-outs and triggers begin again", id)
+		return out, nil
 	}
 	passed := now.Boot - sw.Boot
 	if sw.BootID != s.n.bootID {
 		passed = now.Wall.Sub(time.UnixMilli(sw.Wall))
 	}
-	m.RestoreWaits(sw.Waits, max(passed, 0), s.moment(), quiet)
-	return nil
+	out.Waits, out.Passed = sw.Waits, max(passed, 0)
+	return out, nil
 }

@@ -21,12 +21,6 @@ const (
 	Instead EdgeKind = "instead"
 )
 
-// Edge leads from a task to one that waits for it, in one way or another.
-type Edge struct {
-	From, To workflow.TaskName
-	Kind     EdgeKind
-}
-
 // graph is the tasks of a definition by number, in rule order: each after those
 // that its rule mentions and those it stands in for, else by name. The order in
 // which they are written does not count, because definitions with one hash may
@@ -187,20 +181,6 @@ func (g *graph) arcs(i int) []arc {
 		arcs = append(arcs, arc{to, kinds[to]})
 	}
 	return arcs
-}
-
-func (g *graph) edge(from int, a arc) Edge {
-	return Edge{g.tasks[from].Name, g.tasks[a.task].Name, a.kind}
-}
-
-func (g *graph) edges() []Edge {
-	var edges []Edge
-	for i, arcs := range g.out {
-		for _, a := range arcs {
-			edges = append(edges, g.edge(i, a))
-		}
-	}
-	return edges
 }
 
 // linkSlots fills waits. A slot does not wait for itself: where its rule mentions a

@@ -21,7 +21,6 @@ type Plan struct {
 	partitions []*Partition // by name
 	tasks      []task
 	home       []int // by task: the position of its partition, or none
-	crossing   []Edge
 	bounds     *bounds
 	dropped    []workflow.TaskName // see Without
 }
@@ -102,17 +101,13 @@ func (p *Plan) place(d workflow.PartitionDecl) {
 	p.partitions = append(p.partitions, part)
 }
 
-// fill lists the tasks of all partitions and the edges inside and between them.
+// fill lists the tasks of all partitions, and where they are entered and left.
 func (p *Plan) fill() {
 	entered, left := make([]bool, len(p.home)), make([]bool, len(p.home))
 	for i, arcs := range p.graph.out {
 		for _, a := range arcs {
-			switch from, to := p.home[i], p.home[a.task]; {
-			case from == none || to == none:
-			case from == to:
+			if at := p.home[i]; at != none && at == p.home[a.task] {
 				entered[a.task], left[i] = true, true
-			default:
-				p.crossing = append(p.crossing, p.graph.edge(i, a))
 			}
 		}
 	}
@@ -215,13 +210,6 @@ func (p *Plan) Timeout(name workflow.PartitionName) time.Duration {
 // Chain lists t, its contingency, that one's contingency and so on: the tasks
 // that may fill the slot of t, in the order in which they are tried.
 func (p *Plan) Chain(t workflow.TaskName) []workflow.TaskName { return p.task(t).chain }
-
-// Edges lists all edges, in rule order of their tasks.
-func (p *Plan) Edges() []Edge { return p.graph.edges() }
-
-// Crossing lists the edges that lead from one partition to another: what costs
-// a message. Contingencies that are not placed anywhere take no part.
-func (p *Plan) Crossing() []Edge { return p.crossing }
 
 // ResponseImmediate reports whether the end of t must be reported at once
 // (docs/systems.md, Partitions): it has a successor in another partition.

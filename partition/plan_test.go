@@ -164,8 +164,8 @@ func TestElevenTasksReportAcrossAnyCut(t *testing.T) {
 		}
 		plan := partition.New(&def)
 		for _, task := range def.Tasks {
-			want := slices.ContainsFunc(uncut.Successors(task.Name), func(s workflow.TaskName) bool {
-				return homeOf(&def, s) != homeOf(&def, task.Name)
+			want := slices.ContainsFunc(def.Tasks, func(s *workflow.Task) bool {
+				return slices.Contains(uncut.Predecessors(s.Name), task.Name) && homeOf(&def, s.Name) != homeOf(&def, task.Name)
 			})
 			if got := plan.ResponseImmediate(task.Name); got != want {
 				t.Fatalf("%s: responseImmediate %v, want %v", task.Name, got, want)

@@ -281,12 +281,6 @@ func (b *bounds) standsInAt(i int) span {
 	return latest
 }
 
-// WorstCase is the latest moment, since the start of the instance, at which t
-// is ready or known never to be; ok is false when there is no such bound.
-func (p *Plan) WorstCase(t workflow.TaskName) (since time.Duration, ok bool) {
-	return p.bound(t, p.bounds.readyAt)
-}
-
 // WorstEnd is the latest moment, since the start of the instance, at which the
 // slot of t has a result; ok is false when there is no bound.
 func (p *Plan) WorstEnd(t workflow.TaskName) (since time.Duration, ok bool) {

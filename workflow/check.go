@@ -27,18 +27,6 @@ func (r *Rule) tasks() []TaskName {
 	return slices.Compact(out)
 }
 
-// data are the data items that a rule mentions, each once, by name.
-func (r *Rule) data() []DataName {
-	var out []DataName
-	r.Terms(func(leaf *Rule) {
-		if leaf.Op == OpData {
-			out = append(out, leaf.Data.names...)
-		}
-	})
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // checkCycles reports one cycle for each knot of tasks that wait for each
 // other, unless it is one of contingencies, which is reported already.
 func (r *reader) checkCycles(g *graph, looped []bool) {

@@ -32,8 +32,12 @@ func (r *reader) checkTask(t *Task) {
 	if t.Type != Automatic {
 		r.refuse(t, "retries", "a person decides to try again", "retries belong to automatic tasks")
 	}
-	if t.Type != Manual && t.Type != SemiAutomatic && t.Offline {
-		r.refuse(t, "offline", "leave it out", "only manual and semi-automatic tasks can be done offline")
+	if t.Type != Manual && t.Type != SemiAutomatic {
+		r.refuse(t, "role", "write type: manual, or ask the role of the holder: partitions: {NAME: {tasks: [TASK], roles: [ROLE]}}",
+			"a role is asked of the person who performs a task, and nobody performs this one: a node runs it")
+		if t.Offline {
+			r.refuse(t, "offline", "leave it out", "only manual and semi-automatic tasks can be done offline")
+		}
 	}
 	if has("urgency") && t.Urgency == 0 {
 		r.refuse(t, "urgency", "", "with urgency 0 the task would never be given to anybody: it must be more than 0")

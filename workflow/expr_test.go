@@ -240,6 +240,6 @@ tasks:
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(d.TopoOrder(), d.Successors("call"), d.Mentions("radio"))
-	// Output: [call radio close] [close] [close]
+	fmt.Println(d.TopoOrder(), d.Predecessors("close"))
+	// Output: [call radio close] [call]
 }

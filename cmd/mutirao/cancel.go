@@ -17,19 +17,22 @@ func newCancelCommand() *cobra.Command {
 		Short: "Cancel an instance",
 		Long: `Cancels an instance everywhere: running tasks are called off, and nothing more is
 started. Partners that cannot be reached now learn of it when they can. It cannot be
-taken back: on a terminal the command asks first.`,
-		Example: `  mutirao cancel 3f9a --reason "false alarm"`,
-		Args:    arguments("ID"),
+taken back: on a terminal the command asks first, and names the instance with its
+workflow and whole ID. A program had better give the whole ID.`,
+		Example: `  mutirao cancel 3f9a --reason "false alarm"
+  mutirao cancel 3f9a0c21d4aa00112233445566778899 --yes`,
+		Args: arguments("ID"),
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if err := u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", describeInstance(ctx, node, args[0])); err != nil {
+			id, what := whichInstance(ctx, node, args[0])
+			if err := u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what); err != nil {
 				return err
 			}
-			if err := node.Cancel(ctx, args[0], reason); err != nil {
+			if err := node.Cancel(ctx, id, reason); err != nil {
 				return err
 			}
-			return u.done(map[string]string{"id": args[0], "state": "cancelled"}, "%s is cancelled", args[0])
+			return u.done(map[string]string{"id": id, "state": "cancelled"}, "%s is cancelled", id)
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
@@ -37,11 +40,13 @@ taken back: on a terminal the command asks first.`,
 	return cmd
 }
 
-// describeInstance is an instance with what tells people which one it is.
-func describeInstance(ctx context.Context, node shower, ref string) string {
+// whichInstance is the whole ID of an instance, and what tells people which one it is.
+// What cannot be taken back is asked, done and reported by the one ID: what a beginning
+// of it means may change meanwhile.
+func whichInstance(ctx context.Context, node shower, ref string) (id, what string) {
 	in, err := node.Show(ctx, ref)
 	if err != nil { // the command itself will say what is wrong
-		return ref
+		return ref, ref
 	}
-	return fmt.Sprintf("%s@%d %s, started %s,", in.Workflow, in.Version, in.ID, clock(in.Started))
+	return in.ID, fmt.Sprintf("%s@%d %s, started %s,", in.Workflow, in.Version, in.ID, clock(in.Started))
 }

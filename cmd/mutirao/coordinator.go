@@ -131,7 +131,8 @@ may ask for it.
 
 --override sets the list on the founder's word alone, for when a majority of the
 voters is lost. If that majority is only out of sight, it may have a coordinator of
-its own until it hears of the override. On a terminal the command asks first.`,
+its own until it hears of the override. On a terminal the command asks first. As nobody
+can take that back, partners are given by their names or whole IDs.`,
 		Example: `  mutirao coordinator electorate
   mutirao coordinator electorate --set station,engine-7,reserve
   mutirao coordinator electorate --set station,reserve --override`,
@@ -152,7 +153,11 @@ its own until it hears of the override. On a terminal the command asks first.`,
 				}
 			}
 			if override {
-				if err := u.confirm(yes, "From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(set, ", ")); err != nil {
+				voters := make([]string, len(set))
+				for i, v := range set {
+					voters[i] = describePartner(ctx, node, v)
+				}
+				if err := u.confirm(yes, "From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(voters, ", ")); err != nil {
 					return err
 				}
 			}

@@ -19,7 +19,8 @@ func newDoctorCommand() *cobra.Command {
 		Long: `Checks the store and its disk, the certificate, addresses, links, the clock against
 the partners', partners that are gone, the profile, the electorate, and what was
 refused of whom. Of a node that does not run: its configuration and applications, key,
-certificate, store, disk and the API's port, whatever would keep it from starting.
+certificate, store, disk, the addresses at which it is to listen, the API's port, and
+whether its clock can be right: whatever would keep it from starting.
 Exit status 1 if something is wrong (that it does not run, too); warnings are no
 failure.`,
 		Example: `  mutirao doctor

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -40,7 +41,7 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitDone
 	}
-	status, message, hint := api.Failed.Exit(), err.Error(), ""
+	status, message, hint := api.Failed.Exit(), said.Render(err, workflow.PartnerID.Short), ""
 	var exit *exitError
 	var shown *api.Error
 	switch {

@@ -22,9 +22,10 @@ func newInstancesCommand() *cobra.Command {
 		Long: `Lists what runs: the instances that this node takes part in and, while it holds the
 office of coordinator, those of all partners, as they report them. KNOWN-BY then says
 who reported an instance, and since when nothing was heard of it where that partner
-cannot be reached. NEEDS A PERSON says what has failed or is blocked, what nobody can
-perform, and how many incidents there were. With --all also those that have ended; of
-some only a summary is kept (limits.keep in config.yaml).`,
+cannot be reached. TASKS ENDED counts those of which nothing more is expected, whether
+they succeeded, failed or are blocked. NEEDS A PERSON says what has failed or is
+blocked, what nobody can perform, and how many incidents there were. With --all also
+those that have ended; of some only a summary is kept (limits.keep in config.yaml).`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
 		Args: arguments(),
@@ -48,7 +49,7 @@ some only a summary is kept (limits.keep in config.yaml).`,
 }
 
 func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
-	t := table{head: []string{"ID", "WORKFLOW", "VERSION", "STATE", "DONE", "AT", "STARTED", "ENDED"}, states: 4}
+	t := table{head: []string{"ID", "WORKFLOW", "VERSION", "STATE", "TASKS ENDED", "AT", "STARTED", "ENDED"}, states: 4}
 	mesh := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return len(in.KnownBy) > 0 })
 	if mesh {
 		t.head = append(t.head, "KNOWN-BY")
@@ -120,7 +121,7 @@ func inWords(needs []api.Need) []string {
 	return out
 }
 
-// progress is how many tasks have ended, of how many.
+// progress is how many tasks have ended, well or not, of how many.
 func progress(done, tasks int) string {
 	if tasks == 0 {
 		return "-"

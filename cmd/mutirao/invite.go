@@ -61,18 +61,19 @@ give that right.`,
 	return cmd
 }
 
-// codeOf is the QR code of an invitation. In capitals, in which it may be read as
-// well, it is smaller.
+// codeOf is the QR code of an invitation, or of a sign-in token. In capitals, in which
+// it may be read as well, it is smaller.
 func codeOf(token string) (*qrcode.QRCode, error) {
 	code, err := qrcode.New(strings.ToUpper(token), qrcode.Low)
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "the invitation is too long for a QR code").WithHint("send the text")
+		return nil, api.Errorf(api.Failed, "it is too long for a QR code").WithHint("send the text")
 	}
 	return code, nil
 }
 
-// drawCode draws an invitation's QR code on the terminal, if it has room for it.
-func (u *ui) drawCode(token string) {
+// drawCode draws a QR code on the terminal, if it has room for it; command is what
+// makes the token, and with --qr a picture of it.
+func (u *ui) drawCode(token, command string) {
 	code, err := codeOf(token)
 	if err != nil {
 		u.note("%v: send the text", err)
@@ -83,15 +84,15 @@ func (u *ui) drawCode(token string) {
 	wide, high := utf8.RuneCountInString(rows[0]), len(rows)
 	columns, lines, ok := window(u.err)
 	if ok && (columns < wide || lines <= high) {
-		u.note("A QR code of it needs a terminal of %d columns and %d lines; this one has %d and %d. As a picture: mutirao invite --qr FILE.png",
-			wide, high+1, columns, lines)
+		u.note("A QR code of it needs a terminal of %d columns and %d lines; this one has %d and %d. As a picture: mutirao %s --qr FILE.png",
+			wide, high+1, columns, lines, command)
 		return
 	}
 	fmt.Fprint(u.err, picture)
 }
 
-// saveCode writes an invitation's QR code into a file that only this user can read:
-// anybody who sees it can join.
+// saveCode writes a QR code into a file that only this user can read: anybody who sees
+// it can join, or sign in.
 func saveCode(file, token string) error {
 	code, err := codeOf(token)
 	if err != nil {
@@ -111,21 +112,25 @@ func saveCode(file, token string) error {
 
 // writeInvitation prints an invitation; qr names a file for its QR code.
 func (u *ui) writeInvitation(inv *api.Invitation, qr string) error {
-	if err := u.result(inv, func(w io.Writer) { fmt.Fprintln(w, inv.Token) }); err != nil {
+	if err := u.writeSecret(inv, inv.Token, "invite", qr); err != nil || u.format != "text" {
+		return err
+	}
+	u.note("It can be used %s until %s. The newcomer types:\n  mutirao join INVITATION --name NAME", times(inv.Uses), clock(inv.Expires))
+	return nil
+}
+
+// writeSecret prints what somebody joins or signs in with, which the command makes, and
+// its QR code: into the file qr or, on a terminal, beside it.
+func (u *ui) writeSecret(v any, token, command, qr string) error {
+	if err := u.result(v, func(w io.Writer) { fmt.Fprintln(w, token) }); err != nil {
 		return err
 	}
 	if qr != "" {
-		if err := saveCode(qr, inv.Token); err != nil {
-			return err
-		}
+		return saveCode(qr, token)
 	}
-	if u.format != "text" {
-		return nil
+	if u.format == "text" && u.terminal && u.progress {
+		u.drawCode(token, command)
 	}
-	if u.terminal && u.progress && qr == "" {
-		u.drawCode(inv.Token)
-	}
-	u.note("It can be used %s until %s. The newcomer types:\n  mutirao join INVITATION --name NAME", times(inv.Uses), clock(inv.Expires))
 	return nil
 }
 

@@ -23,7 +23,7 @@ func commands() map[string][]*cobra.Command {
 		meshGroup: {
 			newInitCommand(), newInviteCommand(), newJoinCommand(), newUpCommand(),
 			newStatusCommand(), newPartnersCommand(), newEvictCommand(), newLeaveCommand(), newCoordinatorCommand(),
-			newProfileCommand(), newResourcesCommand(), newWebCommand(), newTokenCommand(), newDoctorCommand(),
+			newProfileCommand(), newResourcesCommand(), newWebCommand(), newTokenCommand(), newUserCommand(), newRoleCommand(), newDoctorCommand(),
 		},
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,8 +24,9 @@ func newShowCommand() *cobra.Command {
 		Use:   "show ID [--watch]",
 		Short: "Where an instance stands, as this node knows it",
 		Long: `Shows an instance: its partitions and who holds them, its tasks and their states,
-its data, what people should look at, and how much time is left. Partners who can be
-reached are asked first what they have, for half a second at most; of a task that is
+its data, what people should look at, and how much time is left. A partition is with
+those who hold what of it is not done or, where all is done, held it. Partners who can
+be reached are asked first what they have, for half a second at most; of a task that is
 with one who was not heard for long, it says as of when it is known.
 ID may be any unique prefix.`,
 		Example: `  mutirao show 3f9a0c21d4
@@ -146,7 +148,7 @@ func (u *ui) writeTold(w io.Writer, t *api.Told) {
 	}
 	fmt.Fprintln(w, u.paint(yellow, fmt.Sprintf("a summary, which %s (%s) reported %s: this node takes no part in it, and nobody who does shows it now (%s)",
 		t.By.Name, t.By.State, ago(time.Now(), t.By.At), oneLine(t.Why))))
-	fmt.Fprintf(w, "%s tasks done; ready or running with %s; held by %s\n", progress(t.Done, t.Tasks), orDash(strings.Join(t.Current, ", ")), orDash(strings.Join(t.Participants, ", ")))
+	fmt.Fprintf(w, "%s tasks have ended; ready or running with %s; held by %s\n", progress(t.Done, t.Tasks), orDash(strings.Join(t.Current, ", ")), orDash(strings.Join(t.Participants, ", ")))
 }
 
 func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
@@ -156,7 +158,7 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 		t.head = append(t.head, "LEFT")
 	}
 	for _, p := range list {
-		row := []string{string(p.Name), orDash(p.Partner), strconv.Itoa(p.Attempt), orDash(p.State), orDash(p.Timeout)}
+		row := []string{string(p.Name), orDash(strings.Join(p.Holders(), ", ")), strconv.Itoa(p.Attempt), orDash(p.State), orDash(p.Timeout)}
 		if due {
 			row = append(row, left(p.Due))
 		}
@@ -169,7 +171,7 @@ func (u *ui) writePartitions(w io.Writer, list []api.Partition) {
 // -v the candidates that were weighed.
 func (u *ui) writeWhy(w io.Writer, in *api.Instance) {
 	for _, p := range in.Partitions {
-		u.writeReason(w, "partition "+string(p.Name), p.Partner, p.Why)
+		u.writeReason(w, "partition "+string(p.Name), cmp.Or(p.First, p.Partner), p.Why)
 	}
 	for _, t := range in.Tasks {
 		u.writeReason(w, "task "+string(t.Name), t.Partner, t.Why)

@@ -41,7 +41,7 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 		}
 		if len(src) > workflow.MaxSource { // no node would read on: the reason is the same as that of check
 			_, err := workflow.Parse(file, src)
-			return api.Errorf(api.Failed, "%v", err)
+			return api.Judge(api.Failed, err)
 		}
 		wf, err := node.AddWorkflow(cmd.Context(), filepath.ToSlash(file), src)
 		if err != nil {

@@ -68,7 +68,7 @@ func definitionOf(ctx context.Context, dir, ref string) (*workflow.Definition, e
 	}
 	def, err := workflow.Parse(ref, src)
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "%v", err)
+		return nil, api.Judge(api.Failed, err)
 	}
 	return def, nil
 }

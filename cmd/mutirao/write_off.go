@@ -20,19 +20,21 @@ back and turns out to have built upon what was undone, that is shown as an
 incident. Only the partner who began the instance may do it, on its own node.
 
 A partner that was evicted from the mesh is written off by itself. It cannot be taken
-back: on a terminal the command asks first.`,
+back: on a terminal the command asks first, and names the instance with its workflow
+and whole ID. PARTNER is a name or a whole ID.`,
 		Example: `  mutirao write-off 3f9a engine-7`,
 		Args:    arguments("ID", "PARTNER"),
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if err := u.confirm(yes, "%s waits no longer for %s, and nobody can take that back.", describeInstance(ctx, node, args[0]), describePartner(ctx, node, args[1])); err != nil {
+			id, what := whichInstance(ctx, node, args[0])
+			if err := u.confirm(yes, "%s waits no longer for %s, and nobody can take that back.", what, describePartner(ctx, node, args[1])); err != nil {
 				return err
 			}
-			if err := node.WriteOff(ctx, args[0], args[1]); err != nil {
+			if err := node.WriteOff(ctx, id, args[1]); err != nil {
 				return err
 			}
-			return u.done(map[string]string{"id": args[0], "written_off": args[1]}, "%s waits no longer for %s", args[0], args[1])
+			return u.done(map[string]string{"id": id, "written_off": args[1]}, "%s waits no longer for %s", id, args[1])
 		}),
 	}
 	addYesFlag(cmd, &yes)

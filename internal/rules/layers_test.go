@@ -18,15 +18,18 @@ type layer struct {
 
 // core is what the driver and its adapters may see of the pure packages.
 const core = "workflow partition contingency membership membership/election membership/invitation membership/moment " +
-	"membership/trust choreo"
+	"membership/trust membership/users choreo"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
-//	workflow ← partition ← contingency
+//	workflow ← partition
+//	workflow ← contingency
 //	workflow ← membership/trust ← membership ← membership/invitation
 //	membership/trust ← membership/election
 //	membership/moment ← membership, membership/election
 //	all of these ← choreo ← node ← cmd
+//
+// The row of contingency lets it import partition as well, which it does not.
 var layers = []layer{
 	{"workflow", words("internal/plain"), "it is the vocabulary that all share, so it can depend on nobody that knows it"},
 	{"workflow/lxpdl", words("workflow internal/plain"), "an importer only translates into the native language"},
@@ -36,14 +39,18 @@ var layers = []layer{
 	{"partition/study", words("workflow/... partition partition/aptitude internal/plain"), "the study simulates allocation and nothing else"},
 	{"contingency", words("workflow partition"), "what a failure does follows from the definition and its cut"},
 	{"membership/internal/codec", nil, "it encodes values, whatever they are"},
+	{"membership/internal/token", words("membership/trust"), "a secret is written down in one way, whatever it opens"},
 	{"membership/trust", words("workflow internal/plain internal/said membership/internal/codec"), "who may be there does not depend on who is"},
 	{"membership/moment", nil, "a moment depends on nothing that happens in it"},
 	{"membership/election", words("workflow internal/plain internal/said membership/internal/codec membership/moment membership/trust"), "who may vote is what signed lists say, whoever is there"},
 	{"membership", words("workflow internal/plain internal/said membership/internal/codec membership/moment membership/trust"), "who is there does not depend on what they work on, nor on who coordinates"},
-	{"membership/invitation", words("workflow internal/said membership membership/internal/codec membership/trust"), "a stranger comes in by the signatures of members, and learns the list"},
+	{"membership/invitation", words("workflow internal/said membership membership/internal/codec membership/internal/token membership/trust"), "a stranger comes in by the signatures of members, and learns the list"},
+	{"membership/users", words("workflow internal/plain internal/said membership membership/internal/codec membership/internal/token membership/trust"), "who works here is what signed records say, whoever is there"},
 	{"membership/gossip", words("workflow membership membership/trust"), "an adapter knows its own core package and no other adapter"},
+	{"worklist", words("workflow"), "what follows for people's work depends on facts, whoever brings them: the core will fold it, and so it cannot know the core"},
+	{"worklist/device", words("worklist"), "a device knows its user's items, and not what they mean to an instance"},
 	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/election membership/trust"), "the one machine uses the rules of the other pure packages, and no adapter"},
-	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/closings node/codec node/datasets node/elections node/evictions node/joining node/library node/overview node/profile node/ration node/roster node/runner node/store/kv node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
+	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/closings node/codec node/datasets node/elections node/evictions node/joining node/library node/overview node/profile node/ration node/roster node/runner node/store/kv node/users node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
 	{"node/wire", words(core), "the codec knows what it encodes, and no sender"},
@@ -54,6 +61,7 @@ var layers = []layer{
 	{"node/elections", words("workflow membership membership/election membership/moment membership/trust choreo node/api node/codec node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/roster", words("workflow membership membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/joining", words("workflow internal/said membership membership/invitation membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
+	{"node/users", words("workflow internal/said membership membership/invitation membership/moment membership/trust membership/users node/api node/ration node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/clocks", words("workflow membership/moment membership/trust node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/library", words("workflow internal/plain internal/said partition membership/moment membership/trust configs node/api node/codec node/ration node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/closings", words("workflow membership/moment membership/trust node/codec node/store/kv node/wire"), "what is kept of instances does not depend on why they were given up"},
@@ -78,7 +86,7 @@ var layers = []layer{
 	{"internal/test/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/test/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/test/testnode", words("configs node node/api node/api/httpapi node/assemble"), "it runs whole nodes and asks them what any program may"},
-	{"internal/test/testliar", words("choreo membership/trust node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
+	{"internal/test/testliar", words("choreo membership/gossip membership/trust node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

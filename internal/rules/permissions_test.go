@@ -27,6 +27,8 @@ var house = []permission{
 	{"panic", "internal/test/testliar.Encode", ownTypes},
 	{"panic", "internal/test/testliar.Liar.definition", "a liar's notice of its own definition is one that any member may give"},
 	{"panic", "internal/test/testliar.verdicts", "its definition is a constant of ours"},
+	{"panic", "internal/test/testliar.removals", "its definitions are constants of ours"},
+	{"panic", "internal/test/testliar.dense", "its definition is a constant of ours"},
 	{"panic", "membership/internal/codec.must", constantOptions},
 	{"panic", "membership/internal/codec.Encode", ownTypes},
 	{"panic", "membership/trust.IDOf", "keys are decoded with a check of their length, so another length was made by us"},

@@ -31,6 +31,7 @@ var rules = []struct {
 	{"panics", panicComplaints},
 	{"effects", effectComplaints},
 	{"locks", lockComplaints},
+	{"figures", figureComplaints},
 	{"idle-permissions", idleComplaints},
 }
 

@@ -1,7 +1,9 @@
 // Package said makes errors that speak of partners without knowing their names. An
 // error keeps its format and arguments, so that the code that shows it to people
-// can put the names in. Nothing is looked for in finished texts, where an ID might
-// stand in what somebody else wrote.
+// can put the names in. No ID is looked for in finished texts, where it might stand in
+// what somebody else wrote. Only an error that fmt.Errorf or errors.Join made keeps no
+// arguments: in its text the text of what it wraps is looked for, as a whole. If somebody
+// else wrote the very same words before it, the names go there; nothing else can happen.
 //
 // It imports workflow; many packages import it.
 package said

@@ -1,11 +1,13 @@
 package sim_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,6 +51,17 @@ func TestSecurityIsShown(t *testing.T) {
 		if err := contains(t, "docs/security.md", "\n| `"+a[1]+"`: "); err != nil {
 			t.Errorf("the figures lack an attack: %v", err)
 		}
+	}
+}
+
+// Every row of docs/tests.md names a test that there is.
+func TestPromisesAreShown(t *testing.T) {
+	rows, without := shown(t, "docs/tests.md")
+	for _, line := range without {
+		t.Errorf("nothing shows: %s", line)
+	}
+	if rows < 20 {
+		t.Errorf("%d rows were read of docs/tests.md: want its tables, each with a last column \"shown by\"", rows)
 	}
 }
 
@@ -97,7 +110,7 @@ func exists(t *testing.T, name string) error {
 	case "chaos":
 		return contains(t, "test/chaos/faults_test.go", fmt.Sprintf("{%q, ", rest))
 	case "mutant":
-		return contains(t, "internal/sim/mutants/mutants.go", fmt.Sprintf("{name: %q,", rest))
+		return errors.Join(contains(t, "internal/sim/mutants/mutants.go", fmt.Sprintf("{name: %q,", rest)), caught(t, rest))
 	case "seed":
 		return contains(t, "internal/sim/testdata/failed-seeds.txt", "\n"+rest+" ")
 	case "figures":
@@ -116,6 +129,24 @@ func exists(t *testing.T, name string) error {
 		return err
 	}
 	return fmt.Errorf("what is %q?", kind)
+}
+
+// caught looks a mutant up in the table of docs/reliability.md: what is not caught by the
+// simulator shows nothing.
+func caught(t *testing.T, mutant string) error {
+	t.Helper()
+	_, table, _ := strings.Cut(text(t, "docs/reliability.md"), "\n### Mutants\n")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || !slices.Contains(strings.Split(strings.TrimSpace(cells[1]), ", "), mutant) {
+			continue
+		}
+		if by := strings.TrimSpace(cells[3]); strings.HasPrefix(by, "not ") {
+			return fmt.Errorf("by docs/reliability.md it is caught %s: name the test that fails with it", by)
+		}
+		return nil
+	}
+	return fmt.Errorf("docs/reliability.md does not say whether it is caught")
 }
 
 // testExists finds a test by its folder and name.

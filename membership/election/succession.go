@@ -15,6 +15,9 @@ import (
 // ErrProposing tells that a list is being proposed here already.
 var ErrProposing = errors.New("a proposal is under way")
 
+// ErrHandedOver says that the electorate was handed over as often as it may be.
+var ErrHandedOver = errors.New("the electorate was handed over too often")
+
 // proposing is a node's effort to have the next list countersigned. Consents
 // to any list are counted, since each voter gives only one: whichever list
 // gets a majority is the next.
@@ -43,7 +46,7 @@ func (e *Election) propose(voters []Voter, lease time.Duration, now moment.Now) 
 		return fmt.Errorf("%w: wait for its end", ErrProposing)
 	}
 	if len(e.lineage) >= MaxLineage {
-		return fmt.Errorf("electorate was handed over %d times: the founder has to sign the next", len(e.lineage)-1)
+		return fmt.Errorf("%w: %d times, at most %d", ErrHandedOver, len(e.lineage)-1, MaxLineage-1)
 	}
 	next := e.head.successor(e.cfg.Mesh, voters, lease)
 	if err := next.validate(); err != nil {

@@ -15,5 +15,5 @@
 // cmd puts it together with the mesh; node talks to it through an interface of
 // its own and is told through Handler.
 //
-// It imports workflow; node/assemble imports it.
+// It imports workflow; internal/test/testliar and node/assemble import it.
 package gossip

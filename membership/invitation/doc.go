@@ -7,6 +7,7 @@
 // whatever is lost or repeated. Whatever comes from outside is size-limited,
 // decoded strictly and verified before it changes anything.
 //
-// It imports internal/said, membership, membership/internal/codec, membership/trust and
-// workflow; cmd/mutirao, node and node/joining import it.
+// It imports internal/said, membership, membership/internal/codec,
+// membership/internal/token, membership/trust and workflow; cmd/mutirao, node,
+// node/joining and node/users import it.
 package invitation

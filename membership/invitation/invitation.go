@@ -2,15 +2,13 @@ package invitation
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
+	"github.com/mutirao-mesh/mutirao/membership/internal/token"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -45,68 +43,26 @@ type Invitation struct {
 	Expires   trust.Wall         `cbor:"6,keyasint"`
 }
 
-// The text of an invitation: the prefix, then in base32 the CBOR and four
-// bytes of its hash. The alphabet has no i, l, o, u, to be read out loud and
-// typed; in capitals it makes the smallest QR code.
-const (
-	tokenPrefix = "mutirao1"
-	tokenDigits = "0123456789abcdefghjkmnpqrstvwxyz"
-	tokenDomain = "invitation-text"
-	tokenCheck  = 4
-)
-
-var (
-	tokenEncoding = base32.NewEncoding(tokenDigits).WithPadding(base32.NoPadding)
-	mistyped      = strings.NewReplacer("i", "1", "l", "1", "o", "0")
-)
-
-// Token is the invitation as one word to copy.
-func (inv Invitation) Token() string {
-	b := codec.Encode(inv)
-	return tokenPrefix + tokenEncoding.EncodeToString(append(b, tokenSum(b)...))
+// text is how an invitation is written.
+var text = token.Form{
+	What: "an invitation", Prefix: "mutirao1", Domain: "invitation-text", Max: MaxToken, Bad: ErrBadInvitation,
 }
 
-// ParseInvitation reads what [Invitation.Token] wrote. Case, white space and
-// hyphens do not matter, and i, l, o are read as 1, 1, 0. What is wrong with
-// a text never includes the text, since most of it is a secret.
-func ParseInvitation(text string) (Invitation, error) {
-	if len(text) > 2*MaxToken {
-		return Invitation{}, fmt.Errorf("text of %d characters, an invitation has at most %d: %w", len(text), MaxToken, ErrBadInvitation)
-	}
-	digits, found := strings.CutPrefix(bare(text), tokenPrefix)
-	if !found {
-		return Invitation{}, fmt.Errorf("an invitation begins with %q: %w", tokenPrefix, ErrBadInvitation)
-	}
-	digits = mistyped.Replace(digits)
-	raw, err := tokenEncoding.DecodeString(digits)
-	if err != nil || len(raw) < tokenCheck || tokenEncoding.EncodeToString(raw) != digits {
-		return Invitation{}, fmt.Errorf("a character is missing or mistyped: %w", ErrBadInvitation)
-	}
-	body, sum := raw[:len(raw)-tokenCheck], raw[len(raw)-tokenCheck:]
-	if string(tokenSum(body)) != string(sum) {
-		return Invitation{}, fmt.Errorf("the check digits do not fit: %w", ErrBadInvitation)
+// Token is the invitation as one word to copy.
+func (inv Invitation) Token() string { return text.Write(codec.Encode(inv)) }
+
+// ParseInvitation reads what [Invitation.Token] wrote. What is wrong with a text never
+// includes the text, since most of it is a secret.
+func ParseInvitation(word string) (Invitation, error) {
+	body, err := text.Read(word)
+	if err != nil {
+		return Invitation{}, err
 	}
 	var inv Invitation
 	if err := codec.Decode("invitation", body, MaxToken, &inv); err != nil {
 		return Invitation{}, err
 	}
 	return inv, inv.validate()
-}
-
-// bare drops what copying and line breaks add.
-func bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || r == '-' {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, text)
-}
-
-// tokenSum is the check digits of an encoded invitation.
-func tokenSum(b []byte) []byte {
-	sum := sha256.Sum256(trust.InDomain(tokenDomain, b))
-	return sum[:tokenCheck]
 }
 
 // validate checks the sizes and names.

@@ -19,6 +19,8 @@ var (
 	ErrUnknownInvitation = errors.New("no such invitation here")
 	// ErrUsedUp tells that an invitation has no uses left.
 	ErrUsedUp = errors.New("invitation is used up")
+	// ErrManyOpen tells that as many invitations are open as may be.
+	ErrManyOpen = errors.New("too many invitations are open")
 )
 
 // Entry is one open invitation in its issuer's book.
@@ -93,7 +95,7 @@ func (b *InviteBook) Open(e Entry) error {
 		return fmt.Errorf("invitation of a delegate: only the founder makes delegates: %w", trust.ErrNotAllowed)
 	}
 	if _, known := b.entries[e.Secret.ID()]; !known && len(b.entries) >= MaxInvitations {
-		return fmt.Errorf("%d invitations are open: withdraw one, or wait until one expires", len(b.entries))
+		return fmt.Errorf("%w: %d, at most %d: withdraw one, or wait until one expires", ErrManyOpen, len(b.entries), MaxInvitations)
 	}
 	b.entries[e.Secret.ID()] = e
 	return nil

@@ -15,6 +15,9 @@ type Now struct {
 	Wall time.Time
 }
 
+// Never is after how long whoever has nothing due is asked again all the same.
+const Never = time.Hour
+
 // Grace is how long a node waits after a gap (restart, suspend, stop) before
 // it draws conclusions from silence: it has to be found again first.
 func Grace(connectionTime time.Duration) time.Duration {

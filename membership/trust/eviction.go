@@ -156,12 +156,13 @@ func hasID[T Serial | EvictionID](set []T, id T) bool {
 // Evict signs the eviction that e describes by Partner, Serial (zero for the
 // whole key), Reason and At; the rest is filled in. r is what is evicted
 // already; listed are the chains of the partners that are listed here, of
-// which those that an evicted delegate issued stay.
-func (i Issuer) Evict(e Eviction, r *Revocations, listed []Chain) (Eviction, error) {
+// which those that an evicted delegate issued stay, and also the serials of
+// what else that delegate issued and the founder knows.
+func (i Issuer) Evict(e Eviction, r *Revocations, listed []Chain, also ...Serial) (Eviction, error) {
 	e.Mesh, e.Issuer, e.Number = i.Mesh.ID(), i.ID(), r.nextNumber(i.ID())
 	e.Chain, e.Keep, e.KeepEvictions = nil, nil, nil
 	if i.IsFounder() {
-		e.Keep, e.KeepEvictions = hangingOn(e, listed), r.by(e.Partner)
+		e.Keep, e.KeepEvictions = hangingOn(e, listed, also), r.by(e.Partner)
 	} else {
 		e.Chain = i.Chain
 		if err := refuseDelegate(e, listed); err != nil {
@@ -172,9 +173,10 @@ func (i Issuer) Evict(e Eviction, r *Revocations, listed []Chain) (Eviction, err
 	return e, e.vet(i.Mesh)
 }
 
-// hangingOn lists the certificates that the partner evicted by e has issued.
-func hangingOn(e Eviction, listed []Chain) []Serial {
-	var keep []Serial
+// hangingOn lists the certificates that the partner evicted by e has issued, and also
+// those serials.
+func hangingOn(e Eviction, listed []Chain, also []Serial) []Serial {
+	keep := slices.Clone(also)
 	for _, ch := range listed {
 		if len(ch) > 1 && e.names(ch[1]) {
 			keep = append(keep, ch.Leaf().Serial)

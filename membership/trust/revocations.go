@@ -23,6 +23,16 @@ func Evicted(r Evictions, ch Chain) error {
 	return r.Check(ch)
 }
 
+// EvictedIssue is the error of evictions that void what a delegate with that chain issued
+// under a serial besides certificates of members; r may be nil. What the founder issued, by
+// has no certificate of, is never void.
+func EvictedIssue(r Evictions, by Chain, s Serial) error {
+	if len(by) == 0 {
+		return nil
+	}
+	return Evicted(r, Chain{{Name: "this user", Serial: s}, by.Leaf()})
+}
+
 // Revocations is the set of evictions that a node knows. Sets merge by union,
 // and every answer is a function of the set, so nodes that know the same
 // evictions refuse the same certificates. A nil *Revocations knows none.

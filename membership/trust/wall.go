@@ -19,6 +19,9 @@ func (w Wall) String() string { return w.Time().Format(time.RFC3339) }
 // maxWall is the last moment of the year 9999.
 const maxWall Wall = 253402300799
 
+// Sayable reports whether w is in the years 1970 to 9999: others cannot be said in JSON.
+func (w Wall) Sayable() bool { return w >= 0 && w <= maxWall }
+
 // ClockSkew is how far a node's wall clock may be off before certificates
 // that others find valid are refused here, and the other way round. A day
 // covers every mistaken time zone; a clock that lost its battery is refused.

@@ -88,6 +88,12 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: message.Error(), message: message}
 }
 
+// Judge makes an Error of one from below that means that code in this place. Where it
+// means the same wherever it comes from, node.Explain says so.
+func Judge(code Code, err error) *Error {
+	return &Error{Code: code, Message: err.Error(), message: err}
+}
+
 // Named returns e with the partners in its message by what name says: itself, if
 // there are none.
 func (e *Error) Named(name func(workflow.PartnerID) string) *Error {

@@ -195,7 +195,7 @@ type Diagnosis struct {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate, refused
+	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate, refused, users
 	State string `json:"state"` // ok, warning, wrong
 	What  string `json:"what"`
 	Mend  string `json:"mend,omitempty"` // what to do about it

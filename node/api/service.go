@@ -26,6 +26,7 @@ type Service interface {
 	Partners(ctx context.Context) ([]Partner, error)
 	Invite(ctx context.Context, r InviteRequest) (*Invitation, error)
 	MeshService
+	UserService
 	WorkService
 
 	AddWorkflow(ctx context.Context, file string, source []byte) (*Workflow, error)
@@ -178,7 +179,8 @@ type InstanceSummary struct {
 	State    workflow.InstanceState `json:"state"`
 	Started  time.Time              `json:"started"`
 	Ended    *time.Time             `json:"ended"`
-	// Done of Tasks have ended; both 0: nobody looked.
+	// Done of Tasks have ended, well or not: nothing more is expected of them; both 0:
+	// nobody looked.
 	Done  int `json:"done"`
 	Tasks int `json:"tasks"`
 	// At are the partners with whom a task is ready or runs.
@@ -324,14 +326,22 @@ type Conflict struct {
 
 // Partition is one partition of an instance.
 type Partition struct {
-	Name    workflow.PartitionName `json:"name"`
-	Partner string                 `json:"partner"`
-	Attempt int                    `json:"attempt"`
-	State   string                 `json:"state"`
-	Timeout string                 `json:"timeout,omitempty"`
-	Due     []Due                  `json:"due"` // the clocks that run for it
-	Why     *Why                   `json:"why"` // how it came to its partner; null: unknown
+	Name workflow.PartitionName `json:"name"`
+	// Partner holds what of it is not done or, where all is done, held it; if several do,
+	// Also are the others, and First was given it at the start, where that is not simply
+	// Partner.
+	Partner string   `json:"partner"`
+	Also    []string `json:"also,omitempty"`
+	First   string   `json:"first,omitempty"`
+	Attempt int      `json:"attempt"`
+	State   string   `json:"state"`
+	Timeout string   `json:"timeout,omitempty"`
+	Due     []Due    `json:"due"` // the clocks that run for it
+	Why     *Why     `json:"why"` // how it came to whom it was given at the start; null: unknown
 }
+
+// Holders are Partner and Also.
+func (p *Partition) Holders() []string { return append([]string{p.Partner}, p.Also...) }
 
 // Why says how an assignment came about.
 type Why struct {
@@ -438,7 +448,7 @@ type FinishRequest struct {
 // Event says that something changed.
 type Event struct {
 	At       time.Time `json:"at"`
-	Kind     string    `json:"kind"` // instance, partner, coordinator, workflow, trouble, gap
+	Kind     string    `json:"kind"` // instance, partner, coordinator, workflow, users, trouble, gap
 	Instance string    `json:"instance,omitempty"`
 	Partner  string    `json:"partner,omitempty"`
 	Text     string    `json:"text"`

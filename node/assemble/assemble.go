@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,9 +128,10 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
 	h.node, err = node.New(node.Parts{
-		Member: member, Config: cfg, Store: h.store, Vouching: h.store, Reserve: uint64(h.store.Reserve()),
+		Member: member, Config: cfg, Store: h.store, Ran: ran(dir), Vouching: h.store, Reserve: uint64(h.store.Reserve()),
 		Runner: h.runner, Clock: clock, Version: version, Logger: log,
 		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
+		Keys:  node.UserKeysIn(dir),
 		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})
 	if errors.Is(err, node.ErrLeft) {
@@ -239,7 +241,7 @@ func (h *Host) apiOptions() httpapi.Options {
 
 // loose says which of the node's private files are not its user's alone.
 func (h *Host) loose() []*private.LooseError {
-	out := private.Check(h.dir, node.PrivateFiles()...)
+	out := private.Check(h.dir, slices.Concat(node.PrivateFiles(), node.UserKeyFiles(h.dir))...)
 	var key *private.LooseError
 	if errors.As(private.CheckKey(h.file(h.cfg.TLS.Key)), &key) {
 		out = append(out, key)

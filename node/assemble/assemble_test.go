@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,4 +177,51 @@ func TestOrchestrationGoesOnWithoutItsCoordinator(t *testing.T) {
 	ends(id, "two", "three", "four")
 	all["one"].start()
 	ends(id, "one")
+}
+
+// Doctor reads the whole store of a node that runs, and says what its disk damaged meanwhile.
+func TestDoctorReadsTheStore(t *testing.T) {
+	x := &host{t: t, dir: filepath.Join(t.TempDir(), "one")}
+	if _, err := node.Init(x.dir, node.InitOptions{Mesh: "test", Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	x.start()
+	x.close() // which writes a table
+	x.start()
+	store := func() api.Finding {
+		t.Helper()
+		d, err := x.h.Service().Doctor(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range d.Findings {
+			if f.Check == "store" {
+				return f
+			}
+		}
+		return api.Finding{}
+	}
+	if f := store(); f.State != api.FindingOK {
+		t.Errorf("before anything happened doctor says of the store: %+v", f)
+	}
+	tables, err := filepath.Glob(filepath.Join(x.dir, "*", "data", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("tables %q: %v", tables, err)
+	}
+	whole, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(whole)
+	damaged[len(damaged)/3] ^= 4
+	if err := os.WriteFile(tables[0], damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := store(); f.State != api.FindingWrong || !strings.Contains(f.What, "the store was read and is damaged") || !strings.Contains(f.What, filepath.Base(tables[0])) {
+		t.Errorf("a bit of a table flipped, and doctor says of the store: %+v", f)
+	}
+	if err := os.WriteFile(tables[0], whole, 0o600); err != nil { // the node closes as any other
+		t.Fatal(err)
+	}
+	x.close()
 }

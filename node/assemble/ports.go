@@ -20,6 +20,9 @@ const (
 // usualAPIPort is the API's first choice where the configuration leaves it open.
 const usualAPIPort = "7878"
 
+// ran reports whether the node of a folder ran before: it remembers where it listened.
+func ran(dir string) bool { return there(dir, meshPorts) }
+
 func loadPorts(dir, file string) ([]string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -4,11 +4,19 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
@@ -63,6 +71,7 @@ func Examine(dir string) (*api.Diagnosis, error) {
 		examineMember(add, member)
 	}
 	examineStore(add, dir)
+	examineClock(add, time.Now(), landmarks(dir, member))
 	if len(loose) == 0 && private.Unchecked == "" {
 		add(api.FindingOK, "files", "the key and what else is private are this user's alone", "")
 	}
@@ -94,18 +103,67 @@ func examineConfig(add finding, dir string, cfg configs.Config) {
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
 		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
 	}
-	if strings.HasPrefix(cfg.API, "unix:") {
+	examineAPI(add, cfg.API)
+	examineListen(add, cfg.Listen)
+}
+
+// examineAPI tries the address of the API.
+func examineAPI(add finding, addr string) {
+	host, port, err := net.SplitHostPort(addr)
+	if strings.HasPrefix(addr, "unix:") || err != nil || port == "0" {
 		return
 	}
-	if host, port, err := net.SplitHostPort(cfg.API); err == nil && port != "0" {
-		if l, err := net.Listen("tcp", net.JoinHostPort(host, port)); err == nil {
-			_ = l.Close() // nothing came
-		} else if errors.Is(err, syscall.EADDRINUSE) {
-			add(api.FindingWrong, "ports", fmt.Sprintf("port %s of %s, for the API, is taken by another program", port, host), "end that, or choose another under api in config.yaml")
-		} else {
-			add(api.FindingWrong, "ports", fmt.Sprintf("the API cannot be served at %s: %v", cfg.API, err), "choose another address under api in config.yaml")
+	switch err := tryListening("tcp", net.JoinHostPort(host, port)); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		add(api.FindingWrong, "ports", fmt.Sprintf("port %s of %s, for the API, is taken by another program", port, host), "end that, or choose another under api in config.yaml")
+	case err != nil:
+		add(api.FindingWrong, "ports", fmt.Sprintf("the API cannot be served at %s: %v", addr, err), "choose another address under api in config.yaml")
+	}
+}
+
+// examineListen tries the addresses at which partners are to reach the node. It starts
+// as long as it can listen at one of them. Port 0 is any that is free.
+func examineListen(add finding, addrs []string) {
+	var bad []string
+	for _, addr := range addrs {
+		ma, err := multiaddr.NewMultiaddr(addr)
+		if err != nil {
+			continue // the configuration's own check says so
+		}
+		network, at, err := manet.DialArgs(ma)
+		if err == nil {
+			err = tryListening(network, at)
+		}
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			bad = append(bad, addr+" is taken by another program")
+		case err != nil:
+			bad = append(bad, fmt.Sprintf("the node cannot listen at %s: %v", addr, err))
 		}
 	}
+	state, mend := api.FindingWarning, "end what has it, or choose another address under listen in config.yaml; partners reach the node by the others only"
+	if len(bad) == len(addrs) {
+		state, mend = api.FindingWrong, "end what has it, or choose another address under listen in config.yaml; the node does not start before"
+	}
+	for _, what := range bad {
+		add(state, "ports", what, mend)
+	}
+}
+
+// tryListening reports why this machine does not let the node listen at an address.
+func tryListening(network, at string) error {
+	var c io.Closer
+	var err error
+	if strings.HasPrefix(network, "udp") {
+		c, err = net.ListenPacket(network, at)
+	} else {
+		c, err = net.Listen(network, at)
+	}
+	if err != nil {
+		return err
+	}
+	_ = c.Close() // nothing came
+	return nil
 }
 
 // examineMember judges the certificate by this machine's clock.
@@ -135,18 +193,92 @@ func examineStore(add finding, dir string) {
 	case len(wrong) > 0:
 		add(api.FindingWrong, "store", "damaged: "+strings.Join(wrong, "; "),
 			"start the node: it saves what can be read, and partners bring back what they have; then look at the disk, which may be failing")
-	case !there(dir, storeFolder) && there(dir, meshPorts):
-		add(api.FindingWarning, "store", "it is gone: the node has run here, and what it did is no longer known",
-			"start the node, and partners bring back what they have; an old copy of the folder makes it worse")
-	case !there(dir, storeFolder):
+	case !stored(dir) && ran(dir):
+		add(api.FindingWrong, "store", "it is gone: the node has run here, and what it did is no longer known",
+			"start the node, and partners bring back what they have; what nobody else had is lost, and its vote as well until a new electorate counts it. An old copy of the folder makes it worse")
+	case !stored(dir):
 		add(api.FindingOK, "store", "there is none yet: the node makes it when it starts", "")
 	default:
 		add(api.FindingOK, "store", "all of its files can be read", "")
 	}
 }
 
+// stored reports whether a node's folder has a store with anything in it but the lock.
+func stored(dir string) bool {
+	files, err := os.ReadDir(filepath.Join(dir, storeFolder))
+	return err == nil && slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() != store.LockFile })
+}
+
 // there reports whether a folder has something under a name.
 func there(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
+}
+
+// landmark is a moment that is past, by whoever said so.
+type landmark struct {
+	at   time.Time
+	what string
+}
+
+// landmarks are what a wall clock that is right is later than: when this program was
+// built, when the certificate began, and when the store was last written, by this clock.
+func landmarks(dir string, m node.Member) (out []landmark) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if at, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
+				out = append(out, landmark{at, "the program was built from what was written"})
+			}
+		}
+	}
+	if len(m.Chain) > 0 {
+		out = append(out, landmark{m.Chain.Leaf().NotBefore.Time(), "the node's certificate begins"})
+	}
+	if at := lastWritten(filepath.Join(dir, storeFolder)); !at.IsZero() {
+		out = append(out, landmark{at, "the store was last written"})
+	}
+	return out
+}
+
+// lastWritten is when a file of a folder was last changed; zero: there is none.
+func lastWritten(dir string) (at time.Time) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // what cannot be read says nothing
+		if err != nil {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && !e.IsDir() && info.ModTime().After(at) {
+			at = info.ModTime()
+		}
+		return nil
+	})
+	return at
+}
+
+// longAgo is for how long a node that is used is hardly off.
+const longAgo = 366 * 24 * time.Hour
+
+// examineClock judges the wall clock by what is past. No partner is asked: that a running
+// node does.
+func examineClock(add finding, now time.Time, past []landmark) {
+	const mend = "set the clock: certificates and invitations end by it, and partners may refuse what the node says"
+	says := "it says " + now.UTC().Format(time.RFC3339)
+	var latest landmark
+	for _, l := range past {
+		if l.at.After(latest.at) {
+			latest = l
+		}
+	}
+	since := "and " + latest.what + " at " + latest.at.UTC().Format(time.RFC3339)
+	switch {
+	case latest.at.IsZero():
+		add(api.FindingOK, "clock", says+", and nothing here is later", "")
+	case now.Add(trust.ClockSkew).Before(latest.at):
+		add(api.FindingWrong, "clock", says+", "+since+", which is later", mend)
+	case now.Add(time.Minute).Before(latest.at):
+		add(api.FindingWarning, "clock", says+", "+since+", which is later", mend)
+	case now.Sub(latest.at) > longAgo:
+		add(api.FindingWarning, "clock", says+", "+since+", more than a year before", "set the clock if it is wrong; nothing, if the node was off for so long")
+	default:
+		add(api.FindingOK, "clock", says+", "+since, "")
+	}
 }

@@ -71,16 +71,13 @@ func New(in Surroundings) *Topic {
 	return &Topic{in: in, born: born(now.Wall, now), of: map[workflow.PartnerID]time.Time{}}
 }
 
-// never is after what time a topic is called again of which nothing is due.
-const never = time.Hour
-
 // Greet tells this node's wall clock.
 func (k *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
 	m.Wall = k.in.Clock.Now().Wall.UnixMilli()
 }
 
 // Tick: nothing is ever due.
-func (k *Topic) Tick(moment.Now) time.Duration { return never }
+func (k *Topic) Tick(moment.Now) time.Duration { return moment.Never }
 
 // Take notes a partner's wall clock.
 func (k *Topic) Take(from workflow.PartnerID, m *wire.Message) {

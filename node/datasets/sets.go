@@ -249,7 +249,7 @@ func (s *Sets) keep(d stored, check func(fn func(*membership.Record)) error) err
 		return err
 	}
 	if err := check(func(r *membership.Record) { fill(r, all, d.Terms.Made) }); err != nil {
-		return api.Errorf(api.Invalid, "%v", err)
+		return api.Judge(api.Invalid, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,9 +72,6 @@ func (ds *Topic) Greet(workflow.PartnerID, *wire.Message) {}
 // Take: what others have stands in theirs.
 func (ds *Topic) Take(workflow.PartnerID, *wire.Message) {}
 
-// never is after what time a topic is called again of which nothing is due.
-const never = time.Hour
-
 // madeNews is what this node has to tell of data sets that tasks made.
 type madeNews struct {
 	any  atomic.Bool // there is one that no record offers yet
@@ -87,7 +84,7 @@ func (ds *Topic) Tick(at moment.Now) time.Duration {
 	now := at.Awake
 	switch {
 	case !ds.made.any.Load():
-		return never
+		return moment.Never
 	case now < ds.made.next:
 		return ds.made.next - now
 	}
@@ -97,7 +94,7 @@ func (ds *Topic) Tick(at moment.Now) time.Duration {
 		ds.made.any.Store(true)
 		ds.in.Log.Error("the data sets that were made here could not be published", "error", err)
 	}
-	return never
+	return moment.Never
 }
 
 // Add registers a data set, durably, and publishes it.

@@ -46,8 +46,6 @@ const (
 
 	// pause is the wait before a machine that was lost is started again.
 	pause = time.Second
-	// never is after what time a topic is called again of which nothing is due.
-	never = time.Hour
 	// lookAgain is how often those that wait for an outcome look for one without an event.
 	lookAgain = 200 * time.Millisecond
 )
@@ -80,9 +78,11 @@ type Members interface {
 	// Administers reports whether a partner may change the electorate: the founder, or a
 	// delegate in good standing.
 	Administers(p workflow.PartnerID) bool
-	// Resolve finds the partner that a user names. Name is what people call it, Label that
-	// in a sentence, and Say an error in words for people.
+	// Resolve finds the partner that a user names, and ResolveWhole does for what cannot be
+	// taken back; Name is what people call it, Label that in a sentence, and Say an error
+	// in words for people.
 	Resolve(ref string) (workflow.PartnerID, error)
+	ResolveWhole(ref string) (workflow.PartnerID, error)
 	Name(p workflow.PartnerID) string
 	Label(p workflow.PartnerID) string
 	Say(err error) string
@@ -296,7 +296,7 @@ func (o *Topic) Tick(moment.Now) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.next == 0 {
-		return never
+		return moment.Never
 	}
 	return max(o.next-o.in.Clock.Now().Awake, 0)
 }

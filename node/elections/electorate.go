@@ -207,7 +207,11 @@ const maxLineageBytes = wire.MaxFrame / 2
 
 // SetElectorate changes who may vote.
 func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*api.Electorate, error) {
-	voters, err := o.voters(r.Set)
+	find := o.in.Members.Resolve
+	if r.Override { // nobody can take that back
+		find = o.in.Members.ResolveWhole
+	}
+	voters, err := o.voters(r.Set, find)
 	if err != nil {
 		return nil, err
 	}
@@ -235,13 +239,13 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 }
 
 // voters finds the partners that are to vote, in their present incarnations.
-func (o *Topic) voters(names []string) ([]election.Voter, error) {
+func (o *Topic) voters(names []string, find func(ref string) (workflow.PartnerID, error)) ([]election.Voter, error) {
 	if len(names) == 0 || len(names) > election.MaxVoters {
 		return nil, api.Errorf(api.Invalid, "%d voters: want 1 to %d partners", len(names), election.MaxVoters)
 	}
 	var out []election.Voter
 	for _, name := range names {
-		id, err := o.in.Members.Resolve(name)
+		id, err := find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -274,7 +278,7 @@ func (o *Topic) override(v officeView, voters []election.Voter, lease time.Durat
 	}
 	lineage, err := election.FoundElectorate(o.in.Mesh, o.in.Key, voters, lease, v.lineage, v.term)
 	if err != nil {
-		return api.Errorf(api.Invalid, "%v", err)
+		return api.Judge(api.Invalid, err)
 	}
 	o.in.Peers.Count("election.overrides", 1)
 	err = o.step(func(e *election.Election, now moment.Now) (election.Ready, error) {

@@ -140,13 +140,13 @@ func (s *Set) some(give func(trust.Eviction, []byte), wanted func(trust.Eviction
 }
 
 // make signs an eviction, stores it, and counts it from then on. listed are the chains
-// of those that are on the partner list.
+// of those that are on the partner list, issued the serials of what else hangs on the evicted.
 func (s *Set) make(
-	by trust.Issuer, e trust.Eviction, listed []trust.Chain,
+	by trust.Issuer, e trust.Eviction, listed []trust.Chain, issued []trust.Serial,
 ) (trust.Eviction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, err := by.Evict(e, s.known, listed)
+	e, err := by.Evict(e, s.known, listed, issued...)
 	if err != nil {
 		return e, err
 	}

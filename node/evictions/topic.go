@@ -68,6 +68,8 @@ type Surroundings struct {
 	Certificates Certificates
 	Clock        Clock
 	Log          *slog.Logger
+	// Issued are the serials of what an administrator said of users.
+	Issued func(workflow.PartnerID) []trust.Serial
 	// Chance is a number in [0, 1).
 	Chance func() float64
 	// Nudge has the node look at once for what is due.
@@ -137,7 +139,7 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 		listed = append(listed, x.Record.Chain)
 	}
 	e := trust.Eviction{Partner: id, Reason: r.Reason, At: trust.WallOf(t.in.Clock.Now().Wall)}
-	if e, err = t.make(t.in.Certificates.Issuer(), e, listed); err != nil {
+	if e, err = t.make(t.in.Certificates.Issuer(), e, listed, t.in.Issued(id)); err != nil {
 		return nil, err
 	}
 	events := t.in.Members.Review()

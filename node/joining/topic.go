@@ -193,10 +193,13 @@ func (j *Topic) Invite(r api.InviteRequest) (*api.Invitation, error) {
 	defer j.mu.Unlock()
 	inv, err := j.invites.Invitation(e, addresses)
 	if err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
+		return nil, api.Judge(api.Invalid, err)
 	}
-	if err := j.invites.Open(e); err != nil {
-		return nil, api.Errorf(api.Invalid, "%v", err)
+	switch err := j.invites.Open(e); {
+	case errors.Is(err, invitation.ErrManyOpen):
+		return nil, err
+	case err != nil:
+		return nil, api.Judge(api.Invalid, err)
 	}
 	if err := j.in.Store.CommitWait([]kv.Write{{Key: key(e.Secret.ID()), Value: invitation.EncodeEntry(e)}}); err != nil {
 		j.invites.Withdraw(e.Secret.ID())

@@ -75,6 +75,9 @@ type Rights interface {
 type Room struct {
 	All int // listed ones of others, as many of this node's user, and as many removed ones
 	One int // of these, of one member
+	// Shares is how many shares of one member, in bytes, all others together may fill
+	// with definitions that nobody lists and their instances use.
+	Shares int
 }
 
 // listing is what is always in memory of a definition. It stays when nobody lists it
@@ -96,8 +99,6 @@ const (
 	// maxAuthorBytes bounds the definitions that one member, unless it administers,
 	// lists, and as much again those that nobody lists and its instances use.
 	maxAuthorBytes = 16 << 20
-	// maxBesideBytes bounds those that nobody lists and the instances of all others use.
-	maxBesideBytes = 4 * maxAuthorBytes
 	// maxRemovedBytes bounds the notices of one member, unless it administers, about
 	// what is not on the list any more.
 	maxRemovedBytes = 1 << 20

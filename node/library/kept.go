@@ -52,7 +52,7 @@ func (d *Definitions) RoomBeside(
 			add(&all, of)
 		}
 	}
-	return all.n <= d.room.All && all.bytes <= maxBesideBytes
+	return all.n <= d.room.All && all.bytes <= d.room.Shares*maxAuthorBytes
 }
 
 // isListed reports whether anybody lists a definition.

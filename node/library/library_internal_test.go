@@ -70,7 +70,7 @@ func shelved(t *testing.T, limit int) (*Definitions, *kvtest.Shelf) {
 // known are the definitions that somebody's store holds.
 func known(t *testing.T, s *kvtest.Shelf, limit int, by signing) *Definitions {
 	t.Helper()
-	d, err := Load(s, Room{All: limit, One: limit / 4}, by, func(err error) { t.Error(err) })
+	d, err := Load(s, Room{All: limit, One: limit / 4, Shares: 4}, by, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,6 +410,33 @@ func TestStartReadsNoDefinition(t *testing.T) {
 	none := func(workflow.PartnerID, int) bool { return false }
 	if _, _, err := d.merge(mesh(t)["bea"].says(t, tiny(t, 1), 1, noon), noon, none); !errors.Is(err, errTooFast) {
 		t.Errorf("beyond the ration: %v", err)
+	}
+}
+
+// called is a partner list on which all have one name.
+type called string
+
+func (called) Known(workflow.PartnerID) bool      { return true }
+func (n called) Name(workflow.PartnerID) string   { return string(n) }
+func (n called) Called(workflow.PartnerID) string { return string(n) }
+func (called) Say(err error) string               { return err.Error() }
+
+// A permit for what a partner lists, given by its name, takes whoever has that name; given
+// by its ID, it does not.
+func TestPermitByNameTakesNamesakes(t *testing.T) {
+	all := mesh(t)
+	d := known(t, kvtest.New(), 10, all["ana"])
+	fire := of(t, "fire-call", 1)
+	if _, err := d.hears(all["mal"].says(t, fire, 1, noon)); err != nil {
+		t.Fatal(err)
+	}
+	o := New(d, Surroundings{Members: called("bea")}).OriginOf(decoded(t, fire))
+	for permit, want := range map[configs.Permit]bool{
+		"fire-call by bea": true, configs.Permit("fire-call by " + string(all["bea"].ID())): false,
+	} {
+		if app := (configs.Application{Allow: []configs.Permit{permit}}); app.Allows(o) != want {
+			t.Errorf("%s: %t", permit, !want)
+		}
 	}
 }
 

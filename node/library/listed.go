@@ -18,7 +18,7 @@ import (
 func (d *Definitions) add(def *workflow.Definition, now time.Time) (l *listing, say []wire.Definition, err error) {
 	e, err := decode(def.Canonical())
 	if err != nil {
-		return nil, nil, api.Errorf(api.Invalid, "%v", err)
+		return nil, nil, api.Judge(api.Invalid, err)
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()

@@ -232,7 +232,7 @@ func (lib *Topic) ReadAhead(p workflow.PartnerID, f *wire.Facts) {
 func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
 	def, err := workflow.Parse(file, source)
 	if err != nil {
-		return nil, api.Errorf(api.Failed, "%v", err)
+		return nil, api.Judge(api.Failed, err)
 	}
 	l, say, err := lib.definitions.add(def, lib.in.Clock.Now().Wall)
 	if err != nil {

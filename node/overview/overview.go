@@ -41,10 +41,12 @@ type Offices interface {
 	Leads() (election.Mandate, bool)
 }
 
-// Members is the partner list. Name is what people call a partner.
+// Members is the partner list. Name is what people call a partner, Names what they call
+// each of several.
 type Members interface {
 	Get(p workflow.PartnerID) (membership.Partner, bool)
 	Name(p workflow.PartnerID) string
+	Names(ids []workflow.PartnerID) []string
 }
 
 // Surroundings are what this topic needs of the rest of a node.
@@ -98,12 +100,8 @@ type Account struct {
 	By workflow.PartnerID
 }
 
-const (
-	// share is how many partners may report as much as one may.
-	share = 4
-	// never is after what time a topic is called again of which nothing is due.
-	never = time.Hour
-)
+// share is how many partners may report as much as one may.
+const share = 4
 
 // New knows of nothing.
 func New(in Surroundings) *Topic {
@@ -217,7 +215,7 @@ func (o *Topic) Tick(moment.Now) time.Duration {
 		now = Chief{m.Holder, m.Office}
 	}
 	if now == o.Chief() {
-		return never
+		return moment.Never
 	}
 	o.served.Store(&now)
 	if now.Partner != o.in.Self {
@@ -225,7 +223,7 @@ func (o *Topic) Tick(moment.Now) time.Duration {
 		o.overflowing(false)
 	}
 	o.in.Another()
-	return never
+	return moment.Never
 }
 
 // Greet: what is reported is nobody else's affair.
@@ -287,7 +285,7 @@ func (o *Topic) Elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSu
 			ID: best.Instance.String(), Workflow: best.Workflow, Version: best.Version, State: best.State,
 			Started: wire.AtMilli(best.Started), Ended: wire.Instant(best.Ended),
 			Done: int(best.Done), Tasks: int(best.Tasks), Needs: reportedNeeds(best.Needs),
-			At: o.names(best.At), AsOf: &best.Came,
+			At: o.in.Members.Names(best.At), AsOf: &best.Came,
 		}
 		for _, a := range accounts {
 			sum.KnownBy = append(sum.KnownBy, o.Witness(a))
@@ -304,15 +302,6 @@ func (o *Topic) Witness(a Account) api.Witness {
 		w.State = string(p.State)
 	}
 	return w
-}
-
-// names are what people call partners.
-func (o *Topic) names(ids []workflow.PartnerID) []string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = o.in.Members.Name(id)
-	}
-	return out
 }
 
 // reportedNeeds are why an instance needs people, as it was reported.

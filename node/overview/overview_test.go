@@ -31,6 +31,7 @@ func (*office) Now() moment.Now { return moment.Now{Wall: time.UnixMilli(1_900_0
 
 func (*office) Get(workflow.PartnerID) (membership.Partner, bool) { return membership.Partner{}, false }
 func (*office) Name(p workflow.PartnerID) string                  { return string(p) }
+func (*office) Names(ids []workflow.PartnerID) []string           { return make([]string, len(ids)) }
 
 // One partner fills its share of the overview and nobody else's, and what was reported is
 // forgotten with the office: what was said to the holder of one is not shown in another.

@@ -188,7 +188,7 @@ func (o *Own) Set(c api.ProfileChange) error {
 	r.Chain = o.in.Chain()
 	s.fill(&r, o.in.Config)
 	if err := r.Sign(o.in.Key).Verify(); err != nil {
-		return api.Errorf(api.Invalid, "%v", err)
+		return api.Judge(api.Invalid, err)
 	}
 	if err := o.in.Store.CommitWait([]kv.Write{{Key: []byte(Key), Value: codec.Encode(s)}}); err != nil {
 		return err

@@ -13,9 +13,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Absent is the absence of a partner that takes nothing on.
-const Absent membership.PerMille = 1000
-
 // stored is what a user set; what is nil or zero is as configured.
 type stored struct {
 	Capabilities   *[]workflow.Capability         `cbor:"1,keyasint,omitempty"`
@@ -69,7 +66,7 @@ func (s stored) changed(c api.ProfileChange) (stored, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Absence = Absent - v
+		s.Absence = membership.Whole - v
 	}
 	if c.ConnectionTime != nil {
 		if d := *c.ConnectionTime; d != 0 && (d < membership.MinConnectionTime || d > membership.MaxConnectionTime) {
@@ -122,5 +119,5 @@ func perMille(what string, v float64) (membership.PerMille, error) {
 	if !(v >= 0 && v <= 1) {
 		return 0, api.Errorf(api.Invalid, "%s %v: want 0 to 1", what, v)
 	}
-	return membership.PerMille(v*1000 + 0.5), nil
+	return membership.PerMille(v*float64(membership.Whole) + 0.5), nil
 }

@@ -152,7 +152,7 @@ func (ro *Topic) Announce() error { return ro.announceAt(ro.in.Peers.Addrs()) }
 func (ro *Topic) announceAt(addrs []string) error {
 	r, err := ro.in.Own.Republish(addrs, func(r *membership.Record) {
 		if ro.in.Leaving() {
-			r.Absence = absent
+			r.Absence = membership.Whole
 		}
 	})
 	if err != nil && ro.in.Standing() != nil {
@@ -197,9 +197,6 @@ func (s *signs) first(at, every time.Duration) time.Duration {
 	}
 	return s.next + every
 }
-
-// absent is the absence of a partner that takes nothing on.
-const absent membership.PerMille = 1000
 
 // lingers is after what time a task runs for so long that its start is told.
 const lingers = time.Second

@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -342,4 +343,97 @@ func afterCorruption(t *testing.T, what, dir string, acked uint64) (outcome stri
 		t.Errorf("%s: settled: %v, %+v", what, err, s.Damage())
 	}
 	return outcome
+}
+
+// What a crash leaves of a unit that was being written is cut off without alarm: all that was
+// acknowledged is there, and nothing else.
+func TestUnsyncedEndIsTrimmed(t *testing.T) {
+	const units = 20
+	dir, crashed := t.TempDir(), t.TempDir()
+	o := Options{Preset: Small, Range: groupOf}
+	s := open(t, dir, o)
+	defer s.Close()
+	write := func(n uint64) {
+		t.Helper()
+		if err := s.CommitWait(unitOf(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logOf := func(dir string) (path string, b []byte) {
+		t.Helper()
+		logs, err := filepath.Glob(filepath.Join(dir, dataName, "*.mem"))
+		if err != nil || len(logs) != 1 {
+			t.Fatalf("logs %q (%v), want one", logs, err)
+		}
+		if b, err = os.ReadFile(logs[0]); err != nil {
+			t.Fatal(err)
+		}
+		return logs[0], b
+	}
+	for n := range uint64(units) {
+		write(n)
+	}
+	copyTo(t, dir, crashed)
+	write(units)
+	_, before := logOf(crashed)
+	_, after := logOf(dir)
+	from, to := 0, used(after)
+	for before[from] == after[from] {
+		from++
+	}
+	for _, part := range []int{1, (to - from) / 2, to - from - 1} {
+		torn := filepath.Join(t.TempDir(), "store")
+		copyTo(t, crashed, torn)
+		path, b := logOf(torn)
+		copy(b[from:], after[from:from+part])
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, torn, o)
+		if d := s.Damage(); len(d.Found) > 0 || len(d.Ranges) > 0 || d.Vanished {
+			t.Errorf("with %d bytes of %d of the next unit: %+v", part, to-from, d)
+		}
+		if !maps.Equal(content(t, s), contentAfter(units)) {
+			t.Errorf("with %d bytes of %d of the next unit: the content is not that of %d units", part, to-from, units)
+		}
+		write := func() error { return s.CommitWait(unitOf(units)) }
+		if err := errors.Join(s.Verify(), write(), s.Verify(), s.Close()); err != nil {
+			t.Errorf("with %d bytes of %d of the next unit it does not go on: %v", part, to-from, err)
+		}
+	}
+}
+
+// A table that is damaged while the store is open is found by Verify, and named.
+func TestVerifyOfAnOpenStore(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Preset: Small, Range: groupOf}
+	s := open(t, dir, o)
+	for n := range uint64(50) {
+		if err := s.CommitWait(unitOf(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil { // which writes a table
+		t.Fatal(err)
+	}
+	s = open(t, dir, o)
+	defer s.Close()
+	if err := s.Verify(); err != nil {
+		t.Fatalf("before anything happened: %v", err)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, dataName, "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("tables %q: %v", tables, err)
+	}
+	b, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/3] ^= 4
+	if err := os.WriteFile(tables[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(tables[0])) {
+		t.Errorf("a bit of %s flipped, and verify says %v", filepath.Base(tables[0]), err)
+	}
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-const lockName = "LOCK"
+// LockFile is the file of a store's folder that is locked; it holds nothing.
+const LockFile = "LOCK"
 
 // errHeld is what lockFile returns when another open file has the lock.
 var errHeld = errors.New("lock is held")
@@ -22,7 +23,7 @@ var errHeld = errors.New("lock is held")
 type dirLock struct{ f *os.File }
 
 func acquireLock(dir string) (*dirLock, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("store: cannot make the lock file: %w", noSpace(err))
 	}
@@ -43,7 +44,7 @@ func acquireLock(dir string) (*dirLock, error) {
 // holdStill keeps others from opening the store of a folder until release. It makes
 // nothing: a folder without a lock file was never opened.
 func holdStill(dir string) (release func(), err error) {
-	f, err := os.Open(filepath.Join(dir, lockName))
+	f, err := os.Open(filepath.Join(dir, LockFile))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return func() {}, nil

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 )
 
 // Format is the version of what this package keeps in a folder. It grows when an
@@ -61,7 +63,7 @@ func parseMeta(path string, b []byte) (meta, error) {
 	case m.Sum != m.meta.sum():
 		return m.meta, damagedMeta(path, "its checksum is wrong")
 	case m.Format > Format:
-		return m.meta, fmt.Errorf("store: %s has format %d, this program knows formats up to %d: use a newer mutirao", path, m.Format, Format)
+		return m.meta, fmt.Errorf("%w: %s has format %d, this program knows formats up to %d: use a newer mutirao", kv.ErrUnfit, path, m.Format, Format)
 	case m.Format < 1:
 		return m.meta, damagedMeta(path, fmt.Sprintf("format %d, want 1 to %d", m.Format, Format))
 	case m.Memtable < 0 || m.Memtable > maxMemtable:
@@ -71,7 +73,7 @@ func parseMeta(path string, b []byte) (meta, error) {
 }
 
 func damagedMeta(path, why string) error {
-	return fmt.Errorf("store: %s is damaged: %s: remove that file and start again, it is made again from the data", path, why)
+	return fmt.Errorf("%w: %s is damaged: %s: remove that file and start again, it is made again from the data", kv.ErrUnfit, path, why)
 }
 
 // sum is the checksum of a meta.

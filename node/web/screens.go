@@ -89,7 +89,7 @@ func diagramURL(in *api.Instance) string {
 		_ = enc.Encode([]any{t.Name, t.State, t.Known}) // a hash takes everything
 	}
 	for _, p := range in.Partitions {
-		_ = enc.Encode([]any{p.Name, p.Partner})
+		_ = enc.Encode([]any{p.Name, p.Holders()})
 	}
 	return "/instances/" + url.PathEscape(in.ID) + "/diagram.svg?v=" + hex.EncodeToString(h.Sum(nil)[:6])
 }

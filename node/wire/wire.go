@@ -57,6 +57,8 @@ const (
 	MaxRecords = 512
 	// MaxEvictions bounds the evictions that one message names.
 	MaxEvictions = 8192
+	// MaxUserRecords bounds the records about users that one message names.
+	MaxUserRecords = 16 << 10
 	// MaxReports bounds the reports in one message, MaxReportBytes how much of
 	// them a sender puts in one frame.
 	MaxReports     = 512
@@ -113,6 +115,8 @@ type Message struct {
 	// Refusals say which instances of the receiver's messages the sender did not take
 	// in, and why.
 	Refusals []Refusal `cbor:"18,keyasint,omitempty"`
+	// Users keeps the sets of records about users equal.
+	Users *Users `cbor:"19,keyasint,omitempty"`
 }
 
 // Age is how long ago the author told the i-th of Records and Beats together.
@@ -146,6 +150,19 @@ type Evictions struct {
 	Asks bool
 	IDs  [][]byte
 	// List are encoded evictions, trust.Eviction.
+	List [][]byte
+}
+
+// Users has two partners find out which records about users one of them lacks: a digest
+// first, where that differs the IDs, and then the records.
+type Users struct {
+	_ struct{} `cbor:",toarray"`
+	// Digest is that of the sender's set; a receiver that has another answers with IDs.
+	Digest []byte
+	// IDs name all that the sender has or will not take, if Asks: answer with the rest.
+	Asks bool
+	IDs  [][]byte
+	// List are encoded records, users.Record.
 	List [][]byte
 }
 
@@ -236,7 +253,8 @@ const (
 	// RefusedLives: facts of its own that the sender wrote since its store was made or
 	// restored once more: of one author only so many such lives are taken in.
 	RefusedLives
-	// RefusedLarge: it has more facts, or bytes of them, than that node takes.
+	// RefusedLarge: it has more facts, or bytes of them, than that node takes, or needs more
+	// room than it keeps for one instance.
 	RefusedLarge
 	// RefusedFacts: the instance is there, and there is no room for more of what an
 	// author has written.
@@ -355,6 +373,7 @@ func (m *Message) check() error {
 		{"ages", len(m.Ages), len(m.Records) + len(m.Beats)},
 		{"election messages", len(m.Election), MaxElection},
 		{"evictions", m.Evictions.size(), MaxEvictions},
+		{"records about users", m.Users.size(), MaxUserRecords},
 		{"reports", len(m.Reports), MaxReports},
 	} {
 		if c.n > c.max {
@@ -413,6 +432,14 @@ func (e *Evictions) size() int {
 		return 0
 	}
 	return len(e.IDs) + len(e.List)
+}
+
+// size is how many records u names.
+func (u *Users) size() int {
+	if u == nil {
+		return 0
+	}
+	return len(u.IDs) + len(u.List)
 }
 
 // size is how many bytes the facts have, without their attestations.

@@ -81,6 +81,7 @@ func message(t testing.TB) *wire.Message {
 		Greeting:    true,
 		Digest:      []byte{5},
 		Evictions:   &wire.Evictions{Digest: []byte{6}, Asks: true, IDs: [][]byte{{7}}, List: [][]byte{{8}}},
+		Users:       &wire.Users{Digest: []byte{6}, Asks: true, IDs: [][]byte{{7}}, List: [][]byte{{8}}},
 		Election:    [][]byte{{9}},
 		Renewal:     []byte{10},
 		Wall:        1772352000000,

@@ -302,7 +302,7 @@ func (h *history) entitled() (out []string) {
 	for _, t := range h.shown.Tasks {
 		for _, p := range h.shown.Partitions {
 			if p.Name == t.Partition {
-				holders[t.Name] = append(holders[t.Name], p.Partner)
+				holders[t.Name] = append(append(holders[t.Name], p.First), p.Holders()...)
 			}
 		}
 	}

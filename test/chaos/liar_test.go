@@ -222,7 +222,7 @@ func (b *book) attack(r *rand.Rand) testliar.Attack {
 		return testliar.Attack{Name: "others-instances", Do: b.meddle(r)}
 	}
 	a := testliar.Attacks[i]
-	if (a.Name == "garbage" || a.Name == "reports") && r.IntN(8) > 0 {
+	if slices.Contains([]string{"garbage", "news", "reports"}, a.Name) && r.IntN(8) > 0 {
 		return b.attack(r)
 	}
 	return a
@@ -464,7 +464,7 @@ func (p *proc) factsOf(ctx context.Context, id string) (f factsAndPrint, ok bool
 // participant of.
 func (h *history) untouched() (out []string) {
 	for _, p := range h.shown.Partitions {
-		if p.Partner == liarName {
+		if p.First == liarName || slices.Contains(p.Holders(), liarName) {
 			out = append(out, fmt.Sprintf("authorised: partition %s is assigned to %s, who expired", p.Name, liarName))
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func TestMain(m *testing.M) { testnode.Main(m) }
@@ -44,11 +46,16 @@ func (p *process) coordinator() string {
 // mesh starts a mesh of processes, all of which vote.
 func mesh(t *testing.T, names ...string) map[string]*process {
 	t.Helper()
+	return meshWith(t, "preset: local", lease, names...)
+}
+
+func meshWith(t *testing.T, config string, lease time.Duration, names ...string) map[string]*process {
+	t.Helper()
 	all := map[string]*process{}
 	var nodes []*testnode.Node
 	for _, name := range names {
 		n := testnode.New(t, name)
-		n.Configure("preset: local")
+		n.Configure(config)
 		all[name], nodes = &process{n}, append(nodes, n)
 	}
 	nodes[0].Found(nodes[1:]...)
@@ -237,4 +244,77 @@ func TestStoppedCoordinatorIsOutOfOffice(t *testing.T) {
 	if err := all["two"].API.Resign(t.Context()); err == nil || !strings.Contains(err.Error(), "one is") {
 		t.Errorf("the old coordinator resigns: %v", err)
 	}
+}
+
+// relay goes from one partner to another and back.
+const relay = `
+workflow: relay
+coordination: orchestration
+tasks:
+  a: {type: manual}
+  b: {after: a, type: manual}
+  c: {after: b, type: manual}
+  d: {after: c, type: manual}
+partitions:
+  pa: [a]
+  pb: [b]
+  pc: [c]
+  pd: [d]
+`
+
+// A coordinator that falls silent while it hands work on, before it has acknowledged it,
+// after, or when it has handed on, holds that up for less than a guardian-timeout, though
+// its lease lasts longer, and nobody misses its signs of life yet.
+func TestHandOversPastASilentCoordinator(t *testing.T) {
+	const lease = 25 * time.Second
+	all := meshWith(t, "preset: local\nconnection-time: 1m", lease, "one", "two", "three")
+	one := all["one"]
+	eventually(t, "one is elected", func() bool { // its voters wait for the lease that was theirs when they started
+		_, err := one.API.Elect(t.Context(), api.ElectRequest{})
+		return err == nil
+	})
+	agree(t, "one", all["two"], all["three"])
+	if _, err := one.API.AddWorkflow(t.Context(), "relay.yaml", []byte(relay)); err != nil {
+		t.Fatal(err)
+	}
+	st, err := one.API.Start(t.Context(), api.StartRequest{Workflow: "relay", Assign: map[string]string{"pa": "two", "pb": "three", "pc": "two", "pd": "three"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, to := all["two"], all["three"]
+	eventually(t, "a is ready", func() bool { return at.state(st.ID, "a") == workflow.Ready })
+	for _, x := range []struct {
+		done, next workflow.TaskName
+		after      time.Duration
+	}{{"a", "b", 0}, {"b", "c", 3 * time.Millisecond}, {"c", "d", 20 * time.Millisecond}} {
+		agree(t, "one", at, to)
+		began := time.Now()
+		if err := at.API.FinishTask(t.Context(), api.FinishRequest{ID: st.ID, Task: x.done}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(x.after)
+		one.Signal(syscall.SIGSTOP)
+		eventually(t, string(x.next)+" is ready", func() bool { return to.state(st.ID, x.next) == workflow.Ready })
+		took := time.Since(began)
+		one.Signal(syscall.SIGCONT)
+		t.Logf("stopped %s after %s was done: %s is ready after %s", x.after, x.done, x.next, took)
+		if took >= choreo.GuardianTimeout {
+			t.Errorf("%s is ready %s after %s was done: want it within %s", x.next, took, x.done, choreo.GuardianTimeout)
+		}
+		at, to = to, at
+	}
+}
+
+// state is that of a task, as far as p knows.
+func (p *process) state(id string, task workflow.TaskName) workflow.State {
+	in, err := p.API.Show(p.T.Context(), id)
+	if err != nil {
+		return ""
+	}
+	for _, t := range in.Tasks {
+		if t.Name == task {
+			return t.State
+		}
+	}
+	return ""
 }

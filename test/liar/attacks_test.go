@@ -4,6 +4,8 @@ package liar_test
 
 import (
 	"flag"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,15 +31,16 @@ func TestAttacks(t *testing.T) {
 			v := newVictims(t)
 			id := v.begins()
 			l := v.liar(id)
-			if a.Name == "reports" { // only a coordinator is told
-				if _, err := v.ana.API.Elect(t.Context(), api.ElectRequest{}); err != nil {
-					t.Fatal(err)
-				}
+			if prepare := before[a.Name]; prepare != nil {
+				prepare(v, size)
 			}
-			before := v.standing()
+			stood := v.standing()
 			m := measure(v.ana)
 			begun := time.Now()
 			a.Do(t.Context(), l, size)
+			if why := counted[a.Name]; why != "" {
+				testnode.Within(t, time.Minute, "ana counts "+why, func() bool { return v.refusals("mal")[why] > 0 })
+			}
 			v.idles()
 			if _, err := v.ana.API.Show(t.Context(), id); err != nil {
 				t.Errorf("ana cannot show her instance: %v", err)
@@ -50,19 +53,57 @@ func TestAttacks(t *testing.T) {
 				if _, err := v.ana.API.Show(t.Context(), in.ID); err != nil {
 					t.Errorf("ana cannot show instance %s of those that she lists: %v", in.ID, err)
 				}
+				if picture, err := v.ana.API.Diagram(t.Context(), in.ID, "svg"); err != nil || len(picture) > 4<<20 {
+					t.Errorf("ana draws instance %s of those that she lists in %d bytes: %v", in.ID, len(picture), err)
+				}
 			}
+			v.add(testliar.Tomorrow) // which she lists, as before those that are not hers
+			v.clockIsRight()
 			u := m.ends()
 			t.Logf("ana refused of mal: %v", v.refusals("mal"))
 			t.Logf("%s: %d frames in %s; ana used %s", a.Says, l.Sent, time.Since(begun).Round(time.Second), u)
 			if u.anon > maxAnon {
 				t.Errorf("%d MiB anonymous memory, at most %d", u.anon, maxAnon)
 			}
-			if now := v.standing(); now != before {
+			if now := v.standing(); now != stood {
 				t.Errorf("ana's store had incarnation %s and her vote counted: %v; now %s, %v",
-					before.incarnation, before.votes, now.incarnation, now.votes)
+					stood.incarnation, stood.votes, now.incarnation, now.votes)
 			}
 			v.holds()
 		})
+	}
+}
+
+// before is what the victims do before an attack.
+var before = map[string]func(v *victims, size int){
+	"reports": func(v *victims, _ int) { // only a coordinator is told
+		if _, err := v.ana.API.Elect(v.t.Context(), api.ElectRequest{}); err != nil {
+			v.t.Fatal(err)
+		}
+	},
+	"greetings": func(v *victims, size int) { // what answers a greeting is as long as the list
+		for i := range 480 * size / testliar.Whole {
+			v.add(fmt.Sprintf("workflow: listed-%d\ndoc: %s\ntasks:\n  a: {}\n", i, strings.Repeat("x", 2000)))
+		}
+	},
+}
+
+// counted is as what some attacks must show in what ana refused: they did arrive.
+var counted = map[string]string{
+	"removals": "definition", "greetings": "greetings-too-fast", "news": "news-malformed", "garbage": "frame-malformed",
+}
+
+// clockIsRight checks that ana's doctor blames her clock for nobody's word.
+func (v *victims) clockIsRight() {
+	v.t.Helper()
+	d, err := v.ana.API.Doctor(v.t.Context())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, f := range d.Findings {
+		if f.Check == "clock" && (f.State == api.FindingWrong || strings.Contains(f.What, "this clock is")) {
+			v.t.Errorf("ana's doctor takes her clock for wrong: %s", f.What)
+		}
 	}
 }
 
@@ -124,12 +165,13 @@ func (v *victims) standing() (s standing) {
 	return s
 }
 
-// idles waits until ana has dealt with what it was sent: it uses little for a while.
+// idles waits until ana has dealt with what it was sent: for a second it uses little and
+// refuses nothing more.
 func (v *victims) idles() {
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); {
-		before := cpuOf(v.ana.Process.Pid)
+		before, refused := cpuOf(v.ana.Process.Pid), v.refused()
 		<-time.After(time.Second)
-		if cpuOf(v.ana.Process.Pid)-before < 300*time.Millisecond {
+		if cpuOf(v.ana.Process.Pid)-before < 300*time.Millisecond && v.refused() == refused {
 			return
 		}
 	}

@@ -10,11 +10,16 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/test/testliar"
+	"github.com/mutirao-mesh/mutirao/internal/test/testnode"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 var (
@@ -22,7 +27,8 @@ var (
 	amount = flag.Int("instances", 60, "how many instances two honest partners run meanwhile; 1000 for docs/security.md")
 )
 
-// While a lying member does all its attacks in turn, two honest partners run
+// While a lying member does all its attacks in turn, each at a twentieth of its full size,
+// and claims rights that it has not, two honest partners run
 // instances in which it has no work: all end, and not much later than beside a
 // liar that is idle. Liar and victims have processors of their own.
 func TestHonestWorkBesideALiar(t *testing.T) {
@@ -43,18 +49,20 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	})
 	v := newVictimsBy(t, apart(0, os.Args[0]))
 	shared := v.begins()
-	v.runs(20, 0) // warm
+	claims := v.claims() // begun while the liar is on the partner list
+	v.runs(20, 0)        // warm
 	idle := v.runs(*amount, *lasts)
 	t.Logf("the liar idle: %s", idle)
 
 	ctx, stop := context.WithCancel(t.Context())
 	l := v.liar(shared)
+	claims.told(l)
 	var work sync.WaitGroup
 	m := measure(v.ana)
 	turns := 0
 	work.Go(func() {
 		for ctx.Err() == nil {
-			for _, a := range testliar.Attacks {
+			for _, a := range append(claims.attacks(), testliar.Attacks...) {
 				if ctx.Err() == nil {
 					a.Do(ctx, l, testliar.Whole/20)
 					turns++
@@ -80,7 +88,90 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	if u.anon > maxAnon {
 		t.Errorf("%d MiB anonymous memory, at most %d", u.anon, maxAnon)
 	}
+	claims.count(l)
 	v.holds()
+}
+
+// claims are what the liar claims again and again of rights that it has not, about
+// instances that ana began.
+type claims struct {
+	v           *victims
+	aid         string              // an instance in which the liar takes part
+	aided       workflow.InstanceID // the same
+	hidden      workflow.InstanceID // in which it does not
+	genesis     choreo.Head         // of the secret
+	bea         workflow.PartnerID
+	order, call *workflow.Definition
+}
+
+func (v *victims) claims() *claims {
+	v.t.Helper()
+	for _, source := range []string{aid, secret} {
+		v.add(source)
+	}
+	c := &claims{v: v, order: parse(v.t, order), call: parse(v.t, strings.Replace(call, "%s", "the liar's", 1))}
+	c.aid, c.aided = v.start("aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
+	id, hidden := v.start("secret", map[string]string{"pa": "ana", "pb": "bea"})
+	c.hidden, c.genesis = hidden, v.genesisOf(id)
+	bea, err := v.bea.API.Status(v.t.Context())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	c.bea = bea.ID
+	return c
+}
+
+// told waits until the liar knows of the instance in which it takes part.
+func (c *claims) told(l *testliar.Liar) {
+	c.v.t.Helper()
+	testnode.Within(c.v.t, time.Minute, "the liar is told of the instance", func() bool { return len(l.Knows(c.aided)) > 0 })
+}
+
+// attacks are one claim each, as TestRights has them once.
+func (c *claims) attacks() []testliar.Attack {
+	do := func(name string, claim func(context.Context, *testliar.Liar)) testliar.Attack {
+		return testliar.Attack{Name: name, Do: func(ctx context.Context, l *testliar.Liar, _ int) { claim(ctx, l) }}
+	}
+	return []testliar.Attack{
+		do("usurp", func(ctx context.Context, l *testliar.Liar) { usurp(ctx, l, c.aided) }),
+		do("creator", func(ctx context.Context, l *testliar.Liar) {
+			commands(ctx, l, c.order, trust.EncodeChain(l.Who().Chain))
+		}),
+		do("inject", func(ctx context.Context, l *testliar.Liar) { inject(ctx, l, c.hidden, c.genesis) }),
+		do("squat", func(ctx context.Context, l *testliar.Liar) {
+			l.Lists(ctx, c.call)
+			l.Begins(ctx, c.call, nil)
+		}),
+		do("evict", func(ctx context.Context, l *testliar.Liar) { evict(ctx, l, c.bea) }),
+	}
+}
+
+// count checks that none of the claims has counted.
+func (c *claims) count(l *testliar.Liar) {
+	t := c.v.t
+	t.Helper()
+	in, err := c.v.ana.API.Show(t.Context(), c.aid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Data["dose"] != nil {
+		t.Errorf("ana takes over the liar's dose, %v", in.Data["dose"])
+	}
+	if told := l.Knows(c.hidden); len(told) > 0 {
+		t.Errorf("the liar was told %d facts of the secret", len(told))
+	}
+	list, err := c.v.ana.API.Instances(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range list {
+		if x.Workflow == c.order.Name {
+			t.Errorf("ana has the liar's order %s", x.ID)
+		}
+	}
+	if howls(c.v.ana) {
+		t.Error("ana's siren howls for the liar")
+	}
 }
 
 // outcome is what became of some instances.

@@ -3,6 +3,7 @@
 package liar_test
 
 import (
+	"context"
 	"encoding/hex"
 	"os"
 	"path/filepath"
@@ -43,9 +44,8 @@ func TestRights(t *testing.T) {
 	v.holds()
 }
 
-// usurps judges work of ana's, gives it to itself, and does it without the role.
-func usurps(t *testing.T, v *victims, l *testliar.Liar) {
-	v.add(`
+// aid has work of ana's role; what there is besides is bea's and the liar's.
+const aid = `
 workflow: aid
 data: {dose: {type: integer}}
 tasks:
@@ -54,22 +54,31 @@ tasks:
   treat2: {type: manual, role: medic, out: [dose]}
   carry:  {after: treat, type: manual}
 partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
-`)
-	id, about := v.start("aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
-	testnode.Within(t, time.Minute, "the liar is told of the instance", func() bool { return len(l.Knows(about)) > 0 })
-	genesis := l.Knows(about)[:1]
+`
+
+// usurp judges work of ana's in an instance of aid, gives it to the liar, and has it do
+// that without the role.
+func usurp(ctx context.Context, l *testliar.Liar, about workflow.InstanceID) {
 	takes := choreo.Action{
 		Attempt: choreo.AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "treat2", Partner: l.Who().ID(),
 	}
 	f := l.Forger(about, 1)
-	verdict := f.Says(t.Context(), choreo.Body{
+	verdict := f.Says(ctx, choreo.Body{
 		Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}},
-	}, genesis...)
+	}, l.Knows(about)[:1]...)
 	mine := choreo.AttemptID{Fact: verdict, Slot: "treat"}
 	own := trust.EncodeChain(l.Who().Chain)
-	f.Says(t.Context(), choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
+	f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: mine, Try: 1}, Credentials: own})
 	outputs := map[workflow.DataName]workflow.Value{"dose": int64(1000)}
-	f.Says(t.Context(), choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
+	f.Says(ctx, choreo.Body{Success: &choreo.Success{Attempt: mine, Try: 1, Outputs: outputs}})
+}
+
+// usurps takes work for which the liar lacks the role: nobody takes its result over.
+func usurps(t *testing.T, v *victims, l *testliar.Liar) {
+	v.add(aid)
+	id, about := v.start("aid", map[string]string{"crew": "bea", "doctor": "ana", "carriers": "mal"})
+	testnode.Within(t, time.Minute, "the liar is told of the instance", func() bool { return len(l.Knows(about)) > 0 })
+	usurp(t.Context(), l, about)
 	for _, n := range []*testnode.Node{v.ana, v.bea} {
 		testnode.Within(t, time.Minute, n.Name+" shows that the liar has not shown the role", func() bool {
 			in, err := n.API.Show(t.Context(), id)
@@ -92,22 +101,31 @@ partitions: {crew: [reach], doctor: [treat], carriers: [carry]}
 	}
 }
 
-// creates begins a workflow of the commander's, and does its work.
-func creates(t *testing.T, v *victims, l *testliar.Liar) {
-	def := parse(t, `
+// order is the commander's.
+const order = `
 workflow: order
 creator-role: commander
 tasks:
   go: {type: manual, role: commander}
   on: {after: go, type: manual}
 partitions: {mine: [go], yours: [on]}
-`)
+`
+
+// commands begins an order, and does its work, by whatever the liar shows for it.
+func commands(ctx context.Context, l *testliar.Liar, def *workflow.Definition, shows []byte) workflow.InstanceID {
+	id := l.Begins(ctx, def, func(f *choreo.Fact) { f.Body.Credentials = shows })
+	f := l.Forger(id, 1)
+	seen := choreo.Head{Chain: choreo.Chain{Author: l.Who().ID(), Incarnation: choreo.Incarnation{1}}, Seq: 1}
+	f.Says(ctx, choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows}, seen)
+	return id
+}
+
+// creates begins a workflow of the commander's, and does its work.
+func creates(t *testing.T, v *victims, l *testliar.Liar) {
+	def := parse(t, order)
 	before := v.refused()
 	for i, shows := range [][]byte{nil, trust.EncodeChain(l.Who().Chain), []byte("no certificate")} {
-		id := l.Begins(t.Context(), def, func(f *choreo.Fact) { f.Body.Credentials = shows })
-		f := l.Forger(id, 1)
-		seen := choreo.Head{Chain: choreo.Chain{Author: l.Who().ID(), Incarnation: choreo.Incarnation{1}}, Seq: 1}
-		f.Says(t.Context(), choreo.Body{Start: &choreo.Start{Attempt: choreo.AttemptID{Slot: "go"}, Try: 1}, Credentials: shows}, seen)
+		id := commands(t.Context(), l, def, shows)
 		testnode.Within(t, time.Minute, "both facts are refused", func() bool { return v.refused() >= before+2 })
 		before = v.refused()
 		if _, err := v.ana.API.Show(t.Context(), id.String()); err == nil {
@@ -116,40 +134,54 @@ partitions: {mine: [go], yours: [on]}
 	}
 }
 
-// injects assigns itself work of an instance of which it knows a fact's name.
-func injects(t *testing.T, v *victims, l *testliar.Liar) {
-	v.add(`
+// secret is for ana and bea alone.
+const secret = `
 workflow: secret
 data: {x: {type: string}}
 tasks:
   a: {type: manual, out: [x]}
   b: {after: a, type: manual}
 partitions: {pa: [a], pb: [b]}
-`)
-	id, about := v.start("secret", map[string]string{"pa": "ana", "pb": "bea"})
-	log, err := v.ana.API.Log(t.Context(), id)
+`
+
+// genesisOf is the name of an instance's first fact, which ana wrote.
+func (v *victims) genesisOf(id string) choreo.Head {
+	v.t.Helper()
+	log, err := v.ana.API.Log(v.t.Context(), id)
 	if err != nil {
-		t.Fatal(err)
+		v.t.Fatal(err)
 	}
-	st, err := v.ana.API.Status(t.Context())
+	st, err := v.ana.API.Status(v.t.Context())
 	if err != nil {
-		t.Fatal(err)
+		v.t.Fatal(err)
 	}
 	genesis := choreo.Head{Chain: choreo.Chain{Author: st.ID}, Seq: 1}
-	copy(genesis.ID[:], unhex(t, log[0].Fact))
-	copy(genesis.Chain.Incarnation[:], unhex(t, st.Incarnation))
-	before := v.refused()
+	copy(genesis.ID[:], unhex(v.t, log[0].Fact))
+	copy(genesis.Chain.Incarnation[:], unhex(v.t, st.Incarnation))
+	return genesis
+}
+
+// inject has the liar assign itself work of a secret of which it knows a fact's name, and
+// ask for what there is.
+func inject(ctx context.Context, l *testliar.Liar, about workflow.InstanceID, genesis choreo.Head) {
 	f := l.Forger(about, 1)
 	self := l.Who().ID()
-	f.Says(t.Context(), choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "b"}, Task: "b", Partner: self}}, genesis)
+	f.Says(ctx, choreo.Body{Assign: &choreo.Assign{After: choreo.AttemptID{Slot: "b"}, Task: "b", Partner: self}}, genesis)
 	takes := choreo.Action{Attempt: choreo.AttemptID{Slot: "b"}, Kind: workflow.FailBlock, Partner: self}
-	f.Says(t.Context(), choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
-	ask := &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}}
-	l.Says(t.Context(), ask)
+	f.Says(ctx, choreo.Body{Verdict: &choreo.Verdict{Cause: choreo.CauseTimeout, Actions: []choreo.Action{takes}}})
+	l.Says(ctx, &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}})
+}
+
+// injects brings the liar into an instance: nobody tells it anything.
+func injects(t *testing.T, v *victims, l *testliar.Liar) {
+	v.add(secret)
+	id, about := v.start("secret", map[string]string{"pa": "ana", "pb": "bea"})
+	genesis, before := v.genesisOf(id), v.refused()
+	inject(t.Context(), l, about, genesis)
 	if err := v.ana.API.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "a", Outputs: map[string]string{"x": "hush"}}); err != nil {
 		t.Fatal(err)
 	}
-	l.Says(t.Context(), ask)
+	l.Says(t.Context(), &wire.Message{Heads: []wire.Heads{{Instance: about, Mode: wire.Ask}}})
 	testnode.Within(t, time.Minute, "bea knows the secret", func() bool {
 		in, err := v.bea.API.Show(t.Context(), id)
 		return err == nil && in.Data["x"] == "hush"
@@ -160,18 +192,22 @@ partitions: {pa: [a], pb: [b]}
 	}
 }
 
-// squats has a workflow of the name that ana's siren is for.
-func squats(t *testing.T, v *victims, l *testliar.Liar) {
-	const call = `
+// call is a workflow of the name that ana's siren is for.
+const call = `
 workflow: fire-call
 doc: %s
 tasks:
   howl: {application: siren}
 `
-	howls := func(n *testnode.Node) bool {
-		_, err := os.Stat(filepath.Join(n.Dir, "howls"))
-		return err == nil
-	}
+
+// howls says whether a node's siren did.
+func howls(n *testnode.Node) bool {
+	_, err := os.Stat(filepath.Join(n.Dir, "howls"))
+	return err == nil
+}
+
+// squats has a workflow of the name that ana's siren is for.
+func squats(t *testing.T, v *victims, l *testliar.Liar) {
 	def := parse(t, strings.Replace(call, "%s", "the liar's", 1))
 	l.Lists(t.Context(), def)
 	id := l.Begins(t.Context(), def, nil).String()
@@ -239,20 +275,26 @@ func readsData(t *testing.T, v *victims, l *testliar.Liar) {
 	}
 }
 
+// evict says that a partner and the victim are evicted, and sends the victim certificates
+// that are not for it.
+func evict(ctx context.Context, l *testliar.Liar, partner workflow.PartnerID) {
+	forged := slices.Clone(l.Who().Chain)
+	forged[0].Partner, forged[0].NotBefore = l.Victim(), trust.WallOf(time.Now())+1
+	l.Evicts(ctx, partner)
+	l.Evicts(ctx, l.Victim())
+	for _, c := range []trust.Chain{l.Who().Chain, forged} {
+		l.Says(ctx, &wire.Message{Renewal: trust.EncodeChain(c)})
+	}
+}
+
 // evicts says that bea is evicted, and sends ana certificates that are not for her.
 func evicts(t *testing.T, v *victims, l *testliar.Liar) {
 	bea, err := v.bea.API.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := slices.Clone(l.Who().Chain)
-	forged[0].Partner, forged[0].NotBefore = l.Victim(), trust.WallOf(time.Now())+1
 	before := v.refused()
-	l.Evicts(t.Context(), bea.ID)
-	l.Evicts(t.Context(), l.Victim())
-	for _, c := range []trust.Chain{l.Who().Chain, forged} {
-		l.Says(t.Context(), &wire.Message{Renewal: trust.EncodeChain(c)})
-	}
+	evict(t.Context(), l, bea.ID)
 	testnode.Within(t, time.Minute, "ana counts four lies", func() bool { return v.refused() >= before+4 })
 	if !v.ana.Sees("active", "bea") || !v.bea.Sees("active", "ana") {
 		t.Errorf("ana sees %v, bea sees %v", v.ana.States(), v.bea.States())

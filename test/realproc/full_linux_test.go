@@ -24,18 +24,22 @@ func TestNodeOnAFullDisk(t *testing.T) {
 	tm := newTeam(t, "one", "two")
 	full := tm.add("full", filepath.Join(disk, "full"))
 	tm.together()
-	tm.workflow(`
-workflow: relay
+	relay := func(name string, works time.Duration) {
+		tm.workflow(`
+workflow: ` + name + `
 tasks:
-  a: {application: sleep, with: {for: 300ms}}
+  a: {application: sleep, with: {for: ` + works.String() + `}}
   b: {after: a}
   c: {after: b}
 partitions: {pa: [a], pb: [b], pc: [c]}
 `)
+	}
+	relay("relay", 300*time.Millisecond)
+	relay("long-relay", 5*time.Second) // a works until the disk is full, also on a busy machine
 	ctx := context.Background()
 	done := tm.begin("relay", map[string]string{"pa": "full", "pb": "one", "pc": "two"})
 	tm.succeeded(done, "a", "b", "c")
-	holding := tm.begin("relay", map[string]string{"pa": "full", "pb": "one", "pc": "two"})
+	holding := tm.begin("long-relay", map[string]string{"pa": "full", "pb": "one", "pc": "two"})
 	until(t, "a runs", patience, func() bool { return full.task(holding, "a") == workflow.Running })
 	filler := filepath.Join(disk, "filler")
 	testdisk.Fill(t, filler)

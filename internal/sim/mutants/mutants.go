@@ -83,10 +83,10 @@ var mutants = []mutant{
 `, `		s.nextCompare = now + antiEntropy
 `}}},
 	{name: "no-greeting", what: "a new connection does not forget what was under way on the old one, and nothing is compared", patches: []patch{{
-		"node/links.go", `		delete(h.refused, p)
+		"node/links.go", `		s.n.lineup.meet(p, id)
 		h.m.Greet(p)
 		s.sendHeads(p, id, wire.Ask)
-`, `		delete(h.refused, p)
+`, `		s.n.lineup.meet(p, id)
 `}, {
 		"node/shard.go", `		s.nextCompare = now + antiEntropy
 		s.compareAll()
@@ -143,7 +143,7 @@ var mutants = []mutant{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
 		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
-		if joined || c.fired != part.fired {`, `c == nil || !subset(of, of)
+		if joined || c.over != part.over {`, `c == nil || !subset(of, of)
 		if joined {`}}},
 	{name: "judges-what-waits", what: "time is held against what waits for somebody who can take a contingency", patches: []patch{{
 		"choreo/guardian.go", `return known.waits(a.Slot) })`, `return known.waits(a.Slot) && false })`}}},

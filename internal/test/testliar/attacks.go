@@ -35,13 +35,15 @@ var Attacks = []Attack{
 	{"many-chains", "20,000 chains of one author", chains(20_000)},
 	{"facts", "200,000 facts of one author in one instance", facts},
 	{"forks", "a chain of 5,000 successes of one attempt that ends in 500 branches, another of 500 failures", forks},
-	{"reversed", "frames of 1,000 facts, effects before causes, of which the first is missing, 20 times", reversed},
+	{"reversed", "6,000 facts in one frame, effects before causes; 20 times 1,000 of which the first is missing", reversed},
 	{"instances", "12,000 running instances", instances(12_000, false)},
 	{"ended-instances", "30,000 instances that have ended", instances(30_000, true)},
 	{"definitions", "3 definitions of 6,000 tasks that ask for data that all of them write", definitions},
 	{"many-definitions", "2,100 small definitions", manyDefinitions},
 	{"names", "definitions that have the names of others' workflows", names},
-	{"greetings", "400 greetings", greetings},
+	{"removals", "notices that take others' workflows off the list, numbered up to 2^32", removals},
+	{"dense", "a definition of 400 tasks that wait for 60 each, and 10 instances of it", dense},
+	{"greetings", "400 greetings, where 480 workflows are listed", greetings},
 	{"times", "instances that began in the year 292 million, or before 1970", times},
 	{"values", "instances whose input is no number, or of the wrong type", values},
 	{"rollback", "heads of the victim's own chains that it has not written", rollback},
@@ -50,7 +52,9 @@ var Attacks = []Attack{
 	{"heads", "1,000,000 heads that nobody has, of an instance of 5,000 facts", heads},
 	{"compared", "1,000 digests of ended instances that differ, where 250 are shared", compared},
 	{"verdicts", "600 verdicts that each give 128 tasks to partners that do not exist", verdicts},
+	{"clocks", "1,000 wall clocks of 1970, 2100, 9999 and of no year", clocks},
 	{"garbage", "frames that are none, and partner records of noise", garbage},
+	{"news", "5 times 800 news by gossip that are none", news},
 }
 
 func chains(n int) func(context.Context, *Liar, int) {
@@ -98,6 +102,15 @@ func forks(ctx context.Context, l *Liar, size int) {
 
 func reversed(ctx context.Context, l *Liar, size int) {
 	id, genesis := l.instance(ctx)
+	all := l.chain(id, 10, genesis, share(6000, size))
+	slices.Reverse(all)
+	whole := wire.Facts{Instance: id}
+	att := choreo.Attest([]choreo.FactID{all[0].id}, l.sign)[0] // it vouches for all before it
+	for bytes := 0; len(whole.Facts) < len(all) && bytes < wire.MaxFrame-4096; bytes += len(whole.Facts[len(whole.Facts)-1].Raw) + 8 {
+		whole.Facts = append(whole.Facts, wire.Fact{Raw: all[len(whole.Facts)].raw})
+	}
+	whole.Facts[0].Att = att
+	l.say(ctx, &wire.Message{Facts: []wire.Facts{whole}})
 	ls := l.chain(id, 9, genesis, 1001)[1:]
 	slices.Reverse(ls)
 	part := l.bundle(id, nil, ls...)
@@ -177,6 +190,64 @@ func names(ctx context.Context, l *Liar, _ int) {
 	}
 }
 
+// Tomorrow is a workflow that a victim adds after the liar has said that it is off the
+// list.
+const Tomorrow = "workflow: tomorrow\ntasks:\n  a: {}\n"
+
+// removals are of all workflows that the liar was told of, of one of its own, and of one
+// that the victim has not added yet.
+func removals(ctx context.Context, l *Liar, _ int) {
+	l.say(ctx, &wire.Message{Greeting: true})
+	select { // the answer is on its way
+	case <-ctx.Done():
+	case <-time.After(time.Second):
+	}
+	of := l.listed()
+	for _, source := range []string{ownWorkflow, Tomorrow} {
+		def, err := workflow.Parse("lie.yaml", []byte(source))
+		if err != nil {
+			panic(err) // it is ours
+		}
+		for _, author := range []workflow.PartnerID{l.who.ID(), l.victim} {
+			of = append(of, trust.Notice{Definition: def.Hash(), Name: def.Name, Author: author, At: trust.WallOf(time.Now())})
+		}
+	}
+	by := trust.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
+	for _, n := range of {
+		n.Removed = true
+		for _, number := range []uint64{1, 2, trust.MaxNotices, 1 << 32} {
+			n.Number = number
+			forged, _ := by.Announce(n) // it is refused here already
+			all := [][]byte{trust.EncodeNotice(forged)}
+			l.say(ctx, &wire.Message{Definitions: []wire.Definition{{Notices: all}}})
+			if first := l.noticeOf(n); first != nil { // after what its author has said
+				l.say(ctx, &wire.Message{Definitions: []wire.Definition{{Notices: append([][]byte{first}, all...)}}})
+			}
+		}
+	}
+}
+
+// dense draws too many arrows, for whoever draws it.
+func dense(ctx context.Context, l *Liar, size int) {
+	var b strings.Builder
+	b.WriteString("workflow: dense\ntasks:\n  t0: {type: manual}\n")
+	for i := 1; i < share(400, size); i++ {
+		fmt.Fprintf(&b, "  t%d: {type: manual, after: [", i)
+		for k := max(i-60, 0); k < i; k++ {
+			fmt.Fprintf(&b, "t%d, ", k)
+		}
+		b.WriteString("]}\n")
+	}
+	def, err := workflow.Parse("dense.yaml", []byte(b.String()))
+	if err != nil {
+		panic(err) // it is ours
+	}
+	l.Lists(ctx, def)
+	for range share(10, size) {
+		l.Begins(ctx, def, nil)
+	}
+}
+
 func greetings(ctx context.Context, l *Liar, size int) {
 	for range share(400, size) {
 		l.say(ctx, &wire.Message{Greeting: true, Wall: time.Now().UnixMilli()})
@@ -216,6 +287,34 @@ func reports(ctx context.Context, l *Liar, size int) {
 			Instance: workflow.InstanceID{1, byte(i)}, Definition: l.def.Hash(), Workflow: "mine", State: workflow.InstanceRunning,
 			Started: math.MaxInt64, Ended: math.MinInt64, Tasks: 1, Facts: 1, Participants: []workflow.PartnerID{l.who.ID()},
 		}}})
+	}
+}
+
+// clocks say in turn what time it is.
+func clocks(ctx context.Context, l *Liar, size int) {
+	late := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	for i := range share(1000, size) {
+		at := []int64{math.MaxInt64, math.MinInt64, -1, wire.MaxWall, 1, late}[i%6]
+		l.say(ctx, &wire.Message{Wall: at})
+	}
+	l.say(ctx, &wire.Message{Wall: late})
+}
+
+// news are signed by the liar, as all are. With the first the victim may cut it off: then
+// they go on when it lets the liar in again.
+func news(ctx context.Context, l *Liar, size int) {
+	for round := range share(5, size) {
+		l.say(ctx, &wire.Message{}) // it is connected
+		for i := range share(800, size) {
+			l.gossip.Publish(fmt.Appendf(nil, "no news %d %d", round, i))
+			if i%20 == 0 { // more would not wait
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+		}
 	}
 }
 

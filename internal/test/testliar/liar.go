@@ -5,8 +5,8 @@
 // nothing of it would be read; each Attack ends by itself, also where the victim
 // takes nothing of it. It never decides what is right: the tests do.
 //
-// It imports choreo, membership/trust, node, node/mesh, node/wire and workflow; only
-// tests import it.
+// It imports choreo, membership/gossip, membership/trust, node, node/mesh, node/wire and
+// workflow; only tests import it.
 package testliar
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
@@ -33,6 +34,7 @@ import (
 type Liar struct {
 	who    node.Member
 	mesh   *mesh.Mesh
+	gossip *gossip.Gossip
 	victim workflow.PartnerID
 	def    *workflow.Definition // of the instances that it makes
 	// Patience is how long it tries to get a frame to a victim that does not let it in.
@@ -46,6 +48,8 @@ type Liar struct {
 	mu    sync.Mutex // guards what follows
 	told  map[workflow.InstanceID][]choreo.Head
 	about workflow.InstanceID
+	// notices are the first of each definition that the liar was told of, at most maxTold.
+	notices map[workflow.Hash][]byte
 }
 
 // New has the member of a folder connect to others; its own node must not run.
@@ -58,11 +62,18 @@ func New(dir string) (*Liar, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Liar{who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]choreo.Head{}}
+	l := &Liar{
+		who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]choreo.Head{},
+		notices: map[workflow.Hash][]byte{},
+	}
 	l.mesh, err = mesh.New(mesh.Config{
 		Key: who.Key, Boot: 1 << 40, Listen: []string{"/ip4/0.0.0.0/udp/0/quic-v1"}, Handler: l,
 		Hello: func() []byte { return trust.EncodeChain(who.Chain) },
 		Admit: func(workflow.PartnerID, []byte, uint64) error { return nil },
+		Prepare: func(m *mesh.Mesh) (err error) {
+			l.gossip, err = gossip.New(gossip.Config{Mesh: m, Host: m.Members(), Handler: l, Timing: gossip.Mobile()})
+			return err
+		},
 	})
 	return l, err
 }
@@ -81,7 +92,7 @@ partitions:
 `
 
 // Close ends its connections.
-func (l *Liar) Close() error { return l.mesh.Close() }
+func (l *Liar) Close() error { return errors.Join(l.gossip.Close(), l.mesh.Close()) }
 
 // Aim connects to a node, which is the victim from now on.
 func (l *Liar) Aim(id workflow.PartnerID, addrs []string) error {
@@ -103,6 +114,11 @@ func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, d := range m.Definitions {
+		if n, err := trust.DecodeNotice(d.Notices[0]); err == nil && len(l.notices) < maxTold {
+			l.notices[n.Definition] = d.Notices[0]
+		}
+	}
 	for _, fs := range m.Facts {
 		for _, w := range fs.Facts {
 			if f, id, err := choreo.DecodeFact(w.Raw); err == nil {
@@ -116,9 +132,31 @@ func (l *Liar) OnFrame(_ workflow.PartnerID, frame []byte) {
 	}
 }
 
-// OnUp and OnDown are of no interest.
-func (l *Liar) OnUp(workflow.PartnerID)   {}
-func (l *Liar) OnDown(workflow.PartnerID) {}
+// listed are notices of the definitions that the liar was told of.
+func (l *Liar) listed() (out []trust.Notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.notices {
+		if n, err := trust.DecodeNotice(b); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// noticeOf is the notice that another's about the same definition must follow, if the
+// liar was told of it.
+func (l *Liar) noticeOf(n trust.Notice) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.notices[n.Definition]
+}
+
+// OnUp, OnDown, OnNews and OnVerdict are of no interest.
+func (l *Liar) OnUp(workflow.PartnerID)            {}
+func (l *Liar) OnDown(workflow.PartnerID)          {}
+func (l *Liar) OnNews(workflow.PartnerID, []byte)  {}
+func (l *Liar) OnVerdict(workflow.PartnerID, bool) {}
 
 // maxTold is how many facts of an instance it remembers.
 const maxTold = 64

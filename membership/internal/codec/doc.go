@@ -5,5 +5,5 @@
 // large, or in any other form, is refused with an error that names it.
 //
 // It imports no other package of ours; membership, membership/election,
-// membership/invitation and membership/trust import it.
+// membership/invitation, membership/trust and membership/users import it.
 package codec

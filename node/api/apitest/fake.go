@@ -15,6 +15,7 @@ import (
 type Fake struct {
 	MeshFake
 	WorkFake
+	UserFake
 
 	OnStatus         func() (*api.Status, error)
 	OnPartners       func() ([]api.Partner, error)

@@ -100,6 +100,15 @@ func obliging() *apitest.Fake {
 	f.OnRejectTask = func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }
 	f.OnAddData = func(string, []byte, api.DataTerms) (*api.DataSet, error) { return &api.DataSet{}, nil }
 	f.OnRemoveData = func(string) error { return nil }
+	f.OnUsers = func() ([]api.User, error) { return nil, nil }
+	f.OnAddUser = func(api.UserRequest) (*api.SignInToken, error) { return &api.SignInToken{}, nil }
+	f.OnRemoveUser = func(string) (*api.RemovedUser, error) { return &api.RemovedUser{}, nil }
+	f.OnSignInUser = func(string) (*api.SignedIn, error) { return &api.SignedIn{}, nil }
+	f.OnSignOutUser = func(string) (*api.SignedOut, error) { return &api.SignedOut{}, nil }
+	f.OnLinkUser = func(string, time.Duration) (*api.SignInToken, error) { return &api.SignInToken{}, nil }
+	f.OnRoles = func() ([]api.Role, error) { return nil, nil }
+	f.OnGrantRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }
+	f.OnRevokeRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }
 	return f
 }
 

@@ -37,6 +37,9 @@ var (
 	ErrQueueFull = errors.New("commit queue full")
 	// ErrDamaged: what is stored cannot be read, and reading again will not help.
 	ErrDamaged = errors.New("damaged")
+	// ErrUnfit: the folder is not opened as it is, and opening it again will not help.
+	// The error says what to do.
+	ErrUnfit = errors.New("store not opened")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store closed")
 )

@@ -1,0 +1,60 @@
+package users
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
+	"github.com/mutirao-mesh/mutirao/membership"
+)
+
+// Namesake is a user whose name people could take for that name: it is the same, or looks
+// the same in another alphabet.
+func (s *Set) Namesake(name string, at time.Time) (User, bool) {
+	look := membership.Looks(name)
+	for _, u := range s.Users(at) {
+		if membership.Looks(u.Name) == look {
+			return u, true
+		}
+	}
+	return User{}, false
+}
+
+// Label is what people are shown for a user among others: its name, with the beginning of
+// its ID where another has a name that looks the same.
+func Label(u User, among []User) string {
+	for _, other := range among {
+		if other.ID != u.ID && membership.Looks(other.Name) == membership.Looks(u.Name) {
+			return fmt.Sprintf("%s (%s)", u.Name, u.ID.Short())
+		}
+	}
+	return u.Name
+}
+
+// Resolve finds the user that a person means: by name, by whole ID, or by the label that
+// people are shown. The error wraps [ErrNoUser] or [membership.ErrAmbiguous].
+func (s *Set) Resolve(text string, at time.Time) (User, error) {
+	const maxShown = 40
+	var named []User
+	all := s.Users(at)
+	for _, u := range all {
+		if u.ID.String() == text || strings.HasPrefix(text, u.Name+" (") && Label(u, all) == text {
+			return u, nil
+		}
+		if u.Name == text {
+			named = append(named, u)
+		}
+	}
+	switch len(named) {
+	case 0:
+		return User{}, fmt.Errorf("%w: %q", ErrNoUser, plain.CutBytes(text, maxShown))
+	case 1:
+		return named[0], nil
+	}
+	var ids []string
+	for _, u := range named {
+		ids = append(ids, u.ID.String())
+	}
+	return User{}, fmt.Errorf("%w is called %s: use an ID: %s", membership.ErrAmbiguous, named[0].Name, strings.Join(ids, " or "))
+}

@@ -1,0 +1,274 @@
+package users
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Add makes a user, and a token by which it signs in. A user who is signed in nowhere, since
+// its token ran out or it signed out, gets another token.
+func (t *Topic) Add(r api.UserRequest) (*api.SignInToken, error) {
+	if err := checkNames(r); err != nil {
+		return nil, err
+	}
+	if err := t.in.Certificates.MayAdminister("add users"); err != nil {
+		return nil, err
+	}
+	now := t.in.Clock.Now().Wall
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	var records []users.Record
+	u, err := t.resolve(r.Name, now)
+	switch {
+	case err == nil && u.Name == r.Name && len(u.Devices) == 0 && len(r.Roles) == 0: // another token
+	case err == nil && u.Name == r.Name && len(u.Devices) == 0:
+		return nil, api.Errorf(api.Refused, "there is a user %s already, who is signed in nowhere", r.Name).
+			WithHint("for another token leave --role out; roles: mutirao role grant %s ROLE", r.Name)
+	default:
+		if err := t.nameFree(r.Name); err != nil {
+			return nil, err
+		}
+		serial := trust.Serial(t.in.Random(16))
+		a, err := users.NewAccount(t.in.Certificates.Issuer(), r.Name, roles(r.Roles), serial, trust.WallOf(now))
+		if err != nil {
+			return nil, api.Judge(api.Invalid, err)
+		}
+		u.ID, records = a.ID(), []users.Record{{Account: &a}}
+	}
+	k, err := t.ticket(u.ID, "", r.Expires)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.make(records, writeTicket(k)); err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		t.tell(r)
+	}
+	return t.token(k, r.Name)
+}
+
+func checkNames(r api.UserRequest) error {
+	if why := workflow.NameRule(r.Name); why != "" {
+		return api.Judge(api.Invalid, trust.BadName("user", r.Name))
+	}
+	for _, role := range r.Roles {
+		if !workflow.ValidName(role) {
+			return api.Judge(api.Invalid, trust.BadName("role", role))
+		}
+	}
+	return nil
+}
+
+func roles(texts []string) (out []workflow.RoleName) {
+	for _, r := range texts {
+		out = append(out, workflow.RoleName(r))
+	}
+	return out
+}
+
+// nameFree keeps people from taking one user or partner for another, as far as is known
+// here: they tell them apart by their names.
+func (t *Topic) nameFree(name string) error {
+	taken, what := t.Namesake(name, t.in.Clock.Now().Wall), "user"
+	if p, ok := t.in.Members.Namesake(name, ""); ok {
+		taken, what = p.Record.Name(), "partner"
+	}
+	switch {
+	case taken == "":
+		return nil
+	case taken == name:
+		return api.Errorf(api.Refused, "there is a %s %s already", what, name).WithHint("use another name")
+	}
+	return api.Errorf(api.Refused, "the name %s looks like that of the %s %s", name, what, taken).WithHint("use another name")
+}
+
+// find finds the user that a person names; partner: it is a partner that is meant.
+func (t *Topic) find(ref string) (u users.User, partner bool, err error) {
+	u, err = t.resolve(ref, t.in.Clock.Now().Wall)
+	if err == nil {
+		return u, false, nil
+	}
+	for _, p := range t.in.Members.All() {
+		if p.State != membership.Evicted && (p.Record.Name() == ref || string(p.Record.Partner) == ref) {
+			return u, true, nil
+		}
+	}
+	return u, false, err
+}
+
+// Remove removes a user for good or, by a key's ID, one of its keys.
+func (t *Topic) Remove(ref string) (*api.RemovedUser, error) {
+	if err := t.in.Certificates.MayAdminister("remove users"); err != nil {
+		return nil, err
+	}
+	now := t.in.Clock.Now().Wall
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	var key workflow.PartnerID
+	u, partner, err := t.find(ref)
+	if owner, ok := t.ownerOf(ref); ok {
+		u, key, err = owner, workflow.PartnerID(ref), nil
+	}
+	switch {
+	case partner:
+		return nil, api.Errorf(api.Refused, "%s is a partner, and a user by being one", ref).
+			WithHint("to remove it from the mesh: mutirao evict %s", ref)
+	case err != nil:
+		return nil, err
+	}
+	r, err := users.Remove(t.in.Certificates.Issuer(), u.ID, key, trust.Serial(t.in.Random(16)), trust.WallOf(now))
+	if err == nil {
+		err = t.say(r)
+	}
+	return &api.RemovedUser{Name: u.Name, ID: u.ID.String(), Key: string(key)}, err
+}
+
+// ownerOf is the user with a key that is good, by the key's whole ID.
+func (t *Topic) ownerOf(key string) (users.User, bool) {
+	for _, u := range t.users(t.in.Clock.Now().Wall) {
+		for _, d := range u.Devices {
+			if string(d.Leaf().Key) == key {
+				return u, true
+			}
+		}
+	}
+	return users.User{}, false
+}
+
+// ChangeRole gives a user a role, or takes it away. What is so already is left.
+func (t *Topic) ChangeRole(r api.RoleRequest, given bool) (*api.UserRoles, error) {
+	if !workflow.ValidName(r.Role) {
+		return nil, api.Judge(api.Invalid, trust.BadName("role", r.Role))
+	}
+	what := "grant roles"
+	if !given {
+		what = "revoke roles"
+	}
+	if err := t.in.Certificates.MayAdminister(what); err != nil {
+		return nil, err
+	}
+	now := t.in.Clock.Now().Wall
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	u, partner, err := t.find(r.User)
+	switch {
+	case partner:
+		return nil, api.Errorf(api.Refused, "%s is a partner: its roles are those of its certificate", r.User).
+			WithHint("it gets others by joining again with an invitation that gives them; or add a user who signs in there: mutirao user add NAME --role %s", r.Role)
+	case err != nil:
+		return nil, err
+	}
+	role := workflow.RoleName(r.Role)
+	if given && !u.HasRole(role) && len(u.Roles) >= trust.MaxRoles {
+		return nil, api.Errorf(api.Refused, "user %s has %d roles: at most %d", u.Name, len(u.Roles), trust.MaxRoles)
+	}
+	if u.HasRole(role) != given {
+		var c users.Record
+		t.ask(func(s *users.Set) {
+			c, err = s.ChangeRole(t.in.Certificates.Issuer(), u.ID, role, given, trust.Serial(t.in.Random(16)), trust.WallOf(now))
+		})
+		if err == nil {
+			err = t.say(c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.ask(func(s *users.Set) { u, err = s.User(u.ID, now) })
+	}
+	return &api.UserRoles{Name: u.Name, ID: u.ID.String(), Roles: texts(u.Roles)}, err
+}
+
+func texts(roles []workflow.RoleName) []string {
+	out := make([]string, len(roles))
+	for i, r := range roles {
+		out[i] = string(r)
+	}
+	return out
+}
+
+// nodes are the names of the partners at whose nodes a user's keys are.
+func (t *Topic) nodes(u users.User) []string {
+	out := []string{}
+	for _, d := range u.Devices {
+		out = append(out, t.in.Members.Name(d.Leaf().Node))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// List lists the partners that are users by being partners, and all other users.
+func (t *Topic) List(ctx context.Context) ([]api.User, error) {
+	work, err := t.in.Work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, active := []api.User{}, map[workflow.PartnerID]bool{}
+	for _, p := range t.in.Members.All() {
+		if p.State == membership.Evicted || p.ForGood() {
+			continue
+		}
+		id, w := p.Record.Partner, work[p.Record.Partner]
+		active[id] = id == t.in.Self || p.State == membership.Active
+		out = append(out, api.User{
+			Name: t.in.Members.Name(id), ID: string(id), Roles: texts(p.Record.Roles()), Devices: []string{t.in.Members.Name(id)},
+			Active: active[id], Done: w.Done, Assigned: w.Assigned, Selected: w.Selected, Partner: true, Here: id == t.in.Self,
+			Keys: []api.UserKey{},
+		})
+	}
+	all := t.users(t.in.Clock.Now().Wall)
+	for _, u := range all {
+		row := api.User{Name: users.Label(u, all), ID: u.ID.String(), Roles: texts(u.Roles), Devices: t.nodes(u), Keys: []api.UserKey{}}
+		for _, d := range u.Devices {
+			c := d.Leaf()
+			row.Active = row.Active || active[c.Node]
+			row.Here = row.Here || c.Node == t.in.Self && t.keyOf(u.ID) != nil
+			row.Keys = append(row.Keys, api.UserKey{ID: string(c.Key), Device: t.in.Members.Name(c.Node), Until: c.NotAfter.Time()})
+		}
+		out = append(out, row)
+	}
+	slices.SortStableFunc(out, func(a, b api.User) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Roles lists the roles that users have, and who has each.
+func (t *Topic) Roles(ctx context.Context) ([]api.Role, error) {
+	all, err := t.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	who := map[string][]string{}
+	for _, u := range all {
+		for _, r := range u.Roles {
+			who[r] = append(who[r], u.Name)
+		}
+	}
+	out := []api.Role{}
+	for r, names := range who {
+		out = append(out, api.Role{Role: r, Users: names})
+	}
+	slices.SortFunc(out, func(a, b api.Role) int { return cmp.Compare(a.Role, b.Role) })
+	return out, nil
+}
+
+// Filling says, in words for people, whose share of the room for records about users is
+// nearly full.
+func (t *Topic) Filling() (out []string) {
+	for _, p := range t.in.Members.All() {
+		id := p.Record.Partner
+		var n, most int
+		t.ask(func(s *users.Set) { n, _, most = s.Load(id) })
+		if n > most*3/4 {
+			out = append(out, fmt.Sprintf("%s is answerable for %d records about users, of %d that are taken in", t.in.Members.Name(id), n, most))
+		}
+	}
+	return out
+}

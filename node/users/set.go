@@ -1,0 +1,203 @@
+// Package users keeps who works here besides the partners themselves: it keeps the records
+// about users equal among partners, signs users in and out at this node, and certifies
+// their keys where this node may.
+//
+// Promises: what this node says of a user is durable before anybody hears of it, and a use
+// of a sign-in token before the certificate is given out; the same key gets the same
+// certificate again. A record of others counts here from the moment that it is known,
+// whether it can be stored or not. One administrator, and one user, fill no more than a
+// share of the room, and verifying what a partner sends is rationed. The key of a user
+// leaves the node never.
+//
+// It has two sides: [Set] is what is known, behind a lock; [Topic] is the conversation, and
+// what a user asks for. While a [Set] holds its lock it asks nobody but who is evicted. What
+// it needs of the rest of a node it names in small interfaces; nothing but the node puts it
+// together.
+//
+// It imports internal/said, membership, membership/invitation, membership/moment,
+// membership/trust, membership/users, node/api, node/ration, node/store/kv, node/wire and
+// workflow; node imports it.
+package users
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const (
+	// Prefix is the first byte of the keys under which records are stored, by their IDs.
+	Prefix = 'u'
+	// PrefixTicket is that of the sign-in tokens that may still be used.
+	PrefixTicket = 'y'
+)
+
+// maxBytes is how many bytes of records go into one frame.
+const maxBytes = wire.MaxFrame / 4
+
+// maxAway bounds how many records are remembered that were not taken in.
+const maxAway = 4096
+
+// Store keeps records and sign-in tokens.
+type Store interface {
+	CommitWait(writes []kv.Write) error
+	Scan(prefix []byte, fn func(key, value []byte) error) error
+}
+
+// Set is what a node knows of users. It may be used by several goroutines.
+type Set struct {
+	store Store
+
+	mu    sync.RWMutex // guards what follows
+	known *users.Set
+	// away are records for which there was no room: they are not asked for again.
+	away map[users.RecordID]bool
+}
+
+// Load reads the records that are stored.
+func Load(m trust.Mesh, store Store, evicted trust.Evictions) (*Set, error) {
+	s := &Set{store: store, known: users.NewSet(m, evicted), away: map[users.RecordID]bool{}}
+	err := store.Scan([]byte{Prefix}, func(_, value []byte) error {
+		r, err := users.DecodeRecord(value)
+		if err == nil {
+			_, _, err = s.known.Add(r)
+		}
+		if errors.Is(err, users.ErrNoRoom) {
+			return nil // limits may have been wider
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the stored records about users cannot be read: %w", err)
+	}
+	return s, nil
+}
+
+func recordKey(id users.RecordID) []byte { return append([]byte{Prefix}, id[:]...) }
+
+// ask gives what is known to a function that reads it.
+func (s *Set) ask(fn func(*users.Set)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	fn(s.known)
+}
+
+// make counts records of this node's own from the moment that they are durable, together
+// with other writes.
+func (s *Set) make(records []users.Record, writes ...kv.Write) error {
+	for _, r := range records {
+		s.mu.RLock()
+		err := s.known.Room(r)
+		s.mu.RUnlock()
+		if err != nil {
+			return err
+		}
+		writes = append(writes, kv.Write{Key: recordKey(r.ID()), Value: users.EncodeRecord(r)})
+	}
+	if err := s.store.CommitWait(writes); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if _, err := s.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add counts a record from now on, and reports whether it was new here. What it takes the
+// place of is forgotten on the disk, too.
+func (s *Set) add(r users.Record) (fresh bool, err error) {
+	s.mu.Lock()
+	c, fresh, err := s.known.Add(r)
+	if errors.Is(err, users.ErrNoRoom) && len(s.away) < maxAway {
+		s.away[r.ID()] = true
+	}
+	s.mu.Unlock()
+	if c.Again {
+		// If it stays for a crash or a full disk, it is passed over when it is read.
+		_ = s.store.CommitWait([]kv.Write{{Key: recordKey(c.Replaced), Delete: true}})
+	}
+	return fresh, err
+}
+
+// keep stores a record of others.
+func (s *Set) keep(r users.Record) error {
+	return s.store.CommitWait([]kv.Write{{Key: recordKey(r.ID()), Value: users.EncodeRecord(r)}})
+}
+
+// digest is what partners compare on contact and at intervals.
+func (s *Set) digest() (d [sha256.Size]byte) {
+	s.ask(func(k *users.Set) { d = k.Digest() })
+	return d
+}
+
+// ids name what is here, and what is not taken in.
+func (s *Set) ids() [][]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ids := [][]byte{}
+	for _, id := range s.known.IDs() {
+		ids = append(ids, id[:])
+	}
+	for id := range s.away {
+		ids = append(ids, id[:])
+	}
+	return ids
+}
+
+// retry has what was not taken in be asked for again.
+func (s *Set) retry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.away)
+}
+
+// lackedBy are the encoded records that a peer with these IDs lacks.
+func (s *Set) lackedBy(ids [][]byte) (out [][]byte) {
+	theirs := make([]users.RecordID, 0, len(ids))
+	for _, b := range ids {
+		if len(b) == len(users.RecordID{}) {
+			theirs = append(theirs, users.RecordID(b))
+		}
+	}
+	s.ask(func(k *users.Set) { out = k.LackedBy(theirs) })
+	return out
+}
+
+// IssuedBy are the serials of what an administrator said of users, as far as it is known
+// here.
+func (s *Set) IssuedBy(p workflow.PartnerID) (out []trust.Serial) {
+	s.ask(func(k *users.Set) { out = k.IssuedBy(p) })
+	return out
+}
+
+// Namesake is the name of a user that people could take for that name; empty: there is none.
+func (s *Set) Namesake(name string, at time.Time) (taken string) {
+	s.ask(func(k *users.Set) {
+		if u, ok := k.Namesake(name, at); ok {
+			taken = u.Name
+		}
+	})
+	return taken
+}
+
+// users are those that are not removed.
+func (s *Set) users(at time.Time) (out []users.User) {
+	s.ask(func(k *users.Set) { out = k.Users(at) })
+	return out
+}
+
+// resolve finds the user that a person names, by a name or a whole ID.
+func (s *Set) resolve(ref string, at time.Time) (u users.User, err error) {
+	s.ask(func(k *users.Set) { u, err = k.Resolve(ref, at) })
+	return u, err
+}

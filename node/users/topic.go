@@ -1,0 +1,311 @@
+package users
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/ration"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Clock reads this node's clocks.
+type Clock interface{ Now() moment.Now }
+
+// Peers are the members that are connected, and those that may be asked something.
+type Peers interface {
+	Up(p workflow.PartnerID) bool
+	UpPeers() []workflow.PartnerID
+	Addrs() []string
+	Transmit(p workflow.PartnerID, m *wire.Message)
+	Broadcast(m *wire.Message)
+	// Refuse counts what was refused of a peer.
+	Refuse(why string, p workflow.PartnerID)
+	Request(
+		ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
+	) ([]byte, error)
+}
+
+// Members is the partner list.
+type Members interface {
+	All() []membership.Partner
+	Get(p workflow.PartnerID) (membership.Partner, bool)
+	// Namesake is a partner, not gone, whose name people could take for that name.
+	Namesake(name string, p workflow.PartnerID) (membership.Partner, bool)
+	Known(p workflow.PartnerID) bool
+	// Name is what people call a partner.
+	Name(p workflow.PartnerID) string
+}
+
+// Certificates is what this node may do by its own certificate.
+type Certificates interface {
+	MayAdminister(what string) error
+	Issuer() trust.Issuer
+}
+
+// Keys are the keys of the users who are signed in at this node, by their IDs.
+type Keys interface {
+	// Make returns a user's key, and makes it where there is none.
+	Make(user string) (ed25519.PrivateKey, error)
+	All() (map[string]ed25519.PrivateKey, error)
+	Remove(user string) error
+}
+
+// Work is how much people's work a partner has, as far as this node knows.
+type Work struct{ Done, Assigned, Selected int }
+
+// Surroundings are what this topic needs of the rest of a node.
+type Surroundings struct {
+	Self         workflow.PartnerID
+	Mesh         trust.Mesh
+	Clock        Clock
+	Log          *slog.Logger
+	Peers        Peers
+	Members      Members
+	Certificates Certificates
+	Keys         Keys
+	// Random gives so many random bytes.
+	Random func(n int) []byte
+	// Lifetime is how long the certificate of a user's key is valid.
+	Lifetime time.Duration
+	// Publish tells people what happened.
+	Publish func(api.Event)
+	// Work is that of all partners.
+	Work func(context.Context) (map[workflow.PartnerID]Work, error)
+}
+
+const (
+	// compareEvery is how often records are compared again with connected partners, and
+	// certificates looked at.
+	compareEvery = time.Minute
+	// retryEvery is how often what was not taken in is asked for again.
+	retryEvery = time.Hour
+	// renewedAtOnce is how many certificates are renewed each time: each is made durable, and
+	// partners wait meanwhile for what this node says else.
+	renewedAtOnce = 8
+	// renewalPart: a certificate is renewed once a quarter of its time is left.
+	renewalPart = 4
+)
+
+// takingRation is in records that are verified: all that a node can hold at once, and one
+// more each 50 ms.
+var takingRation = ration.Ration{Burst: 2 * users.MaxRecords, Each: 50 * time.Millisecond}
+
+// Topic is what partners say to one another of users, and what people do about them here.
+type Topic struct {
+	*Set
+	in     Surroundings
+	taking *ration.Budgets // of records, by who sends them
+
+	next, retryAt time.Duration // Awake: when records are compared, and retried
+
+	// signing is held while a user signs in or out here, so that no key is used that is
+	// about to be removed.
+	signing sync.Mutex
+	// changing is held while this node says something of users, so that each change sees
+	// the last.
+	changing sync.Mutex
+	tickets  *users.Tickets // guarded by changing
+
+	mu   sync.Mutex // guards here
+	here map[users.ID]ed25519.PrivateKey
+}
+
+// New reads the sign-in tokens that may still be used, and the keys of users who are signed
+// in here.
+func New(s *Set, in Surroundings) (*Topic, error) {
+	t := &Topic{
+		Set: s, in: in, taking: ration.New(takingRation), tickets: users.NewTickets(in.Self),
+		here: map[users.ID]ed25519.PrivateKey{},
+	}
+	err := s.store.Scan([]byte{PrefixTicket}, func(_, value []byte) error {
+		k, err := users.DecodeTicket(value)
+		if err != nil {
+			return err
+		}
+		if err := t.tickets.Keep(k); err != nil { // it is no reason not to start
+			in.Log.Warn("a sign-in token is not honoured", "error", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := in.Keys.All()
+	if err != nil {
+		return nil, err
+	}
+	for name, key := range keys {
+		id, err := users.ParseID(name)
+		if err != nil {
+			return nil, err
+		}
+		t.here[id] = key
+	}
+	return t, nil
+}
+
+// Greet says which records are known here, if any: a partner that has some says so itself.
+func (t *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
+	if len(t.ids()) > 0 {
+		m.Users = t.compare()
+	}
+}
+
+func (t *Topic) compare() *wire.Users {
+	d := t.digest()
+	return &wire.Users{Digest: d[:]}
+}
+
+// Take takes in what a peer says about users, passes news on, and answers with what one of
+// the two lacks.
+func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
+	if m.Users == nil {
+		return
+	}
+	t.takeList(from, m.Users.List)
+	if m.Users.Asks {
+		t.send(from, t.lackedBy(m.Users.IDs))
+	}
+	if ours := t.digest(); len(m.Users.Digest) > 0 && !bytes.Equal(m.Users.Digest, ours[:]) {
+		t.in.Peers.Transmit(from, &wire.Message{Users: &wire.Users{Asks: true, IDs: t.ids()}})
+	}
+}
+
+// takeList takes in records from a peer. Each counts at once, even if it cannot be stored:
+// then it is fetched again after a restart.
+func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
+	if len(list) == 0 {
+		return
+	}
+	if !t.taking.Spend(from, len(list), t.in.Clock.Now().Awake) {
+		t.in.Peers.Refuse("users-too-fast", from)
+		return
+	}
+	var news [][]byte
+	for _, b := range list {
+		r, err := users.DecodeRecord(b)
+		fresh := false
+		if err == nil {
+			fresh, err = t.add(r)
+		}
+		if err != nil {
+			t.refuse(from, r, err)
+		}
+		if !fresh {
+			continue
+		}
+		news = append(news, b)
+		if err := t.keep(r); err != nil { // which says nothing about whoever sent it
+			t.in.Log.Error("a record about a user cannot be stored", "error", err)
+		}
+	}
+	if len(news) > 0 {
+		t.share(news, from)
+		t.in.Publish(api.Event{At: t.in.Clock.Now().Wall, Kind: "users", Text: "changed"})
+	}
+}
+
+// refuse counts a record that was not taken in: against its author where there was no room
+// for more of that, else against whoever sent it.
+func (t *Topic) refuse(from workflow.PartnerID, r users.Record, err error) {
+	reason, whose := "user-record", from
+	if errors.Is(err, users.ErrNoRoom) {
+		reason = "users-over-share"
+		if by := r.Author(); t.in.Members.Known(by) {
+			whose = by
+		}
+	}
+	t.in.Peers.Refuse(reason, whose)
+	t.in.Log.Warn("record about a user refused", "from", from, "error", err)
+}
+
+// Tick compares records now and then, renews certificates, and forgets tokens that ran out.
+func (t *Topic) Tick(now moment.Now) time.Duration {
+	if now.Awake >= t.retryAt {
+		t.retryAt = now.Awake + retryEvery
+		t.retry()
+	}
+	if now.Awake >= t.next {
+		t.next = now.Awake + compareEvery
+		if len(t.ids()) > 0 {
+			t.in.Peers.Broadcast(&wire.Message{Users: t.compare()})
+		}
+		t.renew(now.Wall)
+		t.forgetTickets(now.Wall)
+	}
+	return t.next - now.Awake
+}
+
+// renew certifies the keys again that near the end of their time, as far as this node may,
+// and as far as the partner is not gone at whose node they are.
+func (t *Topic) renew(at time.Time) {
+	if t.in.Certificates.MayAdminister("renew") != nil {
+		return
+	}
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	var due []users.Device
+	t.ask(func(k *users.Set) { due = k.Due(t.in.Self, renewalPart, at) })
+	for _, d := range due[:min(len(due), renewedAtOnce)] {
+		if p, ok := t.in.Members.Get(d.Leaf().Node); !ok || p.State.Gone() {
+			continue
+		}
+		again, err := users.Renew(t.in.Certificates.Issuer(), d, trust.Serial(t.in.Random(16)), at)
+		if err == nil && again.Leaf().NotAfter <= d.Leaf().NotAfter {
+			continue // this node's own end is nearer
+		}
+		if err == nil {
+			err = t.say(users.Record{Device: &again})
+		}
+		if err != nil {
+			t.in.Log.Error("the certificate of a user's key cannot be renewed", "user", d.Account.Name, "error", err)
+		}
+	}
+}
+
+// say makes a record of this node's own durable, and tells everybody.
+func (t *Topic) say(r users.Record) error {
+	if err := t.make([]users.Record{r}); err != nil {
+		return err
+	}
+	t.tell(r)
+	return nil
+}
+
+// tell tells everybody of a record of this node's own, which is durable.
+func (t *Topic) tell(r users.Record) {
+	t.share([][]byte{users.EncodeRecord(r)}, "")
+	t.in.Publish(api.Event{At: t.in.Clock.Now().Wall, Kind: "users", Text: "changed"})
+}
+
+// share sends encoded records to all connected partners but one.
+func (t *Topic) share(list [][]byte, but workflow.PartnerID) {
+	for _, p := range t.in.Peers.UpPeers() {
+		if p != but {
+			t.send(p, list)
+		}
+	}
+}
+
+func (t *Topic) send(p workflow.PartnerID, list [][]byte) {
+	for len(list) > 0 {
+		k, size := 0, 0
+		for k < len(list) && (k == 0 || size+len(list[k]) <= maxBytes) {
+			size += len(list[k])
+			k++
+		}
+		t.in.Peers.Transmit(p, &wire.Message{Users: &wire.Users{List: list[:k]}})
+		list = list[k:]
+	}
+}

@@ -39,7 +39,8 @@ type candidacy struct {
 	granted  map[workflow.PartnerID]time.Duration // when the Ask was sent that each voter granted last
 	refusals map[workflow.PartnerID]error
 	askAt    time.Duration // when to ask again
-	tryUntil time.Duration // end of the attempt in this term; 0 while pausing before the next
+	triedAt  time.Duration // begin of the attempt in this term
+	tryUntil time.Duration // its end; 0 while pausing before the next
 	giveUpAt time.Duration
 	until    time.Duration // end of a coordinator's lease
 }
@@ -58,13 +59,14 @@ func (c candidacy) next() time.Duration {
 
 // What parts of a lease things take.
 const (
-	heldPart   = 5 // a holder stops when one part in five is left
-	askPart    = 4 // a coordinator prolongs its lease four times per lease
-	retryPart  = 8 // a candidate asks again after one part in eight
-	tryPart    = 2 // an attempt in one term lasts for half a lease
-	patiently  = 4 // a candidate gives up after four leases
-	pausePart  = 2 // a pause between attempts is at most half a lease
-	shownVoter = 8 // refusals that a message lists
+	heldPart   = 5  // a holder stops when one part in five is left
+	askPart    = 4  // a coordinator prolongs its lease four times per lease
+	retryPart  = 8  // a candidate asks again after one part in eight
+	tryPart    = 2  // an attempt in one term lasts for half a lease
+	patiently  = 4  // a candidate gives up after four leases
+	pausePart  = 2  // a pause between attempts is at most half a lease
+	soonPart   = 64 // nobody is asked again sooner than this, whatever it says
+	shownVoter = 8  // refusals that a message lists
 )
 
 // Elect makes this node stand for election. It tries for some leases' time,
@@ -120,7 +122,7 @@ func (e *Election) attempt(now moment.Now) {
 	term := max(e.known.highest, e.ballot.Highest, e.ballot.Voted.Term, e.head.First()-1) + 1
 	c.office = Office{Term: term, Number: e.head.Number, List: e.list}
 	c.votes, c.granted, c.refusals = map[workflow.PartnerID]Vote{}, map[workflow.PartnerID]time.Duration{}, map[workflow.PartnerID]error{}
-	c.tryUntil = now.Boot + e.head.Lease/tryPart
+	c.triedAt, c.tryUntil = now.Boot, now.Boot+e.head.Lease/tryPart
 	e.ballot.Highest, e.known.highest = term, term
 	e.persist()
 	e.ask(now)
@@ -136,7 +138,7 @@ func (e *Election) ask(now moment.Now) {
 	c.askAt = now.Boot + e.head.Lease/part
 	if e.head.Has(e.me()) {
 		if no := e.refuse(e.self, c.office, now); no != nil {
-			c.refusals[e.self] = heard(no.Reason, no.About)
+			e.refused(e.self, *no, now)
 		} else {
 			v := e.vote(e.self, c.office, now)
 			c.votes[e.self], c.granted[e.self] = v, now.Boot
@@ -212,7 +214,25 @@ func (e *Election) onRefusal(from workflow.PartnerID, r Refusal, now moment.Now)
 	if r.List != e.list && r.Number <= e.head.Number {
 		e.send(from, Message{Lists: &Lists{e.lineage}})
 	}
+	e.refused(from, r, now)
+}
+
+// refused keeps why a voter did not vote. One that only waits since it started is asked
+// again when it will vote, and the attempt goes on until then: in another term it would
+// vote no sooner, and a pause could miss it. But no attempt goes on for ever, whatever a
+// voter says: it waits for a lease, and the votes that it has gathered are lacked by others.
+func (e *Election) refused(from workflow.PartnerID, r Refusal, now moment.Now) {
+	c := &e.candidacy
 	c.refusals[from] = heard(r.Reason, r.About)
+	if c.role != candidate || c.tryUntil == 0 || r.Wait <= 0 {
+		return
+	}
+	lease := e.head.Lease
+	votes := min(now.Boot+max(min(r.Wait, lease), lease/soonPart), c.triedAt+lease)
+	c.tryUntil = max(c.tryUntil, votes+lease/retryPart)
+	if votes > now.Boot {
+		c.askAt = min(c.askAt, votes)
+	}
 }
 
 // tickCandidacy asks again, pauses, tries the next term, or gives up.

@@ -361,6 +361,25 @@ func TestRestoredVoterHasNoVote(t *testing.T) {
 	}
 }
 
+// Voters that have just started wait for a lease. Whoever stands meanwhile is elected when
+// they vote: no pause of its own comes between, whenever it stood and by whatever chance.
+func TestStandsUntilVotersThatStartedVote(t *testing.T) {
+	const voters = 3
+	for k := range 200 {
+		w := newWorld(t, voters, voters, flaws{})
+		for i, m := range w.nodes { // other chances than those of the scenarios
+			m.lives = uint64(7 * k)
+			w.restart(i)
+		}
+		w.settle(testLease * time.Duration(k) / 200)
+		w.elect(0)
+		w.settle(testLease + testLease/retryPart - w.real)
+		if _, leads := w.nodes[0].election.Leads(w.now(0)); !leads {
+			t.Fatalf("chance %d: nobody leads %s after all started:\n%s", k, w.real, w.story())
+		}
+	}
+}
+
 func TestMessagesSurviveTheCodec(t *testing.T) {
 	w := newWorld(t, 5, 5, flaws{})
 	w.nodes[0].auto = true

@@ -47,7 +47,7 @@ type Refusal struct {
 	Term   uint64        `cbor:"3,keyasint"`           // the highest the voter knows of
 	Number uint64        `cbor:"4,keyasint"`           // of the list it votes in
 	List   ListHash      `cbor:"5,keyasint"`           // that list
-	Wait   time.Duration `cbor:"6,keyasint,omitempty"` // how long, if it is only busy
+	Wait   time.Duration `cbor:"6,keyasint,omitempty"` // until it votes, if it only waits since it started or changed list
 	// About are the partners that Reason has by their short IDs, in its order.
 	About []workflow.PartnerID `cbor:"7,keyasint,omitempty"`
 }

@@ -102,7 +102,7 @@ func (c *contacts) broadcast(m *wire.Message) {
 var errNoRequests = errors.New("this node cannot ask for it")
 
 // request asks a partner something, at these addresses where it is not connected. What
-// it refuses is an [Answer].
+// it refuses is an [invitation.Answer].
 func (c *contacts) request(
 	ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
 ) ([]byte, error) {

@@ -334,7 +334,7 @@ func (s stranger) Request(_ context.Context, to workflow.PartnerID, _ []string, 
 	return b, nil
 }
 
-// answered is an error that the other side answered with: a node.Answer.
+// answered is an error that the other side answered with: an invitation.Answer.
 type answered struct{ error }
 
 func (a answered) Answer() string { return a.Error() }

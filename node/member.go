@@ -187,12 +187,12 @@ func askBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.
 	}
 	b, err := net.Request(ctx, w.To, w.Addresses, protocol, msg)
 	at := orNowhere(w.Addresses)
-	var no Answer
+	no, answered := invitation.Refusal(err)
 	switch {
-	case errors.As(err, &no) && straight:
-		return nil, errRefusal{errors.New(no.Answer())}
-	case errors.As(err, &no):
-		return nil, fmt.Errorf("the member at %s: %s", at, no.Answer())
+	case answered && straight:
+		return nil, errRefusal{errors.New(no)}
+	case answered:
+		return nil, fmt.Errorf("the member at %s: %s", at, no)
 	case err != nil:
 		return nil, fmt.Errorf("no answer at %s", at)
 	case straight:

@@ -130,14 +130,7 @@ func (m Member) ID() workflow.PartnerID {
 }
 
 // Requester sends one request to a partner at these addresses. What the other side
-// refuses is an [Answer].
+// refuses is an [invitation.Answer].
 type Requester interface {
 	Request(ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte) ([]byte, error)
-}
-
-// Answer is the error of a Request that the other side answered with. Any other
-// error tells that no answer came.
-type Answer interface {
-	error
-	Answer() string
 }

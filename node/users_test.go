@@ -193,7 +193,7 @@ func TestAMemberCannotMakeUsers(t *testing.T) {
 		tm := newTeam(t, "one", "two")
 		tm.addUser("one", "bia")
 		pass(time.Second)
-		m := &wire.Message{Users: &wire.Users{}}
+		m := &wire.Message{Users: &wire.Records{}}
 		for range 100 {
 			m.Users.List = append(m.Users.List, []byte("no record"))
 		}

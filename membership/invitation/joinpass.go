@@ -1,6 +1,7 @@
 package invitation
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -56,6 +57,35 @@ func (inv Invitation) Ways() []Way {
 		ways[at].Addresses = append(ways[at].Addresses, a)
 	}
 	return ways
+}
+
+// Answer is the error of a request that the other side answered with. Any other error tells
+// that no answer came.
+type Answer interface {
+	error
+	Answer() string
+}
+
+// Refusal is what the other side answered a request with, where err is that.
+func Refusal(err error) (text string, answered bool) {
+	var a Answer
+	if !errors.As(err, &a) {
+		return "", false
+	}
+	return a.Answer(), true
+}
+
+// PassBack is what a member passes back of a request that it passed on: the issuer's message,
+// or why it refuses. answered: one of the two came.
+func PassBack(message []byte, err error) (passed []byte, answered bool) {
+	if err == nil {
+		return EncodePassed(Passed{Message: message}), true
+	}
+	text, answered := Refusal(err)
+	if !answered {
+		return nil, false
+	}
+	return EncodePassed(Passed{Refusal: text}), true
 }
 
 // EncodePass writes p for DecodePass.

@@ -10,8 +10,8 @@
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
 //
-// It imports membership, membership/moment, membership/trust, node/api, node/store/kv,
-// node/wire and workflow; node imports it.
+// It imports membership, membership/moment, membership/trust, node/api, node/records,
+// node/store/kv, node/wire and workflow; node imports it.
 package evictions
 
 import (
@@ -20,16 +20,13 @@ import (
 	"sync"
 
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/records"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Prefix is the first byte of the keys under which evictions are stored, by their IDs.
 const Prefix = 'e'
-
-// maxBytes is how many bytes of evictions go into one frame.
-const maxBytes = wire.MaxFrame / 4
 
 // Store keeps evictions.
 type Store interface {
@@ -132,7 +129,7 @@ func (s *Set) some(give func(trust.Eviction, []byte), wanted func(trust.Eviction
 			continue
 		}
 		b := trust.EncodeEviction(e)
-		if size += len(b); size > maxBytes {
+		if size += len(b); size > records.MaxBytes {
 			return
 		}
 		give(e, b)
@@ -164,40 +161,35 @@ func (s *Set) add(e trust.Eviction) (fresh bool, err error) {
 	return s.known.Add(e)
 }
 
-// keep stores an eviction.
-func (s *Set) keep(e trust.Eviction) error {
+func write(e trust.Eviction) kv.Write {
 	id := e.ID()
-	return s.store.CommitWait([]kv.Write{{Key: append([]byte{Prefix}, id[:]...), Value: trust.EncodeEviction(e)}})
+	return kv.Write{Key: append([]byte{Prefix}, id[:]...), Value: trust.EncodeEviction(e)}
 }
 
-// digest is what partners compare on contact and at intervals.
-func (s *Set) digest() [sha256.Size]byte {
+// keep stores an eviction.
+func (s *Set) keep(e trust.Eviction) error {
+	return s.store.CommitWait([]kv.Write{write(e)})
+}
+
+// Digest is what partners compare on contact and at intervals.
+func (s *Set) Digest() [sha256.Size]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.known.Digest()
 }
 
-func (s *Set) ids() [][]byte {
+// IDs name all evictions that are known here.
+func (s *Set) IDs() [][]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	ids := [][]byte{}
-	for _, id := range s.known.IDs() {
-		ids = append(ids, id[:])
-	}
-	return ids
+	return records.Names(s.known.IDs())
 }
 
-// lackedBy are the encoded evictions that a peer with these IDs lacks.
-func (s *Set) lackedBy(ids [][]byte) (out [][]byte) {
-	theirs := make([]trust.EvictionID, 0, len(ids))
-	for _, b := range ids {
-		if len(b) == len(trust.EvictionID{}) {
-			theirs = append(theirs, trust.EvictionID(b))
-		}
-	}
+// LackedBy are the encoded evictions that a peer with these IDs lacks.
+func (s *Set) LackedBy(ids [][]byte) (out [][]byte) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, e := range s.known.LackedBy(theirs) {
+	for _, e := range s.known.LackedBy(records.Named[trust.EvictionID](ids)) {
 		out = append(out, trust.EncodeEviction(e))
 	}
 	return out

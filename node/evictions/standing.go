@@ -21,7 +21,7 @@ func (t *Topic) Tell(p workflow.PartnerID, _ []byte) ([]byte, error) {
 	if x, ok := t.in.Members.Get(p); ok {
 		about = append(about, x.Record.Chain.Leaf().Issuer)
 	}
-	return wire.Encode(&wire.Message{Evictions: &wire.Evictions{List: t.about(about...)}})
+	return wire.Encode(&wire.Message{Evictions: &wire.Records{List: t.about(about...)}})
 }
 
 const (

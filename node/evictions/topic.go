@@ -1,7 +1,6 @@
 package evictions
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -11,12 +10,10 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/records"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// compareEvery is how often evictions are compared again with connected partners.
-const compareEvery = time.Minute
 
 // Peers are the members that are connected, and those that may be asked something.
 type Peers interface {
@@ -81,44 +78,32 @@ type Surroundings struct {
 // Topic is what partners say to one another of evictions.
 type Topic struct {
 	*Set
-	in Surroundings
-
-	next time.Duration // Awake: when evictions are compared again
+	in       Surroundings
+	exchange *records.Exchange
 
 	mu    sync.Mutex    // guards askAt
 	askAt time.Duration // Awake at which to ask why nobody is connected; 0: never
 }
 
 // New is the topic of what is in a set.
-func New(s *Set, in Surroundings) *Topic { return &Topic{Set: s, in: in} }
+func New(s *Set, in Surroundings) *Topic {
+	part := func(m *wire.Message) **wire.Records { return &m.Evictions }
+	return &Topic{Set: s, in: in, exchange: records.New(records.Surroundings{Set: s, Peers: in.Peers, Part: part})}
+}
 
 // Greet says which evictions are known here.
-func (t *Topic) Greet(_ workflow.PartnerID, m *wire.Message) { m.Evictions = t.compare() }
+func (t *Topic) Greet(_ workflow.PartnerID, m *wire.Message) { t.exchange.Greet(m) }
 
 // Take takes in what a peer says about evictions, passes news on, and answers with what
 // one of the two lacks.
 func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
-	if m.Evictions == nil {
-		return
-	}
-	t.takeList(from, m.Evictions.List)
-	if m.Evictions.Asks {
-		t.send(from, t.lackedBy(m.Evictions.IDs))
-	}
-	if ours := t.digest(); len(m.Evictions.Digest) > 0 && !bytes.Equal(m.Evictions.Digest, ours[:]) {
-		t.in.Peers.Transmit(from, &wire.Message{Evictions: &wire.Evictions{Asks: true, IDs: t.ids()}})
-	}
+	t.exchange.Take(from, m, func(list [][]byte) { t.takeList(from, list) })
 }
 
 // Tick compares evictions now and then, and asks why nobody is connected.
 func (t *Topic) Tick(now moment.Now) time.Duration {
-	if now.Awake >= t.next {
-		t.next = now.Awake + compareEvery
-		if len(t.ids()) > 0 {
-			t.in.Peers.Broadcast(&wire.Message{Evictions: t.compare()})
-		}
-	}
-	return min(t.next-now.Awake, t.askDue())
+	next, _ := t.exchange.Tick(now)
+	return min(next, t.askDue())
 }
 
 // Evict removes a member for good: the eviction is made durable, sent to every connected
@@ -143,7 +128,7 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 		return nil, err
 	}
 	events := t.in.Members.Review()
-	t.share([][]byte{trust.EncodeEviction(e)}, "")
+	t.exchange.Share([][]byte{trust.EncodeEviction(e)}, "")
 	t.enforce(events)
 	out := &api.Evicted{Name: t.in.Members.Name(id), ID: id, Voided: []string{}}
 	for _, ev := range events {
@@ -181,18 +166,21 @@ func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
 		if err == nil {
 			fresh, err = t.add(e)
 		}
-		if fresh {
-			events = append(events, t.in.Members.Review()...)
-			news = append(news, b)
-			err = t.keep(e)
-		}
 		if err != nil {
 			t.in.Peers.Refuse("eviction", from)
 			t.in.Log.Warn("eviction refused", "from", from, "error", err)
 		}
+		if !fresh {
+			continue
+		}
+		events = append(events, t.in.Members.Review()...)
+		news = append(news, b)
+		if err := t.keep(e); err != nil { // which says nothing about whoever sent it
+			t.in.Log.Error("an eviction cannot be stored", "error", err)
+		}
 	}
 	if len(news) > 0 {
-		t.share(news, from)
+		t.exchange.Share(news, from)
 		t.enforce(events)
 	}
 }
@@ -203,30 +191,4 @@ func (t *Topic) enforce(events []membership.Event) {
 	t.in.Members.Announce(events)
 	t.in.Certificates.CutUnwelcome()
 	_ = t.in.Certificates.CheckStanding() // noted
-}
-
-// share sends encoded evictions to all connected partners but one.
-func (t *Topic) share(list [][]byte, but workflow.PartnerID) {
-	for _, p := range t.in.Peers.UpPeers() {
-		if p != but {
-			t.send(p, list)
-		}
-	}
-}
-
-func (t *Topic) send(p workflow.PartnerID, list [][]byte) {
-	for len(list) > 0 {
-		k, size := 0, 0
-		for k < len(list) && (k == 0 || size+len(list[k]) <= maxBytes) {
-			size += len(list[k])
-			k++
-		}
-		t.in.Peers.Transmit(p, &wire.Message{Evictions: &wire.Evictions{List: list[:k]}})
-		list = list[k:]
-	}
-}
-
-func (t *Topic) compare() *wire.Evictions {
-	d := t.digest()
-	return &wire.Evictions{Digest: d[:]}
 }

@@ -164,14 +164,15 @@ func TestAnEvictionIsStoredThenTold(t *testing.T) {
 	if err != nil || !errors.Is(again.Check(mal), trust.ErrRevoked) || !again.KeyEvicted(id) || again.Proof(id) == nil {
 		t.Errorf("after a restart the evicted is let in: %v, %v", again.Check(mal), err)
 	}
-	topic.Take("ana", &wire.Message{Evictions: &wire.Evictions{Asks: true}})
+	topic.Take("ana", &wire.Message{Evictions: &wire.Records{Asks: true}})
 	if got, want := w.happened(), "ana is sent 1"; got != want {
 		t.Errorf("ana asks: %s; want %s", got, want)
 	}
 }
 
 // An eviction of another's making counts at once, even if it cannot be stored, and is
-// passed on to all but the one that told of it. What is no eviction is refused.
+// passed on to all but the one that told of it. What is no eviction is refused; that this
+// node's disk is full is no fault of whoever sent it.
 func TestAnEvictionCountsAtOnce(t *testing.T) {
 	teller, _, telling, mal := found(t)
 	if _, err := telling.Evict(api.EvictRequest{Partner: string(mal.Leaf().Partner)}); err != nil {
@@ -189,14 +190,14 @@ func TestAnEvictionCountsAtOnce(t *testing.T) {
 		t.Errorf("ana has another digest: %s; want %s", got, want)
 	}
 	w.full = true
-	topic.Take("ana", &wire.Message{Evictions: &wire.Evictions{List: append(list, []byte("junk"))}})
-	if got, want := w.happened(), "eviction of ana refused, eviction of ana refused, bea is sent 1, announced, the unwelcome cut"; got != want {
+	topic.Take("ana", &wire.Message{Evictions: &wire.Records{List: append(list, []byte("junk"))}})
+	if got, want := w.happened(), "eviction of ana refused, bea is sent 1, announced, the unwelcome cut"; got != want { // the junk
 		t.Errorf("what happened: %s; want %s", got, want)
 	}
 	if err := set.Check(mal); !errors.Is(err, trust.ErrRevoked) {
 		t.Errorf("the evicted is let in: %v", err)
 	}
-	topic.Take("ana", &wire.Message{Evictions: &wire.Evictions{List: list}})
+	topic.Take("ana", &wire.Message{Evictions: &wire.Records{List: list}})
 	if got := w.happened(); got != "" {
 		t.Errorf("what is known already: %s", got)
 	}

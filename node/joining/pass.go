@@ -16,12 +16,6 @@ const passPatience = 10 * time.Second
 
 var errNoIssuer = errors.New("the partner that made the invitation cannot be reached from here either")
 
-// answer is the error of a request that the other side answered with.
-type answer interface {
-	error
-	Answer() string
-}
-
 // Pass passes a stranger's request to join on to the issuer of its invitation,
 // which alone redeems it: a newcomer may not reach that one, or not at the addresses that it
 // had.
@@ -36,14 +30,10 @@ func (j *Topic) Pass(stranger workflow.PartnerID, req []byte) ([]byte, error) {
 	}
 	ctx, msg := context.Background(), invitation.EncodePass(p)
 	b, err := j.in.Peers.Request(ctx, p.Issuer, nil, ProtocolPassed, msg, passPatience)
-	var no answer
-	switch {
-	case errors.As(err, &no):
-		return invitation.EncodePassed(invitation.Passed{Refusal: no.Answer()}), nil
-	case err != nil:
-		return nil, errNoIssuer
+	if passed, answered := invitation.PassBack(b, err); answered {
+		return passed, nil
 	}
-	return invitation.EncodePassed(invitation.Passed{Message: b}), nil
+	return nil, errNoIssuer
 }
 
 // Passed answers a request to join that a member passed on.

@@ -29,7 +29,7 @@ type RequestError struct {
 
 func (e *RequestError) Error() string { return e.Text }
 
-// Answer is the text: node.Answer.
+// Answer is the text: invitation.Answer.
 func (e *RequestError) Answer() string { return e.Text }
 
 // Request asks p and waits for the answer: over the connection that exists, or

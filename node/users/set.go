@@ -15,21 +15,23 @@
 // together.
 //
 // It imports internal/said, membership, membership/invitation, membership/moment,
-// membership/trust, membership/users, node/api, node/ration, node/store/kv, node/wire and
-// workflow; node imports it.
+// membership/trust, membership/users, node/api, node/ration, node/records, node/store/kv,
+// node/wire and workflow; node imports it.
 package users
 
 import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/records"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
-	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -39,9 +41,6 @@ const (
 	// PrefixTicket is that of the sign-in tokens that may still be used.
 	PrefixTicket = 'y'
 )
-
-// maxBytes is how many bytes of records go into one frame.
-const maxBytes = wire.MaxFrame / 4
 
 // maxAway bounds how many records are remembered that were not taken in.
 const maxAway = 4096
@@ -134,24 +133,17 @@ func (s *Set) keep(r users.Record) error {
 	return s.store.CommitWait([]kv.Write{{Key: recordKey(r.ID()), Value: users.EncodeRecord(r)}})
 }
 
-// digest is what partners compare on contact and at intervals.
-func (s *Set) digest() (d [sha256.Size]byte) {
+// Digest is what partners compare on contact and at intervals.
+func (s *Set) Digest() (d [sha256.Size]byte) {
 	s.ask(func(k *users.Set) { d = k.Digest() })
 	return d
 }
 
-// ids name what is here, and what is not taken in.
-func (s *Set) ids() [][]byte {
+// IDs name what is here, and what is not taken in.
+func (s *Set) IDs() [][]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	ids := [][]byte{}
-	for _, id := range s.known.IDs() {
-		ids = append(ids, id[:])
-	}
-	for id := range s.away {
-		ids = append(ids, id[:])
-	}
-	return ids
+	return records.Names(slices.AppendSeq(s.known.IDs(), maps.Keys(s.away)))
 }
 
 // retry has what was not taken in be asked for again.
@@ -161,15 +153,9 @@ func (s *Set) retry() {
 	clear(s.away)
 }
 
-// lackedBy are the encoded records that a peer with these IDs lacks.
-func (s *Set) lackedBy(ids [][]byte) (out [][]byte) {
-	theirs := make([]users.RecordID, 0, len(ids))
-	for _, b := range ids {
-		if len(b) == len(users.RecordID{}) {
-			theirs = append(theirs, users.RecordID(b))
-		}
-	}
-	s.ask(func(k *users.Set) { out = k.LackedBy(theirs) })
+// LackedBy are the encoded records that a peer with these IDs lacks.
+func (s *Set) LackedBy(ids [][]byte) (out [][]byte) {
+	s.ask(func(k *users.Set) { out = k.LackedBy(records.Named[users.RecordID](ids)) })
 	return out
 }
 

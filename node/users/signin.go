@@ -198,12 +198,6 @@ func (t *Topic) certify(k users.Ticket, r users.Request, now time.Time) (d users
 	return users.Link(t.in.Mesh, key, by, c)
 }
 
-// answer is the error of a request that the other side answered with.
-type answer interface {
-	error
-	Answer() string
-}
-
 // Pass passes a request to sign in on to the node that made the token, for a member that
 // does not reach it.
 func (t *Topic) Pass(_ workflow.PartnerID, req []byte) ([]byte, error) {
@@ -218,14 +212,10 @@ func (t *Topic) Pass(_ workflow.PartnerID, req []byte) ([]byte, error) {
 		return nil, errNoIssuer
 	}
 	b, err := t.in.Peers.Request(context.Background(), p.Issuer, nil, ProtocolSignIn, p.Message, signInPatience)
-	var no answer
-	switch {
-	case errors.As(err, &no):
-		return invitation.EncodePassed(invitation.Passed{Refusal: no.Answer()}), nil
-	case err != nil:
-		return nil, errNoIssuer
+	if passed, answered := invitation.PassBack(b, err); answered {
+		return passed, nil
 	}
-	return invitation.EncodePassed(invitation.Passed{Message: b}), nil
+	return nil, errNoIssuer
 }
 
 // errRefusal is an answer of the node that made the token, which no other way changes.
@@ -315,9 +305,8 @@ func (t *Topic) askFor(ctx context.Context, tok users.Token, req []byte) ([]byte
 		addrs = append(addrs, p.Record.Addresses...)
 	}
 	b, err := t.in.Peers.Request(ctx, tok.Node, addrs, ProtocolSignIn, req, signInPatience)
-	var no answer
-	if errors.As(err, &no) {
-		return nil, errRefusal{errors.New(no.Answer())}
+	if no, answered := invitation.Refusal(err); answered {
+		return nil, errRefusal{errors.New(no)}
 	}
 	if err == nil {
 		return b, nil

@@ -1,7 +1,6 @@
 package users
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/ration"
+	"github.com/mutirao-mesh/mutirao/node/records"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -85,9 +85,6 @@ type Surroundings struct {
 }
 
 const (
-	// compareEvery is how often records are compared again with connected partners, and
-	// certificates looked at.
-	compareEvery = time.Minute
 	// retryEvery is how often what was not taken in is asked for again.
 	retryEvery = time.Hour
 	// renewedAtOnce is how many certificates are renewed each time: each is made durable, and
@@ -104,10 +101,11 @@ var takingRation = ration.Ration{Burst: 2 * users.MaxRecords, Each: 50 * time.Mi
 // Topic is what partners say to one another of users, and what people do about them here.
 type Topic struct {
 	*Set
-	in     Surroundings
-	taking *ration.Budgets // of records, by who sends them
+	in       Surroundings
+	exchange *records.Exchange
+	taking   *ration.Budgets // of records, by who sends them
 
-	next, retryAt time.Duration // Awake: when records are compared, and retried
+	retryAt time.Duration // Awake: when what was not taken in is asked for again
 
 	// signing is held while a user signs in or out here, so that no key is used that is
 	// about to be removed.
@@ -124,8 +122,10 @@ type Topic struct {
 // New reads the sign-in tokens that may still be used, and the keys of users who are signed
 // in here.
 func New(s *Set, in Surroundings) (*Topic, error) {
+	part := func(m *wire.Message) **wire.Records { return &m.Users }
 	t := &Topic{
-		Set: s, in: in, taking: ration.New(takingRation), tickets: users.NewTickets(in.Self),
+		Set: s, in: in, exchange: records.New(records.Surroundings{Set: s, Peers: in.Peers, Part: part}),
+		taking: ration.New(takingRation), tickets: users.NewTickets(in.Self),
 		here: map[users.ID]ed25519.PrivateKey{},
 	}
 	err := s.store.Scan([]byte{PrefixTicket}, func(_, value []byte) error {
@@ -157,37 +157,20 @@ func New(s *Set, in Surroundings) (*Topic, error) {
 
 // Greet says which records are known here, if any: a partner that has some says so itself.
 func (t *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
-	if len(t.ids()) > 0 {
-		m.Users = t.compare()
+	if len(t.IDs()) > 0 {
+		t.exchange.Greet(m)
 	}
-}
-
-func (t *Topic) compare() *wire.Users {
-	d := t.digest()
-	return &wire.Users{Digest: d[:]}
 }
 
 // Take takes in what a peer says about users, passes news on, and answers with what one of
 // the two lacks.
 func (t *Topic) Take(from workflow.PartnerID, m *wire.Message) {
-	if m.Users == nil {
-		return
-	}
-	t.takeList(from, m.Users.List)
-	if m.Users.Asks {
-		t.send(from, t.lackedBy(m.Users.IDs))
-	}
-	if ours := t.digest(); len(m.Users.Digest) > 0 && !bytes.Equal(m.Users.Digest, ours[:]) {
-		t.in.Peers.Transmit(from, &wire.Message{Users: &wire.Users{Asks: true, IDs: t.ids()}})
-	}
+	t.exchange.Take(from, m, func(list [][]byte) { t.takeList(from, list) })
 }
 
 // takeList takes in records from a peer. Each counts at once, even if it cannot be stored:
 // then it is fetched again after a restart.
 func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
-	if len(list) == 0 {
-		return
-	}
 	if !t.taking.Spend(from, len(list), t.in.Clock.Now().Awake) {
 		t.in.Peers.Refuse("users-too-fast", from)
 		return
@@ -211,7 +194,7 @@ func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
 		}
 	}
 	if len(news) > 0 {
-		t.share(news, from)
+		t.exchange.Share(news, from)
 		t.in.Publish(api.Event{At: t.in.Clock.Now().Wall, Kind: "users", Text: "changed"})
 	}
 }
@@ -236,15 +219,12 @@ func (t *Topic) Tick(now moment.Now) time.Duration {
 		t.retryAt = now.Awake + retryEvery
 		t.retry()
 	}
-	if now.Awake >= t.next {
-		t.next = now.Awake + compareEvery
-		if len(t.ids()) > 0 {
-			t.in.Peers.Broadcast(&wire.Message{Users: t.compare()})
-		}
+	next, compared := t.exchange.Tick(now)
+	if compared {
 		t.renew(now.Wall)
 		t.forgetTickets(now.Wall)
 	}
-	return t.next - now.Awake
+	return next
 }
 
 // renew certifies the keys again that near the end of their time, as far as this node may,
@@ -285,27 +265,6 @@ func (t *Topic) say(r users.Record) error {
 
 // tell tells everybody of a record of this node's own, which is durable.
 func (t *Topic) tell(r users.Record) {
-	t.share([][]byte{users.EncodeRecord(r)}, "")
+	t.exchange.Share([][]byte{users.EncodeRecord(r)}, "")
 	t.in.Publish(api.Event{At: t.in.Clock.Now().Wall, Kind: "users", Text: "changed"})
-}
-
-// share sends encoded records to all connected partners but one.
-func (t *Topic) share(list [][]byte, but workflow.PartnerID) {
-	for _, p := range t.in.Peers.UpPeers() {
-		if p != but {
-			t.send(p, list)
-		}
-	}
-}
-
-func (t *Topic) send(p workflow.PartnerID, list [][]byte) {
-	for len(list) > 0 {
-		k, size := 0, 0
-		for k < len(list) && (k == 0 || size+len(list[k]) <= maxBytes) {
-			size += len(list[k])
-			k++
-		}
-		t.in.Peers.Transmit(p, &wire.Message{Users: &wire.Users{List: list[:k]}})
-		list = list[k:]
-	}
 }

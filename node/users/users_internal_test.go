@@ -167,7 +167,7 @@ func (r ring) Remove(user string) error { delete(r.w.keys, user); return nil }
 
 // deliver gives another world's topic what the last message said.
 func deliver(to *world, from workflow.PartnerID, list ...[]byte) {
-	to.topic.Take(from, &wire.Message{Users: &wire.Users{List: list}})
+	to.topic.Take(from, &wire.Message{Users: &wire.Records{List: list}})
 }
 
 // A user, and the token, are durable before anybody hears of them; a use of the token is
@@ -291,7 +291,7 @@ func TestADelegateThatFloods(t *testing.T) {
 	if n := len(w.topic.users(w.now)); n != users.MaxOfDelegate {
 		t.Errorf("%d users are listed", n)
 	}
-	if n := len(w.topic.ids()); n != len(list) {
+	if n := len(w.topic.IDs()); n != len(list) {
 		t.Errorf("%d records are named to partners, want all %d, so that they are not sent again", n, len(list))
 	}
 	if _, err := w.topic.Add(api.UserRequest{Name: "bia"}); err != nil {

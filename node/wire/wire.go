@@ -89,8 +89,8 @@ type Message struct {
 	// Digest is an encoded digest of the sender's partner list: answer with
 	// what it lacks.
 	Digest []byte `cbor:"8,keyasint,omitempty"`
-	// Evictions keeps the sets of evictions equal.
-	Evictions *Evictions `cbor:"9,keyasint,omitempty"`
+	// Evictions keeps the sets of evictions equal: trust.Eviction.
+	Evictions *Records `cbor:"9,keyasint,omitempty"`
 	// Election are encoded messages of the election, election.Message.
 	Election [][]byte `cbor:"10,keyasint,omitempty"`
 	// Renewal is the receiver's own certificate chain, issued again.
@@ -115,8 +115,8 @@ type Message struct {
 	// Refusals say which instances of the receiver's messages the sender did not take
 	// in, and why.
 	Refusals []Refusal `cbor:"18,keyasint,omitempty"`
-	// Users keeps the sets of records about users equal.
-	Users *Users `cbor:"19,keyasint,omitempty"`
+	// Users keeps the sets of records about users equal: users.Record.
+	Users *Records `cbor:"19,keyasint,omitempty"`
 }
 
 // Age is how long ago the author told the i-th of Records and Beats together.
@@ -139,30 +139,16 @@ type Pulse struct {
 	Load   membership.PerMille
 }
 
-// Evictions has two partners find out what one of them lacks: a digest first,
-// where that differs the IDs, and then the evictions.
-type Evictions struct {
-	_ struct{} `cbor:",toarray"`
-	// Digest is that of the sender's set; a receiver that has another answers with
-	// IDs.
-	Digest []byte
-	// IDs name all that the sender has, if Asks: answer with the rest.
-	Asks bool
-	IDs  [][]byte
-	// List are encoded evictions, trust.Eviction.
-	List [][]byte
-}
-
-// Users has two partners find out which records about users one of them lacks: a digest
-// first, where that differs the IDs, and then the records.
-type Users struct {
+// Records has two partners find out which signed records of one kind one of them lacks: a
+// digest first, where that differs the IDs, and then the records.
+type Records struct {
 	_ struct{} `cbor:",toarray"`
 	// Digest is that of the sender's set; a receiver that has another answers with IDs.
 	Digest []byte
 	// IDs name all that the sender has or will not take, if Asks: answer with the rest.
 	Asks bool
 	IDs  [][]byte
-	// List are encoded records, users.Record.
+	// List are encoded records.
 	List [][]byte
 }
 
@@ -426,20 +412,12 @@ func (m *Message) check() error {
 	return nil
 }
 
-// size is how many evictions e names.
-func (e *Evictions) size() int {
-	if e == nil {
+// size is how many records r names.
+func (r *Records) size() int {
+	if r == nil {
 		return 0
 	}
-	return len(e.IDs) + len(e.List)
-}
-
-// size is how many records u names.
-func (u *Users) size() int {
-	if u == nil {
-		return 0
-	}
-	return len(u.IDs) + len(u.List)
+	return len(r.IDs) + len(r.List)
 }
 
 // size is how many bytes the facts have, without their attestations.

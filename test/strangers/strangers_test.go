@@ -252,8 +252,8 @@ func TestMembersCannotForge(t *testing.T) {
 		{"another's heartbeat", &wire.Message{Beats: [][]byte{membership.EncodeBeat(membership.Beat{
 			Partner: idOf("bea"), Version: membership.Version{Boot: 1, Seq: 1000}, Base: 1,
 		}.Sign(keyOf("carla")))}}, "refused.beat"},
-		{"an eviction by a member", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(eviction)}}}, "refused.eviction"},
-		{"an eviction in the founder's name", &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(asFounder)}}}, "refused.eviction"},
+		{"an eviction by a member", &wire.Message{Evictions: &wire.Records{List: [][]byte{trust.EncodeEviction(eviction)}}}, "refused.eviction"},
+		{"an eviction in the founder's name", &wire.Message{Evictions: &wire.Records{List: [][]byte{trust.EncodeEviction(asFounder)}}}, "refused.eviction"},
 		{"a renewal by a member", &wire.Message{Renewal: trust.EncodeChain(promoted)}, "refused.renewal"},
 		{"another's renewal", &wire.Message{Renewal: trust.EncodeChain(w.certify("bea", year))}, "refused.renewal"},
 		{"an electorate of its own", elections(election.Message{Lists: &election.Lists{Lineage: lineage}}), "refused.election"},

@@ -64,7 +64,7 @@ func (l *Liar) Evicts(ctx context.Context, p workflow.PartnerID) {
 	by := trust.Issuer{Mesh: l.who.Mesh, Key: l.who.Key, Chain: l.who.Chain}
 	e, _ := by.Evict(trust.Eviction{Partner: p, Reason: "a lie", At: trust.WallOf(time.Now())},
 		trust.NewRevocations(l.who.Mesh), nil) // it is refused here already
-	l.say(ctx, &wire.Message{Evictions: &wire.Evictions{List: [][]byte{trust.EncodeEviction(e)}}})
+	l.say(ctx, &wire.Message{Evictions: &wire.Records{List: [][]byte{trust.EncodeEviction(e)}}})
 }
 
 // Request asks the victim by a protocol of the mesh's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -31,8 +32,11 @@ type doctor struct {
 	elections interface {
 		Electorate() (*api.Electorate, error)
 	}
-	clocks    *clocks.Topic
-	users     interface{ Filling() []string }
+	clocks *clocks.Topic
+	users  interface {
+		Filling() []string
+		Unfit() []string
+	}
 	retention interface{ checkLate(*diagnosis) }
 	index     interface{ quarantined() int }
 }
@@ -138,7 +142,11 @@ func (k *doctor) checkFiles(d *diagnosis) {
 	}
 	loose := k.parts.Loose()
 	for _, l := range loose {
-		d.wrong("files", l.Error(), l.Mend+"; the node does not start again before. If somebody may have read the key, join again from a fresh folder, and have the old one evicted")
+		unless := "the node does not start again before"
+		if filepath.Base(filepath.Dir(l.Path)) == usersFolder {
+			unless = "that user is not signed in here any more after a start before"
+		}
+		d.wrong("files", l.Error(), l.Mend+"; "+unless+". If somebody may have read the key, join again from a fresh folder, and have the old one evicted")
 	}
 	switch {
 	case private.Unchecked != "":

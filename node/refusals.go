@@ -206,8 +206,13 @@ func (k *doctor) checkRefusals(d *diagnosis) {
 	}
 }
 
-// checkUsers tells whose share of the records about users is nearly full.
+// checkUsers tells whose share of the records about users is nearly full, and what among
+// the keys of users is none.
 func (k *doctor) checkUsers(d *diagnosis) {
+	if unfit := k.users.Unfit(); len(unfit) > 0 {
+		d.warn("users", strings.Join(unfit, "; "),
+			"look at what lies in "+usersFolder+"/ of the node's folder, mend it or move it away, and start the node again; a user whose key it was signs in with a new token")
+	}
 	if full := k.users.Filling(); len(full) > 0 {
 		d.warn("users", strings.Join(full, "; "),
 			"what is removed keeps its room, so that it stays removed: have another delegate add users, or the founder")

@@ -47,18 +47,21 @@ func (k userKeys) names() (out []string, err error) {
 	return out, err
 }
 
-func (k userKeys) All() (map[string]ed25519.PrivateKey, error) {
+func (k userKeys) All() (keys map[string]ed25519.PrivateKey, unfit []error) {
 	names, err := k.names()
 	if err != nil {
-		return nil, err
+		unfit = append(unfit, err)
 	}
-	out := map[string]ed25519.PrivateKey{}
+	keys = map[string]ed25519.PrivateKey{}
 	for _, name := range names {
-		if out[name], err = readKey(filepath.Join(k.dir, name)); err != nil {
-			return nil, fmt.Errorf("the key of a user: %w", err)
+		key, err := readKey(filepath.Join(k.dir, name))
+		if err != nil {
+			unfit = append(unfit, err)
+			continue
 		}
+		keys[name] = key
 	}
-	return out, nil
+	return keys, unfit
 }
 
 func (k userKeys) Make(user string) (ed25519.PrivateKey, error) {
@@ -106,6 +109,6 @@ type noKeys struct{}
 
 var errNoKeys = errors.New("this node keeps no keys of users")
 
-func (noKeys) All() (map[string]ed25519.PrivateKey, error) { return nil, nil }
-func (noKeys) Make(string) (ed25519.PrivateKey, error)     { return nil, errNoKeys }
-func (noKeys) Remove(string) error                         { return nil }
+func (noKeys) All() (map[string]ed25519.PrivateKey, []error) { return nil, nil }
+func (noKeys) Make(string) (ed25519.PrivateKey, error)       { return nil, errNoKeys }
+func (noKeys) Remove(string) error                           { return nil }

@@ -117,6 +117,48 @@ func TestUsersSpreadAndOutliveCrashes(t *testing.T) {
 	})
 }
 
+// What lies among the keys of users and is none keeps nobody from working: the node starts,
+// the users whose keys are there are signed in, and the doctor names the rest.
+func TestStrayFilesAmongTheKeysOfUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		if err := tm.signIn("one", tm.addUser("one", "bia")); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["one"].leave()
+		dir := filepath.Join(tm.p["one"].dir, "users")
+		own := tm.p["one"].keyFiles()[0].Name()
+		id := strings.Repeat("0123456789abcdef", 2)
+		for name, mode := range map[string]os.FileMode{"notes": 0o600, id: 0o644} {
+			file := filepath.Join(dir, name)
+			if err := errors.Join(os.WriteFile(file, []byte("no key\n"), 0o600), os.Chmod(file, mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		key, err := os.ReadFile(filepath.Join(dir, own))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "copy"), key, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.p["one"].start()
+		if u := tm.user("one", "bia"); !u.Here {
+			t.Errorf("the user is signed in no more: %+v", u)
+		}
+		d, err := tm.p["one"].node.Doctor(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(d.Findings, func(f api.Finding) bool { return f.Check == "users" })
+		for _, name := range []string{"notes", id, `"copy"`} {
+			if i < 0 || !strings.Contains(d.Findings[i].What, name) {
+				t.Errorf("the doctor does not name %s: %+v", name, d.Findings)
+			}
+		}
+	})
+}
+
 // A device signs a user in by way of a member that both can reach; if the answer is lost,
 // the same token does it again, with the same key.
 func TestSigningInOverLossesAndOthers(t *testing.T) {

@@ -29,6 +29,9 @@ type Certificate struct {
 	// Consent is the signature of Node's own key: nobody's node is named without it.
 	Consent   []byte `cbor:"11,keyasint"`
 	Signature []byte `cbor:"12,keyasint,omitempty"`
+	// Number counts the certificates of a key by one issuer from 0; the last one counts.
+	// No moment does, since clocks are wrong at times, and are set right.
+	Number uint64 `cbor:"13,keyasint,omitempty"`
 }
 
 const (
@@ -59,6 +62,8 @@ func (c Certificate) validate(m trust.Mesh, user ID) error {
 	case !c.NotBefore.Sayable() || !c.NotAfter.Sayable() || c.NotAfter <= c.NotBefore:
 		return fmt.Errorf("certificate of a user's key is valid from second %d to %d: it must end after it begins, in the years 1970 to 9999",
 			int64(c.NotBefore), int64(c.NotAfter))
+	case c.Number > MaxNumber:
+		return fmt.Errorf("certificate %d of a user's key: want 0 to %d", c.Number, MaxNumber)
 	case c.Linked == c.Key:
 		return fmt.Errorf("certificate of a user's key that linked itself")
 	}
@@ -150,7 +155,7 @@ func Consent(node ed25519.PrivateKey, m trust.MeshID, user ID, key workflow.Part
 	return trust.Sign(node, consentDomain, consent(m, user, key))
 }
 
-// Certify has an administrator certify what c says: Key, Node, Consent, Linked, Serial,
+// Certify has an administrator certify what c says: Key, Node, Consent, Linked, Number, Serial,
 // NotBefore and NotAfter; the rest is filled in. The time is cut to that of the issuer's own
 // certificate.
 func Certify(by trust.Issuer, a Account, c Certificate) (Device, error) {
@@ -166,7 +171,7 @@ func Certify(by trust.Issuer, a Account, c Certificate) (Device, error) {
 }
 
 // Link has a user's key, which is that of by, certify what c says of another: Key, Node,
-// Consent, Serial, NotBefore and NotAfter. The time is cut to that of by.
+// Consent, Number, Serial, NotBefore and NotAfter. The time is cut to that of by.
 func Link(m trust.Mesh, key ed25519.PrivateKey, by Device, c Certificate) (Device, error) {
 	leaf := by.Leaf()
 	c.Mesh, c.User, c.Issuer, c.Linked, c.Chain = m.ID(), leaf.User, leaf.Key, leaf.Key, nil

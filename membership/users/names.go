@@ -21,15 +21,20 @@ func (s *Set) Namesake(name string, at time.Time) (User, bool) {
 	return User{}, false
 }
 
-// Label is what people are shown for a user among others: its name, with the beginning of
-// its ID where another has a name that looks the same.
-func Label(u User, among []User) string {
-	for _, other := range among {
-		if other.ID != u.ID && membership.Looks(other.Name) == membership.Looks(u.Name) {
-			return fmt.Sprintf("%s (%s)", u.Name, u.ID.Short())
+// Labels are what people are shown for users beside one another: the name of each, with the
+// beginning of its ID where another has a name that looks the same.
+func Labels(all []User) []string {
+	out, looks, alike := make([]string, len(all)), make([]string, len(all)), map[string]int{}
+	for i, u := range all {
+		looks[i] = membership.Looks(u.Name)
+		alike[looks[i]]++
+	}
+	for i, u := range all {
+		if out[i] = u.Name; alike[looks[i]] > 1 {
+			out[i] = fmt.Sprintf("%s (%s)", u.Name, u.ID.Short())
 		}
 	}
-	return u.Name
+	return out
 }
 
 // Resolve finds the user that a person means: by name, by whole ID, or by the label that
@@ -38,8 +43,9 @@ func (s *Set) Resolve(text string, at time.Time) (User, error) {
 	const maxShown = 40
 	var named []User
 	all := s.Users(at)
-	for _, u := range all {
-		if u.ID.String() == text || strings.HasPrefix(text, u.Name+" (") && Label(u, all) == text {
+	labels := Labels(all)
+	for i, u := range all {
+		if u.ID.String() == text || labels[i] == text && text != u.Name {
 			return u, nil
 		}
 		if u.Name == text {

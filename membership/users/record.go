@@ -98,13 +98,48 @@ func (r Record) signer() (by workflow.PartnerID, own *Device) {
 }
 
 // answerable is the administrator in whose share r is counted: the one that signed it or,
-// where the user did, the one that made the user.
+// where a key of the user did, the one that certified the first key of its chain. That need
+// not be the one that made the user, who cannot help what others certify.
 func (r Record) answerable() workflow.PartnerID {
 	by, own := r.signer()
 	if own != nil {
-		return own.Account.By.Issuer
+		return own.Chain[len(own.Chain)-1].Issuer
 	}
 	return by
+}
+
+// part is the part of a share that a record takes. Each is bounded by itself, so that where
+// all the rest is full users can sign out still, and administrators can take away.
+type part byte
+
+const (
+	partRest part = iota
+	partSignOut
+	partTaken
+	parts
+)
+
+var partNames = [parts]string{"records about users", "removals of keys by themselves", "removals by administrators"}
+
+func (r Record) part() part {
+	switch _, own := r.signer(); {
+	case r.Removal != nil && own != nil:
+		return partSignOut
+	case r.Removal != nil || r.Role != nil && !r.Role.Given:
+		return partTaken
+	}
+	return partRest
+}
+
+// of is how much of a bound on the rest each part is given.
+func (p part) of(most load) load {
+	switch p {
+	case partSignOut:
+		return load{most.n / 4, most.bytes / 4}
+	case partTaken:
+		return load{most.n / 2, most.bytes / 4}
+	}
+	return most
 }
 
 // Author is the partner from whom r comes: the administrator that signed it or, where the
@@ -144,9 +179,11 @@ func (r Record) slot() slot {
 func (r Record) order() int64 {
 	switch {
 	case r.Device != nil:
-		return int64(r.Device.Leaf().NotBefore)
+		return int64(r.Device.Leaf().Number)
 	case r.Role != nil:
 		return int64(r.Role.Number)
+	case r.Removal != nil: // of two by one key the one that keeps fewer: a thief has the key, too
+		return -int64(len(r.Removal.Keep))
 	}
 	return 0
 }

@@ -28,8 +28,9 @@ type Set struct {
 	slots   map[slot]*entry
 	of      map[ID][]*entry                 // by user
 	keys    map[workflow.PartnerID][]*entry // certificates, by key
-	loads   map[workflow.PartnerID]load     // by who is answerable
-	signed  map[ID]int                      // records that a user's keys signed
+	gone    map[gone][]*entry               // removals
+	loads   map[share]load
+	signed  map[signed]int
 }
 
 // entry is a record that a set holds.
@@ -40,6 +41,24 @@ type entry struct {
 	size int
 }
 
+// gone is a user that was removed, or one of its keys.
+type gone struct {
+	user ID
+	key  workflow.PartnerID
+}
+
+// share is a part of what an administrator is answerable for.
+type share struct {
+	who  workflow.PartnerID
+	part part
+}
+
+// signed is what a user's keys signed, of those that hang on what one administrator certified.
+type signed struct {
+	user ID
+	share
+}
+
 // load is how many records there are, and how many bytes of them.
 type load struct{ n, bytes int }
 
@@ -47,7 +66,7 @@ type load struct{ n, bytes int }
 func NewSet(m trust.Mesh, evicted trust.Evictions) *Set {
 	return &Set{
 		mesh: m, evicted: evicted, known: map[RecordID]*entry{}, slots: map[slot]*entry{}, of: map[ID][]*entry{},
-		keys: map[workflow.PartnerID][]*entry{}, loads: map[workflow.PartnerID]load{}, signed: map[ID]int{},
+		keys: map[workflow.PartnerID][]*entry{}, gone: map[gone][]*entry{}, loads: map[share]load{}, signed: map[signed]int{},
 	}
 }
 
@@ -106,6 +125,9 @@ func (s *Set) enter(e *entry) {
 		key := e.Device.Leaf().Key
 		s.keys[key] = append(s.keys[key], e)
 	}
+	if r := e.Removal; r != nil {
+		s.gone[gone{r.User, r.Key}] = append(s.gone[gone{r.User, r.Key}], e)
+	}
 	s.count(e, 1)
 }
 
@@ -118,57 +140,72 @@ func (s *Set) drop(e *entry) {
 		key := e.Device.Leaf().Key
 		s.keys[key] = slices.DeleteFunc(s.keys[key], is)
 	}
+	if r := e.Removal; r != nil {
+		s.gone[gone{r.User, r.Key}] = slices.DeleteFunc(s.gone[gone{r.User, r.Key}], is)
+	}
 	s.count(e, -1)
 }
 
+func (e *entry) share() share { return share{e.answerable(), e.part()} }
+
 func (s *Set) count(e *entry, by int) {
-	who := e.answerable()
-	l := s.loads[who]
-	s.loads[who] = load{l.n + by, l.bytes + by*e.size}
+	l := s.loads[e.share()]
+	s.loads[e.share()] = load{l.n + by, l.bytes + by*e.size}
 	if _, own := e.signer(); own != nil {
-		s.signed[e.slot.user] += by
+		s.signed[signed{e.slot.user, e.share()}] += by
 	}
 }
 
 // room checks the bounds. What the founder is answerable for is counted apart, so that
 // delegates gone wild cannot keep it from making users.
 func (s *Set) room(e *entry) error {
-	if _, own := e.signer(); own != nil && s.signed[e.slot.user] >= MaxOfUser {
-		return fmt.Errorf("%d records that user %s signed are known: %w of one user", MaxOfUser, own.Account.Name, ErrNoRoom)
+	its := e.share()
+	if _, own := e.signer(); own != nil && s.signed[signed{e.slot.user, its}] >= MaxOfUser {
+		return fmt.Errorf("%d %s that user %s signed are known: %w of one user", MaxOfUser, partNames[its.part], own.Account.Name, ErrNoRoom)
 	}
-	who := e.answerable()
-	its := s.loads[who]
-	if who == s.mesh.Founder {
-		return its.fits(e, MaxRecords, MaxBytes, "the founder")
+	if its.who == s.mesh.Founder {
+		return s.loads[its].fits(e, load{MaxRecords, MaxBytes}, "the founder")
 	}
-	if err := its.fits(e, MaxOfDelegate, MaxBytesOfDelegate, "one delegate"); err != nil {
-		return said.Errorf("of %s: %w", who, err)
+	if err := s.loads[its].fits(e, load{MaxOfDelegate, MaxBytesOfDelegate}, "one delegate"); err != nil {
+		return said.Errorf("of %s: %w", its.who, err)
 	}
 	var all load
-	for p, l := range s.loads {
-		if p != s.mesh.Founder {
+	for of, l := range s.loads {
+		if of.who != s.mesh.Founder && of.part == its.part {
 			all = load{all.n + l.n, all.bytes + l.bytes}
 		}
 	}
-	return all.fits(e, MaxRecords, MaxBytes, "all delegates")
+	return all.fits(e, load{MaxRecords, MaxBytes}, "all delegates")
 }
 
-func (l load) fits(e *entry, n, size int, whose string) error {
-	if l.n >= n || l.bytes+e.size > size {
-		return fmt.Errorf("%d records of %d bytes are known, and at most %d of %d bytes may be: %w of %s",
-			l.n, l.bytes, n, size, ErrNoRoom, whose)
+// fits checks one part of a share of so much.
+func (l load) fits(e *entry, share load, whose string) error {
+	most := e.part().of(share)
+	if l.n >= most.n || l.bytes+e.size > most.bytes {
+		return fmt.Errorf("%d %s of %d bytes are known, and at most %d of %d bytes may be: %w of %s",
+			l.n, partNames[e.part()], l.bytes, most.n, most.bytes, ErrNoRoom, whose)
 	}
 	return nil
 }
 
-// Load is how many records, and bytes of them, an administrator is answerable for, and how
-// many it may be.
-func (s *Set) Load(p workflow.PartnerID) (n, bytes, most int) {
-	l := s.loads[p]
+// Load is how many records of one kind an administrator is answerable for, and how many it may
+// be.
+type Load struct {
+	What  string
+	Count int
+	Most  int
+}
+
+// Loads are those of an administrator.
+func (s *Set) Loads(p workflow.PartnerID) (out []Load) {
+	most := load{n: MaxOfDelegate}
 	if p == s.mesh.Founder {
-		return l.n, l.bytes, MaxRecords
+		most.n = MaxRecords
 	}
-	return l.n, l.bytes, MaxOfDelegate
+	for k := range parts {
+		out = append(out, Load{partNames[k], s.loads[share{p, k}].n, k.of(most).n})
+	}
+	return out
 }
 
 // Encoded is a record that the set holds, as it is stored and sent; nil: it does not.

@@ -54,15 +54,13 @@ func (s *Set) User(id ID, at time.Time) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	u := User{ID: id, Name: a.Name, Roles: s.roles(a)}
+	u, seen := User{ID: id, Name: a.Name, Roles: s.roles(a)}, map[workflow.PartnerID]bool{}
 	for _, e := range s.of[id] {
-		if e.Device == nil {
+		key := workflow.PartnerID(e.slot.about)
+		if e.Device == nil || seen[key] {
 			continue
 		}
-		key := e.Device.Leaf().Key
-		if slices.ContainsFunc(u.Devices, func(d Device) bool { return d.Leaf().Key == key }) {
-			continue
-		}
+		seen[key] = true
 		if d, err := s.current(id, key, at); err == nil {
 			u.Devices = append(u.Devices, d)
 		}
@@ -116,8 +114,8 @@ func (s *Set) void(by trust.Chain, serial trust.Serial) error {
 
 // removals are those in force of a user, or of one of its keys.
 func (s *Set) removals(id ID, key workflow.PartnerID) (out []*Removal) {
-	for _, e := range s.of[id] {
-		if r := e.Removal; r != nil && r.Key == key && (r.Device != nil || s.void(r.By.Chain, r.By.Serial) == nil) {
+	for _, e := range s.gone[gone{id, key}] {
+		if r := e.Removal; r.Device != nil || s.void(r.By.Chain, r.By.Serial) == nil {
 			out = append(out, r)
 		}
 	}
@@ -261,12 +259,11 @@ func (s *Set) linkedBy(id ID, key workflow.PartnerID) (out []workflow.PartnerID)
 
 // Due are the keys whose certificates near their end, that are good, and that the
 // administrator is to renew: the founder all, a delegate those of the users whom it made.
-// part is what part of the time is left then.
-func (s *Set) Due(by workflow.PartnerID, part trust.Wall, at time.Time) (out []Device) {
+// left is for how long they are good still.
+func (s *Set) Due(by workflow.PartnerID, left time.Duration, at time.Time) (out []Device) {
 	for _, u := range s.Users(at) {
 		for _, d := range u.Devices {
-			c := d.Leaf()
-			near := c.NotAfter-trust.WallOf(at) < (c.NotAfter-c.NotBefore)/part
+			near := d.Leaf().NotAfter < trust.WallOf(at.Add(left))
 			if near && (by == s.mesh.Founder || by == d.Account.By.Issuer) {
 				out = append(out, d)
 			}
@@ -275,12 +272,22 @@ func (s *Set) Due(by workflow.PartnerID, part trust.Wall, at time.Time) (out []D
 	return out
 }
 
-// Renew certifies a key again, for as long as it was, from at. serial is random.
-func Renew(by trust.Issuer, d Device, serial trust.Serial, at time.Time) (Device, error) {
+// Renew certifies a key again, for a lifetime from at. serial is random. The certificate goes
+// on beginning when it did: a clock that is far ahead must not make the key good for nobody.
+func (s *Set) Renew(
+	by trust.Issuer, d Device, lifetime time.Duration, serial trust.Serial, at time.Time,
+) (Device, error) {
 	c := d.Leaf()
-	span := c.NotAfter - c.NotBefore
-	c.Serial = serial
-	c.NotBefore = max(trust.WallOf(at), c.NotBefore+1)
-	c.NotAfter = c.NotBefore + span
+	c.Serial, c.Number = serial, s.NextNumber(c.User, c.Key, by.ID())
+	c.NotAfter = trust.WallOf(at.Add(lifetime))
 	return Certify(by, d.Account, c)
+}
+
+// NextNumber is that of the next certificate of a user's key by an issuer.
+func (s *Set) NextNumber(id ID, key, issuer workflow.PartnerID) uint64 {
+	e := s.slots[slot{'d', id, string(key), issuer}]
+	if e == nil {
+		return 0
+	}
+	return e.Device.Leaf().Number + 1
 }

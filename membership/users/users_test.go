@@ -186,9 +186,9 @@ func TestAThiefKeepsNothing(t *testing.T) {
 	bia := w.user(w.Ana, "bia")
 	lost := w.device(w.Ana, bia, "lost", "engine")
 	bad := w.link("lost", lost, "bad", "mal")
-	renewed, err := Renew(w.Ana, bad, trusttest.Serial("again"), trusttest.Noon.Add(time.Hour))
+	renewed, err := w.Renew(w.Ana, bad, trusttest.Year, trusttest.Serial("again"), trusttest.Noon.Add(time.Hour))
 	w.say(Record{Device: &renewed}, err)
-	worse, err := Renew(w.Ana, w.link("bad", bad, "worse", "mal"), trusttest.Serial("worse"), trusttest.Noon.Add(time.Hour))
+	worse, err := w.Renew(w.Ana, w.link("bad", bad, "worse", "mal"), trusttest.Year, trusttest.Serial("worse"), trusttest.Noon.Add(time.Hour))
 	w.say(Record{Device: &worse}, err)
 	w.signOut("lost", lost)
 	equal(t, "before", w.good(bia, "lost", "bad", "worse"), []string{"bad", "worse"})
@@ -261,15 +261,15 @@ func TestCertificatesEndAndAreRenewed(t *testing.T) {
 	}
 	late := trusttest.Noon.Add(trusttest.Year * 4 / 5)
 	for by, want := range map[string]int{"ana": 1, "davi": 1, "engine": 0} {
-		equal(t, "due for "+by, len(w.Due(trusttest.IDOf(by), 4, late)), want)
+		equal(t, "due for "+by, len(w.Due(trusttest.IDOf(by), trusttest.Year/4, late)), want)
 	}
-	equal(t, "due at noon", len(w.Due(w.Ana.ID(), 4, trusttest.Noon)), 0)
-	again, err := Renew(w.Ana, w.Due(w.Ana.ID(), 4, late)[0], trusttest.Serial("again"), late)
+	equal(t, "due at noon", len(w.Due(w.Ana.ID(), trusttest.Year/4, trusttest.Noon)), 0)
+	again, err := w.Renew(w.Ana, w.Due(w.Ana.ID(), trusttest.Year/4, late)[0], trusttest.Year, trusttest.Serial("again"), late)
 	w.say(Record{Device: &again}, err)
 	if _, err := w.Key(bia.ID(), key, end.Add(25*time.Hour)); err != nil {
 		t.Errorf("renewed: %v", err)
 	}
-	equal(t, "due after that", len(w.Due(w.Ana.ID(), 4, late)), 0)
+	equal(t, "due after that", len(w.Due(w.Ana.ID(), trusttest.Year/4, late)), 0)
 }
 
 // What nobody may say, or what was altered, is refused.
@@ -431,7 +431,145 @@ func TestOneAuthorCannotFillTheSet(t *testing.T) {
 		t.Errorf("a user: %v after %d", err, n)
 	}
 	w.user(w.Ana, "rui")
-	equal(t, "what davi is answerable for", fmt.Sprint(w.Load(w.Davi.ID())), fmt.Sprint(MaxOfDelegate, w.loads[w.Davi.ID()].bytes, MaxOfDelegate))
+	equal(t, "what davi is answerable for", w.Loads(w.Davi.ID())[0], Load{"records about users", MaxOfDelegate, MaxOfDelegate})
+}
+
+// links has a key link so many others, and says how many were taken in.
+func (w *world) links(key string, d Device, n int) (taken int) {
+	w.Helper()
+	for i := range n {
+		next, err := Link(w.Mesh, trusttest.KeyOf(key), d, w.cert(d.Account, fmt.Sprintf("%s-%d", key, i), "mal"))
+		if err != nil {
+			w.Fatal(err)
+		}
+		if _, fresh, err := w.Add(Record{Device: &next}); err == nil && fresh {
+			taken++
+		}
+	}
+	return taken
+}
+
+// A delegate that certifies keys of its own for the founder's users, which sign what they can,
+// takes nothing of the founder's share, and nothing of what those users' own keys may sign.
+func TestWhatADelegatesKeysSignIsInItsShare(t *testing.T) {
+	w := newWorld(t)
+	bia := w.user(w.Ana, "bia")
+	phone := w.device(w.Ana, bia, "phone", "engine")
+	other := w.device(w.Davi, bia, "false", "mal")
+	before := w.Loads(w.Ana.ID())
+	equal(t, "links of the delegate's key", w.links("false", other, MaxOfUser+1), MaxOfUser)
+	equal(t, "the founder's share", w.Loads(w.Ana.ID()), before)
+	equal(t, "the delegate's share", w.Loads(w.Davi.ID())[0].Count, MaxOfUser+1)
+	w.link("phone", phone, "desk", "station")
+	equal(t, "the user's own keys", w.good(bia, "phone", "desk"), []string{"phone", "desk"})
+}
+
+// Where all room for records about users is taken, by one user or by a whole share, users sign
+// out still, and administrators remove users and keys, and take roles away.
+func TestThereIsRoomToTakeAway(t *testing.T) {
+	w := newWorld(t)
+	bia := w.user(w.Davi, "bia", "crew")
+	phone := w.device(w.Davi, bia, "phone", "engine")
+	equal(t, "links", w.links("phone", phone, MaxOfUser+1), MaxOfUser)
+	for n := w.Loads(w.Davi.ID())[0].Count; n < MaxOfDelegate; n++ {
+		a, err := NewAccount(w.Davi, "x", nil, trust.Serial{1, byte(n), byte(n >> 8)}, noon)
+		w.say(Record{Account: &a}, err)
+	}
+	given, err := w.ChangeRole(w.Davi, bia.ID(), "cook", true, trusttest.Serial("given"), noon)
+	if _, _, aerr := w.Add(given); err != nil || !errors.Is(aerr, ErrNoRoom) {
+		t.Errorf("one more record: %v, %v; the share is not full", err, aerr)
+	}
+	w.change(w.Davi, bia, "crew", false)
+	w.remove(w.Davi, bia, "phone-1")
+	w.signOut("phone", phone)
+	w.remove(w.Davi, bia, "")
+	if _, err := w.User(bia.ID(), trusttest.Noon); !errors.Is(err, ErrRemoved) {
+		t.Errorf("a user that was removed: %v", err)
+	}
+	// What is stored is read again in another order, and all of it is taken in.
+	again := NewSet(w.Mesh, w.Known)
+	for _, id := range w.IDs() {
+		if _, _, err := again.Add(w.known[id].Record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "digests", again.Digest(), w.Digest())
+}
+
+// What a user list costs grows with the users, and not with their square.
+func TestLabelsOfManyUsers(t *testing.T) {
+	var all []User
+	for i := range 2 * MaxRecords {
+		all = append(all, User{ID: ID{byte(i), byte(i >> 8)}, Name: fmt.Sprintf("user-%d", i)})
+	}
+	all[7].Name = all[9].Name
+	began := time.Now()
+	labels := Labels(all)
+	if took := time.Since(began); took > time.Second { // 10 ms, and by comparing all with all a minute
+		t.Errorf("the labels of %d users take %v", len(all), took)
+	}
+	equal(t, "labels", labels[7:10], []string{"user-9 (" + all[7].ID.Short() + ")", "user-8", "user-9 (" + all[9].ID.Short() + ")"})
+}
+
+// An administrator's clock that is far ahead, when it renews a key or certifies it first, makes
+// the key good for nobody only until that is mended.
+func TestClocksOfAdministratorsThatAreAhead(t *testing.T) {
+	w := newWorld(t)
+	bia := w.user(w.Ana, "bia")
+	w.device(w.Ana, bia, "phone", "engine")
+	ahead := trusttest.Noon.Add(trusttest.Year * 4 / 5)
+	again, err := w.Renew(w.Ana, w.Due(w.Ana.ID(), trusttest.Year/4, ahead)[0], trusttest.Year, trusttest.Serial("again"), ahead)
+	w.say(Record{Device: &again}, err)
+	equal(t, "renewed by a clock that is ahead", w.good(bia, "phone"), []string{"phone"})
+	end := ahead.Add(trusttest.Year)
+	if _, err := w.Key(bia.ID(), trusttest.IDOf("phone"), end); err != nil {
+		t.Errorf("before its new end: %v", err)
+	}
+	late := end.Add(-trusttest.Year / 8)
+	third, err := w.Renew(w.Ana, again, trusttest.Year, trusttest.Serial("third"), late)
+	w.say(Record{Device: &third}, err)
+	equal(t, "the third one ends", third.Leaf().NotAfter, trust.WallOf(late.Add(trusttest.Year)))
+
+	c := w.cert(bia, "desk", "station")
+	c.NotBefore, c.NotAfter = trust.WallOf(ahead), trust.WallOf(end)
+	d, err := Certify(w.Ana, bia, c)
+	w.say(Record{Device: &d}, err)
+	equal(t, "certified by a clock that is ahead", w.good(bia, "desk"), []string(nil))
+	c = w.cert(bia, "desk", "station")
+	c.Number = w.NextNumber(bia.ID(), c.Key, w.Ana.ID())
+	right, err := Certify(w.Ana, bia, c)
+	w.say(Record{Device: &right}, err)
+	equal(t, "certified again, by a clock that is right", w.good(bia, "desk"), []string{"desk"})
+}
+
+// Of two removals of one key by itself, of which a thief may have made one, the one that keeps
+// fewer others counts, whichever comes first.
+func TestTheRemovalThatKeepsFewerCounts(t *testing.T) {
+	for n := range 8 { // by their IDs one would come first in half of them
+		w := newWorld(t)
+		bia := w.user(w.Ana, "bia")
+		lost := w.device(w.Ana, bia, "lost", "engine")
+		fewer, err := w.SignOut(trusttest.KeyOf("lost"), lost, trust.Serial{1, byte(n)}, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.link("lost", lost, "bad", "mal")
+		more, err := w.SignOut(trusttest.KeyOf("lost"), lost, trust.Serial{2, byte(n)}, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, order := range [][]Record{{fewer, more}, {more, fewer}} {
+			s := NewSet(w.Mesh, w.Known)
+			for _, r := range slices.Concat(w.said, order) {
+				if _, _, err := s.Add(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Key(bia.ID(), trusttest.IDOf("bad"), trusttest.Noon); !errors.Is(err, ErrRemoved) {
+				t.Errorf("%d, %d: what the thief keeps is %v", n, i, err)
+			}
+		}
+	}
 }
 
 // Whatever the order in which records and evictions come, and however often, nodes that
@@ -485,7 +623,7 @@ func TestSetsConverge(t *testing.T) {
 			default:
 				d := rapid.SampledFrom(devices).Draw(rt, "device")
 				at := trusttest.Noon.Add(time.Duration(i) * time.Hour)
-				d, err = Renew(admin("by"), d, serial, at)
+				d, err = w.Renew(admin("by"), d, trusttest.Year, serial, at)
 				r = Record{Device: &d}
 			}
 			if err != nil {

@@ -173,8 +173,9 @@ func (t *Topic) ChangeRole(r api.RoleRequest, given bool) (*api.UserRoles, error
 	}
 	if u.HasRole(role) != given {
 		var c users.Record
+		by := t.in.Certificates.Issuer()
 		t.ask(func(s *users.Set) {
-			c, err = s.ChangeRole(t.in.Certificates.Issuer(), u.ID, role, given, trust.Serial(t.in.Random(16)), trust.WallOf(now))
+			c, err = s.ChangeRole(by, u.ID, role, given, trust.Serial(t.in.Random(16)), trust.WallOf(now))
 		})
 		if err == nil {
 			err = t.say(c)
@@ -225,8 +226,9 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 		})
 	}
 	all := t.users(t.in.Clock.Now().Wall)
-	for _, u := range all {
-		row := api.User{Name: users.Label(u, all), ID: u.ID.String(), Roles: texts(u.Roles), Devices: t.nodes(u), Keys: []api.UserKey{}}
+	labels := users.Labels(all)
+	for i, u := range all {
+		row := api.User{Name: labels[i], ID: u.ID.String(), Roles: texts(u.Roles), Devices: t.nodes(u), Keys: []api.UserKey{}}
 		for _, d := range u.Devices {
 			c := d.Leaf()
 			row.Active = row.Active || active[c.Node]
@@ -259,15 +261,26 @@ func (t *Topic) Roles(ctx context.Context) ([]api.Role, error) {
 	return out, nil
 }
 
+// Unfit says what lay among the keys of users when the node started and is not used, and why.
+func (t *Topic) Unfit() (out []string) {
+	for _, err := range t.unfit {
+		out = append(out, err.Error())
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Filling says, in words for people, whose share of the room for records about users is
 // nearly full.
 func (t *Topic) Filling() (out []string) {
 	for _, p := range t.in.Members.All() {
 		id := p.Record.Partner
-		var n, most int
-		t.ask(func(s *users.Set) { n, _, most = s.Load(id) })
-		if n > most*3/4 {
-			out = append(out, fmt.Sprintf("%s is answerable for %d records about users, of %d that are taken in", t.in.Members.Name(id), n, most))
+		var loads []users.Load
+		t.ask(func(s *users.Set) { loads = s.Loads(id) })
+		for _, l := range loads {
+			if l.Count > l.Most*3/4 {
+				out = append(out, fmt.Sprintf("%s is answerable for %d %s, of %d that are taken in", t.in.Members.Name(id), l.Count, l.What, l.Most))
+			}
 		}
 	}
 	return out

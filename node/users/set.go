@@ -32,6 +32,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/records"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -42,8 +43,9 @@ const (
 	PrefixTicket = 'y'
 )
 
-// maxAway bounds how many records are remembered that were not taken in.
-const maxAway = 4096
+// maxAway bounds how many records are remembered that were not taken in: one message names
+// them beside all that are here.
+const maxAway = wire.MaxUserRecords - users.MaxAll
 
 // Store keeps records and sign-in tokens.
 type Store interface {

@@ -184,14 +184,19 @@ func (t *Topic) certify(k users.Ticket, r users.Request, now time.Time) (d users
 		if err := t.in.Certificates.MayAdminister("sign users in"); err != nil {
 			return d, err
 		}
-		return users.Certify(t.in.Certificates.Issuer(), a, c)
+		by := t.in.Certificates.Issuer()
+		t.ask(func(s *users.Set) { c.Number = s.NextNumber(k.User, r.Key, by.ID()) })
+		return users.Certify(by, a, c)
 	}
 	key := t.keyOf(k.User)
 	if key == nil || idOf(key) != k.Linked {
 		return d, fmt.Errorf("user %s signed out at the node that made the token: ask for another", a.Name)
 	}
 	var by users.Device
-	t.ask(func(s *users.Set) { by, err = s.Key(k.User, k.Linked, now) })
+	t.ask(func(s *users.Set) {
+		by, err = s.Key(k.User, k.Linked, now)
+		c.Number = s.NextNumber(k.User, r.Key, k.Linked)
+	})
 	if err != nil {
 		return d, err
 	}
@@ -364,13 +369,9 @@ func (t *Topic) SignOut(ref string) (*api.SignedOut, error) {
 	if err := t.drop(id); err != nil {
 		return nil, err
 	}
-	out := &api.SignedOut{Name: name, ID: id.String(), Devices: []string{}}
-	t.ask(func(s *users.Set) {
-		if u, err := s.User(id, now); err == nil { // else it was removed
-			out.Devices = t.nodes(u)
-		}
-	})
-	return out, nil
+	var u users.User
+	t.ask(func(s *users.Set) { u, _ = s.User(id, now) }) // without devices, if it was removed
+	return &api.SignedOut{Name: name, ID: id.String(), Devices: t.nodes(u)}, nil
 }
 
 // drop deletes the key of a user.

@@ -57,7 +57,8 @@ type Certificates interface {
 type Keys interface {
 	// Make returns a user's key, and makes it where there is none.
 	Make(user string) (ed25519.PrivateKey, error)
-	All() (map[string]ed25519.PrivateKey, error)
+	// All are those that are there, and why others, or what lies among them, are not used.
+	All() (keys map[string]ed25519.PrivateKey, unfit []error)
 	Remove(user string) error
 }
 
@@ -90,7 +91,7 @@ const (
 	// renewedAtOnce is how many certificates are renewed each time: each is made durable, and
 	// partners wait meanwhile for what this node says else.
 	renewedAtOnce = 8
-	// renewalPart: a certificate is renewed once a quarter of its time is left.
+	// renewalPart: a certificate is renewed once a quarter of a lifetime is left.
 	renewalPart = 4
 )
 
@@ -114,6 +115,8 @@ type Topic struct {
 	// the last.
 	changing sync.Mutex
 	tickets  *users.Tickets // guarded by changing
+
+	unfit []error // why what lay among the keys of users was not read
 
 	mu   sync.Mutex // guards here
 	here map[users.ID]ed25519.PrivateKey
@@ -141,16 +144,18 @@ func New(s *Set, in Surroundings) (*Topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := in.Keys.All()
-	if err != nil {
-		return nil, err
-	}
+	var keys map[string]ed25519.PrivateKey
+	keys, t.unfit = in.Keys.All()
 	for name, key := range keys {
 		id, err := users.ParseID(name)
 		if err != nil {
-			return nil, err
+			t.unfit = append(t.unfit, err)
+			continue
 		}
 		t.here[id] = key
+	}
+	for _, err := range t.unfit { // all else goes on
+		in.Log.Warn("what lies among the keys of users is not used", "error", err)
 	}
 	return t, nil
 }
@@ -236,12 +241,15 @@ func (t *Topic) renew(at time.Time) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
 	var due []users.Device
-	t.ask(func(k *users.Set) { due = k.Due(t.in.Self, renewalPart, at) })
+	t.ask(func(k *users.Set) { due = k.Due(t.in.Self, t.in.Lifetime/renewalPart, at) })
 	for _, d := range due[:min(len(due), renewedAtOnce)] {
 		if p, ok := t.in.Members.Get(d.Leaf().Node); !ok || p.State.Gone() {
 			continue
 		}
-		again, err := users.Renew(t.in.Certificates.Issuer(), d, trust.Serial(t.in.Random(16)), at)
+		var again users.Device
+		var err error
+		by, serial := t.in.Certificates.Issuer(), trust.Serial(t.in.Random(16))
+		t.ask(func(k *users.Set) { again, err = k.Renew(by, d, t.in.Lifetime, serial, at) })
 		if err == nil && again.Leaf().NotAfter <= d.Leaf().NotAfter {
 			continue // this node's own end is nearer
 		}

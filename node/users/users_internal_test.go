@@ -145,11 +145,27 @@ func (w *world) Namesake(name string, _ workflow.PartnerID) (p membership.Partne
 
 func (w *world) Known(p workflow.PartnerID) bool { return p == trusttest.IDOf("davi") }
 
-func (w *world) Name(p workflow.PartnerID) string { return string(p) }
+func (w *world) Name(p workflow.PartnerID) string {
+	w.unlocked("the name of a partner")
+	return string(p)
+}
 
 func (w *world) MayAdminister(string) error { return nil }
 
-func (w *world) Issuer() trust.Issuer { return w.issuer }
+func (w *world) Issuer() trust.Issuer {
+	w.unlocked("this node's certificate")
+	return w.issuer
+}
+
+// unlocked checks that nobody is asked while what is known of users is locked.
+func (w *world) unlocked(what string) {
+	w.t.Helper()
+	if !w.topic.Set.mu.TryLock() {
+		w.t.Errorf("%s is asked for with a lock held", what)
+		return
+	}
+	w.topic.Set.mu.Unlock()
+}
 
 // ring keeps keys in memory.
 type ring struct{ w *world }
@@ -161,7 +177,7 @@ func (r ring) Make(user string) (ed25519.PrivateKey, error) {
 	return r.w.keys[user], nil
 }
 
-func (r ring) All() (map[string]ed25519.PrivateKey, error) { return r.w.keys, nil }
+func (r ring) All() (map[string]ed25519.PrivateKey, []error) { return r.w.keys, nil }
 
 func (r ring) Remove(user string) error { delete(r.w.keys, user); return nil }
 
@@ -390,6 +406,53 @@ func TestARemovedKeyIsNotUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	again()
+}
+
+// A user whose key was certified by a clock that was far ahead signs in by another token, on
+// the same device, once that clock is right.
+func TestSigningInAfterAClockWasAhead(t *testing.T) {
+	w := found(t)
+	right := w.now
+	signIn := func() error {
+		tok, err := w.topic.Add(api.UserRequest{Name: "bia"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.topic.SignIn(t.Context(), tok.Token)
+		return err
+	}
+	w.now = right.Add(trusttest.Year / 2)
+	if err := signIn(); err != nil {
+		t.Fatal(err)
+	}
+	w.now = right
+	if us := w.topic.users(w.now); len(us) != 1 || len(us[0].Devices) != 0 {
+		t.Fatalf("by a clock that is right: %v", us)
+	}
+	w.restart()
+	if err := signIn(); err != nil {
+		t.Errorf("with another token: %v", err)
+	}
+	if us := w.topic.users(w.now); len(us) != 1 || len(us[0].Devices) != 1 || len(w.keys) != 1 {
+		t.Errorf("signed in again: %v", us)
+	}
+	if _, err := w.topic.ChangeRole(api.RoleRequest{User: "bia", Role: "crew"}, true); err != nil {
+		t.Error(err)
+	}
+	link, err := w.topic.Link("bia", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word, err := users.ParseToken(link.Token)
+	if err == nil {
+		_, err = w.topic.Redeem("engine", users.EncodeRequest(users.NewRequest(word, trusttest.KeyOf("phone"), trusttest.KeyOf("engine"))))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := w.topic.SignOut("bia"); err != nil || !slices.Equal(out.Devices, []string{string(trusttest.IDOf("engine"))}) {
+		t.Errorf("signed out: %v, %v; want the other device left", out, err)
+	}
 }
 
 // Names of users differ from those of users and partners, also to the eye.

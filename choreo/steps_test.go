@@ -43,13 +43,14 @@ type pen struct {
 	seq      uint64
 	first    FactID
 	prev     FactID
+	at       int64 // how its facts are dated
 }
 
 // write writes the chain's next fact.
 func (p *pen) write(b Body, seen ...Head) Received {
 	p.t.Helper()
 	slices.SortFunc(seen, Head.compare)
-	f := &Fact{Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, Seen: seen, Body: b}
+	f := &Fact{Format: FormatFact, Instance: p.instance, Chain: p.chain, Seq: p.seq + 1, Prev: p.prev, At: p.at, Seen: seen, Body: b}
 	r := encoded(p.t, f)
 	r.Att = &Attestation{Sig: make([]byte, 64)}
 	if p.seq, p.prev = f.Seq, r.ID; f.Seq == 1 {

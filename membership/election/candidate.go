@@ -190,12 +190,17 @@ func (e *Election) count(now moment.Now) {
 	}
 }
 
-// takeOffice makes an elected candidate coordinator and tells everybody.
+// takeOffice makes an elected candidate coordinator and tells everybody, unless another
+// is known that was elected above it.
 func (e *Election) takeOffice(now moment.Now) {
 	c := &e.candidacy
+	m := mandate(c.office, e.self, c.votes)
+	if m.compare(e.ballot.Known) < 0 {
+		e.abandon(e.ballot.Known.outranks(m), now)
+		return
+	}
 	c.role = coordinator
 	c.askAt = now.Boot + e.head.Lease/askPart
-	m := mandate(c.office, e.self, c.votes)
 	e.learn(m, now)
 	e.nominations.theirs = nil // the claim tells them
 	e.tell(Event{Kind: BecameCoordinator, Partner: e.self, Office: c.office})

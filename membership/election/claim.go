@@ -36,7 +36,7 @@ func (e *Election) Admit(o Office) error {
 // onClaim learns of a coordinator. A claim is a proof, so anybody may pass it
 // on; only its holder shows by it that it is there.
 func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now moment.Now) error {
-	c := m.Office.Compare(e.ballot.Known.Office)
+	c := m.compare(e.ballot.Known)
 	if c < 0 {
 		return e.Admit(m.Office)
 	}
@@ -67,8 +67,12 @@ func (e *Election) listOf(o Office) (Electorate, bool) {
 }
 
 // learn makes m, which is proven, the highest mandate known. That its holder
-// is there remains to be heard.
+// is there remains to be heard. An office of this node's own ends with it: honest voters
+// have no two holders at once, but one that votes for two would keep both for ever.
 func (e *Election) learn(m Mandate, now moment.Now) {
+	if e.candidacy.role == coordinator && m.Holder != e.self {
+		e.abandon(m.outranks(e.ballot.Known), now)
+	}
 	e.ballot.Known = m
 	e.known.heard = now.Awake - e.head.Lease
 	e.known.highest = max(e.known.highest, m.Office.Term)
@@ -85,7 +89,7 @@ func (e *Election) heardOfCoordinator(now moment.Now) {
 // it has none, and tells one who is behind.
 func (e *Election) onHolding(from workflow.PartnerID, o Office, now moment.Now) {
 	_, inForce := e.listOf(o)
-	c := o.Compare(e.ballot.Known.Office)
+	c := Mandate{Office: o, Holder: from}.compare(e.ballot.Known)
 	switch {
 	case !inForce && o.Number < e.head.Number:
 		e.send(from, Message{Lists: &Lists{e.lineage}})
@@ -93,7 +97,7 @@ func (e *Election) onHolding(from workflow.PartnerID, o Office, now moment.Now) 
 		e.send(from, Message{WantClaim: &WantClaim{e.list}})
 	case c < 0:
 		e.showClaim(from)
-	case from == e.ballot.Known.Holder:
+	default:
 		e.heardOfCoordinator(now)
 	}
 }

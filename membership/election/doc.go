@@ -11,7 +11,9 @@
 //
 // Promises: whatever is lost, repeated, reordered or restarted, in one term of one
 // electorate there is one coordinator at most; and, but for an override, one at a time,
-// as long as the holder's clock does not run slower than a voter's by a fifth. What a
+// as long as the holder's clock does not run slower than a voter's by a fifth. One voter
+// that lies makes two at most, until they hear of each other: then the lower office ends,
+// and of two of one term that of the lower ID. What a
 // call returns says what has to be durable before anything is sent. No I/O, no clock, no
 // goroutine, no global randomness; time and random bytes are parameters. Whatever comes
 // from outside is size-limited, decoded strictly and verified before it changes state.

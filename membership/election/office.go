@@ -75,6 +75,24 @@ type Mandate struct {
 	Votes  []Vote             `cbor:"3,keyasint"` // of a majority, sorted by voter
 }
 
+// compare is negative if n outranks m: by its office, and by its holder where voters
+// that voted for two had two elected in one office, so that all come to follow the same.
+func (m Mandate) compare(n Mandate) int {
+	return cmp.Or(m.Office.Compare(n.Office), cmp.Compare(m.Holder, n.Holder))
+}
+
+// outranks says of m, which is proven, why nobody acts in the office of lower any more:
+// also who voted for both.
+func (m Mandate) outranks(lower Mandate) error {
+	format, args := "%w: %s, held by %s", []any{ErrLowerOffice, m.Office, m.Holder}
+	for _, v := range m.Votes {
+		if slices.ContainsFunc(lower.Votes, func(u Vote) bool { return u.Office == v.Office && u.Voter == v.Voter }) {
+			format, args = format+"; %s voted for both", append(args, v.Voter.Partner)
+		}
+	}
+	return said.Errorf(format, args...)
+}
+
 // Verify checks the votes against electorate l, which is proven by its lineage.
 func (m Mandate) Verify(l Electorate) error {
 	if len(m.Votes) < l.Majority() || len(m.Votes) > len(l.Voters) {

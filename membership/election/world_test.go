@@ -50,6 +50,17 @@ type flaws struct {
 	ignoreLeases   bool // voters do not honour what they granted
 	endlessOffice  bool // a holder does not stop at the end of its lease
 	twoVotes       bool // voters forget their vote at once
+	hideClaims     bool // what a node hears of coordinators it tells nobody
+	// only is the node that has them; empty: all.
+	only string
+}
+
+// of are the flaws that a node has.
+func (f flaws) of(m *machine) flaws {
+	if f.only != "" && f.only != m.name {
+		return flaws{}
+	}
+	return f
 }
 
 type world struct {
@@ -60,6 +71,7 @@ type world struct {
 	holders  map[Office]int
 	heirs    map[ListHash]ListHash // the countersigned successor of each list
 	override bool
+	atOnce   int // so many may lead, because a voter lies; 0: one
 	flaws    flaws
 	cut      func(from, to int) bool
 	crash    func() int // 0 no crash; 1 before, 2 after what was to be made durable
@@ -131,14 +143,14 @@ func (w *world) restart(i int) {
 
 // spoil applies the flaws to node i.
 func (w *world) spoil(i int) {
-	e := w.nodes[i].election
-	if w.flaws.ignoreLeases {
+	e, f := w.nodes[i].election, w.flaws.of(w.nodes[i])
+	if f.ignoreLeases {
 		e.voter = voter{}
 	}
-	if w.flaws.endlessOffice && e.candidacy.role == coordinator {
+	if f.endlessOffice && e.candidacy.role == coordinator {
 		e.candidacy.until = 1 << 60
 	}
-	if w.flaws.twoVotes {
+	if f.twoVotes {
 		e.ballot.Voted, e.ballot.VotedFor = Office{}, ""
 	}
 }
@@ -189,12 +201,12 @@ func (w *world) do(i int, r Ready, err error) {
 // store is node i's disk.
 func (w *world) store(m *machine, r Ready) {
 	if r.Ballot != nil {
-		old := m.ballot
+		old, f := m.ballot, w.flaws.of(m)
 		m.ballot = *r.Ballot
-		if w.flaws.forgetVotes {
+		if f.forgetVotes {
 			m.ballot.Voted, m.ballot.VotedFor = old.Voted, old.VotedFor
 		}
-		if w.flaws.forgetConsents {
+		if f.forgetConsents {
 			m.ballot.Signed = nil
 		}
 	}
@@ -216,6 +228,9 @@ func (w *world) inherit(ln Lineage) {
 
 // post puts a message on the network, through the codec.
 func (w *world) post(from int, env Envelope) {
+	if w.flaws.of(w.nodes[from]).hideClaims && env.Message.Claim != nil {
+		return
+	}
 	for to := range w.nodes {
 		if to != from && (env.To == "" || env.To == w.id(to)) {
 			w.net = append(w.net, packet{from, to, env.Message})
@@ -284,7 +299,7 @@ func (w *world) stop(i int, d time.Duration, suspend bool) {
 
 // took records that node i took office.
 func (w *world) took(i int, o Office) {
-	if other, ok := w.holders[o]; ok && other != i {
+	if other, ok := w.holders[o]; ok && other != i && w.atOnce == 0 {
 		w.fail("%s and %s were both elected in %s", w.nodes[other].name, w.nodes[i].name, o)
 	}
 	w.holders[o] = i
@@ -306,7 +321,7 @@ func (w *world) leaders() []int {
 
 // watch fails the world when two lead at once, unless there was an override.
 func (w *world) watch() {
-	if lead := w.leaders(); len(lead) > 1 && !w.override {
+	if lead := w.leaders(); len(lead) > max(w.atOnce, 1) && !w.override {
 		w.fail("%s and %s lead at once", w.nodes[lead[0]].name, w.nodes[lead[1]].name)
 	}
 }

@@ -245,6 +245,48 @@ func TestUsersOfAnEvictedDelegate(t *testing.T) {
 	}
 }
 
+// By a great number a delegate has the last word about a role among delegates. The number
+// is bounded, so that the founder goes above it, and with the delegate's eviction it is void.
+func TestARoleChangeOfAGreatNumber(t *testing.T) {
+	w := newWorld(t)
+	bia := w.user(w.Ana, "bia", "crew")
+	second := trust.Issuer{Mesh: w.Mesh, Key: trusttest.KeyOf("eva")}
+	second.Chain = w.Issue(t, w.Ana, trust.Certificate{Partner: second.ID(), Name: "eva", Delegate: true, Serial: trusttest.Serial("eva")})
+	takes := func(number uint64) Record {
+		c := RoleChange{Mesh: w.Mesh.ID(), User: bia.ID(), Role: "crew", Number: number, By: wordOf(w.Davi, trusttest.Serial(fmt.Sprint(number)), noon)}
+		c.By.Signature = trust.Sign(w.Davi.Key, roleDomain, c.body())
+		return Record{Role: &c}
+	}
+	crew := func(want bool, when string) {
+		t.Helper()
+		u, err := w.User(bia.ID(), trusttest.Noon)
+		equal(t, "bia has the role "+when, err == nil && u.HasRole("crew"), want)
+	}
+	for _, beyond := range []uint64{MaxNumber + 1, 1 << 63, 1<<64 - 1} {
+		if _, fresh, err := w.Add(takes(beyond)); fresh || err == nil {
+			t.Errorf("a delegate's change %d is taken in: %v", beyond, err)
+		}
+	}
+	crew(true, "after what was refused")
+	w.say(takes(MaxNumber), nil)
+	crew(false, "after the greatest number")
+	if _, err := w.ChangeRole(second, bia.ID(), "crew", true, trusttest.Serial("second"), noon); err == nil {
+		t.Error("another delegate goes above the greatest number")
+	}
+	above, err := w.ChangeRole(w.Ana, bia.ID(), "crew", true, trusttest.Serial("above"), noon)
+	if err != nil {
+		t.Fatalf("the founder cannot go above a delegate's number: %v", err)
+	}
+	w.Evict(t, w.Davi, "engine", trust.Serial{}) // of somebody else: nothing changes
+	crew(false, "before the delegate's eviction")
+	w.Evict(t, w.Ana, "davi", trust.Serial{})
+	crew(true, "after the delegate's eviction")
+	w.change(second, bia, "crew", false)
+	crew(false, "when another delegate changes it then")
+	w.say(above, nil)
+	crew(true, "after the founder's change")
+}
+
 // Certificates end, and are renewed before by the founder, or by the delegate that made the
 // user.
 func TestCertificatesEndAndAreRenewed(t *testing.T) {

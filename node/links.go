@@ -313,29 +313,44 @@ func (s *shard) compareAll() {
 		maps.DeleteFunc(h.pending, func(_ workflow.PartnerID, f *inflight) bool {
 			return f.idle && !f.asked && now >= max(f.due, f.askDue)
 		})
-		s.compareOne(out, id, h)
+		s.compareOne(out, id, h, anybody)
 		s.mindSilence(h)
 	})
 	out.flush()
 }
 
-// compareOne tells those who are not known to have all of an instance what is here of it.
-func (s *shard) compareOne(out *outbox, id workflow.InstanceID, h *held) {
+// compareOne tells those who are not known to have all of an instance what is here of it, as
+// far as they are meant.
+func (s *shard) compareOne(out *outbox, id workflow.InstanceID, h *held, meant func(workflow.PartnerID) bool) {
 	for _, p := range h.m.Audience() {
-		if p != s.n.member.ID() && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
+		if p != s.n.member.ID() && meant(p) && s.n.up(p) && h.m.Behind(p) && !s.wantsNoMore(h, p) {
 			s.tellHeads(out, p, []workflow.InstanceID{id}, wire.Ask)
 		}
 	}
 }
 
-// compareEnded compares, once and before its turn, each instance that has ended: it can leave
-// the memory as soon as all are known to have it, and somebody's room gets short. Else what one
-// member runs in half a minute would have to fit in its share.
+func anybody(workflow.PartnerID) bool { return true }
+
+// endedEvery is how long the acknowledgements of an instance's end are waited for, and then
+// the questions of others, before it is compared before its turn.
+const endedEvery = 100 * time.Millisecond
+
+// compareEnded compares instances that have ended, once and before their turn: they can leave
+// the memory as soon as all are known to have them, and somebody's room gets short. Else what
+// one member runs in half a minute would have to fit in its share. Of two partners the one
+// whose ID comes first asks first, since both know enough when one has asked.
 func (s *shard) compareEnded() {
+	const asksFirst, asksAll = 2, 3 // the times it was looked at: at first its end was only seen
 	out := s.n.newOutbox()
-	s.only(func(h *held) bool { return !h.running() && !h.early }, func(id workflow.InstanceID, h *held) {
-		h.early = true
-		s.compareOne(out, id, h)
+	s.ended = false
+	s.only(func(h *held) bool { return !h.running() && h.early < asksAll }, func(id workflow.InstanceID, h *held) {
+		switch h.early++; h.early {
+		case asksFirst:
+			s.compareOne(out, id, h, func(p workflow.PartnerID) bool { return s.n.member.ID() < p })
+		case asksAll:
+			s.compareOne(out, id, h, anybody)
+		}
+		s.ended = s.ended || h.early < asksAll
 	})
 	out.flush()
 }

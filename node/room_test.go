@@ -80,7 +80,7 @@ func TestEndedInstancesMakeRoom(t *testing.T) {
 		tm.p["three"].hand.work(10 * time.Millisecond)
 		for range 100 {
 			tm.beginMany("two", 1, map[string]string{"long": "three", "rest": "one"})
-			pass(250 * time.Millisecond)
+			pass(30 * time.Millisecond)
 		}
 		for _, at := range []string{"one", "three"} {
 			if list := tm.refused(at, "two"); len(list) > 0 {

@@ -41,7 +41,8 @@ type shard struct {
 	wakeAt   time.Duration // Boot time; 0: never
 
 	nextTick, nextCompare time.Duration                                         // Awake
-	nextWeigh             time.Duration                                         // Awake
+	nextWeigh, nextEarly  time.Duration                                         // Awake
+	ended                 bool                                                  // an instance may be compared before its turn
 	weighed               map[workflow.InstanceID]map[workflow.PartnerID]weight // as counted in usage
 	delayed               []delayed
 	underWay              map[workflow.InstanceID]bool // of which something may be unacknowledged
@@ -84,8 +85,9 @@ type held struct {
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   map[workflow.PartnerID]word
-	// early: it was compared when it had ended, before its turn (compareEnded).
-	early bool
+	// early is how often it was looked at since it ended, to compare it before its turn
+	// (compareEnded).
+	early int
 	// Of an instance that comes out of quarantine: what was noted, until that is
 	// durable, and saved facts that lack their past.
 	was  *setAside
@@ -220,6 +222,9 @@ func (s *shard) pause() time.Duration {
 	if len(s.underWay) > 0 || len(s.delayed) > 0 {
 		d = min(d, s.nextTick-now.Awake)
 	}
+	if s.ended && s.n.crowded() {
+		d = min(d, s.nextEarly-now.Awake)
+	}
 	if s.wakeAt > 0 {
 		d = min(d, s.wakeAt-now.Boot)
 	}
@@ -266,9 +271,10 @@ func (s *shard) turn() {
 	if now >= s.nextWeigh {
 		s.nextWeigh = now + weighEvery
 		s.weighAgain()
-		if s.n.crowded() {
-			s.compareEnded()
-		}
+	}
+	if s.ended && now >= s.nextEarly && s.n.crowded() {
+		s.nextEarly = now + endedEvery
+		s.compareEnded()
 	}
 	if now >= s.nextCompare {
 		s.nextCompare = now + antiEntropy
@@ -454,6 +460,7 @@ func (s *shard) decide(h *held, b *batch) {
 	if sum := s.summarise(h); sum != h.sum {
 		if h.sum.Ended == 0 && sum.Ended != 0 {
 			b.writes = append(b.writes, s.learnOutcomes(h)...)
+			s.ended = true
 		}
 		h.sum = sum
 		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})

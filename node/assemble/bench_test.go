@@ -185,6 +185,23 @@ func (m *benchMesh) end(id string) time.Time {
 	}
 }
 
+// rest waits for MUTIRAO_BENCH_REST (a span, as 40s), so that what comes after the end of the
+// instances is counted too: partners compare what has ended at intervals of half a minute, and
+// a version that does so earlier would seem dearer. Times of ns/op then mean nothing; those of
+// the instances do.
+func rest(b *testing.B) {
+	b.Helper()
+	span := os.Getenv("MUTIRAO_BENCH_REST")
+	if span == "" || b.N == 1 {
+		return
+	}
+	d, err := time.ParseDuration(span)
+	if err != nil {
+		b.Fatalf("MUTIRAO_BENCH_REST: %v: want a span, as 40s", err)
+	}
+	<-time.After(d)
+}
+
 // run runs b.N instances, of which so many are under way at a time, and
 // reports how long one takes and how many steps are done in a second.
 func (m *benchMesh) run(b *testing.B, source string, concurrency, steps int, assign map[string]string) {
@@ -219,6 +236,7 @@ func (m *benchMesh) run(b *testing.B, source string, concurrency, steps int, ass
 	}
 	wg.Wait()
 	el := time.Since(begun).Seconds()
+	rest(b)
 	b.StopTimer()
 	slices.Sort(took)
 	if len(took) == 0 {

@@ -219,7 +219,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	n.users, err = users.New(userSet, users.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{c}, Members: members{n.people},
 		Certificates: wallet, Keys: cmp.Or[users.Keys](n.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
-		Publish: t.events.publish, Work: n.desk.peoplesWork,
+		Nudge: t.nudge, Publish: t.events.publish, Work: n.desk.peoplesWork,
 	})
 	if err != nil {
 		return err

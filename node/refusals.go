@@ -144,6 +144,8 @@ var reasons = map[string]reasonWhy{
 	"comparisons-too-fast":          {"comparisons of ended instances, which came too often to be made", mendOutdated},
 	"election":                      {"messages about the coordinator", mendOutdated},
 	"eviction":                      {"evictions by a member that may not evict, or that are not signed", mendLiar},
+	"evictions-asked-too-often":     {"questions for evictions, which came too often to be answered; it asks again", mendOutdated},
+	"users-asked-too-often":         {"questions for records about users, which came too often to be answered; it asks again", mendOutdated},
 	"user-record":                   {"records about users that are not signed by somebody who may say so, or that cannot be read", mendLiar},
 	"users-over-share":              {"records about users, since one delegate, and one user, may have no more of them", "a delegate has made more users than a mesh of some hundreds needs, or one of its users more keys: ask the people who run it; if it floods this node: mutirao evict %s"},
 	"users-too-fast":                {"records about users that came faster than this node verifies them; it asks for them again", mendOutdated},

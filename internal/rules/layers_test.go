@@ -66,7 +66,7 @@ var layers = []layer{
 	{"node/library", words("workflow internal/plain internal/said partition membership/moment membership/trust configs node/api node/codec node/ration node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/closings", words("workflow membership/moment membership/trust node/codec node/store/kv node/wire"), "what is kept of instances does not depend on why they were given up"},
 	{"node/overview", words("workflow membership membership/election membership/moment node/api node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/records", words("workflow membership/moment node/wire"), "two sets are made equal in one way, whatever is in them"},
+	{"node/records", words("workflow membership/moment node/ration node/wire"), "two sets are made equal in one way, whatever is in them"},
 	{"node/ration", words("workflow"), "a ration is one whatever it is of"},
 	{"node/codec", words("node/store/kv"), "it encodes values, whatever they are"},
 	{"node/codec/codectest", words("node/codec"), "it tries the codec on values, whatever they are"},

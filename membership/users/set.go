@@ -225,15 +225,16 @@ func (s *Set) IDs() []RecordID {
 func (s *Set) Digest() [sha256.Size]byte { return sha256.Sum256(codec.Encode(s.IDs())) }
 
 // LackedBy are the encoded records that a node with the given IDs, in any order, does not
-// have.
-func (s *Set) LackedBy(theirs []RecordID) (out [][]byte) {
+// have: all, or the first in the order of their IDs that have so many bytes together.
+func (s *Set) LackedBy(theirs []RecordID, bytes int) (out [][]byte) {
 	has := make(map[RecordID]bool, len(theirs))
 	for _, id := range theirs {
 		has[id] = true
 	}
 	for _, id := range s.IDs() {
-		if !has[id] {
-			out = append(out, s.Encoded(id))
+		if bytes > 0 && !has[id] {
+			b := s.Encoded(id)
+			out, bytes = append(out, b), bytes-len(b)
 		}
 	}
 	return out

@@ -147,7 +147,7 @@ func (s *Set) make(
 	if err != nil {
 		return e, err
 	}
-	if err := s.keep(e); err != nil {
+	if err := s.store.CommitWait([]kv.Write{write(e)}); err != nil {
 		return e, err
 	}
 	_, err = s.known.Add(e)
@@ -166,9 +166,13 @@ func write(e trust.Eviction) kv.Write {
 	return kv.Write{Key: append([]byte{Prefix}, id[:]...), Value: trust.EncodeEviction(e)}
 }
 
-// keep stores an eviction.
-func (s *Set) keep(e trust.Eviction) error {
-	return s.store.CommitWait([]kv.Write{write(e)})
+// keep stores evictions that count already.
+func (s *Set) keep(list []trust.Eviction) error {
+	var writes []kv.Write
+	for _, e := range list {
+		writes = append(writes, write(e))
+	}
+	return kv.CommitAll(s.store, writes)
 }
 
 // Digest is what partners compare on contact and at intervals.
@@ -185,12 +189,16 @@ func (s *Set) IDs() [][]byte {
 	return records.Names(s.known.IDs())
 }
 
-// LackedBy are the encoded evictions that a peer with these IDs lacks.
-func (s *Set) LackedBy(ids [][]byte) (out [][]byte) {
+// LackedBy are the encoded evictions that a peer with these IDs lacks, up to so many bytes.
+func (s *Set) LackedBy(ids [][]byte, bytes int) (out [][]byte) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, e := range s.known.LackedBy(records.Named[trust.EvictionID](ids)) {
-		out = append(out, trust.EncodeEviction(e))
+		if bytes <= 0 {
+			break
+		}
+		b := trust.EncodeEviction(e)
+		out, bytes = append(out, b), bytes-len(b)
 	}
 	return out
 }

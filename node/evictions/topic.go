@@ -88,7 +88,9 @@ type Topic struct {
 // New is the topic of what is in a set.
 func New(s *Set, in Surroundings) *Topic {
 	part := func(m *wire.Message) **wire.Records { return &m.Evictions }
-	return &Topic{Set: s, in: in, exchange: records.New(records.Surroundings{Set: s, Peers: in.Peers, Part: part})}
+	return &Topic{Set: s, in: in, exchange: records.New(records.Surroundings{
+		Set: s, Peers: in.Peers, Clock: in.Clock, Part: part, TooOften: "evictions-asked-too-often", Nudge: in.Nudge,
+	})}
 }
 
 // Greet says which evictions are known here.
@@ -159,30 +161,31 @@ func (t *Topic) mayEvict(id workflow.PartnerID) error {
 // stored: then it is fetched again after a restart.
 func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
 	var news [][]byte
+	var fresh []trust.Eviction
 	var events []membership.Event
 	for _, b := range list {
 		e, err := trust.DecodeEviction(b)
-		fresh := false
+		isNew := false
 		if err == nil {
-			fresh, err = t.add(e)
+			isNew, err = t.add(e)
 		}
 		if err != nil {
 			t.in.Peers.Refuse("eviction", from)
 			t.in.Log.Warn("eviction refused", "from", from, "error", err)
 		}
-		if !fresh {
-			continue
-		}
-		events = append(events, t.in.Members.Review()...)
-		news = append(news, b)
-		if err := t.keep(e); err != nil { // which says nothing about whoever sent it
-			t.in.Log.Error("an eviction cannot be stored", "error", err)
+		if isNew {
+			events = append(events, t.in.Members.Review()...)
+			news, fresh = append(news, b), append(fresh, e)
 		}
 	}
-	if len(news) > 0 {
-		t.exchange.Share(news, from)
-		t.enforce(events)
+	if len(news) == 0 {
+		return
 	}
+	if err := t.keep(fresh); err != nil { // which says nothing about whoever sent them
+		t.in.Log.Error("evictions cannot be stored", "error", err)
+	}
+	t.exchange.Pass(news, from)
+	t.enforce(events)
 }
 
 // enforce acts on evictions that were added: the list's events, and the live

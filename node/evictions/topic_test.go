@@ -190,14 +190,14 @@ func TestAnEvictionCountsAtOnce(t *testing.T) {
 		t.Errorf("ana has another digest: %s; want %s", got, want)
 	}
 	w.full = true
-	topic.Take("ana", &wire.Message{Evictions: &wire.Records{List: append(list, []byte("junk"))}})
-	if got, want := w.happened(), "eviction of ana refused, bea is sent 1, announced, the unwelcome cut"; got != want { // the junk
+	topic.Take("bea", &wire.Message{Evictions: &wire.Records{List: append(list, []byte("junk"))}})                      // before ana answers
+	if got, want := w.happened(), "eviction of bea refused, ana is sent 1, announced, the unwelcome cut"; got != want { // the junk
 		t.Errorf("what happened: %s; want %s", got, want)
 	}
 	if err := set.Check(mal); !errors.Is(err, trust.ErrRevoked) {
 		t.Errorf("the evicted is let in: %v", err)
 	}
-	topic.Take("ana", &wire.Message{Evictions: &wire.Records{List: list}})
+	topic.Take("bea", &wire.Message{Evictions: &wire.Records{List: list}})
 	if got := w.happened(); got != "" {
 		t.Errorf("what is known already: %s", got)
 	}

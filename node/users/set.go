@@ -101,38 +101,43 @@ func (s *Set) make(records []users.Record, writes ...kv.Write) error {
 		if err != nil {
 			return err
 		}
-		writes = append(writes, kv.Write{Key: recordKey(r.ID()), Value: users.EncodeRecord(r)})
+		writes = append(writes, write(r))
 	}
 	if err := s.store.CommitWait(writes); err != nil {
 		return err
 	}
+	var over []kv.Write
 	for _, r := range records {
-		if _, err := s.add(r); err != nil {
+		_, replaced, err := s.add(r)
+		if err != nil {
 			return err
 		}
+		over = append(over, replaced...)
+	}
+	if len(over) > 0 {
+		// If it stays for a crash or a full disk, it is passed over when it is read.
+		_ = s.store.CommitWait(over)
 	}
 	return nil
 }
 
+func write(r users.Record) kv.Write {
+	return kv.Write{Key: recordKey(r.ID()), Value: users.EncodeRecord(r)}
+}
+
 // add counts a record from now on, and reports whether it was new here. What it takes the
-// place of is forgotten on the disk, too.
-func (s *Set) add(r users.Record) (fresh bool, err error) {
+// place of is to be forgotten on the disk, too.
+func (s *Set) add(r users.Record) (fresh bool, replaced []kv.Write, err error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	c, fresh, err := s.known.Add(r)
 	if errors.Is(err, users.ErrNoRoom) && len(s.away) < maxAway {
 		s.away[r.ID()] = true
 	}
-	s.mu.Unlock()
 	if c.Again {
-		// If it stays for a crash or a full disk, it is passed over when it is read.
-		_ = s.store.CommitWait([]kv.Write{{Key: recordKey(c.Replaced), Delete: true}})
+		replaced = []kv.Write{{Key: recordKey(c.Replaced), Delete: true}}
 	}
-	return fresh, err
-}
-
-// keep stores a record of others.
-func (s *Set) keep(r users.Record) error {
-	return s.store.CommitWait([]kv.Write{{Key: recordKey(r.ID()), Value: users.EncodeRecord(r)}})
+	return fresh, replaced, err
 }
 
 // Digest is what partners compare on contact and at intervals.
@@ -155,9 +160,9 @@ func (s *Set) retry() {
 	clear(s.away)
 }
 
-// LackedBy are the encoded records that a peer with these IDs lacks.
-func (s *Set) LackedBy(ids [][]byte) (out [][]byte) {
-	s.ask(func(k *users.Set) { out = k.LackedBy(records.Named[users.RecordID](ids)) })
+// LackedBy are the encoded records that a peer with these IDs lacks, up to so many bytes.
+func (s *Set) LackedBy(ids [][]byte, bytes int) (out [][]byte) {
+	s.ask(func(k *users.Set) { out = k.LackedBy(records.Named[users.RecordID](ids), bytes) })
 	return out
 }
 

@@ -258,7 +258,6 @@ func (t *Topic) SignIn(ctx context.Context, word string) (*api.SignedIn, error) 
 	t.mu.Lock()
 	t.here[tok.User] = key
 	t.mu.Unlock()
-	t.tell(users.Record{Device: &d})
 	var u users.User
 	t.ask(func(s *users.Set) { u, err = s.User(tok.User, now) })
 	return &api.SignedIn{Name: u.Name, ID: u.ID.String(), Roles: texts(u.Roles), Until: d.Leaf().NotAfter.Time()}, err
@@ -267,8 +266,8 @@ func (t *Topic) SignIn(ctx context.Context, word string) (*api.SignedIn, error) 
 // obtain has a key certified, and keeps what certifies it.
 func (t *Topic) obtain(ctx context.Context, tok users.Token, key ed25519.PrivateKey) (d users.Device, err error) {
 	t.ask(func(s *users.Set) { d, err = s.Key(tok.User, idOf(key), t.in.Clock.Now().Wall) })
-	if err == nil {
-		return d, nil // a crash came between, or it is a second time
+	if err == nil { // a crash came between, or it is a second time; it may not be stored yet
+		return d, t.store.CommitWait([]kv.Write{write(users.Record{Device: &d})})
 	}
 	node := t.in.Certificates.Issuer().Key
 	req := users.EncodeRequest(users.NewRequest(tok, key, node))
@@ -283,11 +282,16 @@ func (t *Topic) obtain(ctx context.Context, tok users.Token, key ed25519.Private
 	if r.Device == nil || r.Device.Leaf().Key != idOf(key) || r.Device.Leaf().User != tok.User || r.Device.Leaf().Node != t.in.Self {
 		return d, errRefusal{said.Errorf("%s answered with something else than a certificate of this key", tok.Node)}
 	}
-	if _, err := t.add(r); err != nil {
+	fresh, replaced, err := t.add(r)
+	if err != nil {
 		return d, errRefusal{err}
 	}
-	if err := t.keep(r); err != nil {
+	if err := t.store.CommitWait(append([]kv.Write{write(r)}, replaced...)); err != nil {
 		return d, err
+	}
+	if fresh { // else others know it: by this node's own word, or by whose it came
+		t.exchange.Share([][]byte{b}, tok.Node)
+		t.publish()
 	}
 	t.ask(func(s *users.Set) { d, err = s.Key(tok.User, idOf(key), t.in.Clock.Now().Wall) })
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/records"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -79,6 +80,8 @@ type Surroundings struct {
 	Random func(n int) []byte
 	// Lifetime is how long the certificate of a user's key is valid.
 	Lifetime time.Duration
+	// Nudge has the node look at once for what is due.
+	Nudge func()
 	// Publish tells people what happened.
 	Publish func(api.Event)
 	// Work is that of all partners.
@@ -127,7 +130,9 @@ type Topic struct {
 func New(s *Set, in Surroundings) (*Topic, error) {
 	part := func(m *wire.Message) **wire.Records { return &m.Users }
 	t := &Topic{
-		Set: s, in: in, exchange: records.New(records.Surroundings{Set: s, Peers: in.Peers, Part: part}),
+		Set: s, in: in, exchange: records.New(records.Surroundings{
+			Set: s, Peers: in.Peers, Clock: in.Clock, Part: part, TooOften: "users-asked-too-often", Nudge: in.Nudge,
+		}),
 		taking: ration.New(takingRation), tickets: users.NewTickets(in.Self),
 		here: map[users.ID]ed25519.PrivateKey{},
 	}
@@ -181,27 +186,28 @@ func (t *Topic) takeList(from workflow.PartnerID, list [][]byte) {
 		return
 	}
 	var news [][]byte
+	var writes []kv.Write
 	for _, b := range list {
 		r, err := users.DecodeRecord(b)
-		fresh := false
+		fresh, replaced := false, []kv.Write(nil)
 		if err == nil {
-			fresh, err = t.add(r)
+			fresh, replaced, err = t.add(r)
 		}
 		if err != nil {
 			t.refuse(from, r, err)
 		}
-		if !fresh {
-			continue
-		}
-		news = append(news, b)
-		if err := t.keep(r); err != nil { // which says nothing about whoever sent it
-			t.in.Log.Error("a record about a user cannot be stored", "error", err)
+		if fresh { // what it replaces may come before it in this list
+			news, writes = append(news, b), append(append(writes, write(r)), replaced...)
 		}
 	}
-	if len(news) > 0 {
-		t.exchange.Share(news, from)
-		t.in.Publish(api.Event{At: t.in.Clock.Now().Wall, Kind: "users", Text: "changed"})
+	if len(news) == 0 {
+		return
 	}
+	if err := kv.CommitAll(t.store, writes); err != nil { // which says nothing about whoever sent them
+		t.in.Log.Error("records about users cannot be stored", "error", err)
+	}
+	t.exchange.Pass(news, from)
+	t.publish()
 }
 
 // refuse counts a record that was not taken in: against its author where there was no room
@@ -274,5 +280,9 @@ func (t *Topic) say(r users.Record) error {
 // tell tells everybody of a record of this node's own, which is durable.
 func (t *Topic) tell(r users.Record) {
 	t.exchange.Share([][]byte{users.EncodeRecord(r)}, "")
+	t.publish()
+}
+
+func (t *Topic) publish() {
 	t.in.Publish(api.Event{At: t.in.Clock.Now().Wall, Kind: "users", Text: "changed"})
 }

@@ -58,7 +58,7 @@ func (w *world) restart() {
 	}
 	w.topic, err = New(set, Surroundings{
 		Self: w.issuer.ID(), Mesh: w.team.Mesh, Clock: w, Log: slog.New(slog.DiscardHandler), Peers: w, Members: w,
-		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Publish: func(api.Event) {},
+		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Nudge: func() {}, Publish: func(api.Event) {},
 		Work: func(context.Context) (map[workflow.PartnerID]Work, error) { return nil, nil },
 	})
 	if err != nil {
@@ -271,17 +271,78 @@ func TestRecordsOfOthersCountAtOnce(t *testing.T) {
 	if got, want := teller.happened(), "us is sent 1"; got != want {
 		t.Errorf("we ask: %s; want %s", got, want)
 	}
-	w.full = true
-	deliver(w, "eva", record, []byte("junk"))
-	if got, want := w.happened(), "user-record of eva refused, rui is sent 1"; got != want { // the junk
+	w.full = true // and another tells it, before eva answers
+	deliver(w, "rui", record, []byte("junk"))
+	if got, want := w.happened(), "user-record of rui refused, eva is sent 1"; got != want { // the junk
 		t.Errorf("what happened: %s; want %s", got, want)
 	}
 	if us := w.topic.users(w.now); len(us) != 1 {
 		t.Errorf("users: %v", us)
 	}
-	deliver(w, "eva", record)
+	deliver(w, "rui", record)
 	if got := w.happened(); got != "" {
 		t.Errorf("what is known already: %s", got)
+	}
+}
+
+// Records that come together are stored together, and what one of them replaces goes with them.
+func TestRecordsAreStoredTogether(t *testing.T) {
+	teller, w := found(t), found(t)
+	var list [][]byte
+	made := func() {
+		list = append(list, teller.last.Users.List...)
+	}
+	for i := range 100 {
+		if _, err := teller.topic.Add(api.UserRequest{Name: fmt.Sprintf("u%d", i)}); err != nil {
+			t.Fatal(err)
+		}
+		made()
+	}
+	for _, given := range []bool{true, false} { // the second takes the place of the first
+		if _, err := teller.topic.ChangeRole(api.RoleRequest{User: "u1", Role: "crew"}, given); err != nil {
+			t.Fatal(err)
+		}
+		made()
+	}
+	deliver(w, "eva", list...)
+	if got, want := w.happened(), "stored, rui is sent 102"; got != want {
+		t.Errorf("what happened: %s; want %s", got, want)
+	}
+	if len(w.stored) != 101 {
+		t.Errorf("%d records are stored, want 100 users and the last change of a role", len(w.stored))
+	}
+	before := w.topic.Digest()
+	w.restart()
+	if w.topic.Digest() != before {
+		t.Error("after a restart it knows something else")
+	}
+}
+
+// Others are told of a certificate once. Signing in again, after it could not be stored, says so
+// only when it is.
+func TestSigningInIsToldOnceAndStored(t *testing.T) {
+	w := found(t)
+	tok, err := w.topic.Add(api.UserRequest{Name: "bia"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.happened()
+	if _, err := w.topic.SignIn(t.Context(), tok.Token); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := w.happened(), "stored, eva is sent 1, rui is sent 1, stored"; got != want {
+		t.Errorf("what happened: %s; want %s", got, want)
+	}
+	id := w.topic.users(w.now)[0].Devices[0]
+	key := string(recordKey(users.Record{Device: &id}.ID()))
+	delete(w.stored, key) // as if another had told it here when the disk was full
+	w.full = true
+	if _, err := w.topic.SignIn(t.Context(), tok.Token); !errors.Is(err, kv.ErrFull) {
+		t.Errorf("with a full disk: %v", err)
+	}
+	w.full = false
+	if _, err := w.topic.SignIn(t.Context(), tok.Token); err != nil || w.stored[key] == nil {
+		t.Errorf("again: %v; stored: %t", err, w.stored[key] != nil)
 	}
 }
 

@@ -56,6 +56,40 @@ func TestFileOverridesItsPreset(t *testing.T) {
 	}
 }
 
+// A file that a disk, or somebody, has changed into something else that makes sense is obeyed
+// as it stands. What makes no sense is refused, so a change passes for no default.
+func TestAChangedFileThatMakesSenseIsObeyed(t *testing.T) {
+	const meant = "connection-time: 15m\nlimits: {instances: 700}\n"
+	was, err := configs.Parse("c.yaml", []byte(meant))
+	if err != nil || was.ConnectionTime != 15*time.Minute || was.Limits.Instances != 700 {
+		t.Fatalf("%v, %+v", err, was)
+	}
+	for _, c := range []struct {
+		from, to string
+		makes    func(*configs.Config) // nil: no sense
+	}{
+		{"15m", "15s", func(c *configs.Config) { c.ConnectionTime = 15 * time.Second }},
+		{"700", "100", func(c *configs.Config) { c.Limits.Instances = 100 }},
+		{"limits", "# imits", func(c *configs.Config) { c.Limits = configs.Default(configs.LAN).Limits }},
+		{"15m", "15q", nil},
+		{"700", "7o0", nil},
+		{"limits", "limitz", nil},
+	} {
+		got, err := configs.Parse("c.yaml", []byte(strings.Replace(meant, c.from, c.to, 1)))
+		if (err == nil) != (c.makes != nil) {
+			t.Errorf("%s in place of %s: %v", c.to, c.from, err)
+		}
+		if c.makes == nil || err != nil {
+			continue
+		}
+		want := was
+		c.makes(&want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s in place of %s:\n%s", c.to, c.from, diff)
+		}
+	}
+}
+
 // The example shows the defaults and every key there is.
 func TestExample(t *testing.T) {
 	got, err := configs.Parse("config.example.yaml", example)

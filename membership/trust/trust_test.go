@@ -154,6 +154,37 @@ func TestEvictionIsRefused(t *testing.T) {
 	trusttest.Refused(t, err, trust.ErrNotAllowed, "only the founder evicts delegates")
 }
 
+// Who has a copy of the founder's key is the founder: what it certifies, whom it evicts and
+// whom it makes a delegate holds, and there is no eviction of that key, whoever signs it.
+func TestWhoHasTheFoundersKeyHasTheMesh(t *testing.T) {
+	tm := trusttest.New(t)
+	thief := trust.Issuer{Mesh: tm.Mesh, Key: trusttest.KeyOf("ana")}
+	for _, by := range []trust.Issuer{tm.Ana, tm.Davi} {
+		for _, serial := range []trust.Serial{{}, trusttest.Serial("ana-1")} {
+			if _, err := by.Evict(trust.Eviction{Partner: tm.Mesh.Founder, Serial: serial, At: trust.WallOf(trusttest.Noon)}, tm.Known, nil); err == nil {
+				t.Errorf("%s evicts the founder", by.ID().Short())
+			}
+			e := trust.Eviction{Mesh: tm.Mesh.ID(), Partner: tm.Mesh.Founder, Serial: serial, Issuer: by.ID(), Number: 1, At: trust.WallOf(trusttest.Noon), Chain: by.Chain}
+			e.Signature = trust.Sign(by.Key, trust.EvictionDomain, e.Body())
+			if isNew, err := tm.Known.Add(e); isNew || err == nil {
+				t.Errorf("an eviction of the founder by %s is taken in", by.ID().Short())
+			}
+		}
+	}
+	own := tm.Issue(t, thief, trust.Certificate{Partner: trusttest.IDOf("mal"), Name: "mal", Roles: trusttest.Roles("chief"), Delegate: true, Serial: trusttest.Serial("mal-1")})
+	if err := own.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil || !own.Leaf().Delegate || !own.Leaf().HasRole("chief") {
+		t.Errorf("the thief's delegate: %v", err)
+	}
+	tm.Evict(t, thief, "davi", trust.Serial{})
+	trusttest.Refused(t, tm.Davi.Chain.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked, "davi")
+	tm.Evict(t, tm.Ana, "mal", trust.Serial{})
+	trusttest.Refused(t, own.Verify(tm.Mesh, trusttest.Noon, tm.Known), trust.ErrRevoked, "mal")
+	again := tm.Issue(t, thief, trust.Certificate{Partner: trusttest.IDOf("mal-2"), Name: "mal", Delegate: true, Serial: trusttest.Serial("mal-2")})
+	if err := again.Verify(tm.Mesh, trusttest.Noon, tm.Known); err != nil {
+		t.Errorf("the thief makes another delegate for the one that was evicted: %v", err)
+	}
+}
+
 func TestEvictionOfADelegate(t *testing.T) {
 	tm := trusttest.New(t)
 	listed, stranger := tm.Member(t, tm.Davi, "bia"), tm.Member(t, tm.Davi, "eve")

@@ -403,6 +403,65 @@ func TestUnsyncedEndIsTrimmed(t *testing.T) {
 	}
 }
 
+// A disk that loses, with a power loss, the end of the log that it had reported as synced is
+// found out by the ledger. One that loses the end of both alike is not: then the store is
+// whole, as it was before, and nobody can tell that there was more.
+func TestALostEndIsUnnoticedWhereTheLedgerLosesItsOwn(t *testing.T) {
+	const units, lost = 20, 10
+	dir, earlier, later := t.TempDir(), t.TempDir(), t.TempDir()
+	o := Options{Preset: Small, Range: groupOf}
+	s := open(t, dir, o)
+	defer s.Close()
+	for n := range uint64(units + lost) {
+		if n == units {
+			copyTo(t, dir, earlier)
+		}
+		if err := s.CommitWait(unitOf(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyTo(t, dir, later)
+	logs, err := filepath.Glob(filepath.Join(earlier, dataName, "*.mem"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %q (%v), want one", logs, err)
+	}
+	log := filepath.Join(dataName, filepath.Base(logs[0]))
+	for _, c := range []struct {
+		what    string
+		loses   []string // what ends as it did earlier
+		noticed bool
+		holds   uint64
+	}{
+		{"nothing", nil, false, units + lost},
+		{"the ledger", []string{ledgerName}, false, units + lost},
+		{"the log", []string{log}, true, units},
+		{"the log and the ledger", []string{log, ledgerName}, false, units},
+	} {
+		after := filepath.Join(t.TempDir(), "store")
+		copyTo(t, later, after)
+		for _, name := range c.loses {
+			b, err := os.ReadFile(filepath.Join(earlier, name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(after, name), b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open(t, after, o)
+		d := s.Damage()
+		if noticed := len(d.Found) > 0 || len(d.Ranges) > 0 || d.Vanished; noticed != c.noticed {
+			t.Errorf("where %s loses its end: noticed %t, want %t: %+v", c.what, noticed, c.noticed, d)
+		}
+		if !maps.Equal(content(t, s), contentAfter(c.holds)) {
+			t.Errorf("where %s loses its end the content is not that of %d units", c.what, c.holds)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A table that is damaged while the store is open is found by Verify, and named.
 func TestVerifyOfAnOpenStore(t *testing.T) {
 	dir := t.TempDir()

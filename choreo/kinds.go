@@ -78,10 +78,14 @@ func (b *Body) appoints() iter.Seq[workflow.PartnerID] {
 // Such a fact goes with an attestation of its own: so nothing else of its chain is needed
 // to show a newcomer that it takes part, whatever its author wrote after it.
 func (b *Body) BringsIn() bool {
-	for range b.appoints() {
+	what, may := b.says().(appointing)
+	if !may { // most kinds: an iterator would cost memory for each fact
+		return b.Genesis != nil
+	}
+	for range what.appoints {
 		return true
 	}
-	return b.Genesis != nil
+	return false
 }
 
 func (g *Genesis) kind() string { return "genesis" }

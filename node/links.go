@@ -484,6 +484,7 @@ func (s *shard) takeAgain(m *choreo.Machine) {
 		s.batch.refusals = append(s.batch.refusals,
 			refusalTo{t.From, wire.Refusal{Instance: m.Instance(), Why: wire.TakesFacts, Author: t.Author}})
 	}
+	s.refuses = s.refuses || m.Refuses()
 }
 
 // mayTell reports whether p takes part in an instance, if need be by these facts:

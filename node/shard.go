@@ -40,13 +40,16 @@ type shard struct {
 	spent    batch         // of an earlier round, for its arrays
 	wakeAt   time.Duration // Boot time; 0: never
 
-	nextTick, nextCompare time.Duration                                         // Awake
-	nextWeigh, nextEarly  time.Duration                                         // Awake
-	ended                 bool                                                  // an instance may be compared before its turn
-	weighed               map[workflow.InstanceID]map[workflow.PartnerID]weight // as counted in usage
-	delayed               []delayed
-	underWay              map[workflow.InstanceID]bool // of which something may be unacknowledged
-	lost                  int                          // how many rounds in a row could not be made durable
+	nextTick, nextCompare time.Duration // Awake
+	nextWeigh, nextEarly  time.Duration // Awake
+	// refuses: facts were refused for want of room, and nobody was told since that they are
+	// taken. Room may be found by another shard, while this one has nothing to do.
+	refuses  bool
+	ended    bool                                                  // an instance may be compared before its turn
+	weighed  map[workflow.InstanceID]map[workflow.PartnerID]weight // as counted in usage
+	delayed  []delayed
+	underWay map[workflow.InstanceID]bool // of which something may be unacknowledged
+	lost     int                          // how many rounds in a row could not be made durable
 	// again are the instances that are loaded again when the pause after a failed
 	// commit is over.
 	again   map[workflow.InstanceID]bool
@@ -221,6 +224,9 @@ func (s *shard) pause() time.Duration {
 	d := s.nextCompare - now.Awake
 	if len(s.underWay) > 0 || len(s.delayed) > 0 {
 		d = min(d, s.nextTick-now.Awake)
+	}
+	if s.refuses {
+		d = min(d, s.nextWeigh-now.Awake)
 	}
 	if s.ended && s.n.crowded() {
 		d = min(d, s.nextEarly-now.Awake)

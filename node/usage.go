@@ -239,6 +239,7 @@ func (s *shard) weighAgain() {
 		s.weigh(h)
 	}
 	refuses := func(h *held) bool { return h.m.Refuses() }
+	s.refuses = false
 	s.only(refuses, func(_ workflow.InstanceID, h *held) { s.takeAgain(h.m) })
 }
 

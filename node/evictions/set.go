@@ -38,8 +38,11 @@ type Store interface {
 type Set struct {
 	store Store
 
-	mu    sync.RWMutex // guards known
+	mu    sync.RWMutex // guards what follows
 	known *trust.Revocations
+	// digest is that of known; nil: it is to be worked out, which is dear, and asked for
+	// with each frame about evictions.
+	digest *[sha256.Size]byte
 }
 
 // Load reads the evictions of mesh m that are stored, and adds those that joining brought.
@@ -150,6 +153,7 @@ func (s *Set) make(
 	if err := s.store.CommitWait([]kv.Write{write(e)}); err != nil {
 		return e, err
 	}
+	s.digest = nil
 	_, err = s.known.Add(e)
 	return e, err
 }
@@ -158,6 +162,7 @@ func (s *Set) make(
 func (s *Set) add(e trust.Eviction) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.digest = nil
 	return s.known.Add(e)
 }
 
@@ -177,9 +182,13 @@ func (s *Set) keep(list []trust.Eviction) error {
 
 // Digest is what partners compare on contact and at intervals.
 func (s *Set) Digest() [sha256.Size]byte {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.known.Digest()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.digest == nil {
+		d := s.known.Digest()
+		s.digest = &d
+	}
+	return *s.digest
 }
 
 // IDs name all evictions that are known here.

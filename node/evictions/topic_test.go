@@ -147,7 +147,8 @@ func found(t *testing.T) (w *world, set *evictions.Set, topic *evictions.Topic, 
 // An eviction is durable before anybody hears of it; it is there after a restart, and
 // partners that do not have it are sent it.
 func TestAnEvictionIsStoredThenTold(t *testing.T) {
-	w, _, topic, mal := found(t)
+	w, set, topic, mal := found(t)
+	set.Digest() // of none
 	w.full = true
 	id := mal.Leaf().Partner
 	if _, err := topic.Evict(api.EvictRequest{Partner: string(id)}); !errors.Is(err, kv.ErrFull) || w.happened() != "" {
@@ -163,6 +164,9 @@ func TestAnEvictionIsStoredThenTold(t *testing.T) {
 	again, err := evictions.Load(w.issuer.Mesh, w, nil)
 	if err != nil || !errors.Is(again.Check(mal), trust.ErrRevoked) || !again.KeyEvicted(id) || again.Proof(id) == nil {
 		t.Errorf("after a restart the evicted is let in: %v, %v", again.Check(mal), err)
+	}
+	if set.Digest() != again.Digest() || testing.AllocsPerRun(10, func() { set.Digest() }) > 0 {
+		t.Error("the digest is not that of what is known, or is worked out each time")
 	}
 	topic.Take("ana", &wire.Message{Evictions: &wire.Records{Asks: true}})
 	if got, want := w.happened(), "ana is sent 1"; got != want {

@@ -193,6 +193,12 @@ func (x *Exchange) compare(from workflow.PartnerID, digest [sha256.Size]byte) {
 // askNext asks the next of those whose digests differ, if nobody is asked who may answer
 // still.
 func (x *Exchange) askNext() {
+	x.mu.Lock()
+	idle := x.asked.peer == "" && len(x.others) == 0
+	x.mu.Unlock()
+	if idle {
+		return
+	}
 	ours, up, now := x.in.Set.Digest(), x.in.Peers.UpPeers(), x.in.Clock.Now().Awake
 	x.mu.Lock()
 	was := x.asked

@@ -59,6 +59,9 @@ type Set struct {
 
 	mu    sync.RWMutex // guards what follows
 	known *users.Set
+	// digest is that of known; nil: it is to be worked out, which is dear, and asked for
+	// with each frame about users.
+	digest *[sha256.Size]byte
 	// away are records for which there was no room: they are not asked for again.
 	away map[users.RecordID]bool
 }
@@ -131,6 +134,9 @@ func (s *Set) add(r users.Record) (fresh bool, replaced []kv.Write, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, fresh, err := s.known.Add(r)
+	if fresh {
+		s.digest = nil
+	}
 	if errors.Is(err, users.ErrNoRoom) && len(s.away) < maxAway {
 		s.away[r.ID()] = true
 	}
@@ -141,9 +147,14 @@ func (s *Set) add(r users.Record) (fresh bool, replaced []kv.Write, err error) {
 }
 
 // Digest is what partners compare on contact and at intervals.
-func (s *Set) Digest() (d [sha256.Size]byte) {
-	s.ask(func(k *users.Set) { d = k.Digest() })
-	return d
+func (s *Set) Digest() [sha256.Size]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.digest == nil {
+		d := s.known.Digest()
+		s.digest = &d
+	}
+	return *s.digest
 }
 
 // IDs name what is here, and what is not taken in.

@@ -167,7 +167,8 @@ func (t *Topic) redeem(req []byte) (d users.Device, err error) {
 	if err := t.make([]users.Record{record}, writeTicket(k)); err != nil {
 		return d, err
 	}
-	t.tell(record)
+	t.exchange.Share([][]byte{users.EncodeRecord(record)}, r.Node) // which has it by the answer
+	t.publish()
 	return d, t.tickets.Keep(k)
 }
 

@@ -304,6 +304,7 @@ func TestRecordsAreStoredTogether(t *testing.T) {
 		}
 		made()
 	}
+	w.topic.Digest() // of none
 	deliver(w, "eva", list...)
 	if got, want := w.happened(), "stored, rui is sent 102"; got != want {
 		t.Errorf("what happened: %s; want %s", got, want)
@@ -312,6 +313,9 @@ func TestRecordsAreStoredTogether(t *testing.T) {
 		t.Errorf("%d records are stored, want 100 users and the last change of a role", len(w.stored))
 	}
 	before := w.topic.Digest()
+	if n := testing.AllocsPerRun(10, func() { w.topic.Digest() }); n > 0 {
+		t.Errorf("a digest that has not changed is worked out again: %v allocations", n)
+	}
 	w.restart()
 	if w.topic.Digest() != before {
 		t.Error("after a restart it knows something else")

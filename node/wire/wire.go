@@ -143,7 +143,8 @@ type Pulse struct {
 // digest first, where that differs the IDs, and then the records.
 type Records struct {
 	_ struct{} `cbor:",toarray"`
-	// Digest is that of the sender's set; a receiver that has another answers with IDs.
+	// Digest is that of the sender's set; a receiver that has another answers with IDs, in
+	// its time. It also ends what answers to IDs.
 	Digest []byte
 	// IDs name all that the sender has or will not take, if Asks: answer with the rest.
 	Asks bool

@@ -204,7 +204,7 @@ func (e *Election) takeOffice(now moment.Now) {
 	e.learn(m, now)
 	e.nominations.theirs = nil // the claim tells them
 	e.tell(Event{Kind: BecameCoordinator, Partner: e.self, Office: c.office})
-	e.send("", Message{Claim: &m})
+	e.showClaim("", now)
 }
 
 // onRefusal learns why, and gives a voter that is behind the list.

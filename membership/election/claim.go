@@ -33,9 +33,10 @@ func (e *Election) Admit(o Office) error {
 	return nil
 }
 
-// onClaim learns of a coordinator. A claim is a proof, so anybody may pass it
-// on; only its holder shows by it that it is there.
-func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now moment.Now) error {
+// onClaim learns of a coordinator. A claim proves that its holder was elected, and anybody
+// may pass it on. That its holder is still in office the holder has to say: one that has
+// restarted is not, and shows the same claim.
+func (e *Election) onClaim(from workflow.PartnerID, m Mandate, holds bool, now moment.Now) error {
 	c := m.compare(e.ballot.Known)
 	if c < 0 {
 		return e.Admit(m.Office)
@@ -50,7 +51,7 @@ func (e *Election) onClaim(from workflow.PartnerID, m Mandate, now moment.Now) e
 		}
 		e.learn(m, now)
 	}
-	if from == e.ballot.Known.Holder {
+	if holds && from == e.ballot.Known.Holder {
 		e.heardOfCoordinator(now)
 	}
 	return nil
@@ -96,22 +97,24 @@ func (e *Election) onHolding(from workflow.PartnerID, o Office, now moment.Now) 
 	case !inForce || c > 0:
 		e.send(from, Message{WantClaim: &WantClaim{e.list}})
 	case c < 0:
-		e.showClaim(from)
+		e.showClaim(from, now)
 	default:
 		e.heardOfCoordinator(now)
 	}
 }
 
 // onWantClaim shows the highest claim known, and its electorate before it.
-func (e *Election) onWantClaim(from workflow.PartnerID, want WantClaim) {
+func (e *Election) onWantClaim(from workflow.PartnerID, want WantClaim, now moment.Now) {
 	if want.List != e.list && len(e.lineage) > 0 {
 		e.send(from, Message{Lists: &Lists{e.lineage}})
 	}
-	e.showClaim(from)
+	e.showClaim(from, now)
 }
 
-func (e *Election) showClaim(to workflow.PartnerID) {
+// showClaim shows the highest claim known, and that this node holds its office, if so.
+func (e *Election) showClaim(to workflow.PartnerID, now moment.Now) {
+	_, leads := e.Leads(now)
 	if m := e.ballot.Known; m.Holder != "" {
-		e.send(to, Message{Claim: &m})
+		e.send(to, Message{Claim: &m, Holds: leads})
 	}
 }

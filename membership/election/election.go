@@ -120,11 +120,11 @@ func (e *Election) Step(from workflow.PartnerID, m Message, now moment.Now) (Rea
 	case m.Lists != nil:
 		_, err = e.adopt(m.Lists.Lineage, now)
 	case m.Claim != nil:
-		err = e.onClaim(from, *m.Claim, now)
+		err = e.onClaim(from, *m.Claim, m.Holds, now)
 	case m.Holding != nil:
 		e.onHolding(from, *m.Holding, now)
 	case m.WantClaim != nil:
-		e.onWantClaim(from, *m.WantClaim)
+		e.onWantClaim(from, *m.WantClaim, now)
 	case m.Nominate != nil:
 		err = e.onNominate(from, now)
 	case m.Declined != nil:

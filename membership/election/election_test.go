@@ -361,6 +361,45 @@ func TestRestoredVoterHasNoVote(t *testing.T) {
 	}
 }
 
+// A coordinator that gave its office up and started again shows its old claim to whoever asks
+// for one. It proves that it was elected, not that it still holds the office: nobody is taken
+// for the coordinator, and another may be elected at once.
+func TestFormerCoordinatorIsNoCoordinator(t *testing.T) {
+	w := newWorld(t, 3, 3, flaws{})
+	w.settle(testLease * 11 / 10)
+	w.elect(1)
+	w.settle(time.Second)
+	if leads := w.leaders(); len(leads) != 1 {
+		t.Fatalf("%d coordinators", len(leads))
+	}
+	r, err := w.nodes[1].election.Resign(w.now(1))
+	w.do(1, r, err)
+	w.settle(time.Second)
+	w.restart(1)
+	for _, i := range []int{0, 2} {
+		r, err := w.nodes[1].election.Step(w.id(i), Message{WantClaim: &WantClaim{}}, w.now(1))
+		w.do(1, r, err)
+	}
+	w.settle(time.Second)
+	for i, m := range w.nodes {
+		if c, led := m.election.Coordinator(w.now(i)); led {
+			t.Errorf("%s takes %s for the coordinator", m.name, c.Holder)
+		}
+	}
+	w.settle(testLease)
+	w.elect(2)
+	w.settle(time.Second)
+	if _, leads := w.nodes[2].election.Leads(w.now(2)); !leads {
+		t.Errorf("nobody else can be elected:\n%s", w.story())
+	}
+	r, err = w.nodes[2].election.Step(w.id(0), Message{WantClaim: &WantClaim{}}, w.now(2))
+	w.do(2, r, err)
+	w.settle(testLease / 10)
+	if c, led := w.nodes[0].election.Coordinator(w.now(0)); !led || c.Holder != w.id(2) {
+		t.Error("who asks the coordinator for its claim does not learn that it holds the office")
+	}
+}
+
 // Voters that have just started wait for a lease. Whoever stands meanwhile is elected when
 // they vote: no pause of its own comes between, whenever it stood and by whatever chance.
 func TestStandsUntilVotersThatStartedVote(t *testing.T) {

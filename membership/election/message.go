@@ -1,6 +1,7 @@
 package election
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // Message is one of the messages of elections and electorates: exactly one
-// field is set. The carrier says who sent it and vouches for that; losing,
+// field is set, and Holds only beside Claim. The carrier says who sent it and vouches for that; losing,
 // repeating or reordering messages costs time, never safety.
 type Message struct {
 	Ask       *Ask       `cbor:"1,keyasint,omitempty"`
@@ -24,6 +25,8 @@ type Message struct {
 	WantClaim *WantClaim `cbor:"10,keyasint,omitempty"`
 	Nominate  *Nominate  `cbor:"11,keyasint,omitempty"`
 	Declined  *Declined  `cbor:"12,keyasint,omitempty"`
+	// Holds says that the sender holds the office of Claim now.
+	Holds bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Ask asks for a vote, or to prolong the lease that came with one. To ask for
@@ -104,6 +107,9 @@ func (m Message) validate() error {
 	}
 	if n != 1 {
 		return fmt.Errorf("election message with %d parts: want 1", n)
+	}
+	if m.Holds && m.Claim == nil {
+		return errors.New("election message holds an office without a claim to it")
 	}
 	return nil
 }

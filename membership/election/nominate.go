@@ -55,7 +55,7 @@ func (e *Election) onNominate(from workflow.PartnerID, now moment.Now) error {
 		return err
 	}
 	if _, leads := e.Leads(now); leads {
-		e.showClaim(from)
+		e.showClaim(from, now)
 		return nil
 	}
 	if e.nominations.theirs == nil {

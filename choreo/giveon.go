@@ -37,6 +37,7 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 	}
 	units, begun := d.leaving()
 	stays = append(stays, begun...)
+	defer d.tellAll()
 	for _, u := range units {
 		if err := d.pinned(u[0].task); err != nil { // they are of one partition
 			for _, h := range u {
@@ -63,6 +64,14 @@ func (m *Machine) GiveOn(reason string, now Moment, partners Partners) (given []
 		}
 	}
 	return given, stays
+}
+
+// tellAll owes what happened here to every participant: whoever is left to the coordinator to
+// tell may judge this node first when it is gone, if the coordinator does not.
+func (d *decision) tellAll() {
+	for _, p := range d.state.Participants() {
+		d.owe(p)
+	}
 }
 
 // inHand is an attempt that this node holds and has not begun.
@@ -133,18 +142,21 @@ func (d *decision) passAll(u []inHand, c partition.Choice, reason string) (rest 
 	return nil, nil
 }
 
-// OnlyHere reports whether no other participant is known to have all that happened
-// here. Somebody out of reach may come back, and lacks it then; an evicted one does not
-// come back.
-func (m *Machine) OnlyHere(partners Partners) bool {
-	others := 0
+// Untold reports whether somebody is to hear what happened here before this node goes: as
+// long as it is patient, each participant that can be reached and is owed something; in any
+// case one of them. Somebody out of reach may come back, and hears it from that one; an
+// evicted one does not come back.
+func (m *Machine) Untold(partners Partners, patient bool) bool {
+	others, has := 0, false
 	for _, p := range m.state.Participants() {
 		if p == m.self || partners.Evicted(p) {
 			continue
 		}
-		if others++; !m.Behind(p) {
-			return false
+		if patient && m.Owes(p) && partners.Reachable(p) {
+			return true
 		}
+		others++
+		has = has || !m.Behind(p)
 	}
-	return others > 0
+	return others > 0 && !has
 }

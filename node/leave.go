@@ -48,6 +48,7 @@ type departure struct {
 	announce  func() error
 
 	leaving atomic.Bool   // it takes nothing new on, and goes when nothing stays
+	patient atomic.Int64  // until when (Awake) it waits for each that can be reached to hear of what it gave on
 	forGood atomic.Bool   // it will not come back
 	hasLeft chan struct{} // closed when it has left
 }
@@ -94,6 +95,9 @@ func (d *departure) leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving
 		d.forGood.Store(true)
 	}
 	first := d.leaving.CompareAndSwap(false, true)
+	if first {
+		d.patient.Store(int64(d.clock.Now().Awake + leaveWait))
+	}
 	if err := d.announce(); err != nil {
 		if first {
 			d.leaving.Store(false)
@@ -253,8 +257,9 @@ func (d *departure) giveOnOf(s *shard, id workflow.InstanceID, h *held) (given [
 	if len(passed)+len(left) > 0 {
 		s.touch(h)
 	}
-	if len(passed) > 0 || h.m.OnlyHere(d.partners) {
-		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Reason: "nobody else has acknowledged yet all that happened here"})
+	patient := s.now.Awake < time.Duration(d.patient.Load())
+	if len(passed) > 0 || h.m.Untold(d.partners, patient) {
+		stays = append(stays, api.Stay{Instance: id.String(), Workflow: name, Reason: "not everybody has acknowledged yet what happened here"})
 	}
 	return given, stays
 }

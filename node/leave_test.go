@@ -9,6 +9,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -211,6 +212,49 @@ func TestLeaveForGood(t *testing.T) {
 		again := tm.newcomer("two")
 		if err := tm.join(again, inv.Token); err != nil {
 			t.Errorf("the name of the partner that left for good is not free: %v", err)
+		}
+	})
+}
+
+// Where a coordinator hands on, who leaves tells all that can be reached itself: a coordinator
+// that hands nothing on (it may be one in name only) has nobody judge what was given on.
+func TestLeaveBesideACoordinatorThatHandsNothingOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.ConnectionTime = time.Minute }, "one", "two", "three")
+		tm.add("one", `
+workflow: handed
+coordination: orchestration
+tasks:
+  a: {type: manual, on-failure: {contingency: c}}
+  b: {after: a, type: manual}
+  c: {type: manual}
+partitions:
+  pa: [a]
+  pb: [b]
+  pc: [c]
+`)
+		pass(5 * time.Minute)
+		tm.elect("one")
+		pass(time.Minute)
+		id := tm.begin("one", "handed", map[string]string{"pa": "two", "pb": "two", "pc": "three"})
+		pass(time.Minute)
+		tm.wantCoordinator("one", "two", "three")
+		one := tm.p["one"].id()
+		tm.f.losing(func(from, _ workflow.PartnerID, m *wire.Message) bool { return from == one && len(m.Facts) > 0 })
+		if _, err := tm.leaveNode("two", false); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["two"].gone()
+		pass(20 * time.Second) // less than after which partners compare what they have
+		for _, at := range []string{"one", "three"} {
+			for _, task := range tm.show(at, id).Tasks {
+				if task.Name == "a" && (task.State != workflow.Ready || task.Partner == "two") {
+					t.Errorf("to %s a is %s at %s: want READY where two gave it", at, task.State, task.Partner)
+				}
+				if task.Name == "c" && task.State == workflow.Ready {
+					t.Errorf("to %s c stands in for a, which was given on", at)
+				}
+			}
 		}
 	})
 }

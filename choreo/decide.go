@@ -30,6 +30,7 @@ func (m *Machine) Decide(now Moment, partners Partners) Effects {
 			}
 			again = d.undoes && d.undo(sl) || again
 		})
+		again = d.mindClaims() || again
 		again = d.watch() || again
 		again = d.nameAll() || again
 		again = d.nameRefused() || again
@@ -401,6 +402,9 @@ func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) erro
 	case a.start != nil:
 		return fmt.Errorf("%w: %s runs already", ErrNotNow, t)
 	}
+	if err := d.taken(a); err != nil {
+		return err
+	}
 	return d.begin(a)
 }
 
@@ -414,6 +418,9 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	}
 	if a.Task.Type == workflow.Automatic {
 		return fmt.Errorf("%w: %s is automatic, its application ends it", ErrNotNow, t)
+	}
+	if err := d.taken(a); err != nil {
+		return err
 	}
 	if !res.Failed {
 		outputs, err := d.state.checkOutputs(a.Task, res.Outputs)
@@ -436,7 +443,7 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 // that this node has the role for it.
 func (d *decision) begin(a *Attempt) error {
 	var credentials []byte
-	if a.Task.ByRole() && !d.state.evidenceOf(nil).hasRole(d.self, a.Task.Role) {
+	if v := d.state.evidenceOf(nil); a.Task.ByRole() && !v.hasRole(d.self, a.Task.Role) && !v.personDid(a) {
 		credentials = d.partners.Credentials()
 		if err := d.state.proves(credentials, d.self, a.Task.Role); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotNow, err)

@@ -127,6 +127,7 @@ func (d *desk) goOn(was *desk, steps *int) {
 func (m *Machine) lookAt(sl *Slot) {
 	d, was, is := &m.desk, sl.shown, m.show(sl)
 	m.notice(sl)
+	m.state.placeItems(sl)
 	if (is.todo || is.undoing && d.all) && d.at >= 0 && sl.place > d.at && !sl.due {
 		sl.due = true
 		heap.Push(&d.queue, sl)

@@ -16,7 +16,7 @@
 // Bad facts are refused with an error or do not count; they never panic.
 //
 // It imports contingency, internal/plain, internal/said, membership,
-// membership/election, membership/trust, partition, partition/aptitude and workflow;
-// internal/sim, internal/sim/meaning, internal/test/testliar, node, node/datasets,
+// membership/election, membership/trust, partition, partition/aptitude, workflow and
+// worklist; internal/sim, internal/sim/meaning, internal/test/testliar, node, node/datasets,
 // node/elections and node/wire import it.
 package choreo

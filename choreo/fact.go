@@ -102,6 +102,7 @@ type Body struct {
 	Cancel    *Cancel    `cbor:"9,keyasint,omitempty"`
 	Seen      *Seen      `cbor:"10,keyasint,omitempty"`
 	WriteOff  *WriteOff  `cbor:"11,keyasint,omitempty"`
+	Claim     *Claim     `cbor:"12,keyasint,omitempty"`
 
 	// Annex may go with a genesis, a verdict or an assignment.
 	Annex *Annex `cbor:"20,keyasint,omitempty"`

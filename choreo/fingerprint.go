@@ -38,6 +38,9 @@ func (m *Machine) Fingerprint() []byte {
 		p.slot(sl)
 	}
 	p.data()
+	for _, l := range m.state.claimLines() {
+		p.line("%s", l)
+	}
 	return p.out.Bytes()
 }
 

@@ -92,6 +92,9 @@ func (m *Machine) leaving() (units [][]inHand, begun []Stay) {
 		case a.start != nil:
 			begun = append(begun, Stay{a.Task.Name, sl.State, errors.New("it has begun")})
 			continue
+		case m.claimed(a):
+			begun = append(begun, Stay{a.Task.Name, sl.State, ErrTaken})
+			continue
 		}
 		home := m.state.plan.Home(a.Task.Name)
 		i, known := at[home]

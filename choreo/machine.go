@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Machine is one instance at one node: its log, what the log means, what each
@@ -43,16 +44,18 @@ type Machine struct {
 	ended      map[workflow.PartitionName]bool // own partitions whose end was told
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
-	nobody  map[AttemptID]string
-	keeps   map[AttemptID]bool
-	given   []Holding // what was given out since the driver was last told (pass.go)
-	door    door
-	clocks  clocks
-	desk    desk
-	hearing hearing
-	timed   bool // the definition has time-outs or emergency triggers
-	undoes  bool // it has compensations
-	endless bool // of some task it does not say by when it ends
+	nobody map[AttemptID]string
+	keeps  map[AttemptID]bool
+	// claimedAt is since when (Boot) claims wait.
+	claimedAt map[FactID]time.Duration
+	given     []Holding // what was given out since the driver was last told (pass.go)
+	door      door
+	clocks    clocks
+	desk      desk
+	hearing   hearing
+	timed     bool // the definition has time-outs or emergency triggers
+	undoes    bool // it has compensations
+	endless   bool // of some task it does not say by when it ends
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -104,6 +107,9 @@ type Partners interface {
 	ConnectionTime(workflow.PartnerID) time.Duration
 	// HasRole reports whether a partner has a role, as far as is known.
 	HasRole(workflow.PartnerID, workflow.RoleName) bool
+	// Person is a person who may have people's work, with the roles that this node knows; false:
+	// it knows no such person, or one that was removed.
+	Person(worklist.User) (worklist.Person, bool)
 	// Coordinator is the partner that holds the office of coordinator, as far as
 	// is known; empty: nobody.
 	Coordinator() workflow.PartnerID
@@ -164,7 +170,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 		log: l, state: newState(def, plan, l, self.Trust),
 		peers: map[workflow.PartnerID]*peer{}, perhapsDue: map[workflow.PartnerID]bool{}, entrusted: map[workflow.PartnerID]entrusted{},
 		running: map[AttemptID]bool{}, again: map[AttemptID]time.Duration{},
-		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, clocks: newClocks(&l.steps),
+		ended: map[workflow.PartitionName]bool{}, nobody: map[AttemptID]string{}, keeps: map[AttemptID]bool{}, claimedAt: map[FactID]time.Duration{}, clocks: newClocks(&l.steps),
 	}
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // mesh is a few nodes with one instance, in one goroutine: a driver for each
@@ -35,6 +36,9 @@ type mesh struct {
 	sent   func(l letter, b *Bundle)
 	paused map[workflow.PartnerID]bool // dead: see die
 	lies   bool                        // the test has nodes say what does not count
+	people map[worklist.User]Speaker   // who may have people's work
+	words  byte                        // that people said
+	said   []*Claim                    // likewise
 	// room is what a node takes in of others (Machine.Limit); nil: all. noRoom counts
 	// what was not taken in for that.
 	room   func(n *node) Shares
@@ -81,7 +85,7 @@ const (
 func newMesh(t testing.TB, def *workflow.Definition) *mesh {
 	return &mesh{
 		t: t, def: def, plan: partition.New(def), nodes: map[workflow.PartnerID]*node{}, limit: MaxFact,
-		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{},
+		gone: map[workflow.PartnerID]bool{}, evicted: map[workflow.PartnerID]bool{}, lacking: map[workflow.PartnerID]bool{}, takers: map[workflow.TaskName]workflow.PartnerID{}, paused: map[workflow.PartnerID]bool{}, people: map[worklist.User]Speaker{},
 	}
 }
 

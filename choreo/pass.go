@@ -253,6 +253,9 @@ func (m *Machine) Reject(t workflow.TaskName, reason string, now Moment, partner
 	if err != nil {
 		return partition.Choice{}, err
 	}
+	if err := d.taken(a); err != nil {
+		return partition.Choice{}, err
+	}
 	if err := d.pinned(t); err != nil {
 		return partition.Choice{}, fmt.Errorf("%w: %w", ErrNotNow, err)
 	}

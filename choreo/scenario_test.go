@@ -12,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // TestScenarios runs testdata/scenarios/*.txt. Each is a story about one
@@ -56,13 +57,15 @@ import (
 //	declined P                what P did not take in since the last time
 //	messages                  who told whom what since the last time, with the reason
 //	same                      whether all have the same state
+//	person, removed, select, lock, release, bring, again, forge, items, kept
+//	                          people's work: see claims_test.go
 //	unsettled P               why P must keep the facts of the instance if it has ended, when those
 //	     [evicted=(P,…)]      partners are waited for no longer
 //
 // Run with -rewrite to record, and review the difference.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		s := &story{t: t, backups: map[workflow.PartnerID][]Stored{}}
+		s := &story{t: t, backups: map[workflow.PartnerID][]Stored{}, grants: map[string]worklist.ID{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
 			s.t, s.d = t, d
@@ -78,7 +81,9 @@ type story struct {
 	w       *mesh
 	told    []string
 	backups map[workflow.PartnerID][]Stored
-	floods  int // chains that liars opened
+	floods  int                    // chains that liars opened
+	grants  map[string]worklist.ID // by person and task, what the person had last
+	last    *Claim                 // the last word of a person
 }
 
 func (s *story) run() string {
@@ -92,8 +97,10 @@ func (s *story) run() string {
 		return ""
 	}
 	s.w.t = s.t
-	if fn := s.commands()[s.d.Cmd]; fn != nil {
-		return fn()
+	for _, commands := range []map[string]func() string{s.commands(), s.peoplesCommands()} {
+		if fn := commands[s.d.Cmd]; fn != nil {
+			return fn()
+		}
 	}
 	s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
 	return ""
@@ -611,6 +618,10 @@ func (s *story) describe(m *Machine, f *Fact) string {
 		return out
 	case b.WriteOff != nil:
 		return fmt.Sprintf("write-off %s", b.WriteOff.Partner)
+	case b.Claim != nil:
+		body, _ := b.Claim.read()
+		who, _ := m.state.speakerOf(b.Claim)
+		return strings.TrimSpace(fmt.Sprintf("claim %s %s %s", strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", body), "worklist.")), s.attempt(m, b.Claim.About()[0]), who.User))
 	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
 		return fmt.Sprintf("offer %s to %s", b.Assign.Task, b.Assign.Partner)
 	case b.Assign != nil:
@@ -658,7 +669,7 @@ func (s *story) reasons(m *Machine, to workflow.PartnerID, b *Bundle) []string {
 			continue
 		}
 		switch f := &o.e.fact.Body; {
-		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil || f.Seen != nil || f.WriteOff != nil:
+		case f.Genesis != nil || f.Verdict != nil || f.Assign != nil || f.Cancel != nil || f.Seen != nil || f.WriteOff != nil || f.Claim != nil:
 			add("a " + f.Kind() + " goes to everybody")
 		case f.Success != nil:
 			s.reasonsOfSuccess(m, to, m.state.attempts[f.Success.Attempt], add)

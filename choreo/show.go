@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Snapshot is an instance as people see it.
@@ -441,6 +442,8 @@ type FactView struct {
 	Counted bool
 	// BuiltUpon are, of a start that counts, the slots whose results it consumed.
 	BuiltUpon []workflow.TaskName
+	// Speaker is, of a claim, the person who said it; empty: nobody, or it is not true.
+	Speaker worklist.User
 }
 
 // Facts are all facts of the replica, in the order of logical time.
@@ -449,7 +452,7 @@ func (m *Machine) Facts() []FactView {
 	slices.SortFunc(es, byTime)
 	out := make([]FactView, len(es))
 	for i, e := range es {
-		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted}
+		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted, Speaker: e.speaker.User}
 		if b := e.fact.Body.Start; b != nil && e.counted {
 			for from := range m.state.builtOn(m.state.attempts[b.Attempt], e) {
 				out[i].BuiltUpon = append(out[i].BuiltUpon, from.Slot.Task.Name)

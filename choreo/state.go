@@ -35,6 +35,8 @@ type State struct {
 	offices      []*entry // the first counted verdict in each office, of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
+	// peoples is what is known of people's work (claims.go).
+	peoples peoplesWork
 	// bound: something was held against an author that was certain to have counted for it.
 	bound bool
 	// contested: some slot has several attempts, or waits for somebody to take the next.
@@ -211,6 +213,7 @@ func (s *State) reset() {
 	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*entry{}
 	s.former = map[workflow.PartnerID]*entry{}
+	s.peoples = newPeoplesWork()
 	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}

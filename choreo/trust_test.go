@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // testTrust takes a list of roles for credentials, and a word for an eviction.
@@ -31,6 +32,20 @@ func (testTrust) Evicted(p workflow.PartnerID, proof []byte) error {
 	return nil
 }
 
+// Speaker believes a word that is written as "USER at P: ROLE,ROLE".
+func (testTrust) Speaker(word []byte, _ [32]byte) (Speaker, error) {
+	user, rest, ok := strings.Cut(string(word), " at ")
+	at, roles, too := strings.Cut(rest, ": ")
+	if !ok || !too {
+		return Speaker{}, errForgedHere
+	}
+	x := Speaker{User: worklist.User(user), At: workflow.PartnerID(at)}
+	for r := range strings.SplitSeq(roles, ",") {
+		x.Roles = append(x.Roles, workflow.RoleName(r))
+	}
+	return x, nil
+}
+
 // Credentials are for all roles that the definition knows (Partners).
 func (w *mesh) Credentials() []byte {
 	roles := []string{string(w.def.CreatorRole)}
@@ -46,4 +61,10 @@ func (w *mesh) Eviction(p workflow.PartnerID) []byte {
 		return nil
 	}
 	return []byte("evicted " + string(p))
+}
+
+// Person is whom the test let in, with those roles (Partners).
+func (w *mesh) Person(u worklist.User) (worklist.Person, bool) {
+	p, known := w.people[u]
+	return worklist.Person{User: u, Roles: p.Roles, Active: true}, known
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
@@ -32,6 +33,15 @@ type partners struct {
 	learned *learned
 	// tellStart is when a start is told.
 	tellStart func(time.Duration) time.Duration
+	users     accounts
+	clock     Clock
+}
+
+// accounts are the users who were not removed.
+type accounts interface {
+	User(id users.ID, at time.Time) (users.User, error)
+	// Called is the name of a user, removed or not; empty: it is not known.
+	Called(id users.ID) string
 }
 
 // offices says who coordinates.

@@ -29,6 +29,8 @@ type credentials struct {
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]election.Office
 	chains  map[[sha256.Size]byte]trust.Chain
+	// speakers are by whom people's words are, by what was signed and the word.
+	speakers map[[sha256.Size]byte]choreo.Speaker
 }
 
 // maxChecked bounds the proofs, and the chains, that are remembered.
@@ -116,6 +118,11 @@ func (x *instances) checkRights(from workflow.PartnerID, facts []choreo.Received
 		return err
 	}
 	for _, f := range facts {
+		if c := f.Fact.Body.Claim; c != nil && len(c.Word) > 0 {
+			if _, err := x.credentials.Speaker(c.Word, choreo.SpokenOf(f.Fact.Instance, c.Says, c.Nonce)); err != nil {
+				return said.Errorf("%w: the word of a person in fact %s of %s: %w", choreo.ErrForged, f.ID.Short(), f.Fact.Chain.Author, err)
+			}
+		}
 		author, proof := f.Fact.Chain.Author, f.Fact.Body.Credentials
 		if len(proof) == 0 {
 			continue

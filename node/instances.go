@@ -150,6 +150,17 @@ func (x *instances) reconsider(p workflow.PartnerID) {
 	})
 }
 
+// peopleChanged has those instances look at people's work again in which somebody has some.
+func (x *instances) peopleChanged() {
+	x.have(func(s *shard) error {
+		s.only(func(h *held) bool { return h.m.Claims() }, func(_ workflow.InstanceID, h *held) {
+			h.m.PeopleChanged()
+			s.touch(h)
+		})
+		return nil
+	})
+}
+
 // touchAll has all instances worked out again.
 func (x *instances) touchAll() {
 	x.have(func(s *shard) error {

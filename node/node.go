@@ -10,6 +10,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
 	"github.com/mutirao-mesh/mutirao/node/closings"
@@ -187,6 +188,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	}
 	n.partners = &partners{
 		people: n.people, offices: n.elections, ledger: ledger, learned: learnt, tellStart: n.roster.TellStart,
+		users: userSet, clock: t.clock,
 	}
 	n.departure = &departure{
 		contacts: c, crew: n.crew, people: n.people, wallet: wallet, own: n.own, partners: n.partners, elections: n.elections,
@@ -219,7 +221,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	n.users, err = users.New(userSet, users.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{c}, Members: members{n.people},
 		Certificates: wallet, Keys: cmp.Or[users.Keys](n.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
-		Nudge: t.nudge, Publish: t.events.publish, Work: n.desk.peoplesWork,
+		Nudge: t.nudge, Publish: func(e api.Event) { t.events.publish(e); n.instances.peopleChanged() }, Work: n.desk.peoplesWork,
 	})
 	if err != nil {
 		return err

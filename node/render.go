@@ -285,6 +285,9 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 	case b.Seen != nil:
 		return "", "has seen what was known"
 	}
+	if b.Claim != nil {
+		return vw.describeClaim(b.Claim, f.Speaker, name)
+	}
 	return "", "nobody is to wait for " + vw.people.label(b.WriteOff.Partner) + " any more"
 }
 

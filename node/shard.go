@@ -826,11 +826,12 @@ func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.Inst
 	}
 }
 
-// touchConcerned has the instances decide again in which p takes part, or which
-// wait for somebody who can take a contingency.
+// touchConcerned has the instances decide again in which p takes part, or has people's work,
+// or which wait for somebody who can take a contingency.
 func (s *shard) touchConcerned(p workflow.PartnerID) {
 	s.each(func(_ workflow.InstanceID, h *held) {
-		if h.m.Participates(p) || h.m.Waiting() {
+		h.m.PeopleChanged()
+		if h.m.Participates(p) || h.m.Waiting() || h.m.Claims() {
 			s.touch(h)
 		}
 	})

@@ -141,5 +141,5 @@ func (b *Board) waitsFor(it *item, r Request) *Refusal {
 
 // visible reports whether somebody sees an item that nobody holds.
 func (it *item) visible(b *Board, u User) bool {
-	return it.all || it.to[u] || u == b.terms.Responsible
+	return b.terms.Open || it.all || it.to[u] || u == b.terms.Responsible
 }

@@ -24,6 +24,9 @@ type Terms struct {
 	// Administrators are the role whose members may order what the responsible user may.
 	Administrators workflow.RoleName
 	Policy         Policy
+	// Open: all of a task's role see its item from the start, and nobody has to be told so by
+	// an Offer. For a policy to all, where no mechanism limits who sees an item.
+	Open bool
 }
 
 // Task is what the definition says of a person's task.
@@ -110,6 +113,19 @@ func (b *Board) Add(f *Fact, since time.Duration) {
 				b.item(i).add(b, f)
 			}
 		}
+	}
+}
+
+// Heard says from when (Boot) the waits count that a fact begins, in place of what Add was told:
+// where that was not known yet.
+func (b *Board) Heard(id ID, since time.Duration) {
+	f := b.facts[id]
+	if f == nil || b.heard[id] == since {
+		return
+	}
+	b.heard[id] = since
+	for _, i := range f.Body.about() {
+		b.changed(b.item(i))
 	}
 }
 

@@ -14,8 +14,8 @@
 // that waits for a person is held, offered, or waits for a moment that Decide names. What
 // has no entitlement changes nothing and is shown. Bad facts never panic.
 //
-// It is not wired in: nothing in the product makes these facts yet. This is what the core
-// must offer before it can be:
+// Not all of it is wired in: docs/worklists.md says what is. This is what the core must
+// offer for all of it:
 //
 //   - For each fact its name, the logical time, the author's partner, the person whose key
 //     signed it with the roles that this person's certificate proves (both from the facts
@@ -29,5 +29,5 @@
 //     the instance's mechanism lets see an item.
 //   - It writes what Decide says, before anybody is told, and asks again when it says.
 //
-// It imports workflow; worklist/device imports it.
+// It imports workflow; choreo, node and worklist/device import it.
 package worklist

@@ -91,6 +91,9 @@ func usersOf(ps []Person) []User {
 // offer is what is to be said of an item that waits for somebody to take it; nil: nothing
 // (rule 4).
 func (d *deciding) offer(it *item) Body {
+	if d.b.terms.Open {
+		return nil
+	}
 	role := it.roleNow()
 	sight := d.people.Visible(it.Item, d.waited(it))
 	if sight.Again > 0 {

@@ -18,7 +18,7 @@ type layer struct {
 
 // core is what the driver and its adapters may see of the pure packages.
 const core = "workflow partition contingency membership membership/election membership/invitation membership/moment " +
-	"membership/trust membership/users choreo"
+	"membership/trust membership/users worklist choreo"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
@@ -47,9 +47,9 @@ var layers = []layer{
 	{"membership/invitation", words("workflow internal/said membership membership/internal/codec membership/internal/token membership/trust"), "a stranger comes in by the signatures of members, and learns the list"},
 	{"membership/users", words("workflow internal/plain internal/said membership membership/internal/codec membership/internal/token membership/trust"), "who works here is what signed records say, whoever is there"},
 	{"membership/gossip", words("workflow membership membership/trust"), "an adapter knows its own core package and no other adapter"},
-	{"worklist", words("workflow"), "what follows for people's work depends on facts, whoever brings them: the core will fold it, and so it cannot know the core"},
+	{"worklist", words("workflow"), "what follows for people's work depends on facts, whoever brings them: the core folds it, and so it cannot know the core"},
 	{"worklist/device", words("worklist"), "a device knows its user's items, and not what they mean to an instance"},
-	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/election membership/trust"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/election membership/trust worklist"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/closings node/codec node/datasets node/elections node/evictions node/joining node/library node/overview node/profile node/ration node/roster node/runner node/store/kv node/users node/wire internal/private"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},

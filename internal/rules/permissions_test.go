@@ -19,6 +19,8 @@ const (
 var house = []permission{
 	{"panic", "choreo.encMode", constantOptions},
 	{"panic", "choreo.decMode", constantOptions},
+	{"panic", "worklist.encMode", constantOptions},
+	{"panic", "worklist.decMode", constantOptions},
 	{"panic", "choreo.decision.enter", "a fact that this machine has just made fits the log that it was made from"},
 	{"panic", "internal/sim.disk.Commit", "a simulated kill -9: the world recovers it and takes the node down"},
 	{"panic", "internal/sim.world.found", "the simulator makes its own certificates"},

@@ -29,6 +29,20 @@ func FuzzSignature(f *testing.F) {
 	trusttest.Decoder(f, DecodeSignature, EncodeSignature, judge, Sign(trusttest.KeyOf("phone"), bia.ID(), fact))
 }
 
+func FuzzSpoken(f *testing.F) {
+	w := newWorld(f)
+	bia := w.user(w.Ana, "bia", "crew")
+	w.device(w.Ana, bia, "phone", "engine")
+	w.change(w.Ana, bia, "driver", true)
+	fact := [32]byte{1}
+	s, err := w.Speak(trusttest.KeyOf("phone"), bia.ID(), fact, trusttest.Noon)
+	if err != nil {
+		f.Fatal(err)
+	}
+	judge := func(_ *testing.T, s Spoken) { _, _ = s.Person(w.Mesh, fact) }
+	trusttest.Decoder(f, DecodeSpoken, EncodeSpoken, judge, s, SpeakAsPartner(trusttest.KeyOf("rui"), w.Member(f, w.Ana, "rui"), fact))
+}
+
 // asked is a token of a user, with a request made by it.
 func asked(w *world) (Token, Request) {
 	bia := w.user(w.Ana, "bia")

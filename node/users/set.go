@@ -194,6 +194,18 @@ func (s *Set) Namesake(name string, at time.Time) (taken string) {
 	return taken
 }
 
+// User is a user that is not removed.
+func (s *Set) User(id users.ID, at time.Time) (u users.User, err error) {
+	s.ask(func(k *users.Set) { u, err = k.User(id, at) })
+	return u, err
+}
+
+// Called is the name of a user, removed or not; empty: it is not known.
+func (s *Set) Called(id users.ID) (name string) {
+	s.ask(func(k *users.Set) { name = k.Named(id) })
+	return name
+}
+
 // users are those that are not removed.
 func (s *Set) users(at time.Time) (out []users.User) {
 	s.ask(func(k *users.Set) { out = k.Users(at) })

@@ -1,0 +1,368 @@
+package choreo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about what the holder of people's tasks does about claims: it writes down what
+// people say, if that may be, ends what is over, and has an attempt end as its item did.
+
+// ErrTaken is returned for a task that a person has claimed, to whoever else wants to end it
+// or to give it on.
+var ErrTaken = errors.New("somebody has it")
+
+// Claimed is what became of a person's word.
+type Claimed struct {
+	// Already: it was so before, and nothing was written.
+	Already bool
+	// Kept says why a result that was written down does not count; empty: it counts.
+	Kept string
+}
+
+// Claim has this node, as the holder, write down what a person says. The person's word was
+// checked for what changes with time; here it is checked once more, and whether it may be.
+func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error) {
+	d := m.deciding(now, partners)
+	body, err := c.read()
+	if err == nil {
+		err = c.validate(m.self)
+	}
+	if err != nil {
+		return Claimed{}, fmt.Errorf("%w: %w", ErrFactInvalid, err)
+	}
+	if !d.heeded() {
+		return Claimed{}, errUnheeded
+	}
+	who, err := d.state.speakerOf(c)
+	if err != nil {
+		return Claimed{}, err
+	}
+	p, known := d.partners.Person(who.User)
+	if !known {
+		return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", ErrNotNow)
+	}
+	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles), func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
+	d.look()
+	for _, id := range c.About() {
+		if err := d.mayClaim(id, who); err != nil {
+			return Claimed{}, err
+		}
+	}
+	before := len(d.state.peoples.spoken[SpokenOf(d.log.instance, c.Says, c.Nonce)]) > 0
+	switch x := body.(type) {
+	case worklist.Grant:
+		return d.grant(c, x, p, before)
+	case worklist.Release:
+		return d.giveBack(c, x, p)
+	case worklist.Result:
+		if before { // the answer was lost
+			_, why := d.state.work().Judged(x.Item, p.User)
+			return Claimed{Already: true, Kept: why}, nil
+		}
+		return d.bring(c, x, p)
+	}
+	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
+}
+
+// mayClaim says why nothing can be claimed here of an attempt; nil: it can. Its place at the
+// board is brought up to date.
+func (d *decision) mayClaim(id AttemptID, who Speaker) error {
+	a := d.state.attempts[id]
+	switch {
+	case a == nil:
+		return &worklist.Refusal{Item: itemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again"}
+	case a.Partner != d.self:
+		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
+	case a.Task.Type == workflow.Automatic || a.undoes != nil:
+		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
+	case a.Task.Role == "" && who.At != d.self:
+		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
+	case len(d.state.peoples.of[id]) >= MaxClaims:
+		return fmt.Errorf("%w: people have said %d things about %s, no more are taken", ErrNotNow, MaxClaims, a.Task.Name)
+	}
+	d.state.placeItem(a)
+	return nil
+}
+
+// grant gives items to whoever asks for them, all or none.
+func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before bool) (Claimed, error) {
+	if g.Lease != worklist.DefaultLease(g.Mode) {
+		return Claimed{}, fmt.Errorf("%w: a lease of %s: %s is given", ErrNotNow, g.Lease, worklist.DefaultLease(g.Mode))
+	}
+	given, err := d.state.work().Ask(d.self, worklist.Request{Items: g.Items, Mode: g.Mode, Person: p})
+	switch {
+	case err != nil:
+		return Claimed{}, err
+	case len(given.Items) == 0:
+		return Claimed{Already: true}, nil
+	case before:
+		return Claimed{}, fmt.Errorf("%w: you asked for that before, and had it: ask anew", ErrNotNow)
+	}
+	_, err = d.append(Body{Claim: c})
+	return Claimed{}, err
+}
+
+// giveBack ends what a person has.
+func (d *decision) giveBack(c *Claim, x worklist.Release, p worklist.Person) (Claimed, error) {
+	to, open, ever := d.state.work().Given(x.Item, x.Grant)
+	switch {
+	case !ever || to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you so", ErrNotNow, x.Item.Slot)
+	case !open:
+		return Claimed{Already: true}, nil
+	}
+	_, err := d.append(Body{Claim: c})
+	return Claimed{}, err
+}
+
+// maxBrought is how many results of one person about one item are kept.
+const maxBrought = 8
+
+// bring takes a person's result. If the person has the item, Decide closes it; else the
+// result is kept and shown, and does not count.
+func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claimed, error) {
+	board := d.state.work()
+	to, open, ever := board.Given(x.Item, x.Grant)
+	a := d.state.attempts[attemptIDOf(x.Item)]
+	switch {
+	case !ever || to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", ErrNotNow, x.Item.Slot)
+	case board.Brought(x.Item, p.User) >= maxBrought:
+		return Claimed{}, fmt.Errorf("%w: %d results of yours about %s are kept, no more are taken", ErrNotNow, maxBrought, x.Item.Slot)
+	}
+	if !x.Failed {
+		outputs, err := d.state.written(a.Task, x)
+		if err == nil {
+			err = d.fits(Body{Success: &Success{Attempt: a.ID, Try: maxTry, Outputs: outputs}})
+		}
+		if err != nil {
+			return Claimed{}, fmt.Errorf("%w: %w", ErrOutput, err)
+		}
+	}
+	if _, err := d.append(Body{Claim: c}); err != nil {
+		return Claimed{}, err
+	}
+	counts, why := board.Judged(x.Item, p.User)
+	if !open && !counts && why == "" {
+		why = "the item was not yours any more"
+	}
+	return Claimed{Kept: why}, nil
+}
+
+// written are the data that a result brings, read by their types.
+func (s *State) written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
+	out := make(map[workflow.DataName]workflow.Value, len(x.Outputs))
+	for _, n := range slices.Sorted(maps.Keys(x.Outputs)) {
+		if s.decls[n] == nil {
+			return nil, fmt.Errorf("the workflow has no data %s", n)
+		}
+		text, _ := x.Outputs[n].(string)
+		v, err := workflow.ParseValue(s.decls[n], text)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = v
+	}
+	return s.checkOutputs(t, out)
+}
+
+// mindClaims writes what follows from claims for this node as the holder, and has attempts end
+// whose items were closed. It reports whether it added facts.
+func (d *decision) mindClaims() (added bool) {
+	if d.state.peoples.board == nil {
+		return false
+	}
+	d.look()
+	d.hearClaims()
+	out := d.state.work().Decide(d.self, claimants{d.partners}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	for _, body := range out.Write {
+		says, err := worklist.Encode(body)
+		if err != nil {
+			d.beyond = append(d.beyond, err)
+			continue
+		}
+		e, err := d.append(Body{Claim: &Claim{Says: says}})
+		added = added || err == nil && e.counted
+	}
+	if out.Wake > 0 {
+		d.out.wake(out.Wake)
+	}
+	closed := d.state.peoples.closed
+	d.state.peoples.closed = nil
+	for _, id := range closed {
+		added = d.endAsClosed(id) || added
+	}
+	return added
+}
+
+// PeopleChanged has this node look again whether those who have people's work may still have
+// it: somebody was removed, or roles changed.
+func (m *Machine) PeopleChanged() {
+	if m.Claims() {
+		m.state.peoples.board.Changed("")
+	}
+}
+
+// Claims reports whether something was claimed of people's work here.
+func (m *Machine) Claims() bool { return m.state.peoples.board != nil }
+
+// hearClaims tells the board since when claims wait: those of this node by its own wall clock, which
+// was running when it was not.
+func (d *decision) hearClaims() {
+	for _, e := range d.state.peoples.unheard {
+		since, known := d.claimedAt[e.id]
+		if !known {
+			since = d.now.Boot
+			if e.fact.Chain.Author == d.self {
+				since -= max(0, d.now.Wall.Sub(time.UnixMilli(e.fact.At)))
+			}
+			d.claimedAt[e.id] = since
+		}
+		d.state.work().Heard(worklist.ID(e.id), since)
+	}
+	d.state.peoples.unheard = nil
+}
+
+// endAsClosed has an attempt end as its item was closed.
+func (d *decision) endAsClosed(id AttemptID) (added bool) {
+	a := d.state.attempts[id]
+	res, _, taken := d.state.work().Taken(itemOf(id))
+	if a == nil || a.Partner != d.self || !taken || a.success() != nil || a.off != nil || a.endedByHolder() || !d.state.wanted(a) {
+		return false
+	}
+	if err := d.begin(a); err != nil {
+		d.beyond = append(d.beyond, err)
+		return false
+	}
+	a = d.state.attempts[id] // where a chain is forked, a fact of ours has all be made again
+	end := Result{Failed: res.Failed, Reason: cmp.Or(res.Reason, "the person who had it said so")}
+	if !res.Failed {
+		var err error
+		if end.Outputs, err = d.state.written(a.Task, res); err != nil {
+			d.beyond = append(d.beyond, err)
+			return false
+		}
+	}
+	d.record(a, a.try(), end)
+	return true
+}
+
+// claimants are the people of a mesh as a board asks about them. Items are open to all of
+// their role, so it does not ask whom to offer them to.
+type claimants struct{ Partners }
+
+// With lists nobody: nobody is chosen.
+func (claimants) With(workflow.RoleName) []worklist.Person { return nil }
+
+// Known is a person who may hold items.
+func (c claimants) Known(u worklist.User) (worklist.Person, bool) { return c.Person(u) }
+
+// Visible limits nothing.
+func (claimants) Visible(worklist.Item, time.Duration) worklist.Sight { return worklist.Sight{} }
+
+// taken says who has the item of an attempt of ours; nil: nobody, or this node itself as a person.
+func (m *Machine) taken(a *Attempt) error {
+	if h, held := m.state.holdOf(a); held && h.User != worklist.User(m.self) {
+		return fmt.Errorf("%w: %s", ErrTaken, a.Task.Name)
+	}
+	return nil
+}
+
+// claimed reports whether a person has the item of an attempt.
+func (m *Machine) claimed(a *Attempt) bool {
+	_, held := m.state.holdOf(a)
+	return held
+}
+
+// ItemView is a person's task that can be done, as this replica knows it.
+type ItemView struct {
+	Item    worklist.Item
+	Task    *workflow.Task
+	Partner workflow.PartnerID // who holds it
+	Since   time.Duration      // Boot: when this node knew first that it can be done
+	// Holder is who has it, by which grant; empty: nobody.
+	Holder worklist.User
+	Grant  worklist.ID
+	Mode   worklist.Mode
+}
+
+// Items are the tasks of people that can be done now.
+func (m *Machine) Items() (out []ItemView) {
+	if m.state.overall() != workflow.InstanceRunning {
+		return nil
+	}
+	for _, sl := range m.state.slots {
+		a := sl.Current
+		m.log.steps++
+		if a.Task.Type == workflow.Automatic || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil || a.endedByHolder() {
+			continue
+		}
+		v := ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Since: a.noticed}
+		if h, held := m.state.holdOf(a); held {
+			v.Holder, v.Grant, v.Mode = h.User, h.Grant, h.Mode
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// ItemAt is an attempt at a person's task as it stands with its item, done or not; false: there is none.
+func (m *Machine) ItemAt(i worklist.Item) (ItemView, bool) {
+	a := m.state.attempts[attemptIDOf(i)]
+	if a == nil || a.Task.Type == workflow.Automatic || a.undoes != nil {
+		return ItemView{}, false
+	}
+	v := ItemView{Item: i, Task: a.Task, Partner: a.Partner, Since: a.noticed}
+	if h, held := m.state.holdOf(a); held {
+		v.Holder, v.Grant, v.Mode = h.User, h.Grant, h.Mode
+	}
+	return v, true
+}
+
+// KeptResult is a result that a person brought and that did not end its item.
+type KeptResult struct {
+	Task   workflow.TaskName
+	User   worklist.User
+	At     int64 // ms, the holder's clock
+	Failed bool
+	Why    string // it does not count
+	// Outputs are as the person wrote them.
+	Outputs map[workflow.DataName]workflow.Value
+}
+
+// KeptResults are the results that do not count, in the order of facts.
+func (m *Machine) KeptResults() (out []KeptResult) {
+	if m.state.peoples.board == nil {
+		return nil
+	}
+	for _, i := range m.state.peoples.board.Items() {
+		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
+			m.state.placeItem(a)
+		}
+		v, _ := m.state.peoples.board.View(i)
+		for _, w := range v.Works {
+			if w.Counts || w.Why == "" {
+				continue
+			}
+			e := m.log.byID[FactID(w.ID)]
+			out = append(out, KeptResult{i.Slot, w.User, e.fact.At, w.Failed, w.Why, w.Outputs})
+		}
+	}
+	return out
+}
+
+// claimLines are what the claims come to, for the fingerprint.
+func (s *State) claimLines() []string {
+	if s.peoples.board == nil {
+		return nil
+	}
+	return s.peoples.board.Lines()
+}

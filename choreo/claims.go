@@ -1,0 +1,293 @@
+package choreo
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about claims: who has a person's task, and with which result it ends
+// (docs/worklists.md). An item is an attempt at a person's task. All that is claimed of it
+// its holder writes, and nobody else: what a person asks for, gives back or brings comes to
+// the holder signed, and goes into the fact with what proves who the person is. So nobody
+// can have a person say something, and the holder's chain gives all claims of an item one order.
+//
+// A claim counts if its author holds the items, and if the person's word in it is true and
+// was not written down before: that follows from its past alone. What it changes is for
+// worklist.Board to say, which is given all claims that count, in the order of the facts.
+
+// Claim says something about people's work.
+type Claim struct {
+	_ struct{} `cbor:",toarray"`
+	// Says is what, as the package worklist writes it down.
+	Says []byte
+	// Nonce makes two words that say the same two.
+	Nonce [16]byte
+	// Word is the word of the person for Says and Nonce in this instance (SpokenOf), with
+	// what proves who that is; empty: the holder itself says it.
+	Word []byte
+
+	body worklist.Body // what Says says, once it was read
+}
+
+// MaxClaims is how many words of people about one item count, as far as their author knew.
+// Nobody takes one item and gives it back so often; and so nobody makes one costly.
+const MaxClaims = 256
+
+// maxWord bounds a person's word with what proves it, in bytes.
+const maxWord = 24 << 10
+
+// Speaker is who a person's word is by, as Trust finds.
+type Speaker struct {
+	User  worklist.User
+	Roles []workflow.RoleName
+	// At is the partner at whose node the person's key is.
+	At workflow.PartnerID
+}
+
+var claimDomain = []byte("mutirao/claim/1\x00")
+
+// SpokenOf is what a person signs: what is claimed, in that instance, once.
+func SpokenOf(id workflow.InstanceID, says []byte, nonce [16]byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(claimDomain)
+	h.Write(id[:])
+	h.Write(nonce[:])
+	h.Write(says)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// read is what a claim says.
+func (c *Claim) read() (worklist.Body, error) {
+	if c.body == nil {
+		body, err := worklist.Decode(c.Says)
+		if err != nil {
+			return nil, err
+		}
+		c.body = body
+	}
+	return c.body, nil
+}
+
+// Body is what a claim says; nil: it cannot be read.
+func (c *Claim) Body() worklist.Body {
+	body, _ := c.read()
+	return body
+}
+
+func (c *Claim) kind() string { return "claim" }
+
+func (c *Claim) validate(workflow.PartnerID) error {
+	body, err := c.read()
+	if err != nil {
+		return err
+	}
+	if len(c.Word) > maxWord {
+		return fmt.Errorf("a person's word of %d bytes, at most %d", len(c.Word), maxWord)
+	}
+	byPerson := len(c.Word) > 0
+	switch body.(type) {
+	case worklist.Grant, worklist.Release, worklist.Result:
+		if !byPerson {
+			return errors.New("it is said in nobody's name")
+		}
+	default:
+		if byPerson || c.Nonce != [16]byte{} {
+			return errors.New("only its author can say that")
+		}
+	}
+	return nil
+}
+
+// About are the attempts that a claim is about.
+func (c *Claim) About() (out []AttemptID) {
+	body, err := c.read()
+	if err != nil {
+		return nil
+	}
+	for _, i := range worklist.About(body) {
+		out = append(out, attemptIDOf(i))
+	}
+	return out
+}
+
+func itemOf(id AttemptID) worklist.Item {
+	return worklist.Item{Assigned: worklist.ID(id.Fact), Slot: id.Slot}
+}
+
+func attemptIDOf(i worklist.Item) AttemptID {
+	return AttemptID{Fact: FactID(i.Assigned), Slot: i.Slot}
+}
+
+// peoplesWork is what is known of people's work in an instance.
+type peoplesWork struct {
+	board *worklist.Board // nil: nothing was claimed, or asked for
+	// spoken are the facts in which a word was written down, by what was signed, one of each strand.
+	spoken map[[sha256.Size]byte][]*entry
+	// of are the claims of an attempt that a person said; done, of each strand, the first that
+	// closed it with a result of a person who shows the task's role.
+	of, done map[AttemptID][]*entry
+	// unheard are claims of which the board does not know yet since when they wait; closed are attempts
+	// that this node may have to end, as their items were closed.
+	unheard []*entry
+	closed  []AttemptID
+}
+
+func newPeoplesWork() peoplesWork {
+	return peoplesWork{spoken: map[[sha256.Size]byte][]*entry{}, of: map[AttemptID][]*entry{}, done: map[AttemptID][]*entry{}}
+}
+
+// work is the board of the instance.
+func (s *State) work() *worklist.Board {
+	if s.peoples.board == nil {
+		terms := worklist.Terms{Instance: s.log.instance, Workflow: s.def.Name, Open: true}
+		s.peoples.board = worklist.New(terms, func(later, earlier worklist.ID) bool {
+			l, e := s.log.byID[FactID(later)], s.log.byID[FactID(earlier)]
+			return l != nil && e != nil && l != e && s.log.knew(l, e)
+		})
+	}
+	return s.peoples.board
+}
+
+func (c *Claim) enter(s *State, e *entry) (why string) {
+	body, err := c.read()
+	if err != nil {
+		return "it cannot be read" // validate refuses it
+	}
+	who, why := s.speaker(e, c)
+	if why != "" {
+		return why
+	}
+	var of []*Attempt
+	for _, id := range c.About() {
+		a, why := s.claimable(e, id, c, who)
+		if why != "" {
+			return why
+		}
+		of = append(of, a)
+	}
+	if len(c.Word) > 0 {
+		digest := SpokenOf(s.log.instance, c.Says, c.Nonce)
+		said := s.peoples.spoken[digest]
+		if s.evidenceOf(e).any(said) {
+			return "the person's word in it was written down before"
+		}
+		s.peoples.spoken[digest] = firstOf(said, e)
+	}
+	for _, a := range of {
+		s.placeItem(a)
+		if x, closes := body.(worklist.Close); closes {
+			s.closeItem(e, a, x)
+		}
+		if len(c.Word) > 0 {
+			s.peoples.of[a.ID] = append(s.peoples.of[a.ID], e)
+		}
+		s.move(a.Slot)
+	}
+	s.work().Add(&worklist.Fact{
+		ID: worklist.ID(e.id), Time: e.time, Partner: e.fact.Chain.Author, User: who.User, Roles: who.Roles,
+		At: time.UnixMilli(e.fact.At), Body: body,
+	}, 0)
+	s.peoples.unheard = append(s.peoples.unheard, e)
+	return ""
+}
+
+func (c *Claim) tell(d *decision, e *entry) { d.oweAll(e) }
+
+// speaker is who spoke in a claim; a zero one: nobody.
+func (s *State) speaker(e *entry, c *Claim) (Speaker, string) {
+	if len(c.Word) == 0 {
+		return Speaker{}, ""
+	}
+	if !e.heardOut {
+		e.heardOut = true
+		e.speaker, e.unspoken = s.speakerOf(c)
+	}
+	if e.unspoken != nil {
+		return Speaker{}, "the word of a person in it is not true"
+	}
+	return e.speaker, ""
+}
+
+func (s *State) speakerOf(c *Claim) (Speaker, error) {
+	if s.trust == nil {
+		return Speaker{}, errNoTrust
+	}
+	return s.trust.Speaker(c.Word, SpokenOf(s.log.instance, c.Says, c.Nonce))
+}
+
+// claimable is an attempt that a fact may claim something of; else why it may not.
+func (s *State) claimable(e *entry, id AttemptID, c *Claim, who Speaker) (*Attempt, string) {
+	a := s.attempts[id]
+	switch {
+	case a == nil || !s.knewOf(e, id):
+		return nil, "it is about an attempt that it does not know"
+	case a.Partner != e.fact.Chain.Author:
+		return nil, "its author does not hold the attempt"
+	case a.Task.Type == workflow.Automatic || a.undoes != nil:
+		return nil, "its task is not for a person to claim"
+	case len(c.Word) == 0:
+		return a, ""
+	case a.Task.Role == "" && who.At != a.Partner:
+		return nil, notHere
+	}
+	of := s.peoples.of[id]
+	if s.atLeast(MaxClaims, len(of), func(i int) bool { return s.log.knew(e, of[i]) }) {
+		return nil, fmt.Sprintf("people had said %d things about the item, as its author knew: no more count", MaxClaims)
+	}
+	return a, ""
+}
+
+const notHere = "its task names no role: it is for people at its holder"
+
+// closeItem notes that the item of an attempt was closed, and whether somebody did it who has
+// the role of its task.
+func (s *State) closeItem(e *entry, a *Attempt, x worklist.Close) {
+	s.peoples.closed = append(s.peoples.closed, a.ID)
+	r := s.log.byID[FactID(x.Result)]
+	if r == nil || !r.counted || !s.log.knew(e, r) || r.fact.Body.Claim == nil || !slices.Contains(r.fact.Body.Claim.About(), a.ID) {
+		return
+	}
+	if a.Task.ByRole() && slices.Contains(r.speaker.Roles, a.Task.Role) {
+		s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
+	}
+}
+
+// personDid reports whether the result of a person who showed the role of its task closed an attempt.
+func (v *evidence) personDid(a *Attempt) bool { return v.any(v.s.peoples.done[a.ID]) }
+
+// holdOf is who has the item of an attempt; false: nobody.
+func (s *State) holdOf(a *Attempt) (worklist.Standing, bool) {
+	if s.peoples.board == nil {
+		return worklist.Standing{}, false
+	}
+	return s.peoples.board.Holds(itemOf(a.ID))
+}
+
+// placeItem tells the board how an attempt stands.
+func (s *State) placeItem(a *Attempt) {
+	wanted := s.wanted(a)
+	s.work().Set(worklist.Place{
+		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
+		Task:     worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority},
+		InCharge: a.Slot.Current == a, Ready: wanted && (a.start != nil || a.mayStart()), Since: a.noticed,
+		Over: !wanted || a.success() != nil || a.endedByHolder(),
+	})
+}
+
+// placeItems tells the board how the attempts of a slot stand of which something was claimed.
+func (s *State) placeItems(sl *Slot) {
+	if s.peoples.board == nil {
+		return
+	}
+	for _, a := range sl.Attempts {
+		if s.peoples.board.Knows(itemOf(a.ID)) {
+			s.placeItem(a)
+		}
+	}
+}

@@ -1,0 +1,437 @@
+package choreo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"pgregory.net/rapid"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// The commands of stories about people's work:
+//
+//	person U at=P [roles=(R,…)]   somebody whose key is at P may have people's work
+//	removed U                     nobody knows that person any more
+//	select|lock U P TASK…         U asks P for items
+//	release U P TASK              U gives one back, under the grant that U had last
+//	bring U P TASK [failed=R]     U brings P a result, under the grant that U had last
+//	     [data=value…]
+//	again U P                     P is sent U's last word once more
+//	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
+//	                              result, close, repeat; the word in it is of U, else made up
+//	items P                       what people can do, and who has it, as P knows
+//	kept P                        results that do not count, as P knows
+func (s *story) peoplesCommands() map[string]func() string {
+	return map[string]func() string{
+		"person": s.person, "removed": s.removed,
+		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
+		"release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+	}
+}
+
+func (s *story) person() string {
+	u := worklist.User(s.d.CmdArgs[0].Key)
+	p := Speaker{User: u, At: workflow.PartnerID(s.arg("at"))}
+	if a, ok := s.d.Arg("roles"); ok {
+		for _, r := range a.Vals {
+			p.Roles = append(p.Roles, workflow.RoleName(r))
+		}
+	}
+	s.w.people[u] = p
+	return s.allStep()
+}
+
+func (s *story) removed() string {
+	delete(s.w.people, worklist.User(s.d.CmdArgs[0].Key))
+	return s.allStep()
+}
+
+func (s *story) allStep() string {
+	for _, id := range s.w.names() {
+		if n := s.w.nodes[id]; n.m != nil {
+			n.m.PeopleChanged()
+			s.w.step(n)
+		}
+	}
+	return ""
+}
+
+// word is what a person says, with what testTrust believes.
+func (w *mesh) word(p Speaker, body worklist.Body) *Claim {
+	says, err := worklist.Encode(body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.words++
+	roles := make([]string, len(p.Roles))
+	for i, r := range p.Roles {
+		roles[i] = string(r)
+	}
+	word := fmt.Sprintf("%s at %s: %s", p.User, p.At, strings.Join(roles, ","))
+	return &Claim{Says: says, Nonce: [16]byte{w.words, byte(len(w.nodes))}, Word: []byte(word)}
+}
+
+// put has a node write down what a person says.
+func (w *mesh) put(n *node, c *Claim) (Claimed, error) {
+	got, err := n.m.Claim(c, w.moment(), w)
+	w.step(n)
+	return got, err
+}
+
+func (s *story) put(n *node, c *Claim) string {
+	s.last = c
+	got, err := s.w.put(n, c)
+	switch {
+	case err != nil:
+		return err.Error()
+	case got.Already:
+		return "it is so already"
+	case got.Kept != "":
+		return "kept: " + got.Kept
+	}
+	return ""
+}
+
+// itemAt is the item of the attempt in charge of a slot, as a node knows.
+func (n *node) itemAt(t string) worklist.Item {
+	return itemOf(n.m.state.bySlot[workflow.TaskName(t)].Current.ID)
+}
+
+func (s *story) speaker() Speaker { return s.w.people[worklist.User(s.d.CmdArgs[0].Key)] }
+
+func (s *story) ask(mode worklist.Mode) string {
+	n, g := s.node(1), worklist.Grant{Mode: mode, Lease: worklist.DefaultLease(mode)}
+	for _, a := range s.d.CmdArgs[2:] {
+		g.Items = append(g.Items, n.itemAt(a.Key))
+	}
+	out := s.put(n, s.w.word(s.speaker(), g))
+	for _, i := range g.Items {
+		if h, held := n.m.state.work().Holds(i); held && string(h.User) == s.d.CmdArgs[0].Key {
+			s.grants[s.d.CmdArgs[0].Key+" "+string(i.Slot)] = h.Grant
+		}
+	}
+	return out
+}
+
+// granted is what the person of a command had last of an item.
+func (s *story) granted() (worklist.Item, worklist.ID) {
+	t := s.d.CmdArgs[2].Key
+	return s.node(1).itemAt(t), s.grants[s.d.CmdArgs[0].Key+" "+t]
+}
+
+func (s *story) release() string {
+	i, g := s.granted()
+	return s.put(s.node(1), s.w.word(s.speaker(), worklist.Release{Item: i, Grant: g}))
+}
+
+func (s *story) bring() string {
+	i, g := s.granted()
+	r := worklist.Result{Item: i, Grant: g, Failed: s.d.HasArg("failed"), Reason: s.arg("failed"), Outputs: map[workflow.DataName]workflow.Value{}}
+	for _, a := range s.d.CmdArgs[3:] {
+		if a.Key != "failed" {
+			r.Outputs[workflow.DataName(a.Key)] = strings.Join(a.Vals, ",")
+		}
+	}
+	return s.put(s.node(1), s.w.word(s.speaker(), r))
+}
+
+func (s *story) again() string { return s.put(s.node(0), s.last) }
+
+// forge has a node write a claim that it may not, whatever its own rules are.
+func (s *story) forge() string {
+	n, kind, t := s.node(0), s.d.CmdArgs[1].Key, s.d.CmdArgs[2].Key
+	i := n.itemAt(t)
+	h, _ := n.m.state.work().Holds(i)
+	var body worklist.Body
+	switch kind {
+	case "grant", "steal":
+		body = worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select}
+	case "release":
+		body = worklist.Release{Item: i, Grant: h.Grant}
+	case "revoke":
+		body = worklist.Revoke{Item: i, Grant: h.Grant, Cause: worklist.ByLease}
+	case "result":
+		body = worklist.Result{Item: i, Grant: h.Grant}
+	case "close":
+		body = worklist.Close{Item: i, Result: worklist.ID{1}}
+	}
+	var c *Claim
+	switch {
+	case kind == "repeat":
+		c = s.last
+	case kind == "revoke" || kind == "close":
+		says, err := worklist.Encode(body)
+		if err != nil {
+			return err.Error()
+		}
+		c = &Claim{Says: says}
+	default:
+		c = s.w.word(s.w.people[worklist.User(s.arg("user"))], body)
+		if s.arg("user") == "" {
+			c.Word = []byte("made up")
+		}
+	}
+	s.w.lies = true
+	e, err := n.m.deciding(s.w.moment(), s.w).append(Body{Claim: c})
+	if err != nil {
+		return err.Error()
+	}
+	s.w.step(n)
+	e = n.m.log.byID[e.id]
+	if !e.counted {
+		return "does not count: " + e.why
+	}
+	why := ""
+	n.m.state.work().About(i, func(f *worklist.Fact, no string) {
+		if f.ID == worklist.ID(e.id) {
+			why = no
+		}
+	})
+	if to, open, ever := n.m.state.work().Given(i, worklist.ID(e.id)); ever && !open && why == "" {
+		why = "it is not " + string(to) + "'s for it"
+	}
+	if why != "" {
+		return "changes nothing: " + why
+	}
+	return "counts"
+}
+
+func (s *story) items() string {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, v := range s.node(0).m.Items() {
+		who := "open"
+		if v.Holder != "" {
+			who = fmt.Sprintf("%s has it (%s)", v.Holder, v.Mode)
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", v.Task.Name, v.Partner, who)
+	}
+	tw.Flush()
+	return b.String()
+}
+
+func (s *story) kept() string {
+	var b strings.Builder
+	for _, r := range s.node(0).m.KeptResults() {
+		fmt.Fprintf(&b, "%s of %s: %s", r.Task, r.User, r.Why)
+		for _, n := range []workflow.DataName{"x"} {
+			if v, has := r.Outputs[n]; has {
+				fmt.Fprintf(&b, "; %s = %v", n, v)
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// claimed is a definition whose tasks are people's work, at several partners.
+const claimed = `
+workflow: claimed
+data:
+  x: {type: integer}
+tasks:
+  a: {type: manual, role: crew, out: [x]}
+  b: {type: manual, role: crew, out: [x], offline: true}
+  c: {type: manual, role: crew, after: a, on-failure: {contingency: d}}
+  d: {type: manual, role: crew}
+  e: {after: [b, c], out: [x]}
+partitions:
+  p1: [a, c]
+  p2: [b]
+  p3: [e]
+`
+
+// randomClaim has a person say something at some node, true or not.
+func (w *mesh) randomClaim(d dice) {
+	n := w.nodes[pickOf(d, w.names())]
+	if n.m == nil {
+		return
+	}
+	p := w.people[pickOf(d, []worklist.User{"u", "v", "w"})]
+	t := pickOf(d, []string{"a", "b", "c"})
+	i := n.itemAt(t)
+	grant := worklist.ID{byte(d(2))}
+	if h, held := n.m.state.work().Holds(i); held && !d.chance(15) {
+		grant = h.Grant
+	} else if e := pickOf(d, n.m.log.order); e.fact.Body.Claim != nil {
+		grant = worklist.ID(e.id) // an old one, or none
+	}
+	var body worklist.Body
+	switch d(5) {
+	case 0, 1:
+		mode := pickOf(d, []worklist.Mode{worklist.Select, worklist.Select, worklist.Lock})
+		body = worklist.Grant{Items: []worklist.Item{i}, Mode: mode, Lease: worklist.DefaultLease(mode)}
+	case 2:
+		body = worklist.Release{Item: i, Grant: grant}
+	default:
+		body = worklist.Result{Item: i, Grant: grant, Failed: d.chance(20), Reason: "dice"}
+	}
+	c := w.word(p, body)
+	if len(w.said) > 0 && d.chance(25) {
+		c = pickOf(d, w.said) // once more, there or elsewhere
+	}
+	w.said = append(w.said, c)
+	if d.chance(20) { // a lie of the node, whatever it holds
+		w.lies = true
+		w.forged(n, c, i, grant, d)
+		return
+	}
+	_, _ = w.put(n, c) // refused where it may not be
+}
+
+func (w *mesh) forged(n *node, c *Claim, i worklist.Item, grant worklist.ID, d dice) {
+	if d.chance(30) {
+		says, err := worklist.Encode(worklist.Revoke{Item: i, Grant: grant, Cause: worklist.ByLease})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		c = &Claim{Says: says}
+	} else if d.chance(30) {
+		c = &Claim{Says: c.Says, Nonce: c.Nonce, Word: []byte("made up")} // the other is in a fact
+	}
+	_, _ = n.m.deciding(w.moment(), w).append(Body{Claim: c})
+	w.step(n)
+}
+
+// TestRandomClaims: whatever people say, and whatever is lost, restored or forged on the way, the
+// same facts in any order are the same state, and at no node have two people an item, by
+// that node's own word.
+func TestRandomClaims(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := diceOf(rt)
+		w := newMesh(t, parse(t, claimed))
+		w.dice = d
+		w.node("dan")
+		for _, u := range []worklist.User{"u", "v", "w"} {
+			w.people[u] = Speaker{User: u, At: "dan", Roles: []workflow.RoleName{"crew"}}
+		}
+		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "ann", "p2": "bob", "p3": "cy"}
+		if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {
+			t.Fatal(err)
+		}
+		forked := false
+		for range 10 + d(60) {
+			switch k := d(20); {
+			case k < 9:
+				w.randomClaim(d)
+			case k == 9:
+				w.randomLoss(d, &forked)
+			default:
+				w.randomStep(d)
+			}
+			w.incremental(rt)
+			w.ownedOnce(rt)
+		}
+		w.dice = nil
+		for range 6 {
+			if forked { // it is not told by everybody that it has to take a new incarnation
+				break
+			}
+			w.meetAll()
+			w.stabilize(false)
+			w.advance(1)
+		}
+		w.incremental(rt)
+		w.anyOrder(rt, d)
+		if err := w.sameEverywhere(); err != nil && !forked { // of a fork not all is taken in everywhere
+			rt.Fatal(err)
+		}
+	})
+}
+
+// randomLoss has a node lose what it wrote last, or go on from a backup without saying so, which
+// forks its chain; or it has no role any more.
+func (w *mesh) randomLoss(d dice, forked *bool) {
+	n := w.nodes[pickOf(d, []workflow.PartnerID{"bob", "cy"})]
+	if len(n.disk) < 2 {
+		return
+	}
+	w.lies = true
+	disk, inc := n.disk[:1+d(len(n.disk))], n.inc
+	switch d(4) {
+	case 0:
+		w.lacking[n.id] = !w.lacking[n.id]
+		return
+	case 1:
+		if *forked {
+			return
+		}
+		*forked = true
+	default:
+		inc = Incarnation{n.inc[0] + 1}
+	}
+	w.restore(n, disk, inc)
+	for range d(4) { // people say again what they did not get an answer to
+		if n.m != nil && len(w.said) > 0 {
+			_, _ = w.put(n, pickOf(d, w.said))
+		}
+	}
+}
+
+// ownedOnce checks at each node that of each item at most one hold counts, and that an item
+// that ended is nobody's.
+func (w *mesh) ownedOnce(rt *rapid.T) {
+	for _, id := range w.names() {
+		n := w.nodes[id]
+		if n.m == nil || n.m.state.peoples.board == nil {
+			continue
+		}
+		open := 0
+		for _, l := range n.m.state.claimLines() {
+			switch {
+			case strings.HasPrefix(l, "item "):
+				open = 0
+			case strings.Contains(l, "open=true"):
+				open++
+			case strings.HasPrefix(l, "  end ") && open > 0:
+				rt.Fatalf("%s: an item that ended is somebody's", id)
+			}
+			if open > 1 {
+				rt.Fatalf("%s: two have one item", id)
+			}
+		}
+	}
+}
+
+// A claim is written down in one way, and what is not true of it by itself is refused before it is
+// looked at any further.
+func TestClaimsAreRefusedAtTheDoor(t *testing.T) {
+	w := newMesh(t, parse(t, claimed))
+	who := Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
+	item := worklist.Item{Slot: "a"}
+	good := func() *Claim { return w.word(who, worklist.Grant{Items: []worklist.Item{item}, Mode: worklist.Select}) }
+	revoke, err := worklist.Encode(worklist.Revoke{Item: item, Cause: worklist.ByLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*Claim{
+		"nobody says it":           {Says: good().Says},
+		"nothing is said":          {Says: []byte{0xa0}, Word: good().Word},
+		"two ways":                 {Says: append(slices.Clone(good().Says), 0), Word: good().Word},
+		"a word too long":          {Says: good().Says, Word: make([]byte, maxWord+1)},
+		"a revocation of a person": {Says: revoke, Word: good().Word},
+		"a nonce of nobody":        {Says: revoke, Nonce: [16]byte{1}},
+	} {
+		f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1}, Body: Body{Claim: c}}
+		if _, _, err := f.Encode(); !errors.Is(err, ErrFactInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		raw, err := encMode.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := DecodeFact(raw); !errors.Is(err, ErrFactInvalid) {
+			t.Errorf("%s, from elsewhere: %v", name, err)
+		}
+	}
+	f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1}, Body: Body{Claim: good()}}
+	if _, _, err := f.Encode(); err != nil {
+		t.Errorf("a good one: %v", err)
+	}
+}

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about people as claims name them (choreo/claims.go): a user by its whole ID, a
+// partner, who is a user of its own name, by the partner's.
+
+// Speaker is the person whose word that is for what was signed (choreo.Trust). It
+// is checked with nothing but the mesh, so that all nodes find the same.
+func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, error) {
+	h := sha256.New()
+	h.Write(signed[:])
+	h.Write(word)
+	key := [sha256.Size]byte(h.Sum(nil))
+	c.mu.Lock()
+	who, known := c.speakers[key]
+	c.mu.Unlock()
+	if known {
+		return who, nil
+	}
+	said, err := users.DecodeSpoken(word)
+	if err != nil {
+		return choreo.Speaker{}, err
+	}
+	p, err := said.Person(c.mesh, signed)
+	if err != nil {
+		return choreo.Speaker{}, err
+	}
+	who = choreo.Speaker{User: worklist.User(p.ID), Roles: p.Roles, At: p.At}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.speakers == nil || len(c.speakers) >= maxChecked {
+		c.speakers = map[[sha256.Size]byte]choreo.Speaker{}
+	}
+	c.speakers[key] = who
+	return who, nil
+}
+
+// Person is a person who may have people's work, as far as is known here (choreo.Partners).
+func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
+	if id, err := users.ParseID(string(u)); err == nil {
+		who, err := p.users.User(id, p.clock.Now().Wall)
+		return worklist.Person{User: u, Roles: who.Roles, Active: true}, err == nil
+	}
+	id := workflow.PartnerID(u)
+	if id == p.self {
+		return worklist.Person{User: u, Roles: p.wallet.Chain().Leaf().Roles, Active: true}, true
+	}
+	if _, known := p.Get(id); !known || p.Evicted(id) {
+		return worklist.Person{}, false
+	}
+	return worklist.Person{User: u, Roles: p.rolesOf(id), Active: true}, true
+}
+
+// called is what people call a person.
+func (p *partners) called(u worklist.User) string {
+	if id, err := users.ParseID(string(u)); err == nil {
+		return cmp.Or(p.users.Called(id), id.Short())
+	}
+	return p.name(workflow.PartnerID(u))
+}
+
+// describeClaim says in words what a claim says, and of which task.
+func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
+	var tasks []string
+	for _, id := range c.About() {
+		tasks = append(tasks, string(name(id)))
+	}
+	if len(tasks) == 0 {
+		return "", "a claim that cannot be read"
+	}
+	task, person := workflow.TaskName(tasks[0]), "somebody"
+	if who != "" {
+		person = vw.partners.called(who)
+	}
+	switch x := c.Body().(type) {
+	case worklist.Grant:
+		text := "given to " + person + " (" + string(x.Mode) + ")"
+		if len(tasks) > 1 {
+			return "", strings.Join(tasks, ", ") + " " + text
+		}
+		return task, text
+	case worklist.Release:
+		return task, "given back by " + person
+	case worklist.Revoke:
+		return task, "taken back: " + string(x.Cause)
+	case worklist.Result:
+		if x.Failed {
+			return task, strings.TrimSuffix("failed with "+person+": "+x.Reason, ": ")
+		}
+		return task, "result of " + person + outputs(x.Outputs)
+	}
+	return task, "its item is closed with that result"
+}
+
+// rolesOf are those of a partner's certificate.
+func (p *people) rolesOf(id workflow.PartnerID) []workflow.RoleName {
+	partner, _ := p.Get(id)
+	return partner.Record.Roles()
+}

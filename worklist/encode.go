@@ -1,0 +1,274 @@
+package worklist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file says how what happens to people's work is written down: in one way only, so
+// that a person's signature is for exactly these bytes. Of the kinds of fact.go those have an
+// encoding that the core makes: grant, release, revoke, result, close.
+
+// Limits of what is written down.
+const (
+	// MaxSays bounds what a fact about people's work says, in bytes.
+	MaxSays = 128 << 10
+	// MaxGranted bounds the items of one grant.
+	MaxGranted = 64
+	// MaxLease is the longest lease that is granted.
+	MaxLease = 366 * 24 * time.Hour
+
+	maxReason  = 4 << 10
+	maxOutputs = 1024
+)
+
+// says is what a body says as it is written down: exactly one field is set.
+type says struct {
+	Grant   *saysGrant   `cbor:"1,keyasint,omitempty"`
+	Release *saysRelease `cbor:"2,keyasint,omitempty"`
+	Revoke  *saysRevoke  `cbor:"3,keyasint,omitempty"`
+	Result  *saysResult  `cbor:"4,keyasint,omitempty"`
+	Close   *saysClose   `cbor:"5,keyasint,omitempty"`
+}
+
+type saysItem struct {
+	_        struct{} `cbor:",toarray"`
+	Assigned ID
+	Slot     workflow.TaskName
+}
+
+type saysGrant struct {
+	_     struct{} `cbor:",toarray"`
+	Items []saysItem
+	Mode  Mode
+	Lease time.Duration
+}
+
+type saysRelease struct {
+	_     struct{} `cbor:",toarray"`
+	Item  saysItem
+	Grant ID
+}
+
+type saysRevoke struct {
+	_     struct{} `cbor:",toarray"`
+	Item  saysItem
+	Grant ID
+	Cause Cause
+}
+
+type saysResult struct {
+	_       struct{} `cbor:",toarray"`
+	Item    saysItem
+	Grant   ID
+	Failed  bool
+	Reason  string
+	Outputs map[workflow.DataName]string // as the person wrote them
+}
+
+type saysClose struct {
+	_      struct{} `cbor:",toarray"`
+	Item   saysItem
+	Result ID
+}
+
+var (
+	encMode = func() cbor.EncMode {
+		m, err := cbor.CoreDetEncOptions().EncMode()
+		if err != nil {
+			panic(err) // the options are constants of ours
+		}
+		return m
+	}()
+	decMode = func() cbor.DecMode {
+		m, err := cbor.DecOptions{
+			DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+			IndefLength:       cbor.IndefLengthForbidden,
+			TagsMd:            cbor.TagsForbidden,
+			IntDec:            cbor.IntDecConvertSignedOrFail,
+			DefaultMapType:    reflect.TypeFor[map[string]any](),
+			MaxArrayElements:  maxOutputs,
+			MaxMapPairs:       maxOutputs,
+			UTF8:              cbor.UTF8RejectInvalid,
+			ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		}.DecMode()
+		if err != nil {
+			panic(err) // the options are constants of ours
+		}
+		return m
+	}()
+)
+
+// About are the items that a body is about.
+func About(b Body) []Item { return b.about() }
+
+// Encode writes a body down, in the only way in which Decode reads it.
+func Encode(b Body) ([]byte, error) {
+	var s says
+	switch x := b.(type) {
+	case Grant:
+		s.Grant = &saysGrant{Mode: x.Mode, Lease: x.Lease}
+		for _, i := range x.Items {
+			s.Grant.Items = append(s.Grant.Items, saysItem{Assigned: i.Assigned, Slot: i.Slot})
+		}
+	case Release:
+		s.Release = &saysRelease{Item: said(x.Item), Grant: x.Grant}
+	case Revoke:
+		if !x.Order.IsZero() {
+			return nil, errors.New("a grant is not yet revoked by an order")
+		}
+		s.Revoke = &saysRevoke{Item: said(x.Item), Grant: x.Grant, Cause: x.Cause}
+	case Result:
+		s.Result = &saysResult{Item: said(x.Item), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason, Outputs: map[workflow.DataName]string{}}
+		for n, v := range x.Outputs {
+			s.Result.Outputs[n], _ = v.(string) // validate refuses others
+		}
+	case Close:
+		if !x.Order.IsZero() {
+			return nil, errors.New("an item is not yet closed by an order")
+		}
+		s.Close = &saysClose{Item: said(x.Item), Result: x.Result}
+	default:
+		return nil, fmt.Errorf("a %s is not yet written down", b.kind())
+	}
+	if err := validate(b); err != nil {
+		return nil, err
+	}
+	raw, err := encMode.Marshal(s)
+	if err == nil && len(raw) > MaxSays {
+		err = fmt.Errorf("a %s of %d bytes, at most %d: keep large results in files", b.kind(), len(raw), MaxSays)
+	}
+	return raw, err
+}
+
+// Decode reads what Encode wrote, and nothing else.
+func Decode(raw []byte) (Body, error) {
+	if len(raw) > MaxSays {
+		return nil, fmt.Errorf("%d bytes about people's work, at most %d", len(raw), MaxSays)
+	}
+	var s says
+	if err := decMode.Unmarshal(raw, &s); err != nil {
+		return nil, err
+	}
+	b, err := s.body()
+	if err != nil {
+		return nil, err
+	}
+	again, err := Encode(b)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, raw) {
+		return nil, errors.New("it is not written down in the one way")
+	}
+	return b, nil
+}
+
+func (s *says) body() (out Body, err error) {
+	n := 0
+	set := func(b Body) { out, n = b, n+1 }
+	if x := s.Grant; x != nil {
+		g := Grant{Mode: x.Mode, Lease: x.Lease}
+		for _, i := range x.Items {
+			g.Items = append(g.Items, i.item())
+		}
+		set(g)
+	}
+	if x := s.Release; x != nil {
+		set(Release{Item: x.Item.item(), Grant: x.Grant})
+	}
+	if x := s.Revoke; x != nil {
+		set(Revoke{Item: x.Item.item(), Grant: x.Grant, Cause: x.Cause})
+	}
+	if x := s.Result; x != nil {
+		r := Result{Item: x.Item.item(), Grant: x.Grant, Failed: x.Failed, Reason: x.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
+		for n, v := range x.Outputs {
+			r.Outputs[n] = v
+		}
+		set(r)
+	}
+	if x := s.Close; x != nil {
+		set(Close{Item: x.Item.item(), Result: x.Result})
+	}
+	if n != 1 {
+		return nil, errors.New("it says more than one thing of people's work, or nothing")
+	}
+	return out, nil
+}
+
+func said(i Item) saysItem    { return saysItem{Assigned: i.Assigned, Slot: i.Slot} }
+func (i saysItem) item() Item { return Item{Assigned: i.Assigned, Slot: i.Slot} }
+
+func name(what, s string) error {
+	if s == "" || len(s) > workflow.MaxName || !utf8.ValidString(s) {
+		return fmt.Errorf("%s has a name of %d bytes: want 1 to %d, in UTF-8", what, len(s), workflow.MaxName)
+	}
+	return nil
+}
+
+// validate checks what can be told of a body by itself.
+func validate(b Body) error {
+	seen := map[Item]bool{}
+	for _, i := range b.about() {
+		if err := name("the task", string(i.Slot)); err != nil {
+			return err
+		}
+		if seen[i] {
+			return fmt.Errorf("it names task %s twice", i.Slot)
+		}
+		seen[i] = true
+	}
+	switch x := b.(type) {
+	case Grant:
+		return x.validate()
+	case Revoke:
+		if x.Cause != ByLease && x.Cause != ByRemoval {
+			return fmt.Errorf("a grant revoked for the cause %q: there is no such one", x.Cause)
+		}
+	case Result:
+		return x.validate()
+	}
+	return nil
+}
+
+func (x Grant) validate() error {
+	switch {
+	case len(x.Items) == 0 || len(x.Items) > MaxGranted:
+		return fmt.Errorf("a grant of %d items: want 1 to %d", len(x.Items), MaxGranted)
+	case x.Mode != Select && x.Mode != Lock:
+		return fmt.Errorf("a grant in mode %q: want %s or %s", x.Mode, Select, Lock)
+	case x.Lease < 0 || x.Lease > MaxLease:
+		return fmt.Errorf("a lease of %s: want 0 to %s", x.Lease, MaxLease)
+	}
+	return nil
+}
+
+func (x Result) validate() error {
+	switch {
+	case len(x.Reason) > maxReason || !utf8.ValidString(x.Reason):
+		return fmt.Errorf("a reason of %d bytes: at most %d, in UTF-8", len(x.Reason), maxReason)
+	case len(x.Outputs) > maxOutputs:
+		return fmt.Errorf("a result with %d data, at most %d", len(x.Outputs), maxOutputs)
+	case len(x.Upon) > 0:
+		return errors.New("a result that was made from others is not yet written down")
+	case x.Failed && len(x.Outputs) > 0:
+		return errors.New("a failure that brings data")
+	}
+	for n, v := range x.Outputs {
+		if err := name("the data", string(n)); err != nil {
+			return err
+		}
+		if text, is := v.(string); !is || !utf8.ValidString(text) {
+			return fmt.Errorf("the value of %s is not the text that the person wrote", n)
+		}
+	}
+	return nil
+}

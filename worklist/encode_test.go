@@ -1,0 +1,96 @@
+package worklist
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+var written = []Body{
+	Grant{Items: []Item{{Slot: "a"}, {Assigned: ID{1}, Slot: "b"}}, Mode: Lock, Lease: DefaultLease(Lock)},
+	Grant{Items: []Item{{Slot: "a"}}, Mode: Select},
+	Release{Item: Item{Slot: "a"}, Grant: ID{2}},
+	Revoke{Item: Item{Slot: "a"}, Grant: ID{2}, Cause: ByRemoval},
+	Result{Item: Item{Slot: "a"}, Grant: ID{2}, Outputs: map[workflow.DataName]workflow.Value{"x": "1", "y": "two words"}},
+	Result{Item: Item{Slot: "a"}, Grant: ID{2}, Failed: true, Reason: "storm", Outputs: map[workflow.DataName]workflow.Value{}},
+	Close{Item: Item{Slot: "a"}, Result: ID{3}},
+}
+
+// What is written down is read as it was meant, and in no other way.
+func TestBodiesAreWrittenInOneWay(t *testing.T) {
+	for _, b := range written {
+		raw, err := Encode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(raw)
+		if err != nil || !reflect.DeepEqual(got, b) {
+			t.Errorf("%#v is read as %#v, %v", b, got, err)
+		}
+		if _, err := Decode(append(bytes.Clone(raw), 0)); err == nil {
+			t.Errorf("%#v is read with something behind it", b)
+		}
+	}
+	// {1: [[[h'00…', "a"]], "select", 0]} with 0 in two bytes.
+	raw, err := Encode(Grant{Items: []Item{{Slot: "a"}}, Mode: Select})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(append(raw[:len(raw)-1], 0x18, 0)); err == nil {
+		t.Error("a number that is written in a longer way is read")
+	}
+}
+
+func TestWhatIsNotWrittenDown(t *testing.T) {
+	items := make([]Item, MaxGranted+1)
+	for i := range items {
+		items[i] = Item{Assigned: ID{byte(i)}, Slot: "a"}
+	}
+	one := []Item{{Slot: "a"}}
+	for what, b := range map[string]Body{
+		"not yet written down":         Notify{},
+		"by an order":                  Close{Item: one[0], Order: ID{1}},
+		"revoked by an order":          Revoke{Item: one[0], Cause: ByOrder, Order: ID{1}},
+		"no such one":                  Revoke{Item: one[0], Cause: ByDeadline},
+		"0 items":                      Grant{Mode: Select},
+		"65 items":                     Grant{Items: items, Mode: Select},
+		"twice":                        Grant{Items: append(one, one...), Mode: Select},
+		"in mode":                      Grant{Items: one, Mode: Handed},
+		"a lease":                      Grant{Items: one, Mode: Select, Lease: 400 * 24 * time.Hour},
+		"a name of 0 bytes":            Release{},
+		"a name of 200 bytes":          Release{Item: Item{Slot: workflow.TaskName(strings.Repeat("a", 200))}},
+		"a reason":                     Result{Item: one[0], Failed: true, Reason: strings.Repeat("a", 5000)},
+		"brings data":                  Result{Item: one[0], Failed: true, Outputs: map[workflow.DataName]workflow.Value{"x": "1"}},
+		"not the text":                 Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}},
+		"made from others":             Result{Item: one[0], Upon: []ID{{1}}},
+		"bytes, at most 131072: keep ": Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("a", MaxSays)}},
+	} {
+		if _, err := Encode(b); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%T: %v, want it to say %q", b, err, what)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, b := range written {
+		raw, err := Encode(b)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		b, err := Decode(raw)
+		if err != nil {
+			return
+		}
+		again, err := Encode(b)
+		if err != nil || !bytes.Equal(again, raw) {
+			t.Errorf("%x is written again as %x, %v", raw, again, err)
+		}
+	})
+}

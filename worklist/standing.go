@@ -1,0 +1,123 @@
+package worklist
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Standing is who has an item, and by what.
+type Standing struct {
+	User  User
+	Grant ID // the last that the user was given
+	Mode  Mode
+}
+
+// Holds is who has an item now; false: nobody.
+func (b *Board) Holds(i Item) (Standing, bool) {
+	it := b.items[i]
+	if it == nil || it.open == nil {
+		return Standing{}, false
+	}
+	return Standing{it.open.User, it.open.leased, it.open.Mode}, true
+}
+
+// Given is to whom a grant gave an item, whatever became of it, and whether it is part of what
+// the user still has; false: the item was never granted by that fact.
+func (b *Board) Given(i Item, grant ID) (to User, open, ever bool) {
+	it, f := b.items[i], b.facts[grant]
+	if it == nil || f == nil || f.grantee() == "" || !slices.Contains(f.Body.about(), i) {
+		return "", false, false
+	}
+	return f.grantee(), it.open != nil && it.open.has(grant), true
+}
+
+// Knows reports whether anything was said of an item.
+func (b *Board) Knows(i Item) bool {
+	it := b.items[i]
+	return it != nil && len(it.facts) > 0
+}
+
+// Judged reports whether the last result that a user brought of an item counts, and why not;
+// empty: nobody has judged it yet.
+func (b *Board) Judged(i Item, u User) (counts bool, why string) {
+	it := b.items[i]
+	if it == nil {
+		return false, ""
+	}
+	for _, w := range slices.Backward(it.works) {
+		if w.fact.User == u {
+			return b.judge(it, w)
+		}
+	}
+	return false, ""
+}
+
+// Brought is how many results a user has brought of an item.
+func (b *Board) Brought(i Item, u User) (n int) {
+	if it := b.items[i]; it != nil {
+		for _, w := range it.works {
+			if w.fact.User == u {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Taken is the result with which an item ended, and who brought it; false: it did not end so.
+func (b *Board) Taken(i Item) (Result, User, bool) {
+	it := b.items[i]
+	if it == nil {
+		return Result{}, "", false
+	}
+	e := it.end()
+	if e == nil || e.work == nil {
+		return Result{}, "", false
+	}
+	return e.work.Result, e.work.fact.User, true
+}
+
+// About are the facts about an item, in their one order, with why one changes nothing.
+func (b *Board) About(i Item, each func(f *Fact, why string)) {
+	if it := b.items[i]; it != nil {
+		for _, f := range it.facts {
+			each(f, it.refused[f.ID])
+		}
+	}
+}
+
+// Lines are what follows from the facts alone, one line for each thing, in one order: two
+// boards with the same facts have the same lines.
+func (b *Board) Lines() (out []string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, it := range b.inOrder() {
+		if len(it.facts) == 0 {
+			continue
+		}
+		add("item %s %s of %s", it.Item.Slot, it.Item.Assigned, it.Holder)
+		for _, h := range it.holds {
+			add("  hold %s %s %s begun=%t open=%t ended=%q by=%s lost=%t", h.User, h.Mode, names(h.Grants), h.Begun, h == it.open, h.Ended, h.By, h.Lost)
+		}
+		for _, w := range it.works {
+			add("  result %s of %s grant=%s failed=%t", w.fact.ID, w.fact.User, w.Grant, w.Failed)
+		}
+		for _, e := range it.ends {
+			add("  end %s failed=%t adopted=%t order=%s", e.By, e.Failed, e.Adopted, e.Order)
+		}
+		for _, f := range it.facts {
+			if why := it.refused[f.ID]; why != "" {
+				add("  refused %s: %s", f.ID, why)
+			}
+		}
+	}
+	return out
+}
+
+func names(ids []ID) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = id.String()
+	}
+	return strings.Join(out, ",")
+}

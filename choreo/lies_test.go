@@ -79,6 +79,23 @@ func TestFalseDatesDecideNothing(t *testing.T) {
 	}
 }
 
+// How long work took is what its performer says, and nodes learn from that.
+func TestHowLongWorkTookIsWhatItsPerformerSays(t *testing.T) {
+	w := newMesh(t, parse(t, twoWrite))
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "liar"}, "one", "liar")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	one := w.nodes["one"].m
+	liar, of := penOf(t, one, "liar", 7), AttemptID{Slot: "c"}
+	begins := liar.write(Body{Start: &Start{Attempt: of, Try: 1}}, one.log.genesis.head())
+	liar.at = (5 * time.Hour).Milliseconds()
+	one.mustTake(t, begins, liar.write(Body{Success: &Success{Attempt: of, Try: 1, Outputs: sets(2)}}))
+	if out := one.Outcomes(); len(out) != 1 || out[0].Partner != "liar" || out[0].Took() != 5*time.Hour {
+		t.Errorf("learned: %+v; want 5 hours of the liar, in no time", out)
+	}
+}
+
 const twoWrite = `
 workflow: two-write
 data: {x: {type: integer}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -135,6 +136,49 @@ func TestOneBadThingStopsOneThing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A record about a user that cannot be read is dropped when the node starts, and people are
+// told. Partners tell it again, and it is as good as before, also after another start.
+func TestARecordAboutAUserComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		token := tm.addUser("one", "bia", "crew")
+		pass(time.Second)
+		if err := tm.signIn("two", token); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		two := tm.p["two"]
+		keys := two.disk.entries(string(rune(users.Prefix)))
+		if len(keys) != 2 {
+			t.Fatalf("%d records about users are stored, want bia and her key", len(keys))
+		}
+		for _, key := range keys {
+			two.crash()
+			two.disk.garble(key)
+			two.start()
+			synctest.Wait()
+			if left := two.disk.entries(string(rune(users.Prefix))); len(left) != 1 {
+				t.Errorf("%d records are left of two of which one cannot be read", len(left))
+			}
+			if f := tm.finding("two", "losses"); !strings.Contains(f.What, "a record about a user; partners tell it again") {
+				t.Errorf("doctor says of the losses: %+v", f)
+			}
+			tm.connect("one", "two")
+			pass(10 * time.Second)
+			two.crash()
+			two.start()
+			if again := two.disk.entries(string(rune(users.Prefix))); !slices.Equal(again, keys) {
+				t.Errorf("%d records are stored when one has told them, want %d", len(again), len(keys))
+			}
+			if u := tm.user("two", "bia"); !u.Active || !u.Here || !slices.Equal(u.Roles, []string{"crew"}) {
+				t.Errorf("in the end bia is %+v", u)
+			}
+			tm.connect("one", "two")
+			synctest.Wait()
+		}
+	})
 }
 
 // electTwo has two take part in an election, so that it has promised something.

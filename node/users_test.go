@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // user is a user as a node lists it; the zero value, if it does not.
@@ -113,6 +115,42 @@ func TestUsersSpreadAndOutliveCrashes(t *testing.T) {
 		}
 		if _, err := tm.p["two"].node.SignOutUser(t.Context(), "bia"); err != nil || len(tm.p["two"].keyFiles()) > 0 {
 			t.Errorf("its key stays: %v, %v", err, tm.p["two"].keyFiles())
+		}
+	})
+}
+
+// A node that comes back to several partners, all of whom know the same users that it does
+// not, is sent them by one, and sends them to nobody.
+func TestUsersAreFetchedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three", "four")
+		for _, p := range []string{"one", "two", "three"} {
+			tm.disconnect("four", p)
+		}
+		for i := range 100 {
+			tm.addUser("one", fmt.Sprintf("u%d", i))
+		}
+		pass(2 * time.Minute)
+		four, sent := tm.p["four"].id(), map[workflow.PartnerID]int{}
+		for _, p := range []string{"one", "two", "three"} {
+			tm.connect("four", p)
+		}
+		pass(2 * time.Minute)
+		if n := len(listNames(tm, "four")); n != 104 {
+			t.Errorf("it lists %d, want 100 users and 4 partners", n)
+		}
+		tm.f.sent(func(c carried) bool {
+			if c.m.Users != nil && (c.to == four || c.from == four) {
+				sent[c.from] += len(c.m.Users.List)
+			}
+			return false
+		})
+		all := 0
+		for _, n := range sent {
+			all += n
+		}
+		if all != 100 || sent[four] != 0 {
+			t.Errorf("records to it and from it: %v; want 100 from one partner", sent)
 		}
 	})
 }

@@ -28,8 +28,10 @@ const MaxBytes = wire.MaxFrame / 4
 const (
 	// compareEvery is how often records are compared again with connected partners.
 	compareEvery = time.Minute
-	// patience is how long to wait for more of an answer before another is asked.
+	// patience is how long to wait for more of an answer before another is asked, and
+	// longest for all of it: a partner that answers bit by bit must not keep others out.
 	patience = 2 * time.Second
+	longest  = 30 * time.Second
 	// maxAnswer is after how many bytes of records an answer ends; whoever asked asks again.
 	// More would not wait for a slow partner anyway (mesh.Limits).
 	maxAnswer = 1 << 20
@@ -94,8 +96,14 @@ type Exchange struct {
 type question struct {
 	peer  workflow.PartnerID // none: nobody is asked
 	until time.Duration      // Awake at which the next is asked, if nothing more comes
+	last  time.Duration      // Awake at which it is asked in any case
 	bytes int                // of records that came
-	news  bool               // some of them were
+	fresh bool               // some of them were
+	news  bool               // so it was, then or in an earlier part of the answer
+}
+
+func questionTo(p workflow.PartnerID, now time.Duration) question {
+	return question{peer: p, until: now + patience, last: now + longest}
 }
 
 // told is what a peer told.
@@ -144,7 +152,7 @@ func (x *Exchange) hear(from workflow.PartnerID, list [][]byte) {
 	if x.asked.peer != from {
 		return
 	}
-	x.asked.until = now + patience
+	x.asked.until = min(now+patience, x.asked.last)
 	for _, b := range list {
 		x.asked.bytes += len(b)
 	}
@@ -155,7 +163,9 @@ func (x *Exchange) hear(from workflow.PartnerID, list [][]byte) {
 func (x *Exchange) Pass(news [][]byte, from workflow.PartnerID) {
 	x.mu.Lock()
 	answer := x.asked.peer == from
-	x.asked.news = x.asked.news || answer
+	if answer {
+		x.asked.fresh, x.asked.news = true, true
+	}
 	x.mu.Unlock()
 	if !answer {
 		x.Share(news, from)
@@ -165,15 +175,16 @@ func (x *Exchange) Pass(news [][]byte, from workflow.PartnerID) {
 // compare has a peer asked that told another digest than this node's. What the one told that
 // was asked ends its answer: then it is asked again, if it has left something out.
 func (x *Exchange) compare(from workflow.PartnerID, digest [sha256.Size]byte) {
-	same := digest == x.in.Set.Digest()
+	same, now := digest == x.in.Set.Digest(), x.in.Clock.Now().Awake
 	x.mu.Lock()
 	was := x.asked
 	ended := was.peer == from
-	more := ended && !same && was.news && was.bytes >= maxAnswer
+	more := ended && !same && was.fresh && was.bytes >= maxAnswer
 	x.others = slices.DeleteFunc(x.others, func(t told) bool { return t.peer == from })
 	switch {
 	case more:
-		x.asked = question{peer: from, until: x.in.Clock.Now().Awake + patience, news: true}
+		x.asked = questionTo(from, now)
+		x.asked.news = true
 	case ended:
 		x.asked = question{}
 	case !same:
@@ -211,7 +222,7 @@ func (x *Exchange) askNext() {
 		t := x.others[0]
 		x.others = x.others[1:]
 		if t.digest != ours && slices.Contains(up, t.peer) && x.asking.Spend(t.peer, 1, now) {
-			x.asked = question{peer: t.peer, until: now + patience}
+			x.asked = questionTo(t.peer, now)
 		}
 	}
 	to := x.asked.peer

@@ -208,6 +208,37 @@ func TestTheEndOfAnAnswerIsLost(t *testing.T) {
 	is(t, "no more comes", us.happened(), "bea is told the digest")
 }
 
+// A partner that answers bit by bit, or with what is known already, does not keep this node
+// from asking others.
+func TestAnswersWithoutEnd(t *testing.T) {
+	m := newMesh("us", "mal", "ana")
+	us, ana := m.nodes["us"], m.nodes["ana"]
+	ana.add([]byte("a record"))
+	us.take("mal", &wire.Message{Users: &wire.Records{Digest: bytes.Repeat([]byte{1}, sha256.Size)}})
+	us.take("ana", digest(ana))
+	is(t, "two others", us.happened(), "mal is asked")
+	for i := range 40 {
+		us.take("mal", &wire.Message{Users: &wire.Records{List: [][]byte{{byte(i)}}}})
+		m.pass(patience / 2)
+	}
+	if got := us.happened(); !strings.Contains(got, "ana is asked") {
+		t.Errorf("bit by bit: %s", got)
+	}
+	m.under = nil
+	m.pass(longest)
+	large := bytes.Repeat([]byte{7}, maxAnswer)
+	us.take("mal", &wire.Message{Users: &wire.Records{Digest: bytes.Repeat([]byte{2}, sha256.Size)}})
+	us.happened()
+	asked := 0
+	for i := range 100 {
+		us.take("mal", &wire.Message{Users: &wire.Records{List: [][]byte{large}, Digest: bytes.Repeat([]byte{byte(i)}, sha256.Size)}})
+		asked += strings.Count(us.happened(), "mal is asked")
+	}
+	if asked > asking.Burst { // once for more than the first 1 MiB, and as often as its ration is
+		t.Errorf("it is asked %d times, want no more than a partner is for its digests", asked)
+	}
+}
+
 // What a partner tells of its own accord is passed on at once, to all but that one.
 func TestNewsIsPassedOn(t *testing.T) {
 	m := newMesh("us", "ana", "bea")

@@ -314,17 +314,31 @@ func (m *Machine) Items() (out []ItemView) {
 	return out
 }
 
-// ItemAt is an attempt at a person's task as it stands with its item, done or not; false: there is none.
-func (m *Machine) ItemAt(i worklist.Item) (ItemView, bool) {
-	a := m.state.attempts[attemptIDOf(i)]
-	if a == nil || a.Task.Type == workflow.Automatic || a.undoes != nil {
-		return ItemView{}, false
+// ItemFor is an item as it concerns one person.
+type ItemFor struct {
+	ItemView
+	// Last is the last grant by which the person got it; zero: none. Over: it cannot be done any more.
+	Last worklist.ID
+	Over bool
+}
+
+// ItemsFor are the tasks of people that can be done now, and those that a person had.
+func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
+	had := map[worklist.Item]worklist.ID{}
+	if m.Claims() {
+		had = m.state.peoples.board.Had(u)
 	}
-	v := ItemView{Item: i, Task: a.Task, Partner: a.Partner, Since: a.noticed}
-	if h, held := m.state.holdOf(a); held {
-		v.Holder, v.Grant, v.Mode = h.User, h.Grant, h.Mode
+	for _, v := range m.Items() {
+		out = append(out, ItemFor{ItemView: v, Last: had[v.Item]})
+		delete(had, v.Item)
 	}
-	return v, true
+	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
+		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
+			v := ItemView{Item: i, Task: a.Task, Partner: a.Partner, Since: a.noticed}
+			out = append(out, ItemFor{ItemView: v, Last: had[i], Over: true})
+		}
+	}
+	return out
 }
 
 // KeptResult is a result that a person brought and that did not end its item.

@@ -17,6 +17,5 @@
 //
 // It imports contingency, internal/plain, internal/said, membership,
 // membership/election, membership/trust, partition, partition/aptitude, workflow and
-// worklist; internal/sim, internal/sim/meaning, internal/test/testliar, node, node/datasets,
-// node/elections and node/wire import it.
+// worklist; many packages import it.
 package choreo

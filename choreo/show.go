@@ -191,32 +191,42 @@ func (m *Machine) Progress() (done, tasks int, at []workflow.PartnerID) {
 	return done, tasks, slices.Compact(at)
 }
 
-// PeoplesWork is how much of people's work a partner has.
+// PeoplesWork is how much of people's work a person or a partner has.
 type PeoplesWork struct {
 	Done     int // tasks that succeeded with it
 	Assigned int // that are ready with it
-	Selected int // that a person began
+	Selected int // that a person began, or has claimed
 }
 
-// PeoplesWork counts people's tasks by the partner that has them, or had them last.
-func (m *Machine) PeoplesWork() map[workflow.PartnerID]PeoplesWork {
-	out := map[workflow.PartnerID]PeoplesWork{}
+// PeoplesWork counts people's tasks by the person who has claimed them, or has ended them so; else by
+// the partner that has them, or had them last.
+func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
+	out := map[worklist.User]PeoplesWork{}
 	for _, sl := range m.state.slots {
 		if sl.Task.Type == workflow.Automatic {
 			continue
 		}
-		w := out[sl.Current.Partner]
-		switch sl.State {
-		case workflow.Succeeded:
+		who := worklist.User(sl.Current.Partner)
+		h, claimed := m.state.holdOf(sl.Current)
+		if claimed {
+			who = h.User
+		} else if m.Claims() {
+			if _, by, taken := m.state.peoples.board.Taken(itemOf(sl.Current.ID)); taken {
+				who = by
+			}
+		}
+		w := out[who]
+		switch {
+		case sl.State == workflow.Succeeded:
 			w.Done++
-		case workflow.Ready:
-			w.Assigned++
-		case workflow.Running:
+		case sl.State == workflow.Running, sl.State == workflow.Ready && claimed:
 			w.Selected++
+		case sl.State == workflow.Ready:
+			w.Assigned++
 		default:
 			continue
 		}
-		out[sl.Current.Partner] = w
+		out[who] = w
 	}
 	return out
 }

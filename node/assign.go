@@ -40,6 +40,8 @@ type partners struct {
 // accounts are the users who were not removed.
 type accounts interface {
 	User(id users.ID, at time.Time) (users.User, error)
+	// RolesOfUsers are those that users have.
+	RolesOfUsers(at time.Time) []workflow.RoleName
 	// Called is the name of a user, removed or not; empty: it is not known.
 	Called(id users.ID) string
 }
@@ -137,7 +139,7 @@ func (p *partners) roles() []workflow.RoleName {
 			out = append(out, x.Record.Roles()...)
 		}
 	}
-	return out
+	return append(out, p.users.RolesOfUsers(p.clock.Now().Wall)...)
 }
 
 // candidate is a partner with what it says of itself.

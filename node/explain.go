@@ -66,6 +66,7 @@ var meanings = []struct {
 	{api.NotAllowed, is(trust.ErrNotAllowed, "", "")},
 	{api.NotAllowed, as(onlyInitiator)},
 	{api.Refused, as(heldElsewhere)},
+	{api.Refused, is(choreo.ErrTaken, "", "mutirao show ID says who has it; mutirao worklist is for whoever has it")},
 	{api.Invalid, is(choreo.ErrOutput, "", "")}, // it may wrap that the fact would be invalid
 	{api.Refused, is(choreo.ErrNotNow, "", "")},
 	{api.Refused, is(choreo.ErrFactInvalid, "", "")},

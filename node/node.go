@@ -24,6 +24,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -47,6 +48,7 @@ type Node struct {
 	desk         *desk
 	joining      *joining.Topic
 	users        *users.Topic
+	worklists    *worklists.Desk
 	departure    *departure
 	doctor       *doctor
 
@@ -226,6 +228,11 @@ func (n *Node) load(t *tools, turn int, reborn bool) (err error) {
 	if err != nil {
 		return err
 	}
+	items := peoplesItems{n.desk}
+	n.worklists = worklists.New(worklists.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{c}, People: speakers{n.users, n.partners},
+		Instances: items, Random: t.random, Name: n.people.name, Explain: n.explain, Known: items.known,
+	})
 	n.doctor = &doctor{
 		contacts: c, parts: n.parts, losses: n.losses, people: n.people, wallet: wallet, own: n.own,
 		evictions: n.evictions, elections: n.elections,
@@ -278,6 +285,8 @@ func (n *Node) begin() error {
 	c.HandleRequest(users.ProtocolSignIn, false, n.users.Redeem)
 	c.HandleRequest(users.ProtocolPass, false, n.users.Pass)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
+	c.HandleRequest(worklists.ProtocolItems, false, n.worklists.AnswerItems)
+	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	n.evictions.Alone()
 	if err := n.roster.Announce(); err != nil {
 		return err

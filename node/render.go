@@ -69,6 +69,7 @@ func (vw *view) render(h *held) *api.Instance {
 	}
 	vw.dateTasks(h, snap.Tasks, out.Tasks)
 	vw.addDues(h, out)
+	vw.addClaims(h, out)
 	out.Quality = quality(out)
 	return out
 }

@@ -305,13 +305,16 @@ var alive = map[string]bool{
 	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "role": true, "creator-role": true,
-	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true,
+	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
 }
 
 // NotYet are the parts of the language that a definition uses and that nodes of
 // this version cannot do, in the order of its text: they refuse to start it.
 func NotYet(def *workflow.Definition) []workflow.FeatureUse {
-	return slices.DeleteFunc(workflow.Features(def), func(f workflow.FeatureUse) bool { return alive[f.Feature] })
+	return slices.DeleteFunc(workflow.Features(def), func(f workflow.FeatureUse) bool {
+		byPerson := f.Task != "" && def.Task(f.Task).Type != workflow.Automatic
+		return alive[f.Feature] || byPerson && f.Feature == "priority" // of what nodes run it is not heeded
+	})
 }
 
 // notYet refuses what this node cannot do yet.
@@ -754,6 +757,24 @@ func (n *Node) SignOutUser(_ context.Context, user string) (*api.SignedOut, erro
 // LinkUser makes a token for another device of a user who is signed in here.
 func (n *Node) LinkUser(_ context.Context, user string, expires time.Duration) (*api.SignInToken, error) {
 	out, err := n.users.Link(user, expires)
+	return out, n.explain(err)
+}
+
+// Worklist lists what a user has and may take.
+func (n *Node) Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error) {
+	out, err := n.worklists.List(ctx, q)
+	return out, n.explain(err)
+}
+
+// ClaimItems takes items for a user, or gives them back.
+func (n *Node) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
+	out, err := n.worklists.Claim(ctx, r)
+	return out, n.explain(err)
+}
+
+// FinishItem hands in what a user made of an item.
+func (n *Node) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error) {
+	out, err := n.worklists.Finish(ctx, r)
 	return out, n.explain(err)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -101,6 +102,15 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 	}
 	return task, "its item is closed with that result"
 }
+
+// speakers are the people of the mesh, for worklists.
+type speakers struct {
+	worklists.Persons
+	partners *partners
+}
+
+// Called is what people call a person.
+func (s speakers) Called(u worklist.User) string { return s.partners.called(u) }
 
 // rolesOf are those of a partner's certificate.
 func (p *people) rolesOf(id workflow.PartnerID) []workflow.RoleName {

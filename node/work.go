@@ -11,21 +11,22 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// peoplesWork is how much of people's work each partner has, in the instances of which this
+// peoplesWork is how much of people's work each user and partner has, by whole ID, in the instances of which this
 // node has the facts: of those that go on by their machines, of ended ones by their
 // summaries.
-func (k *desk) peoplesWork(ctx context.Context) (map[workflow.PartnerID]users.Work, error) {
-	out := map[workflow.PartnerID]users.Work{}
-	add := func(p workflow.PartnerID, w choreo.PeoplesWork) {
-		sum := out[p]
-		out[p] = users.Work{Done: sum.Done + w.Done, Assigned: sum.Assigned + w.Assigned, Selected: sum.Selected + w.Selected}
+func (k *desk) peoplesWork(ctx context.Context) (map[string]users.Work, error) {
+	out := map[string]users.Work{}
+	add := func(p worklist.User, w choreo.PeoplesWork) {
+		sum := out[string(p)]
+		out[string(p)] = users.Work{Done: sum.Done + w.Done, Assigned: sum.Assigned + w.Assigned, Selected: sum.Selected + w.Selected}
 	}
-	k.index.eachDone(func(p workflow.PartnerID, done int) { add(p, choreo.PeoplesWork{Done: done}) })
+	k.index.eachDone(func(p worklist.User, done int) { add(p, choreo.PeoplesWork{Done: done}) })
 	for _, s := range k.shards {
 		done := make(chan error, 1)
-		var found []map[workflow.PartnerID]choreo.PeoplesWork
+		var found []map[worklist.User]choreo.PeoplesWork
 		err := k.hand(ctx, s, event{look: func(s *shard) {
 			s.each(func(_ workflow.InstanceID, h *held) {
 				if h.m.Overall() == workflow.InstanceRunning {
@@ -46,8 +47,8 @@ func (k *desk) peoplesWork(ctx context.Context) (map[workflow.PartnerID]users.Wo
 	return out, nil
 }
 
-// eachDone gives the people's tasks of ended instances that succeeded, by partner.
-func (x *index) eachDone(give func(p workflow.PartnerID, done int)) {
+// eachDone gives the people's tasks of ended instances that succeeded, by who did them.
+func (x *index) eachDone(give func(p worklist.User, done int)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, sum := range x.all {
@@ -59,7 +60,7 @@ func (x *index) eachDone(give func(p workflow.PartnerID, done int)) {
 
 // storeDone puts the people's tasks that succeeded into a summary, readDone takes them out.
 // What cannot be read says nothing: the instance itself does.
-func storeDone(of map[workflow.PartnerID]choreo.PeoplesWork) string {
+func storeDone(of map[worklist.User]choreo.PeoplesWork) string {
 	var out []string
 	for _, p := range slices.Sorted(maps.Keys(of)) {
 		if n := of[p].Done; n > 0 {
@@ -69,11 +70,11 @@ func storeDone(of map[workflow.PartnerID]choreo.PeoplesWork) string {
 	return strings.Join(out, " ")
 }
 
-func readDone(s string) map[workflow.PartnerID]int {
-	words, out := strings.Fields(s), map[workflow.PartnerID]int{}
+func readDone(s string) map[worklist.User]int {
+	words, out := strings.Fields(s), map[worklist.User]int{}
 	for i := 0; i+1 < len(words); i += 2 {
 		if n, err := strconv.Atoi(words[i+1]); err == nil && n > 0 {
-			out[workflow.PartnerID(words[i])] = n
+			out[worklist.User(words[i])] = n
 		}
 	}
 	return out

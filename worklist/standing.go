@@ -32,6 +32,20 @@ func (b *Board) Given(i Item, grant ID) (to User, open, ever bool) {
 	return f.grantee(), it.open != nil && it.open.has(grant), true
 }
 
+// Had are the items that a user was ever given, each with the last grant.
+func (b *Board) Had(u User) map[Item]ID {
+	out := map[Item]ID{}
+	for _, it := range b.items {
+		b.steps++
+		for _, h := range it.holds {
+			if h.User == u {
+				out[it.Item] = h.leased
+			}
+		}
+	}
+	return out
+}
+
 // Knows reports whether anything was said of an item.
 func (b *Board) Knows(i Item) bool {
 	it := b.items[i]

@@ -284,6 +284,9 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	for _, s := range t.Superseded {
 		add("superseded: %s at %s%s", s.Task, s.Partner, undone[s.Compensation])
 	}
+	if t.ClaimedBy != "" {
+		out = append(out, t.ClaimedBy+" has it")
+	}
 	if t.Reason != "" && !lost {
 		out = append(out, t.Reason)
 	}

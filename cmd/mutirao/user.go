@@ -209,8 +209,8 @@ func newUserListCommand() *cobra.Command {
 		Long: `Lists all users with their roles and the partners at whose nodes they are signed in.
 ACTIVE says that one of these can be reached now; HERE, who is signed in at this node.
 DONE, ASSIGNED and SELECTED count people's tasks in the instances of which this node has
-the facts: completed with success, to do, and begun. A task that goes to a partner counts
-for that partner. -v adds the IDs.`,
+the facts: completed with success, to do, and begun or selected. A task that nobody
+took from a worklist counts for the partner to which it went. -v adds the IDs.`,
 		Example: `  mutirao user list
   mutirao user list -o json`,
 		Args: arguments(),

@@ -28,6 +28,7 @@ type Service interface {
 	MeshService
 	UserService
 	WorkService
+	WorklistService
 
 	AddWorkflow(ctx context.Context, file string, source []byte) (*Workflow, error)
 	Workflows(ctx context.Context) ([]Workflow, error)
@@ -396,6 +397,8 @@ type Task struct {
 	Why *Why `json:"why,omitempty"`
 	// Dropped says why the task is not needed; left out when it is.
 	Dropped *Dropped `json:"dropped,omitempty"`
+	// ClaimedBy is the user who has it as an item of a worklist; empty: nobody.
+	ClaimedBy string `json:"claimed_by,omitempty"`
 }
 
 // Dropped is a task that was dropped when the instance started, because its

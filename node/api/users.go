@@ -34,8 +34,8 @@ type User struct {
 	// Active: one of the devices can be reached now, or is this one.
 	Active bool `json:"active"`
 	// Done, Assigned and Selected are how many people's tasks it completed, is to do, and
-	// has begun, in the instances of which this node has the facts. A task that goes to a
-	// partner counts for the partner.
+	// has begun or selected, in the instances of which this node has the facts. A task that
+	// nobody took from a worklist counts for the partner to which it went.
 	Done     int  `json:"done"`
 	Assigned int  `json:"assigned"`
 	Selected int  `json:"selected"`

@@ -217,7 +217,7 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 		if p.State == membership.Evicted || p.ForGood() {
 			continue
 		}
-		id, w := p.Record.Partner, work[p.Record.Partner]
+		id, w := p.Record.Partner, work[string(p.Record.Partner)]
 		active[id] = id == t.in.Self || p.State == membership.Active
 		out = append(out, api.User{
 			Name: t.in.Members.Name(id), ID: string(id), Roles: texts(p.Record.Roles()), Devices: []string{t.in.Members.Name(id)},
@@ -228,7 +228,11 @@ func (t *Topic) List(ctx context.Context) ([]api.User, error) {
 	all := t.users(t.in.Clock.Now().Wall)
 	labels := users.Labels(all)
 	for i, u := range all {
-		row := api.User{Name: labels[i], ID: u.ID.String(), Roles: texts(u.Roles), Devices: t.nodes(u), Keys: []api.UserKey{}}
+		w := work[u.ID.String()]
+		row := api.User{
+			Name: labels[i], ID: u.ID.String(), Roles: texts(u.Roles), Devices: t.nodes(u), Keys: []api.UserKey{},
+			Done: w.Done, Assigned: w.Assigned, Selected: w.Selected,
+		}
 		for _, d := range u.Devices {
 			c := d.Leaf()
 			row.Active = row.Active || active[c.Node]

@@ -16,7 +16,7 @@
 //
 // It imports internal/said, membership, membership/invitation, membership/moment,
 // membership/trust, membership/users, node/api, node/ration, node/records, node/store/kv,
-// node/wire and workflow; node imports it.
+// node/wire and workflow; node and node/worklists import it.
 package users
 
 import (
@@ -198,6 +198,14 @@ func (s *Set) Namesake(name string, at time.Time) (taken string) {
 func (s *Set) User(id users.ID, at time.Time) (u users.User, err error) {
 	s.ask(func(k *users.Set) { u, err = k.User(id, at) })
 	return u, err
+}
+
+// RolesOfUsers are those that users have, who were not removed.
+func (s *Set) RolesOfUsers(at time.Time) (out []workflow.RoleName) {
+	for _, u := range s.users(at) {
+		out = append(out, u.Roles...)
+	}
+	return out
 }
 
 // Called is the name of a user, removed or not; empty: it is not known.

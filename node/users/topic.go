@@ -63,7 +63,7 @@ type Keys interface {
 	Remove(user string) error
 }
 
-// Work is how much people's work a partner has, as far as this node knows.
+// Work is how much people's work somebody has, as far as this node knows.
 type Work struct{ Done, Assigned, Selected int }
 
 // Surroundings are what this topic needs of the rest of a node.
@@ -84,8 +84,8 @@ type Surroundings struct {
 	Nudge func()
 	// Publish tells people what happened.
 	Publish func(api.Event)
-	// Work is that of all partners.
-	Work func(context.Context) (map[workflow.PartnerID]Work, error)
+	// Work is that of all users and partners, by whole ID.
+	Work func(context.Context) (map[string]Work, error)
 }
 
 const (

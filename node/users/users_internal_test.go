@@ -59,7 +59,7 @@ func (w *world) restart() {
 	w.topic, err = New(set, Surroundings{
 		Self: w.issuer.ID(), Mesh: w.team.Mesh, Clock: w, Log: slog.New(slog.DiscardHandler), Peers: w, Members: w,
 		Certificates: w, Keys: ring{w}, Random: w.random, Lifetime: trusttest.Year, Nudge: func() {}, Publish: func(api.Event) {},
-		Work: func(context.Context) (map[workflow.PartnerID]Work, error) { return nil, nil },
+		Work: func(context.Context) (map[string]Work, error) { return nil, nil },
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -16,6 +16,7 @@ type Fake struct {
 	MeshFake
 	WorkFake
 	UserFake
+	WorklistFake
 
 	OnStatus         func() (*api.Status, error)
 	OnPartners       func() ([]api.Partner, error)

@@ -100,6 +100,9 @@ func obliging() *apitest.Fake {
 	f.OnRejectTask = func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }
 	f.OnAddData = func(string, []byte, api.DataTerms) (*api.DataSet, error) { return &api.DataSet{}, nil }
 	f.OnRemoveData = func(string) error { return nil }
+	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return nil, nil }
+	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, nil }
+	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return &api.Item{}, nil }
 	f.OnUsers = func() ([]api.User, error) { return nil, nil }
 	f.OnAddUser = func(api.UserRequest) (*api.SignInToken, error) { return &api.SignInToken{}, nil }
 	f.OnRemoveUser = func(string) (*api.RemovedUser, error) { return &api.RemovedUser{}, nil }

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// userFlag says for whom a command is.
+type userFlag struct{ name string }
+
+func (f *userFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.name, "user", "", "the `user`, by name or whole ID")
+	_ = cmd.RegisterFlagCompletionFunc("user", completeUsers(func(x api.User) bool { return x.Here })) // the flag is there
+}
+
+// who is the user that is meant; empty: the node knows.
+func (f *userFlag) who() string { return cmp.Or(f.name, os.Getenv(userVariable)) }
+
+// forWhom is how the commands say for whom they are.
+const forWhom = `
+
+--user says for whom, or else ` + userVariable + `; without either it is the one user
+who is signed in here, or else this partner, who is a user of its own name. ITEM is an
+ID of the list or a beginning of one.`
+
+func newWorklistCommand() *cobra.Command {
+	var user userFlag
+	var order string
+	cmd := &cobra.Command{
+		Use:   "worklist [--order arrival|priority] [--user U]",
+		Short: "The tasks that a user has or may take; take them, do them",
+		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
+the user has, on any partner; without a role, of the partner at whose node the user is.
+What others have taken is left out. Each partner that holds tasks is asked now; of one
+that cannot be reached the list says what is known of it here, and how old that is.` + forWhom,
+		Example: `  mutirao worklist
+  mutirao worklist --order priority --user bia
+  mutirao worklist -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order})
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				u.note("nothing is to be done")
+			}
+			return u.result(list, func(w io.Writer) { u.writeItems(w, list) })
+		}),
+	}
+	user.add(cmd)
+	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first) or priority")
+	cmd.AddCommand(
+		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
+partner that holds them writes that down before this command ends. After a day others may
+take them again. Several items of one instance and one partner are taken together, all or
+none.`),
+		newClaimCommand(api.ClaimLock, "Take items, and keep them also when out of reach", `Takes items as select does, of tasks that may be done offline, for seven days. They can
+be done out of reach; what was done is handed in when their partner can be reached.`),
+		newClaimCommand(api.ClaimRelease, "Give items back", `Gives items back, one after the other: others may take them at once.`),
+		newItemCompleteCommand(), newItemFailCommand(),
+	)
+	return cmd
+}
+
+func (u *ui) writeItems(w io.Writer, list []api.Item) {
+	t := table{head: []string{"ITEM", "TASK", "STATE", "WORKFLOW", "INSTANCE", "AT", "ROLE", "PRIORITY", "SINCE"}, states: 3}
+	for _, x := range list {
+		at := x.Partner
+		if x.Known != "" {
+			at += " (" + x.Known + ")"
+		}
+		t.add(u.short(x.ID, 8), x.Task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority), clock(x.Since))
+	}
+	t.write(u, w, "")
+}
+
+// newClaimCommand makes a command that takes items or gives them back.
+func newClaimCommand(claim, short, long string) *cobra.Command {
+	var user userFlag
+	done := map[string]string{api.ClaimSelect: "selected", api.ClaimLock: "locked", api.ClaimRelease: "given back"}[claim]
+	cmd := &cobra.Command{
+		Use:               claim + " ITEM... [--user U]",
+		Short:             short,
+		Long:              long + forWhom,
+		Example:           "  mutirao worklist " + claim + " 3f9a\n  mutirao worklist " + claim + " 3f9a 77c0 --user bia",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return (x.State == api.ItemReady) == (claim != api.ClaimRelease) }),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			items, err := node.ClaimItems(ctx, api.ClaimRequest{User: user.who(), Claim: claim, Items: args})
+			if err != nil {
+				return err
+			}
+			var tasks []string
+			for _, x := range items {
+				tasks = append(tasks, x.Task)
+			}
+			return u.done(items, "%s: %s", done, strings.Join(tasks, ", "))
+		}),
+	}
+	user.add(cmd)
+	return cmd
+}
+
+func newItemCompleteCommand() *cobra.Command {
+	var user userFlag
+	var outputs []string
+	cmd := &cobra.Command{
+		Use:   "complete ITEM [--output k=v]... [--user U]",
+		Short: "An item is done",
+		Long: `Hands in that an item is done, which the user has. Values of --output are read by the
+types of the definition's data; a task may only set what its definition names under out.
+If the user has lost the item meanwhile, the result is kept and shown, but does not
+count: exit status 6. (-o still chooses how results are printed.)` + forWhom,
+		Example: `  mutirao worklist complete 3f9a --output report="two floors, smoke"
+  mutirao worklist complete 3f9a --user bia`,
+		Args:              arguments("ITEM"),
+		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return x.State != api.ItemReady }),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			values, err := pairs("output", "NAME=VALUE", outputs)
+			if err != nil {
+				return err
+			}
+			x, err := node.FinishItem(ctx, api.ItemResult{User: user.who(), Item: args[0], Outputs: values})
+			if err != nil {
+				return err
+			}
+			return u.done(x, "task %s of %s is completed", x.Task, x.Instance)
+		}),
+	}
+	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
+	addFormatFlag(cmd.Flags(), "output-format")
+	user.add(cmd)
+	return cmd
+}
+
+func newItemFailCommand() *cobra.Command {
+	var user userFlag
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "fail ITEM --reason R [--user U]",
+		Short: "An item cannot be done",
+		Long: `Hands in that an item cannot be done, which the user has. What follows is what the
+definition says under on-failure.` + forWhom,
+		Example:           `  mutirao worklist fail 3f9a --reason "no water"`,
+		Args:              arguments("ITEM"),
+		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return x.State != api.ItemReady }),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if reason == "" {
+				return usagef("worklist fail needs --reason: those who go on want to know it")
+			}
+			x, err := node.FinishItem(ctx, api.ItemResult{User: user.who(), Item: args[0], Failed: true, Reason: reason})
+			if err != nil {
+				return err
+			}
+			return u.done(x, "task %s of %s is failed", x.Task, x.Instance)
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
+	user.add(cmd)
+	return cmd
+}
+
+// completeItems completes the IDs of items.
+func completeItems(user *userFlag, which func(api.Item) bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		node, err := connect(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list, _ := node.Worklist(cmd.Context(), api.WorklistQuery{User: user.who()}) // none, when it fails
+		var ids []string
+		for _, x := range list {
+			if which(x) {
+				ids = append(ids, x.ID+"\t"+x.Task)
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,29 @@
+package apitest
+
+import (
+	"context"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// WorklistFake is the part of Fake about people's work.
+type WorklistFake struct {
+	OnWorklist   func(api.WorklistQuery) ([]api.Item, error)
+	OnClaimItems func(api.ClaimRequest) ([]api.Item, error)
+	OnFinishItem func(api.ItemResult) (*api.Item, error)
+}
+
+// Worklist implements api.Service.
+func (f *WorklistFake) Worklist(_ context.Context, q api.WorklistQuery) ([]api.Item, error) {
+	return f.OnWorklist(q)
+}
+
+// ClaimItems implements api.Service.
+func (f *WorklistFake) ClaimItems(_ context.Context, r api.ClaimRequest) ([]api.Item, error) {
+	return f.OnClaimItems(r)
+}
+
+// FinishItem implements api.Service.
+func (f *WorklistFake) FinishItem(_ context.Context, r api.ItemResult) (*api.Item, error) {
+	return f.OnFinishItem(r)
+}

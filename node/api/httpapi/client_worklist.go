@@ -1,0 +1,30 @@
+package httpapi
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// Worklist implements Service.
+func (c *Client) Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error) {
+	values := url.Values{}
+	if q.User != "" {
+		values.Set("user", q.User)
+	}
+	if q.Order != "" {
+		values.Set("order", q.Order)
+	}
+	return call[[]api.Item](ctx, c, worklistRoute, values, nil)
+}
+
+// ClaimItems implements Service.
+func (c *Client) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
+	return call[[]api.Item](ctx, c, claimItemsRoute, nil, r)
+}
+
+// FinishItem implements Service.
+func (c *Client) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error) {
+	return call[*api.Item](ctx, c, finishItemRoute, nil, r)
+}

@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// People's work.
+var (
+	worklistRoute = &route{
+		name: "worklist", method: http.MethodGet, path: "/v1/worklist", scope: mayRead,
+		summary: "The people's tasks that a user at this node has, or may take", reply: []api.Item{},
+		query: []parameter{
+			{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"},
+			{name: "order", doc: "arrival when left out", values: []string{api.OrderArrival, api.OrderPriority}},
+		},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			q := r.URL.Query()
+			return svc.Worklist(r.Context(), api.WorklistQuery{User: q.Get("user"), Order: q.Get("order")})
+		},
+	}
+	claimItemsRoute = &route{
+		name: "claimItems", method: http.MethodPost, path: "/v1/worklist/claim", scope: mayWork,
+		summary: "Take items for a user at this node, or give them back", body: api.ClaimRequest{}, reply: []api.Item{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.ClaimRequest) (any, error) { return svc.ClaimItems(r.Context(), in) })
+		},
+	}
+	finishItemRoute = &route{
+		name: "finishItem", method: http.MethodPost, path: "/v1/worklist/finish", scope: mayWork,
+		summary: "Hand in what a user at this node made of an item", body: api.ItemResult{}, reply: api.Item{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.ItemResult) (any, error) { return svc.FinishItem(r.Context(), in) })
+		},
+	}
+)

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"time"
+)
+
+// WorklistService is the part of Service about people's work. User is, in each request, a name
+// or a whole ID; empty: the one user who is signed in at this node, else the partner itself.
+// An item is named by its ID or a beginning of it.
+type WorklistService interface {
+	// Worklist lists the items that a user has or may take, as the partners that hold them
+	// say now, where they can be asked.
+	Worklist(ctx context.Context, q WorklistQuery) ([]Item, error)
+	// ClaimItems takes items for a user, or gives them back. What is taken is all taken, or
+	// nothing.
+	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)
+	// FinishItem hands in what a user made of an item.
+	FinishItem(ctx context.Context, r ItemResult) (*Item, error)
+}
+
+// WorklistQuery asks for a worklist.
+type WorklistQuery struct {
+	User string `json:"user,omitempty"`
+	// Order is OrderArrival or OrderPriority; empty: OrderArrival.
+	Order string `json:"order,omitempty"`
+}
+
+// The orders of a worklist.
+const (
+	OrderArrival  = "arrival"  // what could be done first comes first
+	OrderPriority = "priority" // the highest first
+)
+
+// The states of an item.
+const (
+	ItemReady    = "READY"    // the user may take it
+	ItemSelected = "SELECTED" // the user has it
+	ItemLocked   = "LOCKED"   // the user has it, and may be out of reach
+	ItemDone     = "DONE"     // the user has done it
+)
+
+// Item is a person's task, on somebody's worklist.
+type Item struct {
+	ID       string `json:"id"`
+	Instance string `json:"instance"`
+	Workflow string `json:"workflow"`
+	Task     string `json:"task"`
+	State    string `json:"state"`
+	// Holder is the user who has it; nil: nobody. Partner is who gives it out.
+	Holder     *string    `json:"holder"`
+	Partner    string     `json:"partner"`
+	Role       string     `json:"role"` // that it is for; empty: for people at the partner
+	Priority   int        `json:"priority"`
+	Deadline   *time.Time `json:"deadline"`   // nil: none
+	Size       int64      `json:"size"`       // bytes that it needs on the device
+	Offline    bool       `json:"offline"`    // it may be locked
+	Prefetched bool       `json:"prefetched"` // all that it needs is here
+	Since      time.Time  `json:"since"`      // it can be done
+	// AsOf is when this was last known from its partner; Known says so in words where that is old.
+	AsOf  time.Time `json:"as_of"`
+	Known string    `json:"known,omitempty"`
+}
+
+// What can be claimed.
+const (
+	ClaimSelect  = "select"
+	ClaimLock    = "lock"
+	ClaimRelease = "release"
+)
+
+// ClaimRequest takes items, or gives them back.
+type ClaimRequest struct {
+	User  string   `json:"user,omitempty"`
+	Claim string   `json:"claim"` // select, lock or release
+	Items []string `json:"items"`
+}
+
+// ItemResult is what a user made of an item.
+type ItemResult struct {
+	User   string `json:"user,omitempty"`
+	Item   string `json:"item"`
+	Failed bool   `json:"failed,omitempty"`
+	Reason string `json:"reason,omitempty"` // of a failure
+	// Outputs are read by the types of the definition's data.
+	Outputs map[string]string `json:"outputs,omitempty"`
+}

@@ -1,0 +1,157 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// peoplesItems are the people's tasks of the instances here, for worklists.
+type peoplesItems struct{ *desk }
+
+// Items are the tasks of people that this node knows of and that a person at a partner's node
+// has, had, or may take.
+func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workflow.PartnerID) ([]worklists.Row, error) {
+	who, known := k.partners.Person(person)
+	if !known {
+		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
+	}
+	out := []worklists.Row{}
+	for _, s := range k.shards {
+		done := make(chan error, 1)
+		var found []worklists.Row // whoever stops waiting leaves it to the shard
+		err := k.hand(ctx, s, event{look: func(s *shard) {
+			s.each(func(_ workflow.InstanceID, h *held) { found = append(found, k.itemsOf(h, who, at)...) })
+			done <- nil
+		}}, done)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// itemsOf are the items of one instance.
+func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID) (out []worklists.Row) {
+	now := k.clock.Now()
+	for _, v := range h.m.ItemsFor(who.User) {
+		r := worklists.Row{
+			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Task.Role,
+			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over, At: v.Partner, AsOf: now.Wall,
+		}
+		if v.Since > 0 {
+			r.Since = now.Wall.Add(v.Since - now.Boot)
+		}
+		switch {
+		case v.Holder == who.User:
+			r.Mine = v.Mode
+		case v.Holder != "":
+			r.Other = v.Holder
+		}
+		if r.At != k.member.ID() {
+			r.AsOf, _ = k.view.asOf(h, r.At)
+		}
+		switch may := entitled(v.Task, who, at, r.At); {
+		case !may && !r.Last():
+			continue
+		case !may && r.Mine == "":
+			r.Over = true // but for what the person still brings
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// entitled reports whether a person at a partner's node may take a task that another holds.
+func entitled(t *workflow.Task, who worklist.Person, at, holder workflow.PartnerID) bool {
+	if t.Role == "" {
+		return at == holder
+	}
+	for _, r := range who.Roles {
+		if r == t.Role {
+			return true
+		}
+	}
+	return false
+}
+
+// Claim has this node as the holder write down a person's word, and returns when that is durable.
+func (k peoplesItems) Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (out choreo.Claimed, err error) {
+	var done choreo.Claimed // whoever stops waiting leaves it to the shard
+	err = k.do(ctx, id, func(s *shard) error {
+		h, err := s.find(id)
+		if err != nil {
+			return err
+		}
+		done, err = h.m.Claim(c, s.moment(), k.partners)
+		s.touch(h)
+		return err
+	})
+	if err != nil {
+		return choreo.Claimed{}, k.refusedClaim(err)
+	}
+	return done, nil
+}
+
+// refusedClaim says in words for people why something was not written down.
+func (k peoplesItems) refusedClaim(err error) error {
+	var no *worklist.Refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	code, text := api.Refused, no.Text
+	switch no.Why {
+	case worklist.Taken:
+		text = k.partners.called(no.By) + " has it"
+	case worklist.Done:
+		if no.By != "" {
+			text = k.partners.called(no.By) + " has done it"
+		}
+	case worklist.NotEntitled:
+		code = api.NotAllowed
+	case worklist.Unknown:
+		code = api.NotFound
+	}
+	return api.Errorf(code, "%s: %s", no.Item.Slot, text).WithHint("mutirao worklist shows what is free")
+}
+
+// known says in words how old something is that a partner holds; empty where it is not old.
+func (k peoplesItems) known(at time.Time) string {
+	now := k.clock.Now().Wall
+	if at.IsZero() {
+		return "nothing was heard of it yet"
+	}
+	if now.Sub(at) < time.Minute {
+		return ""
+	}
+	return "as known " + ago(now.Sub(at))
+}
+
+// addClaims adds to an instance who has which task of people, and the results that do not count.
+func (vw *view) addClaims(h *held, in *api.Instance) {
+	if !h.m.Claims() {
+		return
+	}
+	for _, v := range h.m.Items() {
+		for i := range in.Tasks {
+			if t := &in.Tasks[i]; v.Holder != "" && t.Name == v.Task.Name && !t.State.Done() {
+				t.ClaimedBy = vw.partners.called(v.Holder)
+			}
+		}
+	}
+	for _, r := range h.m.KeptResults() {
+		what := fmt.Sprintf("a result of %s is kept and does not count, as %s", vw.partners.called(r.User), r.Why)
+		if r.Failed {
+			what = fmt.Sprintf("%s said that it failed, which does not count, as %s", vw.partners.called(r.User), r.Why)
+		}
+		in.Incidents = append(in.Incidents, api.Incident{At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs)})
+	}
+}

@@ -1,0 +1,120 @@
+package users
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Who is a person at this node: a user who is signed in, or the partner, who is a user of its
+// own name.
+type Who struct {
+	ID   string // whole: a user's, or the partner's
+	Name string
+
+	user users.ID // zero: the partner
+}
+
+// Who is the person that is meant by a name or a whole ID; empty: the one user who is signed
+// in here, or else the partner.
+func (t *Topic) Who(ref string) (Who, error) {
+	now := t.in.Clock.Now().Wall
+	partner := Who{ID: string(t.in.Self), Name: t.in.Members.Name(t.in.Self)}
+	if ref == "" {
+		var here []users.User
+		for _, u := range t.users(now) {
+			if _, _, err := t.signedIn(u); err == nil {
+				here = append(here, u)
+			}
+		}
+		switch len(here) {
+		case 0:
+			return partner, nil
+		case 1:
+			return Who{here[0].ID.String(), here[0].Name, here[0].ID}, nil
+		}
+		return Who{}, api.Errorf(api.Invalid, "%s are signed in here: say who with --user", strings.Join(users.Labels(here), ", "))
+	}
+	if ref == partner.Name || ref == partner.ID {
+		return partner, nil
+	}
+	u, other, err := t.find(ref)
+	switch {
+	case other:
+		return Who{}, api.Errorf(api.Refused, "%s is another partner: what is its own is done on its node", ref)
+	case err != nil:
+		return Who{}, err
+	}
+	if _, _, err := t.signedIn(u); err != nil {
+		return Who{}, err
+	}
+	return Who{u.ID.String(), u.Name, u.ID}, nil
+}
+
+// Speak has a person at this node say something, with all that proves it.
+func (t *Topic) Speak(w Who, signed [sha256.Size]byte) ([]byte, error) {
+	if w.user == (users.ID{}) {
+		own := t.in.Certificates.Issuer()
+		return users.EncodeSpoken(users.SpeakAsPartner(own.Key, own.Chain, signed)), nil
+	}
+	key := t.keyOf(w.user)
+	if key == nil {
+		return nil, api.Errorf(api.Refused, "user %s is not signed in at this node any more", w.Name)
+	}
+	var s users.Spoken
+	var err error
+	t.ask(func(k *users.Set) { s, err = k.Speak(key, w.user, signed, t.in.Clock.Now().Wall) })
+	if err != nil {
+		return nil, err
+	}
+	return users.EncodeSpoken(s), nil
+}
+
+// MaySpeak checks a person's word that a partner brings: it is true, the person's key is good
+// now, and it is at that partner's node.
+func (t *Topic) MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error {
+	s, err := users.DecodeSpoken(word)
+	if err != nil {
+		return err
+	}
+	p, err := s.Person(t.in.Mesh, signed)
+	switch {
+	case err != nil:
+		return err
+	case p.At != from:
+		return elsewhere(from, p.Name)
+	case p.ID == string(from):
+		return nil
+	}
+	t.ask(func(k *users.Set) { _, err = k.Judge(s.Signature, signed, from, t.in.Clock.Now().Wall) })
+	return err
+}
+
+// MayAsk checks that a person is at a partner's node now.
+func (t *Topic) MayAsk(person string, from workflow.PartnerID) error {
+	if person == string(from) {
+		return nil
+	}
+	id, err := users.ParseID(person)
+	if err != nil {
+		return err
+	}
+	u, err := t.User(id, t.in.Clock.Now().Wall)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(u.Devices, func(d users.Device) bool { return d.Leaf().Node == from }) {
+		return elsewhere(from, u.Name)
+	}
+	return nil
+}
+
+func elsewhere(from workflow.PartnerID, name string) error {
+	return said.Errorf("%s asks for %s, who is not at its node: %w", from, name, trust.ErrNotAllowed)
+}

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Spoken asks the holder of people's tasks to write down a person's word about them
+// (choreo.Claim).
+type Spoken struct {
+	_        struct{} `cbor:",toarray"`
+	Instance workflow.InstanceID
+	Says     []byte
+	Nonce    [16]byte
+	Word     []byte
+}
+
+// maxClaim bounds an encoded request, in bytes.
+const maxClaim = 160 << 10
+
+// EncodeSpoken writes a request for DecodeSpoken.
+func EncodeSpoken(c Spoken) ([]byte, error) {
+	b, err := encMode.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// DecodeSpoken reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeSpoken(b []byte) (c Spoken, err error) {
+	err = decodeRequest(b, maxClaim, &c)
+	return c, err
+}
+
+// Items asks a partner which of the tasks that it holds a person has, or may take.
+type Items struct {
+	_    struct{} `cbor:",toarray"`
+	User string
+}
+
+// EncodeItems writes a request for DecodeItems.
+func EncodeItems(i Items) ([]byte, error) {
+	b, err := encMode.Marshal(i)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// DecodeItems reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeItems(b []byte) (i Items, err error) {
+	err = decodeRequest(b, 2*maxName, &i)
+	return i, err
+}
+
+func decodeRequest(b []byte, most int, into any) error {
+	switch {
+	case len(b) == 0:
+		return fmt.Errorf("%w: it is empty", ErrMalformed)
+	case len(b) > most:
+		return fmt.Errorf("%w: a request of %d bytes, at most %d", ErrMalformed, len(b), most)
+	case b[0] != Version:
+		return fmt.Errorf("%w: %d, this node reads %d", ErrVersion, b[0], Version)
+	}
+	if err := decMode.Unmarshal(b[1:], into); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return nil
+}

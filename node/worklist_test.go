@@ -1,0 +1,313 @@
+package node_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// rota is a plan that base runs; its tasks are for nurses, wherever they are.
+const rota = `
+workflow: rota
+data:
+  weight: {type: integer}
+tasks:
+  weigh: {type: manual, role: nurse, out: [weight]}
+  feed:  {type: manual, role: nurse, after: weigh}
+partitions: {ward: {tasks: [weigh, feed], partner: base}}
+`
+
+// items are the worklist of a user at a node.
+func (tm *team) items(at, user string) []api.Item {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Worklist(tm.t.Context(), api.WorklistQuery{User: user})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return list
+}
+
+// wantItems demands the tasks of a worklist with their states.
+func (tm *team) wantItems(at, user string, want ...string) {
+	tm.t.Helper()
+	var got []string
+	for _, x := range tm.items(at, user) {
+		got = append(got, x.Task+" "+x.State)
+	}
+	if !slices.Equal(got, want) {
+		tm.t.Errorf("the worklist of %s at %s is %q, want %q", user, at, got, want)
+	}
+}
+
+func (tm *team) claim(at, user, claim, item string) error {
+	tm.t.Helper()
+	_, err := tm.p[at].node.ClaimItems(tm.t.Context(), api.ClaimRequest{User: user, Claim: claim, Items: []string{item}})
+	synctest.Wait()
+	return err
+}
+
+func (tm *team) hand(at, user, item string, outputs map[string]string) error {
+	tm.t.Helper()
+	_, err := tm.p[at].node.FinishItem(tm.t.Context(), api.ItemResult{User: user, Item: item, Outputs: outputs})
+	synctest.Wait()
+	return err
+}
+
+// wantCode demands an error of a code that says something.
+func wantCode(t *testing.T, err error, code api.Code, text string) {
+	t.Helper()
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Message, text) {
+		t.Errorf("the error is %v, want %s with %q", err, code, text)
+	}
+}
+
+// nurses is a mesh in which bia is signed in at the tablet and the phone, neither of which takes
+// part in an instance of rota that base runs; ana is a nurse at base.
+func nurses(t *testing.T) (tm *team, id string) {
+	tm = newTeam(t, "base:nurse", "tablet", "phone")
+	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(time.Second)
+	tm.add("base", rota)
+	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return tm, st.ID
+}
+
+// Two users on two nodes: what one takes the other does not see, until it is given back; what
+// one hands in ends the task, with its data.
+func TestTwoUsersOneItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		tm.wantItems("tablet", "bia", "weigh READY")
+		tm.wantItems("base", "ana", "weigh READY")
+		tm.wantItems("base", "base", "weigh READY") // a partner is a user
+		tm.wantItems("phone", "phone")
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantItems("tablet", "bia", "weigh SELECTED")
+		tm.wantItems("base", "ana")
+		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "bia has weigh")
+		wantCode(t, tm.claim("base", "ana", api.ClaimRelease, item), api.Refused, "bia has weigh, not ana")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "may not be done offline")
+		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused, "somebody has it")
+		if got := tm.show("base", id).Tasks[0].ClaimedBy; got != "bia" {
+			t.Errorf("it is shown to be claimed by %q", got)
+		}
+
+		// What base wrote down outlives its crash.
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		tm.wantItems("tablet", "bia", "weigh SELECTED")
+		if err := tm.claim("tablet", "bia", api.ClaimRelease, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantItems("base", "ana", "weigh READY")
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}), api.Refused, "does not count, as given back; it is kept")
+		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, tm.hand("base", "ana", item, map[string]string{"weight": "heavy"}), api.Invalid, "not a whole number")
+		if err := tm.hand("base", "ana", item, map[string]string{"weight": "4"}); err != nil {
+			t.Fatal(err)
+		}
+		in := tm.show("base", id)
+		if in.Data["weight"] != int64(4) || in.Tasks[0].State != workflow.Succeeded {
+			t.Errorf("weigh is %s, weight %v", in.Tasks[0].State, in.Data["weight"])
+		}
+		if !slices.ContainsFunc(in.Incidents, func(i api.Incident) bool {
+			return strings.Contains(i.What, `a result of bia is kept and does not count`) && strings.Contains(i.What, "weight = 3")
+		}) {
+			t.Errorf("what bia made is not shown: %+v", in.Incidents)
+		}
+		log, err := tm.p["base"].node.Log(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, e := range log[1:] {
+			said = append(said, e.Text)
+		}
+		want := []string{
+			"given to bia (select)", "given back by bia", "result of bia: weight = 3", "given to ana (select)",
+			"result of ana: weight = 4", "its item is closed with that result", "started", "succeeded: weight = 4",
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("the log says %q", said)
+		}
+	})
+}
+
+// Many ask for one item at once, over several nodes: one gets it, the others are told who.
+func TestManyAskAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		if err := tm.signIn("phone", tm.addUser("base", "rui", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		item := tm.items("tablet", "bia")[0].ID
+		var got sync.Map
+		var asked sync.WaitGroup
+		for user, at := range map[string]string{"bia": "tablet", "ana": "base", "rui": "phone", "base": "base"} {
+			asked.Go(func() {
+				_, err := tm.p[at].node.ClaimItems(t.Context(), api.ClaimRequest{User: user, Claim: api.ClaimSelect, Items: []string{item}})
+				got.Store(user, err)
+			})
+		}
+		asked.Wait()
+		winners := 0
+		got.Range(func(user, err any) bool {
+			if err == nil {
+				winners++
+				if by := tm.show("base", id).Tasks[0].ClaimedBy; by != user {
+					t.Errorf("%s was told that it has the item, which %s has", user, by)
+				}
+			} else {
+				wantCode(t, err.(error), api.Refused, "has ")
+			}
+			return true
+		})
+		if winners != 1 {
+			t.Errorf("%d have the item", winners)
+		}
+	})
+}
+
+// A holder that cannot make a grant durable gives none; who cannot be asked is not waited for.
+func TestNoGrantBeforeItIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		item := tm.items("tablet", "bia")[0].ID
+		tm.p["base"].disk.failWith(kv.ErrFull)
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err == nil {
+			t.Error("an item is taken that is written down nowhere")
+		}
+		tm.p["base"].disk.failWith(nil)
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantItems("base", "ana", "weigh READY")
+		tm.disconnect("base", "tablet")
+		synctest.Wait()
+		tm.wantItems("tablet", "bia")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.NotFound, "no item")
+	})
+}
+
+// A user who is removed, or loses the role, loses the item; others may take it.
+func TestARemovedUserLosesItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].node.RevokeRole(t.Context(), api.RoleRequest{User: "bia", Role: "nurse"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		tm.wantItems("base", "ana", "weigh READY")
+		tm.wantItems("tablet", "bia")
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.NotAllowed, "for the role nurse")
+		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].node.RemoveUser(t.Context(), "ana"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if by := tm.show("base", id).Tasks[0].ClaimedBy; by != "" {
+			t.Errorf("%s has an item, and was removed", by)
+		}
+	})
+}
+
+// What a member brings in the name of somebody who is not at its node is refused, and counted;
+// so is what nobody signed.
+func TestNobodySpeaksForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		bia := tm.user("base", "bia").ID
+		req, err := wire.EncodeItems(wire.Items{User: bia})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := tm.p["base"].id()
+		if _, err := tm.p["tablet"].plug.Request(t.Context(), to, nil, "/mutirao/items/1.0.0", req); err != nil {
+			t.Errorf("bia's own device is refused: %v", err)
+		}
+		if _, err := tm.p["phone"].plug.Request(t.Context(), to, nil, "/mutirao/items/1.0.0", req); err == nil {
+			t.Error("phone is shown the items of bia, who is not there")
+		}
+		forged, err := wire.EncodeSpoken(wire.Spoken{Instance: instance(t, id), Says: []byte{0xa0}, Word: []byte{0xa0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			if b, err := tm.p["phone"].plug.Request(t.Context(), to, nil, "/mutirao/claim/1.0.0", forged); err == nil && !strings.Contains(string(b), "refusal") {
+				t.Fatalf("a word that nobody said is answered with %s", b)
+			}
+		}
+		counted := map[string]bool{}
+		for _, r := range tm.refused("base", "phone") {
+			counted[r.Reason] = true
+		}
+		for _, want := range []string{"items-of-others", "words-of-others", "words-too-fast"} {
+			if !counted[want] {
+				t.Errorf("%s is not counted: %v", want, counted)
+			}
+		}
+		if log, err := tm.p["base"].node.Log(t.Context(), id); err != nil || len(log) != 1 {
+			t.Errorf("the log has %d facts, %v", len(log), err)
+		}
+	})
+}
+
+// A role that no partner has, and a user does: the instance starts, the task waits at its holder, and
+// the user's result ends it, although the holder may not do it itself.
+func TestARoleThatOnlyAUserHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("base", rota)
+		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia", "weigh READY")
+		tm.wantItems("base", "base")
+		for _, task := range []string{"weigh", "feed"} {
+			item := tm.items("tablet", "bia")[0].ID
+			if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, item), tm.hand("tablet", "bia", item, nil)); err != nil {
+				t.Fatalf("%s: %v", task, err)
+			}
+		}
+		tm.succeeds(st.ID, time.Minute, "base")
+	})
+}

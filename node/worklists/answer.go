@@ -1,0 +1,99 @@
+package worklists
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// maxRows bounds the items of an answer: those that the person has, and of the others those
+// that have waited longest.
+const maxRows = 1000
+
+var (
+	errTooOften = errors.New("asked too often: try again in a while")
+	errCannot   = errors.New("cannot look at its items now")
+)
+
+// AnswerItems answers a partner which of this node's items a person at its node has, had, or
+// may take.
+func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) {
+	r, err := wire.DecodeItems(req)
+	if err != nil {
+		return nil, err
+	}
+	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("items-too-fast", from)
+		return nil, errTooOften
+	}
+	if err := d.in.People.MayAsk(r.User, from); err != nil {
+		d.in.Peers.Refuse("items-of-others", from)
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
+	defer cancel()
+	rows, err := d.in.Instances.Items(ctx, worklist.User(r.User), from)
+	if err != nil {
+		d.in.Log.Warn("items could not be shown to a partner", "to", from, "error", err)
+		return nil, errCannot
+	}
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		if (a.Mine != "") != (b.Mine != "") {
+			if a.Mine != "" {
+				return -1
+			}
+			return 1
+		}
+		return a.Since.Compare(b.Since)
+	})
+	return json.Marshal(rows[:min(len(rows), maxRows)])
+}
+
+// answer is what became of a person's word at the holder.
+type answer struct {
+	choreo.Claimed
+	// Refusal is why it was not written down; nil: it was, or had been.
+	Refusal *api.Error `json:"refusal,omitempty"`
+}
+
+// AnswerClaim writes down what a person at a partner's node says of this node's items. It
+// answers when that is durable.
+func (d *Desk) AnswerClaim(from workflow.PartnerID, req []byte) ([]byte, error) {
+	c, err := wire.DecodeSpoken(req)
+	if err != nil {
+		return nil, err
+	}
+	if !d.claims.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("words-too-fast", from)
+		return nil, errTooOften
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
+	defer cancel()
+	out := answer{}
+	out.Claimed, err = d.takeWord(ctx, from, c)
+	if err != nil {
+		err = d.in.Explain(err)
+		if !errors.As(err, &out.Refusal) {
+			d.in.Log.Warn("a person's word could not be written down", "from", from, "instance", c.Instance, "error", err)
+			return nil, errors.New("cannot write that down now")
+		}
+	}
+	return json.Marshal(out)
+}
+
+// takeWord checks who speaks, and has what is said written down.
+func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
+	if err := d.in.People.MaySpeak(c.Word, choreo.SpokenOf(c.Instance, c.Says, c.Nonce), from); err != nil {
+		d.in.Peers.Refuse("words-of-others", from)
+		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
+	}
+	return d.in.Instances.Claim(ctx, c.Instance, &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word})
+}

@@ -1,0 +1,100 @@
+package worklists
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/ration"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// The requests: which tasks of a partner a person has or may take, and to write down what a
+// person says.
+const (
+	ProtocolItems = "/mutirao/items/1.0.0"
+	ProtocolClaim = "/mutirao/claim/1.0.0"
+)
+
+const (
+	// listPatience is how long a partner is waited for that is asked for a list, and
+	// claimPatience for one that is to make something durable.
+	listPatience  = 2 * time.Second
+	claimPatience = 10 * time.Second
+	// askedAtOnce is how many partners are asked at a time.
+	askedAtOnce = 16
+)
+
+// Instances are those in which this node takes part.
+type Instances interface {
+	// Items are the tasks of people that this node knows of and that a person at a partner's
+	// node has, had, or may take.
+	Items(ctx context.Context, person worklist.User, at workflow.PartnerID) ([]Row, error)
+	// Claim has this node as the holder write down a person's word. It returns when that
+	// is durable.
+	Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
+}
+
+// Persons are those who are at this node, and what is known of others.
+type Persons interface {
+	Who(ref string) (users.Who, error)
+	Speak(w users.Who, signed [sha256.Size]byte) ([]byte, error)
+	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
+	MayAsk(person string, from workflow.PartnerID) error
+}
+
+// People are the users of the mesh.
+type People interface {
+	Persons
+	// Called is what people call a person.
+	Called(u worklist.User) string
+}
+
+// Peers are the members that are connected, and that may be asked something.
+type Peers interface {
+	Up(p workflow.PartnerID) bool
+	UpPeers() []workflow.PartnerID
+	Refuse(why string, p workflow.PartnerID)
+	Request(
+		ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
+	) ([]byte, error)
+}
+
+// Surroundings are what worklists need of the rest of a node.
+type Surroundings struct {
+	Self      workflow.PartnerID
+	Clock     interface{ Now() moment.Now }
+	Log       *slog.Logger
+	Peers     Peers
+	People    People
+	Instances Instances
+	// Random gives so many random bytes.
+	Random func(n int) []byte
+	// Name is what people call a partner, Explain an error in words for people, and Known how old something
+	// is; empty: it is not old.
+	Name    func(workflow.PartnerID) string
+	Explain func(error) error
+	Known   func(time.Time) string
+}
+
+// Rations of a member: lists that it asks for, and words that it brings.
+var (
+	listRation  = ration.Ration{Burst: 60, Each: 500 * time.Millisecond}
+	claimRation = ration.Ration{Burst: 120, Each: 250 * time.Millisecond}
+)
+
+// Desk is where people's work is asked for, and given out.
+type Desk struct {
+	in            Surroundings
+	lists, claims *ration.Budgets
+}
+
+// New makes a node's desk.
+func New(in Surroundings) *Desk {
+	return &Desk{in: in, lists: ration.New(listRation), claims: ration.New(claimRation)}
+}

@@ -1,0 +1,15 @@
+// Package worklists answers a node's users which people's tasks they have or may take, and
+// has the partners that hold those write down what users say of them.
+//
+// Purpose: what a user wants is signed here, by the user's key, and goes to the partner that
+// holds the task, which may be this one (ask.go). The holder checks who speaks, writes it
+// into the instance's facts, and answers when that is durable (answer.go). A list is put
+// together from what those say who hold tasks, and of whoever cannot be asked from what is
+// known here, with its age (list.go).
+//
+// Promises: nothing is answered before it is durable at the holder. A word that was sent twice
+// counts once. How much a member may have a node do is bounded.
+//
+// It imports choreo, membership/moment, node/api, node/ration, node/users, node/wire, workflow
+// and worklist; node imports it.
+package worklists

@@ -1,0 +1,134 @@
+package worklists
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// List lists what a person has and may take.
+func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error) {
+	var by func(a, b Row) int
+	switch q.Order {
+	case "", api.OrderArrival:
+		by = func(a, b Row) int { return a.Since.Compare(b.Since) }
+	case api.OrderPriority:
+		by = func(a, b Row) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)) }
+	default:
+		return nil, api.Errorf(api.Invalid, "the order %q: want %s or %s", q.Order, api.OrderArrival, api.OrderPriority)
+	}
+	who, err := d.in.People.Who(q.User)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.rows(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(by(a, b), cmp.Compare(a.id(), b.id())) })
+	out := []api.Item{}
+	for _, r := range rows {
+		if r.Mine != "" || r.free() {
+			out = append(out, d.item(who, &r))
+		}
+	}
+	return out, nil
+}
+
+// rows are all items of which a person has, had, or may take one: of each partner as it
+// says now or, if it cannot be asked, as is known here.
+func (d *Desk) rows(ctx context.Context, who users.Who) ([]Row, error) {
+	known, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
+	if err != nil {
+		return nil, err
+	}
+	heldBy := make(map[string]workflow.PartnerID, len(known))
+	for i := range known {
+		heldBy[known[i].id()] = known[i].At
+	}
+	answers := d.askAll(ctx, who)
+	out := slices.DeleteFunc(known, func(r Row) bool { _, said := answers[r.At]; return said })
+	for p, rows := range answers {
+		for _, r := range rows {
+			if at, here := heldBy[r.id()]; !here || at == p { // nobody says of another's what is better known here
+				out = append(out, r)
+			}
+		}
+	}
+	return out, nil
+}
+
+// askAll asks the partners that are connected, some at a time.
+func (d *Desk) askAll(ctx context.Context, who users.Who) map[workflow.PartnerID][]Row {
+	req, err := wire.EncodeItems(wire.Items{User: who.ID})
+	if err != nil {
+		return nil
+	}
+	var (
+		mu    sync.Mutex // guards out
+		out   = map[workflow.PartnerID][]Row{}
+		asked sync.WaitGroup
+		turns = make(chan struct{}, askedAtOnce)
+	)
+	for _, p := range d.in.Peers.UpPeers() {
+		asked.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			b, err := d.in.Peers.Request(ctx, p, nil, ProtocolItems, req, listPatience)
+			if err != nil {
+				return // it is of an earlier version, or just gone
+			}
+			rows, err := d.read(p, b)
+			if err != nil {
+				d.in.Peers.Refuse("items-malformed", p)
+				d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[p] = rows
+		})
+	}
+	asked.Wait()
+	return out
+}
+
+// read reads what a partner holds.
+func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
+	if err := json.Unmarshal(b, &rows); err != nil {
+		return nil, err
+	}
+	now := d.in.Clock.Now().Wall
+	rows = rows[:min(len(rows), maxRows)]
+	for i := range rows {
+		rows[i].At, rows[i].AsOf = p, now
+		if err := rows[i].check(now); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// item is a row for people.
+func (d *Desk) item(who users.Who, r *Row) api.Item {
+	out := api.Item{
+		ID: r.id(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
+		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
+		Known: d.in.Known(r.AsOf),
+	}
+	if name := who.Name; r.Mine != "" {
+		out.Holder, out.State = &name, api.ItemSelected
+		if r.Mine == worklist.Lock {
+			out.State = api.ItemLocked
+		}
+	}
+	return out
+}

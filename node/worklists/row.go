@@ -1,0 +1,71 @@
+package worklists
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// Row is an item as a partner knows it, for one person. A partner that is asked answers with
+// those that it holds.
+type Row struct {
+	Instance workflow.InstanceID `json:"instance"`
+	Workflow workflow.Name       `json:"workflow"`
+	Task     workflow.TaskName   `json:"task"`
+	Item     worklist.Item       `json:"item"`
+	Role     workflow.RoleName   `json:"role,omitempty"`
+	Priority int                 `json:"priority,omitempty"`
+	Offline  bool                `json:"offline,omitempty"`
+	Since    time.Time           `json:"since"`
+	// Mine is how the person has it; empty: not. Grant is by what the person has or had it last.
+	Mine  worklist.Mode `json:"mine,omitempty"`
+	Grant worklist.ID   `json:"grant"`
+	// Other is somebody else who has it. Over: nobody can take it any more.
+	Other worklist.User `json:"other,omitempty"`
+	Over  bool          `json:"over,omitempty"`
+
+	// At is who holds it, AsOf when that is known from.
+	At   workflow.PartnerID `json:"-"`
+	AsOf time.Time          `json:"-"`
+}
+
+// id is by what people name the item: the same wherever it is asked for.
+func (r *Row) id() string {
+	h := sha256.New()
+	h.Write([]byte("mutirao/item/1\x00"))
+	h.Write(r.Instance[:])
+	h.Write(r.Item.Assigned[:])
+	h.Write([]byte(r.Item.Slot))
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// check says what no partner would truly answer: what it says is shown to people.
+func (r *Row) check(now time.Time) error {
+	for what, name := range map[string]string{"workflow": string(r.Workflow), "task": string(r.Task), "slot": string(r.Item.Slot)} {
+		if !workflow.ValidName(name) {
+			return fmt.Errorf("a %s with a name that none can have", what)
+		}
+	}
+	switch {
+	case r.Role != "" && !workflow.ValidName(string(r.Role)):
+		return fmt.Errorf("a role with a name that none can have")
+	case len(r.Other) > workflow.MaxName:
+		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
+	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
+		return fmt.Errorf("an item that somebody has in a way that there is not")
+	}
+	if r.Since.After(now) || r.Since.Before(time.UnixMilli(0)) {
+		r.Since = now
+	}
+	return nil
+}
+
+// Last reports whether the person has it, or had it.
+func (r *Row) Last() bool { return !r.Grant.IsZero() }
+
+// free reports whether the person may take it.
+func (r *Row) free() bool { return r.Mine == "" && r.Other == "" && !r.Over }

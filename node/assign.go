@@ -73,7 +73,7 @@ func (k *desk) situation(def *workflow.Definition, m aptitude.Mechanism, input m
 	}
 	partners, inHand := k.partners.candidates(def, m, nil)
 	return partition.Situation{
-		Partners: partners, Self: k.member.ID(), Mechanism: m, InHand: inHand, Data: data,
+		Partners: partners, Closed: k.partners.closed(m), Self: k.member.ID(), Mechanism: m, InHand: inHand, Data: data,
 	}
 }
 
@@ -127,6 +127,29 @@ func (p *partners) plainly(all []membership.Partner, without *choreo.Holding) (o
 			c.Load = max(c.Load, busy(w.backlog.All))
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+// closed are those whom candidates leaves out, and why.
+func (p *partners) closed(m aptitude.Mechanism) (out []partition.Closed) {
+	for _, x := range p.All() {
+		why := ""
+		switch {
+		case x.State == membership.Evicted:
+			why = "was evicted"
+		case x.State == membership.Left && x.ForGood():
+			why = "left for good"
+		case x.State == membership.Left:
+			why = "left in good order"
+		case x.State == membership.Expired:
+			why = "has expired: nobody has heard of it for its connection time"
+		case m == partition.PlainRule && x.Record.Absence == membership.Whole:
+			why = partition.TakesNothing
+		default:
+			continue
+		}
+		out = append(out, partition.Closed{ID: x.Record.Partner, Name: p.label(x.Record.Partner), Why: why})
 	}
 	return out
 }

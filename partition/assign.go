@@ -115,7 +115,12 @@ func (u *unit) contenders(partners []Partner, holds map[workflow.PartnerID]int) 
 // The choices come by the names of the partitions. If one cannot be assigned
 // the error is an AssignError, and nothing is assigned.
 func Assign(plan *Plan, partners []Partner, pins map[workflow.PartitionName]workflow.PartnerID, self workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
-	a := newAssignment(plan, partners, self)
+	return assignPlainly(plan, Situation{Partners: partners, Self: self}, pins)
+}
+
+// assignPlainly is Assign, with what is known of those who take no work.
+func assignPlainly(plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
+	a := newAssignment(plan, s)
 	a.checkPins(pins)
 	var free []*Partition
 	for _, part := range plan.Partitions() {
@@ -188,6 +193,7 @@ func (p *Plan) unitOfTasks(tasks []workflow.TaskName) (*unit, error) {
 type assignment struct {
 	plan     *Plan
 	partners []Partner
+	closed   []Closed
 	units    map[workflow.PartitionName]*unit
 	holds    map[workflow.PartnerID]int
 	choices  map[workflow.PartitionName]Choice
@@ -195,9 +201,9 @@ type assignment struct {
 	unknown  []Refusal // pins of partitions that do not exist
 }
 
-func newAssignment(plan *Plan, partners []Partner, self workflow.PartnerID) *assignment {
+func newAssignment(plan *Plan, s Situation) *assignment {
 	a := &assignment{
-		plan: plan, partners: reachSelf(partners, self),
+		plan: plan, partners: reachSelf(s.Partners, s.Self), closed: s.Closed,
 		units:    make(map[workflow.PartitionName]*unit),
 		holds:    make(map[workflow.PartnerID]int),
 		choices:  make(map[workflow.PartitionName]Choice),
@@ -282,10 +288,16 @@ func (a *assignment) find(part *Partition, wanted string) (Partner, *Refusal) {
 	case 1:
 		return named[0], nil
 	case 0:
+		name, why := wanted, "is not on the partner list"
+		for _, c := range a.closed {
+			if string(c.ID) == wanted || c.Name == wanted {
+				name, why = c.Name, c.Why
+			}
+		}
 		return Partner{}, &Refusal{
 			Partition: part.Name,
-			Why:       fmt.Sprintf("partition %s: it is pinned to %s, which is not on the partner list, or takes nothing (availability 0)", part.Name, wanted),
-			Change:    "see mutirao partners for the list, or assign the partition to another partner",
+			Why:       fmt.Sprintf("partition %s: it is pinned to %s, which %s", part.Name, name, why),
+			Change:    "assign the partition to another partner: mutirao partners shows who is here",
 		}
 	}
 	return Partner{}, &Refusal{

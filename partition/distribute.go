@@ -43,6 +43,7 @@ func MechanismOf(def *workflow.Definition, asked string) (aptitude.Mechanism, er
 // Situation is what a distribution goes by, besides the plan.
 type Situation struct {
 	Partners  []Partner
+	Closed    []Closed           // those who are known and not among Partners
 	Self      workflow.PartnerID // who distributes: it reaches itself
 	Mechanism aptitude.Mechanism
 	// InHand is the unfinished work of each kind (WorkOf, WorkOfTasks) that costs
@@ -85,9 +86,9 @@ func kindOf(def workflow.Name, what string) Kind {
 // The most urgent partition chooses first, else the one that begins first.
 func Distribute(plan *Plan, s Situation, pins map[workflow.PartitionName]workflow.PartnerID) (map[workflow.PartitionName]workflow.PartnerID, []Choice, error) {
 	if s.Mechanism == PlainRule {
-		return Assign(plan, s.Partners, pins, s.Self)
+		return assignPlainly(plan, s, pins)
 	}
-	a := newAssignment(plan, s.Partners, s.Self)
+	a := newAssignment(plan, s)
 	d := newDistributor(plan, s, a.partners)
 	a.checkPins(pins)
 	var free []*Partition
@@ -206,7 +207,7 @@ func (d *distributor) pinned(a *assignment, part *Partition) {
 	d.face(u, work)
 	if d.partners[i].Rested <= 0 {
 		a.refusals[part.Name] = append(a.refusals[part.Name], Refusal{part.Name,
-			fmt.Sprintf("%s: it is pinned to %s, which takes nothing: its availability is 0", u.name, c.Name),
+			fmt.Sprintf("%s: it is pinned to %s, which %s", u.name, c.Name, TakesNothing),
 			"assign it to another partner, or have that one raise it: mutirao profile set --availability high"})
 	}
 	violations, err := u.violations(d.plan.def, d.partners[i], d.env())

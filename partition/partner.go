@@ -45,6 +45,17 @@ type Partner struct {
 	faced faced // by the unit that is weighed
 }
 
+// Closed is a partner that is known and takes no new work: a pin to it is refused.
+type Closed struct {
+	ID   workflow.PartnerID
+	Name string
+	Why  string // what it is or did: "was evicted"
+}
+
+// TakesNothing is why a partner is closed, or cannot be pinned to, that is here. Both
+// reasons are the same to others: it says that its availability is none.
+const TakesNothing = "takes nothing new on: it is leaving, or its availability is none"
+
 // InHand is unfinished work, by its expected time.
 type InHand struct {
 	Ready time.Duration // of what can be done now

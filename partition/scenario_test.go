@@ -24,6 +24,7 @@ import (
 //	partners          reads the partner list, a line each:
 //	                  NAME [id=ID] [roles=A,B] [can=A,B] [runs=A,B] [load=X] [away]
 //	                  [rested=X] [taken=X] [backlog=D] [says=TASK:X,…] [learned=TASK:X,…]
+//	                  or NAME closed=WHY, with - for spaces: it takes no work
 //	barred            prints which partitions hard constraints leave nobody for
 //	droppable         prints which tasks the Optimizer may drop
 //	candidates p=P    prints who can take a partition
@@ -51,6 +52,7 @@ type scenario struct {
 	def      *workflow.Definition
 	plan     *partition.Plan
 	partners []partition.Partner
+	closed   []partition.Closed
 }
 
 func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
@@ -69,7 +71,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "k", &k)
 		return describeCut(partition.Suggest(s.def, k))
 	case "partners":
-		s.partners = readPartners(t, d)
+		s.partners, s.closed = readPartners(t, d)
 		return ""
 	case "candidates":
 		var p string
@@ -258,7 +260,7 @@ func (s *scenario) assignTasks(d *datadriven.TestData) string {
 
 // situation reads the arguments of a distribution; those left are pins.
 func (s *scenario) situation(d *datadriven.TestData) (partition.Situation, map[workflow.PartitionName]workflow.PartnerID) {
-	st := partition.Situation{Partners: s.partners, InHand: map[partition.Kind]partition.InHand{elsewhere: {Ready: time.Minute, All: time.Minute}}, Rand: rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{}}
+	st := partition.Situation{Partners: s.partners, Closed: s.closed, InHand: map[partition.Kind]partition.InHand{elsewhere: {Ready: time.Minute, All: time.Minute}}, Rand: rand.New(rand.NewPCG(1, 1)), Data: map[workflow.DataName]workflow.Value{}}
 	for _, x := range s.def.Data {
 		st.Data[x.Name] = x.Default
 	}
@@ -316,10 +318,13 @@ func explain(c partition.Choice) string {
 	return candidates + "\n"
 }
 
-func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
-	var partners []partition.Partner
+func readPartners(t *testing.T, d *datadriven.TestData) (partners []partition.Partner, closed []partition.Closed) {
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
+		if why, ok := strings.CutPrefix(words[len(words)-1], "closed="); ok {
+			closed = append(closed, partition.Closed{ID: workflow.PartnerID("id-" + words[0]), Name: words[0], Why: strings.ReplaceAll(why, "-", " ")})
+			continue
+		}
 		p := partition.Partner{Name: words[0], ID: workflow.PartnerID("id-" + words[0]), Reachable: true, Rested: 1, Suitability: map[string]float64{}, Learned: map[workflow.TaskName]float64{}}
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
@@ -363,7 +368,7 @@ func readPartners(t *testing.T, d *datadriven.TestData) []partition.Partner {
 		}
 		partners = append(partners, p)
 	}
-	return partners
+	return partners, closed
 }
 
 func number(d *datadriven.TestData, t *testing.T, s string) (x float64) {

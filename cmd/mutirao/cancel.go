@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +19,18 @@ func newCancelCommand() *cobra.Command {
 		Long: `Cancels an instance everywhere: running tasks are called off, and nothing more is
 started. Partners that cannot be reached now learn of it when they can. It cannot be
 taken back: on a terminal the command asks first, and names the instance with its
-workflow and whole ID. A program had better give the whole ID.`,
+workflow and whole ID. With --yes, or where nobody sits at a terminal, nobody sees that:
+then a beginning of an ID is refused (2), and the answer says the whole ID.`,
 		Example: `  mutirao cancel 3f9a --reason "false alarm"
   mutirao cancel 3f9a0c21d4aa00112233445566778899 --yes`,
 		Args: arguments("ID"),
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			id, what := whichInstance(ctx, node, args[0])
+			id, what, err := u.whichInstance(ctx, node, yes, args[0])
+			if err != nil {
+				return err
+			}
 			if err := u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what); err != nil {
 				return err
 			}
@@ -42,11 +47,17 @@ workflow and whole ID. A program had better give the whole ID.`,
 
 // whichInstance is the whole ID of an instance, and what tells people which one it is.
 // What cannot be taken back is asked, done and reported by the one ID: what a beginning
-// of it means may change meanwhile.
-func whichInstance(ctx context.Context, node shower, ref string) (id, what string) {
+// of it means may change meanwhile. Where nobody is asked, nobody sees which one it is:
+// then only the whole ID will do.
+func (u *ui) whichInstance(ctx context.Context, node shower, yes bool, ref string) (id, what string, err error) {
 	in, err := node.Show(ctx, ref)
-	if err != nil { // the command itself will say what is wrong
-		return ref, ref
+	if err != nil {
+		return "", "", err
 	}
-	return in.ID, fmt.Sprintf("%s@%d %s, started %s,", in.Workflow, in.Version, in.ID, clock(in.Started))
+	what = fmt.Sprintf("%s@%d %s, started %s,", in.Workflow, in.Version, in.ID, clock(in.Started))
+	if !u.asks(yes) && !strings.EqualFold(strings.TrimSpace(ref), in.ID) {
+		return "", "", api.Errorf(api.Invalid, "%q is only the beginning of an ID, and nobody is asked whether it is the right one: want the whole ID", ref).
+			WithHint("if you mean %s type %s", what, in.ID)
+	}
+	return in.ID, what, nil
 }

@@ -16,10 +16,16 @@ func addYesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
 }
 
+// asks reports whether confirm will ask.
+func (u *ui) asks(yes bool) bool {
+	in, ok := u.in.(*os.File)
+	return !yes && ok && isTTY(in)
+}
+
 // confirm says what will happen and asks whether it shall, if somebody sits
 // there to answer: a program that runs the command has decided already.
 func (u *ui) confirm(yes bool, format string, args ...any) error {
-	if in, ok := u.in.(*os.File); yes || !ok || !isTTY(in) {
+	if !u.asks(yes) {
 		return nil
 	}
 	quiet := u.quiet

@@ -155,7 +155,9 @@ can take that back, partners are given by their names or whole IDs.`,
 			if override {
 				voters := make([]string, len(set))
 				for i, v := range set {
-					voters[i] = describePartner(ctx, node, v)
+					if voters[i], err = describePartner(ctx, node, v); err != nil {
+						return err
+					}
 				}
 				if err := u.confirm(yes, "From now on %s may vote, on the founder's word alone: those who may vote now are not asked, and nobody can take that back.", strings.Join(voters, ", ")); err != nil {
 					return err

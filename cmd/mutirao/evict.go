@@ -30,14 +30,22 @@ their owners; all others become void.`,
 		Args:              arguments("PARTNER"),
 		ValidArgsFunction: completePartners,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if err := u.confirm(yes, "%s is removed from the mesh for good: its unfinished work fails, and nobody can take that back.", describePartner(ctx, node, args[0])); err != nil {
+			who, err := describePartner(ctx, node, args[0])
+			if err != nil {
+				return err
+			}
+			if err := u.confirm(yes, "%s is removed from the mesh for good: its unfinished work fails, and nobody can take that back.", who); err != nil {
 				return err
 			}
 			e, err := node.Evict(ctx, api.EvictRequest{Partner: args[0], Reason: reason})
 			if err != nil {
 				return err
 			}
-			if err := u.done(e, "%s is evicted", e.Name); err != nil {
+			text := "%s is evicted"
+			if e.Already {
+				text = "%s was evicted before: nothing has changed"
+			}
+			if err := u.done(e, text, e.Name); err != nil {
 				return err
 			}
 			votes, err := node.Electorate(ctx)
@@ -63,18 +71,28 @@ type lister interface {
 	Partners(ctx context.Context) ([]api.Partner, error)
 }
 
-// describePartner is a partner with what tells it from others of its name.
-func describePartner(ctx context.Context, node lister, ref string) string {
-	list, _ := node.Partners(ctx) // without it, what was typed has to do
+// describePartner is a partner with what tells it from others of its name. Nobody is asked
+// about one that is not there.
+func describePartner(ctx context.Context, node lister, ref string) (string, error) {
+	list, err := node.Partners(ctx)
+	if err != nil {
+		return "", err
+	}
 	var found []api.Partner
+	there := false
 	for _, p := range list {
-		if string(p.ID) == ref || p.Name == ref && p.State != "evicted" {
+		name, mark, _ := strings.Cut(p.Name, " (") // of partners of one name, Name has the beginning of the ID, too
+		there = there || strings.Contains(string(p.ID), ref) || name == ref || strings.HasPrefix(ref, name+" (")
+		if string(p.ID) == ref || p.Name == ref || name == ref && mark != "" && p.State != "evicted" {
 			found = append(found, p)
 		}
 	}
-	if len(found) != 1 {
-		return ref
+	switch {
+	case !there || ref == "":
+		return "", api.Errorf(api.NotFound, "no such partner: %q", ref).WithHint("mutirao partners lists them")
+	case len(found) != 1: // the command itself will say what is wrong
+		return ref, nil
 	}
 	p := found[0]
-	return fmt.Sprintf("%s (%s, roles %s, %s)", p.Name, p.ID, orDash(strings.Join(p.Roles, ", ")), p.State)
+	return fmt.Sprintf("%s (%s, roles %s, %s)", p.Name, p.ID, orDash(strings.Join(p.Roles, ", ")), p.State), nil
 }

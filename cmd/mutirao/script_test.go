@@ -246,8 +246,11 @@ func (w *world) show(id string) (*api.Instance, error) {
 	}
 	name, _, _ := strings.Cut(id, "-")
 	state, ok := states[name]
-	if !ok && !strings.HasPrefix(instanceID, id) {
+	if !ok && !strings.HasPrefix(instanceID, strings.ToLower(id)) {
 		return nil, api.Errorf(api.NotFound, "there is no instance %s", id).WithHint("mutirao instances --all")
+	}
+	if !ok {
+		id = instanceID
 	}
 	in := fireCall(id)
 	if name == "pruned" {

@@ -274,7 +274,11 @@ with it go the keys of users at its node.`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completeUsers(func(x api.User) bool { return !x.Partner }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if err := u.confirm(yes, "%s is removed from the mesh for good, and nobody can take that back.", describeUser(ctx, node, args[0])); err != nil {
+			who, err := describeUser(ctx, node, args[0])
+			if err != nil {
+				return err
+			}
+			if err := u.confirm(yes, "%s is removed from the mesh for good, and nobody can take that back.", who); err != nil {
 				return err
 			}
 			gone, err := node.RemoveUser(ctx, args[0])
@@ -291,20 +295,30 @@ with it go the keys of users at its node.`,
 	return cmd
 }
 
-// describeUser is a user with what tells it from others.
-func describeUser(ctx context.Context, node userLister, ref string) string {
-	list, _ := node.Users(ctx) // without it, what was typed has to do
+// describeUser is a user with what tells it from others. Nobody is asked about one that is
+// not there.
+func describeUser(ctx context.Context, node userLister, ref string) (string, error) {
+	list, err := node.Users(ctx)
+	if err != nil {
+		return "", err
+	}
+	there := false
 	for _, x := range list {
+		name, _, _ := strings.Cut(x.Name, " (") // of users of one name, Name has the beginning of the ID, too
+		there = there || name == ref || x.ID == ref
 		if !x.Partner && (x.Name == ref || x.ID == ref) {
-			return fmt.Sprintf("user %s (%s, roles %s, at %s)", x.Name, x.ID, orDash(strings.Join(x.Roles, ", ")), orDash(strings.Join(x.Devices, ", ")))
+			return fmt.Sprintf("user %s (%s, roles %s, at %s)", x.Name, x.ID, orDash(strings.Join(x.Roles, ", ")), orDash(strings.Join(x.Devices, ", "))), nil
 		}
 		for _, k := range x.Keys {
 			if k.ID == ref {
-				return fmt.Sprintf("the key of user %s at %s", x.Name, k.Device)
+				return fmt.Sprintf("the key of user %s at %s", x.Name, k.Device), nil
 			}
 		}
 	}
-	return ref
+	if there {
+		return ref, nil // the command itself will say what is wrong
+	}
+	return "", api.Errorf(api.NotFound, "no such user: %q", ref).WithHint("mutirao user list shows them")
 }
 
 // completeUsers completes the names of users.

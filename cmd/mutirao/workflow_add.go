@@ -17,7 +17,9 @@ func newWorkflowAddCommand() *cobra.Command {
 		Short: "Check definitions and spread them to the mesh",
 		Long: `Adds definitions to the mesh: every partner learns of them, and any may start
 them. A definition of the same name is kept beside it, under its own version and
-hash. What start would refuse here, as things are, is a warning on stderr. FILE may
+hash; the name alone means what was added last. What is listed already stays as it is,
+and is said on stderr: to have an older edition current again, remove the newer ones.
+What start would refuse here, as things are, is a warning on stderr. FILE may
 be - for stdin.`,
 		Example: `  mutirao workflow add fire-call.yaml
   mutirao workflow add plans/*.yaml`,
@@ -50,6 +52,13 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 		wf.Definition = nil
 		for _, why := range wf.Refused {
 			u.note("%s@%d: warning: as things are, it cannot be done here: %s", wf.Name, wf.Version, why)
+		}
+		switch {
+		case wf.Already && wf.Newest != "" && !wf.Current:
+			u.note("%s@%d was listed before: nothing has changed. Its name alone starts %s, which was added later: mutirao workflow remove %s makes an earlier one current",
+				wf.Name, wf.Version, wf.Newest, wf.Newest)
+		case wf.Already:
+			u.note("%s@%d was listed before: nothing has changed", wf.Name, wf.Version)
 		}
 		added = append(added, *wf)
 	}

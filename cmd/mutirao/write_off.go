@@ -21,14 +21,23 @@ incident. Only the partner who began the instance may do it, on its own node.
 
 A partner that was evicted from the mesh is written off by itself. It cannot be taken
 back: on a terminal the command asks first, and names the instance with its workflow
-and whole ID. PARTNER is a name or a whole ID.`,
-		Example: `  mutirao write-off 3f9a engine-7`,
-		Args:    arguments("ID", "PARTNER"),
+and whole ID. With --yes, or where nobody sits at a terminal, ID must be the whole ID
+(else 2). PARTNER is a name or a whole ID.`,
+		Example: `  mutirao write-off 3f9a engine-7
+  mutirao write-off 3f9a0c21d4aa00112233445566778899 engine-7 --yes`,
+		Args: arguments("ID", "PARTNER"),
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			id, what := whichInstance(ctx, node, args[0])
-			if err := u.confirm(yes, "%s waits no longer for %s, and nobody can take that back.", what, describePartner(ctx, node, args[1])); err != nil {
+			id, what, err := u.whichInstance(ctx, node, yes, args[0])
+			if err != nil {
+				return err
+			}
+			who, err := describePartner(ctx, node, args[1])
+			if err != nil {
+				return err
+			}
+			if err := u.confirm(yes, "%s waits no longer for %s, and nobody can take that back.", what, who); err != nil {
 				return err
 			}
 			if err := node.WriteOff(ctx, id, args[1]); err != nil {

@@ -48,6 +48,8 @@ type Evicted struct {
 	ID   workflow.PartnerID `json:"id"`
 	// Voided are the members whose certificates became void with it.
 	Voided []string `json:"voided"`
+	// Already: it was evicted before, and nothing has changed.
+	Already bool `json:"already,omitempty"`
 }
 
 // LeaveRequest asks this node to leave.

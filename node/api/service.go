@@ -143,6 +143,10 @@ type Workflow struct {
 	// Refused are the reasons for which start would refuse it at this node now, or its
 	// tasks would fail here; only where it was just added.
 	Refused []string `json:"refused,omitempty"`
+	// Already: it was listed before, and nothing has changed; only where it was just added.
+	Already bool `json:"already,omitempty"`
+	// Newest is the edition that its name alone starts; only where it was just added.
+	Newest string `json:"newest,omitempty"`
 	// Definition is the canonical form; lists leave it out.
 	Definition json.RawMessage `json:"definition,omitempty"`
 }

@@ -121,6 +121,9 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 	if len(r.Reason) > trust.MaxReason {
 		return nil, api.Errorf(api.Invalid, "eviction with a reason of %d bytes: at most %d", len(r.Reason), trust.MaxReason)
 	}
+	if t.evicted(id) { // once is enough: every eviction is kept by everybody, for good
+		return &api.Evicted{Name: t.in.Members.Name(id), ID: id, Voided: []string{}, Already: true}, nil
+	}
 	var listed []trust.Chain
 	for _, x := range t.in.Members.All() {
 		listed = append(listed, x.Record.Chain)
@@ -141,6 +144,16 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 	return out, nil
 }
 
+// evicted reports whether another eviction of a partner would change nothing: one by the
+// founder counts for good, one by a delegate as long as the founder leaves it that.
+func (t *Topic) evicted(id workflow.PartnerID) bool {
+	if t.KeyEvicted(id) {
+		return true
+	}
+	x, listed := t.in.Members.Get(id)
+	return listed && x.State == membership.Evicted && t.Proof(id) != nil && !t.in.Certificates.Issuer().IsFounder()
+}
+
 // mayEvict returns an *api.Error unless this node may evict a partner.
 func (t *Topic) mayEvict(id workflow.PartnerID) error {
 	if err := t.in.Certificates.MayAdminister("evict"); err != nil {
@@ -148,8 +161,11 @@ func (t *Topic) mayEvict(id workflow.PartnerID) error {
 	}
 	switch id {
 	case t.in.Self:
-		return api.Errorf(api.Refused, "a node does not evict itself").
-			WithHint("stop it, and have another member evict it")
+		err := api.Errorf(api.Refused, "a node does not evict itself")
+		if id == t.in.Mesh.Founder {
+			return err.WithHint("nor does anybody else evict the founder; to have another founder, found another mesh")
+		}
+		return err.WithHint("leave for good (mutirao leave --for-good), or stop it and have the founder evict it")
 	case t.in.Mesh.Founder:
 		return api.Errorf(api.NotAllowed, "nobody evicts the founder").
 			WithHint("to have another founder, found another mesh")

@@ -557,3 +557,28 @@ func TestSweepOfDefinitions(t *testing.T) {
 		t.Errorf("what came with an instance after that cannot be read: %v", err)
 	}
 }
+
+// Of editions that were added within one second the last is what the name means, whatever
+// their versions; also after one by a clock that was ahead. What is listed stays as it is.
+func TestTheEditionAddedLastIsTheNewest(t *testing.T) {
+	d, _ := shelved(t, 10)
+	for i, version := range []int{7, 3, 5, 1} {
+		at := noon
+		if i == 1 {
+			at = noon.Add(time.Hour) // this clock was ahead for a while
+		}
+		if _, _, err := d.add(of(t, "w", version), at); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := d.find("w"); err != nil || l.about.Version != version {
+			t.Errorf("w is version %d (%v), want %d, which was added last", l.about.Version, err, version)
+		}
+	}
+	_, say, err := d.add(of(t, "w", 7), noon.Add(2*time.Hour))
+	if err != nil || len(say) > 0 {
+		t.Errorf("an edition that is listed is listed again: %v, %v", say, err)
+	}
+	if l, err := d.find("w"); err != nil || l.about.Version != 1 {
+		t.Errorf("w is version %d (%v), want 1, which was added last", l.about.Version, err)
+	}
+}

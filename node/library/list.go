@@ -62,16 +62,24 @@ func (d *Definitions) newest(all []*listing) *listing {
 	at := map[*listing]trust.Wall{}
 	for _, l := range all {
 		if c := d.shown(l); c != nil {
-			n, err := trust.DecodeNotice(c.notices[len(c.notices)-1])
-			if err == nil { // it was decoded when it came
-				at[l] = n.At
-			}
+			at[l] = c.at()
 		}
 	}
 	return slices.MaxFunc(all, func(a, b *listing) int {
 		return cmp.Or(cmp.Compare(at[a], at[b]), cmp.Compare(a.about.Version, b.about.Version),
 			bytes.Compare(a.hash[:], b.hash[:]))
 	})
+}
+
+// ref is how one of several editions is named: by its version or, where another has the
+// same, by the beginning of its hash.
+func (l *listing) ref(editions []*listing) string {
+	for _, o := range editions {
+		if o != l && o.about.Version == l.about.Version {
+			return fmt.Sprintf("%s@%.10s", l.about.Name, l.about.Hash)
+		}
+	}
+	return fmt.Sprintf("%s@%d", l.about.Name, l.about.Version)
 }
 
 // editions are the listed definitions that NAME, NAME@VERSION or NAME@HASHPREFIX

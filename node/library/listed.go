@@ -39,7 +39,7 @@ func (d *Definitions) add(def *workflow.Definition, now time.Time) (l *listing, 
 		return nil, nil, api.Errorf(api.Refused, "this node lists %d workflows of its own, as many as it may", n).
 			WithHint("remove some that are not used any more: mutirao workflow remove NAME; or raise limits.workflows")
 	}
-	n, err := d.announce(l, d.self, len(notices)+1, now)
+	n, err := d.announce(l, d.self, len(notices)+1, d.after(def.Name, trust.WallOf(now)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,11 +66,34 @@ func (c *claim) all() [][]byte {
 }
 
 // announce signs the next notice about a definition.
-func (d *Definitions) announce(l *listing, author workflow.PartnerID, number int, now time.Time) (trust.Notice, error) {
+func (d *Definitions) announce(l *listing, author workflow.PartnerID, number int, at trust.Wall) (trust.Notice, error) {
 	return d.rights.Issuer().Announce(trust.Notice{
 		Definition: l.hash, Name: l.about.Name, Author: author, Number: uint64(number), Removed: number%2 == 0,
-		At: trust.WallOf(now),
+		At: at,
 	})
+}
+
+// after is now or, where an edition of that name was added no earlier, the second after it:
+// what is added last is the newest, also within one second, and where a clock was ahead.
+func (d *Definitions) after(name workflow.Name, now trust.Wall) trust.Wall {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := d.ownerLocked(name, nil)
+	for _, l := range d.named[name] {
+		if c := d.shownLocked(l, o); c != nil {
+			now = max(now, c.at()+1)
+		}
+	}
+	return now
+}
+
+// at is when a claim was made last, by its author.
+func (c *claim) at() trust.Wall {
+	n, err := trust.DecodeNotice(c.notices[len(c.notices)-1])
+	if err != nil { // it was decoded when it came
+		return 0
+	}
+	return n.At
 }
 
 // count is how many definitions an author lists.
@@ -153,7 +176,7 @@ func (d *Definitions) remove(l *listing, now time.Time) (say []wire.Definition, 
 		if !c.listed() || author != d.self && !mayAll {
 			continue
 		}
-		n, err := d.announce(l, author, len(c.notices)+1, now)
+		n, err := d.announce(l, author, len(c.notices)+1, trust.WallOf(now))
 		if err != nil {
 			return say, err
 		}

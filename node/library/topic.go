@@ -238,13 +238,20 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 	if err != nil {
 		return nil, err
 	}
-	lib.share(say, "")
-	lib.in.Publish(api.Event{At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
+	if len(say) > 0 {
+		lib.share(say, "")
+		lib.in.Publish(api.Event{At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
+	}
 	added, err := lib.definitions.whole(l)
 	if err != nil {
 		return nil, err
 	}
 	added.Author = lib.in.Members.Name(lib.definitions.author(l))
+	added.Already = len(say) == 0
+	if editions, err := lib.definitions.editions(string(def.Name)); err == nil { // else it was removed meanwhile
+		newest := lib.definitions.newest(editions)
+		added.Current, added.Newest = newest.hash == l.hash, newest.ref(editions)
+	}
 	if added.Refused, err = lib.in.Refused(ctx, l.hash); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 // File is the name of the configuration in a node's folder.
 const File = "config.yaml"
 
-// Load reads and checks the configuration in a node's folder. No file means
-// the defaults. Mistakes in the file are an [Error].
+// Load reads and checks the configuration in a node's folder, with the files that it
+// names. No file means the defaults. Mistakes in the file are an [Error].
 func Load(dir string) (Config, error) {
 	path := filepath.Join(dir, File)
 	src, err := os.ReadFile(path)
@@ -30,7 +30,14 @@ func Load(dir string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("read the node's configuration: %w", err)
 	}
-	return Parse(path, src)
+	c, err := Parse(path, src)
+	if err != nil {
+		return c, err
+	}
+	if wrong := c.fileMistakes(dir); len(wrong) > 0 {
+		return Config{}, placed(path, src, wrong)
+	}
+	return c, nil
 }
 
 // Parse reads and checks a configuration; name stands for the file in errors.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,6 +61,12 @@ func oneOf[T ~string](m *mistakes, key string, v T, allowed ...T) {
 // Validate reports every mistake, one line each: the key, its value, and what
 // is allowed. Nil: the configuration can be used.
 func (c Config) Validate() error { return errors.Join(c.mistakes()...) }
+
+// ValidateIn is Validate for the node of a folder: with the files that the configuration
+// names, which may be relative to it.
+func (c Config) ValidateIn(dir string) error {
+	return errors.Join(append(c.mistakes(), c.fileMistakes(dir)...)...)
+}
 
 // mistakes are what Validate reports.
 func (c Config) mistakes() (m mistakes) {
@@ -137,14 +144,25 @@ func (c Config) validateAPI(m *mistakes) {
 		}
 		return
 	}
-	host, _, err := net.SplitHostPort(c.API)
+	host, port, err := net.SplitHostPort(c.API)
 	if err != nil {
 		m.add("api", fmt.Sprintf("%q", c.API), "want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH")
 		return
 	}
+	if wrong := PortRule(port); wrong != "" {
+		m.add("api", c.API, "port %q: %s", port, wrong)
+	}
 	if !Loopback(host) && c.TLS.Certificate == "" {
 		m.add("api", c.API, "other devices could reach it: want a loopback address such as 127.0.0.1:0, or set tls")
 	}
+}
+
+// PortRule says what the port of the API has to be where this is none; empty: it is one.
+func PortRule(port string) string {
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil && strconv.FormatUint(n, 10) == port {
+		return ""
+	}
+	return "want a number from 0 to 65535; 0: any that is free"
 }
 
 // Loopback reports whether a host name or address can only be reached from this

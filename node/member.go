@@ -24,8 +24,8 @@ import (
 // The files of a node's folder that hold its identity: private ones. The store
 // lies beside them in store/.
 const (
-	keyFile    = "key"    // the seed of the Ed25519 key, base64
-	memberFile = "member" // the mesh and the certificate chain, CBOR
+	keyFile    = "key"          // the seed of the Ed25519 key, base64
+	memberFile = api.MemberFile // the mesh and the certificate chain, CBOR
 )
 
 // PrivateFiles are the files of a node's folder that are its user's alone.
@@ -273,7 +273,7 @@ func LoadMember(dir string) (Member, error) {
 func decodeMember(dir string, b []byte) (m Member, err error) {
 	var doc memberDoc
 	if err := decode(b, &doc); err != nil {
-		return m, err
+		return m, fmt.Errorf("%s cannot be read (%d bytes)", memberFile, len(b)) // why is for programmers
 	}
 	if doc.Format != 1 {
 		return m, fmt.Errorf("format %d, want 1", doc.Format)

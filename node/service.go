@@ -30,7 +30,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
-		Leaving: n.departure.leaving.Load(),
+		Leaving: n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
 	}
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()

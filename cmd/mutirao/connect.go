@@ -9,10 +9,18 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/assemble"
 )
 
 // connect returns the node that runs in --dir.
-func connect(cmd *cobra.Command) (*httpapi.Client, error) { return httpapi.Dial(nodeDir(cmd)) }
+func connect(cmd *cobra.Command) (*httpapi.Client, error) {
+	node, err := httpapi.Dial(nodeDir(cmd))
+	if isAway(err) && assemble.LeftForGood(nodeDir(cmd)) {
+		err = api.Errorf(api.NoNode, "the node in %s left its mesh for good: it does not run any more", nodeDir(cmd)).
+			WithHint("join again with an empty folder and a new invitation")
+	}
+	return node, err
+}
 
 // asking is a command that asks the running node for something.
 type asking func(ctx context.Context, u *ui, node api.Service, args []string) error

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
@@ -110,12 +111,34 @@ func (s *stage) invite(ctx context.Context, program string) error {
 	s.say("")
 	s.say("The nodes stay up until Ctrl-C. In another terminal%s:", hereToo(program))
 	s.say("")
-	s.say("%s --dir %s partners", program, s.nodes["station"].dir)
-	s.say("%s --dir %s instances --all", program, s.nodes["engine"].dir)
+	for _, line := range lookAround(program, s.nodes["station"].dir, s.nodes["engine"].dir) {
+		s.say("%s", line)
+	}
 	s.say("")
 	s.say("Or in a browser: the station's page, by a link that opens it once:")
 	s.say("%s", page)
 	return nil
+}
+
+// lookAround are commands that can be typed as they are; one too long for a line goes on in
+// the next, as shells take it.
+func lookAround(program, station, engine string) (lines []string) {
+	if program != runFromSource {
+		program = private.Quote(program)
+	}
+	for _, c := range [][2]string{{station, "partners"}, {engine, "instances --all"}} {
+		dir := "--dir " + private.Quote(c[0])
+		if line := program + " " + dir + " " + c[1]; plain.Width(line) <= demoWidth-len("  ") {
+			lines = append(lines, line)
+			continue
+		}
+		if plain.Width(dir+" "+c[1]) <= demoWidth-len("    ") {
+			lines = append(lines, program+" \\", "  "+dir+" "+c[1])
+			continue
+		}
+		lines = append(lines, program+" \\", "  "+dir+" \\", "  "+c[1])
+	}
+	return lines
 }
 
 // runFromSource is how the program is run that `go run` built.

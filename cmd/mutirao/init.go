@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -64,6 +65,6 @@ func checkNames(flags map[string][]string) error {
 
 func (u *ui) writeMembership(m membershipInfo, did string) error {
 	err := u.result(m, func(w io.Writer) { fmt.Fprintf(w, "%s %s mesh %s in %s\n", m.Name, did, m.Mesh, m.Dir) })
-	u.note("Next: mutirao up --dir %s", m.Dir)
+	u.note("Next: mutirao up --dir %s", private.Quote(m.Dir))
 	return err
 }

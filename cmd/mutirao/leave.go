@@ -47,6 +47,8 @@ work for it as long as its connection time.`,
 				return err
 			}
 			switch {
+			case !l.Left && l.ForGood:
+				u.note("the node takes nothing new on, and leaves for good when what stays is done; to take that back before, restart it")
 			case !l.Left:
 				u.note("the node takes nothing new on, and goes when what stays is done; to take that back, restart it")
 			case l.ForGood:

@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) {
 				dir := ts.MkAbs(args[0])
 				ts.Check(os.MkdirAll(dir, 0o700))
+				ts.Check(os.WriteFile(filepath.Join(dir, api.MemberFile), []byte("made up"), 0o600))
 				s, err := httpapi.Serve(dir, "127.0.0.1:0", newWorld().service(), httpapi.Options{Page: web.New(newWorld().service(), slog.New(slog.DiscardHandler))})
 				ts.Check(err)
 				stop := func() {

@@ -40,7 +40,10 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 	line("addresses", strings.Join(st.Addresses, "\n             "))
 	line("running", "since "+clock(st.Since))
 	line("instances", fmt.Sprint(st.Instances))
-	if st.Leaving {
+	switch {
+	case st.Leaving && st.ForGood:
+		line("leaving", "it takes nothing new on, and leaves for good when what it holds is done; to take that back before, restart it")
+	case st.Leaving:
 		line("leaving", "it takes nothing new on, and goes when what it holds is done; to take that back, restart it")
 	}
 	line("version", st.Version)

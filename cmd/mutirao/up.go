@@ -63,7 +63,7 @@ func (o upOptions) configure(dir string) (configs.Config, error) {
 			return cfg, usagef("--connection-time: %v", err)
 		}
 	}
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.ValidateIn(dir); err != nil {
 		return cfg, usagef("%v", err)
 	}
 	return cfg, nil

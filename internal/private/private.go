@@ -77,7 +77,7 @@ func clearWay(tmp string) error {
 	}
 	if loose := judge(tmp, info, 0o077); loose != nil {
 		return &LooseError{tmp, "lies where a private file is to be written, and was not made by this program: it " + loose.What,
-			"find out who made it, then: rm -r " + quote(tmp)}
+			"find out who made it, then: rm -r " + Quote(tmp)}
 	}
 	return os.Remove(tmp)
 }
@@ -146,7 +146,7 @@ func checkFolder(dir string) error {
 		return err
 	}
 	if mode := info.Mode(); Unchecked == "" && mode.Perm()&0o022 != 0 {
-		return &LooseError{dir, fmt.Sprintf("can be changed by other users (mode %04o), who could replace the node's key", mode.Perm()), "chmod 700 " + quote(dir)}
+		return &LooseError{dir, fmt.Sprintf("can be changed by other users (mode %04o), who could replace the node's key", mode.Perm()), "chmod 700 " + Quote(dir)}
 	}
 	return nil
 }
@@ -159,19 +159,19 @@ func judge(path string, info fs.FileInfo, forbidden fs.FileMode) *LooseError {
 	}
 	switch mode := info.Mode(); {
 	case mode.Type() == fs.ModeSymlink:
-		return &LooseError{path, "is a symbolic link, which may lead to somebody else's file", fmt.Sprintf("put the file itself there: cp -p \"$(readlink -f %s)\" %[2]s && mv %[2]s %[1]s", quote(path), quote(path+".own"))}
+		return &LooseError{path, "is a symbolic link, which may lead to somebody else's file", fmt.Sprintf("put the file itself there: cp -p \"$(readlink -f %s)\" %[2]s && mv %[2]s %[1]s", Quote(path), Quote(path+".own"))}
 	case !mode.IsRegular():
-		return &LooseError{path, "is not a regular file", "find out who made it, then: rm -r " + quote(path)}
+		return &LooseError{path, "is not a regular file", "find out who made it, then: rm -r " + Quote(path)}
 	case !ownedHere(info):
-		return &LooseError{path, "belongs to another user", "if the file is the right one: chown " + "$(id -u) " + quote(path)}
+		return &LooseError{path, "belongs to another user", "if the file is the right one: chown " + "$(id -u) " + Quote(path)}
 	case mode.Perm()&forbidden != 0:
-		return &LooseError{path, fmt.Sprintf("can be read or changed by other users (mode %04o)", mode.Perm()), "chmod 600 " + quote(path)}
+		return &LooseError{path, fmt.Sprintf("can be read or changed by other users (mode %04o)", mode.Perm()), "chmod 600 " + Quote(path)}
 	}
 	return nil
 }
 
-// quote writes a path for a shell.
-func quote(path string) string {
+// Quote writes a path so that a shell takes it as it is.
+func Quote(path string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
 	if strings.Trim(path, safe) == "" {
 		return path

@@ -1,5 +1,8 @@
 package api
 
+// MemberFile is the file in a folder that makes it a node's: its mesh and certificate.
+const MemberFile = "member"
+
 // AccessFile is the file in the node's folder that tells its user's programs
 // how to reach the running node. Only that user can read it.
 const AccessFile = "api.json"

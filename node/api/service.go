@@ -78,6 +78,8 @@ type Status struct {
 	Instances   int                `json:"instances"` // held in memory
 	// Leaving: it takes nothing new on, and goes when what it holds is done.
 	Leaving bool `json:"leaving"`
+	// ForGood: when it goes it does not come back.
+	ForGood bool `json:"for_good,omitempty"`
 	// Trouble is what is wrong now, in words, e.g. a full disk; empty: nothing.
 	Trouble  []string          `json:"trouble"`
 	Counters map[string]uint64 `json:"counters"`

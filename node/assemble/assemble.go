@@ -157,7 +157,11 @@ func (h *Host) openMesh(member node.Member) error {
 	if c.Prefer, err = loadPorts(h.dir, meshPorts); err != nil {
 		return err
 	}
-	if h.mesh, err = mesh.New(c); err != nil {
+	if h.mesh, err = mesh.New(c); errors.Is(err, mesh.ErrNowhere) {
+		return api.Errorf(api.Failed, "%w", err).
+			WithHint("under listen in config.yaml, or with --listen, name an address of this machine, or all: /ip4/0.0.0.0/tcp/0 (port 0: any that is free)")
+	}
+	if err != nil {
 		return err
 	}
 	return savePorts(h.dir, meshPorts, c.Prefer, h.mesh.Listening())
@@ -201,14 +205,17 @@ func (h *Host) openGossip(m *mesh.Mesh) (err error) {
 // Run runs the node until ctx ends, goes down in good order and closes everything.
 func (h *Host) Run(ctx context.Context) error {
 	err := h.node.Begin(node.Network{Carrier: carrier{h.mesh}, Requester: h.mesh, Gossip: h.gossip})
-	if err == nil {
-		err = h.serve()
+	if err != nil {
+		return errors.Join(err, h.Close())
 	}
-	if err == nil {
+	if err = h.serve(); err == nil {
 		close(h.ready)
-		err = h.node.Run(ctx)
+	} else { // what has begun ends in good order, before the store is closed
+		stopped, stop := context.WithCancel(ctx)
+		stop()
+		ctx = stopped
 	}
-	return errors.Join(err, h.Close())
+	return errors.Join(err, h.node.Run(ctx), h.Close())
 }
 
 // serve serves the local API: where the configuration leaves the port open, at the
@@ -251,10 +258,7 @@ func (h *Host) loose() []*private.LooseError {
 
 // file is where a file lies that the configuration names; empty for none.
 func (h *Host) file(path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(h.dir, path)
+	return configs.In(h.dir, path)
 }
 
 // Left says how the node left its mesh, if that is why Run ended.

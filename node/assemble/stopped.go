@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -36,14 +35,18 @@ func Examine(dir string) (*api.Diagnosis, error) {
 		out = append(out, api.Finding{Check: check, State: state, What: what, Mend: mend})
 	}
 	member, err := node.LoadMember(dir)
-	if errors.Is(err, node.ErrNoMember) {
+	absent := errors.Is(err, node.ErrNoMember)
+	if absent && !remains(dir) {
 		return nil, err
 	}
-	if left, err := store.Holds(filepath.Join(dir, storeFolder), node.LeftKey()); err == nil && left {
+	switch {
+	case absent:
+		add(api.FindingWrong, "running", "no node is running in "+dir, "it cannot be started before its file member is back")
+	case LeftForGood(dir):
 		add(api.FindingWrong, "running", "the node in "+dir+" left its mesh for good: it does not start again",
 			"join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")
-	} else {
-		add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+dir)
+	default:
+		add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+private.Quote(dir))
 	}
 	cfg, badly := configs.Load(dir)
 	var mistakes *configs.Error
@@ -64,6 +67,9 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	}
 	var already *private.LooseError
 	switch {
+	case absent:
+		add(api.FindingWrong, "member", api.MemberFile+" is missing: it says to which mesh this node belongs, with its certificate",
+			"restore it from a backup. Where an attempt to join was interrupted, join again, with the same folder: mutirao join INVITATION; else join from an empty folder")
 	case errors.As(err, &already): // it is among the files
 	case err != nil:
 		add(api.FindingWrong, "member", err.Error(), "the node does not start before")
@@ -85,21 +91,23 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	return &api.Diagnosis{Findings: out}, nil
 }
 
+// LeftForGood reports whether the node of a folder, which does not run, left for good.
+func LeftForGood(dir string) bool {
+	left, err := store.Holds(filepath.Join(dir, storeFolder), node.LeftKey())
+	return err == nil && left
+}
+
+// remains reports whether a folder without the member file was a node's, or was to be.
+func remains(dir string) bool {
+	return stored(dir) || slices.ContainsFunc(node.PrivateFiles(), func(name string) bool { return there(dir, name) })
+}
+
 // finding takes one thing that was found.
 type finding func(state, check, what, mend string)
 
 // examineConfig looks at what a configuration without mistakes asks of this machine.
 func examineConfig(add finding, dir string, cfg configs.Config) {
-	var err error
-	if h := (&Host{dir: dir, cfg: cfg}); cfg.TLS.Certificate != "" {
-		_, err = tls.LoadX509KeyPair(h.file(cfg.TLS.Certificate), h.file(cfg.TLS.Key))
-	}
-	if err != nil {
-		add(api.FindingWrong, "config", "the API's certificate cannot be used: "+err.Error(),
-			"tls in config.yaml names two PEM files, a certificate and its key; the node does not start before")
-	} else {
-		add(api.FindingOK, "config", "it can be used", "")
-	}
+	add(api.FindingOK, "config", "it can be used", "")
 	if unfit := runner.Unfit(cfg.Applications, dir); len(unfit) > 0 {
 		add(api.FindingWarning, "profile", "cannot run what it announces: "+strings.Join(unfit, "; "), "install it, or mend applications in config.yaml")
 	}
@@ -124,7 +132,7 @@ func examineAPI(add finding, addr string) {
 // examineListen tries the addresses at which partners are to reach the node. It starts
 // as long as it can listen at one of them. Port 0 is any that is free.
 func examineListen(add finding, addrs []string) {
-	var bad []string
+	var bad []unusable
 	for _, addr := range addrs {
 		ma, err := multiaddr.NewMultiaddr(addr)
 		if err != nil {
@@ -136,19 +144,24 @@ func examineListen(add finding, addrs []string) {
 		}
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
-			bad = append(bad, addr+" is taken by another program")
+			bad = append(bad, unusable{addr + " is taken by another program", "end what has it, or choose another address under listen in config.yaml"})
+		case errors.Is(err, syscall.EADDRNOTAVAIL):
+			bad = append(bad, unusable{"the node cannot listen at " + addr + ": this machine has no such address", "under listen in config.yaml name an address of this machine, or all: /ip4/0.0.0.0/…"})
 		case err != nil:
-			bad = append(bad, fmt.Sprintf("the node cannot listen at %s: %v", addr, err))
+			bad = append(bad, unusable{fmt.Sprintf("the node cannot listen at %s: %v", addr, err), "choose another address under listen in config.yaml"})
 		}
 	}
-	state, mend := api.FindingWarning, "end what has it, or choose another address under listen in config.yaml; partners reach the node by the others only"
+	state, then := api.FindingWarning, "; partners reach the node by the others only"
 	if len(bad) == len(addrs) {
-		state, mend = api.FindingWrong, "end what has it, or choose another address under listen in config.yaml; the node does not start before"
+		state, then = api.FindingWrong, "; the node does not start before"
 	}
-	for _, what := range bad {
-		add(state, "ports", what, mend)
+	for _, b := range bad {
+		add(state, "ports", b.what, b.mend+then)
 	}
 }
+
+// unusable is an address at which the node cannot listen, and what to do.
+type unusable struct{ what, mend string }
 
 // tryListening reports why this machine does not let the node listen at an address.
 func tryListening(network, at string) error {

@@ -11,6 +11,9 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
+// ErrNowhere tells that a node can listen at none of its addresses.
+var ErrNowhere = errors.New("the node cannot listen anywhere")
+
 // listen has the host listen on the configured addresses; where the port is 0,
 // on the remembered one if it is still free. One that works is enough: a machine
 // may have no IPv6.
@@ -26,10 +29,13 @@ func listen(h host.Host, c Config) error {
 			err = listenOn(h, s)
 		}
 		works = works || err == nil
+		if err != nil {
+			err = fmt.Errorf("%s: %w", s, err)
+		}
 		errs = append(errs, err)
 	}
 	if !works {
-		return fmt.Errorf("mesh: cannot listen on %q: %w", c.Listen, errors.Join(errs...))
+		return fmt.Errorf("%w:\n%w", ErrNowhere, errors.Join(errs...))
 	}
 	return nil
 }

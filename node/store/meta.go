@@ -57,7 +57,7 @@ func readMeta(dir string) (meta, error) {
 func parseMeta(path string, b []byte) (meta, error) {
 	var m storedMeta
 	if err := json.Unmarshal(b, &m); err != nil {
-		return m.meta, damagedMeta(path, err.Error())
+		return m.meta, damagedMeta(path, fmt.Sprintf("it is not JSON of the right form (%d bytes)", len(b)))
 	}
 	switch {
 	case m.Sum != m.meta.sum():

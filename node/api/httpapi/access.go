@@ -60,9 +60,9 @@ func readAccess(dir string) (Access, error) {
 
 // noNode says that nobody answers for dir, and what to do about it.
 func noNode(dir string) *api.Error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, api.MemberFile)); errors.Is(err, fs.ErrNotExist) {
 		return api.Errorf(api.NoNode, "there is no node in %s", dir).
 			WithHint("make one with \"mutirao init\" or \"mutirao join\", or name another folder with --dir")
 	}
-	return api.Errorf(api.NoNode, "no node is running in %s", dir).WithHint("start it: mutirao up --dir %s", dir)
+	return api.Errorf(api.NoNode, "no node is running in %s", dir).WithHint("start it: mutirao up --dir %s", private.Quote(dir))
 }

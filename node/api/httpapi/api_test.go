@@ -371,6 +371,12 @@ func TestNoNode(t *testing.T) {
 		t.Errorf("no folder: %v", err)
 	}
 	dir := t.TempDir()
+	if _, err := httpapi.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao init") || strings.Contains(err.Error(), "mutirao up") {
+		t.Errorf("a folder that is no node's: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, api.MemberFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := httpapi.Dial(dir); code(err) != api.NoNode || !strings.Contains(err.Error(), "mutirao up --dir "+dir) {
 		t.Errorf("no %s: %v", api.AccessFile, err)
 	}
@@ -470,7 +476,7 @@ func TestAccessFile(t *testing.T) {
 func TestAddressesThatAreRefused(t *testing.T) {
 	for address, want := range map[string]string{
 		"0.0.0.0:0": "other devices could reach it", ":0": "other devices could reach it", "[::]:0": "other devices could reach it",
-		"example.org:80": "other devices could reach it", "8080": "want HOST:PORT", "127.0.0.1:99999": "serve the API",
+		"example.org:80": "other devices could reach it", "8080": "want HOST:PORT", "127.0.0.1:99999": "want a number from 0 to 65535", "127.0.0.1:-1": "want a number from 0 to 65535",
 		"unix:" + strings.Repeat("x", 200): "path must be short",
 	} {
 		dir := t.TempDir()

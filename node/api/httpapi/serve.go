@@ -87,6 +87,9 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "API address %q: want HOST:PORT, e.g. 127.0.0.1:0, or unix:PATH", address)
 	}
+	if wrong := configs.PortRule(port); wrong != "" {
+		return nil, api.Errorf(api.Invalid, "API address %q: port %q: %s", address, port, wrong)
+	}
 	if !configs.Loopback(host) && o.Certificate == "" {
 		return nil, api.Errorf(api.Invalid, "API address %q: other devices could reach it", address).
 			WithHint("use a loopback address such as 127.0.0.1:0, or set tls in %s", configs.File)

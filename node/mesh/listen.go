@@ -3,6 +3,7 @@ package mesh
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -48,7 +49,32 @@ func listenOn(h host.Host, s string) error {
 	if err := vacant(a); err != nil {
 		return err
 	}
-	return h.Network().Listen(a)
+	err = h.Network().Listen(a)
+	if err == nil {
+		return nil
+	}
+	if why := unbound(a); why != nil { // in the system's words, not in those of the library
+		return why
+	}
+	return err
+}
+
+// unbound is why the system lets nobody listen at an address; nil: it does.
+func unbound(a ma.Multiaddr) error {
+	network, address, err := manet.DialArgs(a)
+	if err != nil {
+		return nil
+	}
+	var c io.Closer
+	if strings.HasPrefix(network, "udp") {
+		c, err = net.ListenPacket(network, address)
+	} else {
+		c, err = net.Listen(network, address)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // vacant reports whether nobody else listens on a TCP port. libp2p would share it, and
@@ -57,15 +83,7 @@ func vacant(a ma.Multiaddr) error {
 	if port, err := a.ValueForProtocol(ma.P_TCP); err != nil || port == "0" {
 		return nil
 	}
-	network, address, err := manet.DialArgs(a)
-	if err != nil {
-		return nil // libp2p will say what is wrong with it
-	}
-	l, err := net.Listen(network, address)
-	if err != nil {
-		return err
-	}
-	return l.Close()
+	return unbound(a)
 }
 
 // remembered finds the address that differs from s only in the port that s

@@ -1,0 +1,225 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/certificates"
+	"github.com/mutirao-mesh/mutirao/node/clocks"
+	"github.com/mutirao-mesh/mutirao/node/closings"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/elections"
+	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/joining"
+	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/profile"
+	"github.com/mutirao-mesh/mutirao/node/roster"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file puts together what a node is made of, in the order in which one thing needs
+// another: what is read from the store, who belongs to the mesh, the instances, and people's
+// work. Where two need each other, the first is given a function.
+
+// stock is what was read from the store, and what several parts of a node share without
+// asking Node for it.
+type stock struct {
+	evicted *evictions.Set
+	wallet  *certificates.Wallet
+	list    *roster.List
+	users   *users.Set
+	sets    *datasets.Sets
+	book    *closings.Book
+	ledger  *ledger
+	learned *learned
+}
+
+// load puts a node together.
+func (n *Node) load(t *tools, turn int, reborn bool) error {
+	n.life = &life{tools: t}
+	var note *kv.Write
+	if reborn {
+		w := n.losses.rebornWrite()
+		note = &w
+	}
+	if err := n.life.begin(note); err != nil {
+		return err
+	}
+	s, err := n.read(t)
+	if err != nil {
+		return err
+	}
+	if err := n.wireMembers(t, s, turn); err != nil {
+		return err
+	}
+	n.wireInstances(t, s)
+	if err := n.wirePeoplesWork(t, s); err != nil {
+		return err
+	}
+	n.doctor = &doctor{
+		contacts: n.contacts, parts: n.parts, losses: n.losses, people: n.people, wallet: s.wallet, own: n.own,
+		evictions: n.evictions, elections: n.elections,
+		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index,
+	}
+	_ = n.certificates.CheckStanding() // noted
+	for i := range max(t.config.Shards, 1) {
+		n.crew.shards = append(n.crew.shards, newShard(n.instances, i))
+	}
+	n.index.gone(s.book.Digests())
+	return nil
+}
+
+// announce tells partners of this node's record.
+func (n *Node) announce() error { return n.roster.Announce() }
+
+// read reads what the parts of a node begin with.
+func (n *Node) read(t *tools) (s *stock, err error) {
+	s = &stock{ledger: newLedger(t.member.ID(), t.clock), learned: newLearned(t.config)}
+	if s.evicted, err = evictions.Load(t.member.Mesh, t.store, t.member.welcome.Evictions); err != nil {
+		return nil, err
+	}
+	own := trust.Issuer{Mesh: t.member.Mesh, Key: t.member.Key, Chain: t.member.Chain}
+	if s.wallet, err = certificates.Load(own, t.store, t.clock, s.evicted); err != nil {
+		return nil, err
+	}
+	changed := func(e membership.Event, p membership.Partner) { n.roster.Changed(e, p) }
+	if s.list, err = roster.Load(roster.Whose{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Store: t.store, Clock: t.clock, Evicted: s.evicted,
+		Load: s.ledger.load, Changed: changed,
+	}, t.member.welcome.Records); err != nil {
+		return nil, err
+	}
+	if s.users, err = users.Load(t.member.Mesh, t.store, s.evicted); err != nil {
+		return nil, err
+	}
+	if s.sets, err = datasets.Load(t.store, t.clock); err != nil {
+		return nil, err
+	}
+	self := profile.Surroundings{
+		Self: t.member.ID(), Key: t.member.Key, Config: t.config, Store: t.store,
+		Chain: s.wallet.Chain, Offer: s.sets.Offer, List: s.list.Publish,
+	}
+	if n.own, err = profile.Load(self, n.life.incarnation(), n.life.bootCount()); err != nil {
+		return nil, err
+	}
+	unknown := func(err error) { n.losses.lost("a definition; partners tell it again (%v)", err) }
+	listed := t.config.Limits.Workflows
+	n.definitions, err = library.Load(t.store, library.Room{All: listed, One: shareOf(listed), Shares: memberShare}, s.wallet, unknown)
+	if err = errors.Join(err, s.learned.load(t.store)); err != nil {
+		return nil, err
+	}
+	s.book = closings.New(closings.Whose{
+		Self: t.member.ID(), Key: t.member.Key, Store: t.store, Clock: t.clock, Limit: t.config.Limits.Ended,
+	})
+	return s, s.book.Load()
+}
+
+// wireMembers makes what is about the mesh: who belongs to it, who is here, and who coordinates.
+func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
+	n.people = &people{
+		List: s.list, self: t.member.ID(), mesh: t.member.Mesh, evicted: s.evicted, wallet: s.wallet,
+		userNamed: func(name string) string { return s.users.Namesake(name, t.clock.Now().Wall) },
+	}
+	n.retention = newRetention(n.contacts, n.crew, n.index, n.people, n.definitions, s.book)
+	n.joining, err = joining.New(joining.Surroundings{
+		Store: t.store, Clock: t.clock, Peers: peers{n.contacts}, Members: members{n.people}, Certificates: s.wallet, Evictions: s.evicted,
+		Random: random, Lifetime: Lifetime, Best: bestAddress,
+	})
+	if err != nil {
+		return err
+	}
+	n.certificates = certificates.New(s.wallet, certificates.Surroundings{
+		Peers: peers{n.contacts}, Members: members{n.people}, Log: t.log, Random: t.random, Trouble: t.troubles.set,
+		Renewed: func() error { n.joining.Certified(); return n.announce() },
+	})
+	n.evictions = evictions.New(s.evicted, evictions.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{n.contacts}, Members: members{n.people},
+		Certificates: n.certificates, Clock: t.clock, Log: t.log,
+		Issued: s.users.IssuedBy, Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+	})
+	n.roster = roster.New(s.list, turn, roster.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts}, Own: n.own,
+		Work: workload{s.ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance, Publish: t.events.publish,
+		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
+		Leaving:  func() bool { return n.departure.leaving.Load() },
+		Concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
+		Outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
+	})
+	n.elections, err = elections.New(elections.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Key: t.member.Key, Candidate: t.config.Candidate,
+		Store: t.store, Clock: t.clock, Log: t.log, Random: t.random, Publish: t.events.publish, Nudge: t.nudge,
+		Peers: peers{n.contacts}, Members: members{n.people}, Driver: driving{n.crew}, Incarnation: n.life.incarnation,
+		ConnectionTime: n.own.ConnectionTime, MayAdminister: s.wallet.MayAdminister, Troubled: t.troubled,
+	})
+	if err != nil {
+		return err
+	}
+	n.partners = &partners{
+		people: n.people, offices: n.elections, ledger: s.ledger, learned: s.learned, tellStart: n.roster.TellStart,
+		users: s.users, clock: t.clock,
+	}
+	n.departure = &departure{
+		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners, elections: n.elections,
+		announce: n.announce, hasLeft: make(chan struct{}),
+	}
+	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Label: n.people.label, Chain: s.wallet.Chain})
+	return nil
+}
+
+// wireInstances makes what is about workflows: their definitions, data and instances.
+func (n *Node) wireInstances(t *tools, s *stock) {
+	n.library = library.New(n.definitions, library.Surroundings{
+		Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Members: members{n.people}, Publish: t.events.publish,
+		Refused: func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) },
+	})
+	n.overview = overview.New(overview.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people}, Limit: t.config.Limits.Instances,
+		Here:    func(id workflow.InstanceID) bool { _, here := n.index.get(id); return here },
+		Another: func() { n.instances.touchAll() },
+		Count:   t.count, Trouble: t.troubles.set, Publish: t.events.publish,
+	})
+	n.data = datasets.New(s.sets, datasets.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Members: members{n.people}, Partner: peers{n.contacts},
+		Author: n.definitions.AuthorOf, Check: n.own.Check, Announce: n.announce, Pause: n.own.LoadPause, Nudge: t.nudge,
+	})
+	back := &restoration{
+		tools: t, crew: n.crew, life: n.life, losses: n.losses, own: n.own, people: n.people, elections: n.elections,
+		announce: n.announce,
+	}
+	n.instances = &instances{
+		contacts: n.contacts, crew: n.crew, view: &view{contacts: n.contacts, people: n.people, partners: n.partners}, runner: n.parts.Runner,
+		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
+		partners: n.partners, ledger: s.ledger,
+		learned: s.learned, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
+		lineup: newLineup(), retention: n.retention, chief: n.overview.Chief,
+		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
+	}
+	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
+}
+
+// wirePeoplesWork makes what is about users and their tasks.
+func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
+	n.users, err = users.New(s.users, users.Surroundings{
+		Self: t.member.ID(), Mesh: t.member.Mesh, Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Members: members{n.people},
+		Certificates: s.wallet, Keys: cmp.Or[users.Keys](n.parts.Keys, noKeys{}), Random: t.random, Lifetime: Lifetime,
+		Nudge: t.nudge, Publish: func(e api.Event) { t.events.publish(e); n.instances.peopleChanged() }, Work: n.desk.peoplesWork,
+	})
+	if err != nil {
+		return err
+	}
+	items := peoplesItems{n.desk}
+	n.worklists = worklists.New(worklists.Surroundings{
+		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},
+		Instances: items, Random: t.random, Name: n.people.name, Explain: n.explain, Known: items.known,
+	})
+	return nil
+}

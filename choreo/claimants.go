@@ -85,7 +85,7 @@ func (d *decision) mayClaim(id AttemptID, who Speaker) error {
 		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
 	case a.Task.Role == "" && who.At != d.self:
 		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
-	case len(d.state.peoples.of[id]) >= MaxClaims:
+	case len(d.state.peoples.of[claimsOf{id, true}]) >= MaxClaims:
 		return fmt.Errorf("%w: people have said %d things about %s, no more are taken", ErrNotNow, MaxClaims, a.Task.Name)
 	}
 	d.state.placeItem(a)

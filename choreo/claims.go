@@ -35,8 +35,9 @@ type Claim struct {
 	body worklist.Body // what Says says, once it was read
 }
 
-// MaxClaims is how many words of people about one item count, as far as their author knew.
-// Nobody takes one item and gives it back so often; and so nobody makes one costly.
+// MaxClaims is how many words of people about one item count, as far as their author knew, and
+// how much its holder says of itself. Nobody takes one item and gives it back so often; and so
+// nobody makes one costly.
 const MaxClaims = 256
 
 // maxWord bounds a person's word with what proves it, in bytes.
@@ -129,9 +130,10 @@ type peoplesWork struct {
 	board *worklist.Board // nil: nothing was claimed, or asked for
 	// spoken are the facts in which a word was written down, by what was signed, one of each strand.
 	spoken map[[sha256.Size]byte][]*entry
-	// of are the claims of an attempt that a person said; done, of each strand, the first that
-	// closed it with a result of a person who shows the task's role.
-	of, done map[AttemptID][]*entry
+	// of are the claims of an attempt; done, of each strand, the first that closed it with a result
+	// of a person who shows the task's role.
+	of   map[claimsOf][]*entry
+	done map[AttemptID][]*entry
 	// unheard are claims of which the board does not know yet since when they wait; closed are attempts
 	// that this node may have to end, as their items were closed.
 	unheard []*entry
@@ -139,7 +141,7 @@ type peoplesWork struct {
 }
 
 func newPeoplesWork() peoplesWork {
-	return peoplesWork{spoken: map[[sha256.Size]byte][]*entry{}, of: map[AttemptID][]*entry{}, done: map[AttemptID][]*entry{}}
+	return peoplesWork{spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}}
 }
 
 // work is the board of the instance.
@@ -159,19 +161,22 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	if err != nil {
 		return "it cannot be read" // validate refuses it
 	}
-	who, why := s.speaker(e, c)
-	if why != "" {
-		return why
-	}
 	var of []*Attempt
 	for _, id := range c.About() {
-		a, why := s.claimable(e, id, c, who)
+		a, why := s.claimable(e, id, c)
 		if why != "" {
 			return why
 		}
 		of = append(of, a)
 	}
+	who, why := s.speaker(e, c) // whose word it is costs most to find out
+	if why != "" {
+		return why
+	}
 	if len(c.Word) > 0 {
+		if slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
+			return notHere
+		}
 		digest := SpokenOf(s.log.instance, c.Says, c.Nonce)
 		said := s.peoples.spoken[digest]
 		if s.evidenceOf(e).any(said) {
@@ -184,9 +189,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		if x, closes := body.(worklist.Close); closes {
 			s.closeItem(e, a, x)
 		}
-		if len(c.Word) > 0 {
-			s.peoples.of[a.ID] = append(s.peoples.of[a.ID], e)
-		}
+		s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
 		s.move(a.Slot)
 	}
 	s.work().Add(&worklist.Fact{
@@ -221,8 +224,16 @@ func (s *State) speakerOf(c *Claim) (Speaker, error) {
 	return s.trust.Speaker(c.Word, SpokenOf(s.log.instance, c.Says, c.Nonce))
 }
 
+// claimsOf are the claims of an attempt that people said, or that its holder said of itself.
+type claimsOf struct {
+	attempt AttemptID
+	people  bool
+}
+
+func (c *Claim) of(a *Attempt) claimsOf { return claimsOf{a.ID, len(c.Word) > 0} }
+
 // claimable is an attempt that a fact may claim something of; else why it may not.
-func (s *State) claimable(e *entry, id AttemptID, c *Claim, who Speaker) (*Attempt, string) {
+func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 	a := s.attempts[id]
 	switch {
 	case a == nil || !s.knewOf(e, id):
@@ -231,14 +242,10 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim, who Speaker) (*Attem
 		return nil, "its author does not hold the attempt"
 	case a.Task.Type == workflow.Automatic || a.undoes != nil:
 		return nil, "its task is not for a person to claim"
-	case len(c.Word) == 0:
-		return a, ""
-	case a.Task.Role == "" && who.At != a.Partner:
-		return nil, notHere
 	}
-	of := s.peoples.of[id]
+	of := s.peoples.of[c.of(a)]
 	if s.atLeast(MaxClaims, len(of), func(i int) bool { return s.log.knew(e, of[i]) }) {
-		return nil, fmt.Sprintf("people had said %d things about the item, as its author knew: no more count", MaxClaims)
+		return nil, fmt.Sprintf("%d such things had been said about the item, as its author knew: no more count", MaxClaims)
 	}
 	return a, ""
 }

@@ -113,16 +113,27 @@ func (s *story) ask(mode worklist.Mode) string {
 	out := s.put(n, s.w.word(s.speaker(), g))
 	for _, i := range g.Items {
 		if h, held := n.m.state.work().Holds(i); held && string(h.User) == s.d.CmdArgs[0].Key {
-			s.grants[s.d.CmdArgs[0].Key+" "+string(i.Slot)] = h.Grant
+			s.grants[s.d.CmdArgs[0].Key+" "+string(i.Slot)] = granted{i, h.Grant}
 		}
 	}
 	return out
 }
 
-// granted is what the person of a command had last of an item.
+// granted is an item as somebody was given it.
+type granted struct {
+	item  worklist.Item
+	grant worklist.ID
+}
+
+// granted is what the person of a command had last of a task; else the attempt in charge, and
+// no grant.
 func (s *story) granted() (worklist.Item, worklist.ID) {
 	t := s.d.CmdArgs[2].Key
-	return s.node(1).itemAt(t), s.grants[s.d.CmdArgs[0].Key+" "+t]
+	g, had := s.grants[s.d.CmdArgs[0].Key+" "+t]
+	if !had {
+		g.item = s.node(1).itemAt(t)
+	}
+	return g.item, g.grant
 }
 
 func (s *story) release() string {
@@ -433,5 +444,77 @@ func TestClaimsAreRefusedAtTheDoor(t *testing.T) {
 	f := &Fact{Format: FormatFact, Instance: workflow.InstanceID{1}, Chain: Chain{Author: "ann"}, Seq: 2, Prev: FactID{1}, Body: Body{Claim: good()}}
 	if _, _, err := f.Encode(); err != nil {
 		t.Errorf("a good one: %v", err)
+	}
+}
+
+// ward is a definition with so many tasks of people at one partner.
+func ward(n int) string {
+	var b strings.Builder
+	b.WriteString("workflow: ward\ntasks:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  t%d: {type: manual, role: nurse}\n", i)
+	}
+	return b.String()
+}
+
+// Of one item people can say so much; what is beyond is refused by the holder, and does not count if
+// it is written down all the same.
+func TestAnItemTakesSoManyWords(t *testing.T) {
+	w := newMesh(t, parse(t, ward(1)))
+	w.people["u"] = Speaker{User: "u", At: "one", Roles: []workflow.RoleName{"nurse"}}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
+		t.Fatal(err)
+	}
+	n := w.nodes["one"]
+	i := n.itemAt("t0")
+	ask := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	for k := range MaxClaims / 2 {
+		if _, err := w.put(n, w.numbered(ask, 2*k)); err != nil {
+			t.Fatalf("%d: %v", k, err)
+		}
+		h, _ := n.m.state.work().Holds(i)
+		if _, err := w.put(n, w.numbered(worklist.Release{Item: i, Grant: h.Grant}, 2*k+1)); err != nil {
+			t.Fatalf("%d: %v", k, err)
+		}
+	}
+	one := w.numbered(ask, MaxClaims)
+	if _, err := w.put(n, one); !errors.Is(err, ErrNotNow) {
+		t.Errorf("one more: %v", err)
+	}
+	if e := n.m.mustAppend(w.moment(), Body{Claim: one}); e.counted {
+		t.Error("one more counts")
+	}
+}
+
+// numbered is a word of the person u.
+func (w *mesh) numbered(body worklist.Body, k int) *Claim {
+	c := w.word(w.people["u"], body)
+	c.Nonce = [16]byte{byte(k), byte(k >> 8), 1}
+	return c
+}
+
+// What a claim costs does not grow with the number of items, claimed or not.
+func TestAClaimCostsAsMuchAmongMany(t *testing.T) {
+	cost := map[int]int{}
+	for _, n := range []int{100, 1000} {
+		w := newMesh(t, parse(t, ward(n)))
+		w.people["u"] = Speaker{User: "u", At: "one", Roles: []workflow.RoleName{"nurse"}}
+		if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
+			t.Fatal(err)
+		}
+		m := w.nodes["one"].m
+		for k := range n {
+			i := worklist.Item{Slot: workflow.TaskName(fmt.Sprintf("t%d", k))}
+			g := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+			before := m.log.steps
+			if _, err := m.Claim(w.numbered(g, k), w.moment(), w); err != nil {
+				t.Fatal(err)
+			}
+			m.deciding(w.moment(), w).mindClaims()
+			cost[n] = max(cost[n], m.log.steps-before)
+		}
+	}
+	if cost[1000] > cost[100]+10 {
+		t.Errorf("a claim takes %d steps among 1000 items, %d among 100", cost[1000], cost[100])
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
-	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // TestScenarios runs testdata/scenarios/*.txt. Each is a story about one
@@ -65,7 +64,7 @@ import (
 // Run with -rewrite to record, and review the difference.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		s := &story{t: t, backups: map[workflow.PartnerID][]Stored{}, grants: map[string]worklist.ID{}}
+		s := &story{t: t, backups: map[workflow.PartnerID][]Stored{}, grants: map[string]granted{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
 			s.t, s.d = t, d
@@ -81,9 +80,9 @@ type story struct {
 	w       *mesh
 	told    []string
 	backups map[workflow.PartnerID][]Stored
-	floods  int                    // chains that liars opened
-	grants  map[string]worklist.ID // by person and task, what the person had last
-	last    *Claim                 // the last word of a person
+	floods  int                // chains that liars opened
+	grants  map[string]granted // by person and task, what the person had last
+	last    *Claim             // the last word of a person
 }
 
 func (s *story) run() string {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +36,9 @@ ID of the list or a beginning of one.`
 func newWorklistCommand() *cobra.Command {
 	var user userFlag
 	var order string
+	var watch bool
 	cmd := &cobra.Command{
-		Use:   "worklist [--order arrival|priority] [--user U]",
+		Use:   "worklist [--order arrival|priority] [--user U] [--watch]",
 		Short: "The tasks that a user has or may take; take them, do them",
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
@@ -43,6 +46,7 @@ What others have taken is left out. Each partner that holds tasks is asked now; 
 that cannot be reached the list says what is known of it here, and how old that is.` + forWhom,
 		Example: `  mutirao worklist
   mutirao worklist --order priority --user bia
+  mutirao worklist --watch
   mutirao worklist -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -51,18 +55,23 @@ that cannot be reached the list says what is known of it here, and how old that 
 			return nil
 		},
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
-			list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order})
-			if err != nil {
-				return err
-			}
-			if len(list) == 0 {
-				u.note("nothing is to be done")
-			}
-			return u.result(list, func(w io.Writer) { u.writeItems(w, list) })
+			var last time.Time
+			return u.show(ctx, node, watch, func() (document, error) {
+				if err := rest(ctx, last); err != nil {
+					return document{}, err
+				}
+				last = time.Now()
+				list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order})
+				if err == nil && len(list) == 0 && !watch {
+					u.note("nothing is to be done")
+				}
+				return document{v: list, text: func(w io.Writer) { u.writeItems(w, list) }, more: true, same: withoutAge(list)}, err
+			})
 		}),
 	}
 	user.add(cmd)
 	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first) or priority")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
 	cmd.AddCommand(
 		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
 partner that holds them writes that down before this command ends. After a day others may
@@ -74,6 +83,29 @@ be done out of reach; what was done is handed in when their partner can be reach
 		newItemCompleteCommand(), newItemFailCommand(),
 	)
 	return cmd
+}
+
+// askAgain is how long a worklist that is watched is not asked for again: each time, all
+// partners are asked.
+const askAgain = 2 * time.Second
+
+// rest waits until a moment after the last time, or until ctx ends.
+func rest(ctx context.Context, last time.Time) error {
+	select {
+	case <-time.After(time.Until(last.Add(askAgain))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// withoutAge is a list without what changes each time that it is asked for.
+func withoutAge(list []api.Item) []api.Item {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].AsOf, out[i].Known = time.Time{}, ""
+	}
+	return out
 }
 
 func (u *ui) writeItems(w io.Writer, list []api.Item) {

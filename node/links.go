@@ -387,39 +387,9 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	if s.putOff(f.Instance) {
 		return nil
 	}
-	h, err := s.find(f.Instance)
-	if _, aside := s.aside[f.Instance]; aside {
-		h, err = s.readmit(from, f, facts)
-	} else if errors.Is(err, kv.ErrNotFound) {
-		h, err = s.adopt(from, f, facts)
-	}
-	var over *closedHere
-	if errors.As(err, &over) {
-		s.refuseClosed(from, over.closing)
-		return nil
-	}
-	var full *noRoom
-	if errors.As(err, &full) {
-		s.refuseInstance(from, f.Instance, full)
-		return nil
-	}
-	if err == nil && !mayTell(h.m, from, facts) {
-		err = errNoParticipant
-	}
-	if errors.Is(err, errNoParticipant) {
-		s.n.refuse("facts-from-no-participant", from)
-		return nil
-	}
-	if errors.Is(err, errNoPart) {
-		s.n.refuse("instance-of-others", from)
-		return nil
-	}
-	if err != nil {
+	h, err := s.instanceOf(from, f, facts)
+	if h == nil || err != nil {
 		return err
-	}
-	if large := s.tooLarge(h, from, facts); large != nil {
-		s.refuseInstance(from, f.Instance, large)
-		return nil
 	}
 	s.limit(h)
 	added, err := h.m.Receive(from, facts)
@@ -456,6 +426,43 @@ func (s *shard) takeFacts(from workflow.PartnerID, f *wire.Facts, facts []choreo
 	}
 	s.sendHeads(from, f.Instance, wire.Acknowledge)
 	return nil
+}
+
+// instanceOf is the instance that facts from a peer are for: one that is here, comes out of
+// quarantine, or is new. Nil: they are not taken in, and who should hear why was told.
+func (s *shard) instanceOf(from workflow.PartnerID, f *wire.Facts, facts []choreo.Received) (*held, error) {
+	h, err := s.find(f.Instance)
+	if _, aside := s.aside[f.Instance]; aside {
+		h, err = s.readmit(from, f, facts)
+	} else if errors.Is(err, kv.ErrNotFound) {
+		h, err = s.adopt(from, f, facts)
+	}
+	if err == nil && !mayTell(h.m, from, facts) {
+		err = errNoParticipant
+	}
+	var over *closedHere
+	var full *noRoom
+	switch {
+	case errors.As(err, &over):
+		s.refuseClosed(from, over.closing)
+		return nil, nil
+	case errors.As(err, &full):
+		s.refuseInstance(from, f.Instance, full)
+		return nil, nil
+	case errors.Is(err, errNoParticipant):
+		s.n.refuse("facts-from-no-participant", from)
+		return nil, nil
+	case errors.Is(err, errNoPart):
+		s.n.refuse("instance-of-others", from)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if large := s.tooLarge(h, from, facts); large != nil {
+		s.refuseInstance(from, f.Instance, large)
+		return nil, nil
+	}
+	return h, nil
 }
 
 // refuseFacts counts what was not taken in of a sender's facts, and tells the sender
@@ -512,31 +519,9 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 	if err := s.n.index.room(f.Instance, s.n.config.Limits, by, self, next); err != nil { // before anything dear is done
 		return nil, err
 	}
-	least := factsWeigh(1, len(facts[0].Raw))
-	if err := s.n.roomFor(by, next, instanceWeight+least); err != nil { // before its definition is read
-		return nil, err
-	}
-	def, err := s.n.definitions.Get(facts[0].Fact.Body.Genesis.Definition)
-	if errors.Is(err, kv.ErrNotFound) {
-		if def = s.n.definitions.Fresh(facts[0].Fact.Body.Genesis.Definition); def != nil { // see library.Topic.ReadAhead
-			err = nil
-		}
-	}
+	def, m, err := s.openNew(from, facts, next)
 	if err != nil {
 		return nil, err
-	}
-	if err := s.n.roomFor(by, next, int64(weightOf(def))+least); err != nil { // before it is opened
-		return nil, err
-	}
-	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
-	if err != nil {
-		return nil, err
-	}
-	if !mayTell(m, from, facts) {
-		return nil, errNoParticipant
-	}
-	if !mayTell(m, self, facts) {
-		return nil, errNoPart
 	}
 	needs := begunWeight(def, m) + s.n.expect(def, m).all
 	if err := s.n.roomFor(by, next, needs); err != nil {
@@ -566,6 +551,38 @@ func (s *shard) adopt(from workflow.PartnerID, f *wire.Facts, facts []choreo.Rec
 		s.tellTaken(h, from)
 	}
 	return h, nil
+}
+
+// openNew reads the definition of an instance that is new here, and opens its machine, if there is
+// room for each, and it is for this node to take in.
+func (s *shard) openNew(from workflow.PartnerID, facts []choreo.Received, next bool) (*library.Definition, *choreo.Machine, error) {
+	genesis := facts[0].Fact
+	by, least := genesis.Chain.Author, factsWeigh(1, len(facts[0].Raw))
+	if err := s.n.roomFor(by, next, instanceWeight+least); err != nil { // before its definition is read
+		return nil, nil, err
+	}
+	def, err := s.n.definitions.Get(genesis.Body.Genesis.Definition)
+	if errors.Is(err, kv.ErrNotFound) {
+		if def = s.n.definitions.Fresh(genesis.Body.Genesis.Definition); def != nil { // see library.Topic.ReadAhead
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.n.roomFor(by, next, int64(weightOf(def))+least); err != nil { // before it is opened
+		return nil, nil, err
+	}
+	m, err := choreo.Open(s.n.self(), def.Def, def.Plan, facts[0])
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !mayTell(m, from, facts):
+		return nil, nil, errNoParticipant
+	case !mayTell(m, s.n.member.ID(), facts):
+		return nil, nil, errNoPart
+	}
+	return def, m, nil
 }
 
 // tellTaken tells those that take part that an instance is here now, which was refused to
@@ -628,45 +645,9 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	if w = s.whole(from, w); w == nil {
 		return nil
 	}
-	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.retention.mayCompare(from, sum) {
-		return nil
-	}
-	if s.putOff(w.Instance) {
-		return nil
-	}
-	h, err := s.find(w.Instance)
-	_, aside := s.aside[w.Instance]
-	if aside || errors.Is(err, kv.ErrNotFound) {
-		if w.Mode != wire.Ask {
-			return nil
-		}
-		c, closed, err := s.n.retention.closings.Of(w.Instance)
-		if closed {
-			s.refuseClosed(from, c)
-		} else if err == nil {
-			s.sendHeads(from, w.Instance, wire.Answer) // nothing of it is here
-		}
+	h, err := s.toldOf(from, w)
+	if h == nil || err != nil {
 		return err
-	}
-	if err != nil {
-		return err
-	}
-	if !h.m.Hears(from, w.Heads) {
-		s.n.refuse("heads-from-no-participant", from)
-		if w.Mode == wire.Ask {
-			// A verdict that is not here may have brought it in, and its author be
-			// gone: then the answer, that nothing is here, has it send the proof.
-			s.sendHeads(from, w.Instance, wire.Answer)
-		}
-		return nil
-	}
-	if h.m.AheadOfUs(nil) {
-		s.n.restoration.rolledBack(from) // it could not be made durable when it was proved
-		return nil
-	}
-	if h.m.AheadOfUs(w.Heads) {
-		s.doubt(h, from)
-		return nil // if it is true, nothing may be written under the old incarnation
 	}
 	var more bool
 	if w.Mode == wire.Acknowledge {
@@ -689,6 +670,59 @@ func (s *shard) takeHeads(from workflow.PartnerID, w *wire.Heads) error {
 	s.answered(h, from, w.Mode, more)
 	s.touch(h)
 	return nil
+}
+
+// toldOf is the instance that a peer tells its heads of, as far as it may. Nil: there is
+// nothing to do with them, and a question was answered.
+func (s *shard) toldOf(from workflow.PartnerID, w *wire.Heads) (*held, error) {
+	if sum, known := s.n.index.get(w.Instance); known && sum.Settled && s.held[w.Instance] == nil && !s.n.retention.mayCompare(from, sum) {
+		return nil, nil
+	}
+	if s.putOff(w.Instance) {
+		return nil, nil
+	}
+	h, err := s.find(w.Instance)
+	_, aside := s.aside[w.Instance]
+	if aside || errors.Is(err, kv.ErrNotFound) {
+		return nil, s.tellOfMissing(from, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !h.m.Hears(from, w.Heads) {
+		s.n.refuse("heads-from-no-participant", from)
+		if w.Mode == wire.Ask {
+			// A verdict that is not here may have brought it in, and its author be
+			// gone: then the answer, that nothing is here, has it send the proof.
+			s.sendHeads(from, w.Instance, wire.Answer)
+		}
+		return nil, nil
+	}
+	if h.m.AheadOfUs(nil) {
+		s.n.restoration.rolledBack(from) // it could not be made durable when it was proved
+		return nil, nil
+	}
+	if h.m.AheadOfUs(w.Heads) {
+		s.doubt(h, from)
+		return nil, nil // if it is true, nothing may be written under the old incarnation
+	}
+	return h, nil
+}
+
+// tellOfMissing answers who asks about an instance of which nothing is here: it was closed,
+// or is lacking.
+func (s *shard) tellOfMissing(from workflow.PartnerID, w *wire.Heads) error {
+	if w.Mode != wire.Ask {
+		return nil
+	}
+	c, closed, err := s.n.retention.closings.Of(w.Instance)
+	switch {
+	case closed:
+		s.refuseClosed(from, c)
+	case err == nil:
+		s.sendHeads(from, w.Instance, wire.Answer) // nothing of it is here
+	}
+	return err
 }
 
 // answered looks, once a peer has said what it has of an instance, at what is under way

@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -137,6 +138,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(invitation.DecodeEntry)},
 		{[]byte{prefixUser}, "a record about a user; partners tell it again", false, decodes(users.DecodeRecord)},
 		{[]byte{prefixTicket}, "a sign-in token, which signs nobody in any more", false, decodes(users.DecodeTicket)},
+		{[]byte{prefixItem}, "an item that a user has locked, or what the user did of it: look at the worklist, and hand it in again", false, worklists.DecodesKept},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},

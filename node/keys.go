@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/roster"
 	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -35,6 +36,7 @@ import (
 //	x instance(16)            the summary of an ended instance whose facts were deleted (closings.Closing)
 //	u record                  a record about a user (users.Record)
 //	y token                   a sign-in token that may still be used (users.Ticket)
+//	o user item               an item that a user has locked here, and what the user did of it (worklists)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -53,6 +55,7 @@ const (
 	prefixClosing    = closings.Prefix
 	prefixUser       = users.Prefix
 	prefixTicket     = users.PrefixTicket
+	prefixItem       = worklists.Prefix
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

@@ -772,6 +772,9 @@ func (n *Node) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, 
 	return out, n.explain(err)
 }
 
+// Outbox lists what users did at this node that nobody else has acknowledged yet.
+func (n *Node) Outbox(context.Context) ([]api.Undelivered, error) { return n.worklists.Outbox(), nil }
+
 // FinishItem hands in what a user made of an item.
 func (n *Node) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error) {
 	out, err := n.worklists.Finish(ctx, r)

@@ -34,7 +34,7 @@ func (n *Node) topics() []topic {
 func (n *Node) turns() []topic {
 	return []topic{
 		n.roster, n.certificates, n.evictions, n.joining, n.library, n.retention, n.elections, n.overview, n.clocks,
-		n.instances, n.data, n.users,
+		n.instances, n.data, n.users, n.worklists,
 	}
 }
 

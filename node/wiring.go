@@ -217,9 +217,10 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		return err
 	}
 	items := peoplesItems{n.desk}
-	n.worklists = worklists.New(worklists.Surroundings{
+	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},
-		Instances: items, Random: t.random, Name: n.people.name, Explain: n.explain, Known: items.known,
+		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) }, Random: t.random,
+		Name: n.people.name, Explain: n.explain, Known: items.known,
 	})
-	return nil
+	return err
 }

@@ -311,3 +311,129 @@ func TestARoleThatOnlyAUserHas(t *testing.T) {
 		tm.succeeds(st.ID, time.Minute, "base")
 	})
 }
+
+// outbox is what waits at a node to be handed in.
+func (tm *team) outbox(at string) (out []string) {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Outbox(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, x := range list {
+		out = append(out, strings.TrimSuffix(strings.Join([]string{x.User, x.Task, x.What, strings.Join(x.WaitsFor, ","), x.Refused}, "|"), "|"))
+	}
+	return out
+}
+
+func (tm *team) wantOutbox(at string, want ...string) {
+	tm.t.Helper()
+	if got := tm.outbox(at); !slices.Equal(got, want) {
+		tm.t.Errorf("the outbox of %s is %q, want %q", at, got, want)
+	}
+}
+
+// offline is a mesh in which bia, at the tablet, has locked what base holds, and is out of reach.
+func offline(t *testing.T) (tm *team, id, item string) {
+	tm = newTeam(t, "base:nurse", "tablet")
+	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(time.Second)
+	tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
+	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	item = tm.items("tablet", "bia")[0].ID
+	if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+		t.Fatal(err)
+	}
+	tm.disconnect("base", "tablet")
+	pass(time.Minute)
+	return tm, st.ID, item
+}
+
+// A locked item is done out of reach; that outlives a crash of the device, and is handed in by itself.
+func TestALockedItemIsDoneOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		tm.wantItems("tablet", "bia", "weigh LOCKED")
+		if x := tm.items("tablet", "bia")[0]; x.Known == "" {
+			t.Errorf("it is not said how old that is: %+v", x)
+		}
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantItems("tablet", "bia", "weigh DONE")
+		tm.wantOutbox("tablet", "bia|weigh|completed|base")
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		tm.wantItems("tablet", "bia", "weigh DONE")
+		if in := tm.show("base", id); in.Tasks[0].State != workflow.Ready || in.Tasks[0].ClaimedBy != "bia" {
+			t.Errorf("meanwhile it is %s, with %q", in.Tasks[0].State, in.Tasks[0].ClaimedBy)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		tm.wantItems("tablet", "bia", "feed READY")
+		if in := tm.show("base", id); in.Data["weight"] != int64(3) || in.Tasks[0].State != workflow.Succeeded {
+			t.Errorf("weigh is %s, weight %v", in.Tasks[0].State, in.Data["weight"])
+		}
+	})
+}
+
+// What was done out of reach and cannot be taken stays, with the reason, until it is mended; what
+// comes too late is kept by the holder, and its author is told.
+func TestWhatWasDoneOutOfReachIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "heavy"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if got := tm.outbox("tablet"); len(got) != 1 || !strings.Contains(got[0], "not a whole number") {
+			t.Errorf("the outbox is %q", got)
+		}
+		tm.wantItems("tablet", "bia", "weigh LOCKED")
+		tm.disconnect("base", "tablet")
+		synctest.Wait()
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(8 * 24 * time.Hour) // the lease is over
+		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantOutbox("tablet", "bia|weigh|completed||it does not count, as its lease is over; it is kept there")
+		tm.wantItems("tablet", "bia")
+		if in := tm.show("base", id); in.Tasks[0].ClaimedBy != "ana" || len(in.Incidents) != 1 {
+			t.Errorf("weigh is with %q, incidents %+v", in.Tasks[0].ClaimedBy, in.Incidents)
+		}
+		pass(7 * 24 * time.Hour)
+		tm.wantOutbox("tablet")
+	})
+}
+
+// What was only selected needs its holder in reach.
+func TestASelectedItemIsNotDoneOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _, item := offline(t)
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		if err := errors.Join(tm.claim("tablet", "bia", api.ClaimRelease, item), tm.claim("tablet", "bia", api.ClaimSelect, item)); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		synctest.Wait()
+		tm.wantItems("tablet", "bia")
+		wantCode(t, tm.hand("tablet", "bia", item, nil), api.NotFound, "no item")
+		tm.wantOutbox("tablet")
+	})
+}

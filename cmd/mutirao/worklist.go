@@ -78,7 +78,7 @@ partner that holds them writes that down before this command ends. After a day o
 take them again. Several items of one instance and one partner are taken together, all or
 none.`),
 		newClaimCommand(api.ClaimLock, "Take items, and keep them also when out of reach", `Takes items as select does, of tasks that may be done offline, for seven days. They can
-be done out of reach; what was done is handed in when their partner can be reached.`),
+be done out of reach: complete and fail then keep here what was done.`),
 		newClaimCommand(api.ClaimRelease, "Give items back", `Gives items back, one after the other: others may take them at once.`),
 		newItemCompleteCommand(), newItemFailCommand(),
 	)
@@ -156,7 +156,8 @@ func newItemCompleteCommand() *cobra.Command {
 		Long: `Hands in that an item is done, which the user has. Values of --output are read by the
 types of the definition's data; a task may only set what its definition names under out.
 If the user has lost the item meanwhile, the result is kept and shown, but does not
-count: exit status 6. (-o still chooses how results are printed.)` + forWhom,
+count: exit status 6. Of a locked item whose partner is out of reach it is kept here, and
+handed in later by itself: mutirao outbox. (-o still chooses how results are printed.)` + forWhom,
 		Example: `  mutirao worklist complete 3f9a --output report="two floors, smoke"
   mutirao worklist complete 3f9a --user bia`,
 		Args:              arguments("ITEM"),
@@ -170,7 +171,7 @@ count: exit status 6. (-o still chooses how results are printed.)` + forWhom,
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s is completed", x.Task, x.Instance)
+			return u.done(x, "task %s of %s is completed%s", x.Task, x.Instance, whenThere(x))
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
@@ -198,12 +199,20 @@ definition says under on-failure.` + forWhom,
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s is failed", x.Task, x.Instance)
+			return u.done(x, "task %s of %s is failed%s", x.Task, x.Instance, whenThere(x))
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
 	user.add(cmd)
 	return cmd
+}
+
+// whenThere says that something is not handed in yet.
+func whenThere(x *api.Item) string {
+	if x.Delivered {
+		return ""
+	}
+	return "; " + x.Partner + " hears of it when it can be reached: mutirao outbox"
 }
 
 // completeItems completes the IDs of items.

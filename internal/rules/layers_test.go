@@ -62,7 +62,7 @@ var layers = []layer{
 	{"node/roster", words("workflow membership membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/joining", words("workflow internal/said membership membership/invitation membership/moment membership/trust node/api node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/users", words("workflow internal/said membership membership/invitation membership/moment membership/trust membership/users node/api node/ration node/records node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
-	{"node/worklists", words("workflow worklist membership/moment choreo node/api node/ration node/users node/wire"), "what is asked of people's work goes by interfaces of its own to the instances and the users"},
+	{"node/worklists", words("workflow worklist membership/moment choreo node/api node/codec node/ration node/store/kv node/users node/wire"), "what is asked of people's work goes by interfaces of its own to the instances and the users"},
 	{"node/clocks", words("workflow membership/moment membership/trust node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/library", words("workflow internal/plain internal/said partition membership/moment membership/trust configs node/api node/codec node/ration node/store/kv node/wire"), "a topic of a node names what it needs of others in interfaces of its own"},
 	{"node/closings", words("workflow membership/moment membership/trust node/codec node/store/kv node/wire"), "what is kept of instances does not depend on why they were given up"},

@@ -17,6 +17,8 @@ type WorklistService interface {
 	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)
 	// FinishItem hands in what a user made of an item.
 	FinishItem(ctx context.Context, r ItemResult) (*Item, error)
+	// Outbox lists what users did at this node that nobody else has acknowledged yet.
+	Outbox(ctx context.Context) ([]Undelivered, error)
 }
 
 // WorklistQuery asks for a worklist.
@@ -60,6 +62,20 @@ type Item struct {
 	// AsOf is when this was last known from its partner; Known says so in words where that is old.
 	AsOf  time.Time `json:"as_of"`
 	Known string    `json:"known,omitempty"`
+	// Delivered: nothing that the user did of it waits here for its partner.
+	Delivered bool `json:"delivered"`
+}
+
+// Undelivered is what a user did at this node, and the partner that holds the item does not have yet.
+type Undelivered struct {
+	Instance string    `json:"instance"`
+	Task     string    `json:"task"`
+	What     string    `json:"what"` // completed, or failed with the reason
+	Since    time.Time `json:"since"`
+	WaitsFor []string  `json:"waits_for"` // partners
+	User     string    `json:"user"`
+	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits.
+	Refused string `json:"refused,omitempty"`
 }
 
 // What can be claimed.

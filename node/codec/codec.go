@@ -3,8 +3,7 @@
 // Promises: what Encode made Decode reads back, whatever the texts in it are; the same
 // value is always encoded alike.
 //
-// It imports node/store/kv; node, node/closings, node/codec/codectest, node/datasets,
-// node/elections, node/library and node/profile import it.
+// It imports node/store/kv; many packages import it.
 package codec
 
 import (

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -95,8 +97,33 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 	if _, err := d.send(ctx, who, of[0], g); err != nil {
 		return err
 	}
+	if mode == worklist.Lock && of[0].At != d.in.Self {
+		if err := d.keepLocked(ctx, who, of); err != nil {
+			return err
+		}
+	}
 	for _, r := range of {
 		r.Mine = mode
+	}
+	return nil
+}
+
+// keepLocked keeps on the device what was locked, with its grant, as its partner says now.
+func (d *Desk) keepLocked(ctx context.Context, who users.Who, of []*Row) error {
+	rows, err := d.rows(ctx, who)
+	if err != nil {
+		return err
+	}
+	for _, r := range of {
+		i := slices.IndexFunc(rows, func(x Row) bool { return x.id() == r.id() })
+		if i < 0 || rows[i].Mine != worklist.Lock {
+			return api.Errorf(api.Failed, "%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach", r.Task, r.At).
+				WithHint("lock it once more")
+		}
+		*r = rows[i]
+		if err := d.keep(keptOf(who, r, r.AsOf)); err != nil {
+			return api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
+		}
 	}
 	return nil
 }
@@ -111,6 +138,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 			return err
 		}
 		r.Mine = ""
+		d.drop(keptOf(who, r, r.AsOf))
 	}
 	return nil
 }
@@ -145,63 +173,112 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	for n, text := range in.Outputs {
 		body.Outputs[workflow.DataName(n)] = text
 	}
-	done, err := d.send(ctx, who, r, body)
+	c, err := d.say(who, r, body)
 	if err != nil {
 		return nil, err
 	}
+	done, err := d.bring(ctx, r.At, c)
+	switch {
+	case (errors.Is(err, errAway) || errors.Is(err, errNoAnswer) || errors.Is(err, errPutOff)) && r.Mine == worklist.Lock:
+		return d.later(who, r, c, body)
+	case err != nil:
+		return nil, d.inWords(r, err)
+	}
+	d.drop(keptOf(who, r, r.AsOf))
 	if done.Kept != "" {
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, as %s; it is kept", r.Task, done.Kept).
 			WithHint("mutirao show %s shows it", r.Instance)
 	}
 	out := d.item(who, r)
 	name := who.Name
-	out.State, out.Holder = api.ItemDone, &name
+	out.State, out.Holder, out.Delivered = api.ItemDone, &name, true
 	return &out, nil
 }
 
 // send has a person say something to the holder of an item, and waits until it is durable
-// there. The same word is sent once more if no answer comes: it counts once.
+// there.
 func (d *Desk) send(ctx context.Context, who users.Who, r *Row, body worklist.Body) (choreo.Claimed, error) {
-	says, err := worklist.Encode(body)
+	c, err := d.say(who, r, body)
 	if err != nil {
-		return choreo.Claimed{}, api.Judge(api.Invalid, err)
-	}
-	c := wire.Spoken{Instance: r.Instance, Says: says, Nonce: [16]byte(d.in.Random(16))}
-	if c.Word, err = d.in.People.Speak(who, choreo.SpokenOf(c.Instance, c.Says, c.Nonce)); err != nil {
 		return choreo.Claimed{}, err
 	}
-	if r.At == d.in.Self {
+	done, err := d.bring(ctx, r.At, c)
+	return done, d.inWords(r, err)
+}
+
+// say is what a person says, signed.
+func (d *Desk) say(who users.Who, r *Row, body worklist.Body) (c wire.Spoken, err error) {
+	says, err := worklist.Encode(body)
+	if err != nil {
+		return c, api.Judge(api.Invalid, err)
+	}
+	c = wire.Spoken{Instance: r.Instance, Says: says, Nonce: [16]byte(d.in.Random(16))}
+	c.Word, err = d.in.People.Speak(who, choreo.SpokenOf(c.Instance, c.Says, c.Nonce))
+	return c, err
+}
+
+// Why the holder of an item was not heard. Only errAway says that it was not asked.
+var (
+	errAway     = errors.New("cannot be asked now")
+	errNoAnswer = errors.New("did not answer; it may have written it down all the same")
+	errPutOff   = errors.New("could not write it down now")
+)
+
+// refusal is the word of a holder that it does not write something down.
+type refusal struct{ said *api.Error }
+
+func (r refusal) Error() string { return r.said.Message }
+
+// bring brings a person's word to the holder of an item. The same word is sent once more if no
+// answer comes: it counts once.
+func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) (choreo.Claimed, error) {
+	if at == d.in.Self {
 		return d.takeWord(ctx, d.in.Self, c)
 	}
-	if !d.in.Peers.Up(r.At) {
-		return choreo.Claimed{}, api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", r.At, r.Task).
-			WithHint("mutirao partners shows when it is back")
+	if !d.in.Peers.Up(at) {
+		return choreo.Claimed{}, errAway
 	}
 	req, err := wire.EncodeSpoken(c)
 	if err != nil {
 		return choreo.Claimed{}, err
 	}
-	b, err := d.in.Peers.Request(ctx, r.At, nil, ProtocolClaim, req, claimPatience)
+	b, err := d.in.Peers.Request(ctx, at, nil, ProtocolClaim, req, claimPatience)
 	var no interface {
 		error
 		Answer() string
 	}
 	if err != nil && !errors.As(err, &no) && ctx.Err() == nil {
-		b, err = d.in.Peers.Request(ctx, r.At, nil, ProtocolClaim, req, claimPatience)
+		b, err = d.in.Peers.Request(ctx, at, nil, ProtocolClaim, req, claimPatience)
 	}
 	switch {
 	case errors.As(err, &no):
-		return choreo.Claimed{}, api.Errorf(api.Refused, "%s says: %s", r.At, no.Answer())
+		return choreo.Claimed{}, fmt.Errorf("%w: %s", errPutOff, no.Answer())
 	case err != nil:
-		return choreo.Claimed{}, api.Errorf(api.Failed, "%s, who holds %s, did not answer; it may have written it down all the same", r.At, r.Task).
-			WithHint("mutirao worklist shows what came of it")
+		return choreo.Claimed{}, errNoAnswer
 	}
 	var out answer
 	if err := json.Unmarshal(b, &out); err != nil {
-		return choreo.Claimed{}, api.Errorf(api.Failed, "%s answered what cannot be read", r.At)
+		return choreo.Claimed{}, fmt.Errorf("%w: its answer cannot be read", errPutOff)
 	}
 	if out.Refusal != nil {
-		return choreo.Claimed{}, api.Errorf(out.Refusal.Code, "%s", out.Refusal.Message).WithHint("%s", out.Refusal.Hint)
+		return choreo.Claimed{}, refusal{api.Errorf(out.Refusal.Code, "%s", out.Refusal.Message).WithHint("%s", out.Refusal.Hint)}
 	}
 	return out.Claimed, nil
+}
+
+// inWords says to people why a word did not reach the holder of an item, or was refused there.
+func (d *Desk) inWords(r *Row, err error) error {
+	var no refusal
+	switch {
+	case errors.As(err, &no):
+		return no.said
+	case errors.Is(err, errAway):
+		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", r.At, r.Task).
+			WithHint("mutirao partners shows when it is back")
+	case errors.Is(err, errNoAnswer):
+		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).WithHint("mutirao worklist shows what came of it")
+	case errors.Is(err, errPutOff):
+		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).WithHint("try again in a while")
+	}
+	return err
 }

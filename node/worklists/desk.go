@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -73,6 +74,10 @@ type Surroundings struct {
 	Peers     Peers
 	People    People
 	Instances Instances
+	Store     Store
+	// Nudge has the node look at once for what is due, Aside runs something beside the rest.
+	Nudge func()
+	Aside func(func())
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Name is what people call a partner, Explain an error in words for people, and Known how old something
@@ -92,9 +97,15 @@ var (
 type Desk struct {
 	in            Surroundings
 	lists, claims *ration.Budgets
+
+	mu         sync.Mutex       // guards what follows, also while it is made durable
+	kept       map[string]*kept // by key in the store
+	next       time.Duration    // Awake: when it is tried to hand in what waits
+	delivering bool
 }
 
-// New makes a node's desk.
-func New(in Surroundings) *Desk {
-	return &Desk{in: in, lists: ration.New(listRation), claims: ration.New(claimRation)}
+// New makes a node's desk, with what is kept on the device.
+func New(in Surroundings) (*Desk, error) {
+	d := &Desk{in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{}}
+	return d, d.load()
 }

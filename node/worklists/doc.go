@@ -5,11 +5,12 @@
 // holds the task, which may be this one (ask.go). The holder checks who speaks, writes it
 // into the instance's facts, and answers when that is durable (answer.go). A list is put
 // together from what those say who hold tasks, and of whoever cannot be asked from what is
-// known here, with its age (list.go).
+// known here, with its age (list.go). What a user has locked, and did out of reach of the
+// partner that holds it, is kept on the device (kept.go) until that has it (deliver.go).
 //
 // Promises: nothing is answered before it is durable at the holder. A word that was sent twice
 // counts once. How much a member may have a node do is bounded.
 //
-// It imports choreo, membership/moment, node/api, node/ration, node/users, node/wire, workflow
-// and worklist; node imports it.
+// It imports choreo, membership/moment, node/api, node/codec, node/ration, node/store/kv,
+// node/users, node/wire, workflow and worklist; node imports it.
 package worklists

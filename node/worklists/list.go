@@ -63,7 +63,10 @@ func (d *Desk) rows(ctx context.Context, who users.Who) ([]Row, error) {
 			}
 		}
 	}
-	return out, nil
+	return d.addKept(who, out, func(p workflow.PartnerID) bool {
+		_, said := answers[p]
+		return said || p == d.in.Self
+	}), nil
 }
 
 // askAll asks the partners that are connected, some at a time.
@@ -122,13 +125,16 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 	out := api.Item{
 		ID: r.id(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
 		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
-		Known: d.in.Known(r.AsOf),
+		Known: d.in.Known(r.AsOf), Delivered: true,
 	}
 	if name := who.Name; r.Mine != "" {
 		out.Holder, out.State = &name, api.ItemSelected
 		if r.Mine == worklist.Lock {
 			out.State = api.ItemLocked
 		}
+	}
+	if r.Done {
+		out.State, out.Delivered = api.ItemDone, false
 	}
 	return out
 }

@@ -31,6 +31,8 @@ type Row struct {
 	// At is who holds it, AsOf when that is known from.
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`
+	// Done: the person did it here, and its holder does not have that yet.
+	Done bool `json:"-"`
 }
 
 // id is by what people name the item: the same wherever it is asked for.

@@ -11,6 +11,7 @@ type WorklistFake struct {
 	OnWorklist   func(api.WorklistQuery) ([]api.Item, error)
 	OnClaimItems func(api.ClaimRequest) ([]api.Item, error)
 	OnFinishItem func(api.ItemResult) (*api.Item, error)
+	OnOutbox     func() ([]api.Undelivered, error)
 }
 
 // Worklist implements api.Service.
@@ -27,3 +28,6 @@ func (f *WorklistFake) ClaimItems(_ context.Context, r api.ClaimRequest) ([]api.
 func (f *WorklistFake) FinishItem(_ context.Context, r api.ItemResult) (*api.Item, error) {
 	return f.OnFinishItem(r)
 }
+
+// Outbox implements api.Service.
+func (f *WorklistFake) Outbox(context.Context) ([]api.Undelivered, error) { return f.OnOutbox() }

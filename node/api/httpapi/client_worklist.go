@@ -28,3 +28,8 @@ func (c *Client) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item
 func (c *Client) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error) {
 	return call[*api.Item](ctx, c, finishItemRoute, nil, r)
 }
+
+// Outbox implements Service.
+func (c *Client) Outbox(ctx context.Context) ([]api.Undelivered, error) {
+	return call[[]api.Undelivered](ctx, c, outboxRoute, nil, nil)
+}

@@ -102,6 +102,7 @@ func obliging() *apitest.Fake {
 	f.OnRemoveData = func(string) error { return nil }
 	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return nil, nil }
 	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, nil }
+	f.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
 	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return &api.Item{}, nil }
 	f.OnUsers = func() ([]api.User, error) { return nil, nil }
 	f.OnAddUser = func(api.UserRequest) (*api.SignInToken, error) { return &api.SignInToken{}, nil }

@@ -34,4 +34,9 @@ var (
 			return withBody(r, func(in api.ItemResult) (any, error) { return svc.FinishItem(r.Context(), in) })
 		},
 	}
+	outboxRoute = &route{
+		name: "outbox", method: http.MethodGet, path: "/v1/outbox", scope: mayRead,
+		summary: "What users did at this node that nobody else has acknowledged yet", reply: []api.Undelivered{},
+		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Outbox(r.Context()) },
+	}
 )

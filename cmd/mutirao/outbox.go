@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newOutboxCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "outbox",
+		Short: "What was done here that nobody else has acknowledged yet",
+		Long: `Lists what users did of locked items at this node while the partner that holds the
+task was out of reach. It is on this node's disk, and handed in by itself as soon as that
+partner can be reached; then it leaves the list. What the partner did not take, or what
+does not count, stays for seven days with the reason, or until it is handed in again.`,
+		Example: `  mutirao outbox
+  mutirao outbox -o json`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			list, err := node.Outbox(ctx)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				u.note("nothing waits to be handed in")
+			}
+			return u.result(list, func(w io.Writer) {
+				t := table{head: []string{"TASK", "INSTANCE", "USER", "WHAT", "SINCE", "WAITS FOR"}}
+				for _, x := range list {
+					waits := strings.Join(x.WaitsFor, ", ")
+					if x.Refused != "" {
+						waits = "refused: " + x.Refused
+					}
+					t.add(x.Task, u.id(x.Instance), x.User, x.What, clock(x.Since), waits)
+				}
+				t.write(u, w, "")
+			})
+		}),
+	}
+}

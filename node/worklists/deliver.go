@@ -1,0 +1,99 @@
+package worklists
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// deliverEvery is how often it is tried to hand in what waits for that.
+const deliverEvery = 5 * time.Second
+
+// Greet and Take: partners say nothing of worklists but what they are asked.
+func (d *Desk) Greet(workflow.PartnerID, *wire.Message) {}
+
+// Take takes nothing.
+func (d *Desk) Take(workflow.PartnerID, *wire.Message) {}
+
+// Tick hands in what users did out of reach, as far as the partners are here that wait for it.
+func (d *Desk) Tick(now moment.Now) time.Duration {
+	d.mu.Lock()
+	waits := false
+	for _, k := range d.kept {
+		waits = waits || len(k.Word) > 0
+	}
+	due := waits && !d.delivering && now.Awake >= d.next
+	if due {
+		d.next, d.delivering = now.Awake+deliverEvery, true
+	}
+	d.mu.Unlock()
+	if due {
+		d.in.Aside(func() {
+			d.deliver()
+			d.mu.Lock()
+			d.delivering = false
+			d.mu.Unlock()
+		})
+	}
+	if !waits {
+		return moment.Never
+	}
+	return max(d.next-now.Awake, 0)
+}
+
+// nudge has what waits be handed in soon.
+func (d *Desk) nudge() {
+	d.mu.Lock()
+	d.next = 0
+	d.mu.Unlock()
+	d.in.Nudge()
+}
+
+// deliver hands in what waits, in the order in which it was done.
+func (d *Desk) deliver() {
+	now := d.in.Clock.Now().Wall
+	for _, k := range d.allKept("") {
+		switch at := workflow.PartnerID(k.At); {
+		case len(k.Word) == 0:
+		case k.Refused != "":
+			if now.Sub(time.UnixMilli(k.RefusedAt)) > shownRefused {
+				d.drop(k)
+			}
+		case d.in.Peers.Up(at):
+			d.handIn(k)
+		}
+	}
+}
+
+// handIn hands in what a user did, and forgets it when it is durable where it belongs.
+func (d *Desk) handIn(k *kept) {
+	c, err := wire.DecodeSpoken(k.Word)
+	if err != nil {
+		k.Refused = "it cannot be read any more"
+	} else {
+		done, err := d.bring(context.Background(), workflow.PartnerID(k.At), c)
+		var no refusal
+		switch {
+		case err == nil && done.Kept == "":
+			d.drop(k)
+			return
+		case err == nil:
+			k.Refused = "it does not count, as " + done.Kept + "; it is kept there"
+		case errors.As(err, &no):
+			k.Refused = no.said.Message
+		default:
+			return // once more, later
+		}
+	}
+	k.RefusedAt = d.in.Clock.Now().Wall.UnixMilli()
+	if was := d.keptFor(k.User, k.id()); was == nil || was.Done != k.Done {
+		return // the user did it again meanwhile
+	}
+	if err := d.keep(k); err != nil {
+		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused, "error", err)
+	}
+}

@@ -1,0 +1,243 @@
+package worklists
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/codec"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file keeps, on the device, the items that its users have locked, and what they did of
+// them out of reach of the partner that holds them: until that has it on its own disk.
+
+// Prefix begins the keys of what is kept: the user's whole ID and the item's follow.
+const Prefix = 'o'
+
+const (
+	// maxKept bounds what is kept on one device.
+	maxKept = 1000
+	// shownRefused is how long people are shown that what they did was refused.
+	shownRefused = 7 * 24 * time.Hour
+)
+
+// Store is where it is kept.
+type Store interface {
+	CommitWait(writes []kv.Write) error
+	Scan(prefix []byte, fn func(key, value []byte) error) error
+}
+
+// kept is an item that a user has locked, as this device knows it.
+type kept struct {
+	_        struct{} `cbor:",toarray"`
+	User     string   // whole ID
+	Instance workflow.InstanceID
+	Workflow string
+	Task     string
+	Assigned [32]byte
+	Slot     string
+	Role     string
+	Priority int
+	Offline  bool
+	Since    int64 // ms, as is Known: when that was last heard of the partner that holds it
+	Known    int64
+	Grant    [32]byte
+	At       string
+	// Word is what the user handed in out of reach, and is not delivered (wire.Spoken); empty: nothing.
+	// What says it to people, Done is when (ms).
+	Word []byte
+	What string
+	Done int64
+	// Refused is why the partner did not take it, or why it does not count, RefusedAt when it said
+	// so (ms); empty: it was not asked.
+	Refused   string
+	RefusedAt int64
+}
+
+// DecodesKept returns an error for what cannot be read of the store.
+func DecodesKept(b []byte) error {
+	var k kept
+	return codec.Decode(b, &k)
+}
+
+func (k *kept) id() string {
+	r := k.row()
+	return r.id()
+}
+
+func (k *kept) key() []byte {
+	return fmt.Appendf([]byte{Prefix}, "%s %s", k.User, k.id())
+}
+
+func (k *kept) write() kv.Write { return kv.Write{Key: k.key(), Value: codec.Encode(*k)} }
+
+// row is the item as it was last known.
+func (k *kept) row() Row {
+	return Row{
+		Instance: k.Instance, Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
+		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
+		Priority: k.Priority, Offline: k.Offline, Since: time.UnixMilli(k.Since).UTC(), Mine: worklist.Lock, Grant: k.Grant,
+		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
+	}
+}
+
+func keptOf(who users.Who, r *Row, now time.Time) *kept {
+	return &kept{
+		User: who.ID, Instance: r.Instance, Workflow: string(r.Workflow), Task: string(r.Task), Assigned: r.Item.Assigned, Slot: string(r.Item.Slot),
+		Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since.UnixMilli(), Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
+	}
+}
+
+// load reads what is kept.
+func (d *Desk) load() error {
+	return d.in.Store.Scan([]byte{Prefix}, func(key, value []byte) error {
+		var k kept
+		if err := codec.Decode(value, &k); err != nil {
+			return err
+		}
+		d.kept[string(bytes.Clone(key))] = &k
+		return nil
+	})
+}
+
+var errKeepsEnough = fmt.Errorf("this device keeps %d locked items, no more are taken", maxKept)
+
+// keep makes it durable that a user has locked an item, or did it.
+func (d *Desk) keep(k *kept) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := string(k.key())
+	if d.kept[key] == nil && len(d.kept) >= maxKept {
+		return errKeepsEnough
+	}
+	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
+		return err
+	}
+	d.kept[key] = k
+	return nil
+}
+
+// drop forgets an item. If that does not outlast a crash, it is found out again.
+func (d *Desk) drop(k *kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := k.key()
+	if d.kept[string(key)] == nil {
+		return
+	}
+	if err := d.in.Store.CommitWait([]kv.Write{{Key: key, Delete: true}}); err != nil {
+		d.in.Log.Warn("what is kept of an item cannot be deleted", "error", err)
+	}
+	delete(d.kept, string(key))
+}
+
+// keptFor is what is kept of an item for a user; nil: nothing.
+func (d *Desk) keptFor(user, item string) *kept {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.kept[string(Prefix)+user+" "+item]
+	if k == nil {
+		return nil
+	}
+	is := *k
+	return &is
+}
+
+// allKept is what is kept for a user, or for all, in the order in which it was done.
+func (d *Desk) allKept(user string) (out []*kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.kept {
+		if user == "" || k.User == user {
+			is := *k
+			out = append(out, &is)
+		}
+	}
+	slices.SortFunc(out, func(a, b *kept) int { return cmp.Or(cmp.Compare(a.Done, b.Done), bytes.Compare(a.key(), b.key())) })
+	return out
+}
+
+// addKept adds to a list what is kept of partners that did not answer; what those that did say that
+// the user does not have any more is forgotten, unless there is something to hand in.
+func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.PartnerID) bool) []Row {
+	at := map[string]int{}
+	for i := range rows {
+		at[rows[i].id()] = i
+	}
+	for _, k := range d.allKept(who.ID) {
+		i, listed := at[k.id()]
+		here := answered(workflow.PartnerID(k.At))
+		waits := len(k.Word) > 0 && k.Refused == ""
+		switch {
+		case listed && rows[i].Mine != "":
+		case here && len(k.Word) == 0:
+			d.drop(k)
+			continue
+		case here && !waits:
+			continue // it is in the outbox, with the reason
+		case listed:
+			rows[i] = k.row() // what else is known here is older, or does not count it yet
+		default:
+			i = len(rows)
+			rows = append(rows, k.row())
+		}
+		rows[i].Done = waits
+	}
+	return rows
+}
+
+// later keeps what a user did of a locked item, to be handed in when its partner can be reached.
+func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*api.Item, error) {
+	k := d.keptFor(who.ID, r.id())
+	now := d.in.Clock.Now().Wall
+	if k == nil {
+		k = keptOf(who, r, r.AsOf)
+	}
+	word, err := wire.EncodeSpoken(c)
+	if err != nil {
+		return nil, err
+	}
+	k.Word, k.What, k.Done, k.Refused = word, "completed", now.UnixMilli(), ""
+	if body.Failed {
+		k.What = "failed: " + body.Reason
+	}
+	if err := d.keep(k); err != nil {
+		if errors.Is(err, errKeepsEnough) {
+			return nil, api.Judge(api.Refused, err)
+		}
+		return nil, err
+	}
+	d.nudge()
+	out := d.item(who, r)
+	name := who.Name
+	out.State, out.Holder, out.Delivered = api.ItemDone, &name, false
+	return &out, nil
+}
+
+// Outbox is what users at this node did that the partners that hold the items do not have yet.
+func (d *Desk) Outbox() []api.Undelivered {
+	out := []api.Undelivered{}
+	for _, k := range d.allKept("") {
+		if len(k.Word) == 0 {
+			continue
+		}
+		u := api.Undelivered{
+			Instance: k.Instance.String(), Task: k.Task, What: k.What, Since: time.UnixMilli(k.Done).UTC(),
+			User: d.in.People.Called(worklist.User(k.User)), Refused: k.Refused, WaitsFor: []string{},
+		}
+		if k.Refused == "" {
+			u.WaitsFor = append(u.WaitsFor, d.in.Name(workflow.PartnerID(k.At)))
+		}
+		out = append(out, u)
+	}
+	return out
+}

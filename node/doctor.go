@@ -214,7 +214,7 @@ func (k *doctor) checkElectorate(ctx context.Context, d *diagnosis) error {
 	if err != nil {
 		return err
 	}
-	can := 0
+	can, left := 0, 0 // those who can vote now; and those who may, once they are in reach
 	var evicted []string
 	for _, v := range e.Voters {
 		if v.State == string(membership.Evicted) {
@@ -224,13 +224,20 @@ func (k *doctor) checkElectorate(ctx context.Context, d *diagnosis) error {
 			d.warn("electorate", "this node has no vote: its store was lost or restored since it was named",
 				"have the electorate set again, with this node in it: mutirao coordinator electorate --set …")
 		}
+		if v.Current {
+			left++
+		}
 		if v.Current && v.State == string(membership.Active) {
 			can++
 		}
 	}
 	if len(evicted) > 0 {
+		how := ""
+		if left < e.Majority {
+			how = " --override, on the founder: too few of the others are left for a majority"
+		}
 		d.warn("electorate", fmt.Sprintf("evicted, and still counted among those who may vote: %s", strings.Join(evicted, ", ")),
-			"have the electorate set again, without them: mutirao coordinator electorate --set …")
+			"have the electorate set again, without them: mutirao coordinator electorate --set …"+how)
 	}
 	switch {
 	case e.Number == 0:

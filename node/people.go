@@ -132,6 +132,12 @@ func (p *people) nameFree(name string, id workflow.PartnerID) error {
 		name, x.Record.Name(), p.mesh.Name)
 }
 
+// called reports whether somebody who is known here has a name: a partner or a user.
+func (p *people) called(name string) bool {
+	partner := func(x membership.Partner) bool { return x.State != membership.Evicted && x.Record.Name() == name }
+	return p.userNamed(name) == name || slices.ContainsFunc(p.All(), partner)
+}
+
 // name and label are what people call a partner, and that in a sentence.
 func (p *people) name(id workflow.PartnerID) string  { return p.Name(id) }
 func (p *people) label(id workflow.PartnerID) string { return p.Label(id) }

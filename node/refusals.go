@@ -103,6 +103,7 @@ type reasonWhy struct{ what, mend string }
 const (
 	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
 	mendFull     = "raise the limit in config.yaml if this device has the means; else ask the people who run it to finish or cancel some. If it floods this node: mutirao evict %s"
+	mendPutOff   = "nothing: they are made as time allows"
 	mendGone     = "nothing: it learns that from the partners"
 	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"
 )
@@ -141,7 +142,7 @@ var reasons = map[string]reasonWhy{
 	"definitions-beside-over-share": {"instances of workflows that nobody lists, since one member, and all together, may bring no more of those", mendFull},
 	"definitions-too-fast":          {"workflows that came faster than this node reads them; it asks for them again", mendOutdated},
 	"greetings-too-fast":            {"greetings, which came too often to be answered", mendOutdated},
-	"comparisons-too-fast":          {"comparisons of ended instances, which came too often to be made", mendOutdated},
+	"comparisons-too-fast":          {"comparisons of ended instances, which were put off: nodes in order ask for many after restarts", mendPutOff},
 	"election":                      {"messages about the coordinator", mendOutdated},
 	"eviction":                      {"evictions by a member that may not evict, or that are not signed", mendLiar},
 	"evictions-asked-too-often":     {"questions for evictions, which came too often to be answered; it asks again", mendOutdated},
@@ -182,6 +183,7 @@ const freshRefusal = time.Hour
 // checkRefusals tells what was refused of whom lately: a finding for each member.
 func (k *doctor) checkRefusals(d *diagnosis) {
 	now, fresh, before := k.clock.Now().Wall, 0, uint64(0)
+	var putOff []string
 	for _, p := range k.people.All() {
 		id, name := p.Record.Partner, k.people.label(p.Record.Partner)
 		var what, mend []string
@@ -191,6 +193,10 @@ func (k *doctor) checkRefusals(d *diagnosis) {
 				continue
 			}
 			why := refused(r.Reason)
+			if why.mend == mendPutOff {
+				putOff = append(putOff, fmt.Sprintf("%s: %d × %s", name, r.Times, why.what))
+				continue
+			}
 			what = append(what, fmt.Sprintf("%d × %s", r.Times, why.what))
 			if strings.Contains(why.mend, "%s") {
 				why.mend = fmt.Sprintf(why.mend, name)
@@ -204,8 +210,11 @@ func (k *doctor) checkRefusals(d *diagnosis) {
 			d.warn("refused", fmt.Sprintf("of %s: %s", name, strings.Join(what, "; ")), strings.Join(mend, "; "))
 		}
 	}
+	if len(putOff) > 0 {
+		d.ok("refused", "of %s", strings.Join(putOff, "; of "))
+	}
 	switch {
-	case fresh > 0:
+	case fresh > 0 || len(putOff) > 0:
 	case before > 0:
 		d.ok("refused", "nothing of any member's in the last hour; %d before", before)
 	default:

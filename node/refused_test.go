@@ -2,10 +2,12 @@ package node_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 )
 
@@ -103,6 +105,16 @@ func TestComparisonsAreRationed(t *testing.T) {
 		}
 		if n := tm.counter("one", "refused.comparisons-too-fast"); n < digests-paid-1 {
 			t.Errorf("%d comparisons were refused", n)
+		}
+		// It is no reason to suspect anybody: nodes in order ask for many after restarts.
+		d, err := tm.p["one"].node.Doctor(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range d.Findings {
+			if f.Check == "refused" && (f.State != api.FindingOK || !strings.Contains(f.What, "of two: ") || !strings.Contains(f.What, "were put off")) {
+				t.Errorf("doctor: %s %s → %s", f.State, f.What, f.Mend)
+			}
 		}
 		tm.succeeds(tm.begin("one", "chain", work), time.Second, "one", "two")
 	})

@@ -223,6 +223,9 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 	if g.Responsible == "" {
 		g.Responsible = e.Def.Responsible
 	}
+	if who := string(g.Responsible); who != "" && !k.people.called(who) {
+		notes = append(notes, fmt.Sprintf("no user or partner that is known here is called %s, who is responsible", who))
+	}
 	for _, p := range e.Plan.Partitions() {
 		who := placed[p.Name]
 		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})

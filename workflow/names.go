@@ -70,7 +70,7 @@ func NameRule(s string) string {
 	case len(s) > MaxName:
 		return longName(s)
 	case strings.IndexFunc(s, notInName) >= 0 || strings.IndexFunc(s, beginsName) != 0:
-		return "letters, digits, _ . -, beginning with a letter or digit"
+		return "letters, digits, _ . - (letters of any alphabet, no spaces), beginning with a letter or digit"
 	case withoutStrays(s) != s:
 		return "letters, digits, _ . -; a joiner (U+200C, U+200D) only where it changes how letters are joined, · only in l·l"
 	}

@@ -47,7 +47,11 @@ func writeCoordinator(w io.Writer, c *api.Coordinator, e *api.Electorate) {
 	}
 	if c.Coordinator == nil {
 		line("coordinator", "nobody")
-		line("term", "%d was the last", c.Term)
+		if c.Term == 0 {
+			line("term", "none yet: nobody was ever elected")
+		} else {
+			line("term", "%d was the last", c.Term)
+		}
 	} else {
 		line("coordinator", "%s", *c.Coordinator)
 		line("term", "%d", c.Term)
@@ -64,7 +68,11 @@ func describeElectorate(e *api.Electorate) string {
 	}
 	var names []string
 	for _, v := range e.Voters {
-		names = append(names, v.Name)
+		name := v.Name
+		if v.State == "evicted" {
+			name += " (evicted)"
+		}
+		names = append(names, name)
 	}
 	text := fmt.Sprintf("%d: %s; %d needed", e.Number, strings.Join(names, ", "), e.Majority)
 	if e.Override {
@@ -163,6 +171,9 @@ can take that back, partners are given by their names or whole IDs.`,
 					return err
 				}
 			}
+			if !override {
+				u.noteVoters(ctx, node)
+			}
 			e, err := node.SetElectorate(ctx, r)
 			return u.writeElectorate(e, err)
 		}),
@@ -175,6 +186,23 @@ can take that back, partners are given by their names or whole IDs.`,
 	addYesFlag(cmd, &yes)
 	complete(cmd, "set", completePartners)
 	return cmd
+}
+
+// noteVoters says before the wait for the voters' consent that too few are in sight.
+func (u *ui) noteVoters(ctx context.Context, node api.Service) {
+	e, err := node.Electorate(ctx)
+	if err != nil {
+		return // the command itself will say what is wrong
+	}
+	here := 0
+	for _, v := range e.Voters {
+		if v.Current && v.State == "active" {
+			here++
+		}
+	}
+	if here < e.Majority {
+		u.note("%d of %d voters can be reached, and %d have to consent: the others are waited for. If they do not come back, the founder sets the list with --override.", here, len(e.Voters), e.Majority)
+	}
 }
 
 func (u *ui) writeElectorate(e *api.Electorate, err error) error {

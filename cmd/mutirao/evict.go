@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,7 +54,7 @@ their owners; all others become void.`,
 				return err
 			}
 			if slices.ContainsFunc(votes.Voters, func(v api.Voter) bool { return v.ID == e.ID }) {
-				u.note("%s still counts among those who may vote: set another list with mutirao coordinator electorate --set …", e.Name)
+				u.note("%s", stillVotes(e, votes))
 			}
 			if len(e.Voided) > 0 {
 				u.note("with it, void certificates: %s. They need a new invitation", strings.Join(e.Voided, ", "))
@@ -64,6 +65,26 @@ their owners; all others become void.`,
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that everybody sees")
 	addYesFlag(cmd, &yes)
 	return cmd
+}
+
+// stillVotes says what to do about an evicted partner that is among those who may vote.
+func stillVotes(e *api.Evicted, votes *api.Electorate) string {
+	var others []string
+	left := 0 // voters that can still consent to another list
+	for _, v := range votes.Voters {
+		if v.ID != e.ID && v.State != "evicted" {
+			others = append(others, v.Name)
+		}
+		if v.ID != e.ID && v.Current {
+			left++
+		}
+	}
+	set := "mutirao coordinator electorate --set " + cmp.Or(strings.Join(others, ","), "…")
+	if left < votes.Majority {
+		return fmt.Sprintf("%s still counts among those who may vote, and of the others too few are left for a majority (%d, %d are needed): the founder sets another list with %s --override",
+			e.Name, left, votes.Majority, set)
+	}
+	return fmt.Sprintf("%s still counts among those who may vote: set another list with %s", e.Name, set)
 }
 
 // lister is a node that lists partners.

@@ -36,6 +36,12 @@ selective. Of these it says which published results come out, and which do not.
   mutirao study hospital.yaml --svg charts --instances
   mutirao study --mechanism Sel-push --mechanism Sel-push-pull --seed 7 -o json`,
 		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return study.Builtins(), cobra.ShellCompDirectiveDefault // or a file
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if st.mechanisms, err = studyMechanisms(names); err != nil {

@@ -190,7 +190,7 @@ func (o *Topic) Electorate() (*api.Electorate, error) {
 		voter := api.Voter{Name: o.in.Members.Name(x.Partner), ID: x.Partner, State: "unknown"}
 		if p, ok := o.in.Members.Get(x.Partner); ok {
 			voter.State = string(p.State)
-			voter.Current = p.State != membership.Evicted && !p.ForGood() && o.lifeOf(p) == x.Incarnation
+			voter.Current = o.current(p, x)
 		}
 		out.Voters = append(out.Voters, voter)
 	}
@@ -288,6 +288,23 @@ func (o *Topic) override(v officeView, voters []election.Voter, lease time.Durat
 	return err
 }
 
+// mayConsent is how many of the present voters can consent to others, now or when they are
+// in reach again.
+func (o *Topic) mayConsent(v officeView) (left int) {
+	for _, x := range v.head.Voters {
+		p, listed := o.in.Members.Get(x.Partner)
+		if !listed || o.current(p, x) {
+			left++
+		}
+	}
+	return left
+}
+
+// current reports whether a partner is still the voter that was named.
+func (o *Topic) current(p membership.Partner, x election.Voter) bool {
+	return p.State != membership.Evicted && !p.ForGood() && o.lifeOf(p) == x.Incarnation
+}
+
 // handOver asks the present voters to be succeeded by others.
 func (o *Topic) handOver(ctx context.Context, v officeView, voters []election.Voter, lease time.Duration) error {
 	if err := o.in.MayAdminister("change who may vote"); err != nil {
@@ -297,6 +314,11 @@ func (o *Topic) handOver(ctx context.Context, v officeView, voters []election.Vo
 		return api.Errorf(api.Refused,
 			"the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).
 			WithHint("the founder signs the next: mutirao coordinator electorate --set … --override")
+	}
+	if left := o.mayConsent(v); left < v.head.Majority() {
+		return api.Errorf(api.Refused, "%d of the %d present voters are left, and %d would have to consent: the others were evicted or left for good, or their stores were lost",
+			left, len(v.head.Voters), v.head.Majority()).
+			WithHint("the founder sets the list without them: mutirao coordinator electorate --set … --override")
 	}
 	events, done := o.listen()
 	defer done()

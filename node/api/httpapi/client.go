@@ -149,7 +149,7 @@ func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, bo
 func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Response, error) {
 	for _, p := range params {
 		if slices.Contains([]string{"", ".", ".."}, p) { // would change the path
-			return nil, api.Errorf(api.NotFound, "there is no %q", p)
+			return nil, api.Errorf(api.NotFound, "%q names nothing: want an ID or a name", p)
 		}
 	}
 	conn := c.connection()

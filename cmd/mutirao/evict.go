@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newEvictCommand() *cobra.Command {
@@ -99,16 +100,25 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	var found []api.Partner
+	var found, begun []api.Partner // called so, or whose ID begins so
 	there := false
 	for _, p := range list {
 		name, mark, _ := strings.Cut(p.Name, " (") // of partners of one name, Name has the beginning of the ID, too
-		there = there || strings.Contains(string(p.ID), ref) || name == ref || strings.HasPrefix(ref, name+" (")
+		there = there || string(p.ID) == ref || name == ref || strings.HasPrefix(ref, name+" (")
+		if strings.HasPrefix(string(p.ID), ref) || strings.HasPrefix(strings.TrimPrefix(string(p.ID), workflow.CommonID), ref) {
+			begun = append(begun, p)
+		}
 		if string(p.ID) == ref || p.Name == ref || name == ref && mark != "" && p.State != "evicted" {
 			found = append(found, p)
 		}
 	}
 	switch {
+	case !there && len(begun) > 0 && ref != "":
+		err := api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref)
+		if len(begun) > 1 {
+			return "", err
+		}
+		return "", err.WithHint("if you mean %s, type %s", begun[0].Name, begun[0].ID)
 	case !there || ref == "":
 		return "", api.Errorf(api.NotFound, "no such partner: %q", ref).WithHint("mutirao partners lists them")
 	case len(found) != 1: // the command itself will say what is wrong

@@ -296,7 +296,7 @@ type ItemView struct {
 
 // Items are the tasks of people that can be done now.
 func (m *Machine) Items() (out []ItemView) {
-	if m.state.overall() != workflow.InstanceRunning {
+	if !m.peopled || m.state.overall() != workflow.InstanceRunning {
 		return nil
 	}
 	for _, sl := range m.state.slots {

@@ -56,6 +56,7 @@ type Machine struct {
 	timed     bool // the definition has time-outs or emergency triggers
 	undoes    bool // it has compensations
 	endless   bool // of some task it does not say by when it ends
+	peopled   bool // some of its tasks are for people
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -175,6 +176,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
+	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Type != workflow.Automatic })
 	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
 		_, known := plan.WorstEnd(t.Name)
 		return !known && !t.ContingencyOnly

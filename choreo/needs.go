@@ -28,9 +28,9 @@ type Need struct {
 const maxNeedTasks = 3
 
 // Needs are why an instance needs a person now. performed reports whether anybody has
-// a role. A failure that was released, or taken up by a task that has started, needs
+// a role, and byUser whether a user has it, who may take the task from a worklist. A failure that was released, or taken up by a task that has started, needs
 // nobody.
-func (m *Machine) Needs(performed func(workflow.RoleName) bool) []Need {
+func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	var failed, blocked, nobody, incident Need
 	for _, sl := range m.state.slots {
 		t := sl.Current.Task
@@ -43,7 +43,7 @@ func (m *Machine) Needs(performed func(workflow.RoleName) bool) []Need {
 			blocked.add(sl.Task.Name)
 		case sl.Pending != nil && sl.Pick == nil:
 			nobody.add(sl.Pending.action.Task)
-		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" || (t.ByRole() && !performed(t.Role))):
+		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" && !byUser(t.Role) || (t.ByRole() && !performed(t.Role))):
 			nobody.add(t.Name)
 		}
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -22,8 +23,16 @@ func (vw *view) needs(h *held) []api.Need {
 		}
 		return roles[r]
 	}
+	var users []workflow.RoleName
+	asked := false
+	byUser := func(r workflow.RoleName) bool {
+		if !asked {
+			users, asked = vw.partners.users.RolesOfUsers(vw.clock.Now().Wall), true
+		}
+		return r != "" && slices.Contains(users, r)
+	}
 	out := []api.Need{}
-	for _, x := range h.m.Needs(performed) {
+	for _, x := range h.m.Needs(performed, byUser) {
 		out = append(out, api.Need{Kind: string(x.Kind), Number: x.Number, Tasks: append([]workflow.TaskName{}, x.Tasks...)})
 	}
 	if refused := len(h.refused); refused > 0 {

@@ -302,6 +302,9 @@ func TestARoleThatOnlyAUserHas(t *testing.T) {
 		pass(time.Minute)
 		tm.wantItems("tablet", "bia", "weigh READY")
 		tm.wantItems("base", "base")
+		if list, err := tm.p["base"].node.Instances(t.Context(), false); err != nil || len(list) != 1 || len(list[0].Needs) > 0 {
+			t.Errorf("the instance needs somebody: %+v, %v", list, err)
+		}
 		for _, task := range []string{"weigh", "feed"} {
 			item := tm.items("tablet", "bia")[0].ID
 			if err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, item), tm.hand("tablet", "bia", item, nil)); err != nil {
@@ -435,5 +438,69 @@ func TestASelectedItemIsNotDoneOutOfReach(t *testing.T) {
 		tm.wantItems("tablet", "bia")
 		wantCode(t, tm.hand("tablet", "bia", item, nil), api.NotFound, "no item")
 		tm.wantOutbox("tablet")
+	})
+}
+
+// A partner that answers with items that another holds, as is known here, or with what cannot be
+// shown to people, changes no list.
+func TestALiarsItemsAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		rows, err := tm.p["tablet"].plug.Request(t.Context(), tm.p["base"].id(), nil, "/mutirao/items/1.0.0", must(wire.EncodeItems(wire.Items{User: tm.user("base", "bia").ID})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := func(b []byte) {
+			tm.p["phone"].plug.HandleRequest("/mutirao/items/1.0.0", false, func(workflow.PartnerID, []byte) ([]byte, error) { return b, nil })
+		}
+		answer(rows)
+		if list := tm.items("base", "ana"); len(list) != 1 || list[0].Partner != "base" {
+			t.Errorf("beside what phone says ana has %+v", list)
+		}
+		answer([]byte(strings.Replace(string(rows), `"task":"weigh"`, `"task":"\u001b[2J"`, 1)))
+		if list := tm.items("base", "ana"); len(list) != 1 || list[0].Task != "weigh" {
+			t.Errorf("beside what phone says ana has %+v", list)
+		}
+		if got := tm.refused("base", "phone"); len(got) != 1 || got[0].Reason != "items-malformed" {
+			t.Errorf("of phone is refused %+v", got)
+		}
+	})
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// On a node that takes part, a selected item is shown with its age while its holder is away; what was
+// done of it is not kept for later: it may be somebody else's by then.
+func TestASelectedItemWaitsForItsHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:nurse", "tablet:nurse")
+		tm.add("base", strings.Replace(rota, "partitions: {ward: {tasks: [weigh, feed], partner: base}}", "partitions: {ward: {tasks: [weigh], partner: base}, desk: {tasks: [feed], partner: tablet}}", 1))
+		if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		item := tm.items("tablet", "tablet")[0].ID
+		if err := tm.claim("tablet", "tablet", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		pass(10 * time.Minute)
+		tm.wantItems("tablet", "tablet", "weigh SELECTED")
+		if x := tm.items("tablet", "tablet")[0]; !strings.Contains(x.Known, "min ago") {
+			t.Errorf("it is not said how old that is: %+v", x)
+		}
+		wantCode(t, tm.hand("tablet", "tablet", item, nil), api.Refused, "cannot be asked now")
+		wantCode(t, tm.claim("tablet", "tablet", api.ClaimRelease, item), api.Refused, "cannot be asked now")
+		tm.wantOutbox("tablet")
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		if err := tm.hand("tablet", "tablet", item, nil); err != nil {
+			t.Fatal(err)
+		}
 	})
 }

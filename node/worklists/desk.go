@@ -89,7 +89,7 @@ type Surroundings struct {
 
 // Rations of a member: lists that it asks for, and words that it brings.
 var (
-	listRation  = ration.Ration{Burst: 60, Each: 500 * time.Millisecond}
+	listRation  = ration.Ration{Burst: 60, Each: time.Second}
 	claimRation = ration.Ration{Burst: 120, Each: 250 * time.Millisecond}
 )
 

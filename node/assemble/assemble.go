@@ -135,6 +135,7 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})
 	if errors.Is(err, node.ErrLeft) {
+		noteLeft(dir)
 		err = fmt.Errorf("the node in %s %w", dir, err)
 	}
 	if err == nil {
@@ -215,7 +216,11 @@ func (h *Host) Run(ctx context.Context) error {
 		stop()
 		ctx = stopped
 	}
-	return errors.Join(err, h.node.Run(ctx), h.Close())
+	err = errors.Join(err, h.node.Run(ctx))
+	if h.Left() == membership.LeavesForGood {
+		noteLeft(h.dir)
+	}
+	return errors.Join(err, h.Close())
 }
 
 // serve serves the local API: where the configuration leaves the port open, at the

@@ -42,7 +42,7 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	switch {
 	case absent:
 		add(api.FindingWrong, "running", "no node is running in "+dir, "it cannot be started before its file member is back")
-	case LeftForGood(dir):
+	case leftForGood(dir):
 		add(api.FindingWrong, "running", "the node in "+dir+" left its mesh for good: it does not start again",
 			"join again with an empty folder and a new invitation; this one can be deleted, or kept to look at")
 	default:
@@ -91,11 +91,23 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	return &api.Diagnosis{Findings: out}, nil
 }
 
-// LeftForGood reports whether the node of a folder, which does not run, left for good.
-func LeftForGood(dir string) bool {
+// leftForGood reports whether the node of a folder, which does not run, left for good, by
+// what its store says. It reads the store, which cannot be opened meanwhile.
+func leftForGood(dir string) bool {
 	left, err := store.Holds(filepath.Join(dir, storeFolder), node.LeftKey())
 	return err == nil && left
 }
+
+// leftMark is a file that repeats for commands what the store says: they neither read that
+// nor keep a node that starts from opening it. Without it they know no better, and up says so.
+const leftMark = "left-for-good"
+
+// LeftForGood reports whether the node of a folder left for good, as far as its end or a
+// start has noted it.
+func LeftForGood(dir string) bool { return there(dir, leftMark) }
+
+// noteLeft notes that the node of a folder left for good.
+func noteLeft(dir string) { _ = os.WriteFile(filepath.Join(dir, leftMark), nil, 0o600) } // the store has it
 
 // remains reports whether a folder without the member file was a node's, or was to be.
 func remains(dir string) bool {

@@ -64,6 +64,9 @@ type Set struct {
 	digest *[sha256.Size]byte
 	// away are records for which there was no room: they are not asked for again.
 	away map[users.RecordID]bool
+	// roles are those that users had at rolesAt; nil: they are to be worked out.
+	roles   []workflow.RoleName
+	rolesAt time.Time
 }
 
 // Load reads the records that are stored.
@@ -135,7 +138,7 @@ func (s *Set) add(r users.Record) (fresh bool, replaced []kv.Write, err error) {
 	defer s.mu.Unlock()
 	c, fresh, err := s.known.Add(r)
 	if fresh {
-		s.digest = nil
+		s.digest, s.roles = nil, nil
 	}
 	if errors.Is(err, users.ErrNoRoom) && len(s.away) < maxAway {
 		s.away[r.ID()] = true
@@ -200,12 +203,24 @@ func (s *Set) User(id users.ID, at time.Time) (u users.User, err error) {
 	return u, err
 }
 
-// RolesOfUsers are those that users have, who were not removed.
-func (s *Set) RolesOfUsers(at time.Time) (out []workflow.RoleName) {
-	for _, u := range s.users(at) {
-		out = append(out, u.Roles...)
+// rolesFor is how long what roles users have is not worked out again, which is dear and asked for
+// with each instance of a list. An eviction may take some away meanwhile.
+const rolesFor = time.Second
+
+// RolesOfUsers are those that users have, who were not removed, sorted.
+func (s *Set) RolesOfUsers(at time.Time) []workflow.RoleName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if age := at.Sub(s.rolesAt); s.roles != nil && age >= 0 && age < rolesFor {
+		return s.roles
 	}
-	return out
+	s.roles, s.rolesAt = []workflow.RoleName{}, at
+	for _, u := range s.known.Users(at) {
+		s.roles = append(s.roles, u.Roles...)
+	}
+	slices.Sort(s.roles)
+	s.roles = slices.Compact(s.roles)
+	return s.roles
 }
 
 // Called is the name of a user, removed or not; empty: it is not known.

@@ -545,3 +545,41 @@ func TestNamesOfUsers(t *testing.T) {
 		}
 	}
 }
+
+// What roles users have is known at once when one is given or taken away, and within a second of
+// what nobody says here: an eviction.
+func TestRolesOfUsers(t *testing.T) {
+	w := found(t)
+	want := func(roles ...workflow.RoleName) {
+		t.Helper()
+		if got := w.topic.RolesOfUsers(w.now); !slices.Equal(got, roles) {
+			t.Errorf("users have the roles %q, want %q", got, roles)
+		}
+	}
+	want()
+	for _, name := range []string{"lia", "bia"} {
+		if _, err := w.topic.Add(api.UserRequest{Name: name, Roles: []string{"nurse"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("nurse")
+	if _, err := w.topic.ChangeRole(api.RoleRequest{User: "lia", Role: "cook"}, true); err != nil {
+		t.Fatal(err)
+	}
+	want("cook", "nurse")
+	if _, err := w.topic.Remove("lia"); err != nil {
+		t.Fatal(err)
+	}
+	want("nurse")
+	a, err := users.NewAccount(w.team.Davi, "rui", []workflow.RoleName{"pilot"}, trusttest.Serial("rui"), trust.WallOf(w.now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.topic.add(users.Record{Account: &a}); err != nil {
+		t.Fatal(err)
+	}
+	want("nurse", "pilot")
+	w.team.Evict(t, w.team.Ana, "davi", trust.Serial{})
+	w.now = w.now.Add(rolesFor)
+	want("nurse")
+}

@@ -116,7 +116,7 @@ func (b *CalledOff) validate(workflow.PartnerID) error { return names(b.Attempt.
 
 func (b *CalledOff) enter(s *State, e *entry) (why string) {
 	return s.enterOwn(e, b.Attempt, (*evidence).mayCallOff, func(a *Attempt) {
-		a.off, a.offs = earlier(a.off, e), firstOf(a.offs, e)
+		a.off, a.turning().offs = earlier(a.off, e), firstOf(a.offs, e)
 	})
 }
 

@@ -202,19 +202,33 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 
 func (c *Claim) tell(d *decision, e *entry) { d.oweAll(e) }
 
+// voiced is whose word a claim has in it; or why it is nobody's.
+type voiced struct {
+	by     Speaker
+	untrue error
+}
+
+// speaker is who spoke in a fact, as far as that was checked; a zero one: nobody.
+func (e *entry) speaker() Speaker {
+	if e.word == nil {
+		return Speaker{}
+	}
+	return e.word.by
+}
+
 // speaker is who spoke in a claim; a zero one: nobody.
 func (s *State) speaker(e *entry, c *Claim) (Speaker, string) {
 	if len(c.Word) == 0 {
 		return Speaker{}, ""
 	}
-	if !e.heardOut {
-		e.heardOut = true
-		e.speaker, e.unspoken = s.speakerOf(c)
+	if e.word == nil {
+		who, err := s.speakerOf(c)
+		e.word = &voiced{who, err}
 	}
-	if e.unspoken != nil {
+	if e.word.untrue != nil {
 		return Speaker{}, "the word of a person in it is not true"
 	}
-	return e.speaker, ""
+	return e.word.by, ""
 }
 
 func (s *State) speakerOf(c *Claim) (Speaker, error) {
@@ -260,7 +274,7 @@ func (s *State) closeItem(e *entry, a *Attempt, x worklist.Close) {
 	if r == nil || !r.counted || !s.log.knew(e, r) || r.fact.Body.Claim == nil || !slices.Contains(r.fact.Body.Claim.About(), a.ID) {
 		return
 	}
-	if a.Task.ByRole() && slices.Contains(r.speaker.Roles, a.Task.Role) {
+	if a.Task.ByRole() && slices.Contains(r.speaker().Roles, a.Task.Role) {
 		s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
 	}
 }

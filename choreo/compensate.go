@@ -33,7 +33,7 @@ func (s *State) undoable(a *Attempt, success *entry) {
 		if t == nil {
 			return
 		}
-		a.undo = &Attempt{ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, assigned: success, undoes: a}
+		a.undo = &Attempt{ID: id, Slot: a.Slot, Task: t, Partner: a.Partner, Depth: a.Depth, assigned: success, undoes: a, turns: noTurns}
 	}
 	s.attempts[id] = a.undo
 }

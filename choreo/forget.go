@@ -185,15 +185,20 @@ func (s *State) weigh(sl *Slot) {
 	}
 	for _, a := range sl.Attempts { // each after the one that it follows
 		s.log.steps++
-		if a.blamed = nil; a.after != nil {
-			a.blamed = a.after.blamed
+		var blamed []workflow.PartnerID
+		if a.after != nil {
+			blamed = a.after.blamed
 		}
 		if a.by != nil && a.by.void {
-			a.blamed = append(slices.Clip(a.blamed), a.by.at.fact.Chain.Author)
+			blamed = append(slices.Clip(blamed), a.by.at.fact.Chain.Author)
 		}
-		a.blame = slices.Clip(a.blamed)
+		blame := slices.Clip(blamed)
 		if a.success() != nil && (s.deniesOthers(a, a.success()) || s.despiteOthers(a, a.base)) {
-			a.blame = append(a.blame, a.Partner)
+			blame = append(blame, a.Partner)
+		}
+		if len(blame) > 0 || len(a.blame) > 0 {
+			t := a.turning()
+			t.blame, t.blamed = blame, blamed
 		}
 	}
 }

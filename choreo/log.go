@@ -58,11 +58,9 @@ type entry struct {
 	checked bool
 	roles   []workflow.RoleName
 	untrue  error
-	// heardOut: the word of a person in it was checked; then speaker is whose it is, or unspoken
-	// says why it is nobody's (claims.go).
-	heardOut bool
-	speaker  Speaker
-	unspoken error
+	// word is what the word of a person in it proved, once it was checked (claims.go); nil:
+	// there is none.
+	word *voiced
 }
 
 // chain is the facts of one author in one incarnation.

@@ -334,7 +334,8 @@ func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
 	case s.movedOften(e, a.Slot):
 		return movedOften
 	}
-	a.passed = append(a.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
+	t := a.turning()
+	t.passed = append(t.passed, s.addAttempt(e, a, nil, b.Task, b.Partner))
 	s.touch(a.Slot)
 	return ""
 }

@@ -462,7 +462,7 @@ func (m *Machine) Facts() []FactView {
 	slices.SortFunc(es, byTime)
 	out := make([]FactView, len(es))
 	for i, e := range es {
-		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted, Speaker: e.speaker.User}
+		out[i] = FactView{Fact: e.fact, ID: e.id, Time: e.time, Counted: e.counted, Speaker: e.speaker().User}
 		if b := e.fact.Body.Start; b != nil && e.counted {
 			for from := range m.state.builtOn(m.state.attempts[b.Attempt], e) {
 				out[i].BuiltUpon = append(out[i].BuiltUpon, from.Slot.Task.Name)

@@ -159,12 +159,9 @@ type Attempt struct {
 	base      *entry // the start that says what the attempt built upon
 	tries     int    // the newest try's number
 	successes []*entry
-	failed    *entry   // the newest failed try
-	off       *entry   // the earliest
-	offs      []*entry // the earliest of each strand
+	failed    *entry // the newest failed try
+	off       *entry // the earliest
 	rulings   []*ruling
-	assigns   []*Attempt // attempts that an Assign put after this one
-	passed    []*Attempt // likewise, by which its holder passed it on
 	kept      *entry     // its holder was chosen to perform it
 	users     []*Attempt // of later slots, whose start built upon a success of this one
 	claimed   claims     // by users
@@ -180,10 +177,29 @@ type Attempt struct {
 	overruled bool   // its holder had given it up (converge.go, rule 7)
 	wrote     *entry // the success whose outputs are among the current data's writes
 
+	*turns
+}
+
+// turns are what happens to few attempts: the others share one, which is empty.
+type turns struct {
+	offs    []*entry   // the earliest by which it was called off, of each strand
+	assigns []*Attempt // attempts that an Assign put after this one
+	passed  []*Attempt // likewise, by which its holder passed it on
 	// blame are those who denied what they knew, for which its success goes behind
 	// all others (converge.go, rule 7).
 	blame  []workflow.PartnerID
 	blamed []workflow.PartnerID // of these without its holder
+}
+
+// noTurns is what attempts have to which nothing of that happened. It is not written.
+var noTurns = &turns{}
+
+// turning are an attempt's own turns, to be written.
+func (a *Attempt) turning() *turns {
+	if a.turns == noTurns {
+		a.turns = &turns{}
+	}
+	return a.turns
 }
 
 // stands says whether a success is built upon, or the slot's choice.
@@ -219,7 +235,7 @@ func (s *State) reset() {
 	s.conflicts = map[workflow.DataName]bool{}
 	s.doubts = map[*entry][]*Slot{}
 	s.items = map[workflow.DataName]*item{}
-	s.questions, s.conditions = map[asked]*question{}, map[string]*condition{}
+	s.questions, s.conditions = make(map[asked]*question, len(s.def.Tasks)), map[string]*condition{}
 	s.fills = map[workflow.TaskName][]*Slot{}
 	s.going, s.pending, s.blocked, s.underWay, s.forData, s.failures = 0, 0, 0, 0, 0, map[*Slot]bool{}
 	s.made++
@@ -270,7 +286,7 @@ func (s *State) layOut() {
 		}
 		sl, a := &slots[len(s.slots)], &firsts[len(s.slots)]
 		*sl = Slot{Task: t, State: workflow.NotReady, place: len(s.slots), open: true, weighs: weight{going: true}}
-		*a = Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis}
+		*a = Attempt{ID: AttemptID{Slot: name}, Slot: sl, Task: t, Partner: s.holder[s.plan.Home(name)], Depth: 1, assigned: s.log.genesis, turns: noTurns}
 		sl.Attempts, sl.Current = []*Attempt{a}, a
 		s.attempts[a.ID] = a
 		s.slots = append(s.slots, sl)

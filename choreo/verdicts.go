@@ -146,7 +146,8 @@ func (b *Assign) enter(s *State, e *entry) (why string) {
 	if s.movedOften(e, a.Slot) {
 		return movedOften
 	}
-	a.assigns = append(a.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
+	t := a.turning()
+	t.assigns = append(t.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
 	s.touch(a.Slot)
 	return ""
 }
@@ -186,7 +187,7 @@ func (s *State) atLeast(many, n int, is func(int) bool) bool {
 // nil, as that one's holder passed it on.
 func (s *State) addAttempt(e *entry, after *Attempt, by *ruling, task workflow.TaskName, p workflow.PartnerID) *Attempt {
 	sl := after.Slot
-	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, replaced: after.replaced, assigned: e, after: after, by: by}
+	a := &Attempt{ID: AttemptID{Fact: e.id, Slot: sl.Task.Name}, Slot: sl, Task: s.def.Task(task), Partner: p, Depth: after.Depth + 1, replaced: after.replaced, assigned: e, after: after, by: by, turns: noTurns}
 	if !a.passedOn() {
 		a.replaced++
 	}

@@ -95,7 +95,7 @@ func TestPeoplesTasksWithoutAMechanism(t *testing.T) {
 		tm.disconnect("base", "ana")
 		synctest.Wait()
 		id, task := tm.search("")
-		if task.Partner != "base" || !strings.Contains(task.Reason, "nobody who can be reached has role rescuer") {
+		if task.Partner != "base" || !strings.Contains(task.Reason, "no partner that can be reached has role rescuer") {
 			t.Fatalf("while nobody has the role the search is %+v", task)
 		}
 		err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "search"})

@@ -159,8 +159,8 @@ func FindPerformer(plan *Plan, s Situation, task workflow.TaskName) (Choice, err
 	})
 	if len(s.Partners) == 0 {
 		return Choice{}, AssignError{{
-			Why:    fmt.Sprintf("%s: nobody who can be reached has role %s", u.name, role),
-			Change: fmt.Sprintf("it goes to the first that comes back, or joins: mutirao invite --role %s", role),
+			Why:    fmt.Sprintf("%s: no partner that can be reached has role %s", u.name, role),
+			Change: fmt.Sprintf("it goes to the first that comes back, or joins (mutirao invite --role %s), and a user with that role may take it from the worklist", role),
 		}}
 	}
 	i := slices.IndexFunc(s.Partners, func(p Partner) bool { return p.ID == s.Self })

@@ -214,7 +214,7 @@ var mutants = []mutant{
 `}}},
 	{name: "never-fetched", what: "what was set aside is not taken in from partners", patches: []patch{{
 		"node/links.go", `		h, err = s.readmit(from, f, facts)
-`, `		return err
+`, `		return nil, err
 `}}},
 	{name: "verdict-too-large", what: "a verdict on many attempts is not split", patches: []patch{{
 		"choreo/waits.go", `	for part := range slices.Chunk(actions, MaxActions) {

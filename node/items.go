@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -96,9 +97,18 @@ func (k peoplesItems) Claim(ctx context.Context, id workflow.InstanceID, c *chor
 		return err
 	})
 	if err != nil {
+		if errors.Is(err, kv.ErrNotFound) {
+			return choreo.Claimed{}, api.Errorf(api.Refused, "the instance has ended, and its facts are deleted; nothing is kept")
+		}
 		return choreo.Claimed{}, k.refusedClaim(err)
 	}
 	return done, nil
+}
+
+// Here reports whether something of an instance is kept here.
+func (k peoplesItems) Here(id workflow.InstanceID) bool {
+	_, err := k.store.Get(instanceKey(id))
+	return err == nil
 }
 
 // refusedClaim says in words for people why something was not written down.
@@ -148,9 +158,9 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 		}
 	}
 	for _, r := range h.m.KeptResults() {
-		what := fmt.Sprintf("a result of %s is kept and does not count, as %s", vw.partners.called(r.User), r.Why)
+		what := fmt.Sprintf("a result of %s is kept and does not count, %s", vw.partners.called(r.User), worklists.Because(r.Why))
 		if r.Failed {
-			what = fmt.Sprintf("%s said that it failed, which does not count, as %s", vw.partners.called(r.User), r.Why)
+			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.called(r.User), worklists.Because(r.Why))
 		}
 		in.Incidents = append(in.Incidents, api.Incident{At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs)})
 	}

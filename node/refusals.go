@@ -103,6 +103,7 @@ type reasonWhy struct{ what, mend string }
 const (
 	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
 	mendFull     = "raise the limit in config.yaml if this device has the means; else ask the people who run it to finish or cancel some. If it floods this node: mutirao evict %s"
+	mendTooOften = "nothing: it can ask again in a while. If it goes on: a program there asks without a pause"
 	mendPutOff   = "nothing: they are made as time allows"
 	mendGone     = "nothing: it learns that from the partners"
 	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"
@@ -152,10 +153,10 @@ var reasons = map[string]reasonWhy{
 	"users-too-fast":                {"records about users that came faster than this node verifies them; it asks for them again", mendOutdated},
 	"sign-in":                       {"attempts to sign a user in by a token that does not fit, ran out or was used", "nothing, unless it goes on: then somebody there guesses, or types an old token"},
 	"items-malformed":               {"lists of people's tasks that cannot be read", mendLiar},
-	"items-too-fast":                {"questions for people's tasks, which came too often to be answered", mendOutdated},
+	"items-too-fast":                {"questions for people's tasks, which came too often to be answered", mendTooOften},
 	"items-of-others":               {"questions for the tasks of somebody who is not at its node", mendOutdated},
 	"words-of-others":               {"words of people that are not true, or of somebody who is not at its node", mendOutdated},
-	"words-too-fast":                {"words of people, which came too often to be taken", mendOutdated},
+	"words-too-fast":                {"words of people, which came too often to be taken", mendTooOften},
 	"renewal":                       {"certificates that are not this node's", mendLiar},
 	"news-malformed":                {"news that cannot be read", mendLiar},
 	"connection-of-former-member":   {"connections, since it is no member any more", mendGone},

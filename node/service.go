@@ -769,6 +769,12 @@ func (n *Node) Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, e
 	return out, n.explain(err)
 }
 
+// WorklistUnanswered names the partners that did not answer when a user's list was asked for last.
+func (n *Node) WorklistUnanswered(_ context.Context, user string) ([]string, error) {
+	out, err := n.worklists.Unanswered(user)
+	return out, n.explain(err)
+}
+
 // ClaimItems takes items for a user, or gives them back.
 func (n *Node) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
 	out, err := n.worklists.Claim(ctx, r)

@@ -50,7 +50,7 @@ func (c *credentials) Speaker(word []byte, signed [32]byte) (choreo.Speaker, err
 func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
 	if id, err := users.ParseID(string(u)); err == nil {
 		who, err := p.users.User(id, p.clock.Now().Wall)
-		return worklist.Person{User: u, Roles: who.Roles, Active: true}, err == nil
+		return worklist.Person{User: u, Roles: who.Roles, Active: true}, err == nil && len(who.Devices) > 0
 	}
 	id := workflow.PartnerID(u)
 	if id == p.self {

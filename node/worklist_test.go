@@ -123,7 +123,7 @@ func TestTwoUsersOneItem(t *testing.T) {
 			t.Fatal(err)
 		}
 		tm.wantItems("base", "ana", "weigh READY")
-		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}), api.Refused, "does not count, as given back; it is kept")
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}), api.Refused, "does not count, as the item was given back; it is kept")
 		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
 			t.Fatal(err)
 		}
@@ -211,8 +211,12 @@ func TestNoGrantBeforeItIsDurable(t *testing.T) {
 		tm.wantItems("base", "ana", "weigh READY")
 		tm.disconnect("base", "tablet")
 		synctest.Wait()
-		tm.wantItems("tablet", "bia")
-		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.NotFound, "no item")
+		pass(10 * time.Minute)
+		tm.wantItems("tablet", "bia", "weigh READY")
+		if x := tm.items("tablet", "bia")[0]; !strings.Contains(x.Known, "min ago") {
+			t.Errorf("it is not said how old that is: %+v", x)
+		}
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimSelect, item), api.Refused, "base, who holds weigh, cannot be asked now")
 	})
 }
 
@@ -435,8 +439,8 @@ func TestASelectedItemIsNotDoneOutOfReach(t *testing.T) {
 		}
 		tm.disconnect("base", "tablet")
 		synctest.Wait()
-		tm.wantItems("tablet", "bia")
-		wantCode(t, tm.hand("tablet", "bia", item, nil), api.NotFound, "no item")
+		tm.wantItems("tablet", "bia", "weigh SELECTED")
+		wantCode(t, tm.hand("tablet", "bia", item, nil), api.Refused, "base, who holds weigh, cannot be asked now")
 		tm.wantOutbox("tablet")
 	})
 }

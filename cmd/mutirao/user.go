@@ -117,6 +117,7 @@ ID.`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completeUsers(func(x api.User) bool { return x.Here && !x.Partner }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			has := hasNow(ctx, node, args[0])
 			out, err := node.SignOutUser(ctx, args[0])
 			if err != nil {
 				return err
@@ -124,12 +125,26 @@ ID.`,
 			if err := u.done(out, "%s is signed out at this node", out.Name); err != nil {
 				return err
 			}
+			if len(out.Devices) == 0 && len(has) > 0 {
+				u.note("%s had these, which others may take now: %s", out.Name, strings.Join(has, ", "))
+			}
 			if len(out.Devices) == 0 && u.format == "text" {
 				u.note("%s is signed in nowhere now: for another token the founder or a delegate types mutirao user add %s", out.Name, out.Name)
 			}
 			return nil
 		}),
 	}
+}
+
+// hasNow are the tasks that a user has.
+func hasNow(ctx context.Context, node api.Service, user string) (tasks []string) {
+	list, _ := node.Worklist(ctx, api.WorklistQuery{User: user}) // none, when it fails
+	for _, x := range list {
+		if x.State == api.ItemSelected || x.State == api.ItemLocked {
+			tasks = append(tasks, x.Task)
+		}
+	}
+	return tasks
 }
 
 func newUserLinkCommand() *cobra.Command {

@@ -43,7 +43,8 @@ func newWorklistCommand() *cobra.Command {
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
 What others have taken is left out. Each partner that holds tasks is asked now; of one
-that cannot be reached the list says what is known of it here, and how old that is.` + forWhom,
+that cannot be reached the list says what is known of it here, and how old that is. Who
+is connected and does not answer is named on standard error.` + forWhom,
 		Example: `  mutirao worklist
   mutirao worklist --order priority --user bia
   mutirao worklist --watch
@@ -62,8 +63,8 @@ that cannot be reached the list says what is known of it here, and how old that 
 				}
 				last = time.Now()
 				list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order})
-				if err == nil && len(list) == 0 && !watch {
-					u.note("nothing is to be done")
+				if err == nil && !watch {
+					u.noteUnanswered(ctx, node, user.who(), len(list) == 0)
 				}
 				return document{v: list, text: func(w io.Writer) { u.writeItems(w, list) }, more: true, same: withoutAge(list)}, err
 			})
@@ -83,6 +84,18 @@ be done out of reach: complete and fail then keep here what was done.`),
 		newItemCompleteCommand(), newItemFailCommand(),
 	)
 	return cmd
+}
+
+// noteUnanswered says whose items may be missing in a list, or are shown as they were known before; and
+// that nothing is to be done where all answered.
+func (u *ui) noteUnanswered(ctx context.Context, node api.Service, user string, empty bool) {
+	silent, err := node.WorklistUnanswered(ctx, user)
+	switch {
+	case err == nil && len(silent) > 0:
+		u.note("no answer from %s: what is theirs may be missing here, or be as it was known before", strings.Join(silent, ", "))
+	case empty:
+		u.note("nothing is to be done")
+	}
 }
 
 // askAgain is how long a worklist that is watched is not asked for again: each time, all
@@ -192,7 +205,7 @@ definition says under on-failure.` + forWhom,
 		Args:              arguments("ITEM"),
 		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return x.State != api.ItemReady }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			if reason == "" {
+			if strings.TrimSpace(reason) == "" {
 				return usagef("worklist fail needs --reason: those who go on want to know it")
 			}
 			x, err := node.FinishItem(ctx, api.ItemResult{User: user.who(), Item: args[0], Failed: true, Reason: reason})

@@ -12,6 +12,9 @@ type WorklistService interface {
 	// Worklist lists the items that a user has or may take, as the partners that hold them
 	// say now, where they can be asked.
 	Worklist(ctx context.Context, q WorklistQuery) ([]Item, error)
+	// WorklistUnanswered names the partners that did not answer when a user's list was asked for
+	// last: what they hold is shown as it was known before.
+	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
 	// ClaimItems takes items for a user, or gives them back. What is taken is all taken, or
 	// nothing.
 	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)

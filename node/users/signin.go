@@ -120,7 +120,16 @@ func (t *Topic) signedIn(u users.User) (key ed25519.PrivateKey, d users.Device, 
 			WithHint("mutirao user list -o json shows the devices of a user")
 	}
 	t.ask(func(k *users.Set) { d, err = k.Key(u.ID, idOf(key), t.in.Clock.Now().Wall) })
-	return key, d, err
+	return key, d, judged(err)
+}
+
+// judged says what it is that a key of a user here does not count, where it is not known as something
+// else: that its node was evicted, or its certificate ran out.
+func judged(err error) error {
+	if err == nil || errors.Is(err, users.ErrRemoved) || errors.Is(err, users.ErrNoUser) {
+		return err
+	}
+	return api.Judge(api.NotAllowed, err)
 }
 
 func (t *Topic) keyOf(id users.ID) ed25519.PrivateKey {

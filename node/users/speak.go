@@ -71,7 +71,7 @@ func (t *Topic) Speak(w Who, signed [sha256.Size]byte) ([]byte, error) {
 	var err error
 	t.ask(func(k *users.Set) { s, err = k.Speak(key, w.user, signed, t.in.Clock.Now().Wall) })
 	if err != nil {
-		return nil, err
+		return nil, judged(err)
 	}
 	return users.EncodeSpoken(s), nil
 }

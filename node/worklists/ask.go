@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -22,17 +21,9 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	if err != nil {
 		return nil, err
 	}
-	rows, err := d.rows(ctx, who)
+	of, err := d.locate(ctx, who, r.Items, r.Claim == api.ClaimRelease)
 	if err != nil {
 		return nil, err
-	}
-	var of []*Row
-	for _, ref := range r.Items {
-		row, err := find(rows, ref)
-		if err != nil {
-			return nil, err
-		}
-		of = append(of, row)
 	}
 	if len(of) == 0 {
 		return nil, api.Errorf(api.Invalid, "no item is named")
@@ -77,6 +68,16 @@ func find(rows []Row, ref string) (found *Row, err error) {
 	return found, nil
 }
 
+// notFound says that an item is not known, or that somebody may hold it who did not answer.
+func (d *Desk) notFound(err error, ref string, silent []workflow.PartnerID) error {
+	var e *api.Error
+	if len(silent) == 0 || !errors.As(err, &e) || e.Code != api.NotFound {
+		return err
+	}
+	return api.Errorf(api.Refused, "no item %q is known here, and these did not answer, who may hold it: %s", ref, strings.Join(d.names(silent), ", ")).
+		WithHint("try again in a while; mutirao partners shows how they fare")
+}
+
 // take asks the holder for items: all of them, or nothing.
 func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist.Mode) error {
 	g := worklist.Grant{Mode: mode, Lease: worklist.DefaultLease(mode)}
@@ -97,8 +98,15 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 	if _, err := d.send(ctx, who, of[0], g); err != nil {
 		return err
 	}
+	for i := range of { // its grant is known from now on, also when the instance has ended
+		fresh, err := d.again(ctx, who, of[i])
+		if err != nil {
+			return err
+		}
+		*of[i] = *fresh
+	}
 	if mode == worklist.Lock && of[0].At != d.in.Self {
-		if err := d.keepLocked(ctx, who, of); err != nil {
+		if err := d.keepLocked(who, of); err != nil {
 			return err
 		}
 	}
@@ -109,18 +117,12 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 }
 
 // keepLocked keeps on the device what was locked, with its grant, as its partner says now.
-func (d *Desk) keepLocked(ctx context.Context, who users.Who, of []*Row) error {
-	rows, err := d.rows(ctx, who)
-	if err != nil {
-		return err
-	}
+func (d *Desk) keepLocked(who users.Who, of []*Row) error {
 	for _, r := range of {
-		i := slices.IndexFunc(rows, func(x Row) bool { return x.id() == r.id() })
-		if i < 0 || rows[i].Mine != worklist.Lock {
+		if r.Mine != worklist.Lock {
 			return api.Errorf(api.Failed, "%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach", r.Task, r.At).
 				WithHint("lock it once more")
 		}
-		*r = rows[i]
 		if err := d.keep(keptOf(who, r, r.AsOf)); err != nil {
 			return api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 		}
@@ -134,11 +136,16 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 		if r.Mine == "" {
 			return d.notTheirs(who, r)
 		}
+	}
+	for _, r := range of {
 		if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant}); err != nil {
 			return err
 		}
-		r.Mine = ""
 		d.drop(keptOf(who, r, r.AsOf))
+		if _, err := d.again(ctx, who, r); err != nil {
+			return err
+		}
+		r.Mine = ""
 	}
 	return nil
 }
@@ -156,17 +163,15 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := d.rows(ctx, who)
+	of, err := d.locate(ctx, who, []string{in.Item}, true)
 	if err != nil {
 		return nil, err
 	}
-	r, err := find(rows, in.Item)
+	r := of[0]
 	switch {
-	case err != nil:
-		return nil, err
 	case r.Grant.IsZero():
 		return nil, d.notTheirs(who, r)
-	case in.Failed && in.Reason == "":
+	case in.Failed && strings.TrimSpace(in.Reason) == "":
 		return nil, api.Errorf(api.Invalid, "a failure needs a reason, for those who go on")
 	}
 	body := worklist.Result{Item: r.Item, Grant: r.Grant, Failed: in.Failed, Reason: in.Reason, Outputs: map[workflow.DataName]workflow.Value{}}
@@ -186,13 +191,30 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	}
 	d.drop(keptOf(who, r, r.AsOf))
 	if done.Kept != "" {
-		return nil, api.Errorf(api.Refused, "the result of %s does not count, as %s; it is kept", r.Task, done.Kept).
-			WithHint("mutirao show %s shows it", r.Instance)
+		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task, Because(done.Kept)).
+			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))
 	}
 	out := d.item(who, r)
 	name := who.Name
 	out.State, out.Holder, out.Delivered = api.ItemDone, &name, true
 	return &out, nil
+}
+
+// Because is why a result does not count, as part of a sentence.
+func Because(why string) string {
+	switch why {
+	case "given back", "taken back":
+		return "as the item was " + why
+	}
+	return "as " + why
+}
+
+// whereShown says at whose node an instance can be looked at that is not here.
+func (d *Desk) whereShown(r *Row) string {
+	if r.At == d.in.Self || d.in.Instances.Here(r.Instance) {
+		return ""
+	}
+	return " at " + d.in.Name(r.At)
 }
 
 // send has a person say something to the holder of an item, and waits until it is durable
@@ -273,7 +295,7 @@ func (d *Desk) inWords(r *Row, err error) error {
 	case errors.As(err, &no):
 		return no.said
 	case errors.Is(err, errAway):
-		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", r.At, r.Task).
+		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.Task).
 			WithHint("mutirao partners shows when it is back")
 	case errors.Is(err, errNoAnswer):
 		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.Task, err).WithHint("mutirao worklist shows what came of it")

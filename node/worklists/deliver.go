@@ -82,7 +82,7 @@ func (d *Desk) handIn(k *kept) {
 			d.drop(k)
 			return
 		case err == nil:
-			k.Refused = "it does not count, as " + done.Kept + "; it is kept there"
+			k.Refused = "it does not count, " + Because(done.Kept) + "; it is kept there"
 		case errors.As(err, &no):
 			k.Refused = no.said.Message
 		default:

@@ -39,6 +39,8 @@ type Instances interface {
 	// Claim has this node as the holder write down a person's word. It returns when that
 	// is durable.
 	Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
+	// Here reports whether something of an instance is kept here.
+	Here(id workflow.InstanceID) bool
 }
 
 // Persons are those who are at this node, and what is known of others.
@@ -89,7 +91,7 @@ type Surroundings struct {
 
 // Rations of a member: lists that it asks for, and words that it brings.
 var (
-	listRation  = ration.Ration{Burst: 60, Each: time.Second}
+	listRation  = ration.Ration{Burst: 600, Each: 100 * time.Millisecond}
 	claimRation = ration.Ration{Burst: 120, Each: 250 * time.Millisecond}
 )
 
@@ -102,10 +104,15 @@ type Desk struct {
 	kept       map[string]*kept // by key in the store
 	next       time.Duration    // Awake: when it is tried to hand in what waits
 	delivering bool
+	heard      map[string]map[workflow.PartnerID]*heard // by user
+	silent     map[string][]workflow.PartnerID          // by user: who did not answer at last
 }
 
 // New makes a node's desk, with what is kept on the device.
 func New(in Surroundings) (*Desk, error) {
-	d := &Desk{in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{}}
+	d := &Desk{
+		in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{},
+		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
+	}
 	return d, d.load()
 }

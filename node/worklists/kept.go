@@ -180,6 +180,7 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 		switch {
 		case listed && rows[i].Mine != "":
 		case here && len(k.Word) == 0:
+			d.rememberGone(who, k.row()) // what the user still made of it can be brought
 			d.drop(k)
 			continue
 		case here && !waits:

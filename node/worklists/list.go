@@ -29,10 +29,13 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	if err != nil {
 		return nil, err
 	}
-	rows, err := d.rows(ctx, who)
+	rows, silent, err := d.rows(ctx, who)
 	if err != nil {
 		return nil, err
 	}
+	d.mu.Lock()
+	d.silent[who.ID] = silent
+	d.mu.Unlock()
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(by(a, b), cmp.Compare(a.id(), b.id())) })
 	out := []api.Item{}
 	for _, r := range rows {
@@ -44,18 +47,25 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 }
 
 // rows are all items of which a person has, had, or may take one: of each partner as it
-// says now or, if it cannot be asked, as is known here.
-func (d *Desk) rows(ctx context.Context, who users.Who) ([]Row, error) {
+// says now or, if it cannot be asked, as it said last or is known here. silent are those that are
+// connected and did not answer.
+func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []workflow.PartnerID, err error) {
 	known, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	heldBy := make(map[string]workflow.PartnerID, len(known))
 	for i := range known {
 		heldBy[known[i].id()] = known[i].At
 	}
-	answers := d.askAll(ctx, who)
-	out := slices.DeleteFunc(known, func(r Row) bool { _, said := answers[r.At]; return said })
+	answers, silent := d.askAll(ctx, who)
+	d.remember(who, d.in.Self, slices.DeleteFunc(slices.Clone(known), func(r Row) bool { return r.At != d.in.Self }))
+	answered := func(p workflow.PartnerID) bool {
+		_, said := answers[p]
+		return said || p == d.in.Self
+	}
+	listed, _ := d.heardOf(who)
+	out = slices.DeleteFunc(known, func(r Row) bool { _, said := answers[r.At]; return said })
 	for p, rows := range answers {
 		for _, r := range rows {
 			if at, here := heldBy[r.id()]; !here || at == p { // nobody says of another's what is better known here
@@ -63,45 +73,60 @@ func (d *Desk) rows(ctx context.Context, who users.Who) ([]Row, error) {
 			}
 		}
 	}
-	return d.addKept(who, out, func(p workflow.PartnerID) bool {
-		_, said := answers[p]
-		return said || p == d.in.Self
-	}), nil
+	for p, of := range listed { // as of the answers of now
+		listed[p] = slices.DeleteFunc(of, func(r Row) bool {
+			at, here := heldBy[r.id()]
+			return here && at != p
+		})
+	}
+	return d.addKept(who, d.addHeard(out, listed, answered), answered), silent, nil
 }
 
-// askAll asks the partners that are connected, some at a time.
-func (d *Desk) askAll(ctx context.Context, who users.Who) map[workflow.PartnerID][]Row {
-	req, err := wire.EncodeItems(wire.Items{User: who.ID})
-	if err != nil {
-		return nil
-	}
+// askAll asks the partners that are connected, some at a time. silent are those without an answer.
+func (d *Desk) askAll(ctx context.Context, who users.Who) (out map[workflow.PartnerID][]Row, silent []workflow.PartnerID) {
 	var (
-		mu    sync.Mutex // guards out
-		out   = map[workflow.PartnerID][]Row{}
+		mu    sync.Mutex // guards out and silent
 		asked sync.WaitGroup
 		turns = make(chan struct{}, askedAtOnce)
 	)
+	out = map[workflow.PartnerID][]Row{}
 	for _, p := range d.in.Peers.UpPeers() {
 		asked.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			b, err := d.in.Peers.Request(ctx, p, nil, ProtocolItems, req, listPatience)
-			if err != nil {
-				return // it is of an earlier version, or just gone
-			}
-			rows, err := d.read(p, b)
-			if err != nil {
-				d.in.Peers.Refuse("items-malformed", p)
-				d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
-				return
-			}
+			rows, err := d.askOne(ctx, who, p)
 			mu.Lock()
 			defer mu.Unlock()
-			out[p] = rows
+			if err != nil {
+				silent = append(silent, p)
+			} else {
+				out[p] = rows
+			}
 		})
 	}
 	asked.Wait()
-	return out
+	slices.Sort(silent)
+	return out, silent
+}
+
+// askOne asks a partner what it holds for a person, and remembers it.
+func (d *Desk) askOne(ctx context.Context, who users.Who, p workflow.PartnerID) ([]Row, error) {
+	req, err := wire.EncodeItems(wire.Items{User: who.ID})
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.in.Peers.Request(ctx, p, nil, ProtocolItems, req, listPatience)
+	if err != nil {
+		return nil, err // it refuses, is of an earlier version, or just gone
+	}
+	rows, err := d.read(p, b)
+	if err != nil {
+		d.in.Peers.Refuse("items-malformed", p)
+		d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
+		return nil, err
+	}
+	d.remember(who, p, rows)
+	return rows, nil
 }
 
 // read reads what a partner holds.

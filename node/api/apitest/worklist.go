@@ -8,15 +8,24 @@ import (
 
 // WorklistFake is the part of Fake about people's work.
 type WorklistFake struct {
-	OnWorklist   func(api.WorklistQuery) ([]api.Item, error)
-	OnClaimItems func(api.ClaimRequest) ([]api.Item, error)
-	OnFinishItem func(api.ItemResult) (*api.Item, error)
-	OnOutbox     func() ([]api.Undelivered, error)
+	OnWorklist           func(api.WorklistQuery) ([]api.Item, error)
+	OnWorklistUnanswered func(user string) ([]string, error)
+	OnClaimItems         func(api.ClaimRequest) ([]api.Item, error)
+	OnFinishItem         func(api.ItemResult) (*api.Item, error)
+	OnOutbox             func() ([]api.Undelivered, error)
 }
 
 // Worklist implements api.Service.
 func (f *WorklistFake) Worklist(_ context.Context, q api.WorklistQuery) ([]api.Item, error) {
 	return f.OnWorklist(q)
+}
+
+// WorklistUnanswered implements api.Service; without its function all answered.
+func (f *WorklistFake) WorklistUnanswered(_ context.Context, user string) ([]string, error) {
+	if f.OnWorklistUnanswered == nil {
+		return []string{}, nil
+	}
+	return f.OnWorklistUnanswered(user)
 }
 
 // ClaimItems implements api.Service.

@@ -19,6 +19,15 @@ func (c *Client) Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item,
 	return call[[]api.Item](ctx, c, worklistRoute, values, nil)
 }
 
+// WorklistUnanswered implements Service.
+func (c *Client) WorklistUnanswered(ctx context.Context, user string) ([]string, error) {
+	values := url.Values{}
+	if user != "" {
+		values.Set("user", user)
+	}
+	return call[[]string](ctx, c, worklistUnansweredRoute, values, nil)
+}
+
 // ClaimItems implements Service.
 func (c *Client) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
 	return call[[]api.Item](ctx, c, claimItemsRoute, nil, r)

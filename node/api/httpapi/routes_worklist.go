@@ -20,6 +20,14 @@ var (
 			return svc.Worklist(r.Context(), api.WorklistQuery{User: q.Get("user"), Order: q.Get("order")})
 		},
 	}
+	worklistUnansweredRoute = &route{
+		name: "worklistUnanswered", method: http.MethodGet, path: "/v1/worklist/unanswered", scope: mayRead,
+		summary: "The partners that did not answer when a user's worklist was asked for last", reply: []string{},
+		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.WorklistUnanswered(r.Context(), r.URL.Query().Get("user"))
+		},
+	}
 	claimItemsRoute = &route{
 		name: "claimItems", method: http.MethodPost, path: "/v1/worklist/claim", scope: mayWork,
 		summary: "Take items for a user at this node, or give them back", body: api.ClaimRequest{}, reply: []api.Item{},

@@ -1,0 +1,234 @@
+package worklists
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file remembers what partners said last of the items of users here: for while they cannot be
+// asked, and so that not everybody is asked for each command. After a restart nothing of it is known.
+
+const (
+	// freshFor is for how long an answer does for taking an item: its holder decides anyway.
+	freshFor = 5 * time.Second
+	// shownFor is for how long the answer of a partner is shown that cannot be asked.
+	shownFor = 7 * 24 * time.Hour
+	// maxHeard and maxGone bound the items that are remembered of one partner for one user, and
+	// those of them that it does not list any more.
+	maxHeard = 200
+	maxGone  = 100
+)
+
+// heard is what a partner said last of its items, for one user.
+type heard struct {
+	awake time.Duration // when
+	wall  time.Time
+	rows  []Row // that it listed
+	gone  []Row // that it listed before, the last that went first
+}
+
+// remember keeps what a partner says now.
+func (d *Desk) remember(who users.Who, p workflow.PartnerID, rows []Row) {
+	now := d.in.Clock.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.heard[who.ID]
+	if of == nil {
+		of = map[workflow.PartnerID]*heard{}
+		d.heard[who.ID] = of
+	}
+	is := &heard{awake: now.Awake, wall: now.Wall, rows: slices.Clone(rows[:min(len(rows), maxHeard)])}
+	listed := map[string]bool{}
+	for i := range rows {
+		listed[rows[i].id()] = true
+	}
+	if was := of[p]; was != nil {
+		for _, r := range slices.Concat(was.rows, was.gone) {
+			if !listed[r.id()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
+				listed[r.id()] = true
+				is.gone = append(is.gone, r)
+			}
+		}
+	}
+	of[p] = is
+}
+
+// rememberGone keeps an item that a partner does not list any more.
+func (d *Desk) rememberGone(who users.Who, r Row) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	is := d.heard[who.ID][r.At]
+	if is == nil || slices.ContainsFunc(slices.Concat(is.rows, is.gone), func(x Row) bool { return x.id() == r.id() }) {
+		return
+	}
+	is.gone = slices.Insert(is.gone, 0, r)
+	is.gone = is.gone[:min(len(is.gone), maxGone)]
+}
+
+// heardOf is what is remembered for a user: what partners listed, by partner, and what they list no
+// more.
+func (d *Desk) heardOf(who users.Who) (listed map[workflow.PartnerID][]Row, gone []Row) {
+	now := d.in.Clock.Now().Wall
+	listed = map[workflow.PartnerID][]Row{}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for p, is := range d.heard[who.ID] {
+		gone = append(gone, is.gone...)
+		if now.Sub(is.wall) < shownFor {
+			listed[p] = slices.Clone(is.rows)
+		}
+	}
+	return listed, gone
+}
+
+// heardLately reports whether a partner said a moment ago what it has for a user.
+func (d *Desk) heardLately(who users.Who, p workflow.PartnerID) bool {
+	now := d.in.Clock.Now().Awake
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	is := d.heard[who.ID][p]
+	return is != nil && now-is.awake < freshFor
+}
+
+// Unanswered are the partners that did not answer when a person's list was asked for last.
+func (d *Desk) Unanswered(ref string) ([]string, error) {
+	who, err := d.in.People.Who(ref)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	silent := slices.Clone(d.silent[who.ID])
+	d.mu.Unlock()
+	return d.names(silent), nil
+}
+
+// names are what people call partners.
+func (d *Desk) names(of []workflow.PartnerID) []string {
+	out := []string{}
+	for _, p := range of {
+		out = append(out, d.in.Name(p))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// own are the items that this node holds, for a person, as they are now.
+func (d *Desk) own(ctx context.Context, who users.Who) ([]Row, error) {
+	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
+	d.remember(who, d.in.Self, rows)
+	return rows, nil
+}
+
+// again asks the holder of an item for its list once more. Where it does not answer, or does not
+// list the item, known is what is known of it.
+func (d *Desk) again(ctx context.Context, who users.Who, known *Row) (*Row, error) {
+	var rows []Row
+	var err error
+	switch {
+	case known.At == d.in.Self:
+		if rows, err = d.own(ctx, who); err != nil {
+			return nil, err
+		}
+	case d.in.Peers.Up(known.At):
+		rows, err = d.askOne(ctx, who, known.At)
+	}
+	if err == nil {
+		for i := range rows {
+			if rows[i].id() == known.id() {
+				return &rows[i], nil
+			}
+		}
+	}
+	return known, nil
+}
+
+// locate finds items by their IDs or beginnings of them: in what is known here, and of their
+// holders where that is old or exact wants what is so now. All partners are asked only for what is
+// not known.
+func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact bool) ([]*Row, error) {
+	known, err := d.known(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	var silent []workflow.PartnerID
+	asked := false
+	out := []*Row{}
+	for _, ref := range refs {
+		r, err := find(known, ref)
+		if err != nil && !asked {
+			asked = true
+			if known, silent, err = d.rows(ctx, who); err != nil {
+				return nil, err
+			}
+			r, err = find(known, ref)
+		}
+		switch {
+		case err != nil:
+			if gone, err := d.findGone(who, ref); err == nil {
+				r = gone
+				break
+			}
+			return nil, d.notFound(err, ref, silent)
+		case asked:
+		case exact || r.At == d.in.Self || !r.free() || !d.heardLately(who, r.At):
+			if r, err = d.again(ctx, who, r); err != nil {
+				return nil, err
+			}
+		}
+		if slices.ContainsFunc(out, func(x *Row) bool { return x.id() == r.id() }) {
+			continue // named twice
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// known are all items of a person that are known here, without asking anybody.
+func (d *Desk) known(ctx context.Context, who users.Who) ([]Row, error) {
+	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
+	if err != nil {
+		return nil, err
+	}
+	listed, _ := d.heardOf(who)
+	rows = d.addHeard(rows, listed, func(workflow.PartnerID) bool { return false })
+	return d.addKept(who, rows, func(workflow.PartnerID) bool { return false }), nil
+}
+
+// addHeard adds what is remembered of partners that did not answer. What is known here otherwise,
+// and is not older, stays.
+func (d *Desk) addHeard(rows []Row, listed map[workflow.PartnerID][]Row, answered func(workflow.PartnerID) bool) []Row {
+	at := map[string]int{}
+	for i := range rows {
+		at[rows[i].id()] = i
+	}
+	for p, of := range listed {
+		if p == d.in.Self || answered(p) {
+			continue
+		}
+		for _, r := range of {
+			i, here := at[r.id()]
+			switch {
+			case !here:
+				rows = append(rows, r)
+			case rows[i].At == r.At && rows[i].AsOf.Before(r.AsOf):
+				rows[i] = r
+			}
+		}
+	}
+	return rows
+}
+
+// findGone finds an item that its holder does not list any more: the holder says what became of it.
+func (d *Desk) findGone(who users.Who, ref string) (*Row, error) {
+	_, gone := d.heardOf(who)
+	return find(gone, ref)
+}

@@ -145,6 +145,36 @@ func (k peoplesItems) known(at time.Time) string {
 	return "as known " + ago(now.Sub(at))
 }
 
+// performers are the people whose results ended tasks, as the holders say: of several attempts at one
+// task, that of the last.
+func performers(h *held) map[workflow.TaskName]worklist.User {
+	said, out := map[choreo.FactID]worklist.User{}, map[workflow.TaskName]worklist.User{}
+	for _, f := range h.m.Facts() {
+		if f.Fact.Body.Claim == nil || !f.Counted {
+			continue
+		}
+		said[f.ID] = f.Speaker
+		if end, ok := f.Fact.Body.Claim.Body().(worklist.Close); ok {
+			for _, id := range f.Fact.Body.Claim.About() {
+				name, _ := h.m.AttemptTask(id)
+				out[name] = said[choreo.FactID(end.Result)]
+			}
+		}
+	}
+	return out
+}
+
+// hasIt says who has a task that this node holds, to whoever else wants to end it.
+func (k *desk) hasIt(h *held, task workflow.TaskName) error {
+	for _, v := range h.m.Items() {
+		if v.Task.Name == task && v.Holder != "" {
+			return api.Errorf(api.Refused, "%s has %s", k.partners.called(v.Holder), task).
+				WithHint("mutirao worklist is for whoever has it; mutirao show %s shows the instance", h.m.Instance())
+		}
+	}
+	return choreo.ErrTaken
+}
+
 // addClaims adds to an instance who has which task of people, and the results that do not count.
 func (vw *view) addClaims(h *held, in *api.Instance) {
 	if !h.m.Claims() {
@@ -155,6 +185,12 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 			if t := &in.Tasks[i]; v.Holder != "" && t.Name == v.Task.Name && !t.State.Done() {
 				t.ClaimedBy = vw.partners.called(v.Holder)
 			}
+		}
+	}
+	by := performers(h)
+	for i := range in.Tasks {
+		if t := &in.Tasks[i]; t.State.Done() && by[t.Name] != "" {
+			t.PerformedBy = vw.partners.called(by[t.Name])
 		}
 	}
 	for _, r := range h.m.KeptResults() {

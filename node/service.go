@@ -499,6 +499,9 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			return h.m.Given()
 		})
 		s.touch(h)
+		if errors.Is(err, choreo.ErrTaken) {
+			return k.hasIt(h, r.Task)
+		}
 		return err
 	})
 }

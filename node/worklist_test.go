@@ -108,7 +108,7 @@ func TestTwoUsersOneItem(t *testing.T) {
 		wantCode(t, tm.claim("base", "ana", api.ClaimSelect, item), api.Refused, "bia has weigh")
 		wantCode(t, tm.claim("base", "ana", api.ClaimRelease, item), api.Refused, "bia has weigh, not ana")
 		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "may not be done offline")
-		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused, "somebody has it")
+		wantCode(t, tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh"}), api.Refused, "bia has weigh")
 		if got := tm.show("base", id).Tasks[0].ClaimedBy; got != "bia" {
 			t.Errorf("it is shown to be claimed by %q", got)
 		}
@@ -134,6 +134,9 @@ func TestTwoUsersOneItem(t *testing.T) {
 		in := tm.show("base", id)
 		if in.Data["weight"] != int64(4) || in.Tasks[0].State != workflow.Succeeded {
 			t.Errorf("weigh is %s, weight %v", in.Tasks[0].State, in.Data["weight"])
+		}
+		if by := in.Tasks[0].PerformedBy; by != "ana" || in.Tasks[0].ClaimedBy != "" {
+			t.Errorf("it is shown as performed by %q", by)
 		}
 		if !slices.ContainsFunc(in.Incidents, func(i api.Incident) bool {
 			return strings.Contains(i.What, `a result of bia is kept and does not count`) && strings.Contains(i.What, "weight = 3")

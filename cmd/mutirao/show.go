@@ -287,6 +287,9 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	if t.ClaimedBy != "" {
 		out = append(out, t.ClaimedBy+" has it")
 	}
+	if t.PerformedBy != "" && !lost {
+		out = append(out, "performed by "+t.PerformedBy)
+	}
 	if t.Reason != "" && !lost {
 		out = append(out, t.Reason)
 	}

@@ -405,6 +405,8 @@ type Task struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 	// ClaimedBy is the user who has it as an item of a worklist; empty: nobody.
 	ClaimedBy string `json:"claimed_by,omitempty"`
+	// PerformedBy is the user whose result ended it as an item of a worklist; empty: nobody's did.
+	PerformedBy string `json:"performed_by,omitempty"`
 }
 
 // Dropped is a task that was dropped when the instance started, because its

@@ -2,9 +2,11 @@ package worklists
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -173,11 +175,9 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 		}
 		switch {
 		case err != nil:
-			if gone, err := d.findGone(who, ref); err == nil {
-				r = gone
-				break
+			if r = d.findGone(who, ref, err); r == nil {
+				return nil, d.notFound(err, ref, silent)
 			}
-			return nil, d.notFound(err, ref, silent)
 		case asked:
 		case exact || r.At == d.in.Self || !r.free() || !d.heardLately(who, r.At):
 			if r, err = d.again(ctx, who, r); err != nil {
@@ -227,8 +227,16 @@ func (d *Desk) addHeard(rows []Row, listed map[workflow.PartnerID][]Row, answere
 	return rows
 }
 
-// findGone finds an item that its holder does not list any more: the holder says what became of it.
-func (d *Desk) findGone(who users.Who, ref string) (*Row, error) {
+// findGone finds an item that is on no list any more, as err says: its holder says what became of it.
+func (d *Desk) findGone(who users.Who, ref string, err error) *Row {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.NotFound {
+		return nil
+	}
 	_, gone := d.heardOf(who)
-	return find(gone, ref)
+	r, err := find(gone, ref)
+	if err != nil {
+		return nil
+	}
+	return r
 }

@@ -85,8 +85,6 @@ func (d *decision) mayClaim(id AttemptID, who Speaker) error {
 		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
 	case a.Task.Role == "" && who.At != d.self:
 		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
-	case len(d.state.peoples.of[claimsOf{id, true}]) >= MaxClaims:
-		return fmt.Errorf("%w: people have said %d things about %s, no more are taken", ErrNotNow, MaxClaims, a.Task.Name)
 	}
 	d.state.placeItem(a)
 	return nil
@@ -106,6 +104,14 @@ func (d *decision) grant(c *Claim, g worklist.Grant, p worklist.Person, before b
 	case before:
 		return Claimed{}, fmt.Errorf("%w: you asked for that before, and had it: ask anew", ErrNotNow)
 	}
+	for _, i := range given.Items {
+		if err := d.mayGrant(i, p.User); err != nil {
+			return Claimed{}, err
+		}
+	}
+	if err := d.mayIdle(c, p.User); err != nil {
+		return Claimed{}, err
+	}
 	_, err = d.append(Body{Claim: c})
 	return Claimed{}, err
 }
@@ -119,12 +125,15 @@ func (d *decision) giveBack(c *Claim, x worklist.Release, p worklist.Person) (Cl
 	case !open:
 		return Claimed{Already: true}, nil
 	}
+	if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
+		return Claimed{}, err
+	}
 	_, err := d.append(Body{Claim: c})
 	return Claimed{}, err
 }
 
-// maxBrought is how many results of one person about one item are kept.
-const maxBrought = 8
+// maxLate is how many results of one person about one item are kept that do not end it.
+const maxLate = 1
 
 // bring takes a person's result. If the person has the item, Decide closes it; else the
 // result is kept and shown, and does not count.
@@ -135,8 +144,11 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 	switch {
 	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", ErrNotNow, x.Item.Slot)
-	case board.Brought(x.Item, p.User) >= maxBrought:
-		return Claimed{}, fmt.Errorf("%w: %d results of yours about %s are kept, no more are taken", ErrNotNow, maxBrought, x.Item.Slot)
+	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
+		return Claimed{Already: true}, nil
+	}
+	if err := d.mayBring(c, x, p.User); err != nil {
+		return Claimed{}, err
 	}
 	if !x.Failed {
 		outputs, err := d.state.written(a.Task, x)
@@ -155,6 +167,22 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 		why = "the item was not yours any more"
 	}
 	return Claimed{Kept: why}, nil
+}
+
+// mayBring says why a result is not taken; nil: it is. One that ends its item always has room.
+func (d *decision) mayBring(c *Claim, x worklist.Result, u worklist.User) error {
+	board := d.state.work()
+	if board.Takes(x) {
+		return d.mayBeSaid(x.Item, mostWords(x))
+	}
+	if n := board.Brought(x.Item, u); n >= maxLate {
+		return fmt.Errorf("%w: %d result of yours about %s is kept that does not count, at most %d: look at it with mutirao show",
+			ErrNotNow, n, x.Item.Slot, maxLate)
+	}
+	if err := d.mayBeSaid(x.Item, mostWords(x)-1); err != nil { // one is for whoever has it
+		return err
+	}
+	return d.mayIdle(c, u)
 }
 
 // written are the data that a result brings, read by their types.
@@ -287,7 +315,10 @@ type ItemView struct {
 	Item    worklist.Item
 	Task    *workflow.Task
 	Partner workflow.PartnerID // who holds it
-	Since   time.Duration      // Boot: when this node knew first that it can be done
+	// Arrival is since when it can be done, by its holder's clock as far as its facts say, in ms: the same
+	// at all nodes, and after a restart. Since is the same on this node's clock (Boot).
+	Arrival int64
+	Since   time.Duration
 	// Holder is who has it, by which grant; empty: nobody.
 	Holder worklist.User
 	Grant  worklist.ID
@@ -305,13 +336,43 @@ func (m *Machine) Items() (out []ItemView) {
 		if a.Task.Type == workflow.Automatic || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil || a.endedByHolder() {
 			continue
 		}
-		v := ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Since: a.noticed}
+		v := m.itemView(a)
 		if h, held := m.state.holdOf(a); held {
 			v.Holder, v.Grant, v.Mode = h.User, h.Grant, h.Mode
 		}
 		out = append(out, v)
 	}
 	return out
+}
+
+func (m *Machine) itemView(a *Attempt) ItemView {
+	v := ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: m.state.arrival(a)}
+	if m.decided == 0 {
+		return v // nobody told the time yet
+	}
+	v.Since = max(1, m.decided-time.Duration(m.wall-v.Arrival)*time.Millisecond)
+	return v
+}
+
+// arrival is when an attempt came to be done, as the facts say: when its holder wrote down that it is
+// ready, or else when the last of what it waits for succeeded; not before it was assigned. For people: no
+// rule asks for it, as clocks differ.
+func (s *State) arrival(a *Attempt) (ms int64) {
+	if a.assigned != nil {
+		ms = a.assigned.fact.At
+	}
+	if r := a.ready; r != nil && r.fact.Chain.Author == a.Partner {
+		return max(ms, r.fact.At)
+	}
+	for _, p := range s.def.Predecessors(a.Slot.Task.Name) {
+		for _, from := range s.slotsOf(p) {
+			s.log.steps++
+			if done := from.Current.success(); done != nil {
+				ms = max(ms, done.fact.At)
+			}
+		}
+	}
+	return ms
 }
 
 // ItemFor is an item as it concerns one person.
@@ -334,8 +395,7 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 	}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
 		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
-			v := ItemView{Item: i, Task: a.Task, Partner: a.Partner, Since: a.noticed}
-			out = append(out, ItemFor{ItemView: v, Last: had[i], Over: true})
+			out = append(out, ItemFor{ItemView: m.itemView(a), Last: had[i], Over: true})
 		}
 	}
 	return out

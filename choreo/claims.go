@@ -35,10 +35,19 @@ type Claim struct {
 	body worklist.Body // what Says says, once it was read
 }
 
-// MaxClaims is how many words of people about one item count, as far as their author knew, and
-// how much its holder says of itself. Nobody takes one item and gives it back so often; and so
-// nobody makes one costly.
+// MaxClaims is how many words of people about one item there may be, as far as their author knew,
+// when it is granted once more, and how much its holder says of itself. Nobody takes one item and
+// gives it back so often; and so nobody makes one costly. Releases and results have as much again: whoever
+// got the item at last can give it back, or end it.
 const MaxClaims = 256
+
+// mostWords is how many words of people about one item there may be when one of that kind is said.
+func mostWords(body worklist.Body) int {
+	if _, grants := body.(worklist.Grant); grants {
+		return MaxClaims
+	}
+	return 2 * MaxClaims
+}
 
 // maxWord bounds a person's word with what proves it, in bytes.
 const maxWord = 24 << 10
@@ -138,10 +147,12 @@ type peoplesWork struct {
 	// that this node may have to end, as their items were closed.
 	unheard []*entry
 	closed  []AttemptID
+	// idled is what words that ended nothing take (idled.go).
+	idled map[idler]idled
 }
 
 func newPeoplesWork() peoplesWork {
-	return peoplesWork{spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}}
+	return peoplesWork{spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{}}
 }
 
 // work is the board of the instance.
@@ -184,6 +195,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		}
 		s.peoples.spoken[digest] = firstOf(said, e)
 	}
+	s.spend(e, c, body, who.User)
 	for _, a := range of {
 		s.placeItem(a)
 		if x, closes := body.(worklist.Close); closes {
@@ -257,9 +269,12 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 	case a.Task.Type == workflow.Automatic || a.undoes != nil:
 		return nil, "its task is not for a person to claim"
 	}
-	of := s.peoples.of[c.of(a)]
-	if s.atLeast(MaxClaims, len(of), func(i int) bool { return s.log.knew(e, of[i]) }) {
-		return nil, fmt.Sprintf("%d such things had been said about the item, as its author knew: no more count", MaxClaims)
+	of, most := s.peoples.of[c.of(a)], MaxClaims
+	if len(c.Word) > 0 {
+		most = mostWords(c.Body())
+	}
+	if s.atLeast(most, len(of), func(i int) bool { return s.log.knew(e, of[i]) }) {
+		return nil, fmt.Sprintf("%d such things had been said about the item, as its author knew: no more count", most)
 	}
 	return a, ""
 }
@@ -297,8 +312,22 @@ func (s *State) placeItem(a *Attempt) {
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
 		Task:     worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority},
 		InCharge: a.Slot.Current == a, Ready: wanted && (a.start != nil || a.mayStart()), Since: a.noticed,
-		Over: !wanted || a.success() != nil || a.endedByHolder(),
+		Over: !wanted || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a),
 	})
+}
+
+// whyOver is why people cannot do an attempt any more, if that is not for its item's end; "": nothing
+// more is to say than that it is over, or in another's hands.
+func (s *State) whyOver(a *Attempt) string {
+	switch now := a.Slot.Current; {
+	case a.endedByHolder(), now != a && now.Task != a.Task:
+		return "the task had failed by then"
+	case now != a && now.Partner == a.Partner:
+		return "the task was begun anew"
+	case now == a && s.cancel != nil:
+		return "the instance was cancelled"
+	}
+	return ""
 }
 
 // placeItems tells the board how the attempts of a slot stand of which something was claimed.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -457,32 +458,201 @@ func ward(n int) string {
 	return b.String()
 }
 
-// Of one item people can say so much; what is beyond is refused by the holder, and does not count if
-// it is written down all the same.
+// wardOf is the node one with so many tasks of people, and the nurses u, v and w0, w1, ….
+func wardOf(t *testing.T, tasks, nurses int) (*mesh, *node) {
+	w := newMesh(t, parse(t, ward(tasks)))
+	for _, u := range append([]worklist.User{"u", "v"}, nursesOf(nurses)...) {
+		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
+	}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
+		t.Fatal(err)
+	}
+	return w, w.nodes["one"]
+}
+
+func nursesOf(n int) (out []worklist.User) {
+	for k := range n {
+		out = append(out, worklist.User(fmt.Sprintf("w%d", k)))
+	}
+	return out
+}
+
+// ofUser is a word of a person.
+func (w *mesh) ofUser(u worklist.User, body worklist.Body, k int) *Claim {
+	c := w.word(w.people[u], body)
+	c.Nonce = [16]byte{byte(k), byte(k >> 8), byte(k >> 16), 1}
+	return c
+}
+
+// selects has a person select an item, and giveUp release what the person has.
+func (w *mesh) selects(n *node, u worklist.User, i worklist.Item, k int) error {
+	g := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	_, err := w.put(n, w.ofUser(u, g, k))
+	return err
+}
+
+func (w *mesh) giveUp(n *node, u worklist.User, i worklist.Item, k int) error {
+	h, _ := n.m.state.work().Holds(i)
+	_, err := w.put(n, w.ofUser(u, worklist.Release{Item: i, Grant: h.Grant}, k))
+	return err
+}
+
+// One person cannot freeze an item by taking it and giving it back; and when people have said about it
+// all that they can, who has it can still give it back, and no grant counts any more, whoever writes it.
 func TestAnItemTakesSoManyWords(t *testing.T) {
-	w := newMesh(t, parse(t, ward(1)))
-	w.people["u"] = Speaker{User: "u", At: "one", Roles: []workflow.RoleName{"nurse"}}
+	w, n := wardOf(t, 1, MaxClaims/2/MaxGrants)
+	i, k := n.itemAt("t0"), 0
+	churn := func(u worklist.User, times int) {
+		for range times {
+			if err := errors.Join(w.selects(n, u, i, k), w.giveUp(n, u, i, k+1)); err != nil {
+				t.Fatalf("%s, %d: %v", u, k, err)
+			}
+			k += 2
+		}
+	}
+	churn("w0", MaxGrants)
+	if err := w.selects(n, "w0", i, k); !errors.Is(err, ErrNotNow) {
+		t.Errorf("one person once more: %v", err)
+	}
+	for _, u := range nursesOf(MaxClaims / 2 / MaxGrants)[1:] {
+		churn(u, MaxGrants-1)
+	}
+	for n.m.deciding(w.moment(), w).words(attemptIDOf(i)) < MaxClaims-2 {
+		churn("v", 1)
+	}
+	if err := w.selects(n, "u", i, k+1); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := n.m.state.work().Holds(i)
+	// Another whose grant ended brings work too late: one result of it is kept.
+	late := worklist.Result{Item: i, Grant: firstGrant(n, "w1"), Failed: true, Reason: "late"}
+	if got, err := w.put(n, w.ofUser("w1", late, k+2)); err != nil || got.Kept == "" {
+		t.Errorf("late: %+v, %v", got, err)
+	}
+	if _, err := w.put(n, w.ofUser("w1", late, k+3)); !errors.Is(err, ErrNotNow) {
+		t.Errorf("late once more: %v", err)
+	}
+	if got, err := w.put(n, w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant}, k+4)); err != nil || got.Already {
+		t.Errorf("given back: %+v, %v", got, err)
+	}
+	if err := w.selects(n, "u", i, k+5); !errors.Is(err, ErrNotNow) {
+		t.Errorf("one more: %v", err)
+	}
+	one := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	if e := n.m.mustAppend(w.moment(), Body{Claim: w.ofUser("u", one, k+6)}); e.counted {
+		t.Error("one more counts")
+	}
+	if e := n.m.mustAppend(w.moment(), Body{Claim: w.ofUser("u", worklist.Release{Item: i, Grant: h.Grant}, k+7)}); !e.counted {
+		t.Errorf("a release has no room: %s", e.why)
+	}
+}
+
+// firstGrant is the first by which a person got an item.
+func firstGrant(n *node, u worklist.User) worklist.ID {
+	for _, e := range n.m.log.order {
+		if c := e.fact.Body.Claim; c != nil && e.speaker().User == u {
+			if _, grants := c.Body().(worklist.Grant); grants {
+				return worklist.ID(e.id)
+			}
+		}
+	}
+	return worklist.ID{}
+}
+
+// What people say that ends nothing takes little of the holder's share of the instance, however often it is
+// said and whatever data it brings, also over a restart; work that ends an item has room all the same.
+func TestPeopleCannotFillTheirHoldersShare(t *testing.T) {
+	w := newMesh(t, parse(t, strings.ReplaceAll(ward(40), "role: nurse}", "role: nurse, out: [x]}")+"data:\n  x: {type: string}\n"))
+	for _, u := range []worklist.User{"u", "v"} {
+		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"nurse"}}
+	}
 	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{w.plan.Partitions()[0].Name: "one"}, "one")); err != nil {
 		t.Fatal(err)
 	}
 	n := w.nodes["one"]
-	i := n.itemAt("t0")
-	ask := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
-	for k := range MaxClaims / 2 {
-		if _, err := w.put(n, w.numbered(ask, 2*k)); err != nil {
-			t.Fatalf("%d: %v", k, err)
+	size := func() (bytes int) {
+		for _, e := range n.m.log.order {
+			bytes += len(e.raw)
 		}
-		h, _ := n.m.state.work().Holds(i)
-		if _, err := w.put(n, w.numbered(worklist.Release{Item: i, Grant: h.Grant}, 2*k+1)); err != nil {
-			t.Fatalf("%d: %v", k, err)
+		return bytes
+	}
+	before, facts, refused := size(), len(n.m.log.order), 0
+	for k := range 2000 {
+		u, i := []worklist.User{"u", "v"}[k%2], n.itemAt(fmt.Sprintf("t%d", k/2%39))
+		grant := worklist.ID{}
+		if err := w.selects(n, u, i, 10*k); err == nil {
+			h, _ := n.m.state.work().Holds(i)
+			grant = h.Grant
+			if err := w.giveUp(n, u, i, 10*k+1); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			refused++
+		}
+		late := worklist.Result{Item: i, Grant: grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("x", 60_000)}}
+		_, _ = w.put(n, w.ofUser(u, late, 10*k+2))
+		if k == 500 {
+			w.crash(n)
 		}
 	}
-	one := w.numbered(ask, MaxClaims)
-	if _, err := w.put(n, one); !errors.Is(err, ErrNotNow) {
-		t.Errorf("one more: %v", err)
+	if is := size() - before; is > MaxIdleBytes+64<<10 || refused == 0 {
+		t.Errorf("two persons had their holder write %d bytes, %d times refused; want at most %d", is, refused, MaxIdleBytes)
 	}
-	if e := n.m.mustAppend(w.moment(), Body{Claim: one}); e.counted {
-		t.Error("one more counts")
+	if is := len(n.m.log.order) - facts; is > MaxIdleFacts+64 {
+		t.Errorf("two persons had their holder write %d facts", is)
+	}
+	w.people["w"] = Speaker{User: "w", At: "one", Roles: []workflow.RoleName{"nurse"}}
+	i := n.itemAt("t39")
+	if err := w.selects(n, "w", i, 1); err != nil {
+		t.Fatalf("somebody else cannot work: %v", err)
+	}
+	h, _ := n.m.state.work().Holds(i)
+	done := worklist.Result{Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("y", 60_000)}}
+	if got, err := w.put(n, w.ofUser("w", done, 2)); err != nil || got.Kept != "" {
+		t.Errorf("work that ends an item: %+v, %v", got, err)
+	}
+}
+
+// Since when a task can be done is in the facts: it is the same after a restart, and at another node.
+func TestArrivalOutlivesARestart(t *testing.T) {
+	w := newMesh(t, parse(t, claimed))
+	w.people["u"] = Speaker{User: "u", At: "ann", Roles: []workflow.RoleName{"crew"}}
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "ann", "p2": "bob", "p3": "cy"}
+	if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	w.advance(time.Hour)
+	n := w.nodes["ann"]
+	i := n.itemAt("a")
+	if err := w.selects(n, "u", i, 1); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := n.m.state.work().Holds(i)
+	if _, err := w.put(n, w.ofUser("u", worklist.Result{Item: i, Grant: h.Grant, Outputs: map[workflow.DataName]workflow.Value{"x": "1"}}, 2)); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	times := func(n *node) (out []string) {
+		for _, v := range n.m.Items() {
+			out = append(out, fmt.Sprint(v.Task.Name, v.Arrival))
+		}
+		return out
+	}
+	want := times(n)
+	if len(want) != 2 || want[0] == "b0" || n.m.Items()[0].Arrival == n.m.Items()[1].Arrival {
+		t.Fatalf("arrivals %v: want those of b and c, an hour apart", want)
+	}
+	w.advance(time.Hour)
+	w.crash(n)
+	w.advance(time.Hour)
+	if n.m == nil {
+		w.step(n)
+	}
+	for _, id := range []workflow.PartnerID{"ann", "bob"} {
+		if got := times(w.nodes[id]); !slices.Equal(got, want) {
+			t.Errorf("%s, after the restart: %v, want %v", id, got, want)
+		}
 	}
 }
 

@@ -67,11 +67,48 @@ func (b *Board) Judged(i Item, u User) (counts bool, why string) {
 	return false, ""
 }
 
-// Brought is how many results a user has brought of an item.
+// Did reports whether a user's result under a grant ended an item, or is about to, in the same way.
+func (b *Board) Did(i Item, grant ID, u User, failed bool) bool {
+	it := b.items[i]
+	if it == nil {
+		return false
+	}
+	h := it.holdOf(grant)
+	if h == nil || h.User != u {
+		return false
+	}
+	if e := it.end(); e != nil {
+		return e.work != nil && e.work.hold == h && e.Failed == failed && it.InCharge
+	}
+	return slices.ContainsFunc(it.works, func(w *work) bool {
+		return w.hold == h && w.Failed == failed && b.Takes(w.Result)
+	})
+}
+
+// Takes reports whether the holder closes an item with a result, if nothing else comes before.
+func (b *Board) Takes(r Result) bool {
+	it := b.items[r.Item]
+	return it != nil && it.placed && it.InCharge && it.Ready && !it.Over && it.end() == nil && it.open != nil && it.open.has(r.Grant) &&
+		!slices.ContainsFunc(r.Upon, func(id ID) bool { return len(b.takers[id]) == 0 })
+}
+
+// Granted is how many grants gave an item to a user.
+func (b *Board) Granted(i Item, u User) (n int) {
+	if it := b.items[i]; it != nil {
+		for _, h := range it.holds {
+			if h.User == u {
+				n += len(h.Grants)
+			}
+		}
+	}
+	return n
+}
+
+// Brought is how many results a user has brought of an item that did not end it.
 func (b *Board) Brought(i Item, u User) (n int) {
 	if it := b.items[i]; it != nil {
 		for _, w := range it.works {
-			if w.fact.User == u {
+			if e := it.end(); w.fact.User == u && (e == nil || e.work != w) {
 				n++
 			}
 		}

@@ -1,6 +1,7 @@
 package worklist
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -127,18 +128,20 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 	switch h := w.hold; {
 	case e != nil && e.work == w && it.InCharge:
 		return true, ""
-	case !it.InCharge:
-		return false, "the task was given to another partner"
 	case h == nil:
 		return false, neverCounted
+	case h.Ended != "" && h.Ended != "done": // what came first stays the reason, whatever came of the item
+		return false, h.Ended
+	case !it.InCharge:
+		return false, it.whyGone()
+	case e != nil && e.work != nil && e.work.hold == h:
+		return false, "the same user had ended the item before"
 	case e != nil:
 		return false, "the item ended otherwise"
 	case h.Ended == "done":
 		return false, "the task was done once more"
-	case h.Ended != "":
-		return false, h.Ended
 	case it.Over:
-		return false, "the task is over"
+		return false, cmp.Or(it.Why, "the task is over")
 	}
 	for _, id := range w.Upon {
 		if b.passedOver(id) {
@@ -147,6 +150,9 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 	}
 	return false, ""
 }
+
+// whyGone is why another attempt is in charge.
+func (it *item) whyGone() string { return cmp.Or(it.Why, "the task was given to another partner") }
 
 // passedOver reports whether the item of a result ended, and not with that.
 func (b *Board) passedOver(result ID) bool {
@@ -201,7 +207,7 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	case h.Mode == Handed || h.self:
 		return l, false
 	case it.placed && !it.InCharge:
-		l.Why, l.By = "the task was given to another partner", ID{}
+		l.Why, l.By = it.whyGone(), ID{}
 	case it.endedOtherwise(h):
 		l.Why = "another end stands"
 	case h.Ended == "" || h.Ended == "done":

@@ -1,0 +1,124 @@
+package choreo
+
+import (
+	"fmt"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about what people may have a holder write that ends nothing. Claims are facts of the
+// holder, and count in its share of the instance, but the words in them come from others: people who take
+// items and give them back, or bring results too late, would have an honest holder exceed its share. So
+// such words have a budget of their own, for each person and for all, well below the smallest share. It is counted
+// from the facts, so a restart changes nothing. What an open grant takes is not counted, nor the
+// grant and the result that ended an item: of those there is one for each item.
+
+// What people's words that end nothing may take in one instance at one holder. The smallest share is
+// 5,000 facts and 1 MiB (the preset mobile).
+const (
+	MaxIdleFacts       = 512
+	MaxIdleBytes       = 384 << 10
+	MaxPersonIdleFacts = MaxIdleFacts / 4
+	MaxPersonIdleBytes = MaxIdleBytes / 4
+)
+
+// MaxGrants is how often one person is given one item.
+const MaxGrants = 16
+
+// aroundClaim is about what a fact takes beside what is claimed in it, in bytes.
+const aroundClaim = 256
+
+// idler is a person at a holder; without a person: all.
+type idler struct {
+	holder workflow.PartnerID
+	user   worklist.User
+}
+
+// idled is what words take that ended nothing.
+type idled struct{ facts, bytes int }
+
+func (x idled) plus(y idled) idled { return idled{x.facts + y.facts, x.bytes + y.bytes} }
+
+// takes is what a claim takes.
+func (c *Claim) takes() idled { return idled{1, len(c.Says) + len(c.Word) + aroundClaim} }
+
+// spend counts what turns out to end nothing with a claim that counts: a release or a revocation, and the
+// grant before it; a grant in another mode; a result, until a close takes it.
+func (s *State) spend(e *entry, c *Claim, body worklist.Body, by worklist.User) {
+	switch x := body.(type) {
+	case worklist.Grant:
+		for _, i := range x.Items {
+			if h, held := s.work().Holds(i); held && h.User == by {
+				s.charge(e, by, s.granting(h.Grant, by), 1)
+			}
+		}
+	case worklist.Release:
+		s.charge(e, by, c.takes().plus(s.granting(x.Grant, by)), 1)
+	case worklist.Revoke:
+		if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
+			s.charge(e, to, c.takes().plus(s.granting(x.Grant, to)), 1)
+		}
+	case worklist.Result:
+		s.charge(e, by, c.takes(), 1)
+	case worklist.Close:
+		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
+			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
+				s.charge(e, r.speaker().User, r.fact.Body.Claim.takes(), -1)
+			}
+		}
+	}
+}
+
+// granting is what a grant takes for one of its items; nothing, if it is not that person's.
+func (s *State) granting(grant worklist.ID, to worklist.User) idled {
+	g := s.log.byID[FactID(grant)]
+	if g == nil || !g.counted || g.fact.Body.Claim == nil || g.speaker().User != to {
+		return idled{}
+	}
+	x := g.fact.Body.Claim.takes()
+	x.bytes /= max(1, len(g.fact.Body.Claim.About()))
+	return x
+}
+
+func (s *State) charge(e *entry, u worklist.User, x idled, sign int) {
+	for _, who := range []idler{{e.fact.Chain.Author, u}, {e.fact.Chain.Author, ""}} {
+		s.peoples.idled[who] = s.peoples.idled[who].plus(idled{sign * x.facts, sign * x.bytes})
+	}
+}
+
+// mayIdle says why this node writes down no more words of a person that may end nothing; nil: it does.
+func (d *decision) mayIdle(c *Claim, u worklist.User) error {
+	his := d.state.peoples.idled[idler{d.self, u}].plus(c.takes())
+	all := d.state.peoples.idled[idler{d.self, ""}].plus(c.takes())
+	const next = "its holder can end the task itself (mutirao task complete, or task fail)"
+	switch {
+	case his.facts > MaxPersonIdleFacts || his.bytes > MaxPersonIdleBytes:
+		return fmt.Errorf("%w: what you said in this instance and what ended nothing would come to %d facts and %d bytes, at most %d and %d: "+
+			"somebody else can take the item, or %s", ErrNotNow, his.facts, his.bytes, MaxPersonIdleFacts, MaxPersonIdleBytes, next)
+	case all.facts > MaxIdleFacts || all.bytes > MaxIdleBytes:
+		return fmt.Errorf("%w: what people said in this instance and what ended nothing would come to %d facts and %d bytes, at most %d and %d: %s",
+			ErrNotNow, all.facts, all.bytes, MaxIdleFacts, MaxIdleBytes, next)
+	}
+	return nil
+}
+
+// words is how much people have said about an attempt.
+func (d *decision) words(id AttemptID) int { return len(d.state.peoples.of[claimsOf{id, true}]) }
+
+// mayGrant says why an item is not given to a person once more; nil: it is.
+func (d *decision) mayGrant(i worklist.Item, u worklist.User) error {
+	if n := d.state.work().Granted(i, u); n >= MaxGrants {
+		return fmt.Errorf("%w: %s was given to you %d times, at most %d: somebody else can take it", ErrNotNow, i.Slot, n, MaxGrants)
+	}
+	return d.mayBeSaid(i, MaxClaims)
+}
+
+// mayBeSaid says why no more is taken about an item; nil: it is.
+func (d *decision) mayBeSaid(i worklist.Item, most int) error {
+	if n := d.words(attemptIDOf(i)); n >= most {
+		return fmt.Errorf("%w: people have said %d things about %s, at most %d are taken: its holder can end the task itself "+
+			"(mutirao task complete, or task fail)", ErrNotNow, n, i.Slot, most)
+	}
+	return nil
+}

@@ -315,10 +315,9 @@ type ItemView struct {
 	Item    worklist.Item
 	Task    *workflow.Task
 	Partner workflow.PartnerID // who holds it
-	// Arrival is since when it can be done, by its holder's clock as far as its facts say, in ms: the same
-	// at all nodes, and after a restart. Since is the same on this node's clock (Boot).
+	// Arrival is since when it can be done, by its holder's clock as far as its facts say, in ms
+	// since 1970: the same at all nodes, and after a restart.
 	Arrival int64
-	Since   time.Duration
 	// Holder is who has it, by which grant; empty: nobody.
 	Holder worklist.User
 	Grant  worklist.ID
@@ -346,12 +345,7 @@ func (m *Machine) Items() (out []ItemView) {
 }
 
 func (m *Machine) itemView(a *Attempt) ItemView {
-	v := ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: m.state.arrival(a)}
-	if m.decided == 0 {
-		return v // nobody told the time yet
-	}
-	v.Since = max(1, m.decided-time.Duration(m.wall-v.Arrival)*time.Millisecond)
-	return v
+	return ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: m.state.arrival(a)}
 }
 
 // arrival is when an attempt came to be done, as the facts say: when its holder wrote down that it is

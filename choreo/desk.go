@@ -175,7 +175,6 @@ func (m *Machine) lookAt(sl *Slot) {
 // tick tells the machine what time it is.
 func (d *decision) tick() {
 	first := d.decided == 0
-	d.wall = d.now.Wall.UnixMilli()
 	if d.decided = d.now.Boot; first {
 		for _, sl := range d.state.slots { // was looked at when it was loaded
 			d.notice(sl)

@@ -35,7 +35,6 @@ type Machine struct {
 	entrusted map[workflow.PartnerID]entrusted
 	told      int           // entries of our own that routes have been worked out for
 	decided   time.Duration // Boot, when it last did
-	wall      int64         // ms, likewise by the wall clock, for people
 	begun     []begun       // starts to be told of if the task still runs then, the earliest first
 	peers     map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.

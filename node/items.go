@@ -43,13 +43,14 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 // itemsOf are the items of one instance.
 func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID) (out []worklists.Row) {
 	now := k.clock.Now()
-	for _, v := range h.m.ItemsFor(who.User) {
+	for i, v := range h.m.ItemsFor(who.User) {
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Task.Role,
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over, At: v.Partner, AsOf: now.Wall,
+			Place: i,
 		}
-		if v.Since > 0 {
-			r.Since = now.Wall.Add(v.Since - now.Boot)
+		if v.Arrival > 0 {
+			r.Since = time.UnixMilli(v.Arrival)
 		}
 		switch {
 		case v.Holder == who.User:

@@ -511,3 +511,44 @@ func TestASelectedItemWaitsForItsHolder(t *testing.T) {
 		}
 	})
 }
+
+// Items that came at one moment are listed by name, on all nodes, and a restart of their holder
+// changes neither that nor since when they are there.
+func TestTheOrderOfArrivalOutlivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		tasks := []string{"air", "brew", "count", "make-beds", "sweep", "wash"}
+		var source strings.Builder
+		source.WriteString("workflow: morning\ntasks:\n")
+		for _, x := range tasks {
+			source.WriteString("  " + x + ": {type: manual, role: nurse}\n")
+		}
+		source.WriteString("partitions: {ward: {tasks: [" + strings.Join(tasks, ", ") + "], partner: base}}\n")
+		pass(time.Minute)
+		tm.add("base", source.String())
+		tm.begin("base", "morning", nil)
+		pass(time.Second)
+		list := func() (out []string) {
+			for _, x := range tm.items("tablet", "bia") {
+				if x.Workflow == "morning" {
+					out = append(out, x.Task+" "+x.Since.String())
+				}
+			}
+			return out
+		}
+		before := list()
+		for i, x := range before {
+			if len(before) != len(tasks) || !strings.HasPrefix(x, tasks[i]+" ") {
+				t.Fatalf("the list is %q, want the order %q", before, tasks)
+			}
+		}
+		tm.p["base"].crash()
+		pass(10 * time.Minute)
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if after := list(); !slices.Equal(after, before) {
+			t.Errorf("after a restart the list is %q, before it was %q", after, before)
+		}
+	})
+}

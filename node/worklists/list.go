@@ -36,7 +36,9 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	d.mu.Lock()
 	d.silent[who.ID] = silent
 	d.mu.Unlock()
-	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(by(a, b), cmp.Compare(a.id(), b.id())) })
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(by(a, b), a.Instance.Compare(b.Instance), cmp.Compare(a.Place, b.Place), cmp.Compare(a.id(), b.id()))
+	})
 	out := []api.Item{}
 	for _, r := range rows {
 		if r.Mine != "" || r.free() {

@@ -21,6 +21,9 @@ type Row struct {
 	Priority int                 `json:"priority,omitempty"`
 	Offline  bool                `json:"offline,omitempty"`
 	Since    time.Time           `json:"since"`
+	// Place orders items of one instance that came at the same time: in the order of its rules,
+	// then by name.
+	Place int `json:"place,omitempty"`
 	// Mine is how the person has it; empty: not. Grant is by what the person has or had it last.
 	Mine  worklist.Mode `json:"mine,omitempty"`
 	Grant worklist.ID   `json:"grant"`

@@ -134,7 +134,8 @@ func attemptIDOf(i worklist.Item) AttemptID {
 	return AttemptID{Fact: FactID(i.Assigned), Slot: i.Slot}
 }
 
-// peoplesWork is what is known of people's work in an instance.
+// peoplesWork is what is known of people's work in an instance. It is empty in most: then
+// it takes no memory (State.work).
 type peoplesWork struct {
 	board *worklist.Board // nil: nothing was claimed, or asked for
 	// spoken are the facts in which a word was written down, by what was signed, one of each strand.
@@ -151,13 +152,12 @@ type peoplesWork struct {
 	idled map[idler]idled
 }
 
-func newPeoplesWork() peoplesWork {
-	return peoplesWork{spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{}}
-}
-
-// work is the board of the instance.
+// work is the board of the instance. With it begins what is noted of claims.
 func (s *State) work() *worklist.Board {
 	if s.peoples.board == nil {
+		s.peoples = peoplesWork{
+			spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{},
+		}
 		terms := worklist.Terms{Instance: s.log.instance, Workflow: s.def.Name, Open: true}
 		s.peoples.board = worklist.New(terms, func(later, earlier worklist.ID) bool {
 			l, e := s.log.byID[FactID(later)], s.log.byID[FactID(earlier)]
@@ -184,10 +184,11 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	if why != "" {
 		return why
 	}
+	if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
+		return notHere
+	}
+	board := s.work()
 	if len(c.Word) > 0 {
-		if slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
-			return notHere
-		}
 		digest := SpokenOf(s.log.instance, c.Says, c.Nonce)
 		said := s.peoples.spoken[digest]
 		if s.evidenceOf(e).any(said) {
@@ -204,7 +205,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
 		s.move(a.Slot)
 	}
-	s.work().Add(&worklist.Fact{
+	board.Add(&worklist.Fact{
 		ID: worklist.ID(e.id), Time: e.time, Partner: e.fact.Chain.Author, User: who.User, Roles: who.Roles,
 		At: time.UnixMilli(e.fact.At), Body: body,
 	}, 0)

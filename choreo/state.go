@@ -229,7 +229,7 @@ func (s *State) reset() {
 	s.readings = map[readingOf]reading{}
 	s.credentials = map[workflow.PartnerID][]*entry{}
 	s.former = map[workflow.PartnerID]*entry{}
-	s.peoples = newPeoplesWork()
+	s.peoples = peoplesWork{}
 	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}

@@ -22,7 +22,7 @@ func (tm *team) unanswered(at, user string) []string {
 	return silent
 }
 
-// Who refuses to show its items is named; what it said before stays on the list, with its age, and
+// A partner that refuses to show its items is named; what it said before stays on the list, with its age, and
 // what is not known is not said to be nowhere.
 func TestWhoDoesNotAnswerIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestOnlyTheHolderIsAskedForAnItem(t *testing.T) {
 	})
 }
 
-// Who was slower is told who was faster, also when it is done already.
+// A user who was slower is told who was faster, also when it is done already.
 func TestWhoWasFasterIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
@@ -130,7 +130,8 @@ func TestAResultAfterTheEndIsKept(t *testing.T) {
 	}
 }
 
-// Who is signed in nowhere any more has no items, nor has who was signed in at a node that is evicted.
+// A user who is signed in nowhere any more has no items, nor has one who was signed in at a node
+// that is evicted.
 func TestWhoIsNowhereHasNoItems(t *testing.T) {
 	for name, end := range map[string]func(tm *team) error{
 		"signed out": func(tm *team) error {

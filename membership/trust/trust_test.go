@@ -154,7 +154,7 @@ func TestEvictionIsRefused(t *testing.T) {
 	trusttest.Refused(t, err, trust.ErrNotAllowed, "only the founder evicts delegates")
 }
 
-// Who has a copy of the founder's key is the founder: what it certifies, whom it evicts and
+// Whoever has a copy of the founder's key is the founder: what it certifies, whom it evicts and
 // whom it makes a delegate holds, and there is no eviction of that key, whoever signs it.
 func TestWhoHasTheFoundersKeyHasTheMesh(t *testing.T) {
 	tm := trusttest.New(t)

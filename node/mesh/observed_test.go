@@ -104,7 +104,7 @@ func (w *tap) onUDP(t *testing.T, port string) string {
 	return fmt.Sprint(in.LocalAddr().(*net.UDPAddr).Port)
 }
 
-// Who is on the line between two partners sees that they talk, at which addresses, when and
+// Somebody on the line between two partners sees that they talk, at which addresses, when and
 // how much; what they say, and who they are to the mesh, it does not see.
 func TestWhoIsOnTheLineSeesThatPartnersTalkAndNotWhat(t *testing.T) {
 	for name, listen := range map[string][]string{"quic": overQUIC, "tcp": overTCP} {

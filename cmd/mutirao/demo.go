@@ -104,7 +104,7 @@ func demo(ctx context.Context, u *ui, headless bool, limit time.Duration) error 
 
 // invite says how to look around, in lines that run as they are printed.
 func (s *stage) invite(ctx context.Context, program string) error {
-	page, _, err := s.nodes["station"].api.SignIn(ctx)
+	page, _, err := s.nodes["station"].api.SignIn(ctx, httpapi.SignInLink{})
 	if err != nil {
 		return err
 	}

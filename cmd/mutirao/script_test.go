@@ -145,6 +145,9 @@ const instanceID = "3f9a0c21d4aa00112233445566778899"
 
 func (w *world) service() *apitest.Fake {
 	return &apitest.Fake{
+		UserFake: apitest.UserFake{OnUsers: func() ([]api.User, error) {
+			return []api.User{{Name: "station", ID: "12D3KooWstation", Partner: true, Here: true}}, nil
+		}},
 		OnStatus: func() (*api.Status, error) {
 			return &api.Status{
 				Name: "station", ID: "12D3KooWstation", Mesh: "fire-service", Version: "v1", Roles: []string{"commander"},

@@ -133,7 +133,7 @@ func (u *ui) writeUp(ctx context.Context, dir string, host *assemble.Host) error
 	info := upInfo{Name: st.Name, Mesh: st.Mesh, ID: st.ID, API: at.URL, Addresses: append([]string{}, host.Addrs()...)}
 	if info.API == "" {
 		info.API = at.Address
-	} else if info.Page, _, err = client.SignIn(ctx); err != nil {
+	} else if info.Page, _, err = client.SignIn(ctx, httpapi.SignInLink{}); err != nil {
 		return err
 	}
 	return u.result(info, func(w io.Writer) {

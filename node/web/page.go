@@ -68,9 +68,17 @@ func New(node Node, log *slog.Logger) *Page {
 }
 
 // Inside implements api.Page.
-func (p *Page) Inside(w http.ResponseWriter, r *http.Request) {
+func (p *Page) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
 	guard(w)
-	p.mux.ServeHTTP(w, r)
+	p.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
+}
+
+type sessionKey struct{}
+
+// session is who the browser is that asks.
+func session(ctx context.Context) httpapi.Session {
+	s, _ := ctx.Value(sessionKey{}).(httpapi.Session)
+	return s
 }
 
 // Outside implements api.Page. What a page needs to look right is for everybody.
@@ -81,15 +89,22 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door)
 		return
 	}
 	status := http.StatusUnauthorized
-	if why == httpapi.Welcome {
+	switch why {
+	case httpapi.Welcome, httpapi.Left:
 		status = http.StatusOK
+	case httpapi.TooLarge:
+		status = http.StatusRequestEntityTooLarge
 	}
 	lang := choose(w, r)
 	p.write(w, r, status, lang, part{"door", struct {
-		Refresh, Spent bool
-		Here           string
-		Languages      []link
-	}{why == httpapi.Welcome, why == httpapi.Spent, here(r), lang.others(r)}})
+		Refresh, Spent, Left, TooLarge bool
+		Sent                           bool // a form came, and was not carried out
+		Here                           string
+		Languages                      []link
+	}{
+		why == httpapi.Welcome, why == httpapi.Spent, why == httpapi.Left, why == httpapi.TooLarge,
+		why == httpapi.Closed && r.Method == http.MethodPost, here(r), lang.others(r),
+	}})
 }
 
 // here is the page that was asked for, on this node whatever its path: a link to
@@ -102,7 +117,7 @@ func here(r *http.Request) string {
 func guard(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

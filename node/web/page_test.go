@@ -114,13 +114,16 @@ func fireCall() *api.Instance {
 	}
 }
 
+// ana is a user who signed in, and whose browser may act.
+var ana = httpapi.Session{User: "id-of-ana", Name: "ana", Acts: true, FormToken: "f0f0"}
+
 // get asks a page for a path, as a browser that signed in.
 func get(t *testing.T, p *Page, path, lang string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 	r.Header.Set("Accept-Language", lang)
 	w := httptest.NewRecorder()
-	p.Inside(w, r)
+	p.Inside(w, r, ana)
 	return w
 }
 
@@ -357,6 +360,8 @@ func TestOutside(t *testing.T) {
 		{"//elsewhere.example/", httpapi.Closed, 401, `<a href="/elsewhere.example">`},
 		{"/sign-in/x", httpapi.Spent, 401, "Este link já foi usado ou venceu"},
 		{"/sign-in/x", httpapi.Welcome, 200, "Pronto, você entrou."},
+		{"/sign-out", httpapi.Left, 200, "Você saiu neste navegador."},
+		{"/items/x", httpapi.TooLarge, 413, "no máximo 1 MiB"},
 		{"/static/style.css", httpapi.Closed, 200, ".cards"},
 		{"/static/page.go", httpapi.Closed, 404, "not found"},
 		{"/static/..%2fpage.go", httpapi.Closed, 400, "invalid URL path"},
@@ -375,5 +380,13 @@ func TestOutside(t *testing.T) {
 		if w.Header().Get("Content-Security-Policy") == "" {
 			t.Errorf("%s: no policy", tt.path)
 		}
+	}
+
+	// Whoever sent a form after the session had ended is told how not to lose it.
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/items/x", nil)
+	w := httptest.NewRecorder()
+	p.Outside(w, r, httpapi.Closed)
+	if w.Code != 401 || !strings.Contains(w.Body.String(), "is not lost: open the new link in another tab") {
+		t.Errorf("a form without a session: %d\n%s", w.Code, w.Body)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
 // screen asks the node for what one page shows.
@@ -36,6 +37,7 @@ type link struct {
 type frame struct {
 	Title     string
 	Node      *api.Status
+	Session   httpapi.Session
 	Nav       []link
 	Languages []link
 	Live      bool
@@ -57,7 +59,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 	if err != nil {
 		status, v = p.wrong(r, lang, err)
 	}
-	f := frame{Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Languages: lang.others(r), Live: v.live, Instance: v.instance}
+	f := frame{Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Session: session(r.Context()), Languages: lang.others(r), Live: v.live, Instance: v.instance}
 	for _, n := range []link{{Code: "nav.mesh", URL: "/"}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}} {
 		n.Name = lang.say(n.Code)
 		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/"))

@@ -54,7 +54,7 @@ func (h *handler) admit(rt *route, r *http.Request) (within context.Context, don
 	case added == nil:
 		return r.Context(), func() {}, nil
 	}
-	within, cancel := context.WithCancel(r.Context())
+	within, cancel := context.WithCancel(context.WithValue(r.Context(), tokenLifeKey{}, added.life))
 	stop := context.AfterFunc(added.life, cancel)
 	return within, func() { stop(); cancel() }, nil
 }

@@ -2,6 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"mime"
 	"net"
 	"net/http"
 	"strings"
@@ -11,52 +16,149 @@ import (
 )
 
 // Page is the web page, which the server serves beside the interface, to
-// browsers that signed in. It gets GET and HEAD requests only; the server has
-// checked where they come from.
+// browsers that signed in. The server has checked where a request comes from.
 type Page interface {
-	// Inside answers a browser that is signed in.
-	Inside(w http.ResponseWriter, r *http.Request)
+	// Inside answers a browser that is signed in, GET, HEAD and POST. Of a POST the form has been read.
+	Inside(w http.ResponseWriter, r *http.Request, s Session)
 	// Outside answers anybody else, so it tells nothing of the node. It says how
 	// to sign in, with status 401; or, at Welcome, leads inside.
 	Outside(w http.ResponseWriter, r *http.Request, why Door)
 }
+
+// Session is who a browser is that signed in.
+type Session struct {
+	// User is the whole ID of the user for whom the browser acts, Name what people call that user;
+	// both empty: nobody, since several users are signed in at the node and none was named.
+	User, Name string
+	// Acts: the browser may change something, not only look.
+	Acts bool
+	// FormToken is what each form has to bring along, in the field FormTokenField: no other page knows it.
+	FormToken string
+	// Sent is what a form that came is worth.
+	Sent Sent
+}
+
+// Sent is what a form that came is worth.
+type Sent int
+
+// A form is carried out if it is Good, and only then.
+const (
+	Nothing Sent = iota // no form came
+	Good                // it is of this session, which may act
+	Stale               // it is of a session before: whoever typed it has to say once more that it is meant
+	MayNot              // the session may only look
+)
+
+// FormTokenField is the field of a form with Session.FormToken.
+const FormTokenField = "form-token"
 
 // Door says why a browser is outside.
 type Door int
 
 // What a Page says at its door.
 const (
-	Closed  Door = iota // it has not signed in, or too long ago
-	Spent               // its link was used before, or is too old
-	Welcome             // it has just signed in
+	Closed   Door = iota // it has not signed in, or too long ago
+	Spent                // its link was used before, or is too old
+	Welcome              // it has just signed in
+	Left                 // it has just signed out
+	TooLarge             // it sent a form that is larger than MaxBody
 )
 
-// EventsPath is where a browser that signed in finds the node's events.
-const EventsPath = "/events"
+// EventsPath is where a browser that signed in finds the node's events, SignOutPath where it
+// posts a form to sign out.
+const (
+	EventsPath  = "/events"
+	SignOutPath = "/sign-out"
+)
 
-// page answers what is not the interface's. Nothing here changes anything, so
-// that a page that lures the browser here gains nothing.
+// page answers what is not the interface's.
 func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodPost:
+		err := readForm(w, r)
+		if errors.Is(err, errTooLarge) {
+			h.o.Page.Outside(w, r, TooLarge)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
 		return withStatus(http.StatusMethodNotAllowed, api.Errorf(api.Invalid, "%s cannot be used on a page", r.Method))
 	}
 	if code, ok := strings.CutPrefix(r.URL.Path, linkPath); ok {
 		h.openDoor(w, r, code)
 		return nil
 	}
-	until, ok := h.session(r)
-	switch {
-	case !ok:
+	p, secret, ok := h.session(r)
+	if !ok {
 		h.o.Page.Outside(w, r, Closed)
+		return nil
+	}
+	s := Session{User: p.user, Name: p.name, Acts: p.acts, FormToken: formToken(secret)}
+	if r.Method == http.MethodPost {
+		s.Sent = worth(r, s)
+	}
+	switch {
 	case r.URL.Path == EventsPath && r.Method == http.MethodGet:
-		ctx, cancel := context.WithDeadline(r.Context(), until)
+		ctx, cancel := context.WithDeadline(r.Context(), p.until)
 		defer cancel()
+		if p.life != nil {
+			defer context.AfterFunc(p.life, cancel)()
+		}
 		return h.events(w, r.WithContext(ctx))
+	case r.URL.Path == SignOutPath && (s.Sent == Good || s.Sent == MayNot):
+		h.sessions.use(secret)
+		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+		h.o.Page.Outside(w, r, Left)
 	default:
-		h.o.Page.Inside(w, r)
+		h.o.Page.Inside(w, r, s)
 	}
 	return nil
+}
+
+var errTooLarge = errors.New("the form is too large")
+
+// readForm reads a form that a page of ours sends. A browser says where a form comes from; one that
+// does not say it cannot be told from another site's.
+func readForm(w http.ResponseWriter, r *http.Request) error {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin") // the latter is ours: checkOrigin
+	if site != "same-origin" && (site != "" || origin == "") {
+		return api.Errorf(api.NotAllowed, "only the node's own page may send it forms")
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		return withStatus(http.StatusUnsupportedMediaType, api.Errorf(api.Invalid, "Content-Type %q: want application/x-www-form-urlencoded", r.Header.Get("Content-Type")))
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	err := r.ParseForm()
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return errTooLarge
+	case err != nil:
+		return api.Errorf(api.Invalid, "the form cannot be read: %v", err)
+	}
+	return nil
+}
+
+// worth is what a form that came is worth.
+func worth(r *http.Request, s Session) Sent {
+	switch given := r.PostForm.Get(FormTokenField); {
+	case subtle.ConstantTimeCompare([]byte(given), []byte(s.FormToken)) != 1:
+		return Stale
+	case !s.Acts:
+		return MayNot
+	}
+	return Good
+}
+
+// formToken is what the forms of a session bring along: whoever knows it does not know the session's
+// secret.
+func formToken(secret string) string {
+	h := sha256.Sum256([]byte("mutirao/form/1\x00" + secret))
+	return hex.EncodeToString(h[:16])
 }
 
 // openDoor begins a session. It answers with a page that leads inside, not with
@@ -64,11 +166,16 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 // follow without the cookie, because it is a strict one. A program that only
 // looks what is behind a link (HEAD) does not use it up.
 func (h *handler) openDoor(w http.ResponseWriter, r *http.Request, code string) {
-	if r.Method != http.MethodGet || !h.links.use(code) {
+	var link pass
+	ok := r.Method == http.MethodGet
+	if ok {
+		link, ok = h.links.use(code)
+	}
+	if !ok {
 		h.o.Page.Outside(w, r, Spent)
 		return
 	}
-	value, _ := h.sessions.add()
+	value, _ := h.sessions.add(link.visitor)
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName(r), Value: value, Path: "/", MaxAge: int(sessionLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
@@ -76,18 +183,19 @@ func (h *handler) openDoor(w http.ResponseWriter, r *http.Request, code string) 
 	h.o.Page.Outside(w, r, Welcome)
 }
 
-// session tells until when the browser that asks is signed in. A request that
+// session tells for whom the browser that asks is signed in, and until when. A request that
 // another page caused counts for nothing: SameSite does not tell the ports of
 // one machine apart, Sec-Fetch-Site does.
-func (h *handler) session(r *http.Request) (until time.Time, ok bool) {
+func (h *handler) session(r *http.Request) (p pass, secret string, ok bool) {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return time.Time{}, false
+		return pass{}, "", false
 	}
 	c, err := r.Cookie(cookieName(r))
 	if err != nil {
-		return time.Time{}, false
+		return pass{}, "", false
 	}
-	return h.sessions.valid(c.Value)
+	p, ok = h.sessions.valid(c.Value)
+	return p, c.Value, ok
 }
 
 // cookieName has the port in it: cookies do not know ports, and several nodes

@@ -20,13 +20,16 @@ import (
 // doors is a page that says where its reader stands.
 type doors struct{}
 
-func (doors) Inside(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "inside "+r.URL.Path) }
+func (doors) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
+	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d", r.URL.Path, s.Name, s.User, s.Acts, s.Sent)
+	w.Header().Set("X-Form-Token", s.FormToken)
+}
 
 func (doors) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {
 	if why != httpapi.Welcome {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
-	fmt.Fprint(w, map[httpapi.Door]string{httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome"}[why])
+	fmt.Fprint(w, map[httpapi.Door]string{httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome", httpapi.Left: "left", httpapi.TooLarge: "too large"}[why])
 }
 
 // browser asks a server without a network in between. It keeps its cookies.
@@ -36,7 +39,12 @@ type browser struct {
 	cookies []*http.Cookie
 }
 
-func newBrowser(t *testing.T, svc api.Service) *browser {
+func newBrowser(t *testing.T, svc *apitest.Fake) *browser {
+	if svc.OnUsers == nil {
+		svc.OnUsers = func() ([]api.User, error) {
+			return []api.User{{Name: "station", ID: "12D3", Partner: true, Here: true}}, nil
+		}
+	}
 	return &browser{t: t, server: httpapi.NewServer(svc, "token", httpapi.Options{Page: doors{}})}
 }
 
@@ -72,7 +80,13 @@ func (b *browser) want(status int, body, method, path string, headers ...string)
 // link asks for a link, as every holder of the token may.
 func (b *browser) link() (path string) {
 	b.t.Helper()
-	w := b.do("POST", "/v1/sign-in", "Authorization: Bearer token")
+	return b.linkBy("token", "")
+}
+
+// linkBy asks for a link with a token.
+func (b *browser) linkBy(token, query string) (path string) {
+	b.t.Helper()
+	w := b.do("POST", "/v1/sign-in"+query, "Authorization: Bearer "+token)
 	var in httpapi.SignIn
 	if err := json.Unmarshal(w.Body.Bytes(), &in); err != nil || !strings.HasPrefix(in.Path, "/sign-in/") || time.Until(in.Expires) > 5*time.Minute {
 		b.t.Fatalf("a link of %d %s: %v", w.Code, w.Body, err)
@@ -104,7 +118,7 @@ func TestSigningIn(t *testing.T) {
 		t.Errorf("the cookie is %s", c)
 	}
 	b.want(200, "inside /instances", "GET", "/instances")
-	b.want(405, "POST cannot be used on a page", "POST", "/instances")
+	b.want(405, "DELETE cannot be used on a page", "DELETE", "/instances")
 
 	// Another browser, another node on this machine, a made-up session.
 	for _, cookies := range [][]*http.Cookie{nil, {{Name: "mutirao-7701", Value: c.Value}}, {{Name: c.Name, Value: "x"}}} {
@@ -128,7 +142,8 @@ func TestALinkWorksOnce(t *testing.T) {
 	b := newBrowser(t, &apitest.Fake{})
 	link := b.link()
 	b.want(401, "spent", "HEAD", link)
-	b.want(405, "", "POST", link)
+	b.want(403, "only the node's own page may send it forms", "POST", link)
+	b.want(401, "spent", "POST", link, "Origin: http://127.0.0.1:7700", "Content-Type: application/x-www-form-urlencoded")
 	b.want(200, "welcome", "GET", link)
 	b.want(401, "spent", "GET", link)
 }
@@ -218,15 +233,18 @@ func TestWithoutAPage(t *testing.T) {
 // The page hears of events by its cookie, until the session ends.
 func TestEventsOfThePage(t *testing.T) {
 	watching := make(chan context.Context, 1)
-	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
+	partner := apitest.UserFake{OnUsers: func() ([]api.User, error) {
+		return []api.User{{Name: "station", ID: "12D3", Partner: true, Here: true}}, nil
+	}}
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{UserFake: partner, OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
 		watching <- ctx
 		_ = fn(api.Event{Kind: "partner", Text: "active"})
 		<-ctx.Done()
 		return ctx.Err()
 	}}, httpapi.Options{Page: doors{}})
-	url, expires, err := dial(t, dir).SignIn(t.Context())
-	if err != nil || time.Until(expires) < 4*time.Minute {
-		t.Fatal(url, expires, err)
+	url, made, err := dial(t, dir).SignIn(t.Context(), httpapi.SignInLink{})
+	if err != nil || time.Until(made.Expires) < 4*time.Minute || made.User != "station" || !made.Acts {
+		t.Fatal(url, made, err)
 	}
 	resp, _ := get(t, s, strings.TrimPrefix(url, s.Access().URL), nil)
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Access().URL+httpapi.EventsPath, nil)
@@ -248,8 +266,8 @@ func TestEventsOfThePage(t *testing.T) {
 
 // A user who reaches the node by a socket only is told that a browser cannot.
 func TestNoLinkToASocket(t *testing.T) {
-	dir, _ := serve(t, "unix:s", &apitest.Fake{}, httpapi.Options{Page: doors{}})
-	if _, _, err := dial(t, dir).SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "a browser cannot reach the node") {
+	dir, _ := serve(t, "unix:s", &apitest.Fake{UserFake: apitest.UserFake{OnUsers: func() ([]api.User, error) { return nil, nil }}}, httpapi.Options{Page: doors{}})
+	if _, _, err := dial(t, dir).SignIn(t.Context(), httpapi.SignInLink{}); err == nil || !strings.Contains(err.Error(), "a browser cannot reach the node") {
 		t.Error(err)
 	}
 }

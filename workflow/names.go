@@ -308,3 +308,21 @@ func ParseInstanceID(s string) (InstanceID, error) {
 	copy(id[:], b)
 	return id, nil
 }
+
+// MakeDataName makes a name for data out of any text: what cannot stay becomes an
+// underscore. Empty: nothing can stay.
+func MakeDataName(s string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, s), "_")
+	if name == "" {
+		return ""
+	}
+	if name = name[:min(len(name), MaxName-1)]; reserved[name] || !ValidDataName(name) {
+		name = "_" + name
+	}
+	return name
+}

@@ -32,7 +32,9 @@ const core = "workflow partition contingency membership membership/election memb
 // The row of contingency lets it import partition as well, which it does not.
 var layers = []layer{
 	{"workflow", words("internal/plain"), "it is the vocabulary that all share, so it can depend on nobody that knows it"},
-	{"workflow/lxpdl", words("workflow internal/plain"), "an importer only translates into the native language"},
+	{"workflow/internal/native", words("workflow"), "what importers share only writes the native language"},
+	{"workflow/lxpdl", words("workflow workflow/internal/native internal/plain"), "an importer only translates into the native language"},
+	{"workflow/pdl", words("workflow workflow/internal/native internal/plain"), "an importer only translates into the native language"},
 	{"workflow/diagram", words("workflow internal/plain"), "a drawing shows a definition, and nothing that cannot be seen"},
 	{"partition", words("workflow partition/aptitude"), "a cut follows from the definition alone, and who takes a part of it from the metric"},
 	{"partition/aptitude", words(""), "the metric compares resources and items, whatever they are"},

@@ -24,5 +24,6 @@
 //
 // The workflow import and the simulation study use it.
 //
-// It imports internal/plain and workflow; cmd/mutirao and partition/study import it.
+// It imports internal/plain, workflow and workflow/internal/native; cmd/mutirao and
+// partition/study import it.
 package lxpdl

@@ -1,6 +1,10 @@
 package lxpdl
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow/internal/native"
+)
 
 // resolve checks that all names are known and that no task comes before
 // itself, and fills in what refers to tasks.
@@ -46,58 +50,24 @@ func (p *parser) known(what string, ns []named, tasks map[string]bool) []string 
 	return names
 }
 
-// checkCycle reports a task that comes before itself. Tasks are removed as
-// soon as nothing is left before them; what remains is on a cycle or behind one.
+// checkCycle reports a task that comes before itself.
 func (p *parser) checkCycle() {
-	left := make(map[string]int)
-	after := make(map[string][]string)
-	for _, t := range p.process.Transitions {
-		left[t.Destination]++
-		after[t.Source] = append(after[t.Source], t.Destination)
-	}
-	var free []string
-	for _, t := range p.process.Tasks {
-		if left[t.Name] == 0 {
-			free = append(free, t.Name)
-		}
-	}
-	for len(free) > 0 {
-		for _, next := range after[free[0]] {
-			if left[next]--; left[next] == 0 {
-				free = append(free, next)
-			}
-		}
-		free = free[1:]
-	}
+	number := make(map[string]int, len(p.process.Tasks))
 	for i, t := range p.process.Tasks {
-		if left[t.Name] > 0 {
-			p.fail(p.tasks[i], "remove one of its transitions: a process must not go back",
-				"the transitions form a cycle: %s", strings.Join(p.cycle(t.Name, left), " → "))
-			return
-		}
+		number[t.Name] = i
 	}
-}
-
-// cycle follows predecessors that never became free until one comes again.
-func (p *parser) cycle(from string, left map[string]int) []string {
-	before := p.process.Predecessors()
-	place := make(map[string]int)
-	var trail []string
-	for at := from; ; {
-		if i, seen := place[at]; seen {
-			loop := []string{shorten(at)}
-			for j := len(trail) - 1; j >= i; j-- {
-				loop = append(loop, shorten(trail[j]))
-			}
-			return loop
-		}
-		place[at] = len(trail)
-		trail = append(trail, at)
-		for _, b := range before[at] {
-			if left[b] > 0 {
-				at = b
-				break
-			}
-		}
+	before := make([][]int, len(p.process.Tasks))
+	for _, t := range p.process.Transitions {
+		before[number[t.Destination]] = append(before[number[t.Destination]], number[t.Source])
 	}
+	cycle := native.Cycle(before)
+	if cycle == nil {
+		return
+	}
+	names := make([]string, len(cycle))
+	for i, n := range cycle {
+		names[i] = shorten(p.process.Tasks[n].Name)
+	}
+	p.fail(p.tasks[cycle[0]], "remove one of its transitions: a process must not go back",
+		"the transitions form a cycle: %s", strings.Join(names, " → "))
 }

@@ -1,0 +1,133 @@
+// Package native writes what importers of other formats share: valid names and
+// scalars of the native format, and the search for a cycle.
+//
+// Promises: no I/O, no clock, no goroutine; the same calls in the same order give
+// the same names.
+//
+// It imports workflow; workflow/lxpdl and workflow/pdl import it.
+package native
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Names gives each foreign name a native one, no two the same.
+type Names struct {
+	make  func(string) string
+	join  string            // between a name and the number that tells it from others
+	given map[string]string // by foreign name
+	taken map[string]bool
+	last  map[string]int // the last number that was given to a name that many want
+}
+
+// NewNames gives names of tasks, roles and the like.
+func NewNames() Names { return newNames(workflow.MakeName, "-") }
+
+// NewDataNames gives names of data, which expressions can mention.
+func NewDataNames() Names { return newNames(workflow.MakeDataName, "_") }
+
+func newNames(valid func(string) string, join string) Names {
+	return Names{
+		make: valid, join: join,
+		given: make(map[string]string), taken: make(map[string]bool), last: make(map[string]int),
+	}
+}
+
+// Of is the native name of a foreign one; fallback if nothing of it can stay.
+func (ns Names) Of(name, fallback string) string {
+	if v, ok := ns.given[name]; ok {
+		return v
+	}
+	base := cmp.Or(ns.make(name), fallback)
+	v := base
+	for i := max(ns.last[base], 1) + 1; ns.taken[v]; i++ {
+		suffix := fmt.Sprint(ns.join, i)
+		v = strings.ToValidUTF8(base[:min(len(base), workflow.MaxName-len(suffix))], "") + suffix
+		ns.last[base] = i
+	}
+	ns.given[name], ns.taken[v] = v, true
+	return v
+}
+
+var (
+	unquoted = regexp.MustCompile(`^\pL[\pL\pM0-9_.-]*$`)
+	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
+)
+
+// Scalar writes a valid name so that YAML reads it as text.
+func Scalar(name string) string {
+	if unquoted.MatchString(name) && !reserved.MatchString(name) {
+		return name
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// List writes valid names as a list of YAML.
+func List(names []string) string {
+	scalars := make([]string, len(names))
+	for i, n := range names {
+		scalars[i] = Scalar(n)
+	}
+	return "[" + strings.Join(scalars, ", ") + "]"
+}
+
+// Cycle finds nodes of which each comes before the next, and the last before the
+// first; nil if there are none. before says, for each node by its number, which
+// come before it. The first node is written once more at the end.
+func Cycle(before [][]int) []int {
+	left, after := make([]int, len(before)), make([][]int, len(before))
+	for n, bs := range before {
+		left[n] = len(bs)
+		for _, b := range bs {
+			after[b] = append(after[b], n)
+		}
+	}
+	var free []int
+	for n := range before {
+		if left[n] == 0 {
+			free = append(free, n)
+		}
+	}
+	for ; len(free) > 0; free = free[1:] {
+		for _, next := range after[free[0]] {
+			if left[next]--; left[next] == 0 {
+				free = append(free, next)
+			}
+		}
+	}
+	for n := range before {
+		if left[n] > 0 {
+			return back(n, before, left)
+		}
+	}
+	return nil
+}
+
+// back goes from a node on a cycle, or behind one, to what comes before it and is
+// not free either, until a node comes again.
+func back(from int, before [][]int, left []int) []int {
+	place := make(map[int]int)
+	var trail []int
+	for at := from; ; {
+		if first, seen := place[at]; seen {
+			loop := []int{at}
+			for i := len(trail) - 1; i >= first; i-- {
+				loop = append(loop, trail[i])
+			}
+			return loop
+		}
+		place[at] = len(trail)
+		trail = append(trail, at)
+		for _, b := range before[at] {
+			if left[b] > 0 {
+				at = b
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package pdl
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/internal/native"
+)
+
+// Find is the workflow of that name.
+func (d *Document) Find(name string) (*Workflow, bool) {
+	i := slices.IndexFunc(d.Workflows, func(w Workflow) bool { return w.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &d.Workflows[i], true
+}
+
+// Names are those of the workflows, in the order written.
+func (d *Document) Names() []string {
+	names := make([]string, len(d.Workflows))
+	for i, w := range d.Workflows {
+		names[i] = w.Name
+	}
+	return names
+}
+
+// ToYAML translates one of the document's workflows to the native format, with the
+// models and applications that it uses. Names that the native format does not allow
+// are changed, and the old one is kept as doc. What the format has no place for stays as a comment.
+func (d *Document) ToYAML(w *Workflow) []byte {
+	t := &writer{
+		types: make(map[string]string), tasks: native.NewNames(), data: native.NewDataNames(), roles: native.NewNames(),
+		models: native.NewNames(), applications: native.NewNames(), hosts: native.NewNames(),
+	}
+	t.line("# Translated from PDL. What waits for a success that failed is BLOCKED here, and so is the instance;")
+	t.line("# in PDL it never runs, and the process ends.")
+	t.line("workflow: %s", native.Scalar(name(w.Name, "process")))
+	t.allData(w)
+	models := d.modelsOf(w)
+	applications := d.applicationsOf(models)
+	t.allApplications(applications)
+	t.allModels(models)
+	t.line("tasks:")
+	for _, a := range w.Activities {
+		t.activity(a)
+	}
+	t.configuration(applications)
+	return []byte(t.text.String())
+}
+
+// name makes a name of the native format out of a name of PDL.
+func name(s, fallback string) string {
+	if made := workflow.MakeName(s); made != "" {
+		return made
+	}
+	return fallback
+}
+
+// modelsOf are those that the workflow's tasks take, in the order of the file.
+func (d *Document) modelsOf(w *Workflow) []Model {
+	used := make(map[string]bool)
+	for _, a := range w.Activities {
+		used[a.Model] = true
+	}
+	return slices.DeleteFunc(slices.Clone(d.Models), func(m Model) bool { return !used[m.Name] })
+}
+
+// applicationsOf are those that the models use, in the order of the file.
+func (d *Document) applicationsOf(models []Model) []Application {
+	used := make(map[string]bool)
+	for _, m := range models {
+		used[m.Application] = true
+	}
+	return slices.DeleteFunc(slices.Clone(d.Applications), func(a Application) bool { return !used[a.Name] })
+}
+
+// writer writes a native definition.
+type writer struct {
+	text  strings.Builder
+	types map[string]string // of the models, by their names in PDL
+
+	tasks, data, roles, models, applications, hosts native.Names
+}
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
+
+func (w *writer) dataName(s string) string { return w.data.Of(s, "item") }
+
+// application is the native name of an application. Built-in ones mean something else.
+func (w *writer) application(s string) string {
+	if s == "noop" || s == "set" || s == "sleep" || s == "fail" {
+		s += "-application"
+	}
+	return w.applications.Of(s, "application")
+}
+
+func (w *writer) allData(of *Workflow) {
+	if len(of.Data) > 0 {
+		w.line("data:")
+	}
+	for _, d := range of.Data {
+		native := w.dataName(d.Name)
+		parts := []string{"type: " + string(d.Kind)}
+		add := func(key, value string) {
+			if value != "" {
+				parts = append(parts, key+": "+quoted(value))
+			}
+		}
+		add("name", d.File)
+		add("database", d.Database)
+		add("expression", d.Expression)
+		if d.Text != nil {
+			parts = append(parts, "default: "+quoted(*d.Text))
+		}
+		if d.Number != nil {
+			parts = append(parts, "default: "+strconv.FormatFloat(*d.Number, 'g', -1, 64))
+		}
+		if native != d.Name {
+			add("doc", d.Name)
+		}
+		w.line("  %s: {%s}", native, strings.Join(parts, ", "))
+	}
+}
+
+func (w *writer) allApplications(all []Application) {
+	if len(all) > 0 {
+		w.line("applications:")
+	}
+	for _, a := range all {
+		var parts []string
+		if a.KB > 0 {
+			parts = append(parts, fmt.Sprintf("size: %dKB", a.KB))
+		}
+		for _, p := range []struct{ key, value string }{{"os", a.OS}, {"cpu", a.CPU}, {"installer", a.Installer}} {
+			if p.value != "" {
+				parts = append(parts, p.key+": "+quoted(p.value))
+			}
+		}
+		if len(a.Hosts) > 0 {
+			hosts := make([]string, len(a.Hosts))
+			for i, h := range a.Hosts {
+				hosts[i] = w.hosts.Of(h, "host")
+			}
+			parts = append(parts, "hosts: "+native.List(slices.Compact(hosts)))
+		}
+		w.line("  %s: {%s}", native.Scalar(w.application(a.Name)), strings.Join(parts, ", "))
+	}
+}
+
+func (w *writer) allModels(all []Model) {
+	if len(all) > 0 {
+		w.line("models:")
+	}
+	for _, m := range all {
+		w.types[m.Name] = m.Type
+		w.line("  %s:", native.Scalar(w.models.Of(m.Name, "model")))
+		w.line("    type: %s", m.Type)
+		if m.Application != "" {
+			w.line("    application: %s", native.Scalar(w.application(m.Application)))
+		}
+		if m.Priority != nil {
+			w.line("    priority: %d", *m.Priority)
+		}
+		if m.Deadline > 0 {
+			w.line("    deadline: %s", workflow.FormatDuration(m.Deadline))
+		}
+		switch automatic := m.Type == "automatic"; {
+		case automatic && m.Offline:
+			w.line("    # DISCONNECTED_OPERATION TRUE: nobody takes an automatic task along, so it means nothing.")
+		case m.Offline:
+			w.line("    offline: true")
+		}
+		switch automatic := m.Type == "automatic"; {
+		case m.Retries > 0 && automatic:
+			w.line("    retries: %d", m.Retries)
+		case m.Retries > 0:
+			w.line("    # RETRIES %d: only automatic tasks are tried again by themselves.", m.Retries)
+		}
+	}
+}
+
+func (w *writer) activity(a Activity) {
+	task := w.tasks.Of(a.Name, "task")
+	w.line("  %s:", native.Scalar(task))
+	doc := a.Description
+	if task != a.Name {
+		doc = strings.TrimPrefix(doc+". "+a.Name, ". ")
+	}
+	if doc != "" {
+		w.line("    doc: %s", quoted(doc))
+	}
+	switch {
+	case a.SubWorkflow != "":
+		w.line("    type: workflow")
+		w.line("    uses: %s", native.Scalar(name(a.SubWorkflow, "process")))
+	default:
+		w.line("    model: %s", native.Scalar(w.models.Of(a.Model, "model")))
+	}
+	switch {
+	case a.Role != "" && w.types[a.Model] == "automatic":
+		w.line("    # ROLE %s: an automatic task has none.", a.Role)
+	case a.Role != "":
+		w.line("    role: %s", native.Scalar(w.roles.Of(a.Role, "role")))
+	}
+	w.rule(a.Depends)
+	w.items("in", a.In)
+	w.items("out", a.Out)
+}
+
+func (w *writer) items(key string, names []string) {
+	var given []string
+	for _, n := range names {
+		if made := w.dataName(n); !slices.Contains(given, made) {
+			given = append(given, made)
+		}
+	}
+	if len(given) > 0 {
+		w.line("    %s: [%s]", key, strings.Join(given, ", "))
+	}
+}
+
+// rule writes what an activity waits for: successes alone as after, the rest as when.
+func (w *writer) rule(r *Rule) {
+	if r == nil {
+		return
+	}
+	if after := w.successes(r); after != nil {
+		w.line("    after: %s", native.List(after))
+		return
+	}
+	w.line("    when: '%s'", w.expression(r, ""))
+}
+
+// successes are the activities that must all succeed; nil: the rule says more.
+func (w *writer) successes(r *Rule) []string {
+	if r.Operator == "or" && len(r.Parts) > 1 {
+		return nil
+	}
+	var names []string
+	for t := range r.terms {
+		if t.State != "succeeded" {
+			return nil
+		}
+		if made := w.tasks.Of(t.Activity, "task"); !slices.Contains(names, made) {
+			names = append(names, made)
+		}
+	}
+	for _, part := range r.Parts {
+		if w.successes(part) == nil {
+			return nil
+		}
+	}
+	return names
+}
+
+// expression writes a rule as one of the native language, in parentheses if it
+// stands within another operator.
+func (w *writer) expression(r *Rule, within string) string {
+	if r.Operator == "" {
+		return fmt.Sprintf("%s(%q)", r.State, w.tasks.Of(r.Activity, "task"))
+	}
+	parts := make([]string, len(r.Parts))
+	inner := r.Operator
+	if len(r.Parts) == 1 {
+		inner = within
+	}
+	for i, part := range r.Parts {
+		parts[i] = w.expression(part, inner)
+	}
+	joined := strings.Join(parts, " "+r.Operator+" ")
+	if len(parts) > 1 && within != "" && within != r.Operator {
+		return "(" + joined + ")"
+	}
+	return joined
+}
+
+// configuration writes, as a comment, what each node that has the applications
+// would say in its own configuration, for its operator to look at.
+func (w *writer) configuration(all []Application) {
+	if len(all) == 0 {
+		return
+	}
+	w.line("# What the applications run is each node's own affair. Where they are installed, config.yaml says so:")
+	w.line("# applications:")
+	for _, a := range all {
+		file := a.FileName
+		if file == "" {
+			file = a.Name
+		}
+		w.line("#   %s: {command: [%s]}", native.Scalar(w.application(a.Name)), quoted(file))
+	}
+}
+
+// quoted writes a text so that YAML reads it back, whatever is in it, on one line.
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""` // a string can always be written
+	}
+	return strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`, "\u0085", `\u0085`, "\u007f", `\u007f`).Replace(string(b))
+}

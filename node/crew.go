@@ -115,6 +115,11 @@ func (c *crew) hand(ctx context.Context, s *shard, e event, done <-chan error) e
 		return api.ErrStopping
 	}
 	c.handed(s)
+	select { // what is done is answered, even if the time is over
+	case err := <-done:
+		return err
+	default:
+	}
 	select {
 	case err := <-done:
 		return err

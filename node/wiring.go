@@ -219,7 +219,8 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	items := peoplesItems{n.desk}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},
-		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) }, Random: t.random,
+		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+		Waits: func() bool { return n.crew.waits() }, Random: t.random,
 		Name: n.people.name, Explain: n.explain, Known: items.known,
 	})
 	return err

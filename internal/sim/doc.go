@@ -9,6 +9,6 @@
 // faults that it takes, and printed as a text that people can read.
 //
 // It imports choreo, configs, internal/sim/meaning, membership, membership/moment,
-// membership/trust, node, node/api, node/runner, node/store/kv, node/wire, partition
-// and workflow; only tests import it.
+// membership/trust, membership/users, node, node/api, node/runner, node/store/kv,
+// node/wire, node/worklists, partition, workflow and worklist; only tests import it.
 package sim

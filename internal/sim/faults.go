@@ -83,10 +83,13 @@ func (w *world) strike(f Fault) {
 		m.lies++
 		m.lied = true
 		later(func() { m.lies-- })
-	case Flood, Forks, Betray, Usurp, Heavy, Replay:
+	case Flood, Forks, Betray, Usurp, Heavy, Replay, Impostor:
 		m.lied, m.forgot = true, true // what it says it has not done
 		w.checks.excuse(m)
 		m.does = append(m.does, f.Kind)
+		if f.Kind == Impostor {
+			w.pester(m)
+		}
 		later(func() { m.does = slices.DeleteFunc(m.does, func(k FaultKind) bool { return k == f.Kind }) })
 	case LostEntry:
 		w.down(m)
@@ -98,6 +101,10 @@ func (w *world) strike(f Fault) {
 		later(func() { w.revive(m) })
 	case Cancel:
 		w.cancel(m)
+	case Dismiss:
+		w.dismiss(w.users[f.Other])
+	case Role:
+		w.changeRole(w.users[f.Other])
 	}
 }
 

@@ -195,6 +195,8 @@ func (w *world) abuse(m *machine, to workflow.PartnerID, frame []byte) []byte {
 				w.usurp(m, &msg.Facts[i])
 			case Heavy:
 				w.burden(m, to, &msg.Facts[i])
+			case Impostor:
+				w.impersonate(m, &msg.Facts[i])
 			}
 		}
 	}

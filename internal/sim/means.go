@@ -57,6 +57,9 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 		c.w.violate("meaning: what n%d has of %s: %v", m.i, id.String()[:8], err)
 		return nil, nil
 	}
+	if c.w.claims() {
+		h.Hear(c.voices(id))
+	}
 	for line := range strings.Lines(string(print)) {
 		if x := refusedFact.FindStringSubmatch(line); x != nil {
 			c.refuse(h, facts, x[1])
@@ -69,12 +72,16 @@ func (c *checks) reads(m *machine, id workflow.InstanceID, print []byte) (*meani
 			strings.Join(append(refusals(print), difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n")))), "\n"))
 	}
 	c.stands(all, id, got)
+	c.readItems(m, id, all, print)
 	return h, facts
 }
 
 // meant checks one instance, as a machine shows it at the end.
 func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 	h, facts := c.reads(m, id, print)
+	if h != nil && c.w.claims() {
+		c.peoplesWork(m, id, h, print)
+	}
 	if h == nil || h.Forked() || len(facts) > most {
 		return
 	}

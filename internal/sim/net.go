@@ -24,8 +24,10 @@ func (c *carrier) SetAddrs(workflow.PartnerID, []string) error { return nil }
 // Want does nothing.
 func (c *carrier) Want(workflow.PartnerID, bool) error { return nil }
 
-// HandleRequest does nothing: nobody joins.
-func (c *carrier) HandleRequest(string, bool, func(workflow.PartnerID, []byte) ([]byte, error)) {}
+// HandleRequest has requests answered (request.go).
+func (c *carrier) HandleRequest(protocol string, _ bool, fn func(workflow.PartnerID, []byte) ([]byte, error)) {
+	c.m.answers[protocol] = fn
+}
 
 // ClosePeer breaks the connection to a partner.
 func (c *carrier) ClosePeer(p workflow.PartnerID) {

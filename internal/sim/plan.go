@@ -31,6 +31,8 @@ type Plan struct {
 	// is how many bytes of facts they take, in memory and on disk; 0: more than any run has.
 	Keep time.Duration
 	Room int64
+	// Users claim people's tasks; none: persons do what their own node holds.
+	Users []User
 	// Vanish, if set, takes a node away for good at an event of the run.
 	Vanish *Vanish
 }
@@ -79,6 +81,10 @@ const (
 	Heavy  FaultKind = "heavy"       // they bring facts of many bytes
 	Replay FaultKind = "replay"      // they bring instances that are over
 	Unread FaultKind = "bad-entries" // some facts in its store cannot be read after the crash
+	// Of claimed plans.
+	Impostor FaultKind = "impostor" // it says in the name of people what they did not say
+	Dismiss  FaultKind = "dismiss"  // not a fault: the user Other is removed
+	Role     FaultKind = "role"     // not a fault: the user Other loses a role, or gets it
 )
 
 // Fault is something that goes wrong at a moment, for a while.
@@ -107,6 +113,8 @@ func (f Fault) String() string {
 		return at + fmt.Sprintf("backup of n%d, restored after %s", f.Node, f.For)
 	case Gone, Cancel:
 		return at + fmt.Sprintf("%s n%d", f.Kind, f.Node)
+	case Dismiss, Role:
+		return at + fmt.Sprintf("%s u%d", f.Kind, f.Other)
 	}
 	return at + fmt.Sprintf("%s n%d for %s", f.Kind, f.Node, f.For)
 }
@@ -121,6 +129,9 @@ func (p Plan) String() string {
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(p.Workflow))
 	for _, name := range slices.Sorted(maps.Keys(p.Pins)) {
 		fmt.Fprintf(&b, "# %s at n%d\n", name, p.Pins[name])
+	}
+	for i, u := range p.Users {
+		fmt.Fprintf(&b, "# user u%d with roles %v at nodes %v\n", i, u.Roles, u.At)
 	}
 	b.WriteString("\n")
 	for _, s := range p.Starts {
@@ -191,6 +202,8 @@ func NewPlan(seed uint64) Plan {
 	r := rand.New(rand.NewPCG(seed, 0x6d757469))
 	p := Plan{Seed: seed, Nodes: 2 + r.IntN(4), Scale: time.Duration(1 + r.IntN(4))}
 	strains := rand.New(rand.NewPCG(seed, 7))
+	claims := rand.New(rand.NewPCG(seed, 8))
+	strained, claimed := seed >= Strained && seed < Claimed, seed >= Claimed
 	p.Length = time.Duration(30+r.IntN(90)) * time.Minute * p.Scale
 	p.ConnectionTime = []time.Duration{3, 10, 15, 30}[r.IntN(4)] * time.Minute
 	pace := Pace{Minute: p.Scale * time.Minute, Second: time.Second}
@@ -200,8 +213,12 @@ func NewPlan(seed uint64) Plan {
 	if seed >= Peopled {
 		pace.People = rand.New(rand.NewPCG(seed, 5))
 	}
-	if seed >= Strained {
+	if strained {
 		pace.situation = strain(strains, &p)
+	}
+	if claimed {
+		pace.Claims = claims
+		p.enlist(claims)
 	}
 	p.Workflow, p.Pins = RandomWorkflow(r, p.Nodes, pace)
 	for range 1 + r.IntN(3) {
@@ -213,14 +230,17 @@ func NewPlan(seed uint64) Plan {
 	if seed >= Rough {
 		roughen(rand.New(rand.NewPCG(seed, 4)), &p)
 	}
-	if seed >= Hostile {
+	if seed >= Hostile && (!claimed || claims.IntN(5) == 0) {
 		harden(rand.New(rand.NewPCG(seed, 6)), &p)
 	}
 	if seed >= Stopped && seed < Hostile {
 		stops(rand.New(rand.NewPCG(seed, 7)), &p)
 	}
-	if seed >= Strained {
+	if strained {
 		befall(strains, &p, pace.situation)
+	}
+	if claimed {
+		dispute(claims, &p)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p

@@ -43,6 +43,9 @@ func TestPeopledSeeds(t *testing.T) { fifty(t, sim.Peopled) }
 // with members that lie.
 func TestStrainedSeeds(t *testing.T) { several(t, sim.Strained, 10) }
 
+// TestClaimedSeeds runs a fixed set of those whose people's tasks are claimed by users.
+func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, 12) }
+
 // fifty runs so many seeds.
 func fifty(t *testing.T, first uint64) { several(t, first, 50) }
 

@@ -22,7 +22,11 @@ type Total struct {
 	// Kept are people's tasks whose holder was chosen to perform them, Passed those
 	// that went to somebody else.
 	Kept, Passed int
-	Failed       int // runs with a violation
+	// What users were told: items that they took, results that count, that their device keeps, and that
+	// came too late. Requests are those between nodes.
+	Requests, Taken, Recorded, Away, TooLate int
+
+	Failed int // runs with a violation
 	// Fingerprint is of those of the runs, in their order.
 	Fingerprint [sha256.Size]byte
 	Ended       map[string]int
@@ -45,6 +49,11 @@ func (t *Total) Add(o *Outcome) {
 	t.Undone += o.Undone
 	t.Kept += o.Kept
 	t.Passed += o.Passed
+	t.Requests += o.Requests
+	t.Taken += o.Taken
+	t.Recorded += o.Recorded
+	t.Away += o.Away
+	t.TooLate += o.TooLate
 	if len(o.Violations) > 0 {
 		t.Failed++
 	}
@@ -68,6 +77,10 @@ func (t Total) String() string {
 	for k, n := range t.Faults {
 		faults[string(k)] = n
 	}
-	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on; fingerprint %x",
-		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed, t.Fingerprint[:8])
+	people := ""
+	if t.Requests > 0 {
+		people = fmt.Sprintf("; users took %d items, %d results counted, %d were kept for later, %d came too late, %d requests", t.Taken, t.Recorded, t.Away, t.TooLate, t.Requests)
+	}
+	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on%s; fingerprint %x",
+		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed, people, t.Fingerprint[:8])
 }

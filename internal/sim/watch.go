@@ -43,6 +43,8 @@ type checks struct {
 	// expired the same when it wrote a verdict on a partner that is gone.
 	heard   map[[2]int]time.Duration
 	expired map[factID]map[int]time.Duration
+	// peoples is what people were told, and meant.
+	peoples peoples
 }
 
 // judge is a node that judged, and when.
@@ -63,7 +65,7 @@ func newChecks(w *world) checks {
 		all:     map[factID]*choreo.Fact{}, judges: map[job]judge{},
 		parties: map[workflow.InstanceID][]workflow.PartnerID{}, beganBy: map[workflow.InstanceID]workflow.PartnerID{},
 		unbegun: map[workflow.InstanceID]bool{}, over: map[string]bool{},
-		heard: map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}}
+		heard: map[[2]int]time.Duration{}, expired: map[factID]map[int]time.Duration{}, peoples: newPeoples()}
 }
 
 // sent checks a frame at the moment when it is sent: what it acknowledges, and
@@ -139,6 +141,7 @@ func (c *checks) hears(m *machine, from int, msg *wire.Message) {
 func (c *checks) excuse(m *machine) {
 	c.promised[m.i] = nil
 	c.done = slices.DeleteFunc(c.done, func(d doneWork) bool { return d.node == m.i })
+	c.peoples.excuse(m)
 }
 
 // reported notes that a person was told that a task is finished.

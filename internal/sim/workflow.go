@@ -22,6 +22,8 @@ type Pace struct {
 	// People, if set, draws the roles of people's tasks, and by what mechanism the
 	// work is distributed.
 	People *rand.Rand
+	// Claims, if set, draws more people's tasks, and which may be done offline.
+	Claims *rand.Rand
 	// situation, if set, has tasks of its own beside the random ones.
 	situation *situation
 }
@@ -136,9 +138,14 @@ func (a *author) place(name string) {
 func (a *author) work() []string {
 	r := a.r
 	var keys []string
-	switch r.IntN(4) {
+	kind := r.IntN(4)
+	if c := a.pace.Claims; c != nil && c.IntN(5) < 2 {
+		kind = 0
+	}
+	switch kind {
 	case 0:
 		keys = append(append(keys, "type: manual"), a.role()...)
+		keys = append(keys, a.offline()...)
 		if a.data && r.IntN(2) == 0 {
 			keys = append(keys, "out: [x]")
 		}
@@ -169,6 +176,14 @@ func (a *author) role() []string {
 	return nil
 }
 
+// offline lets half of people's tasks that users claim be done out of reach.
+func (a *author) offline() []string {
+	if c := a.pace.Claims; c == nil || c.IntN(2) == 0 {
+		return nil
+	}
+	return []string{"offline: true"}
+}
+
 // distribution has half of the definitions distributed by some mechanism.
 func (a *author) distribution() string {
 	p := a.pace.People
@@ -197,6 +212,9 @@ func (a *author) sleep(n int) []string {
 func (a *author) contingency(name string, depth int) string {
 	r := a.r
 	keys := append(a.sleep(1+r.IntN(120)), "timeout: "+a.minutes(5, 30))
+	if c := a.pace.Claims; c != nil && c.IntN(4) == 0 {
+		keys = append(append([]string{"type: manual", keys[len(keys)-1]}, a.role()...), a.offline()...)
+	}
 	switch r.IntN(6) {
 	case 0, 1, 2:
 		if depth < 3 {

@@ -18,6 +18,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -60,6 +61,8 @@ type world struct {
 	home      map[workflow.TaskName]int // at which node a task's partition is
 	out       *Outcome
 	trace     hash.Hash // of all that was written and sent, and when
+	users     []*user
+	hushed    bool // users do nothing any more
 }
 
 // machine is a device with its disk and, while it runs, its node.
@@ -94,6 +97,11 @@ type machine struct {
 	// bootedAt is when its present boot began, well since when it runs undisturbed.
 	bootedAt, well time.Duration
 	learned        map[workflow.InstanceID]time.Duration
+	// ring are the keys of users here, answers who answers requests, overheard the words of people
+	// that came by.
+	ring      *ring
+	answers   map[string]func(workflow.PartnerID, []byte) ([]byte, error)
+	overheard []wire.Spoken
 	// clocked is since when the waits of an instance run, cancelled are those of which it has
 	// a cancellation.
 	clocked   map[workflow.InstanceID]time.Duration
@@ -132,10 +140,13 @@ type Outcome struct {
 	Passed     int // those that were given to another
 	Settled    int // instances that may not change any more
 	Events     int
-	Instances  map[workflow.InstanceState]int
-	Faults     map[FaultKind]int
-	Tasks      map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
-	Notes      []string
+	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
+	// a device first, and that came too late.
+	Requests, Taken, Recorded, Away, TooLate int
+	Instances                                map[workflow.InstanceState]int
+	Faults                                   map[FaultKind]int
+	Tasks                                    map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
+	Notes                                    []string
 	// Fingerprint is of all that the nodes wrote and sent, in its order, and when: two runs
 	// of one plan have the same.
 	Fingerprint [sha256.Size]byte
@@ -176,6 +187,7 @@ func Run(p Plan, v Variant) *Outcome {
 	for _, m := range w.nodes {
 		w.persons(m)
 	}
+	w.welcome()
 	w.at(p.Length, func() {
 		w.heal()
 		w.at(w.now+w.bound(), w.checks.ended) // by now it is known who lied
@@ -186,6 +198,7 @@ func Run(p Plan, v Variant) *Outcome {
 		w.run(w.now + exchange)
 	}
 	w.checks.settle()
+	w.hushed = true
 	w.run(w.now + 2*p.ConnectionTime)
 	w.checks.quiet(2 * p.ConnectionTime)
 	w.checks.readable()
@@ -259,6 +272,7 @@ func (w *world) found() {
 		m.contested, m.looking = map[workflow.InstanceID]bool{}, map[workflow.InstanceID]bool{}
 		m.judged, m.ends = map[job]bool{}, map[slot]bool{}
 		m.loads = map[string]*load{}
+		m.ring, m.answers = newRing(i), map[string]func(workflow.PartnerID, []byte) ([]byte, error){}
 		m.disk = &disk{data: map[string][]byte{}, facts: map[factID]bool{}, attic: map[string][]byte{}, read: w.read, lazy: w.variant == NoSync}
 		m.disk.wrote = func(id factID, f *choreo.Fact) { w.checks.wrote(m, id, f) }
 		m.disk.gaveUp = func(id workflow.InstanceID) { w.checks.gaveUp(m, id) }
@@ -302,9 +316,14 @@ func (w *world) boot(m *machine) {
 	m.well, w.disturbed = w.now, w.now
 	m.jobs, m.born = map[string]int{}, w.now
 	w.guard(m, func() {
-		n, err := node.New(node.Parts{
+		parts := node.Parts{
 			Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
-		})
+		}
+		to := node.Network{Carrier: &carrier{m: m}}
+		if w.claims() {
+			parts.Keys, to.Requester = m.ring, asker{m}
+		}
+		n, err := node.New(parts)
 		if err != nil {
 			if m.disk.full {
 				w.at(w.now+time.Minute, func() { w.revive(m) })
@@ -313,7 +332,7 @@ func (w *world) boot(m *machine) {
 			w.violate("live: n%d does not start again: %v", m.i, err)
 			return
 		}
-		if err := n.BeginStepped(node.Network{Carrier: &carrier{m: m}}); err != nil {
+		if err := n.BeginStepped(to); err != nil {
 			w.violate("live: n%d does not begin: %v", m.i, err)
 			return
 		}

@@ -80,6 +80,8 @@ type Surroundings struct {
 	// Nudge has the node look at once for what is due, Aside runs something beside the rest.
 	Nudge func()
 	Aside func(func())
+	// Waits: others act while one waits, so that several partners are asked at a time.
+	Waits func() bool
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Name is what people call a partner, Explain an error in words for people, and Known how old something

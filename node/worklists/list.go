@@ -92,18 +92,25 @@ func (d *Desk) askAll(ctx context.Context, who users.Who) (out map[workflow.Part
 		turns = make(chan struct{}, askedAtOnce)
 	)
 	out = map[workflow.PartnerID][]Row{}
+	ask := func(p workflow.PartnerID) {
+		rows, err := d.askOne(ctx, who, p)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			silent = append(silent, p)
+		} else {
+			out[p] = rows
+		}
+	}
 	for _, p := range d.in.Peers.UpPeers() {
+		if !d.in.Waits() {
+			ask(p)
+			continue
+		}
 		asked.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			rows, err := d.askOne(ctx, who, p)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				silent = append(silent, p)
-			} else {
-				out[p] = rows
-			}
+			ask(p)
 		})
 	}
 	asked.Wait()

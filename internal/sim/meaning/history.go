@@ -7,7 +7,7 @@
 // but the facts' encoding, the parser of definitions and the evaluation of
 // expressions over data.
 //
-// It imports choreo and workflow; internal/sim imports it.
+// It imports choreo, workflow and worklist; internal/sim imports it.
 package meaning
 
 import (
@@ -26,6 +26,8 @@ type History struct {
 	index map[choreo.FactID]int
 	// refused are facts that do not count whatever they say.
 	refused map[int]bool
+	// hear finds whose word is in a claim; nil: claims are not looked at.
+	hear func(*choreo.Claim) (Voice, bool)
 	// stays is what forks leave of all; nil: not worked out yet.
 	stays Set
 }

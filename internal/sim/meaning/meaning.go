@@ -26,7 +26,9 @@ type Meaning struct {
 	cancelled  bool
 	writtenOff map[workflow.PartnerID]bool
 	data       map[workflow.DataName]written
-	idle       bool // what is undecided about data stays so
+	claims     []claimed
+	spoken     map[string][]int // words of people, by what they say: the claims that they are in
+	idle       bool             // what is undecided about data stays so
 
 	Data  map[workflow.DataName]workflow.Value
 	State workflow.InstanceState
@@ -104,6 +106,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis, joined: map[workflow.PartnerID][]int{},
 		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
 		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
+		spoken: map[string][]int{},
 	}
 	m.beyond = h.beyond(in, m.forks)
 	m.layOut()
@@ -224,6 +227,8 @@ func (m *Meaning) enter(i int) bool {
 		ok := m.takesPart(b.WriteOff.Partner, i)
 		m.writtenOff[b.WriteOff.Partner] = m.writtenOff[b.WriteOff.Partner] || ok
 		return ok
+	case b.Claim != nil:
+		return m.enterClaim(i, b.Claim)
 	case b.Cancel != nil:
 		m.cancelled = true
 	}

@@ -1,0 +1,313 @@
+package sim
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is what a member that lies can do about people's work: have people say what they did not,
+// claim what others hold, give one item to two, end items with results that nobody signed, and bring
+// words without end.
+
+// impersonate adds claims under a liar's own proper signature: a chain of some.
+func (w *world) impersonate(m *machine, f *wire.Facts) {
+	if w.r.IntN(3) > 0 {
+		return
+	}
+	of := w.r.IntN(len(f.Facts))
+	id, known, err := w.read.raw(f.Facts[of].Raw)
+	if err != nil {
+		return
+	}
+	lie := w.fresh(m, f, known, id, choreo.Body{})
+	add := func(b choreo.Body, forged bool) bool {
+		lie.Body = b
+		x, id, ok := w.sign(m, lie)
+		if !ok {
+			return false
+		}
+		f.Facts = append(f.Facts, x)
+		w.checks.lies[id] = true
+		if forged {
+			w.checks.forged[id] = b.Kind()
+		}
+		lie = &choreo.Fact{Instance: lie.Instance, Chain: lie.Chain, Seq: lie.Seq + 1, Prev: id}
+		return true
+	}
+	for range 1 + w.r.IntN(5) {
+		claim, forged := w.falseClaim(m, f.Instance)
+		if claim == nil || !add(choreo.Body{Claim: claim}, forged) {
+			continue
+		}
+		if _, closes := claim.Body().(worklist.Close); !closes {
+			continue
+		}
+		// What was closed with nobody's result has been done, though the liar lacks the role.
+		a := claim.About()[0]
+		if t := w.def.Task(a.Slot); t.ByRole() && !slices.Contains(RolesOf(m.i), string(t.Role)) {
+			add(choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}}, true)
+		}
+	}
+}
+
+// falseClaim is a claim of a liar's, and whether it must not count; nil: it finds none.
+func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim, forged bool) {
+	mine, others := w.itemsOf(m)
+	switch k := w.r.IntN(8); {
+	case k == 0 && len(others) > 0: // of what another holds, by a user of its own
+		return w.inOwnName(m, id, w.anyGrant(others)), true
+	case k == 1 && len(mine) > 0: // in the name of somebody who did not ask
+		return w.forgedWord(m, id, w.anyGrant(mine)), true
+	case k == 2 && len(mine) > 0: // a word that was for another instance, or for another item
+		return w.replayedWord(m, id)
+	case k == 3 && len(mine) > 0: // nobody's result
+		return saying(worklist.Close{Item: mine[w.r.IntN(len(mine))], Result: worklist.ID(w.random(32))}), false
+	case k == 4 && len(mine) > 0: // what it really has is given away, or taken back
+		return w.anyRevoke(m, id), false
+	case k == 5 && len(mine) > 0: // to a user of its own, whoever has it
+		return w.inOwnName(m, id, w.anyGrant(mine)), false
+	case k == 6: // a result in the name of whoever has it
+		return w.forgedResult(m, id), true
+	case k == 7: // a true word that came to it, whatever became of it
+		return w.heardWord(m, id)
+	}
+	return nil, false
+}
+
+// itemsOf are the first items of people's tasks that a machine holds, and those of others.
+func (w *world) itemsOf(m *machine) (mine, others []worklist.Item) {
+	for _, t := range w.def.Tasks {
+		at, ok := w.home[t.Name]
+		if !ok || t.Type == workflow.Automatic || t.ContingencyOnly {
+			continue
+		}
+		if i := (worklist.Item{Slot: t.Name}); at == m.i {
+			mine = append(mine, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return mine, others
+}
+
+func (w *world) anyGrant(of []worklist.Item) worklist.Grant {
+	mode := []worklist.Mode{worklist.Select, worklist.Lock}[w.r.IntN(2)]
+	return worklist.Grant{Items: []worklist.Item{of[w.r.IntN(len(of))]}, Mode: mode, Lease: worklist.DefaultLease(mode)}
+}
+
+// saying is a claim that says something; nil: that cannot be said.
+func saying(b worklist.Body) *choreo.Claim {
+	says, err := worklist.Encode(b)
+	if err != nil {
+		return nil
+	}
+	return &choreo.Claim{Says: says}
+}
+
+// inOwnName has the machine's partner, as a user, or a user who is signed in there, say something.
+func (w *world) inOwnName(m *machine, id workflow.InstanceID, b worklist.Body) *choreo.Claim {
+	c := saying(b)
+	if c == nil {
+		return nil
+	}
+	c.Nonce = [16]byte(w.random(16))
+	signed := choreo.SpokenOf(id, c.Says, c.Nonce)
+	if said, key, ok := w.wordAt(m); ok && w.r.IntN(2) == 0 {
+		said.Signature = users.Sign(key, said.Signature.User, signed)
+		c.Word = users.EncodeSpoken(said)
+		return c
+	}
+	c.Word = users.EncodeSpoken(users.SpeakAsPartner(m.member.Key, m.member.Chain, signed))
+	return c
+}
+
+// wordAt is a word that a user gave at the machine, and the user's key there.
+func (w *world) wordAt(m *machine) (said users.Spoken, key ed25519.PrivateKey, ok bool) {
+	for _, c := range m.overheard {
+		said, err := users.DecodeSpoken(c.Word)
+		if key := m.ring.keys[said.Signature.User.String()]; err == nil && key != nil && said.Device.Leaf().Node == m.id {
+			return said, key, true
+		}
+	}
+	return said, nil, false
+}
+
+// aWord is a word of somebody else that the machine heard, or has in its facts.
+func (w *world) aWord(m *machine) (said users.Spoken, ok bool) {
+	var words [][]byte
+	for _, c := range m.overheard {
+		words = append(words, c.Word)
+	}
+	if len(words) == 0 {
+		return said, false
+	}
+	said, err := users.DecodeSpoken(words[w.r.IntN(len(words))])
+	return said, err == nil && said.Device != nil
+}
+
+// forgedWord has somebody say something that the liar signs: with its own key, with nothing, with the
+// certificate or the roles of another.
+func (w *world) forgedWord(m *machine, id workflow.InstanceID, b worklist.Body) *choreo.Claim {
+	c, key := saying(b), m.member.Key
+	said, ok := w.aWord(m)
+	if c == nil || !ok || said.Device.Leaf().Node == m.id {
+		return nil
+	}
+	c.Nonce = [16]byte(w.random(16))
+	signed := choreo.SpokenOf(id, c.Says, c.Nonce)
+	switch w.r.IntN(3) {
+	case 0: // the key is not the user's
+		said.Signature = users.Sign(key, said.Signature.User, signed)
+	case 1: // the signature is of something else
+	case 2: // the certificate says that the liar's key is the user's, and the liar signed it
+		d := *said.Device
+		d.Chain = slices.Clone(d.Chain)
+		d.Chain[0].Key, d.Chain[0].Node = m.id, m.id
+		said.Device, said.Signature = &d, users.Sign(key, said.Signature.User, signed)
+	}
+	c.Word = users.EncodeSpoken(said)
+	return c
+}
+
+// replayedWord is a claim with what somebody said truly in another instance.
+func (w *world) replayedWord(m *machine, id workflow.InstanceID) (*choreo.Claim, bool) {
+	for range 8 {
+		if len(m.overheard) == 0 {
+			break
+		}
+		c := m.overheard[w.r.IntN(len(m.overheard))]
+		if c.Instance != id {
+			return &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}, true
+		}
+		changed := &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
+		if g, is := changed.Body().(worklist.Grant); is && len(g.Items) == 1 {
+			mine, _ := w.itemsOf(m)
+			if i := slices.IndexFunc(mine, func(i worklist.Item) bool { return i != g.Items[0] }); i >= 0 {
+				g.Items = []worklist.Item{mine[i]}
+				other := saying(g)
+				other.Nonce, other.Word = c.Nonce, c.Word
+				return other, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// heardWord is a claim with what somebody truly said in this instance: whether it counts the rules say.
+func (w *world) heardWord(m *machine, id workflow.InstanceID) (*choreo.Claim, bool) {
+	for range 8 {
+		if len(m.overheard) == 0 {
+			break
+		}
+		if c := m.overheard[w.r.IntN(len(m.overheard))]; c.Instance == id {
+			return &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}, false
+		}
+	}
+	return nil, false
+}
+
+// aGrant is a grant of the machine's own in an instance, as its disk has it.
+func (w *world) aGrant(m *machine, id workflow.InstanceID) (g worklist.Grant, by factID, ok bool) {
+	facts := m.disk.factsOf(id)
+	var ids []factID
+	for fid, f := range facts {
+		if f.Body.Claim != nil && f.Chain.Author == m.id {
+			if _, is := f.Body.Claim.Body().(worklist.Grant); is {
+				ids = append(ids, fid)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return g, by, false
+	}
+	slices.SortFunc(ids, compareFacts(facts))
+	by = ids[w.r.IntN(len(ids))]
+	g = facts[by].Body.Claim.Body().(worklist.Grant)
+	return g, by, true
+}
+
+func (w *world) anyRevoke(m *machine, id workflow.InstanceID) *choreo.Claim {
+	g, by, ok := w.aGrant(m, id)
+	if !ok {
+		return nil
+	}
+	return saying(worklist.Revoke{Item: g.Items[0], Grant: worklist.ID(by), Cause: worklist.ByLease})
+}
+
+func (w *world) forgedResult(m *machine, id workflow.InstanceID) *choreo.Claim {
+	g, by, ok := w.aGrant(m, id)
+	if !ok {
+		return nil
+	}
+	return w.forgedWord(m, id, worklist.Result{Item: g.Items[0], Grant: worklist.ID(by), Outputs: map[workflow.DataName]workflow.Value{}})
+}
+
+// pester brings words without end to the partners that a liar is connected to: it takes what is free and
+// gives it back, as its own user, again and again.
+func (w *world) pester(m *machine) {
+	if !slices.Contains(m.does, Impostor) || m.gone {
+		return
+	}
+	w.at(w.now+between(w.r, 20e9, 120e9), func() { w.pester(m) })
+	for j, o := range w.nodes {
+		if w.links[pair(m.i, j)] == nil || j == m.i || o.node == nil || w.lost(m.i, j) {
+			continue
+		}
+		for range 4 {
+			w.takeAndGiveBack(m, o)
+		}
+	}
+}
+
+func (w *world) takeAndGiveBack(m, o *machine) {
+	free := w.rowOf(m, o, func(r worklists.Row) bool { return r.Mine == "" && r.Other == "" && !r.Over })
+	if free == nil {
+		return
+	}
+	grant := worklist.Grant{Items: []worklist.Item{free.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	w.tell(m, o, free.Instance, grant)
+	had := w.rowOf(m, o, func(r worklists.Row) bool { return r.Item == free.Item && r.Instance == free.Instance && r.Mine != "" })
+	if had != nil {
+		w.tell(m, o, had.Instance, worklist.Release{Item: had.Item, Grant: had.Grant})
+	}
+}
+
+// rowOf is the first item that a partner has for another, as a user, that is of a kind.
+func (w *world) rowOf(m, o *machine, is func(worklists.Row) bool) *worklists.Row {
+	req, err := wire.EncodeItems(wire.Items{User: string(m.id)})
+	if err != nil {
+		return nil
+	}
+	b, err := w.ask(m, o, worklists.ProtocolItems, req)
+	var rows []worklists.Row
+	if err != nil || json.Unmarshal(b, &rows) != nil {
+		return nil
+	}
+	if i := slices.IndexFunc(rows, is); i >= 0 {
+		return &rows[i]
+	}
+	return nil
+}
+
+// tell brings a word of a machine's partner, as a user, to another.
+func (w *world) tell(m, o *machine, id workflow.InstanceID, b worklist.Body) {
+	c := saying(b)
+	if c == nil {
+		return
+	}
+	c.Nonce = [16]byte(w.random(16))
+	c.Word = users.EncodeSpoken(users.SpeakAsPartner(m.member.Key, m.member.Chain, choreo.SpokenOf(id, c.Says, c.Nonce)))
+	req, err := wire.EncodeSpoken(wire.Spoken{Instance: id, Says: c.Says, Nonce: c.Nonce, Word: c.Word})
+	if err == nil {
+		_, _ = w.ask(m, o, worklists.ProtocolClaim, req)
+		w.out.Lies++
+	}
+}

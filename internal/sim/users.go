@@ -1,0 +1,311 @@
+package sim
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is what users do: they sign in, take people's tasks, give them back, and hand in what
+// they made, also out of reach, twice, and too late.
+
+// user is a person: one of the plan's, or a partner, who is a user of its own name.
+type user struct {
+	name string
+	id   worklist.User
+	// had are the items that it once had, by the machine at which it took them.
+	had map[int][]api.Item
+	// roles are those that it ever had; now, those that it has; changed is when they last did.
+	roles, now []workflow.RoleName
+	changed    time.Duration
+	dismissed  bool
+	keys       map[int]bool // at which machines it is signed in
+}
+
+// ring are the keys of users at a machine. They are in files of their own, and outlast its store.
+type ring struct {
+	at         int
+	keys, ever map[string]ed25519.PrivateKey
+}
+
+func newRing(at int) *ring {
+	return &ring{at, map[string]ed25519.PrivateKey{}, map[string]ed25519.PrivateKey{}}
+}
+
+// All are the keys.
+func (k *ring) All() (map[string]ed25519.PrivateKey, []error) { return maps.Clone(k.keys), nil }
+
+// Make makes one: each time the same.
+func (k *ring) Make(user string) (ed25519.PrivateKey, error) {
+	seed := sha256.Sum256(fmt.Appendf(nil, "user %s at node %d", user, k.at))
+	k.ever[user] = ed25519.NewKeyFromSeed(seed[:])
+	k.keys[user] = k.ever[user]
+	return k.keys[user], nil
+}
+
+// Remove removes one.
+func (k *ring) Remove(user string) error {
+	delete(k.keys, user)
+	return nil
+}
+
+// claims reports whether users claim people's tasks.
+func (w *world) claims() bool { return len(w.plan.Users) > 0 }
+
+// welcome has the plan's users made and signed in, and all act.
+func (w *world) welcome() {
+	if !w.claims() {
+		return
+	}
+	for i := range w.plan.Users {
+		u := &user{name: fmt.Sprintf("u%d", i), had: map[int][]api.Item{}, keys: map[int]bool{}}
+		w.users = append(w.users, u)
+		w.at(3*time.Second, func() { w.make(u, w.plan.Users[i]) })
+	}
+	for _, m := range w.nodes {
+		u := &user{name: w.name(m), id: worklist.User(m.id), had: map[int][]api.Item{}, roles: m.member.Chain.Leaf().Roles, keys: map[int]bool{m.i: true}}
+		u.now = u.roles
+		w.users = append(w.users, u)
+		w.uses(u, m)
+	}
+	w.at(5*time.Minute, w.watchOffers)
+}
+
+// make has the founder's node make a user, who signs in.
+func (w *world) make(u *user, p User) {
+	var roles []string
+	for _, r := range p.Roles {
+		roles = append(roles, string(r))
+	}
+	w.act(w.nodes[0], func(n *node.Node) {
+		tok, err := n.AddUser(context.Background(), api.UserRequest{Name: u.name, Roles: roles})
+		if err != nil {
+			w.note("%s is not made: %v", u.name, err)
+			return
+		}
+		u.id, u.roles, u.now = worklist.User(tok.ID), slices.Clone(p.Roles), slices.Clone(p.Roles)
+		w.signIn(u, p.At, 0, tok.Token)
+	})
+	if u.id == "" && w.now < w.plan.Length/2 {
+		w.at(w.now+30*time.Second, func() { w.make(u, p) })
+	}
+}
+
+// signIn has a user sign in at the next of its nodes, and link the others there.
+func (w *world) signIn(u *user, at []int, next int, token string) {
+	m := w.nodes[at[next]]
+	w.at(w.now+2*time.Second, func() {
+		var err error
+		done := false
+		w.act(m, func(n *node.Node) {
+			_, err = n.SignInUser(context.Background(), token)
+			done = err == nil
+		})
+		if !done {
+			if w.now < w.plan.Length/2 && !u.dismissed && !m.gone {
+				w.at(w.now+20*time.Second, func() { w.signIn(u, at, next, token) })
+			} else {
+				w.note("%s does not sign in at n%d: %v", u.name, m.i, err)
+			}
+			return
+		}
+		u.keys[m.i], u.changed = true, w.now
+		w.uses(u, m)
+		if next+1 == len(at) {
+			return
+		}
+		w.act(m, func(n *node.Node) {
+			if tok, err := n.LinkUser(context.Background(), u.name, 0); err == nil {
+				w.signIn(u, at, next+1, tok.Token)
+			}
+		})
+	})
+}
+
+// uses has a user act at a machine now and then, until all is to be quiet.
+func (w *world) uses(u *user, m *machine) {
+	pause := time.Duration(10+w.people.IntN(200)) * w.plan.Scale * time.Second
+	w.at(w.now+pause, func() {
+		if m.gone || w.hushed {
+			return
+		}
+		w.act(m, func(n *node.Node) { w.use(u, m, n) })
+		w.uses(u, m)
+	})
+}
+
+func (w *world) use(u *user, m *machine, n *node.Node) {
+	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name})
+	if err != nil {
+		return
+	}
+	if had := u.had[m.i]; len(had) > 0 && w.people.IntN(12) == 0 { // whether or not it still has it
+		w.finish(u, m, n, had[w.people.IntN(len(had))])
+		return
+	}
+	if len(list) == 0 {
+		return
+	}
+	x := list[w.people.IntN(len(list))]
+	switch k := w.people.IntN(10); {
+	case x.State == api.ItemReady && k == 0: // it does not have it
+		w.finish(u, m, n, x)
+	case x.State == api.ItemReady:
+		w.take(u, m, n, list, x)
+	case x.State == api.ItemDone && k > 2, k == 9: // it rests
+	case k < 6 || x.State == api.ItemDone:
+		w.finish(u, m, n, x)
+		if k == 0 {
+			w.finish(u, m, n, x) // twice
+		}
+	case k < 8:
+		w.giveBack(u, m, n, x)
+	default:
+		w.take(u, m, n, list[:0], x)
+	}
+}
+
+// take has a user take an item, and now and then others of the list with it.
+func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.Item) {
+	of := []api.Item{x}
+	for _, o := range list {
+		if o.ID != x.ID && o.State == api.ItemReady && o.Instance == x.Instance && o.Partner == x.Partner && w.people.IntN(3) == 0 {
+			of = append(of, o)
+		}
+	}
+	claim := api.ClaimSelect
+	if x.Offline && w.people.IntN(3) > 0 {
+		claim = api.ClaimLock
+	}
+	r := api.ClaimRequest{User: u.name, Claim: claim}
+	for _, o := range of {
+		r.Items = append(r.Items, o.ID)
+		w.checks.intends(u, o.ID, claim)
+	}
+	for range 1 + w.people.IntN(6)/5 {
+		if _, err := n.ClaimItems(context.Background(), r); err != nil {
+			return
+		}
+		for _, o := range of {
+			w.out.Taken++
+			w.checks.toldTaken(u, m, o)
+			u.had[m.i] = append(u.had[m.i], o)
+		}
+	}
+}
+
+func (w *world) giveBack(u *user, m *machine, n *node.Node, x api.Item) {
+	w.checks.intends(u, x.ID, api.ClaimRelease)
+	if _, err := n.ClaimItems(context.Background(), api.ClaimRequest{User: u.name, Claim: api.ClaimRelease, Items: []string{x.ID}}); err == nil {
+		w.checks.toldGivenBack(u, m, x)
+	}
+}
+
+// finish has a user hand in what it made of an item.
+func (w *world) finish(u *user, m *machine, n *node.Node, x api.Item) {
+	r := api.ItemResult{User: u.name, Item: x.ID, Failed: !w.plan.Calm && w.people.IntN(8) == 0}
+	if r.Failed {
+		r.Reason = "simulated"
+	} else {
+		r.Outputs = w.filledIn(workflow.TaskName(x.Task))
+	}
+	w.checks.intends(u, x.ID, saidOf(r.Failed, r.Outputs))
+	out, err := n.FinishItem(context.Background(), r)
+	switch {
+	case err == nil && out.Delivered:
+		w.out.Recorded++
+		w.checks.toldRecorded(u, m, x, r, false)
+	case err == nil:
+		w.out.Away++
+		w.checks.toldKept(u, m, x, r)
+	case strings.Contains(err.Error(), "; it is kept"):
+		w.out.TooLate++
+		w.checks.toldRecorded(u, m, x, r, true)
+	}
+}
+
+// saidOf is what a result says, in short.
+func saidOf(failed bool, outputs map[string]string) string {
+	if failed {
+		return "failed"
+	}
+	return "done " + fmt.Sprint(outputs)
+}
+
+// itemID is by what people name an item (docs/api.md).
+func itemID(instance workflow.InstanceID, i worklist.Item) string {
+	h := sha256.New()
+	h.Write([]byte("mutirao/item/1\x00"))
+	h.Write(instance[:])
+	h.Write(i.Assigned[:])
+	h.Write([]byte(i.Slot))
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// dismiss removes a user, at the founder's node.
+func (w *world) dismiss(u *user) {
+	w.act(w.nodes[0], func(n *node.Node) {
+		if _, err := n.RemoveUser(context.Background(), u.name); err == nil {
+			u.dismissed, u.changed = true, w.now
+		}
+	})
+}
+
+// changeRole takes a role away from a user, or gives it.
+func (w *world) changeRole(u *user) {
+	role := Roles[w.people.IntN(len(Roles))]
+	w.act(w.nodes[0], func(n *node.Node) {
+		r := api.RoleRequest{User: u.name, Role: string(role)}
+		had, err := slices.Contains(u.now, role), error(nil)
+		if had {
+			_, err = n.RevokeRole(context.Background(), r)
+		} else {
+			_, err = n.GrantRole(context.Background(), r)
+		}
+		if err != nil {
+			return
+		}
+		u.changed = w.now
+		if had {
+			u.now = slices.DeleteFunc(u.now, func(x workflow.RoleName) bool { return x == role })
+			return
+		}
+		u.now = append(u.now, role)
+		u.roles = append(u.roles, role)
+	})
+}
+
+// userOf is the user of an ID; nil: nobody.
+func (w *world) userOf(id worklist.User) *user {
+	for _, u := range w.users {
+		if u.id != "" && u.id == id {
+			return u
+		}
+	}
+	return nil
+}
+
+// keyAt is at which machine a user has that key; false: it has none.
+func (w *world) keyAt(u *user, key workflow.PartnerID) (int, bool) {
+	for i, m := range w.nodes {
+		if workflow.PartnerID(u.id) == m.id && key == m.id {
+			return i, true
+		}
+		if k := m.ring.ever[string(u.id)]; k != nil && trust.IDOf(k.Public().(ed25519.PublicKey)) == key {
+			return i, true
+		}
+	}
+	return 0, false
+}

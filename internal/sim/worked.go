@@ -1,0 +1,391 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/membership/users"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file checks what becomes of people's work: what somebody was told is durable, nobody's work is
+// lost, no item is forgotten, nobody's word is put into facts that was not said, and all nodes agree with
+// a second reading of the claims (package meaning).
+
+// peoples is what people meant to say, and what they were told.
+type peoples struct {
+	intents  map[intent]bool
+	recorded []recorded
+	away     []recorded // what a device keeps until its holder has it
+}
+
+// intent is something that a user meant to say of an item.
+type intent struct {
+	user worklist.User
+	item string
+	what string // a claim of the API, or what a result says (saidOf)
+}
+
+// recorded is a result that its user was told is recorded.
+type recorded struct {
+	user     *user
+	item     api.Item
+	said     string
+	at, from int // the machines of the holder and of the user
+}
+
+func newPeoples() peoples { return peoples{intents: map[intent]bool{}} }
+
+// excuse drops what a machine told before its disk was lost or put back.
+func (p *peoples) excuse(m *machine) {
+	p.recorded = slices.DeleteFunc(p.recorded, func(r recorded) bool { return r.at == m.i })
+	p.away = slices.DeleteFunc(p.away, func(r recorded) bool { return r.at == m.i || r.from == m.i })
+}
+
+// intends notes what a user is about to say.
+func (c *checks) intends(u *user, item, what string) {
+	c.peoples.intents[intent{u.id, item, what}] = true
+}
+
+// holderOf is the machine that gives an item out.
+func (c *checks) holderOf(x api.Item) *machine {
+	for _, m := range c.w.nodes {
+		if c.w.name(m) == x.Partner {
+			return m
+		}
+	}
+	return nil
+}
+
+// onDisk is what the disk of an item's holder says of it; nil: the holder lied, or nothing.
+func (c *checks) onDisk(x api.Item) *meaning.Item {
+	m := c.holderOf(x)
+	id, err := workflow.ParseInstanceID(x.Instance)
+	if m == nil || m.lied || err != nil {
+		return nil
+	}
+	h, err := meaning.New(c.w.def, m.disk.factsOf(id))
+	if err != nil {
+		return nil // it is said elsewhere
+	}
+	h.Hear(c.voices(id))
+	for _, it := range h.Of(h.All()).Items() {
+		if itemID(id, it.Item()) == x.ID {
+			return it
+		}
+	}
+	return nil
+}
+
+// toldTaken checks that an item is a user's on its holder's disk when the user is told so.
+func (c *checks) toldTaken(u *user, m *machine, x api.Item) {
+	h := c.holderOf(x)
+	if h == nil || h.lied || h.forgot {
+		return
+	}
+	if it := c.onDisk(x); it == nil || !slices.ContainsFunc(it.Holds, func(h *meaning.Hold) bool { return h.User == u.id }) {
+		c.w.violate("claims: %s at n%d was told that it has %s of %s, and n%d's disk has no grant", u.name, m.i, x.Task, x.Instance[:8], h.i)
+	} else if it.Open == nil || it.Open.User != u.id {
+		c.w.violate("claims: %s at n%d was told that it has %s of %s, and by n%d's disk it has not", u.name, m.i, x.Task, x.Instance[:8], h.i)
+	}
+}
+
+// toldGivenBack checks that a user who was told so does not have an item any more.
+func (c *checks) toldGivenBack(u *user, m *machine, x api.Item) {
+	if it := c.onDisk(x); it != nil && it.Open != nil && it.Open.User == u.id {
+		c.w.violate("claims: %s at n%d was told that %s of %s is given back, and it has it", u.name, m.i, x.Task, x.Instance[:8])
+	}
+}
+
+// toldRecorded checks that a result is on the holder's disk when its user is told so.
+func (c *checks) toldRecorded(u *user, m *machine, x api.Item, in api.ItemResult, late bool) {
+	h := c.holderOf(x)
+	if h == nil || h.lied || h.forgot {
+		return
+	}
+	it := c.onDisk(x)
+	if it == nil || !slices.ContainsFunc(it.Results, func(r *meaning.Result) bool { return r.User == u.id }) {
+		c.w.violate("claims: %s at n%d was told that its result of %s of %s is recorded, and n%d's disk does not have it", u.name, m.i, x.Task, x.Instance[:8], h.i)
+		return
+	}
+	if !late && (it.End == nil || it.End.User != u.id) {
+		c.w.violate("claims: %s at n%d was told that its result of %s of %s counts, and by n%d's disk it does not", u.name, m.i, x.Task, x.Instance[:8], h.i)
+	}
+	c.peoples.recorded = append(c.peoples.recorded, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
+}
+
+// toldKept notes that a device keeps what its user did, for when the holder can be reached.
+func (c *checks) toldKept(u *user, m *machine, x api.Item, in api.ItemResult) {
+	if h := c.holderOf(x); h != nil && !h.forgot && !m.forgot {
+		c.peoples.away = append(c.peoples.away, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
+	}
+}
+
+// voices finds whose word is in a claim of an instance, by what the simulator knows of keys and roles.
+func (c *checks) voices(id workflow.InstanceID) func(*choreo.Claim) (meaning.Voice, bool) {
+	return func(claim *choreo.Claim) (v meaning.Voice, ok bool) {
+		said, err := users.DecodeSpoken(claim.Word)
+		if err != nil {
+			return v, false
+		}
+		h := sha256.New()
+		h.Write([]byte("mutirao/claim/1\x00"))
+		h.Write(id[:])
+		h.Write(claim.Nonce[:])
+		h.Write(claim.Says)
+		g := said.Signature
+		if trust.Verify(g.Key, "user-fact", append(g.User[:], h.Sum(nil)...), g.Signature) != nil {
+			return v, false
+		}
+		u, roles := c.w.userOf(worklist.User(g.User.String())), []workflow.RoleName(nil)
+		if g.User == (users.ID{}) {
+			u = c.w.userOf(worklist.User(g.Key))
+			roles = said.Partner.Leaf().Roles
+		} else if said.Device != nil {
+			roles = slices.Clone(said.Device.Account.Roles)
+			for _, x := range said.Roles {
+				roles = slices.DeleteFunc(roles, func(r workflow.RoleName) bool { return r == x.Role })
+				if x.Given {
+					roles = append(roles, x.Role)
+				}
+			}
+		}
+		if u == nil {
+			return v, false
+		}
+		at, has := c.w.keyAt(u, g.Key)
+		if !has || slices.ContainsFunc(roles, func(r workflow.RoleName) bool { return !slices.Contains(u.roles, r) }) {
+			return v, false
+		}
+		return meaning.Voice{User: u.id, Roles: roles, At: c.w.nodes[at].id}, true
+	}
+}
+
+// readItems checks what a machine makes of the claims of an instance.
+func (c *checks) readItems(m *machine, id workflow.InstanceID, all *meaning.Meaning, print []byte) {
+	if !c.w.claims() {
+		return
+	}
+	if want, got := all.ItemLines(), meaning.ShownItems(print); !slices.Equal(want, got) {
+		c.w.violate("claims: n%d shows the items of %s otherwise than its facts say:\n%s", m.i, id.String()[:8],
+			difference([]byte(strings.Join(want, "\n")), []byte(strings.Join(got, "\n"))))
+	}
+}
+
+// peoplesWork checks, at the end, what became of people's work in an instance.
+func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.History, print []byte) {
+	all := h.Of(h.All())
+	in, err := m.node.Show(context.Background(), id.String())
+	if err != nil {
+		return
+	}
+	c.wordsMeant(id, all)
+	all.Closed(func(a *meaning.Attempt, t *workflow.Task, success choreo.FactID, byRole bool) {
+		i, _ := c.w.who(a.Partner)
+		if t.ByRole() && !byRole && !slices.Contains(RolesOf(i), string(t.Role)) {
+			c.w.violate("authorised: %s of %s is done by n%d, which has no role %s, nor had whoever brought its result", t.Name, id.String()[:8], i, t.Role)
+		}
+	})
+	items := all.Items()
+	for _, it := range items {
+		c.itemAtEnd(m, id, it, in)
+	}
+	for _, r := range c.peoples.recorded {
+		if r.item.Instance == id.String() && !slices.ContainsFunc(items, func(it *meaning.Item) bool { return itemID(id, it.Item()) == r.item.ID && has(it, r) }) {
+			c.w.violate("durable: %s was told that its result of %s of %s is recorded, and nobody has it", r.user.name, r.item.Task, id.String()[:8])
+		}
+	}
+	for _, r := range c.peoples.away {
+		if r.item.Instance == id.String() {
+			c.handedIn(m, r, items)
+		}
+	}
+}
+
+// has reports whether an item has a result.
+func has(it *meaning.Item, r recorded) bool {
+	return slices.ContainsFunc(it.Results, func(x *meaning.Result) bool { return x.User == r.user.id })
+}
+
+// itemAtEnd checks an item: each result ended it, or is shown with why it does not count; and what it
+// ended with is what its task says.
+func (c *checks) itemAtEnd(m *machine, id workflow.InstanceID, it *meaning.Item, in *api.Instance) {
+	name := func(u worklist.User) string {
+		if x := c.w.userOf(u); x != nil {
+			return x.name
+		}
+		return string(u)
+	}
+	for _, r := range it.Results {
+		said := "a result of " + name(r.User) + " is kept and does not count, "
+		if r.Says.Failed {
+			said = name(r.User) + " said that it failed, which does not count, "
+		}
+		shown := slices.ContainsFunc(in.Incidents, func(x api.Incident) bool { return strings.HasPrefix(x.What, said) })
+		if r != it.End && !shown {
+			c.w.violate("claims: a result of %s for %s of %s is neither its end nor shown at n%d as kept", name(r.User), it.Attempt, id.String()[:8], m.i)
+		}
+	}
+	for n, v := range c.endOutputs(it) {
+		if fmt.Sprint(it.End.Says.Outputs[n]) != v {
+			c.w.violate("claims: %s of %s says %s = %s, and %s had handed in %v", it.Attempt, id.String()[:8], n, v, name(it.End.User), it.End.Says.Outputs)
+		}
+	}
+}
+
+// endOutputs is what a task says that ended as its item did, as text.
+func (c *checks) endOutputs(it *meaning.Item) map[workflow.DataName]string {
+	out := map[workflow.DataName]string{}
+	i, _ := c.w.who(it.Holder)
+	if it.End == nil || it.End.Says.Failed || c.w.nodes[i].lied {
+		return out
+	}
+	values, any := it.Outputs()
+	for n, v := range values {
+		if any {
+			out[n] = fmt.Sprint(v)
+		}
+	}
+	return out
+}
+
+// handedIn checks that what a device kept came to its holder, or is shown there with why not.
+func (c *checks) handedIn(m *machine, r recorded, items []*meaning.Item) {
+	holder, device := c.w.nodes[r.at], c.w.nodes[r.from]
+	if holder.lied || holder.gone || device.gone || device.node == nil || device.lied {
+		return
+	}
+	came := slices.ContainsFunc(items, func(it *meaning.Item) bool { return has(it, r) })
+	kept, err := device.node.Outbox(context.Background())
+	shown := slices.ContainsFunc(kept, func(x api.Undelivered) bool {
+		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""
+	})
+	if err == nil && !came && !shown {
+		c.w.violate("claims: what %s did of %s of %s out of reach did not come to n%d, nor does n%d show why",
+			r.user.name, r.item.Task, r.item.Instance[:8], r.at, r.from)
+	}
+}
+
+// wordsMeant checks that whoever's word is in a claim that counts meant to say it, unless the member lies
+// at whose node its key is.
+func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
+	all.Words(func(fact choreo.FactID, who meaning.Voice, body worklist.Body) {
+		if at, ok := c.w.who(who.At); !ok || c.w.nodes[at].lied {
+			return
+		}
+		what := ""
+		switch x := body.(type) {
+		case worklist.Grant:
+			what = string(x.Mode)
+		case worklist.Release:
+			what = api.ClaimRelease
+		case worklist.Result:
+			outputs := map[string]string{}
+			for n, v := range x.Outputs {
+				outputs[string(n)] = fmt.Sprint(v)
+			}
+			what = saidOf(x.Failed, outputs)
+		}
+		for _, i := range worklist.About(body) {
+			if !c.peoples.intents[intent{who.User, itemID(id, i), what}] {
+				c.w.violate("authorised: in %s fact %s says %q of %s in the name of %s, who never meant that", id.String()[:8], fact.Short(), what, i.Slot, who.User)
+			}
+		}
+	})
+}
+
+// watchOffers checks now and then that no item is forgotten.
+func (w *world) watchOffers() {
+	if w.hushed {
+		return
+	}
+	w.at(w.now+5*time.Minute, w.watchOffers)
+	if w.wrong > 0 || w.now-max(w.disturbed, w.newestUser()) < 2*time.Minute {
+		return
+	}
+	for _, m := range w.honest() {
+		if m.paused == 0 && !m.disk.full && !m.shutOut() && m.node != nil && w.now-m.born > 2*time.Minute {
+			w.guard(m, func() { w.checks.offers(m) })
+		}
+	}
+}
+
+// newestUser is when something changed last of the users.
+func (w *world) newestUser() (last time.Duration) {
+	for _, u := range w.users {
+		last = max(last, u.changed)
+	}
+	return last
+}
+
+// offers checks the people's tasks that a machine holds and that can begin: each is held by somebody who may
+// have it, or all who may take it see it.
+func (c *checks) offers(m *machine) {
+	ctx := context.Background()
+	running, err := m.node.Instances(ctx, false)
+	if err != nil {
+		return
+	}
+	for _, sum := range running {
+		in, err := m.node.Show(ctx, sum.ID)
+		if err != nil || in.State != workflow.InstanceRunning {
+			continue
+		}
+		for _, t := range in.Tasks {
+			task := c.w.def.Task(t.Name)
+			if task.Type == workflow.Automatic || t.Partner != c.w.name(m) || t.State != workflow.Ready && t.State != workflow.Running {
+				continue
+			}
+			c.offered(m, in, task, t.ClaimedBy)
+		}
+	}
+}
+
+// offered checks one item.
+func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, by string) {
+	may := func(u *user) bool {
+		if u.id == "" || u.dismissed || len(u.keys) == 0 {
+			return false
+		}
+		return t.Role == "" || slices.Contains(u.now, t.Role)
+	}
+	for _, u := range c.w.users {
+		if u.name == by && !may(u) {
+			c.w.violate("claims: %s holds %s of %s at n%d, and may not", u.name, t.Name, in.ID[:8], m.i)
+		}
+		if by != "" || !may(u) {
+			continue
+		}
+		for _, i := range slices.Sorted(maps.Keys(u.keys)) {
+			o := c.w.nodes[i]
+			link := i == m.i || c.w.links[pair(i, m.i)] != nil
+			if t.Role == "" && i != m.i || !link || o.node == nil || o.paused > 0 || o.lied || o.shutOut() || c.w.now-o.born < 2*time.Minute {
+				continue
+			}
+			c.w.guard(o, func() { c.sees(o, o.node, u, m, in, t) })
+		}
+	}
+}
+
+// sees checks that a user at a machine sees an item of another that is free.
+func (c *checks) sees(o *machine, n *node.Node, u *user, m *machine, in *api.Instance, t *workflow.Task) {
+	list, err := n.Worklist(context.Background(), api.WorklistQuery{User: u.name})
+	if err != nil {
+		c.w.violate("claims: %s sees no worklist at n%d: %v", u.name, o.i, err)
+		return
+	}
+	if !slices.ContainsFunc(list, func(x api.Item) bool { return x.Instance == in.ID && x.Task == string(t.Name) }) {
+		c.w.violate("claims: %s of %s at n%d is free, and %s at n%d does not see it", t.Name, in.ID[:8], m.i, u.name, o.i)
+	}
+}

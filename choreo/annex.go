@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Annex is what goes with a fact that assigns work: how that came about.
@@ -31,6 +32,9 @@ type Annex struct {
 	// Waited is, in an assignment by which a holder passes work on, for how long
 	// the task had been ready: its time-out goes on from there.
 	Waited time.Duration `cbor:"6,keyasint,omitempty"`
+	// Responsible is, in a genesis, the user who decides about the instance, by key; empty:
+	// its initiator, as the user that every partner is (orders.go).
+	Responsible worklist.User `cbor:"7,keyasint,omitempty"`
 }
 
 // Dropped is a task whose only purpose, a data set, existed when the instance

@@ -158,7 +158,10 @@ func (s *State) work() *worklist.Board {
 		s.peoples = peoplesWork{
 			spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{},
 		}
-		terms := worklist.Terms{Instance: s.log.instance, Workflow: s.def.Name, Open: true}
+		terms := worklist.Terms{
+			Instance: s.log.instance, Workflow: s.def.Name, Open: true,
+			Responsible: s.responsible(), Administrators: s.def.Administrators,
+		}
 		s.peoples.board = worklist.New(terms, func(later, earlier worklist.ID) bool {
 			l, e := s.log.byID[FactID(later)], s.log.byID[FactID(earlier)]
 			return l != nil && e != nil && l != e && s.log.knew(l, e)

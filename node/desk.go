@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/overview"
+	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -12,6 +13,7 @@ type desk struct {
 	*instances
 	overview  survey
 	elections chair
+	persons   persons
 }
 
 // survey is what others reported to this node as the coordinator.
@@ -20,6 +22,12 @@ type survey interface {
 	Find(prefix string) []workflow.InstanceID
 	Elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary
 	Witness(overview.Account) api.Witness
+}
+
+// persons are those who are at this node, and others by name.
+type persons interface {
+	Who(ref string) (users.Who, error)
+	Anybody(ref string) (users.Who, error)
 }
 
 // chair says who coordinates.

@@ -218,14 +218,13 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 	}
 	g := &choreo.Genesis{
 		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
-		Succession: []workflow.PartnerID{k.member.ID()}, Responsible: workflow.UserName(r.Responsible), Coordination: workflow.Choreography,
+		Succession: []workflow.PartnerID{k.member.ID()}, Coordination: workflow.Choreography,
 	}
-	if g.Responsible == "" {
-		g.Responsible = e.Def.Responsible
+	var who []string
+	if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r); err != nil {
+		return nil, nil, nil, err
 	}
-	if who := string(g.Responsible); who != "" && !k.people.called(who) {
-		notes = append(notes, fmt.Sprintf("no user or partner that is known here is called %s, who is responsible", who))
-	}
+	notes = append(notes, who...)
 	for _, p := range e.Plan.Partitions() {
 		who := placed[p.Name]
 		g.Assign = append(g.Assign, choreo.Placement{Partition: p.Name, Partner: who})
@@ -307,7 +306,7 @@ var alive = map[string]bool{
 	"coordination: orchestration": true,
 	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
 	"type: manual": true, "type: semi-automatic": true,
-	"needs": true, "retries": true, "compensate": true, "responsible": true, "role": true, "creator-role": true,
+	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
 }
 

@@ -216,6 +216,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	if err != nil {
 		return err
 	}
+	n.desk.persons = n.users
 	items := peoplesItems{n.desk}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},

@@ -46,6 +46,7 @@ func canonical(d *Definition) []byte {
 	put(o, "doc", d.Doc, "")
 	put(o, "creator-role", d.CreatorRole, "")
 	put(o, "responsible", d.Responsible, "")
+	put(o, "administrators", d.Administrators, "")
 	put(o, "coordination", d.Coordination, Choreography)
 	o.expr("final", d.Final)
 	o.expr("initial", d.Initial)

@@ -16,17 +16,19 @@ type Definition struct {
 	// Tasks, like Data, Applications and Partitions, are in the order written,
 	// with their models merged in. The order is for display: it is not part of
 	// the definition's identity, so no state may depend on it (see TopoOrder).
-	Tasks        []*Task
-	Partitions   []PartitionDecl
-	Final        *Expr // nil: the default end
-	Initial      *Expr // nil: anything may start
-	Constraints  []Constraint
-	CreatorRole  RoleName
-	Responsible  UserName
-	Coordination Coordination
-	Distribution Distribution
-	Warnings     []time.Duration
-	Transfer     time.Duration
+	Tasks       []*Task
+	Partitions  []PartitionDecl
+	Final       *Expr // nil: the default end
+	Initial     *Expr // nil: anything may start
+	Constraints []Constraint
+	CreatorRole RoleName
+	Responsible UserName
+	// Administrators are the role whose users may decide what the responsible user may; empty: nobody else may.
+	Administrators RoleName
+	Coordination   Coordination
+	Distribution   Distribution
+	Warnings       []time.Duration
+	Transfer       time.Duration
 
 	index     map[TaskName]*Task
 	links     links

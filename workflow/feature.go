@@ -25,7 +25,7 @@ func Features(d *Definition) []FeatureUse { return slices.Clone(d.features) }
 // of every workflow (after, when, application, with, in, out, data), or are
 // listed by their value.
 var (
-	definitionFeatures = []string{"final", "initial", "creator-role", "responsible", "warnings", "transfer"}
+	definitionFeatures = []string{"final", "initial", "creator-role", "responsible", "administrators", "warnings", "transfer"}
 	taskFeatures       = []string{
 		"uses", "role", "needs", "timeout", "time-to-wait", "retries", "compensate", "reconcile", "deadline", "warnings", "transfer",
 		"priority", "urgency", "suitability", "duration", "offline", "repeat", "produces",

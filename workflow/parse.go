@@ -39,6 +39,7 @@ var definitionKeys = []key[Definition]{
 	{"constraints", kept[Definition]},
 	{"creator-role", func(r *reader, n *node, d *Definition) { d.CreatorRole = RoleName(r.name(n)) }},
 	{"responsible", func(r *reader, n *node, d *Definition) { d.Responsible = UserName(r.name(n)) }},
+	{"administrators", func(r *reader, n *node, d *Definition) { d.Administrators = RoleName(r.name(n)) }},
 	{"coordination", func(r *reader, n *node, d *Definition) { d.Coordination = oneOf(r, n, Choreography, Orchestration) }},
 	{"distribution", func(r *reader, n *node, d *Definition) { readMap(r, n, distributionKeys, &d.Distribution) }},
 	{"warnings", func(r *reader, n *node, d *Definition) { d.Warnings = r.warnings(n) }},

@@ -51,11 +51,11 @@ func (x Grant) enter(b *Board, it *item, f *Fact) (why string) {
 	return ""
 }
 
-// maydo reports whether somebody with these roles may do the item: whoever has its role,
-// and the responsible user.
+// maydo reports whether somebody with these roles may have the item: whoever has its role,
+// and the responsible user, once it has passed on as its deadline was near.
 func (it *item) maydo(b *Board, u User, roles []workflow.RoleName) bool {
 	r := it.roleNow()
-	return r == "" || u == b.terms.Responsible || slices.Contains(roles, r)
+	return r == "" || slices.Contains(roles, r) || u == b.terms.Responsible && it.passed
 }
 
 // closedAsKnown reports whether the author of a fact knew that the item had ended in this round.
@@ -181,7 +181,7 @@ func (x Transfer) may(b *Board, it *item, f *Fact) (why string) {
 		return isDone
 	case (x.To == "") == (x.Role == ""):
 		return "it names neither one user nor one role"
-	case x.Role == "" && !it.maydo(b, x.To, x.ToRoles):
+	case x.Role == "" && x.Cause != ByDeadline && !it.maydo(b, x.To, x.ToRoles):
 		return noRole
 	}
 	switch x.Cause {

@@ -14,6 +14,7 @@ import (
 // startOptions are the options of start as they were typed.
 type startOptions struct {
 	request        api.StartRequest
+	user           userFlag
 	inputs, assign []string
 	wait           string
 }
@@ -47,7 +48,7 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 		},
 		ValidArgsFunction: completeWorkflows,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			o.request.Workflow = args[0]
+			o.request.Workflow, o.request.User = args[0], o.user.who()
 			return o.run(ctx, u, node)
 		}),
 	}
@@ -58,7 +59,8 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 	f.StringVar(&o.wait, "wait", "", "wait for the end, at most `TIMEOUT`")
 	f.Lookup("wait").NoOptDefVal = waitForever
 	complete(cmd, "assign", completeAssignment)
-	f.StringVar(&o.request.Responsible, "responsible", "", "the `user` who answers for it")
+	f.StringVar(&o.request.Responsible, "responsible", "", "the `user` or partner who answers for it; else as the definition says, else who starts it")
+	o.user.add(cmd)
 	f.StringVar(&o.request.Coordination, "coordination", "", "choreography or orchestration; else as the definition says")
 	f.StringVar(&o.request.Mechanism, "mechanism", "", "the `mechanism` of allocation")
 	completeWords(cmd, "mechanism", workflow.Mechanisms...)

@@ -161,9 +161,12 @@ type StartRequest struct {
 	Coordination string            `json:"coordination,omitempty"`
 	Mechanism    string            `json:"mechanism,omitempty"`
 	Responsible  string            `json:"responsible,omitempty"`
-	Notify       string            `json:"notify,omitempty"`
-	Warnings     string            `json:"warnings,omitempty"`
-	Transfer     string            `json:"transfer,omitempty"`
+	// User is who starts it, of those at this node, and who answers for it where neither Responsible
+	// nor the definition names anybody; empty: the one user who is signed in here, else the partner.
+	User     string `json:"user,omitempty"`
+	Notify   string `json:"notify,omitempty"`
+	Warnings string `json:"warnings,omitempty"`
+	Transfer string `json:"transfer,omitempty"`
 	// WaitForRole starts it although nobody has the role of some task.
 	WaitForRole bool `json:"wait_for_role,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
+	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -52,6 +53,22 @@ func (t *Topic) Who(ref string) (Who, error) {
 		return Who{}, err
 	}
 	if _, _, err := t.signedIn(u); err != nil {
+		return Who{}, err
+	}
+	return Who{u.ID.String(), u.Name, u.ID}, nil
+}
+
+// Anybody is the person of a name or a whole ID, at whichever node.
+func (t *Topic) Anybody(ref string) (Who, error) {
+	u, partner, err := t.find(ref)
+	switch {
+	case partner:
+		for _, p := range t.in.Members.All() {
+			if p.State != membership.Evicted && (p.Record.Name() == ref || string(p.Record.Partner) == ref) {
+				return Who{ID: string(p.Record.Partner), Name: p.Record.Name()}, nil
+			}
+		}
+	case err != nil:
 		return Who{}, err
 	}
 	return Who{u.ID.String(), u.Name, u.ID}, nil

@@ -88,6 +88,7 @@ func (b *Success) enter(s *State, e *entry) (why string) {
 		slices.SortFunc(a.successes, byTime)
 		if a.undoes == nil {
 			s.bySucc[e.id] = a
+			a.Slot.askAgain() // whether its users deny it
 			s.undoable(a, e)
 		}
 	})
@@ -163,14 +164,13 @@ func (s *State) rebase(a *Attempt) {
 		return
 	}
 	for from := range s.builtOn(a, was) {
-		from.users = slices.DeleteFunc(from.users, func(u *Attempt) bool { return u == a })
-		from.claimed[a.claims]--
+		s.log.steps++
+		from.dropUser(a)
 		s.touch(from.Slot)
 	}
 	for from := range s.builtOn(a, a.base) {
 		s.log.steps++
-		from.users = append(from.users, a)
-		from.claimed[a.claims]++
+		from.addUser(a)
 		if a.claims != superseded {
 			s.touch(from.Slot)
 		}

@@ -101,15 +101,14 @@ func (s *State) stake(u *Attempt, q *judging) {
 	}
 	for from := range s.builtOn(u, u.base) {
 		s.log.steps++
-		best := from.claimed.best()
+		best := s.builtUpon(from)
 		from.claimed[u.claims]--
 		from.claimed[claims]++
-		if from.doubted() { // what is denied counts for nothing, before and now
-			s.judged = from.Slot
-			if !s.props(u, from) {
-				q.add(from.Slot)
-			}
-		} else if from.claimed.best() != best {
+		if d := from.denials; d != nil && d.of[u] == denies {
+			d.claimed[u.claims]--
+			d.claimed[claims]++
+		}
+		if s.builtUpon(from) != best {
 			q.add(from.Slot)
 		}
 	}
@@ -349,18 +348,16 @@ func mark(as []*Attempt, how stands) {
 	}
 }
 
-// builtUpon is the best claim among the consumers of one success (rule 2).
+// builtUpon is the best claim among the consumers of one success (rule 2). Where something
+// stands against it, those who deny that claim nothing.
 func (s *State) builtUpon(a *Attempt) stands {
-	if !a.doubted() {
-		return a.claimed.best()
-	}
-	best := superseded
-	for _, u := range a.users {
-		if s.log.steps++; !s.props(u, a) {
-			best = max(best, u.claims)
+	all := a.claimed
+	if a.doubted() {
+		for how, n := range s.deniedBy(a).claimed {
+			all[how] -= n
 		}
 	}
-	return best
+	return all.best()
 }
 
 // claim says whether an attempt stands up for what it consumed.

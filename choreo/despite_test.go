@@ -386,52 +386,96 @@ func TestStepsOfWhatIsHeldAgainstAnAuthor(t *testing.T) {
 	}
 }
 
-// What a forker builds upon what it had known to be done costs the same each time.
+// What is built upon what its author had known to be done costs the same each time, whether
+// the forker itself builds upon it or somebody honest, who ends it, or is replaced and ends it
+// all the same.
 func TestStepsOfWhatForkersBuildUpon(t *testing.T) {
-	growth(t, 10, func(n int) (int, int) {
-		var def, names strings.Builder
-		for i := range n {
-			fmt.Fprintf(&def, "  e%d: {after: d}\n", i)
-			fmt.Fprintf(&names, ", e%d", i)
-		}
-		w := newMesh(t, parse(t, `
+	for _, c := range []struct {
+		name, by       string
+		ends, replaced bool
+	}{
+		{"the forker", "one", false, false},
+		{"somebody honest", "four", false, false},
+		{"somebody honest, who ends it", "four", true, false},
+		{"somebody honest, who is replaced", "four", true, true},
+		{"the forker, who is replaced", "one", true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			growth(t, 10, func(n int) (int, int) {
+				g, liar, late := fanUponDenied(t, n, workflow.PartnerID(c.by))
+				builder, said := liar, 0
+				if c.by != "one" {
+					builder = penOf(t, g.m, workflow.PartnerID(c.by), 9)
+					g.m.mustTake(t, builder.write(Body{Seen: &Seen{}}, liar.head()))
+				}
+				judge := penOf(t, g.m, "three", 11)
+				g.m.mustTake(t, judge.write(Body{Seen: &Seen{}}, g.m.log.genesis.head()))
+				before := g.m.log.steps
+				say := func(p *pen, b Body) {
+					said++
+					f := p.write(b)
+					if g.m.mustTake(t, f); !g.m.log.byID[f.ID].counted {
+						t.Fatal(g.m.log.byID[f.ID].why)
+					}
+				}
+				for i := range n {
+					e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
+					say(builder, Body{Start: &Start{Attempt: e, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
+				}
+				if d := g.m.state.bySlot["d"].Attempts[0]; len(d.users) != n || !d.doubted() {
+					t.Fatalf("upon what is denied (%t) %d build, want %d", d.doubted(), len(d.users), n)
+				}
+				for i := range n {
+					e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
+					if c.replaced {
+						say(judge, Body{Verdict: &Verdict{Cause: CauseTimeout, Actions: []Action{{Attempt: e, Kind: workflow.FailBlock}}}})
+					}
+					if c.ends {
+						say(builder, successOf(e))
+					}
+				}
+				return g.m.log.steps - before, said
+			})
+		})
+	}
+}
+
+// fanUponDenied is an instance in which one succeeds with d though it had known that three did,
+// in a chain that it forked; so many tasks of another wait for d.
+func fanUponDenied(t *testing.T, n int, holder workflow.PartnerID) (g *givenBack, liar *pen, late Received) {
+	var def strings.Builder
+	var names []string
+	for i := range n {
+		fmt.Fprintf(&def, "  e%d: {after: d}\n", i)
+		names = append(names, fmt.Sprintf("e%d", i))
+	}
+	w := newMesh(t, parse(t, `
 workflow: fan
 tasks:
   c:  {}
   d:  {after: c, on-failure: {contingency: d2}, reconcile: keep-original}
   d2: {}
-`+def.String()+"partitions:\n  p1: [c, d"+names.String()+"]\n"))
-		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one"}
-		if err := w.start("two", w.genesis(at, "two", "one")); err != nil {
-			t.Fatal(err)
-		}
-		m := w.node("two").m
-		g := &givenBack{w: w, m: m, one: penOf(t, m, "one", 7), three: penOf(t, m, "three", 7)}
-		v := g.judge("d", "d2", "three")
-		g.given, g.came = AttemptID{Fact: v.id, Slot: "d"}, v.head()
-		first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
-		done := g.one.write(successOf(AttemptID{Slot: "c"}))
-		again := g.three.write(startOf(g.given), g.came, g.one.head())
-		g.m.mustTake(t, first, begun, done, again, g.three.write(successOf(g.given)))
-		g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
-		liar := penOf(t, g.m, "one", 8)
-		facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
-		mine := AttemptID{Slot: "d"}
-		facts = append(facts, liar.write(startOf(mine)))
-		late := liar.write(successOf(mine))
-		g.m.mustTake(t, append(facts, late, g.forks(first))...)
-		g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
-		before := g.m.log.steps
-		for i := range n {
-			e := AttemptID{Slot: workflow.TaskName(fmt.Sprintf("e%d", i))}
-			upon := liar.write(Body{Start: &Start{Attempt: e, Try: 1, Consumed: []Consumption{{Slot: "d", Fact: late.ID}}}})
-			g.m.mustTake(t, upon)
-			if !g.m.log.byID[upon.ID].counted {
-				t.Fatal(g.m.log.byID[upon.ID].why)
-			}
-		}
-		return g.m.log.steps - before, n
-	})
+`+def.String()+"partitions:\n  p1: [c, d]\n  p2: ["+strings.Join(names, ", ")+"]\n"))
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": holder}
+	if err := w.start("two", w.genesis(at, "two", "one", "three", "four")); err != nil {
+		t.Fatal(err)
+	}
+	m := w.node("two").m
+	g = &givenBack{w: w, m: m, one: penOf(t, m, "one", 7), three: penOf(t, m, "three", 7)}
+	v := g.judge("d", "d2", "three")
+	g.given, g.came = AttemptID{Fact: v.id, Slot: "d"}, v.head()
+	first, begun := g.begins(), g.one.write(startOf(AttemptID{Slot: "c"}))
+	done := g.one.write(successOf(AttemptID{Slot: "c"}))
+	again := g.three.write(startOf(g.given), g.came, g.one.head())
+	g.m.mustTake(t, first, begun, done, again, g.three.write(successOf(g.given)))
+	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	liar = penOf(t, g.m, "one", 8)
+	facts := []Received{liar.write(Body{Seen: &Seen{}}, g.m.log.genesis.head(), g.m.own.head())}
+	facts = append(facts, liar.write(startOf(AttemptID{Slot: "d"})))
+	late = liar.write(successOf(AttemptID{Slot: "d"}))
+	g.m.mustTake(t, append(facts, late, g.forks(first))...)
+	g.m.mustAppend(g.w.moment(), Body{Seen: &Seen{}})
+	return g, liar, late
 }
 
 // A start that names nothing built upon the attempt that counted for its author, though a

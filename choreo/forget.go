@@ -1,6 +1,8 @@
 package choreo
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sort"
 
@@ -47,13 +49,14 @@ func (s *State) forgot(x, y *entry) bool {
 	if len(chains) < 2 || s.log.knew(x, y) {
 		return false
 	}
-	s.dependsOn(x, y)
+	s.dependsOn(x, s.user)
+	s.dependsOn(y, s.everyUser())
 	return slices.ContainsFunc(chains, func(c *chain) bool {
 		f := s.firstThatKnew(c, y)
 		if f == nil || c == x.strand.chain || s.log.knew(f, x) || s.log.knew(x, f) {
 			return false
 		}
-		s.dependsOn(f)
+		s.dependsOn(f, s.everyUser())
 		return s.heardFirst(f, x) >= s.heardFirst(x, f)
 	})
 }
@@ -86,12 +89,36 @@ func (s *State) firstThatKnew(c *chain, g *entry) *entry {
 	return facts[i]
 }
 
-// dependsOn notes that how the slot is judged depends on who knows of the facts.
-func (s *State) dependsOn(es ...*entry) {
-	for _, e := range es {
-		if !slices.Contains(s.doubts[e], s.judged) {
-			s.doubts[e] = append(s.doubts[e], s.judged)
-		}
+// doubt is what depends on who knew of a fact: how a slot is judged or, if a user is named,
+// whether that one denies what stands against the slot's attempt on which it built.
+type doubt struct {
+	slot *Slot
+	user *Attempt
+}
+
+type doubtOn struct {
+	of *entry
+	doubt
+}
+
+// anyUser stands for all users of a slot's attempts of which that was asked. It is not written.
+var anyUser = &Attempt{}
+
+// everyUser is for what is asked of many users alike, so that it is noted once.
+func (s *State) everyUser() *Attempt {
+	if s.user == nil {
+		return nil
+	}
+	return anyUser
+}
+
+// dependsOn notes that how the slot is judged, or what its user denies, depends on who knows
+// of a fact.
+func (s *State) dependsOn(e *entry, user *Attempt) {
+	d := doubt{s.judged, user}
+	if on := (doubtOn{e, d}); !s.doubted[on] {
+		s.doubted[on] = true
+		s.doubts[e] = append(s.doubts[e], d)
 	}
 }
 
@@ -127,12 +154,13 @@ func (s *State) reopen(es []*entry) {
 // reopenDoubts has all slots judged again for which it matters who knew what, or who
 // forked a chain.
 func (s *State) reopenDoubts() {
-	for _, sls := range s.doubts {
-		for _, sl := range sls {
-			s.touch(sl)
+	for _, ds := range s.doubts {
+		for _, d := range ds {
+			s.touch(d.slot)
 		}
 	}
 	for _, sl := range s.slots {
+		sl.forgetDenials()
 		if slices.ContainsFunc(sl.Attempts, (*Attempt).doubted) {
 			s.touch(sl)
 		}
@@ -144,8 +172,20 @@ func (s *State) reopenDoubts() {
 func (a *Attempt) doubted() bool { return len(a.blame) > 0 || a.overruled }
 
 func (s *State) reopenFor(e *entry) {
-	for _, sl := range s.doubts[e] {
-		s.touch(sl)
+	for _, d := range s.doubts[e] {
+		s.log.steps++
+		s.touch(d.slot)
+		switch d.user {
+		case nil:
+		case anyUser:
+			d.slot.askAgain()
+		default:
+			for from := range s.builtOn(d.user, d.user.base) {
+				if from.Slot == d.slot && from.denials != nil {
+					from.denials.ask(d.user)
+				}
+			}
+		}
 	}
 }
 
@@ -158,6 +198,7 @@ func (s *State) reopenAll(author workflow.PartnerID) {
 			return by(a.start) || slices.ContainsFunc(a.successes, by) ||
 				slices.ContainsFunc(a.rulings, func(r *ruling) bool { return by(r.at) })
 		}) {
+			sl.forgetDenials()
 			s.touch(sl)
 		}
 	}
@@ -198,6 +239,9 @@ func (s *State) weigh(sl *Slot) {
 		}
 		if len(blame) > 0 || len(a.blame) > 0 {
 			t := a.turning()
+			if !slices.Equal(t.blame, blame) {
+				t.denials = nil
+			}
 			t.blame, t.blamed = blame, blamed
 		}
 	}
@@ -227,16 +271,21 @@ func (s *State) weighSuccesses(a *Attempt) {
 			return byTime(x, y)
 		})
 	}
+	was := a.overruled
 	a.overruled = slices.ContainsFunc(a.rulings, func(r *ruling) bool {
 		return r.final && !r.void && (s.despite(a.success(), r.at) || s.forgot(a.success(), r.at))
 	})
+	if a.overruled != was {
+		a.turning().denials = nil
+	}
 	s.rebase(a)
 }
 
 // repeats reports whether more of the others heard of o before e, another success of
 // the same attempt.
 func (s *State) repeats(e, o *entry) bool {
-	s.dependsOn(e, o)
+	s.dependsOn(e, nil)
+	s.dependsOn(o, nil)
 	return s.heardFirst(o, e) > s.heardFirst(e, o)
 }
 
@@ -268,5 +317,131 @@ func (s *State) props(u, a *Attempt) bool {
 	case forked && a.overruled && u.Partner == a.Partner:
 		return true
 	}
+	s.user = u
+	defer func() { s.user = nil }()
 	return slices.Contains(a.blame, u.Partner) && (s.deniesOthers(a, u.base) || forked && s.despiteOthers(a, u.base))
+}
+
+// mayDeny reports whether an attempt that built upon another is of one whose denial counts.
+func (s *State) mayDeny(u, a *Attempt) bool {
+	return a.overruled && u.Partner == a.Partner || slices.Contains(a.blame, u.Partner)
+}
+
+// denials say which of those who built upon an attempt deny what stands against it, and so
+// do not hold it up. Each is asked once, and again only when its answer may have changed: so
+// what one of them does costs the same however many there are.
+type denials struct {
+	of      map[*Attempt]denial // of users that may deny it
+	asks    []*Attempt          // those that are still to be asked
+	claimed claims              // what those that deny it claim
+}
+
+// denial is what is known of a user; none of one that cannot deny anything.
+type denial uint8
+
+const (
+	unasked denial = iota + 1
+	denies
+	admits
+)
+
+// deniedBy asks those who built upon an attempt that have not been asked.
+func (s *State) deniedBy(a *Attempt) *denials {
+	d := a.denials
+	if d == nil {
+		d = &denials{of: map[*Attempt]denial{}}
+		a.turning().denials = d
+		for _, u := range a.users {
+			d.ask(u)
+		}
+	}
+	s.judged = a.Slot
+	for _, u := range d.asks {
+		s.log.steps++
+		switch {
+		case d.of[u] != unasked: // it is no user any more, or named twice
+		case !s.mayDeny(u, a):
+			delete(d.of, u)
+		case s.props(u, a):
+			d.of[u] = denies
+			d.claimed[u.claims]++
+		default:
+			d.of[u] = admits
+		}
+	}
+	d.asks = nil
+	return d
+}
+
+// ask has a user be asked, again if it was.
+func (d *denials) ask(u *Attempt) {
+	if d.of[u] == unasked {
+		return
+	}
+	d.drop(u)
+	d.of[u] = unasked
+	d.asks = append(d.asks, u)
+}
+
+// drop forgets a user.
+func (d *denials) drop(u *Attempt) {
+	if d.of[u] == denies {
+		d.claimed[u.claims]--
+	}
+	delete(d.of, u)
+}
+
+// askAgain has all users of the slot's attempts be asked again that may deny anything.
+func (sl *Slot) askAgain() {
+	for _, a := range sl.Attempts {
+		if a.denials == nil {
+			continue
+		}
+		inOrder := func(x, y *Attempt) int { return cmp.Or(x.Slot.place-y.Slot.place, byTime(x.assigned, y.assigned)) }
+		for _, u := range slices.SortedFunc(maps.Keys(a.denials.of), inOrder) { // notes are made in one order
+			a.denials.ask(u)
+		}
+	}
+}
+
+// forgetDenials has all users of the slot's attempts be asked again.
+func (sl *Slot) forgetDenials() {
+	for _, a := range sl.Attempts {
+		if a.denials != nil {
+			a.denials = nil
+		}
+	}
+}
+
+// addUser notes that another attempt built upon this one.
+func (a *Attempt) addUser(u *Attempt) {
+	if a.userAt != nil {
+		a.userAt[u] = len(a.users)
+	}
+	a.users = append(a.users, u)
+	a.claimed[u.claims]++
+	if a.denials != nil {
+		a.denials.ask(u)
+	}
+}
+
+// dropUser notes that it did not.
+func (a *Attempt) dropUser(u *Attempt) {
+	t := a.turning()
+	if t.userAt == nil {
+		t.userAt = make(map[*Attempt]int, len(a.users))
+		for i, x := range a.users {
+			t.userAt[x] = i
+		}
+	}
+	i, last := t.userAt[u], len(a.users)-1
+	a.users[i] = a.users[last]
+	t.userAt[a.users[i]] = i
+	delete(t.userAt, u)
+	a.users[last] = nil
+	a.users = a.users[:last]
+	a.claimed[u.claims]--
+	if t.denials != nil {
+		t.denials.drop(u)
+	}
 }

@@ -82,10 +82,13 @@ type State struct {
 	moved []*Slot
 	made  int
 	dirty []*Slot
-	// doubts are the slots by the facts on which it depends, who knew of them, how
-	// they are judged; judged is the one that is judged now (forget.go).
-	doubts map[*entry][]*Slot
-	judged *Slot
+	// doubts are what depends on who knew of a fact, in the order in which that was found;
+	// doubted says the same of each. judged is the slot that is judged now, user the attempt
+	// of which it is asked whether it denies what stands against another (forget.go).
+	doubts  map[*entry][]doubt
+	doubted map[doubtOn]bool
+	judged  *Slot
+	user    *Attempt
 	// cyclic: tasks wait for data that they would write for each other. lifted:
 	// something that was decided about rules and states is not so any more.
 	cyclic, lifted bool
@@ -189,6 +192,11 @@ type turns struct {
 	// all others (converge.go, rule 7).
 	blame  []workflow.PartnerID
 	blamed []workflow.PartnerID // of these without its holder
+	// denials are kept of those who built upon it while something stands against it; nil:
+	// nobody asked since that changed. userAt is where each is among the users, once one
+	// was taken out.
+	denials *denials
+	userAt  map[*Attempt]int
 }
 
 // noTurns is what attempts have to which nothing of that happened. It is not written.
@@ -233,7 +241,7 @@ func (s *State) reset() {
 	s.writtenOff = map[workflow.PartnerID]*entry{}
 	s.data, s.values = map[workflow.DataName]written{}, map[workflow.DataName]workflow.Value{}
 	s.conflicts = map[workflow.DataName]bool{}
-	s.doubts = map[*entry][]*Slot{}
+	s.doubts, s.doubted = map[*entry][]doubt{}, map[doubtOn]bool{}
 	s.items = map[workflow.DataName]*item{}
 	s.questions, s.conditions = make(map[asked]*question, len(s.def.Tasks)), map[string]*condition{}
 	s.fills = map[workflow.TaskName][]*Slot{}

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -47,7 +48,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 			m, n, at, bt := benchPair(b, listen)
 			back := make(chan struct{}, 1)
 			bt.on = func(p workflow.PartnerID, frame []byte) {
-				if err := n.Send(p, frame); err != nil {
+				if err := n.Send(p, slices.Clone(frame)); err != nil {
 					b.Error(err)
 				}
 			}

@@ -12,7 +12,8 @@ import (
 )
 
 // Whatever arrives, a frame is read as it was written or there is an error, and no
-// more memory is taken than the limit.
+// more memory is taken than the limit, also where one frame after the other is read into
+// the same room.
 func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0})
@@ -23,9 +24,9 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		const limit = 300
 		r := bufio.NewReader(bytes.NewReader(b))
-		var again []byte
+		var again, room []byte
 		for {
-			frame, err := readFrame(r, limit)
+			frame, err := readFrameInto(room, r, limit)
 			if err != nil {
 				if errors.Is(err, io.EOF) && !bytes.Equal(again, b) {
 					t.Fatalf("read %x, which encodes as %x", b, again)
@@ -38,7 +39,7 @@ func FuzzReadFrame(f *testing.F) {
 			if len(frame) == 0 || len(frame) > limit {
 				t.Fatalf("a frame of %d bytes", len(frame))
 			}
-			again = appendFrame(again, frame)
+			again, room = appendFrame(again, frame), frame
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 // Handler is told what comes from partners. Its methods for one partner are
 // called one at a time; each must return in the end, also while Close waits.
 type Handler interface {
-	// OnFrame gets a frame, which is the handler's to keep. While it blocks, no
-	// more is read from that partner.
+	// OnFrame gets a frame, which is the handler's until it returns. While it blocks,
+	// no more is read from that partner.
 	OnFrame(peer workflow.PartnerID, frame []byte)
 	// OnUp says that Send to the partner works from now on.
 	OnUp(peer workflow.PartnerID)

@@ -21,7 +21,10 @@ func appendLength(dst []byte, n int) []byte { return binary.AppendUvarint(dst, u
 // readFrame reads one frame of 1 to limit bytes into a fresh slice. The error is
 // errMalformed for a frame that is empty, too long or has a bad length, else that
 // of the reader; io.EOF only between frames.
-func readFrame(r *bufio.Reader, limit int) ([]byte, error) {
+func readFrame(r *bufio.Reader, limit int) ([]byte, error) { return readFrameInto(nil, r, limit) }
+
+// readFrameInto is readFrame into a slice of the caller's, where that has room.
+func readFrameInto(room []byte, r *bufio.Reader, limit int) ([]byte, error) {
 	n, err := readLength(r)
 	if err != nil {
 		return nil, err
@@ -29,7 +32,10 @@ func readFrame(r *bufio.Reader, limit int) ([]byte, error) {
 	if n == 0 || n > uint64(limit) {
 		return nil, fmt.Errorf("%w: frame of %d bytes, 1 to %d are possible", errMalformed, n, limit)
 	}
-	frame := make([]byte, n)
+	if n > uint64(cap(room)) {
+		room = make([]byte, n)
+	}
+	frame := room[:n]
 	if _, err := io.ReadFull(r, frame); err != nil {
 		return nil, cutShort(err)
 	}

@@ -46,7 +46,7 @@ type echo struct{ mesh *Mesh }
 func (echo) OnUp(workflow.PartnerID)   {}
 func (echo) OnDown(workflow.PartnerID) {}
 func (e *echo) OnFrame(p workflow.PartnerID, frame []byte) {
-	if err := e.mesh.Send(p, frame); err != nil {
+	if err := e.mesh.Send(p, slices.Clone(frame)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }

@@ -36,8 +36,9 @@ func (l *link) readFrames(s network.Stream) {
 	l.frames.Lock()
 	defer l.frames.Unlock()
 	r := bufio.NewReaderSize(s, readBuffer)
+	var room []byte // for small frames, one after the other
 	for {
-		frame, err := l.nextFrame(s, r)
+		frame, err := l.nextFrame(s, r, room)
 		if errors.Is(err, errMalformed) {
 			l.mesh.cfg.Logger.Warn("malformed frame", "partner", l.partner.id, "error", err)
 			l.violation(ReasonMalformed)
@@ -51,22 +52,25 @@ func (l *link) readFrames(s network.Stream) {
 		if !l.partner.receive(l, frame) {
 			return
 		}
+		if cap(frame) <= readBuffer {
+			room = frame
+		}
 	}
 }
 
 // nextFrame waits for a frame, for as long as there is none, and reads it. One that
-// has begun must come to its end: Limits.FrameTime bounds it.
-func (l *link) nextFrame(s network.Stream, r *bufio.Reader) ([]byte, error) {
+// has begun must come to its end: Limits.FrameTime bounds it. It is in room, if that is large enough.
+func (l *link) nextFrame(s network.Stream, r *bufio.Reader, room []byte) ([]byte, error) {
 	if _, err := r.Peek(1); err != nil {
 		return nil, err
 	}
 	if frameBuffered(r) {
-		return readFrame(r, l.mesh.limits.Frame)
+		return readFrameInto(room, r, l.mesh.limits.Frame)
 	}
 	if err := s.SetReadDeadline(time.Now().Add(l.mesh.limits.FrameTime)); err != nil {
 		return nil, err
 	}
-	frame, err := readFrame(r, l.mesh.limits.Frame)
+	frame, err := readFrameInto(room, r, l.mesh.limits.Frame)
 	if timedOut(err) {
 		l.violation(ReasonSlow)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func (v *villain) OnUp(p workflow.PartnerID)   { v.up <- p }
 func (v *villain) OnDown(p workflow.PartnerID) { v.down <- p }
 func (v *villain) OnFrame(_ workflow.PartnerID, frame []byte) {
 	select {
-	case v.frames <- frame:
+	case v.frames <- slices.Clone(frame):
 	default: // it does not listen
 	}
 }

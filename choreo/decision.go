@@ -102,7 +102,7 @@ func (x *Effects) wake(at time.Duration) {
 
 // ask has a peer asked what it has.
 func (d *decision) ask(p workflow.PartnerID) {
-	if !slices.Contains(d.out.Ask, p) {
+	if len(d.out.Ask) >= manySlots || !slices.Contains(d.out.Ask, p) { // of many one may be named twice
 		d.out.Ask = append(d.out.Ask, p)
 	}
 }

@@ -33,15 +33,21 @@ type Machine struct {
 	unanswered *unanswered
 	// entrusted is what partners are to be told by the coordinator.
 	entrusted map[workflow.PartnerID]entrusted
-	told      int           // entries of our own that routes have been worked out for
-	decided   time.Duration // Boot, when it last did
-	begun     []begun       // starts to be told of if the task still runs then, the earliest first
-	peers     map[workflow.PartnerID]*peer
+	// entrustedAt is before all of it was (Boot), as far as known when that was last looked at.
+	entrustedAt time.Duration
+	told        int           // entries of our own that routes have been worked out for
+	decided     time.Duration // Boot, when it last did
+	begun       []begun       // starts to be told of if the task still runs then, the earliest first
+	peers       map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
 	perhapsDue map[workflow.PartnerID]bool
-	running    map[AttemptID]bool // started in this process, not ended
-	again      map[AttemptID]time.Duration
-	ended      map[workflow.PartitionName]bool // own partitions whose end was told
+	// missed are the facts that all are owed, since somebody is away; near those that are not
+	// away, and some that are; nil: nobody ever was (away.go).
+	missed  []*entry
+	near    []workflow.PartnerID
+	running map[AttemptID]bool // started in this process, not ended
+	again   map[AttemptID]time.Duration
+	ended   map[workflow.PartitionName]bool // own partitions whose end was told
 	// nobody says of people's tasks here why they wait for somebody to perform them;
 	// keeps are those that this node performs by the plain rule.
 	nobody map[AttemptID]string
@@ -259,6 +265,7 @@ func (m *Machine) Receive(from workflow.PartnerID, facts []Received) (added int,
 	if slices.ContainsFunc(facts, func(f Received) bool { return f.Instance() != m.Instance() }) {
 		return 0, ErrOtherInstance
 	}
+	m.Here(from)
 	if err := m.log.misnamed(facts); err != nil {
 		return 0, err
 	}

@@ -98,6 +98,11 @@ func (d *decision) entrust(p workflow.PartnerID, e *entry) {
 // mindEntrusted asks those who may not have been told what they have, once each time, and
 // asks to be woken when that is due for others.
 func (d *decision) mindEntrusted() {
+	if at := d.entrustedAt + officePatience; len(d.entrusted) >= manySlots && d.now.Boot < at {
+		d.out.wake(at) // not all of many are looked at with each fact
+		return
+	}
+	d.entrustedAt = d.now.Boot
 	for _, p := range slices.Sorted(maps.Keys(d.entrusted)) {
 		d.log.steps++
 		x := d.entrusted[p]
@@ -106,6 +111,7 @@ func (d *decision) mindEntrusted() {
 			delete(d.entrusted, p)
 		case d.now.Boot < at:
 			d.out.wake(at)
+			d.entrustedAt = min(d.entrustedAt, x.since)
 		default:
 			delete(d.entrusted, p)
 			d.ask(p)

@@ -26,6 +26,11 @@ type peer struct {
 	// chains of which it sent facts that fork them, and that were not taken in (fork.go).
 	refused  map[workflow.PartnerID]*withheld
 	disputed map[*chain]bool
+	// away: it cannot be reached, and is not told of what is missed from there on (away.go).
+	// near: it is among those that are owed what all are.
+	// sought: it was asked only to find that out.
+	away, near, sought bool
+	missed             int
 	// broughtIn: it showed a branch that gave it work, and that was not taken in (branchAppoints).
 	broughtIn bool
 }
@@ -88,7 +93,11 @@ func (m *Machine) oweFact(p workflow.PartnerID, e *entry) {
 // Owes reports whether p lacks something that must reach it now.
 func (m *Machine) Owes(p workflow.PartnerID) bool {
 	pr := m.peers[p]
-	return pr != nil && !pr.acked.covers(pr.owed)
+	if pr == nil {
+		return false
+	}
+	m.catchUp(pr)
+	return !pr.acked.covers(pr.owed)
 }
 
 // due reports whether p lacks something that must reach it now and is not under
@@ -108,8 +117,7 @@ func (m *Machine) allDue() (out []workflow.PartnerID) {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b workflow.PartnerID) int { return m.state.placeOf(a) - m.state.placeOf(b) })
-	return out
+	return m.state.inSuccession(out)
 }
 
 // Behind reports whether p is not known to have all that this replica has.
@@ -122,6 +130,7 @@ func (m *Machine) Behind(p workflow.PartnerID) bool {
 // is under way to it still is: it can say so as often as it likes.
 func (m *Machine) Acknowledge(from workflow.PartnerID, inc Incarnation, heads []Head) (more bool) {
 	p := m.peer(from)
+	m.Here(from)
 	m.perhapsDue[from] = true
 	if p.incarnation != inc {
 		p.incarnation, p.acked, p.refused, p.disputed = inc, vector{}, nil, nil
@@ -152,6 +161,7 @@ func (m *Machine) AheadOfUs(heads []Head) bool {
 // reconnection, or when an acknowledgement is overdue.
 func (m *Machine) Forget(p workflow.PartnerID) {
 	m.peer(p).sent = vector{}
+	m.Here(p)
 	m.perhapsDue[p] = true
 }
 

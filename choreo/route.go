@@ -62,11 +62,16 @@ func (d *decision) latest() *entry {
 
 // tell owes a fact to p, or in its place to the coordinator.
 func (d *decision) tell(p workflow.PartnerID, e *entry) {
-	if d.orchestrator != "" && d.orchestrator != d.self && e.fact.Body.Genesis == nil {
+	if d.handsOver(e) {
 		d.entrust(p, e)
 		p = d.orchestrator
 	}
 	d.oweFact(p, e)
+}
+
+// handsOver reports whether the coordinator is to tell others of a fact.
+func (d *decision) handsOver(e *entry) bool {
+	return d.orchestrator != "" && d.orchestrator != d.self && e.fact.Body.Genesis == nil
 }
 
 func (d *decision) routeSuccess(e *entry, a *Attempt) {
@@ -134,8 +139,16 @@ func (d *decision) oweAll(e *entry) {
 	if e == nil {
 		return // nothing was said here
 	}
-	for _, p := range d.state.Participants() {
+	within := d.within()
+	for _, p := range within {
 		d.tell(p, e)
+		if pr := d.peer(p); len(within) >= manySlots && d.handsOver(e) && !pr.sought {
+			pr.sought = true
+			d.ask(p) // of many the driver says at once who is away, though they are sent nothing
+		}
+	}
+	if d.near != nil && !d.handsOver(e) {
+		d.missed = append(d.missed, e)
 	}
 }
 

@@ -2,6 +2,7 @@ package choreo
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,8 +29,11 @@ type State struct {
 	attempts  map[AttemptID]*Attempt
 	bySucc    map[FactID]*Attempt
 	joined    map[workflow.PartnerID][]*entry // who became a participant, through what; the earliest first
-	// participants are all of these, in order.
+	// participants are all of these, in order, as somebody last asked for them; unsorted:
+	// others took part since. newcomers are those, until the machine asks for them (away.go).
 	participants []workflow.PartnerID
+	unsorted     bool
+	newcomers    []workflow.PartnerID
 	cancel       *entry   // the earliest
 	cancels      []*entry // the earliest of each strand
 	offices      []*entry // the first counted verdict in each office, of each strand
@@ -254,7 +258,7 @@ func (s *State) reset() {
 		s.rank[p] = i
 		s.joined[p] = []*entry{s.log.genesis}
 	}
-	s.participants = slices.Clone(s.genesis.Succession)
+	s.participants, s.unsorted, s.newcomers = slices.Clone(s.genesis.Succession), false, nil
 	s.layOut()
 	l := s.log
 	if s.cuts = l.cuts; l.forks > 0 {
@@ -592,7 +596,12 @@ func newer(a, b *entry) *entry {
 
 // Participants are all who take part, in the order of succession; those who
 // joined later follow by the facts that brought them in. It is not to be changed.
-func (s *State) Participants() []workflow.PartnerID { return s.participants }
+func (s *State) Participants() []workflow.PartnerID {
+	if s.unsorted { // they are sorted when somebody asks, not whenever somebody brings one in
+		s.participants, s.unsorted = s.inSuccession(slices.Collect(maps.Keys(s.joined))), false
+	}
+	return s.participants
+}
 
 // participates reports whether a partner takes part.
 func (s *State) participates(p workflow.PartnerID) bool { return s.joined[p] != nil }
@@ -602,28 +611,40 @@ func (s *State) join(p workflow.PartnerID, e *entry) {
 	if _, first := s.rank[p]; first || slices.ContainsFunc(s.joined[p], func(by *entry) bool { return by.strand == e.strand }) {
 		return // an author that knows of this fact knows of the earlier one
 	}
-	if s.joined[p] != nil {
-		s.participants = slices.Delete(slices.Clone(s.participants), s.placeOf(p), s.placeOf(p)+1)
+	if s.joined[p] == nil {
+		s.newcomers = append(s.newcomers, p)
 	}
 	s.joined[p] = append(s.joined[p], e)
 	s.log.steps += len(s.joined[p])
 	slices.SortFunc(s.joined[p], byTime)
-	s.participants = slices.Insert(slices.Clone(s.participants), s.placeOf(p), p) // a reader of the old ones goes on
+	s.unsorted = true
 }
 
-// placeOf is where a participant stands, or would stand, among all.
+// inSuccession sorts participants by the order of succession.
+func (s *State) inSuccession(ps []workflow.PartnerID) []workflow.PartnerID {
+	slices.SortFunc(ps, s.bySuccession)
+	return ps
+}
+
+// bySuccession orders participants as Participants does.
+func (s *State) bySuccession(a, b workflow.PartnerID) int {
+	s.log.steps++
+	ra, oka := s.rank[a]
+	rb, okb := s.rank[b]
+	switch {
+	case oka && okb:
+		return cmp.Compare(ra, rb)
+	case oka != okb:
+		return one(okb) - one(oka)
+	}
+	return cmp.Or(byTime(s.joined[a][0], s.joined[b][0]), cmp.Compare(a, b))
+}
+
+// placeOf is where a participant stands among all.
 func (s *State) placeOf(p workflow.PartnerID) int {
-	at, _ := slices.BinarySearchFunc(s.participants, p, func(a, b workflow.PartnerID) int {
-		s.log.steps++
-		ra, oka := s.rank[a]
-		rb, okb := s.rank[b]
-		switch {
-		case oka && okb:
-			return cmp.Compare(ra, rb)
-		case oka != okb:
-			return one(okb) - one(oka)
-		}
-		return cmp.Or(byTime(s.joined[a][0], s.joined[b][0]), cmp.Compare(a, b))
-	})
+	if at, first := s.rank[p]; first {
+		return at
+	}
+	at, _ := slices.BinarySearchFunc(s.Participants(), p, s.bySuccession)
 	return at
 }

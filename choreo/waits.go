@@ -276,7 +276,7 @@ func (d *decision) watch() (added bool) {
 // watchEvery is how often at most all partitions, participants and contingencies at others
 // are looked at: where there are many not for each fact. What is over is judged so much later.
 func (m *Machine) watchEvery() time.Duration {
-	if n := len(m.state.genesis.Assign) + len(m.state.Participants()) + len(m.look().others); n >= manySlots {
+	if n := len(m.state.genesis.Assign) + len(m.state.joined) + len(m.look().others); n >= manySlots {
 		return time.Duration(n) * lookPause
 	}
 	return 0

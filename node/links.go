@@ -206,7 +206,11 @@ func (o *outbox) post(p workflow.PartnerID) {
 
 // send has p brought up to date on an instance, as far as it is not under way.
 func (s *shard) send(out *outbox, h *held, p workflow.PartnerID) {
-	if !s.n.up(p) || s.wantsNoMore(h, p) {
+	if !s.n.up(p) {
+		h.m.Away(p) // until it greets
+		return
+	}
+	if s.wantsNoMore(h, p) {
 		return
 	}
 	b := h.m.Outgoing(p, wire.MaxFacts/2, s.moment())
@@ -363,6 +367,7 @@ func (s *shard) greet(p workflow.PartnerID) {
 	}
 	s.askForAside(p)
 	s.each(func(id workflow.InstanceID, h *held) {
+		h.m.Here(p)
 		if !h.m.Involved(p) {
 			return
 		}

@@ -388,6 +388,8 @@ func (s *shard) flush() {
 		for _, p := range x.r.Ask {
 			if s.n.up(p) {
 				s.tellHeads(out, p, []workflow.InstanceID{x.h.m.Instance()}, wire.Ask)
+			} else {
+				x.h.m.Away(p)
 			}
 		}
 	}

@@ -41,9 +41,10 @@ type Effects struct {
 	Persist []Stored
 	// Made are data sets that tasks done here made, for the store with Persist.
 	Made []Made
-	// Tell are the peers that are owed something: send each its Outgoing.
+	// Tell are the peers that are owed something: send each its Outgoing, or say that it is
+	// away (Machine.Away).
 	Tell []workflow.PartnerID
-	// Ask are peers to be asked, if they can be reached, what they have.
+	// Ask are peers to be asked, if they can be reached, what they have. Others are away.
 	Ask []workflow.PartnerID
 	// Stop and Start are tasks to call off and to run here.
 	Stop  []AttemptID

@@ -22,6 +22,7 @@ func (l *language) functions() template.FuncMap {
 		"moment":   func(v any) string { return l.moment(instant(v), time.Now()) },
 		"ago":      func(v any) string { return l.ago(time.Since(instant(v))) },
 		"left":     left, "succeeded": succeeded, "more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
+		"zone": func() string { return time.Now().Format("UTC-07:00") },
 		"list": list, "voters": voters, "short": short, "value": value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
 		"assignment": func(of string, name any, why *api.Why) assignment {

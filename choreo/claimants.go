@@ -329,13 +329,14 @@ func (m *Machine) Items() (out []ItemView) {
 	if !m.peopled || m.state.overall() != workflow.InstanceRunning {
 		return nil
 	}
+	since := moments{s: m.state}
 	for _, sl := range m.state.slots {
 		a := sl.Current
 		m.log.steps++
 		if a.Task.Type == workflow.Automatic || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil || a.endedByHolder() {
 			continue
 		}
-		v := m.itemView(a)
+		v := itemView(a, &since)
 		if h, held := m.state.holdOf(a); held {
 			v.Holder, v.Grant, v.Mode = h.User, h.Grant, h.Mode
 		}
@@ -344,29 +345,8 @@ func (m *Machine) Items() (out []ItemView) {
 	return out
 }
 
-func (m *Machine) itemView(a *Attempt) ItemView {
-	return ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: m.state.arrival(a)}
-}
-
-// arrival is when an attempt came to be done, as the facts say: when its holder wrote down that it is
-// ready, or else when the last of what it waits for succeeded; not before it was assigned. For people: no
-// rule asks for it, as clocks differ.
-func (s *State) arrival(a *Attempt) (ms int64) {
-	if a.assigned != nil {
-		ms = a.assigned.fact.At
-	}
-	if r := a.ready; r != nil && r.fact.Chain.Author == a.Partner {
-		return max(ms, r.fact.At)
-	}
-	for _, p := range s.def.Predecessors(a.Slot.Task.Name) {
-		for _, from := range s.slotsOf(p) {
-			s.log.steps++
-			if done := from.Current.success(); done != nil {
-				ms = max(ms, done.fact.At)
-			}
-		}
-	}
-	return ms
+func itemView(a *Attempt, since *moments) ItemView {
+	return ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: since.arrival(a)}
 }
 
 // ItemFor is an item as it concerns one person.
@@ -387,9 +367,10 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 		out = append(out, ItemFor{ItemView: v, Last: had[v.Item]})
 		delete(had, v.Item)
 	}
+	since := moments{s: m.state}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
 		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
-			out = append(out, ItemFor{ItemView: m.itemView(a), Last: had[i], Over: true})
+			out = append(out, ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true})
 		}
 	}
 	return out

@@ -222,6 +222,9 @@ func (s *story) items() string {
 		if v.Holder != "" {
 			who = fmt.Sprintf("%s has it (%s)", v.Holder, v.Mode)
 		}
+		if s.d.HasArg("since") { // since when, after the first moment of the story
+			who = (time.Duration(v.Arrival)*time.Millisecond - time.Duration(s.w.momentAt(0).UnixMilli())*time.Millisecond).String()
+		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", v.Task.Name, v.Partner, who)
 	}
 	tw.Flush()

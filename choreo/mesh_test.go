@@ -113,7 +113,12 @@ func (w *mesh) node(id workflow.PartnerID) *node {
 func (w *mesh) names() []workflow.PartnerID { return slices.Sorted(maps.Keys(w.nodes)) }
 
 func (w *mesh) moment() Moment {
-	return Moment{Boot: w.now, Wall: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC).Add(w.now)}
+	return Moment{Boot: w.now, Wall: w.momentAt(w.now)}
+}
+
+// momentAt is what all clocks show once the story has gone on for that long.
+func (w *mesh) momentAt(d time.Duration) time.Time {
+	return time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC).Add(d)
 }
 
 // Gone says what the partner list says (Partners).

@@ -39,6 +39,7 @@ func Check(p *Plan) []Warning {
 			i := p.graph.index[t]
 			out = append(out, p.checkEmergency(part, i)...)
 			out = append(out, p.checkContingency(part, i)...)
+			out = append(out, p.checkInFlow(part, i)...)
 			out = append(out, p.checkStandIn(part, i)...)
 			out = append(out, p.checkJoin(part, i)...)
 		}
@@ -90,6 +91,19 @@ func (p *Plan) checkContingency(part *Partition, i int) []Warning {
 		fmt.Sprintf("the contingency %s of task %s is in partition %s, pinned to the same partner %s: the loss of that partner is the loss of both",
 			p.graph.tasks[next].Name, p.graph.tasks[i].Name, p.Home(p.graph.tasks[next].Name), part.Partner),
 		"pin one of the two partitions to another partner"}}
+}
+
+// checkInFlow finds tasks whose contingency is a task in the flow as well: it may be done twice, and
+// people see two items of one name.
+func (p *Plan) checkInFlow(part *Partition, i int) []Warning {
+	next := p.graph.next[i]
+	if next == none || !p.graph.isSlot(next) {
+		return nil
+	}
+	t, c := p.graph.tasks[i].Name, p.graph.tasks[next].Name
+	return []Warning{{part.Name, t,
+		fmt.Sprintf("the contingency %s of task %s is a task in the flow as well: where %s fails, it may be done twice, once in each place", c, t, t),
+		fmt.Sprintf("give %s a contingency that nothing else waits for and that has no rule of its own", t)}}
 }
 
 // checkStandIn finds tasks that wait for one which runs only in place of others:

@@ -34,6 +34,12 @@ type PartitionView struct {
 	Why   *Why // how it came to First; nil: unknown
 }
 
+// StandIn is how a contingency stands that is a task in the flow as well.
+type StandIn struct {
+	Partner workflow.PartnerID
+	State   workflow.State
+}
+
 // TaskView is one task of an instance.
 type TaskView struct {
 	Task          *workflow.Task
@@ -47,6 +53,7 @@ type TaskView struct {
 	Outputs       map[workflow.DataName]workflow.Value
 	ContingencyOf workflow.TaskName
 	ReplacedBy    workflow.TaskName
+	StandIn       *StandIn // how that stands, where it is a task in the flow as well: what it has here is its own
 	TriggerFired  bool
 	Reason        string
 	Awaits        workflow.TaskName // a contingency that nobody can take yet
@@ -328,8 +335,11 @@ func (s *State) slotView(sl *Slot) TaskView {
 	if x := a.assigned.fact.Body.Annex; a.Depth > 1 && x != nil {
 		v.Reason = cmp.Or(v.Reason, x.Rejected)
 	}
-	if sl.Current.Task != sl.Task {
-		v.ReplacedBy = sl.Current.Task.Name
+	if by := sl.Current; by.Task != sl.Task {
+		v.ReplacedBy = by.Task.Name
+		if s.bySlot[by.Task.Name] != nil {
+			v.StandIn = &StandIn{by.Partner, s.attemptState(by)}
+		}
 	}
 	if sl.Pick != nil && sl.Pick.Task != a.Task && a.success() == nil {
 		v.State = workflow.Failed // what succeeded is what replaced it

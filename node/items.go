@@ -176,6 +176,18 @@ func (k *desk) hasIt(h *held, task workflow.TaskName) error {
 	return choreo.ErrTaken
 }
 
+// shows reports whether an item is what an entry of an instance is about: a stand-in that is a task in
+// the flow as well is shown with the task whose place it takes.
+func shows(t *api.Task, v *choreo.ItemView) bool {
+	switch {
+	case t.StandIn != nil && v.Item.Slot == t.Name:
+		return true
+	case v.Item.Slot != t.Name && t.ContingencyOf == nil:
+		return false
+	}
+	return t.Name == v.Task.Name && !t.State.Done()
+}
+
 // addClaims adds to an instance who has which task of people, and the results that do not count.
 func (vw *view) addClaims(h *held, in *api.Instance) {
 	if !h.m.Claims() {
@@ -183,7 +195,7 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 	}
 	for _, v := range h.m.Items() {
 		for i := range in.Tasks {
-			if t := &in.Tasks[i]; v.Holder != "" && t.Name == v.Task.Name && !t.State.Done() {
+			if t := &in.Tasks[i]; v.Holder != "" && shows(t, &v) {
 				t.ClaimedBy = vw.partners.called(v.Holder)
 			}
 		}

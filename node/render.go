@@ -171,6 +171,9 @@ func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	if t.ReplacedBy != "" {
 		v.ReplacedBy = &t.ReplacedBy
 	}
+	if x := t.StandIn; x != nil {
+		v.StandIn = &api.StandIn{Partner: vw.people.name(x.Partner), State: x.State}
+	}
 	if d := t.Dropped; d != nil {
 		v.Dropped = &api.Dropped{DataSet: d.DataSet, Hash: hex.EncodeToString(d.Hash[:]), Holder: vw.people.name(d.Holder)}
 		v.Reason = fmt.Sprintf("dropped: its only purpose, data set %s, exists (%x, from %s)", d.DataSet, d.Hash[:5], v.Dropped.Holder)

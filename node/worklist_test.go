@@ -552,3 +552,56 @@ func TestTheOrderOfArrivalOutlivesARestart(t *testing.T) {
 		}
 	})
 }
+
+// A contingency that is a task in the flow as well may be two items at a time: one says in whose place
+// it is, and the task whose place that is says how it stands.
+func TestAStandInThatIsInTheFlowAsWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		tm.add("base", `
+workflow: doubled
+tasks:
+  admit: {type: manual}
+  weigh-again: {type: manual, role: nurse, on-failure: {contingency: look-after}}
+  look-after: {type: manual, role: nurse, after: admit}
+partitions: {ward: {tasks: [admit, weigh-again, look-after], partner: base}}
+`)
+		id := tm.begin("base", "doubled", nil)
+		pass(time.Second)
+		base := tm.p["base"].node
+		if err := base.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh-again", Failed: true, Reason: "broken"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		items := func() (out []string) {
+			for _, x := range tm.items("tablet", "bia") {
+				if x.Workflow == "doubled" {
+					out = append(out, x.Task+" for "+x.InPlaceOf)
+				}
+			}
+			return out
+		}
+		if got, want := items(), []string{"look-after for weigh-again"}; !slices.Equal(got, want) {
+			t.Fatalf("the items are %q, want %q", got, want)
+		}
+		for _, x := range tm.items("tablet", "bia") {
+			if x.InPlaceOf != "" {
+				if err := tm.claim("tablet", "bia", api.ClaimSelect, x.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, x := range tm.show("base", id).Tasks {
+			switch {
+			case x.Name == "weigh-again" && (x.StandIn == nil || x.StandIn.State != workflow.Ready || x.StandIn.Partner != "base" || x.ClaimedBy != "bia"):
+				t.Errorf("of what stands in for weigh-again it is shown: %+v, claimed by %q", x.StandIn, x.ClaimedBy)
+			case x.Name == "look-after" && (x.State != workflow.NotReady || x.ClaimedBy != "" || x.StandIn != nil):
+				t.Errorf("look-after in the flow is shown as %s, claimed by %q", x.State, x.ClaimedBy)
+			}
+		}
+		tm.finish("base", id, "admit")
+		if got, want := items(), []string{"look-after for weigh-again", "look-after for "}; !slices.Equal(got, want) {
+			t.Errorf("the items are %q, want %q", got, want)
+		}
+	})
+}

@@ -255,10 +255,14 @@ func replaced(t api.Task, by workflow.State) string {
 	if t.Reason != "" {
 		failed += ": " + t.Reason
 	}
+	at := ""
+	if x := t.StandIn; x != nil { // its own entry is about something else
+		by, at = x.State, fmt.Sprintf(" (%s at %s)", x.State, orDash(x.Partner))
+	}
 	if by == workflow.Succeeded {
 		return fmt.Sprintf("%s; done by %s", failed, *t.ReplacedBy)
 	}
-	return fmt.Sprintf("%s; %s stands in for it", failed, *t.ReplacedBy)
+	return fmt.Sprintf("%s; %s stands in for it%s", failed, *t.ReplacedBy, at)
 }
 
 // remarks are what is out of the ordinary about a task. states are those of all.

@@ -128,7 +128,11 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if x.Known != "" {
 			at += " (" + x.Known + ")"
 		}
-		t.add(u.short(x.ID, 8), x.Task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority), clock(x.Since))
+		task := x.Task
+		if x.InPlaceOf != "" {
+			task += " (in place of " + x.InPlaceOf + ")"
+		}
+		t.add(u.short(x.ID, 8), task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority), clock(x.Since))
 	}
 	t.write(u, w, "")
 }

@@ -392,9 +392,11 @@ type Task struct {
 	Outputs           map[string]any         `json:"outputs"`
 	ContingencyOf     *workflow.TaskName     `json:"contingency_of"`
 	ReplacedBy        *workflow.TaskName     `json:"replaced_by"`
-	TriggerFired      bool                   `json:"trigger_fired"`
-	Reason            string                 `json:"reason"`
-	Superseded        []Superseded           `json:"superseded"`
+	// StandIn is how what replaced it stands, where that is a task in the flow as well, with an entry of its own.
+	StandIn      *StandIn     `json:"stand_in,omitempty"`
+	TriggerFired bool         `json:"trigger_fired"`
+	Reason       string       `json:"reason"`
+	Superseded   []Superseded `json:"superseded"`
 	// AsOf is when its state was last known from its holder: when this node last heard
 	// from that one itself. Null: this node holds it, nobody does, or its holder was
 	// not heard yet. Known says the same in words where that is longer ago than the
@@ -410,6 +412,12 @@ type Task struct {
 	ClaimedBy string `json:"claimed_by,omitempty"`
 	// PerformedBy is the user whose result ended it as an item of a worklist; empty: nobody's did.
 	PerformedBy string `json:"performed_by,omitempty"`
+}
+
+// StandIn is a contingency that is a task in the flow as well, as it stands in for another.
+type StandIn struct {
+	Partner string         `json:"partner"`
+	State   workflow.State `json:"state"`
 }
 
 // Dropped is a task that was dropped when the instance started, because its

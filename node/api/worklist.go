@@ -51,7 +51,9 @@ type Item struct {
 	Instance string `json:"instance"`
 	Workflow string `json:"workflow"`
 	Task     string `json:"task"`
-	State    string `json:"state"`
+	// InPlaceOf is the task whose contingency this is, where it stands in for one.
+	InPlaceOf string `json:"in_place_of,omitempty"`
+	State     string `json:"state"`
 	// Holder is the user who has it; nil: nobody. Partner is who gives it out.
 	Holder     *string    `json:"holder"`
 	Partner    string     `json:"partner"`
@@ -61,7 +63,9 @@ type Item struct {
 	Size       int64      `json:"size"`       // bytes that it needs on the device
 	Offline    bool       `json:"offline"`    // it may be locked
 	Prefetched bool       `json:"prefetched"` // all that it needs is here
-	Since      time.Time  `json:"since"`      // it can be done
+	// Since is when it came to be done: when its holder wrote down that it is ready, or else with the latest
+	// fact that its rule needed: a success, a failure, a release, a time-out, a start.
+	Since time.Time `json:"since"`
 	// AsOf is when this was last known from its partner; Known says so in words where that is old.
 	AsOf  time.Time `json:"as_of"`
 	Known string    `json:"known,omitempty"`

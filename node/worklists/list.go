@@ -161,6 +161,9 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
 		Known: d.in.Known(r.AsOf), Delivered: true,
 	}
+	if r.Task != r.Item.Slot {
+		out.InPlaceOf = string(r.Item.Slot)
+	}
 	if name := who.Name; r.Mine != "" {
 		out.Holder, out.State = &name, api.ItemSelected
 		if r.Mine == worklist.Lock {

@@ -318,7 +318,7 @@ func TestBadRequests(t *testing.T) {
 		{"no such version", "/v9/status", nil, 404, `"code":"not-found"`},
 		{"wrong method", "/v1/status", post("{}"), 405, `POST cannot be used on /v1/status: want GET`},
 		{"unknown parameter", "/v1/instances?every=true", nil, 400, `has no parameter \"every\"`},
-		{"bad value", "/v1/instances?all=maybe", nil, 400, `all=maybe: want one value of`},
+		{"bad value", "/v1/instances?all=maybe", nil, 400, `all=maybe: want one value: true or false`},
 		{"twice", "/v1/instances?all=true&all=false", nil, 400, `all=true,false`},
 		{"bad format", "/v1/instances/x/diagram?format=png", nil, 400, `format=png`},
 		{"not JSON", "/v1/instances", post("workflow: x"), 400, `is not what is wanted here`},

@@ -68,8 +68,20 @@ func checkQuery(rt *route, r *http.Request) error {
 		}
 		allowed := rt.query[i].values
 		if len(values) != 1 || (allowed != nil && !slices.Contains(allowed, values[0])) {
-			return api.Errorf(api.Invalid, "%s=%s: want one value of %q", name, strings.Join(values, ","), allowed)
+			return api.Errorf(api.Invalid, "%s=%s: want one value%s", name, strings.Join(values, ","), among(allowed))
 		}
 	}
 	return nil
+}
+
+// among says which values may be given; empty: any.
+func among(allowed []string) string {
+	last := len(allowed) - 1
+	switch {
+	case last < 0:
+		return ""
+	case last == 0:
+		return ": " + allowed[0]
+	}
+	return ": " + strings.Join(allowed[:last], ", ") + " or " + allowed[last]
 }

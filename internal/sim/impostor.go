@@ -251,7 +251,7 @@ func (w *world) forgedResult(m *machine, id workflow.InstanceID) *choreo.Claim {
 }
 
 // pester brings words without end to the partners that a liar is connected to: it takes what is free and
-// gives it back, as its own user, again and again.
+// gives it back, as its own user, again and again, and asks for what others have.
 func (w *world) pester(m *machine) {
 	if !slices.Contains(m.does, Impostor) || m.gone {
 		return
@@ -263,6 +263,10 @@ func (w *world) pester(m *machine) {
 		}
 		for range 4 {
 			w.takeAndGiveBack(m, o)
+		}
+		taken := w.rowOf(m, o, func(r worklists.Row) bool { return r.Other != "" && !r.Over })
+		if taken != nil {
+			w.tell(m, o, taken.Instance, worklist.Grant{Items: []worklist.Item{taken.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)})
 		}
 	}
 }

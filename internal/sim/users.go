@@ -31,7 +31,7 @@ type user struct {
 	roles, now []workflow.RoleName
 	changed    time.Duration
 	dismissed  bool
-	keys       map[int]bool // at which machines it is signed in
+	keys       map[int]time.Time // at which machines it is signed in, since when by the clock of who certified it
 }
 
 // ring are the keys of users at a machine. They are in files of their own, and outlast its store.
@@ -70,12 +70,12 @@ func (w *world) welcome() {
 		return
 	}
 	for i := range w.plan.Users {
-		u := &user{name: fmt.Sprintf("u%d", i), had: map[int][]api.Item{}, keys: map[int]bool{}}
+		u := &user{name: fmt.Sprintf("u%d", i), had: map[int][]api.Item{}, keys: map[int]time.Time{}}
 		w.users = append(w.users, u)
 		w.at(3*time.Second, func() { w.make(u, w.plan.Users[i]) })
 	}
 	for _, m := range w.nodes {
-		u := &user{name: w.name(m), id: worklist.User(m.id), had: map[int][]api.Item{}, roles: m.member.Chain.Leaf().Roles, keys: map[int]bool{m.i: true}}
+		u := &user{name: w.name(m), id: worklist.User(m.id), had: map[int][]api.Item{}, roles: m.member.Chain.Leaf().Roles, keys: map[int]time.Time{m.i: base.Add(-24 * time.Hour)}}
 		u.now = u.roles
 		w.users = append(w.users, u)
 		w.uses(u, m)
@@ -121,7 +121,11 @@ func (w *world) signIn(u *user, at []int, next int, token string) {
 			}
 			return
 		}
-		u.keys[m.i], u.changed = true, w.now
+		by := w.nodes[0]
+		if next > 0 {
+			by = w.nodes[at[0]]
+		}
+		u.keys[m.i], u.changed = base.Add(w.now+by.skew), w.now
 		w.uses(u, m)
 		if next+1 == len(at) {
 			return
@@ -186,7 +190,7 @@ func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.I
 		}
 	}
 	claim := api.ClaimSelect
-	if x.Offline && w.people.IntN(3) > 0 {
+	if k := w.people.IntN(10); x.Offline && k < 6 || k == 9 { // or it may not be done out of reach
 		claim = api.ClaimLock
 	}
 	r := api.ClaimRequest{User: u.name, Claim: claim}
@@ -201,7 +205,9 @@ func (w *world) take(u *user, m *machine, n *node.Node, list []api.Item, x api.I
 		for _, o := range of {
 			w.out.Taken++
 			w.checks.toldTaken(u, m, o)
-			u.had[m.i] = append(u.had[m.i], o)
+			if !slices.ContainsFunc(u.had[m.i], func(h api.Item) bool { return h.ID == o.ID }) {
+				u.had[m.i] = append(u.had[m.i], o)
+			}
 		}
 	}
 }
@@ -233,6 +239,8 @@ func (w *world) finish(u *user, m *machine, n *node.Node, x api.Item) {
 	case strings.Contains(err.Error(), "; it is kept"):
 		w.out.TooLate++
 		w.checks.toldRecorded(u, m, x, r, true)
+	case strings.Contains(err.Error(), "was not given to you"):
+		w.checks.toldNever(u, m, x)
 	}
 }
 

@@ -125,6 +125,18 @@ func (c *checks) toldRecorded(u *user, m *machine, x api.Item, in api.ItemResult
 	c.peoples.recorded = append(c.peoples.recorded, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
 }
 
+// toldNever checks that whoever was given an item by its holder's disk is not told that it was not: then its
+// work is kept, whatever became of the grant.
+func (c *checks) toldNever(u *user, m *machine, x api.Item) {
+	h := c.holderOf(x)
+	if h == nil || h.lied || h.forgot || m.forgot {
+		return
+	}
+	if it := c.onDisk(x); it != nil && slices.ContainsFunc(it.Holds, func(h *meaning.Hold) bool { return h.User == u.id }) {
+		c.w.violate("claims: %s at n%d was told that %s of %s was not given to it, and n%d's disk has the grant: its work is lost", u.name, m.i, x.Task, x.Instance[:8], h.i)
+	}
+}
+
 // toldKept notes that a device keeps what its user did, for when the holder can be reached.
 func (c *checks) toldKept(u *user, m *machine, x api.Item, in api.ItemResult) {
 	if h := c.holderOf(x); h != nil && !h.forgot && !m.forgot {
@@ -237,6 +249,9 @@ func (c *checks) itemAtEnd(m *machine, id workflow.InstanceID, it *meaning.Item,
 			c.w.violate("claims: a result of %s for %s of %s is neither its end nor shown at n%d as kept", name(r.User), it.Attempt, id.String()[:8], m.i)
 		}
 	}
+	if i, ok := c.w.who(it.Holder); ok && !c.w.nodes[i].lied {
+		c.given(id, it)
+	}
 	for n, v := range c.endOutputs(it) {
 		if fmt.Sprint(it.End.Says.Outputs[n]) != v {
 			c.w.violate("claims: %s of %s says %s = %s, and %s had handed in %v", it.Attempt, id.String()[:8], n, v, name(it.End.User), it.End.Says.Outputs)
@@ -251,13 +266,33 @@ func (c *checks) endOutputs(it *meaning.Item) map[workflow.DataName]string {
 	if it.End == nil || it.End.Says.Failed || c.w.nodes[i].lied {
 		return out
 	}
-	values, any := it.Outputs()
-	for n, v := range values {
-		if any {
+	if values, any := it.Outputs(); any {
+		for n := range it.End.Says.Outputs {
+			out[n] = "nothing"
+		}
+		for n, v := range values {
 			out[n] = fmt.Sprint(v)
 		}
 	}
 	return out
+}
+
+// given checks what a holder that does not lie gave to whom: an item that it knew to be somebody's to nobody
+// else, and to one person only so often.
+func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
+	for _, h := range it.Both() {
+		c.w.violate("claims: %s of %s was given to %s, and its holder knew that somebody had it", it.Attempt, id.String()[:8], h.User)
+	}
+	times := map[worklist.User]int{}
+	for _, h := range it.Holds {
+		times[h.User] += len(h.Grants)
+	}
+	i, _ := c.w.who(it.Holder)
+	for _, u := range slices.Sorted(maps.Keys(times)) {
+		if times[u] > choreo.MaxGrants && !c.w.nodes[i].forgot {
+			c.w.violate("bounded: %s of %s was given to %s %d times, at most %d are expected", it.Attempt, id.String()[:8], u, times[u], choreo.MaxGrants)
+		}
+	}
 }
 
 // handedIn checks that what a device kept came to its holder, or is shown there with why not.
@@ -348,6 +383,32 @@ func (c *checks) offers(m *machine) {
 				continue
 			}
 			c.offered(m, in, task, t.ClaimedBy)
+			c.leased(m, in)
+		}
+	}
+}
+
+// leased checks that nobody has an item of a machine beyond its lease, as far as a node that was started since
+// it was granted can know that, by its wall clock.
+func (c *checks) leased(m *machine, in *api.Instance) {
+	id, err := workflow.ParseInstanceID(in.ID)
+	if err != nil || m.forgot {
+		return
+	}
+	facts := m.disk.factsOf(id)
+	h, err := meaning.New(c.w.def, facts)
+	if err != nil {
+		return
+	}
+	h.Hear(c.voices(id))
+	for _, it := range h.Of(h.All()).Items() {
+		if it.Open == nil || it.Holder != m.id {
+			continue
+		}
+		grant := it.Open.Grants[len(it.Open.Grants)-1]
+		since := time.UnixMilli(facts[grant].At)
+		if wall := m.bornWall.Add(c.w.now - m.born); m.arrived[grant] < m.born && wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
+			c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User, it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
 		}
 	}
 }
@@ -370,7 +431,8 @@ func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, by stri
 		for _, i := range slices.Sorted(maps.Keys(u.keys)) {
 			o := c.w.nodes[i]
 			link := i == m.i || c.w.links[pair(i, m.i)] != nil
-			if t.Role == "" && i != m.i || !link || o.node == nil || o.paused > 0 || o.lied || o.shutOut() || c.w.now-o.born < 2*time.Minute {
+			early := slices.ContainsFunc(slices.Collect(maps.Values(u.keys)), base.Add(c.w.now+min(o.skew, m.skew)).Before) // its key is not valid yet by somebody's clock
+			if t.Role == "" && i != m.i || early || !link || o.node == nil || o.paused > 0 || o.lied || o.shutOut() || c.w.now-o.born < 2*time.Minute {
 				continue
 			}
 			c.w.guard(o, func() { c.sees(o, o.node, u, m, in, t) })

@@ -78,6 +78,7 @@ type machine struct {
 	// suspended is how many faults have it suspended now.
 	suspended int
 	born      time.Duration // of this process
+	bornWall  time.Time     // by its wall clock
 	node      *node.Node
 	jobs      map[string]int // running job → its number
 	jobSeq    int
@@ -314,7 +315,7 @@ func (w *world) boot(m *machine) {
 		cfg.Capabilities = []workflow.Capability{Crane}
 	}
 	m.well, w.disturbed = w.now, w.now
-	m.jobs, m.born = map[string]int{}, w.now
+	m.jobs, m.born, m.bornWall = map[string]int{}, w.now, base.Add(w.now+m.skew)
 	w.guard(m, func() {
 		parts := node.Parts{
 			Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,

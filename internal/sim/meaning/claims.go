@@ -89,6 +89,7 @@ type Item struct {
 
 	m    *Meaning
 	ends []ending
+	both []*Hold
 }
 
 // Hold is what somebody was given.
@@ -211,6 +212,9 @@ func (it *Item) grant(x *claimed, g worklist.Grant) {
 		return
 	}
 	h := &Hold{User: x.who.User, Mode: g.Mode, Grants: []choreo.FactID{id}, at: []int{x.at}}
+	if was := it.Open; was != nil && it.m.h.knew(x.at, was.at[0]) {
+		it.both = append(it.both, h)
+	}
 	it.Holds = append(it.Holds, h)
 	switch was := it.Open; {
 	case len(it.ends) > 0:
@@ -376,3 +380,6 @@ func (m *Meaning) Words(fn func(choreo.FactID, Voice, worklist.Body)) {
 		}
 	}
 }
+
+// Both are the holds that were given although the holder knew that somebody else had the item.
+func (it *Item) Both() []*Hold { return it.both }

@@ -7,7 +7,7 @@ type mutant struct {
 	variant    string // of the simulated world (sim.Variant)
 }
 
-var mutants = []mutant{
+var mutants = append([]mutant{
 	{name: "no-fsync", what: "facts are sent before they are synced; a crash loses what was not", variant: "no-sync"},
 	{name: "wall-clock", what: "waits are clocked by the wall clock", variant: "wall-clock"},
 	{name: "ack-early", what: "an acknowledgement is sent before the commit", patches: []patch{{
@@ -241,4 +241,4 @@ var mutants = []mutant{
 	}
 	p.facts()
 	for _, sl`}}},
-}
+}, ofClaims...)

@@ -1,0 +1,84 @@
+package main
+
+// claimed is the first seed whose people's tasks are claimed (sim.Claimed).
+const claimed = 20_000_000
+
+// ofClaims are mutants of what people claim of their work (docs/worklists.md). They are run
+// from that seed on.
+var ofClaims = []mutant{
+	{name: "claims-of-others", what: "anybody claims what others hold", patches: []patch{{
+		"choreo/claims.go", `	case a.Partner != e.fact.Chain.Author:
+		return nil, "its author does not hold the attempt"
+`, ``}}},
+	{name: "word-unsigned", what: "a person's word need not be signed by the person", patches: []patch{{
+		"membership/users/spoken.go", `	if err := g.Verify(fact); err != nil {`, `	if err := g.Verify(fact); err != nil && g.Key == "" {`}}},
+	{name: "own-certificate", what: "who certified a user's key is not asked", patches: []patch{{
+		"membership/users/spoken.go", `	if err := s.Device.Authentic(m); err != nil {`, `	if err := s.Device.Authentic(m); err != nil && len(s.Device.Chain) == 0 {`}}},
+	{name: "word-again", what: "a word that was written down before counts again", patches: []patch{{
+		"choreo/claims.go", `if s.evidenceOf(e).any(said) {`, `if len(said) > 1000 {`}}},
+	{name: "role-not-shown", what: "a grant to somebody without the role counts", patches: []patch{{
+		"worklist/rights.go", `	case !it.maydo(b, f.User, f.Roles):`, `	case f.Partner == "":`}}},
+	{name: "nobodys-close", what: "a task that asks for a role ends by a close with nobody's result", patches: []patch{{
+		"choreo/claims.go", `	s.peoples.closed = append(s.peoples.closed, a.ID)
+`, `	s.peoples.closed = append(s.peoples.closed, a.ID)
+	s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
+`}}},
+	{name: "given-twice", what: "what somebody has is given to others who ask", patches: []patch{{
+		"worklist/ask.go", `	case it.open != nil && !mine:
+`, `	case it.open != nil && !mine && r.User == "":
+`}}},
+	{name: "late-is-refused", what: "a result under a grant that ended is refused and not kept", patches: []patch{{
+		"choreo/claimants.go", `	case !ever || to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`, `	case !ever || !open || to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`}}},
+	{name: "release-ignored", what: "what is given back stays with whoever had it", patches: []patch{{
+		"worklist/rights.go", `		it.finish(h, f, "given back")
+`, ``}}},
+	{name: "dismissed-keeps", what: "a user who is removed or loses the role keeps what it has", patches: []patch{{
+		"worklist/decide.go", `	if !known || !it.maydo(d.b, h.User, p.Roles) {`, `	if !known && it.maydo(d.b, h.User, p.Roles) && h.User == "" {`}}},
+	{name: "endless-lease", what: "a lease never runs out", patches: []patch{{
+		"worklist/decide.go", `	if d.now.Boot >= over {`, `	if d.now.Boot >= over+1000*time.Hour {`}}},
+	{name: "first-grant-prevails", what: "of two grants that did not know of each other the first counts, whatever was done under it", patches: []patch{{
+		"worklist/rights.go", `	case it.prevails(b, h, was):`, `	case false && it.prevails(b, h, was):`}}},
+	{name: "read-as-they-come", what: "claims are read in the order in which they came", patches: []patch{{
+		"worklist/item.go", `	if at == len(it.facts)-1 && !it.mayUnseat(b, f) {`, `	if at >= 0 || !it.mayUnseat(b, f) {`}}},
+	{name: "told-early", what: "a person is told before the commit", patches: []patch{{
+		"node/shard.go", `s.batch.after = append(s.batch.after, e.after)`, `e.after(nil)`}}},
+	{name: "kept-in-memory", what: "what was done out of reach is kept in memory only", patches: []patch{{
+		"node/worklists/kept.go", `	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
+		return err
+	}
+	d.kept[key] = k
+	return nil`, `	d.kept[key] = k
+	return nil`}}},
+	{name: "never-handed-in", what: "what was done out of reach is not handed in", patches: []patch{{
+		"node/worklists/deliver.go", `		case d.in.Peers.Up(at):
+			d.handIn(k)`, `		case d.in.Peers.Up(at) && k.Slot == "":
+			d.handIn(k)`}}},
+	{name: "never-closed", what: "a result of whoever has an item does not end it", patches: []patch{{
+		"worklist/decide.go", `		if it.open == nil || w.hold != it.open {
+			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {
+			continue`}}},
+	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
+		"choreo/claimants.go", `		if end.Outputs, err = d.state.written(a.Task, res); err != nil {`, `		if _, err = d.state.written(a.Task, res); err != nil {`}}},
+	{name: "given-without-end", what: "one person may take one item again and again", patches: []patch{{
+		"choreo/idled.go", `n >= MaxGrants {`, `n >= 100*MaxGrants {`}}},
+	{name: "first-role-only", what: "of a person's roles only the first counts for a list", patches: []patch{{
+		"node/items.go", `	for _, r := range who.Roles {
+		if r == t.Role {
+			return true
+		}
+	}`, `	for i, r := range who.Roles {
+		if i == 0 && r == t.Role {
+			return true
+		}
+	}`}}},
+	{name: "locked-anyway", what: "what may not be done out of reach is locked", patches: []patch{{
+		"worklist/rights.go", `	case x.Mode == Lock && !it.Task.Offline:`, `	case x.Mode == Lock && f.Partner == "":`}, {
+		"worklist/ask.go", `	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:`, `	case len(r.With) > 0 && !it.Task.Offline:`}}},
+	{name: "revoked-counts", what: "a result counts although its holder knew that the grant had ended", patches: []patch{{
+		"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}, {
+		"worklist/decide.go", `		if it.open == nil || w.hold != it.open {
+			continue`, `		if w.hold == nil {
+			continue`}}},
+}

@@ -120,7 +120,7 @@ func (c *checks) toldRecorded(u *user, m *machine, x api.Item, in api.ItemResult
 		return
 	}
 	if !late && (it.End == nil || it.End.User != u.id) {
-		c.w.violate("claims: %s at n%d was told that its result of %s of %s counts, and by n%d's disk it does not", u.name, m.i, x.Task, x.Instance[:8], h.i)
+		c.w.violate("claims: %s at n%d was told that its result of %s of %s counts, and by n%d's disk it does not:\n%s", u.name, m.i, x.Task, x.Instance[:8], h.i, strings.Join(it.Lines(), "\n"))
 	}
 	c.peoples.recorded = append(c.peoples.recorded, recorded{u, x, saidOf(in.Failed, in.Outputs), h.i, m.i})
 }

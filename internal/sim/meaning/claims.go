@@ -296,22 +296,28 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).
 func (m *Meaning) ItemLines() (out []string) {
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, it := range m.Items() {
-		add("item %s %s of %s", it.Attempt.Slot, worklist.ID(it.Attempt.Fact), it.Holder)
-		for _, h := range it.Holds {
-			grants := make([]string, len(h.Grants))
-			for i, g := range h.Grants {
-				grants[i] = worklist.ID(g).String()
-			}
-			add("  hold %s %s %s begun=false open=%t ended=%q by=%s lost=%t", h.User, h.Mode, strings.Join(grants, ","), h == it.Open, h.Ended, worklist.ID(h.by), h.lost)
+		out = append(out, it.Lines()...)
+	}
+	return out
+}
+
+// Lines are those of one item.
+func (it *Item) Lines() (out []string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	add("item %s %s of %s", it.Attempt.Slot, worklist.ID(it.Attempt.Fact), it.Holder)
+	for _, h := range it.Holds {
+		grants := make([]string, len(h.Grants))
+		for i, g := range h.Grants {
+			grants[i] = worklist.ID(g).String()
 		}
-		for _, r := range it.Results {
-			add("  result %s of %s grant=%s failed=%t", worklist.ID(r.ID), r.User, r.Says.Grant, r.Says.Failed)
-		}
-		for _, e := range it.ends {
-			add("  end %s failed=%t adopted=false order=%s", worklist.ID(m.h.facts[e.at].id), e.of.Says.Failed, worklist.ID{})
-		}
+		add("  hold %s %s %s begun=false open=%t ended=%q by=%s lost=%t", h.User, h.Mode, strings.Join(grants, ","), h == it.Open, h.Ended, worklist.ID(h.by), h.lost)
+	}
+	for _, r := range it.Results {
+		add("  result %s of %s grant=%s failed=%t", worklist.ID(r.ID), r.User, r.Says.Grant, r.Says.Failed)
+	}
+	for _, e := range it.ends {
+		add("  end %s failed=%t adopted=false order=%s", worklist.ID(it.m.h.facts[e.at].id), e.of.Says.Failed, worklist.ID{})
 	}
 	return out
 }

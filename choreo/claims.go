@@ -312,17 +312,19 @@ func (s *State) holdOf(a *Attempt) (worklist.Standing, bool) {
 // placeItem tells the board how an attempt stands.
 func (s *State) placeItem(a *Attempt) {
 	wanted := s.wanted(a)
+	ready := wanted && (a.start != nil || a.mayStart())
+	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
 	s.work().Set(worklist.Place{
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
 		Task:     worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority},
-		InCharge: a.Slot.Current == a, Ready: wanted && (a.start != nil || a.mayStart()), Since: a.noticed,
-		Over: !wanted || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a),
+		InCharge: a.Slot.Current == a, Ready: ready, Since: a.noticed,
+		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
 	})
 }
 
-// whyOver is why people cannot do an attempt any more, if that is not for its item's end; "": nothing
-// more is to say than that it is over, or in another's hands.
-func (s *State) whyOver(a *Attempt) string {
+// whyOver is why people cannot do an attempt any more, or not now if it waits, if that is not for its item's
+// end; "": nothing more is to say than that it is over, or in another's hands.
+func (s *State) whyOver(a *Attempt, waits bool) string {
 	switch now := a.Slot.Current; {
 	case a.endedByHolder(), now != a && now.Task != a.Task:
 		return "the task had failed by then"
@@ -330,6 +332,10 @@ func (s *State) whyOver(a *Attempt) string {
 		return "the task was begun anew"
 	case now == a && s.cancel != nil:
 		return "the instance was cancelled"
+	case waits && a.Slot.State == workflow.Skipped:
+		return "the task is not needed any more"
+	case waits:
+		return "what the task waits for is not so any more"
 	}
 	return ""
 }

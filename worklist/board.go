@@ -57,8 +57,8 @@ type Place struct {
 	Waits []workflow.TaskName
 	// Over: it ended in another way than by a Close: called off, cancelled, given up.
 	Over bool
-	// Why says why nobody can do it any more, for people, where the attempt is not in charge or is over; empty: by
-	// default.
+	// Why says why nobody can do it any more, for people, where the attempt is not in charge or is over, or why
+	// nobody can do it now, where it is not ready; empty: by default.
 	Why string
 	// Unhandled: it failed, and the definition does not say what follows.
 	Unhandled bool

@@ -142,6 +142,8 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 		return false, "the task was done once more"
 	case it.Over:
 		return false, cmp.Or(it.Why, "the task is over")
+	case !it.Ready && it.Why != "":
+		return false, it.Why
 	}
 	for _, id := range w.Upon {
 		if b.passedOver(id) {

@@ -214,7 +214,7 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 		c.itemAtEnd(m, id, it, in)
 	}
 	for _, r := range c.peoples.recorded {
-		if r.item.Instance == id.String() && !slices.ContainsFunc(items, func(it *meaning.Item) bool { return itemID(id, it.Item()) == r.item.ID && has(it, r) }) {
+		if r.item.Instance == id.String() && !c.w.nodes[r.at].gone && !slices.ContainsFunc(items, func(it *meaning.Item) bool { return itemID(id, it.Item()) == r.item.ID && has(it, r) }) {
 			c.w.violate("durable: %s was told that its result of %s of %s is recorded, and nobody has it", r.user.name, r.item.Task, id.String()[:8])
 		}
 	}
@@ -383,14 +383,16 @@ func (c *checks) offers(m *machine) {
 				continue
 			}
 			c.offered(m, in, task, t.ClaimedBy)
-			c.leased(m, in)
+			if t.ClaimedBy != "" {
+				c.leased(m, in, t.Name)
+			}
 		}
 	}
 }
 
-// leased checks that nobody has an item of a machine beyond its lease, as far as a node that was started since
+// leased checks that nobody has a task of a machine beyond its lease, as far as a node that was started since
 // it was granted can know that, by its wall clock.
-func (c *checks) leased(m *machine, in *api.Instance) {
+func (c *checks) leased(m *machine, in *api.Instance, task workflow.TaskName) {
 	id, err := workflow.ParseInstanceID(in.ID)
 	if err != nil || m.forgot {
 		return
@@ -402,7 +404,7 @@ func (c *checks) leased(m *machine, in *api.Instance) {
 	}
 	h.Hear(c.voices(id))
 	for _, it := range h.Of(h.All()).Items() {
-		if it.Open == nil || it.Holder != m.id {
+		if it.Open == nil || it.Holder != m.id || it.Task.Name != task {
 			continue
 		}
 		grant := it.Open.Grants[len(it.Open.Grants)-1]

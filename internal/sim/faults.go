@@ -138,6 +138,9 @@ func (w *world) reboot(m *machine) {
 func (w *world) restored(m *machine, i image) {
 	m.disk.restore(i)
 	m.forgot, m.succeeded = true, map[job]bool{}
+	for _, u := range w.users { // the founder's node may have forgotten what it said of them
+		u.unsure = u.unsure || m.i == 0
+	}
 	w.checks.excuse(m)
 }
 

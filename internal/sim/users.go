@@ -31,6 +31,8 @@ type user struct {
 	roles, now []workflow.RoleName
 	changed    time.Duration
 	dismissed  bool
+	// unsure: a crash came between, so it is not known whether it was dismissed, or its roles changed.
+	unsure bool
 	keys       map[int]time.Time // at which machines it is signed in, since when by the clock of who certified it
 }
 
@@ -265,8 +267,10 @@ func itemID(instance workflow.InstanceID, i worklist.Item) string {
 // dismiss removes a user, at the founder's node.
 func (w *world) dismiss(u *user) {
 	w.act(w.nodes[0], func(n *node.Node) {
+		was := u.unsure
+		u.unsure = true
 		if _, err := n.RemoveUser(context.Background(), u.name); err == nil {
-			u.dismissed, u.changed = true, w.now
+			u.dismissed, u.changed, u.unsure = true, w.now, was
 		}
 	})
 }
@@ -276,22 +280,23 @@ func (w *world) changeRole(u *user) {
 	role := Roles[w.people.IntN(len(Roles))]
 	w.act(w.nodes[0], func(n *node.Node) {
 		r := api.RoleRequest{User: u.name, Role: string(role)}
-		had, err := slices.Contains(u.now, role), error(nil)
+		had, err, was := slices.Contains(u.now, role), error(nil), u.unsure
+		u.unsure = true
 		if had {
 			_, err = n.RevokeRole(context.Background(), r)
 		} else {
+			u.roles = append(u.roles, role) // as soon as that is durable
 			_, err = n.GrantRole(context.Background(), r)
 		}
 		if err != nil {
 			return
 		}
-		u.changed = w.now
+		u.changed, u.unsure = w.now, was
 		if had {
 			u.now = slices.DeleteFunc(u.now, func(x workflow.RoleName) bool { return x == role })
 			return
 		}
 		u.now = append(u.now, role)
-		u.roles = append(u.roles, role)
 	})
 }
 

@@ -33,7 +33,7 @@ type user struct {
 	dismissed  bool
 	// unsure: a crash came between, so it is not known whether it was dismissed, or its roles changed.
 	unsure bool
-	keys       map[int]time.Time // at which machines it is signed in, since when by the clock of who certified it
+	keys   map[int]time.Time // at which machines it is signed in, since when by the clock of who certified it
 }
 
 // ring are the keys of users at a machine. They are in files of their own, and outlast its store.

@@ -69,7 +69,8 @@ func (h *held) note(p workflow.PartnerID, fn func(*word)) {
 
 // asOf is when it was last known here what a partner has of an instance; the zero time:
 // never. old tells that this is longer ago than its last contact explains: of its signs
-// of life, of which there are three in a connectionTime, one was missed.
+// of life, of which there are three in a connectionTime, one was missed. Nothing is known as of
+// before the instance began: there was nothing to tell.
 func (vw *view) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
 	now, w := vw.clock.Now(), h.words[p]
 	ago := func(boot time.Duration) time.Time { return now.Wall.Add(boot - now.Boot) }
@@ -88,6 +89,12 @@ func (vw *view) asOf(h *held, p workflow.PartnerID) (at time.Time, old bool) {
 			at = t
 		}
 		inTouch = up && now.Boot-heard <= within
+	}
+	if began := wire.AtMilli(h.sum.Started); !at.IsZero() && at.Before(began) {
+		at = began
+		if now.Wall.Before(began) { // by the clock of who began it
+			at = now.Wall
+		}
 	}
 	return at, !inTouch && now.Wall.Sub(at) > within
 }

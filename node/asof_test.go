@@ -106,6 +106,39 @@ func TestOldKnowledgeIsSaid(t *testing.T) {
 	})
 }
 
+// What is known of an instance is never older than that: a mesh may have been quiet for long before, and its
+// holder be gone just after.
+func TestNothingIsKnownFromBeforeTheInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, connectionTime(15*time.Second), nil, "one", "two", "three")
+		tm.add("one", chain)
+		tm.p["two"].hand.hold("a")
+		pass(time.Minute)
+		began := time.Now()
+		id := tm.begin("one", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "three"})
+		tm.cut([]string{"one", "two"}, []string{"three"})
+		check := func(after time.Duration, known string) {
+			t.Helper()
+			list, err := tm.p["three"].node.Instances(t.Context(), false)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%v, %v", list, err)
+			}
+			for _, b := range []struct {
+				asOf  *time.Time
+				known string
+			}{{tm.taskOf("three", id, "b").AsOf, tm.taskOf("three", id, "b").Known}, {list[0].AsOf, list[0].Known}} {
+				if b.asOf == nil || b.asOf.Before(began.Truncate(time.Second)) || b.known != known {
+					t.Errorf("%v after the start it is known as of %v, in words %q, want %q; it began %v", after, b.asOf, b.known, known, began)
+				}
+			}
+		}
+		pass(5 * time.Second)
+		check(5*time.Second, "")
+		pass(5 * time.Second)
+		check(10*time.Second, "as known 10 s ago")
+	})
+}
+
 // What holders have is asked for when people want to see it; a partner that is not
 // reached, or does not answer, is not waited for.
 func TestRefresh(t *testing.T) {

@@ -92,6 +92,11 @@ func (d *departure) leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving
 		if err := d.mayLeaveForGood(); err != nil {
 			return nil, err
 		}
+	}
+	if r.Check {
+		return &api.Leaving{ForGood: r.ForGood, Given: []api.Given{}, Stays: []api.Stay{}}, nil
+	}
+	if r.ForGood {
 		d.forGood.Store(true)
 	}
 	first := d.leaving.CompareAndSwap(false, true)

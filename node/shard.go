@@ -671,7 +671,8 @@ func (s *shard) summarise(h *held) summary {
 		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(audience), " "), uint64(h.m.Len())
 		sum.Sizes = h.sizes(audience)
 	}
-	if sum.Ended == 0 {
+	// A block or a failure may lift in the round in which all is done: that is the end which counts.
+	if sum.Ended == 0 || sum.State != h.sum.State || sum.Done != h.sum.Done {
 		sum.Ended, sum.Age = s.now.Wall.UnixMilli(), s.n.retention.closings.Age()
 	}
 	if !sum.Late && h.late(s.n.people.Evicted) {

@@ -55,6 +55,7 @@ type Evicted struct {
 // LeaveRequest asks this node to leave.
 type LeaveRequest struct {
 	ForGood bool `json:"for_good,omitempty"` // it cannot come back
+	Check   bool `json:"check,omitempty"`    // only say whether it may; nothing is done
 }
 
 // Leaving says what became of this node's work.

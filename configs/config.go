@@ -41,8 +41,8 @@ type Config struct {
 	Discovery bool `yaml:"discovery,omitempty"`
 
 	// API is where the local API and the web page are served: HOST:PORT on
-	// loopback (port 0: the last one, else 7878, else any free port), "unix:PATH" (relative to the node's
-	// folder), or another address together with TLS.
+	// loopback (port 0: 7878, else the one it had instead before, else any free port), "unix:PATH"
+	// (relative to the node's folder), or another address together with TLS.
 	API string `yaml:"api,omitempty"`
 	// TLS is the certificate of the API; needed off loopback only.
 	TLS TLS `yaml:"tls,omitempty"`

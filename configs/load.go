@@ -25,7 +25,13 @@ func Load(dir string) (Config, error) {
 	path := filepath.Join(dir, File)
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return Config{}, &Error{[]string{path + ": it is a link to a file that is not there: mend the link, or remove it, which leaves all as by default"}}
+		}
 		return Default(LAN), nil
+	}
+	if info, statErr := os.Stat(path); err != nil && statErr == nil && info.IsDir() {
+		return Config{}, &Error{[]string{path + ": it is a folder, and must be a file: move it away, which leaves all as by default"}}
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("read the node's configuration: %w", err)

@@ -3,6 +3,8 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -40,6 +42,26 @@ func placed(name string, src []byte, wrong mistakes) *Error {
 		e.what = append(e.what, at+": "+err.Error())
 	}
 	return e
+}
+
+// Place says where a key has its value in the configuration of a folder, as " (FILE:LINE:COL)"; empty:
+// it is not there.
+func Place(dir, key string) string {
+	path := filepath.Join(dir, File)
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	file, err := workflow.ParseYAML(src)
+	if err != nil || len(file.Docs) == 0 {
+		return ""
+	}
+	n := lookUp(file.Docs[0].Body, key)
+	if n == nil {
+		return ""
+	}
+	p := n.GetToken().Position
+	return fmt.Sprintf(" (%s:%d:%d)", path, p.Line, p.Column)
 }
 
 // lookUp is the value at a key such as limits.facts or listen[1], or the innermost

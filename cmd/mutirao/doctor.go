@@ -17,10 +17,11 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "What is wrong with this node and its links, and how to mend it",
 		Long: `Checks the store and its disk, the certificate, addresses, links, the clock against
-the partners', partners that are gone, the profile, the electorate, and what was
-refused of whom. Of a node that does not run: its configuration and applications, key,
-certificate, store, disk, the addresses at which it is to listen, the API's port, and
-whether its clock can be right: whatever would keep it from starting.
+the partners', partners that are gone, the profile, the electorate, what was refused
+of whom, and whether the configuration can still be read. Of a node that does not run:
+its configuration and applications, key, certificate, store, disk, the addresses at
+which it is to listen, the API's port, and whether its clock can be right: whatever
+would keep it from starting.
 Exit status 1 if something is wrong (that it does not run, too); warnings are no
 failure.`,
 		Example: `  mutirao doctor
@@ -49,6 +50,8 @@ func diagnose(cmd *cobra.Command) (*api.Diagnosis, error) {
 	if err == nil {
 		var d *api.Diagnosis
 		if d, err = running.Doctor(cmd.Context()); err == nil {
+			broken := assemble.ExamineFile(nodeDir(cmd))
+			d.Findings, d.Healthy = append(d.Findings, broken...), d.Healthy && len(broken) == 0
 			return d, nil
 		}
 	}

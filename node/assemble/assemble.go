@@ -160,7 +160,8 @@ func (h *Host) openMesh(member node.Member) error {
 	}
 	if h.mesh, err = mesh.New(c); errors.Is(err, mesh.ErrNowhere) {
 		return api.Errorf(api.Failed, "%w", err).
-			WithHint("under listen in config.yaml, or with --listen, name an address of this machine, or all: /ip4/0.0.0.0/tcp/0 (port 0: any that is free)")
+			WithHint("under listen%s, or with --listen, name an address of this machine, or all: /ip4/0.0.0.0/tcp/0 (port 0: any that is free); where the address comes later, start the node then: its unit for systemd tries again by itself",
+				configs.Place(h.dir, "listen"))
 	}
 	if err != nil {
 		return err
@@ -223,15 +224,15 @@ func (h *Host) Run(ctx context.Context) error {
 	return errors.Join(err, h.Close())
 }
 
-// serve serves the local API: where the configuration leaves the port open, at the
-// one it had before.
+// serve serves the local API: where the configuration leaves the port open, at the usual
+// one, or else at the one it had before instead.
 func (h *Host) serve() error {
 	before, err := loadPorts(h.dir, apiPorts)
 	if err != nil {
 		return err
 	}
 	o := h.apiOptions()
-	o.Prefer = append(before, usualAPIPort)
+	o.Prefer = apiChoices(before)
 	if h.api, err = httpapi.Serve(h.dir, h.cfg.API, h.node, o); err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func (h *Host) serve() error {
 	if err != nil {
 		return err
 	}
-	return savePorts(h.dir, apiPorts, before, []string{port})
+	return savePorts(h.dir, apiPorts, before, apiRemembered(before, port))
 }
 
 // apiOptions are how the local API is served. The files that tls names may be

@@ -20,6 +20,19 @@ const (
 // usualAPIPort is the API's first choice where the configuration leaves it open.
 const usualAPIPort = "7878"
 
+// apiChoices are the ports for the API, the first choice first: the usual one, which another node
+// may have, or what had it for a moment, and then what this node had in its place before.
+func apiChoices(before []string) []string { return append([]string{usualAPIPort}, before...) }
+
+// apiRemembered is what is remembered once the API is at a port: what it has in place of the usual
+// one, also when it could have that.
+func apiRemembered(before []string, port string) []string {
+	if port == usualAPIPort && len(before) > 0 {
+		return before
+	}
+	return []string{port}
+}
+
 // ran reports whether the node of a folder ran before: it remembers where it listened.
 func ran(dir string) bool { return there(dir, meshPorts) }
 

@@ -48,16 +48,8 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	default:
 		add(api.FindingWrong, "running", "no node is running in "+dir, "start it: mutirao up --dir "+private.Quote(dir))
 	}
-	cfg, badly := configs.Load(dir)
-	var mistakes *configs.Error
-	switch {
-	case errors.As(badly, &mistakes):
-		for line := range strings.Lines(mistakes.Error()) {
-			add(api.FindingWrong, "config", strings.TrimSpace(line), "mend it in an editor; the node does not start before")
-		}
-	case badly != nil:
-		add(api.FindingWrong, "config", badly.Error(), "see who may read it; the node does not start before")
-	default:
+	cfg, readable := readConfig(add, dir, "the node does not start before")
+	if readable {
 		examineConfig(add, dir, cfg)
 	}
 	h := &Host{dir: dir, cfg: cfg}
@@ -116,6 +108,31 @@ func remains(dir string) bool {
 
 // finding takes one thing that was found.
 type finding func(state, check, what, mend string)
+
+// readConfig reads the configuration, and adds what is wrong with it, with what follows from that.
+func readConfig(add finding, dir, follows string) (configs.Config, bool) {
+	cfg, err := configs.Load(dir)
+	var mistakes *configs.Error
+	switch {
+	case errors.As(err, &mistakes):
+		for line := range strings.Lines(mistakes.Error()) {
+			add(api.FindingWrong, "config", strings.TrimSpace(line), "mend it in an editor; "+follows)
+		}
+	case err != nil:
+		add(api.FindingWrong, "config", err.Error(), "see who may read it; "+follows)
+	}
+	return cfg, err == nil
+}
+
+// ExamineFile looks at the configuration of a node that runs: whoever edited it since may have broken it,
+// which shows at the next start only.
+func ExamineFile(dir string) (out []api.Finding) {
+	add := func(state, check, what, mend string) {
+		out = append(out, api.Finding{State: state, Check: check, What: what, Mend: mend})
+	}
+	readConfig(add, dir, "the node runs by what it read when it started, and would not start again")
+	return out
+}
 
 // examineConfig looks at what a configuration without mistakes asks of this machine.
 func examineConfig(add finding, dir string, cfg configs.Config) {

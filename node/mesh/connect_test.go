@@ -401,7 +401,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"Admit is not set":      func(c *Config) { c.Admit = nil },
 		"Handler is not set":    func(c *Config) { c.Handler = nil },
 		`unknown preset "big"`:  func(c *Config) { c.Preset = "big" },
-		"cannot listen anywhere:\n/ip4/192.0.2.1/tcp/0: listen tcp4 192.0.2.1:0: bind: ": func(c *Config) { c.Listen = []string{"/ip4/192.0.2.1/tcp/0"} },
+		"cannot listen anywhere:\n/ip4/192.0.2.1/tcp/0: this machine does not have this address now": func(c *Config) { c.Listen = []string{"/ip4/192.0.2.1/tcp/0"} },
 		"failed to parse": func(c *Config) { c.Listen = []string{"here"} },
 	} {
 		c := good

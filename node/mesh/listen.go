@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/libp2p/go-libp2p/core/host"
 	ma "github.com/multiformats/go-multiaddr"
@@ -71,11 +72,25 @@ func unbound(a ma.Multiaddr) error {
 	} else {
 		c, err = net.Listen(network, address)
 	}
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		return c.Close()
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return errAbsent
+	case errors.Is(err, syscall.EADDRINUSE):
+		return errTaken
+	case errors.Is(err, syscall.EACCES):
+		return errReserved
 	}
-	return c.Close()
+	return err
 }
+
+// Why the system lets nobody listen at an address, in our words.
+var (
+	errAbsent   = errors.New("this machine does not have this address now")
+	errTaken    = errors.New("something else has this port")
+	errReserved = errors.New("this user may not have this port: those below 1024 are the system's")
+)
 
 // vacant reports whether nobody else listens on a TCP port. libp2p would share it, and
 // each would get some of the other's connections.

@@ -100,7 +100,9 @@ func (d *decision) saveWaits() {
 	if d.rolledBack() {
 		return
 	}
-	d.out.Waits = d.clocks.toSave(d.now.Boot, d.log.Len())
+	if ws, ok := d.clocks.toSave(d.now.Boot, d.log.Len()); ok {
+		d.out.Waits = &ws
+	}
 	if at, ok := d.clocks.nextSave(); ok {
 		d.out.wake(at)
 	}

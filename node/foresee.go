@@ -20,16 +20,15 @@ import (
 // tasks would fail here, as things are now: what it uses that this version cannot do,
 // roles, capabilities and applications that nobody has, and applications that this
 // node does not let it use. Nobody is needed for tasks whose data sets exist. What is
-// given at the start may change some of them.
-func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) ([]string, error) {
+// given at the start may change some of them. notes are what start would say beside.
+func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []string, err error) {
 	e, err := k.definitions.Get(h)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, missed := k.data.Materialised(ctx, e.Def, nil)
 	dropped := datasets.Dropped(found)
 	plan := e.Plan.Without(dropped)
-	var out []string
 	for _, err := range []error{
 		k.notYet(e.Def, api.StartRequest{}),
 		k.mayCreate(e.Def),
@@ -47,7 +46,7 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) ([]string, err
 	if len(out) > 0 {
 		out = append(out, missed...)
 	}
-	return append(out, k.notAllowed(e, dropped)...), nil
+	return append(out, k.notAllowed(e, dropped)...), partition.Uncovered(plan, k.partners.roles()), nil
 }
 
 // mayCreate refuses a node that lacks the role that starts a workflow.
@@ -58,21 +57,16 @@ func (k *desk) mayCreate(def *workflow.Definition) error {
 	return nil
 }
 
-// nobodyTakes are the refusals for partitions that no partner can take. Where data
-// that decides it comes with the start, nothing is known yet.
+// nobodyTakes are the refusals for partitions that no partner can take. Whom a constraint bars
+// that asks for data which must come with the start is not known yet.
 func (k *desk) nobodyTakes(def *workflow.Definition, plan *partition.Plan) error {
-	toCome := func(d workflow.DataDecl) bool { return d.Required && d.Default == nil }
-	barred := func(c workflow.Constraint) bool { return c.Violated != nil }
-	if slices.ContainsFunc(def.Data, toCome) && slices.ContainsFunc(def.Constraints, barred) {
-		return nil
-	}
 	mechanism, err := partition.MechanismOf(def, "")
 	if err != nil {
 		return err
 	}
 	s := k.situation(def, mechanism, nil)
 	s.Rand = rand.New(rand.NewPCG(0, 0)) // whom it would be is not asked
-	_, _, err = partition.Distribute(plan, s, nil)
+	_, _, err = partition.Distribute(plan.BeforeStart(), s, nil)
 	return err
 }
 

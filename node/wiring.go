@@ -179,7 +179,9 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 func (n *Node) wireInstances(t *tools, s *stock) {
 	n.library = library.New(n.definitions, library.Surroundings{
 		Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Members: members{n.people}, Publish: t.events.publish,
-		Refused: func(ctx context.Context, h workflow.Hash) ([]string, error) { return n.desk.refusedStart(ctx, h) },
+		Refused: func(ctx context.Context, h workflow.Hash) (why, notes []string, err error) {
+			return n.desk.refusedStart(ctx, h)
+		},
 	})
 	n.overview = overview.New(overview.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Offices: n.elections, Members: members{n.people}, Limit: t.config.Limits.Instances,

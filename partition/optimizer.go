@@ -121,6 +121,25 @@ func MadeFrom(t *workflow.Task) []workflow.DataName {
 	return slices.Compact(names)
 }
 
+// BeforeStart is the plan as far as it is known without what its instance is started with: the
+// constraints of allocation that ask for data which must come with the start are left out.
+func (p *Plan) BeforeStart() *Plan {
+	comes := func(n workflow.DataName) bool {
+		i := slices.IndexFunc(p.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		return i >= 0 && p.def.Data[i].Required && p.def.Data[i].Default == nil
+	}
+	open := func(c workflow.Constraint) bool {
+		return c.Violated != nil && slices.ContainsFunc(c.Violated.Names(), comes)
+	}
+	if !slices.ContainsFunc(p.def.Constraints, open) {
+		return p
+	}
+	out, def := *p, *p.def
+	def.Constraints = slices.DeleteFunc(slices.Clone(def.Constraints), open)
+	out.def = &def
+	return &out
+}
+
 // Without is the plan as far as it matters to who can take what, with some of
 // the tasks left out: nothing is asked of anybody for their sake.
 func (p *Plan) Without(tasks []workflow.TaskName) *Plan {

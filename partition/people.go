@@ -32,6 +32,23 @@ func Unperformed(plan *Plan, roles []workflow.RoleName) error {
 	return out
 }
 
+// Uncovered are notes about contingencies whose role nobody has, and that the plan may come to
+// need: they would wait for somebody with it.
+func Uncovered(plan *Plan, roles []workflow.RoleName) (out []string) {
+	for _, name := range plan.def.TopoOrder() {
+		t := plan.def.Task(name)
+		if t.Role == "" || !t.ContingencyOnly || slices.Contains(roles, t.Role) {
+			continue
+		}
+		needed := slices.DeleteFunc(plan.standsFor(name), func(of workflow.TaskName) bool { return slices.Contains(plan.dropped, of) })
+		if len(needed) > 0 {
+			out = append(out, fmt.Sprintf("nobody has role %s, which the contingency %s of %s needs (have somebody join with it: mutirao invite --role %s)",
+				t.Role, name, joined(needed, " and "), t.Role))
+		}
+	}
+	return out
+}
+
 // Unknown are warnings about names in a definition that mean nothing to anybody
 // on the partner list: partners, roles, capabilities and applications that
 // nobody is or has. A partner that is or has them may still join.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newCancelCommand() *cobra.Command {
@@ -31,6 +32,11 @@ then a beginning of an ID is refused (2), and the answer says the whole ID.`,
 			if err != nil {
 				return err
 			}
+			if u.asks(yes) { // what is refused anyway is not asked about
+				if err := isOver(ctx, node, id); err != nil {
+					return err
+				}
+			}
 			if err := u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what); err != nil {
 				return err
 			}
@@ -43,6 +49,15 @@ then a beginning of an ID is refused (2), and the answer says the whole ID.`,
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
 	addYesFlag(cmd, &yes)
 	return cmd
+}
+
+// isOver refuses to cancel an instance that runs no more.
+func isOver(ctx context.Context, node shower, id string) error {
+	in, err := node.Show(ctx, id)
+	if err != nil || in.Ended == nil && in.State != workflow.InstanceBlocked {
+		return err
+	}
+	return api.Errorf(api.Refused, "instance %s is %s already", id, in.State)
 }
 
 // whichInstance is the whole ID of an instance, and what tells people which one it is.

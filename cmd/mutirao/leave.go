@@ -34,7 +34,10 @@ work for it as long as its connection time.`,
   mutirao leave -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
-			if forGood {
+			if forGood && u.asks(yes) { // what is refused anyway is not asked about
+				if _, err := node.Leave(ctx, api.LeaveRequest{ForGood: true, Check: true}); err != nil {
+					return err
+				}
 				if err := u.confirm(yes, "This node leaves its mesh for good: it cannot come back, and nobody can take that back."); err != nil {
 					return err
 				}

@@ -53,6 +53,9 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 		for _, why := range wf.Refused {
 			u.note("%s@%d: warning: as things are, it cannot be done here: %s", wf.Name, wf.Version, why)
 		}
+		for _, note := range wf.Notes {
+			u.note("%s@%d: %s", wf.Name, wf.Version, note)
+		}
 		switch {
 		case wf.Already && wf.Newest != "" && !wf.Current:
 			u.note("%s@%d was listed before: nothing has changed. Its name alone starts %s, which was added later: mutirao workflow remove %s makes an earlier one current",

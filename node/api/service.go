@@ -48,7 +48,7 @@ type Service interface {
 	Refresh(ctx context.Context, id string) (*Refreshed, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
-	// Diagram draws an instance: "svg", "mermaid" or "dot", or "svg-pt-BR" with words in Portuguese.
+	// Diagram draws an instance: "svg", "mermaid" or "dot".
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Cancel(ctx context.Context, id, reason string) error
 	// WriteOff has nobody wait for a partner before superseded work is undone.
@@ -145,6 +145,8 @@ type Workflow struct {
 	// Refused are the reasons for which start would refuse it at this node now, or its
 	// tasks would fail here; only where it was just added.
 	Refused []string `json:"refused,omitempty"`
+	// Notes are what else is foreseen of it here: contingencies whose role nobody has; only where it was just added.
+	Notes []string `json:"notes,omitempty"`
 	// Already: it was listed before, and nothing has changed; only where it was just added.
 	Already bool `json:"already,omitempty"`
 	// Newest is the edition that its name alone starts; only where it was just added.
@@ -187,10 +189,8 @@ type InstanceSummary struct {
 	Workflow workflow.Name          `json:"workflow"`
 	Version  int                    `json:"version"`
 	State    workflow.InstanceState `json:"state"`
-	// Subject is what it is about, in the words with which it was started; left out where nobody looked.
-	Subject string     `json:"subject,omitempty"`
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended"`
+	Started  time.Time              `json:"started"`
+	Ended    *time.Time             `json:"ended"`
 	// Done of Tasks have ended, well or not: nothing more is expected of them; both 0:
 	// nobody looked.
 	Done  int `json:"done"`
@@ -217,7 +217,8 @@ type InstanceSummary struct {
 
 // Need says why an instance needs a person.
 type Need struct {
-	// Kind: failed (tasks failed, and nothing stands in for them), blocked (they wait
+	// Kind: failed (tasks failed, and nothing stands in for them; where a task asks for the
+	// failure with failed("t"), until that one has started), blocked (they wait
 	// for what cannot come), nobody (can perform or take them), incident.
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
@@ -291,7 +292,6 @@ type Instance struct {
 	Workflow     workflow.Name          `json:"workflow"`
 	Version      int                    `json:"version"`
 	State        workflow.InstanceState `json:"state"`
-	Subject      string                 `json:"subject,omitempty"` // what it is about, in the words with which it was started
 	Duplicated   bool                   `json:"duplicated"`
 	Incidents    []Incident             `json:"incidents"`
 	Conflicts    []Conflict             `json:"conflicts"`

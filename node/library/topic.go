@@ -44,8 +44,8 @@ type Surroundings struct {
 	Log     *slog.Logger
 	Peers   Peers
 	Members Members
-	// Refused are the reasons for which a start would refuse a definition here.
-	Refused func(context.Context, workflow.Hash) ([]string, error)
+	// Refused are the reasons for which a start would refuse a definition here, and what it would note.
+	Refused func(context.Context, workflow.Hash) (why, notes []string, err error)
 	// Publish tells people what happened.
 	Publish func(api.Event)
 }
@@ -252,7 +252,7 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 		newest := lib.definitions.newest(editions)
 		added.Current, added.Newest = newest.hash == l.hash, newest.ref(editions)
 	}
-	if added.Refused, err = lib.in.Refused(ctx, l.hash); err != nil {
+	if added.Refused, added.Notes, err = lib.in.Refused(ctx, l.hash); err != nil {
 		return nil, err
 	}
 	return added, nil

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -43,11 +45,21 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 // itemsOf are the items of one instance.
 func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID) (out []worklists.Row) {
 	now := k.clock.Now()
+	var dues choreo.Dues
+	about := ""
 	for i, v := range h.m.ItemsFor(who.User) {
+		if i == 0 {
+			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
+		}
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Task.Role,
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over, At: v.Partner, AsOf: now.Wall,
-			Place: i,
+			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
+		}
+		for _, d := range dues.Tasks[v.Task.Name] {
+			if r.Ends == "" || d.Left < r.Left {
+				r.Ends, r.Left, r.Until = string(d.Kind), d.Left, now.Wall.Add(d.Left)
+			}
 		}
 		if v.Arrival > 0 {
 			r.Since = time.UnixMilli(v.Arrival)
@@ -70,6 +82,69 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 		out = append(out, r)
 	}
 	return out
+}
+
+// Sheet is an item that a person at a partner's node has, had, or may take, with what is needed to do it.
+func (k peoplesItems) Sheet(
+	ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string,
+) (found *worklists.Row, sheet *worklists.Sheet, err error) {
+	who, known := k.partners.Person(person)
+	if !known {
+		return nil, nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
+	}
+	var row *worklists.Row // whoever stops waiting leaves it to the shard
+	var of *worklists.Sheet
+	err = k.peek(ctx, id, func(h *held) {
+		for _, r := range k.itemsOf(h, who, at) {
+			if r.ID() == item {
+				row, of = &r, k.sheetOf(h, &r)
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if row == nil {
+		return nil, nil, api.Errorf(api.NotFound, "there is no item %q for this person any more", item)
+	}
+	return row, of, nil
+}
+
+// sheetOf is what is needed to do an item. The values of data are for whoever has it.
+func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
+	out := &worklists.Sheet{}
+	t := h.def.Def.Task(r.Task)
+	if t == nil {
+		return out
+	}
+	values := h.m.Snapshot().Data
+	out.Doc = t.Doc
+	for i := range h.def.Def.Data {
+		d := &h.def.Def.Data[i]
+		if slices.Contains(t.Out, d.Name) {
+			f := field(d)
+			if f.Value = nil; r.Mine != "" {
+				f.Value = values[d.Name]
+			}
+			out.Fields = append(out.Fields, f)
+		}
+		if r.Mine != "" && slices.Contains(t.In, d.Name) {
+			out.Data = append(out.Data, api.Datum{Name: string(d.Name), Doc: d.Doc, Value: values[d.Name]})
+		}
+	}
+	for _, was := range k.view.render(h).Tasks {
+		if slices.Contains(t.After, was.Name) && was.State == workflow.Succeeded {
+			out.After = append(out.After, api.Earlier{Task: string(was.Name), By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
+		}
+	}
+	return out.Bounded()
+}
+
+// field is a declaration of data for people.
+func field(d *workflow.DataDecl) api.Field {
+	return api.Field{
+		Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min, Max: d.Max, Value: d.Default,
+	}
 }
 
 // entitled reports whether a person at a partner's node may take a task that another holds.

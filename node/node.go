@@ -119,6 +119,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(users.ProtocolPass, false, n.users.Pass)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
 	c.HandleRequest(worklists.ProtocolItems, false, n.worklists.AnswerItems)
+	c.HandleRequest(worklists.ProtocolItem, false, n.worklists.AnswerItem)
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	n.evictions.Alone()
 	if err := n.roster.Announce(); err != nil {

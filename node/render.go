@@ -26,7 +26,7 @@ func (vw *view) render(h *held) *api.Instance {
 	snap := h.m.Snapshot()
 	g := h.m.Genesis().Body.Genesis
 	out := &api.Instance{
-		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State, Duplicated: snap.Duplicated,
+		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State, Subject: subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: vw.answersFor(h),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
 	}

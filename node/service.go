@@ -384,6 +384,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			needs       []api.Need
 			asOf        *time.Time
 			known       string
+			subject     string
 		}
 		var found []progress
 		done := make(chan error, 1)
@@ -391,7 +392,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 			s.each(func(id workflow.InstanceID, h *held) {
 				p := progress{id: id.String()}
 				p.done, p.tasks, p.at = h.m.Progress()
-				p.needs = s.n.view.needs(h)
+				p.needs, p.subject = s.n.view.needs(h), subject(h)
 				p.asOf, p.known = s.n.view.oldest(h)
 				found = append(found, p)
 			})
@@ -403,7 +404,7 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 		for _, p := range found {
 			if sum := of[p.id]; sum != nil {
 				sum.Done, sum.Tasks, sum.At = p.done, p.tasks, k.people.names(p.at)
-				sum.Needs, sum.AsOf, sum.Known = p.needs, p.asOf, p.known
+				sum.Needs, sum.AsOf, sum.Known, sum.Subject = p.needs, p.asOf, p.known, p.subject
 			}
 		}
 	}
@@ -775,6 +776,12 @@ func (n *Node) Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, e
 // WorklistUnanswered names the partners that did not answer when a user's list was asked for last.
 func (n *Node) WorklistUnanswered(_ context.Context, user string) ([]string, error) {
 	out, err := n.worklists.Unanswered(user)
+	return out, n.explain(err)
+}
+
+// ItemSheet shows an item with all that is needed to do it.
+func (n *Node) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
+	out, err := n.worklists.Sheet(ctx, q)
 	return out, n.explain(err)
 }
 

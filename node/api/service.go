@@ -189,8 +189,10 @@ type InstanceSummary struct {
 	Workflow workflow.Name          `json:"workflow"`
 	Version  int                    `json:"version"`
 	State    workflow.InstanceState `json:"state"`
-	Started  time.Time              `json:"started"`
-	Ended    *time.Time             `json:"ended"`
+	// Subject is what it is about, in the words with which it was started; left out where nobody looked.
+	Subject string     `json:"subject,omitempty"`
+	Started time.Time  `json:"started"`
+	Ended   *time.Time `json:"ended"`
 	// Done of Tasks have ended, well or not: nothing more is expected of them; both 0:
 	// nobody looked.
 	Done  int `json:"done"`
@@ -292,6 +294,7 @@ type Instance struct {
 	Workflow     workflow.Name          `json:"workflow"`
 	Version      int                    `json:"version"`
 	State        workflow.InstanceState `json:"state"`
+	Subject      string                 `json:"subject,omitempty"` // what it is about, in the words with which it was started
 	Duplicated   bool                   `json:"duplicated"`
 	Incidents    []Incident             `json:"incidents"`
 	Conflicts    []Conflict             `json:"conflicts"`

@@ -15,6 +15,9 @@ type WorklistService interface {
 	// WorklistUnanswered names the partners that did not answer when a user's list was asked for
 	// last: what they hold is shown as it was known before.
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
+	// ItemSheet shows an item with all that is needed to do it, as the partner says that holds it or, if
+	// that cannot be asked, as it is kept on this device.
+	ItemSheet(ctx context.Context, q ItemQuery) (*ItemSheet, error)
 	// ClaimItems takes items for a user, or gives them back. What is taken is all taken, or
 	// nothing.
 	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)
@@ -54,6 +57,10 @@ type Item struct {
 	// InPlaceOf is the task whose contingency this is, where it stands in for one.
 	InPlaceOf string `json:"in_place_of,omitempty"`
 	State     string `json:"state"`
+	// Doc is the beginning of what its definition says of the task, Subject what the instance is about, in
+	// the words with which it was started; empty: nothing is known.
+	Doc     string `json:"doc,omitempty"`
+	Subject string `json:"subject,omitempty"`
 	// Holder is the user who has it; nil: nobody. Partner is who gives it out.
 	Holder     *string    `json:"holder"`
 	Partner    string     `json:"partner"`
@@ -66,11 +73,60 @@ type Item struct {
 	// Since is when it came to be done: when its holder wrote down that it is ready, or else with the latest
 	// fact that its rule needed: a success, a failure, a release, a time-out, a start.
 	Since time.Time `json:"since"`
+	Due   *Due      `json:"due"` // the next of the clocks that run for it; null: none is known
 	// AsOf is when this was last known from its partner; Known says so in words where that is old.
 	AsOf  time.Time `json:"as_of"`
 	Known string    `json:"known,omitempty"`
 	// Delivered: nothing that the user did of it waits here for its partner.
 	Delivered bool `json:"delivered"`
+}
+
+// ItemQuery names an item of a user.
+type ItemQuery struct {
+	User string `json:"user,omitempty"`
+	Item string `json:"item"`
+}
+
+// ItemSheet is an item with all that is needed to do it.
+type ItemSheet struct {
+	Item Item `json:"item"`
+	// Whole: the rest is known. It is not if the partner that holds the item cannot be asked, and the item is
+	// not locked, so that nothing of it is kept here.
+	Whole bool   `json:"whole"`
+	Doc   string `json:"doc"` // all that the definition says of the task
+	// Fields are what a result may set. Data are what the task reads, with the values that they have: only
+	// while the user has the item.
+	Fields []Field `json:"fields"`
+	Data   []Datum `json:"data"`
+	// After are the tasks that came before and have succeeded.
+	After []Earlier `json:"after"`
+}
+
+// Field is a data item that can be set.
+type Field struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"` // string, integer, number, boolean, time, list or map
+	Doc      string   `json:"doc,omitempty"`
+	Required bool     `json:"required,omitempty"` // at the start of an instance
+	Enum     []any    `json:"enum,omitempty"`     // the only values allowed
+	Min      *float64 `json:"min,omitempty"`
+	Max      *float64 `json:"max,omitempty"`
+	Value    any      `json:"value"` // that it has now, or if nothing else is set
+}
+
+// Datum is a data item with its value.
+type Datum struct {
+	Name  string `json:"name"`
+	Doc   string `json:"doc,omitempty"`
+	Value any    `json:"value"`
+	Large bool   `json:"large,omitempty"` // the value is left out, since it is too large to be sent along
+}
+
+// Earlier is a task that has succeeded.
+type Earlier struct {
+	Task  string     `json:"task"`
+	By    string     `json:"by"` // the user whose result it was, or else the partner
+	Ended *time.Time `json:"ended"`
 }
 
 // Undelivered is what a user did at this node, and the partner that holds the item does not have yet.

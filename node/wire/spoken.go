@@ -55,6 +55,29 @@ func DecodeItems(b []byte) (i Items, err error) {
 	return i, err
 }
 
+// Item asks a partner for one of the tasks that it holds, with all that a person needs to do it.
+type Item struct {
+	_        struct{} `cbor:",toarray"`
+	User     string
+	Instance workflow.InstanceID
+	Item     string // as people name it
+}
+
+// EncodeItem writes a request for DecodeItem.
+func EncodeItem(i Item) ([]byte, error) {
+	b, err := encMode.Marshal(i)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// DecodeItem reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeItem(b []byte) (i Item, err error) {
+	err = decodeRequest(b, 4*maxName, &i)
+	return i, err
+}
+
 func decodeRequest(b []byte, most int, into any) error {
 	switch {
 	case len(b) == 0:

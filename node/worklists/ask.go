@@ -52,9 +52,9 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 func find(rows []Row, ref string) (found *Row, err error) {
 	for i := range rows {
 		switch r := &rows[i]; {
-		case r.id() == ref:
+		case r.ID() == ref:
 			return r, nil
-		case ref == "" || !strings.HasPrefix(r.id(), ref):
+		case ref == "" || !strings.HasPrefix(r.ID(), ref):
 		case found != nil:
 			return nil, api.Errorf(api.Invalid, "several items begin with %s", ref).WithHint("mutirao worklist -o json shows the whole IDs")
 		default:
@@ -106,7 +106,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 		*of[i] = *fresh
 	}
 	if mode == worklist.Lock && of[0].At != d.in.Self {
-		if err := d.keepLocked(who, of); err != nil {
+		if err := d.keepLocked(ctx, who, of); err != nil {
 			return err
 		}
 	}
@@ -117,13 +117,13 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 }
 
 // keepLocked keeps on the device what was locked, with its grant, as its partner says now.
-func (d *Desk) keepLocked(who users.Who, of []*Row) error {
+func (d *Desk) keepLocked(ctx context.Context, who users.Who, of []*Row) error {
 	for _, r := range of {
 		if r.Mine != worklist.Lock {
 			return api.Errorf(api.Failed, "%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach", r.Task, r.At).
 				WithHint("lock it once more")
 		}
-		if err := d.keep(keptOf(who, r, r.AsOf)); err != nil {
+		if err := d.keep(keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r))); err != nil {
 			return api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 		}
 	}
@@ -141,7 +141,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 		if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant}); err != nil {
 			return err
 		}
-		d.drop(keptOf(who, r, r.AsOf))
+		d.drop(keptOf(who, r, r.AsOf, nil))
 		if _, err := d.again(ctx, who, r); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (d *Desk) notTheirs(who users.Who, r *Row) error {
 	if r.Other != "" {
 		return api.Errorf(api.Refused, "%s has %s, not %s", d.in.People.Called(r.Other), r.Task, who.Name)
 	}
-	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.Task).WithHint("take it first: mutirao worklist select %s", r.id())
+	return api.Errorf(api.Refused, "%s does not have %s", who.Name, r.Task).WithHint("take it first: mutirao worklist select %s", r.ID())
 }
 
 // Finish hands in what a person made of an item.
@@ -189,7 +189,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case err != nil:
 		return nil, d.inWords(r, err)
 	}
-	d.drop(keptOf(who, r, r.AsOf))
+	d.drop(keptOf(who, r, r.AsOf, nil))
 	if done.Kept != "" {
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task, Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))

@@ -15,10 +15,11 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// The requests: which tasks of a partner a person has or may take, and to write down what a
-// person says.
+// The requests: which tasks of a partner a person has or may take, what is needed to do one of them, and
+// to write down what a person says.
 const (
 	ProtocolItems = "/mutirao/items/1.0.0"
+	ProtocolItem  = "/mutirao/item/1.0.0"
 	ProtocolClaim = "/mutirao/claim/1.0.0"
 )
 
@@ -36,6 +37,8 @@ type Instances interface {
 	// Items are the tasks of people that this node knows of and that a person at a partner's
 	// node has, had, or may take.
 	Items(ctx context.Context, person worklist.User, at workflow.PartnerID) ([]Row, error)
+	// Sheet is one of them, with what is needed to do it.
+	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row, *Sheet, error)
 	// Claim has this node as the holder write down a person's word. It returns when that
 	// is durable.
 	Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)

@@ -47,12 +47,12 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, rows []Row) {
 	is := &heard{awake: now.Awake, wall: now.Wall, rows: slices.Clone(rows[:min(len(rows), maxHeard)])}
 	listed := map[string]bool{}
 	for i := range rows {
-		listed[rows[i].id()] = true
+		listed[rows[i].ID()] = true
 	}
 	if was := of[p]; was != nil {
 		for _, r := range slices.Concat(was.rows, was.gone) {
-			if !listed[r.id()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
-				listed[r.id()] = true
+			if !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
+				listed[r.ID()] = true
 				is.gone = append(is.gone, r)
 			}
 		}
@@ -65,7 +65,7 @@ func (d *Desk) rememberGone(who users.Who, r Row) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	is := d.heard[who.ID][r.At]
-	if is == nil || slices.ContainsFunc(slices.Concat(is.rows, is.gone), func(x Row) bool { return x.id() == r.id() }) {
+	if is == nil || slices.ContainsFunc(slices.Concat(is.rows, is.gone), func(x Row) bool { return x.ID() == r.ID() }) {
 		return
 	}
 	is.gone = slices.Insert(is.gone, 0, r)
@@ -145,7 +145,7 @@ func (d *Desk) again(ctx context.Context, who users.Who, known *Row) (*Row, erro
 	}
 	if err == nil {
 		for i := range rows {
-			if rows[i].id() == known.id() {
+			if rows[i].ID() == known.ID() {
 				return &rows[i], nil
 			}
 		}
@@ -184,7 +184,7 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 				return nil, err
 			}
 		}
-		if slices.ContainsFunc(out, func(x *Row) bool { return x.id() == r.id() }) {
+		if slices.ContainsFunc(out, func(x *Row) bool { return x.ID() == r.ID() }) {
 			continue // named twice
 		}
 		out = append(out, r)
@@ -208,14 +208,14 @@ func (d *Desk) known(ctx context.Context, who users.Who) ([]Row, error) {
 func (d *Desk) addHeard(rows []Row, listed map[workflow.PartnerID][]Row, answered func(workflow.PartnerID) bool) []Row {
 	at := map[string]int{}
 	for i := range rows {
-		at[rows[i].id()] = i
+		at[rows[i].ID()] = i
 	}
 	for p, of := range listed {
 		if p == d.in.Self || answered(p) {
 			continue
 		}
 		for _, r := range of {
-			i, here := at[r.id()]
+			i, here := at[r.ID()]
 			switch {
 			case !here:
 				rows = append(rows, r)

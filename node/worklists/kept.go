@@ -3,6 +3,7 @@ package worklists
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,17 +62,77 @@ type kept struct {
 	// so (ms); empty: it was not asked.
 	Refused   string
 	RefusedAt int64
+	// More is what people see of it (more), in JSON; empty: a version before this one kept it.
+	More []byte
+}
+
+// keptBefore is an item as versions before this one kept it.
+type keptBefore struct {
+	_         struct{} `cbor:",toarray"`
+	User      string
+	Instance  workflow.InstanceID
+	Workflow  string
+	Task      string
+	Assigned  [32]byte
+	Slot      string
+	Role      string
+	Priority  int
+	Offline   bool
+	Since     int64
+	Known     int64
+	Grant     [32]byte
+	At        string
+	Word      []byte
+	What      string
+	Done      int64
+	Refused   string
+	RefusedAt int64
+}
+
+// more is what people see of an item that is kept.
+type more struct {
+	Doc     string    `json:"doc,omitempty"`
+	Subject string    `json:"subject,omitempty"`
+	Ends    string    `json:"ends,omitempty"`
+	Until   time.Time `json:"until"`
+	Sheet   *Sheet    `json:"sheet,omitempty"`
+}
+
+// readKept reads what is kept of an item.
+func readKept(b []byte) (*kept, error) {
+	var k kept
+	err := codec.Decode(b, &k)
+	if err == nil {
+		return &k, nil
+	}
+	var before keptBefore
+	if codec.Decode(b, &before) != nil {
+		return nil, err
+	}
+	return &kept{
+		User: before.User, Instance: before.Instance, Workflow: before.Workflow, Task: before.Task, Assigned: before.Assigned, Slot: before.Slot,
+		Role: before.Role, Priority: before.Priority, Offline: before.Offline, Since: before.Since, Known: before.Known, Grant: before.Grant, At: before.At,
+		Word: before.Word, What: before.What, Done: before.Done, Refused: before.Refused, RefusedAt: before.RefusedAt,
+	}, nil
+}
+
+// more is what people see of it; a text that cannot be read says nothing.
+func (k *kept) more() (m more) {
+	if len(k.More) > 0 && json.Unmarshal(k.More, &m) != nil {
+		return more{}
+	}
+	return m
 }
 
 // DecodesKept returns an error for what cannot be read of the store.
 func DecodesKept(b []byte) error {
-	var k kept
-	return codec.Decode(b, &k)
+	_, err := readKept(b)
+	return err
 }
 
 func (k *kept) id() string {
 	r := k.row()
-	return r.id()
+	return r.ID()
 }
 
 func (k *kept) key() []byte {
@@ -82,16 +143,22 @@ func (k *kept) write() kv.Write { return kv.Write{Key: k.key(), Value: codec.Enc
 
 // row is the item as it was last known.
 func (k *kept) row() Row {
+	m := k.more()
 	return Row{
-		Instance: k.Instance, Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
+		Doc: m.Doc, Subject: m.Subject, Ends: m.Ends, Until: m.Until, Instance: k.Instance, Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Since: time.UnixMilli(k.Since).UTC(), Mine: worklist.Lock, Grant: k.Grant,
 		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
 
-func keptOf(who users.Who, r *Row, now time.Time) *kept {
+func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
+	seen, err := json.Marshal(more{r.Doc, r.Subject, r.Ends, r.Until, s})
+	if err != nil {
+		seen = nil // people see less of it
+	}
 	return &kept{
+		More: seen,
 		User: who.ID, Instance: r.Instance, Workflow: string(r.Workflow), Task: string(r.Task), Assigned: r.Item.Assigned, Slot: string(r.Item.Slot),
 		Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since.UnixMilli(), Known: now.UnixMilli(), Grant: r.Grant, At: string(r.At),
 	}
@@ -100,11 +167,11 @@ func keptOf(who users.Who, r *Row, now time.Time) *kept {
 // load reads what is kept.
 func (d *Desk) load() error {
 	return d.in.Store.Scan([]byte{Prefix}, func(key, value []byte) error {
-		var k kept
-		if err := codec.Decode(value, &k); err != nil {
+		k, err := readKept(value)
+		if err != nil {
 			return err
 		}
-		d.kept[string(bytes.Clone(key))] = &k
+		d.kept[string(bytes.Clone(key))] = k
 		return nil
 	})
 }
@@ -171,7 +238,7 @@ func (d *Desk) allKept(user string) (out []*kept) {
 func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.PartnerID) bool) []Row {
 	at := map[string]int{}
 	for i := range rows {
-		at[rows[i].id()] = i
+		at[rows[i].ID()] = i
 	}
 	for _, k := range d.allKept(who.ID) {
 		i, listed := at[k.id()]
@@ -198,10 +265,10 @@ func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.Partner
 
 // later keeps what a user did of a locked item, to be handed in when its partner can be reached.
 func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result) (*api.Item, error) {
-	k := d.keptFor(who.ID, r.id())
+	k := d.keptFor(who.ID, r.ID())
 	now := d.in.Clock.Now().Wall
 	if k == nil {
-		k = keptOf(who, r, r.AsOf)
+		k = keptOf(who, r, r.AsOf, nil)
 	}
 	word, err := wire.EncodeSpoken(c)
 	if err != nil {

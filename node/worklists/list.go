@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -37,7 +38,7 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	d.silent[who.ID] = silent
 	d.mu.Unlock()
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(by(a, b), a.Instance.Compare(b.Instance), cmp.Compare(a.Place, b.Place), cmp.Compare(a.id(), b.id()))
+		return cmp.Or(by(a, b), a.Instance.Compare(b.Instance), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID(), b.ID()))
 	})
 	out := []api.Item{}
 	for _, r := range rows {
@@ -58,7 +59,7 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 	}
 	heldBy := make(map[string]workflow.PartnerID, len(known))
 	for i := range known {
-		heldBy[known[i].id()] = known[i].At
+		heldBy[known[i].ID()] = known[i].At
 	}
 	answers, silent := d.askAll(ctx, who)
 	d.remember(who, d.in.Self, slices.DeleteFunc(slices.Clone(known), func(r Row) bool { return r.At != d.in.Self }))
@@ -70,14 +71,14 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 	out = slices.DeleteFunc(known, func(r Row) bool { _, said := answers[r.At]; return said })
 	for p, rows := range answers {
 		for _, r := range rows {
-			if at, here := heldBy[r.id()]; !here || at == p { // nobody says of another's what is better known here
+			if at, here := heldBy[r.ID()]; !here || at == p { // nobody says of another's what is better known here
 				out = append(out, r)
 			}
 		}
 	}
 	for p, of := range listed { // as of the answers of now
 		listed[p] = slices.DeleteFunc(of, func(r Row) bool {
-			at, here := heldBy[r.id()]
+			at, here := heldBy[r.ID()]
 			return here && at != p
 		})
 	}
@@ -157,12 +158,16 @@ func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
 // item is a row for people.
 func (d *Desk) item(who users.Who, r *Row) api.Item {
 	out := api.Item{
-		ID: r.id(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
+		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
 		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
 		Known: d.in.Known(r.AsOf), Delivered: true,
 	}
 	if r.Task != r.Item.Slot {
 		out.InPlaceOf = string(r.Item.Slot)
+	}
+	out.Doc, out.Subject = r.Doc, r.Subject
+	if now := d.in.Clock.Now().Wall; !r.Until.IsZero() {
+		out.Due = &api.Due{Kind: r.Ends, At: r.Until.Round(time.Second).UTC(), Left: max(r.Until.Sub(now), 0).Round(time.Second).String(), About: r.At != d.in.Self}
 	}
 	if name := who.Name; r.Mine != "" {
 		out.Holder, out.State = &name, api.ItemSelected

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -31,6 +32,15 @@ type Row struct {
 	Other worklist.User `json:"other,omitempty"`
 	Over  bool          `json:"over,omitempty"`
 
+	// Doc is the beginning of what the definition says of the task, Subject what the instance is about.
+	Doc     string `json:"doc,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	// Ends says what happens when the next of the item's clocks has run out (choreo.DueKind), Left in what
+	// time that is, by whoever says so; empty: none runs. Until is that moment by this node's clock.
+	Ends  string        `json:"ends,omitempty"`
+	Left  time.Duration `json:"left,omitempty"`
+	Until time.Time     `json:"-"`
+
 	// At is who holds it, AsOf when that is known from.
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`
@@ -38,8 +48,14 @@ type Row struct {
 	Done bool `json:"-"`
 }
 
-// id is by what people name the item: the same wherever it is asked for.
-func (r *Row) id() string {
+// MaxDoc and maxSubject bound, in letters, how a row says what is to be done and about what.
+const (
+	MaxDoc     = 160
+	maxSubject = 400
+)
+
+// ID is by what people name the item: the same wherever it is asked for.
+func (r *Row) ID() string {
 	h := sha256.New()
 	h.Write([]byte("mutirao/item/1\x00"))
 	h.Write(r.Instance[:])
@@ -62,6 +78,13 @@ func (r *Row) check(now time.Time) error {
 		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
 	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
 		return fmt.Errorf("an item that somebody has in a way that there is not")
+	}
+	if utf8.RuneCountInString(r.Doc) > MaxDoc || utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
+		return fmt.Errorf("an item that says more of itself than it may")
+	}
+	r.Until = time.Time{}
+	if r.Ends != "" {
+		r.Until = now.Add(min(max(r.Left, 0), 100*365*24*time.Hour))
 	}
 	if r.Since.After(now) || r.Since.Before(time.UnixMilli(0)) {
 		r.Since = now

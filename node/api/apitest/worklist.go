@@ -10,6 +10,7 @@ import (
 type WorklistFake struct {
 	OnWorklist           func(api.WorklistQuery) ([]api.Item, error)
 	OnWorklistUnanswered func(user string) ([]string, error)
+	OnItemSheet          func(api.ItemQuery) (*api.ItemSheet, error)
 	OnClaimItems         func(api.ClaimRequest) ([]api.Item, error)
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
 	OnOutbox             func() ([]api.Undelivered, error)
@@ -26,6 +27,11 @@ func (f *WorklistFake) WorklistUnanswered(_ context.Context, user string) ([]str
 		return []string{}, nil
 	}
 	return f.OnWorklistUnanswered(user)
+}
+
+// ItemSheet implements api.Service.
+func (f *WorklistFake) ItemSheet(_ context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
+	return f.OnItemSheet(q)
 }
 
 // ClaimItems implements api.Service.

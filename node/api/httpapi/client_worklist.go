@@ -28,6 +28,15 @@ func (c *Client) WorklistUnanswered(ctx context.Context, user string) ([]string,
 	return call[[]string](ctx, c, worklistUnansweredRoute, values, nil)
 }
 
+// ItemSheet implements Service.
+func (c *Client) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
+	values := url.Values{}
+	if q.User != "" {
+		values.Set("user", q.User)
+	}
+	return call[*api.ItemSheet](ctx, c, itemSheetRoute, values, nil, q.Item)
+}
+
 // ClaimItems implements Service.
 func (c *Client) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
 	return call[[]api.Item](ctx, c, claimItemsRoute, nil, r)

@@ -101,6 +101,7 @@ func obliging() *apitest.Fake {
 	f.OnAddData = func(string, []byte, api.DataTerms) (*api.DataSet, error) { return &api.DataSet{}, nil }
 	f.OnRemoveData = func(string) error { return nil }
 	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return nil, nil }
+	f.OnItemSheet = func(api.ItemQuery) (*api.ItemSheet, error) { return &api.ItemSheet{}, nil }
 	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, nil }
 	f.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
 	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return &api.Item{}, nil }

@@ -66,7 +66,7 @@ func init() {
 		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
-		worklistRoute, worklistUnansweredRoute, claimItemsRoute, finishItemRoute, outboxRoute,
+		worklistRoute, worklistUnansweredRoute, itemSheetRoute, claimItemsRoute, finishItemRoute, outboxRoute,
 		rejectRoute, addDataRoute, removeDataRoute, signInRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,

@@ -28,6 +28,14 @@ var (
 			return svc.WorklistUnanswered(r.Context(), r.URL.Query().Get("user"))
 		},
 	}
+	itemSheetRoute = &route{
+		name: "itemSheet", method: http.MethodGet, path: "/v1/worklist/items/{item}", scope: mayRead,
+		summary: "An item with all that is needed to do it", reply: api.ItemSheet{},
+		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.ItemSheet(r.Context(), api.ItemQuery{User: r.URL.Query().Get("user"), Item: r.PathValue("item")})
+		},
+	}
 	claimItemsRoute = &route{
 		name: "claimItems", method: http.MethodPost, path: "/v1/worklist/claim", scope: mayWork,
 		summary: "Take items for a user at this node, or give them back", body: api.ClaimRequest{}, reply: []api.Item{},

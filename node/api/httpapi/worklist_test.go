@@ -17,6 +17,10 @@ func TestWorklistThroughTheClient(t *testing.T) {
 	fake := &apitest.Fake{WorklistFake: apitest.WorklistFake{
 		OnWorklist:   func(q api.WorklistQuery) ([]api.Item, error) { saw = append(saw, q); return []api.Item{item}, nil },
 		OnClaimItems: func(r api.ClaimRequest) ([]api.Item, error) { saw = append(saw, r); return []api.Item{item}, nil },
+		OnItemSheet: func(q api.ItemQuery) (*api.ItemSheet, error) {
+			saw = append(saw, q)
+			return &api.ItemSheet{Item: item, Fields: []api.Field{{Name: "weight", Type: "integer"}}}, nil
+		},
 		OnFinishItem: func(r api.ItemResult) (*api.Item, error) { saw = append(saw, r); return &item, nil },
 	}}
 	dir, _ := serve(t, "127.0.0.1:0", fake, httpapi.Options{})
@@ -26,6 +30,7 @@ func TestWorklistThroughTheClient(t *testing.T) {
 		api.ClaimRequest{User: "bia", Claim: api.ClaimLock, Items: []string{"00", "11"}},
 		api.ItemResult{User: "bia", Item: "00", Outputs: map[string]string{"x": "1"}},
 		api.ItemResult{Item: "00", Failed: true, Reason: "no scales"},
+		api.ItemQuery{Item: "00"}, api.ItemQuery{User: "bia", Item: "00"},
 	}
 	var got []api.Item
 	for _, q := range asked {
@@ -39,6 +44,11 @@ func TestWorklistThroughTheClient(t *testing.T) {
 			list, err = c.ClaimItems(t.Context(), q)
 		case api.ItemResult:
 			one, err = c.FinishItem(t.Context(), q)
+		case api.ItemQuery:
+			var s *api.ItemSheet
+			if s, err = c.ItemSheet(t.Context(), q); err == nil && len(s.Fields) == 1 {
+				one = &s.Item
+			}
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +61,7 @@ func TestWorklistThroughTheClient(t *testing.T) {
 	if diff := cmp.Diff(asked, saw); diff != "" {
 		t.Errorf("the service saw (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]api.Item{item, item, item, item, item}, got); diff != "" {
+	if diff := cmp.Diff([]api.Item{item, item, item, item, item, item, item}, got); diff != "" {
 		t.Errorf("the answers (-want +got):\n%s", diff)
 	}
 }

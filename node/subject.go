@@ -1,0 +1,53 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// An instance is named in lists by the words with which it was started, and not by its ID alone.
+
+const (
+	// subjectParts are how many values make a subject, subjectPart how many letters one may have at most.
+	subjectParts = 2
+	subjectPart  = 80
+)
+
+// subject is what an instance is about: the first data that had to be given at its start, texts before
+// numbers. Empty: no such data are short enough.
+func subject(h *held) string {
+	g := h.m.Genesis().Body.Genesis
+	var texts, numbers []string
+	for i := range h.def.Def.Data {
+		d := &h.def.Def.Data[i]
+		if !d.Required {
+			continue
+		}
+		switch v := g.Input[d.Name].(type) {
+		case string:
+			if t := strings.TrimSpace(v); t != "" && d.Type == workflow.TypeString {
+				texts = append(texts, short(t, subjectPart))
+			}
+		case int64, float64:
+			numbers = append(numbers, fmt.Sprintf("%s %v", d.Name, v))
+		}
+	}
+	all := append(texts, numbers...)
+	return strings.Join(all[:min(len(all), subjectParts)], ", ")
+}
+
+// short is the first line of a text, or the beginning of it.
+func short(text string, most int) string {
+	text = strings.TrimSpace(text)
+	line, _, more := strings.Cut(text, "\n")
+	letters := []rune(strings.TrimSpace(line))
+	if len(letters) > most {
+		letters, more = letters[:most-1], true
+	}
+	if more {
+		letters = append(letters, '…')
+	}
+	return string(letters)
+}

@@ -1,0 +1,177 @@
+package worklists
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// A person who does an item needs to know what it is about. The partner that holds the item says so to
+// whoever may take it; the values of the data that the task reads it says to whoever has it.
+
+const (
+	// maxSheet bounds the values of a sheet, as JSON, in bytes, and maxSheetText its texts; what is larger is
+	// left out. maxFields bounds how much of each kind there is.
+	maxSheet     = 64 << 10
+	maxSheetText = 16 << 10
+	maxFields    = 500
+)
+
+// Sheet is what a person needs to do an item.
+type Sheet struct {
+	Doc    string        `json:"doc,omitempty"`
+	Fields []api.Field   `json:"fields,omitempty"`
+	Data   []api.Datum   `json:"data,omitempty"`
+	After  []api.Earlier `json:"after,omitempty"`
+}
+
+// Bounded leaves out of a sheet what is too large to be sent along.
+func (s *Sheet) Bounded() *Sheet {
+	room, text := maxSheet, maxSheetText
+	takes := func(v any, room *int) bool {
+		b, err := json.Marshal(v)
+		if err != nil || len(b) > *room {
+			return false
+		}
+		*room -= len(b)
+		return true
+	}
+	if !takes(s.Doc, &text) {
+		s.Doc = ""
+	}
+	s.Fields, s.Data, s.After = s.Fields[:min(len(s.Fields), maxFields)], s.Data[:min(len(s.Data), maxFields)], s.After[:min(len(s.After), maxFields)]
+	for i := range s.Data {
+		d := &s.Data[i]
+		if !takes(d.Doc, &text) {
+			d.Doc = ""
+		}
+		if !takes(d.Value, &room) {
+			d.Value, d.Large = nil, true
+		}
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if !takes(f.Doc, &text) {
+			f.Doc = ""
+		}
+		if !takes(f.Value, &room) {
+			f.Value = nil
+		}
+		if !takes(f.Enum, &room) {
+			f.Enum = nil // whatever is typed, the holder checks it
+		}
+	}
+	return s
+}
+
+// fieldTypes are those of what can be set.
+var fieldTypes = []workflow.DataType{
+	workflow.TypeString, workflow.TypeInteger, workflow.TypeNumber, workflow.TypeBoolean, workflow.TypeTime, workflow.TypeList, workflow.TypeMap,
+	workflow.TypeFile, workflow.TypeQuery,
+}
+
+// check says what no partner would truly answer: forms are made of it.
+func (s *Sheet) check() error {
+	if len(s.Fields) > maxFields || len(s.Data) > maxFields || len(s.After) > maxFields {
+		return fmt.Errorf("a sheet of %d fields, %d data and %d tasks", len(s.Fields), len(s.Data), len(s.After))
+	}
+	for _, f := range s.Fields {
+		if !workflow.ValidName(f.Name) || !slices.Contains(fieldTypes, workflow.DataType(f.Type)) {
+			return errors.New("a field that there cannot be")
+		}
+	}
+	return nil
+}
+
+// Sheet shows an item with all that is needed to do it.
+func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
+	who, err := d.in.People.Who(q.User)
+	if err != nil {
+		return nil, err
+	}
+	of, err := d.locate(ctx, who, []string{q.Item}, true)
+	if err != nil {
+		return nil, err
+	}
+	r := of[0]
+	s := d.askSheet(ctx, who, r)
+	if k := d.keptFor(who.ID, r.ID()); s == nil && k != nil {
+		s = k.more().Sheet
+	}
+	if k := d.keptFor(who.ID, r.ID()); k != nil && len(k.Word) > 0 && k.Refused == "" {
+		r.Done = true
+	}
+	out := &api.ItemSheet{Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{}}
+	out.Doc = out.Item.Doc
+	if s != nil {
+		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...), append(out.After, s.After...)
+	}
+	return out, nil
+}
+
+// askSheet asks the holder of an item what is needed to do it; nil: it does not say.
+func (d *Desk) askSheet(ctx context.Context, who users.Who, r *Row) *Sheet {
+	if r.At == d.in.Self {
+		_, s, err := d.in.Instances.Sheet(ctx, worklist.User(who.ID), d.in.Self, r.Instance, r.ID())
+		if err != nil {
+			return nil
+		}
+		return s
+	}
+	if !d.in.Peers.Up(r.At) {
+		return nil
+	}
+	req, err := wire.EncodeItem(wire.Item{User: who.ID, Instance: r.Instance, Item: r.ID()})
+	if err != nil {
+		return nil
+	}
+	b, err := d.in.Peers.Request(ctx, r.At, nil, ProtocolItem, req, listPatience)
+	if err != nil {
+		return nil // it refuses, is of an earlier version, or just gone
+	}
+	var s Sheet
+	if err = json.Unmarshal(b, &s); err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		d.in.Peers.Refuse("items-malformed", r.At)
+		d.in.Log.Warn("what is needed for an item is refused", "from", r.At, "error", err)
+		return nil
+	}
+	return s.Bounded()
+}
+
+// AnswerItem answers a partner what a person at its node needs to do an item that this node holds.
+func (d *Desk) AnswerItem(from workflow.PartnerID, req []byte) ([]byte, error) {
+	q, err := wire.DecodeItem(req)
+	if err != nil {
+		return nil, err
+	}
+	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("items-too-fast", from)
+		return nil, errTooOften
+	}
+	if err := d.in.People.MayAsk(q.User, from); err != nil {
+		d.in.Peers.Refuse("items-of-others", from)
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
+	defer cancel()
+	row, s, err := d.in.Instances.Sheet(ctx, worklist.User(q.User), from, q.Instance, q.Item)
+	if err == nil && row.At != d.in.Self {
+		err = errors.New("another partner holds it")
+	}
+	if err != nil {
+		d.in.Log.Debug("an item is not shown to a partner", "to", from, "error", err)
+		return nil, errCannot
+	}
+	return json.Marshal(s)
+}

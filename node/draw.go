@@ -21,6 +21,9 @@ func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, er
 	for _, p := range in.Partitions {
 		opt.Partners[p.Name] = strings.Join(p.Holders(), ", ")
 	}
+	if of, ok := strings.CutSuffix(format, "-"+diagram.Portuguese); ok {
+		format, opt.Language = of, diagram.Portuguese
+	}
 	b, err := diagram.Render(def, format, opt)
 	if err != nil {
 		return nil, api.Judge(api.Invalid, err)

@@ -119,17 +119,20 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	}
 	values := h.m.Snapshot().Data
 	out.Doc = t.Doc
+	decl := map[workflow.DataName]*workflow.DataDecl{}
 	for i := range h.def.Def.Data {
-		d := &h.def.Def.Data[i]
-		if slices.Contains(t.Out, d.Name) {
-			f := field(d)
-			if f.Value = nil; r.Mine != "" {
-				f.Value = values[d.Name]
-			}
-			out.Fields = append(out.Fields, f)
+		decl[h.def.Def.Data[i].Name] = &h.def.Def.Data[i]
+	}
+	for _, name := range t.Out {
+		f := field(decl[name])
+		if f.Value = nil; r.Mine != "" {
+			f.Value = values[name]
 		}
-		if r.Mine != "" && slices.Contains(t.In, d.Name) {
-			out.Data = append(out.Data, api.Datum{Name: string(d.Name), Doc: d.Doc, Value: values[d.Name]})
+		out.Fields = append(out.Fields, f)
+	}
+	for _, name := range t.In {
+		if r.Mine != "" {
+			out.Data = append(out.Data, api.Datum{Name: string(name), Doc: decl[name].Doc, Value: values[name]})
 		}
 	}
 	for _, was := range k.view.render(h).Tasks {

@@ -60,7 +60,7 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 			return api.Item{}
 		}
 		weigh := of("weigh")
-		if weigh.Doc != "Weigh the patient.…" || weigh.Subject != "Zoë Ávila, bed 7" || weigh.Due != nil {
+		if weigh.Doc != "Weigh the patient." || weigh.Subject != "Zoë Ávila, bed 7" || weigh.Due != nil {
 			t.Errorf("the list says %+v", weigh)
 		}
 		zero, most := 0.0, 300.0

@@ -40,14 +40,10 @@ func subject(h *held) string {
 
 // short is the first line of a text, or the beginning of it.
 func short(text string, most int) string {
-	text = strings.TrimSpace(text)
-	line, _, more := strings.Cut(text, "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	letters := []rune(strings.TrimSpace(line))
 	if len(letters) > most {
-		letters, more = letters[:most-1], true
-	}
-	if more {
-		letters = append(letters, '…')
+		return string(letters[:most-1]) + "…"
 	}
 	return string(letters)
 }

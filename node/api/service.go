@@ -48,7 +48,7 @@ type Service interface {
 	Refresh(ctx context.Context, id string) (*Refreshed, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
-	// Diagram draws an instance: "svg", "mermaid" or "dot".
+	// Diagram draws an instance: "svg", "mermaid" or "dot", or "svg-pt-BR" with words in Portuguese.
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Cancel(ctx context.Context, id, reason string) error
 	// WriteOff has nobody wait for a partner before superseded work is undone.

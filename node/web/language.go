@@ -68,6 +68,9 @@ func (l *language) word(family string, value any) string {
 	return v
 }
 
+// reason is a text of the node in this language, as far as the page knows it.
+func (l *language) reason(text string) string { return text }
+
 // languageCookie remembers which language was chosen by hand.
 const languageCookie = "mutirao-lang"
 

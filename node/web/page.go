@@ -1,21 +1,25 @@
-// Package web is the page that people see of their node: the mesh, instances
-// and why work is where it is.
+// Package web is the page where people work with their node: what they have to do,
+// the mesh, instances and why work is where it is.
 //
-// It is rendered here and can be read without JavaScript; with a little of it,
+// It is rendered here and can be used without JavaScript; with a little of it,
 // what changes is shown as it changes. Everything that it needs is embedded, so
 // it works wherever the node does, without any network. It asks the node by a few
-// methods of api.Service, all of which read, and knows nothing else of it:
-// whatever it shows, any program can ask for.
+// methods of api.Service, and knows nothing else of it: whatever it shows or does,
+// any program can ask for.
 //
 // Promises: no text of a partner becomes markup or script (html/template, a
 // strict Content-Security-Policy, drawings as images); nothing is told to a
-// browser that has not signed in; nothing can be changed from here.
+// browser that has not signed in; nothing is changed but by a form that the server
+// found to be good (httpapi.Session), in the name of the session's user; a form that
+// comes twice is carried out once; of a form that is not carried out nothing that was
+// typed is lost.
 //
 // It imports internal/plain, node/api, node/api/httpapi and workflow; node/assemble
 // imports it.
 package web
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"log/slog"
@@ -30,13 +34,15 @@ import (
 //go:embed static
 var static embed.FS
 
-// Node is what the page asks of its node. Nothing is changed by any of it.
+// Node is what the page asks of its node.
 type Node interface {
+	worker
 	Status(ctx context.Context) (*api.Status, error)
 	Partners(ctx context.Context) ([]api.Partner, error)
 	CoordinatorStatus(ctx context.Context) (*api.Coordinator, error)
 	Electorate(ctx context.Context) (*api.Electorate, error)
 	Workflows(ctx context.Context) ([]api.Workflow, error)
+	Workflow(ctx context.Context, ref string) (*api.Workflow, error)
 	Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error)
 	Refresh(ctx context.Context, id string) (*api.Refreshed, error)
 	Show(ctx context.Context, id string) (*api.Instance, error)
@@ -44,36 +50,68 @@ type Node interface {
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 }
 
+// worker is what the page asks of its node for the people who work with it. Start, ClaimItems and FinishItem
+// are all by which the page changes anything.
+type worker interface {
+	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
+	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
+	ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error)
+	Outbox(ctx context.Context) ([]api.Undelivered, error)
+	ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error)
+	FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error)
+	Start(ctx context.Context, r api.StartRequest) (*api.Started, error)
+}
+
 // Page is the web page of one node.
 type Page struct {
-	node Node
-	log  *slog.Logger
-	mux  *http.ServeMux
+	node  Node
+	log   *slog.Logger
+	mux   *http.ServeMux
+	notes *notes
 }
 
 var _ httpapi.Page = (*Page)(nil)
 
 // New returns the page of a node. log receives causes that are not shown.
 func New(node Node, log *slog.Logger) *Page {
-	p := &Page{node: node, log: log, mux: http.NewServeMux()}
+	p := &Page{node: node, log: log, mux: http.NewServeMux(), notes: newNotes()}
 	p.mux.HandleFunc("GET /static/{file}", asset)
 	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.diagram)
 	for pattern, s := range map[string]screen{
-		"GET /{$}": p.mesh, "GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
-		"GET /workflows": p.workflows, "GET /": nowhere,
+		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /mesh": p.mesh,
+		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
+		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin, "/": nowhere,
 	} {
 		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, s) })
 	}
+	p.mux.HandleFunc("POST /items/{item}/take", p.act(p.claim(api.ClaimSelect), p.homeWith))
+	p.mux.HandleFunc("POST /items/{item}/lock", p.act(p.claim(api.ClaimLock), p.homeWith))
+	p.mux.HandleFunc("POST /items/{item}/release", p.act(p.claim(api.ClaimRelease), p.homeWith))
+	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))
+	p.mux.HandleFunc("POST /workflows/{workflow}", p.act(p.start, p.beginWith))
 	return p
 }
 
 // Inside implements api.Page.
 func (p *Page) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
 	guard(w)
-	p.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
+	ctx := context.WithValue(r.Context(), sessionKey{}, s)
+	ctx = context.WithValue(ctx, languageKey{}, choose(w, r))
+	p.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
-type sessionKey struct{}
+type (
+	sessionKey  struct{}
+	languageKey struct{}
+)
+
+// languageOf is the language of whoever asks.
+func languageOf(ctx context.Context) *language {
+	if l, ok := ctx.Value(languageKey{}).(*language); ok {
+		return l
+	}
+	return languages[0]
+}
 
 // session is who the browser is that asks.
 func session(ctx context.Context) httpapi.Session {
@@ -118,7 +156,7 @@ func guard(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser would not say of our forms that they are ours
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
@@ -130,7 +168,8 @@ func asset(w http.ResponseWriter, r *http.Request) {
 // diagram serves an instance's drawing. It is made of what partners say, so it
 // may do nothing at all when somebody opens it by itself.
 func (p *Page) diagram(w http.ResponseWriter, r *http.Request) {
-	svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), "svg")
+	format := map[string]string{"pt-BR": "svg-pt-BR"}[languageOf(r.Context()).code]
+	svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), cmp.Or(format, "svg"))
 	if err != nil {
 		p.show(w, r, func(context.Context, *http.Request) (view, error) { return view{}, err })
 		return

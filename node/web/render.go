@@ -24,6 +24,7 @@ type view struct {
 	name     string // what the page is about, as it is; empty: the title says it
 	data     any
 	live     bool
+	status   int    // of the answer; 0: all is well
 	instance string // of which events concern the page; empty: all
 }
 
@@ -41,12 +42,13 @@ type frame struct {
 	Nav       []link
 	Languages []link
 	Live      bool
+	Reach     reach
 	Instance  string
 }
 
 // show answers with a screen, or with what went wrong.
 func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
-	lang := choose(w, r)
+	lang := languageOf(r.Context())
 	node, err := p.node.Status(r.Context())
 	if err != nil {
 		node = &api.Status{}
@@ -55,17 +57,43 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 	if err == nil {
 		v, err = s(r.Context(), r)
 	}
-	status := http.StatusOK
+	status := cmp.Or(v.status, http.StatusOK)
 	if err != nil {
 		status, v = p.wrong(r, lang, err)
 	}
 	f := frame{Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Session: session(r.Context()), Languages: lang.others(r), Live: v.live, Instance: v.instance}
-	for _, n := range []link{{Code: "nav.mesh", URL: "/"}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}} {
+	f.Reach = p.reach(r.Context())
+	for _, n := range []link{
+		{Code: "nav.work", URL: "/"}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}, {Code: "nav.mesh", URL: "/mesh"},
+	} {
 		n.Name = lang.say(n.Code)
-		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/"))
+		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/")) || n.URL == "/" && worksHere(r.URL.Path)
 		f.Nav = append(f.Nav, n)
 	}
 	p.write(w, r, status, lang, part{"top", f}, part{v.template, v.data}, part{"bottom", f})
+}
+
+// worksHere reports whether a page belongs to a user's work.
+func worksHere(path string) bool { return path == "/outbox" || strings.HasPrefix(path, "/items/") }
+
+// reach is how many partners can be reached now, of how many.
+type reach struct{ Up, All int }
+
+func (p *Page) reach(ctx context.Context) (out reach) {
+	partners, err := p.node.Partners(ctx)
+	if err != nil {
+		return reach{}
+	}
+	for _, x := range partners {
+		if x.Self || x.State == "evicted" || x.State == "left" {
+			continue
+		}
+		out.All++
+		if x.State == "active" {
+			out.Up++
+		}
+	}
+	return out
 }
 
 // wrong is the page that says what went wrong. What is no *api.Error is logged
@@ -82,7 +110,7 @@ func (p *Page) wrong(r *http.Request, lang *language, err error) (status int, v 
 		}
 		shown = api.Errorf(api.Internal, "%s", lang.say("error.internal")).WithHint("%s", lang.say("error.internal.hint"))
 	}
-	return shown.Code.HTTP(), view{template: "error", title: "error.title", data: shown}
+	return shown.Code.HTTP(), view{template: "error", title: "error.title", data: &api.Error{Code: shown.Code, Message: lang.reason(shown.Message), Hint: lang.reason(shown.Hint)}}
 }
 
 // missing is the error of a path that leads nowhere.

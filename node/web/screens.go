@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -39,24 +39,6 @@ func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
 	}{st, partners, c, e}}, nil
 }
 
-// mostInstances is how many instances a page lists: as many as a phone takes.
-const mostInstances = 300
-
-// instances answers: what runs, how far is it, and with whom?
-func (p *Page) instances(ctx context.Context, r *http.Request) (view, error) {
-	all := r.URL.Query().Has("all")
-	list, err := p.node.Instances(ctx, all)
-	if err != nil {
-		return view{}, err
-	}
-	mesh := slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return len(in.KnownBy) > 0 })
-	return view{template: "instances", title: "nav.instances", live: true, data: struct {
-		All, Mesh bool
-		List      []api.InstanceSummary
-		More      int
-	}{all, mesh, list[:min(len(list), mostInstances)], max(len(list)-mostInstances, 0)}}, nil
-}
-
 // instance answers: where does it stand, and why is its work where it is?
 func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
 	asked, err := p.node.Refresh(ctx, r.PathValue("id"))
@@ -71,13 +53,19 @@ func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
 	for _, t := range in.Tasks {
 		states[t.Name] = t.State
 	}
-	return view{template: "instance", name: string(in.Workflow), live: true, instance: in.ID, data: struct {
+	lang, now := languageOf(ctx), time.Now()
+	rows, from, to := timeline(in, now)
+	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID, data: struct {
+		Note     *note
+		Says     []string
+		Rows     []span
+		From, To time.Time
 		Instance *api.Instance
 		Silent   []string // those that were asked and did not answer
 		States   map[workflow.TaskName]workflow.State
 		Summary  bool // nobody can be asked for more
 		Diagram  string
-	}{in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
+	}{p.notes.find(r), lang.sentences(in, now), rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
 }
 
 // diagramURL is where an instance's drawing is. It differs when the drawing does,
@@ -105,10 +93,4 @@ func (p *Page) history(ctx context.Context, r *http.Request) (view, error) {
 		ID      string
 		Entries []api.LogEntry
 	}{id, entries}}, nil
-}
-
-// workflows answers: what can be started?
-func (p *Page) workflows(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := p.node.Workflows(ctx)
-	return view{template: "workflows", title: "nav.workflows", live: true, data: list}, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -31,6 +32,8 @@ var worded = map[string][]string{
 	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone, choreo.CompensationFailed),
 	"due":          values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict),
 	"need":         values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody),
+	"item":         {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
+	"filter":       filterStates,
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,
 		aptitude.BelowThreshold, aptitude.Rejecting, aptitude.Forbidden, aptitude.Absent),
 }
@@ -49,6 +52,7 @@ var uses = []*regexp.Regexp{
 	regexp.MustCompile(`\bsay\("([^"]+)"`),
 	regexp.MustCompile(`\btitle: "([^"]+)"`),
 	regexp.MustCompile(`\bCode: "([^"]+)"`),
+	regexp.MustCompile(`"((?:note|form|wrong)\.[a-z.]+)"`),
 }
 
 // used lists the keys of all strings that the page can show.

@@ -295,3 +295,33 @@ func TestManyArrows(t *testing.T) {
 		}
 	}
 }
+
+// In Portuguese no word of a picture is English but those of the definition, and of others nothing changes.
+func TestPortuguese(t *testing.T) {
+	d := parse(t, `
+workflow: w
+data: {level: {type: number}}
+tasks:
+  aa: {type: manual, timeout: 5m, out: [level], contingency: ee, compensate: {task: ff}}
+  bb: {when: failed("aa"), time-to-wait: 1h, timeout: 1h, type: semi-automatic, role: cc, application: noop}
+  dd: {after: aa, when: level > 2}
+  gg: {when: not succeeded("aa") or running("bb")}
+  ee: {type: manual, timeout: 5m}
+  ff: {}
+partitions: {pp: [aa, dd, gg], qq: [bb, ff]}
+`)
+	opt := Options{
+		Language: Portuguese, States: map[workflow.TaskName]workflow.State{"aa": workflow.Running, "bb": workflow.NotReady},
+		Known: map[workflow.TaskName]string{"aa": "as known 12 min ago", "bb": "nothing was heard of it yet"},
+	}
+	b, err := Render(d, "svg", opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"anyone", "available", "undo", "partition", "after ", "timeout", "starts", "known", "heard", "tasks"} {
+		if strings.Contains(string(b[strings.Index(string(b), "</style>"):]), word) {
+			t.Errorf("the picture says %q", word)
+		}
+	}
+	golden.Compare(t, "testdata/portuguese.svg", b)
+}

@@ -37,8 +37,8 @@ func dot(s *scene) []byte {
 
 func dotBox(s *scene, i int) string {
 	b := s.boxes[i]
-	lines := []string{string(b.task.Name), b.detail()}
-	if c := b.condition(); c != "" {
+	lines := []string{string(b.task.Name), s.detail(b)}
+	if c := s.condition(b); c != "" {
 		lines = append(lines, c)
 	}
 	if w := b.wait(); w != "" {

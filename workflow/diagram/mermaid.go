@@ -20,7 +20,7 @@ func mermaid(s *scene) []byte {
 	for i, l := range s.lanes {
 		fmt.Fprintf(&b, "  subgraph p%d[\"%s\"]\n", i, mermaidText(laneTitle(l)))
 		for _, j := range l.boxes {
-			fmt.Fprintf(&b, "    %s\n", mermaidBox(j, s.boxes[j]))
+			fmt.Fprintf(&b, "    %s\n", s.mermaidBox(j, s.boxes[j]))
 		}
 		b.WriteString("  end\n")
 	}
@@ -48,9 +48,9 @@ func mermaid(s *scene) []byte {
 	return b.Bytes()
 }
 
-func mermaidBox(i int, b box) string {
-	lines := []string{mermaidText(string(b.task.Name)), mermaidText(b.detail())}
-	if c := b.condition(); c != "" {
+func (s *scene) mermaidBox(i int, b box) string {
+	lines := []string{mermaidText(string(b.task.Name)), mermaidText(s.detail(b))}
+	if c := s.condition(b); c != "" {
 		lines = append(lines, mermaidText(c))
 	}
 	if w := b.wait(); w != "" {

@@ -2,6 +2,7 @@ package diagram
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -9,13 +10,14 @@ import (
 
 // scene is what is drawn, before anybody decides where.
 type scene struct {
-	title string
-	doc   string
-	lanes []lane
-	boxes []box
-	index map[workflow.TaskName]int
-	edges []edge
-	place []int // of each box in the order of the definition
+	language string
+	title    string
+	doc      string
+	lanes    []lane
+	boxes    []box
+	index    map[workflow.TaskName]int
+	edges    []edge
+	place    []int // of each box in the order of the definition
 
 	leftOut int // arrows that are not drawn
 	steps   int // what laying it out took
@@ -53,10 +55,10 @@ const (
 )
 
 func newScene(d *workflow.Definition, opt Options) *scene {
-	s := &scene{title: string(d.Name), doc: d.Doc, index: map[workflow.TaskName]int{}}
+	s := &scene{language: opt.Language, title: string(d.Name), doc: d.Doc, index: map[workflow.TaskName]int{}}
 	for _, t := range d.Tasks {
 		s.index[t.Name] = len(s.boxes)
-		s.boxes = append(s.boxes, box{task: t, lane: -1, state: opt.States[t.Name], known: opt.Known[t.Name]})
+		s.boxes = append(s.boxes, box{task: t, lane: -1, state: opt.States[t.Name], known: s.age(opt.Known[t.Name])})
 	}
 	for _, p := range d.Partitions {
 		partner := opt.Partners[p.Name]
@@ -72,7 +74,7 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 		}
 	}
 	if len(rest) > 0 {
-		s.addLane(lane{name: "any available partner"}, rest)
+		s.addLane(lane{name: s.say("any available partner")}, rest)
 	}
 	for _, t := range d.Tasks {
 		s.addEdges(t)
@@ -81,7 +83,25 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 	for i, name := range d.TopoOrder() {
 		s.place[s.index[name]] = i
 	}
+	s.orderLanes()
 	return s
+}
+
+// orderLanes puts the lanes in the order in which work comes to them.
+func (s *scene) orderLanes() {
+	first := func(l lane) int {
+		least := len(s.boxes)
+		for _, i := range l.boxes {
+			least = min(least, s.place[i])
+		}
+		return least
+	}
+	slices.SortStableFunc(s.lanes, func(a, b lane) int { return first(a) - first(b) })
+	for i, l := range s.lanes {
+		for _, box := range l.boxes {
+			s.boxes[box].lane = i
+		}
+	}
 }
 
 func (s *scene) addLane(l lane, tasks []workflow.TaskName) {
@@ -105,28 +125,29 @@ func (s *scene) addEdges(t *workflow.Task) {
 	}
 	t.Rule.Terms(func(leaf *workflow.Rule) {
 		if leaf.Op == workflow.OpTask {
-			kind, label := termLook(leaf)
+			kind, label := s.termLook(leaf)
 			add(edge{s.index[leaf.Task], to, kind, label})
 		}
 	})
 	if t.Contingency != "" {
-		add(edge{to, s.index[t.Contingency], standIn, "contingency"})
+		add(edge{to, s.index[t.Contingency], standIn, s.say("contingency")})
 	}
 	if t.Compensate != nil && t.Compensate.Task != "" {
-		add(edge{to, s.index[t.Compensate.Task], undoing, "undo"})
+		add(edge{to, s.index[t.Compensate.Task], undoing, s.say("undo")})
 	}
 }
 
-func termLook(leaf *workflow.Rule) (edgeKind, string) {
+func (s *scene) termLook(leaf *workflow.Rule) (edgeKind, string) {
+	became := s.say(string(leaf.Transition))
 	switch {
 	case leaf.Negated:
-		return other, "not " + string(leaf.Transition)
+		return other, s.say("not %s", became)
 	case leaf.Transition == workflow.BecameSucceeded:
 		return success, ""
 	case leaf.Transition == workflow.BecameFailed:
-		return failure, "failed"
+		return failure, s.say("failed")
 	}
-	return other, string(leaf.Transition)
+	return other, became
 }
 
 // byPeople reports whether a person performs the task.
@@ -135,21 +156,21 @@ func (b box) byPeople() bool {
 }
 
 // detail says who or what performs the task.
-func (b box) detail() string {
+func (s *scene) detail(b box) string {
 	t := b.task
 	switch t.Type {
 	case workflow.Manual:
-		return orElse(string(t.Role), "anyone")
+		return orElse(string(t.Role), s.say("anyone"))
 	case workflow.SemiAutomatic:
 		return fmt.Sprintf("%s, %s", t.Role, t.Application)
 	case workflow.SubWorkflow:
-		return "workflow " + string(t.Uses.Workflow)
+		return s.say("workflow %s", t.Uses.Workflow)
 	}
 	return string(t.Application)
 }
 
 // condition is what the task's rule asks of data, or empty.
-func (b box) condition() string {
+func (s *scene) condition(b box) string {
 	var asked []string
 	b.task.Rule.Terms(func(leaf *workflow.Rule) {
 		if leaf.Op == workflow.OpData {
@@ -159,7 +180,7 @@ func (b box) condition() string {
 	if len(asked) == 0 {
 		return ""
 	}
-	return "if " + strings.Join(asked, "; ")
+	return s.say("if %s", strings.Join(asked, "; "))
 }
 
 // wait is the time-to-wait, or empty.
@@ -174,24 +195,24 @@ func (b box) wait() string {
 // cannot see it.
 func (s *scene) description(i int) string {
 	b := s.boxes[i]
-	parts := []string{fmt.Sprintf("%s: %s", b.task.Name, b.task.Type), b.detail(), "partition " + s.lanes[b.lane].name}
+	parts := []string{fmt.Sprintf("%s: %s", b.task.Name, s.say(string(b.task.Type))), s.detail(b), s.say("partition %s", s.lanes[b.lane].name)}
 	if b.state != "" {
-		parts = append(parts, string(b.state))
+		parts = append(parts, s.say(string(b.state)))
 	}
 	if b.known != "" {
 		parts = append(parts, b.known)
 	}
 	if len(b.task.After) > 0 {
-		parts = append(parts, "after "+join(b.task.After))
+		parts = append(parts, s.say("after %s", join(b.task.After)))
 	}
 	if b.task.When != "" {
-		parts = append(parts, "when "+strings.TrimSpace(b.task.When))
+		parts = append(parts, s.say("when %s", strings.TrimSpace(b.task.When)))
 	}
 	if w := b.wait(); w != "" {
-		parts = append(parts, "starts by itself when undecided for "+w)
+		parts = append(parts, s.say("starts by itself when undecided for %s", w))
 	}
 	if b.task.Timeout > 0 {
-		parts = append(parts, "timeout "+workflow.FormatDuration(b.task.Timeout))
+		parts = append(parts, s.say("timeout %s", workflow.FormatDuration(b.task.Timeout)))
 	}
 	return strings.Join(parts, "; ")
 }

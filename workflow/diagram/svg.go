@@ -44,7 +44,7 @@ func svg(s *scene) ([]byte, error) {
 	}
 	p := &picture{scene: s, grid: g, height: plainBox}
 	for _, b := range s.boxes {
-		if b.condition() != "" {
+		if s.condition(b) != "" {
 			p.height = ruledBox
 		}
 	}
@@ -155,7 +155,7 @@ func (p *picture) open() {
 
 // omission says what is not drawn.
 func (p *picture) omission() string {
-	return fmt.Sprintf("%d of %d arrows are left out, the longest ones: the format dot has them all", p.scene.leftOut, p.scene.leftOut+len(p.scene.edges))
+	return p.scene.say("%d of %d arrows are left out, the longest ones: the format dot has them all", p.scene.leftOut, p.scene.leftOut+len(p.scene.edges))
 }
 
 // summary is the picture in words.
@@ -164,7 +164,7 @@ func (p *picture) summary() string {
 	if p.scene.doc != "" {
 		b.WriteString(oneLine(p.scene.doc) + " ")
 	}
-	fmt.Fprintf(&b, "%d tasks in %d partitions.", len(p.scene.boxes), len(p.scene.lanes))
+	b.WriteString(p.scene.say("%d tasks in %d partitions.", len(p.scene.boxes), len(p.scene.lanes)))
 	if p.scene.leftOut > 0 {
 		b.WriteString(" " + p.omission() + ".")
 	}
@@ -208,15 +208,15 @@ func (p *picture) box(i int) {
 		left += 20
 	}
 	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(plain.Cut(string(b.task.Name), (x+boxWidth-left)/8)))
-	bottom := b.detail()
+	bottom := p.scene.detail(b)
 	if b.known != "" {
 		bottom = b.known
 	}
 	if b.state != "" {
-		bottom = string(b.state) + " · " + bottom
+		bottom = p.scene.say(string(b.state)) + " · " + bottom
 	}
 	p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+45, escape(plain.Cut(bottom, (boxWidth-24)/6)))
-	if c := b.condition(); c != "" {
+	if c := p.scene.condition(b); c != "" {
 		p.put(`<text class="detail" x="%d" y="%d">%s</text>`, x+14, y+63, escape(plain.Cut(c, (boxWidth-24)/6)))
 	}
 	if w := b.wait(); w != "" {
@@ -238,11 +238,11 @@ func (p *picture) legend() {
 		{"success", "ink", "after success"}, {"failure", "fail", "on failure"}, {"other", "soft", "other"},
 	} {
 		p.put(`<path class="%s" d="M%d %dh34" marker-end="url(#arrow-%s)"/><text class="detail" x="%d" y="%d">%s</text>`,
-			item.class, x, y, item.marker, x+42, y+4, item.text)
+			item.class, x, y, item.marker, x+42, y+4, p.scene.say(item.text))
 		x += 140
 	}
-	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/><text class="detail" x="%d" y="%d">starts by itself</text>`,
-		x+28, y, x+28, y, x+28, y, x+44, y+4)
+	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/><text class="detail" x="%d" y="%d">%s</text>`,
+		x+28, y, x+28, y, x+28, y, x+44, y+4, p.scene.say("starts by itself"))
 	if p.scene.leftOut > 0 {
 		p.put(`<text class="label" x="%d" y="%d">%s</text>`, margin, y-24, p.omission())
 	}

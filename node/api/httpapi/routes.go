@@ -169,7 +169,7 @@ var (
 	}
 	diagramRoute = &route{
 		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram", scope: mayRead,
-		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "mermaid", "dot"}}},
+		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "svg-pt-BR", "mermaid", "dot"}}},
 		summary: "A drawing of an instance", reply: picture{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			format := r.URL.Query().Get("format")
@@ -245,7 +245,7 @@ type cancelRequest struct {
 }
 
 var pictureKinds = map[string]string{
-	"svg":     "image/svg+xml",
+	"svg": "image/svg+xml", "svg-pt-BR": "image/svg+xml",
 	"mermaid": "text/vnd.mermaid",
 	"dot":     "text/vnd.graphviz",
 }

@@ -1,0 +1,306 @@
+package web
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// dataPrefix begins the names of the controls that set data: no data item is called like a button then.
+const dataPrefix = "data."
+
+// control is a field of a form as people see it.
+type control struct {
+	ID, Name string
+	Label    string
+	Short    string // the data item's name, where the label is what the definition says of it
+	Hint     string // what the definition says of it
+	Kind     string // text, number, choice, list, yesno, moment, lines
+	Mode     string // the keyboard of a phone
+	Required bool
+	Text     string   // what is typed, or was
+	Choices  []choice // of choice, list and yesno
+	Range    string   // of a number, in words
+	Error    string   // what is wrong with what was typed
+}
+
+// choice is one of the values that a control offers.
+type choice struct {
+	ID, Value, Name string
+	Chosen          bool
+}
+
+// longLabel is up to how many bytes what the definition says of a data item is its label.
+const longLabel = 80
+
+// mostRadios is how many values are offered side by side; more of them are a list.
+const mostRadios = 6
+
+// control makes a field's control, with what was typed or else with its value.
+func (l *language) control(f api.Field, typed url.Values) control {
+	c := control{ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Name, Hint: f.Doc, Kind: "text", Required: f.Required}
+	if f.Doc != "" && len(f.Doc) <= longLabel {
+		c.Label, c.Short, c.Hint = f.Doc, f.Name, ""
+	}
+	was, given := typed[c.Name]
+	if given {
+		c.Text = was[0]
+	} else {
+		c.Text = l.written(f)
+	}
+	switch workflow.DataType(f.Type) {
+	case workflow.TypeInteger:
+		c.Kind, c.Mode = "number", "numeric"
+	case workflow.TypeNumber:
+		c.Kind, c.Mode = "number", "decimal"
+	case workflow.TypeBoolean:
+		c.Kind = "yesno"
+		c.Choices = []choice{{Value: "true", Name: l.say("yes")}, {Value: "false", Name: l.say("no")}}
+	case workflow.TypeTime:
+		c.Kind = "moment"
+	case workflow.TypeList:
+		c.Kind = "lines"
+	case workflow.TypeMap:
+		c.Kind = "pairs"
+	}
+	if f.Min != nil && *f.Min < 0 || f.Min == nil {
+		c.Mode = "" // a phone's keyboard of digits may have no minus
+	}
+	if c.Kind == "number" {
+		c.Range = l.interval(f)
+	}
+	if len(f.Enum) > 0 {
+		c.Kind = "choice"
+		if len(f.Enum) > mostRadios {
+			c.Kind = "list"
+		}
+		c.Choices = nil
+		for _, v := range f.Enum {
+			c.Choices = append(c.Choices, choice{Value: l.plainly(v), Name: l.plainly(v)})
+		}
+	}
+	for i := range c.Choices {
+		c.Choices[i].ID = c.ID + "-" + strconv.Itoa(i)
+		c.Choices[i].Chosen = c.Choices[i].Value == c.Text
+	}
+	return c
+}
+
+// interval says which numbers a field takes; empty: any.
+func (l *language) interval(f api.Field) string {
+	switch {
+	case f.Min != nil && f.Max != nil:
+		return l.say("field.between", l.plainly(*f.Min), l.plainly(*f.Max))
+	case f.Min != nil:
+		return l.say("field.least", l.plainly(*f.Min))
+	case f.Max != nil:
+		return l.say("field.most", l.plainly(*f.Max))
+	}
+	return ""
+}
+
+// plainly is a value as people type it.
+func (l *language) plainly(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strings.Replace(strconv.FormatFloat(v, 'f', -1, 64), ".", l.comma, 1)
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return value(v)
+}
+
+// localTime is how a browser writes a moment without a zone, the least exact last.
+var localTimes = []string{"2006-01-02T15:04:05", "2006-01-02T15:04"}
+
+// written is a field's value as its control holds it.
+func (l *language) written(f api.Field) string {
+	switch v := f.Value.(type) {
+	case string:
+		if t, err := time.Parse(time.RFC3339, v); err == nil && f.Type == string(workflow.TypeTime) {
+			return t.Local().Format(localTimes[0])
+		}
+		return v
+	case []any:
+		var lines []string
+		for _, one := range v {
+			lines = append(lines, l.plainly(one))
+		}
+		return l.orJSON(f, v, lines)
+	case map[string]any:
+		var lines []string
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			lines = append(lines, k+" = "+l.plainly(v[k]))
+		}
+		return l.orJSON(f, v, lines)
+	}
+	return l.plainly(f.Value)
+}
+
+// orJSON is a list or map in lines where reading these gives the same again, else as JSON.
+func (l *language) orJSON(f api.Field, v any, lines []string) string {
+	text := strings.Join(lines, "\n")
+	if back, key := l.read(f, text); key == "" && back == value(v) {
+		return text
+	}
+	return value(v)
+}
+
+// typed are the values of a form that came, as the node reads them, and what is wrong with them, by name.
+func (l *language) typed(fields []api.Field, form url.Values, starting bool) (values, wrong map[string]string) {
+	values, wrong = map[string]string{}, map[string]string{}
+	for _, f := range fields {
+		text := strings.ReplaceAll(form.Get(dataPrefix+f.Name), "\r\n", "\n")
+		if f.Type != string(workflow.TypeString) {
+			text = strings.TrimSpace(text)
+		}
+		if strings.TrimSpace(text) == "" {
+			if starting && f.Required {
+				wrong[f.Name] = l.say("wrong.missing")
+			}
+			continue // it stays as it is
+		}
+		v, why := l.read(f, text)
+		if why == "" {
+			why = l.fits(f, v)
+		}
+		if why != "" {
+			wrong[f.Name] = why
+			continue
+		}
+		values[f.Name] = v
+	}
+	return values, wrong
+}
+
+// read is what was typed in the spelling of the interface, or what is wrong with it.
+func (l *language) read(f api.Field, text string) (v, wrong string) {
+	switch workflow.DataType(f.Type) {
+	case workflow.TypeInteger:
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return "", l.say("wrong.integer", brief(text))
+		}
+	case workflow.TypeNumber:
+		n, ok := l.decimal(text)
+		if !ok {
+			return "", l.say("wrong.number", brief(text))
+		}
+		return n, ""
+	case workflow.TypeBoolean:
+		if text != "true" && text != "false" {
+			return "", l.say("wrong.yesno")
+		}
+	case workflow.TypeTime:
+		for _, layout := range localTimes {
+			if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+				return t.UTC().Format(time.RFC3339), ""
+			}
+		}
+		if _, err := time.Parse(time.RFC3339, text); err != nil {
+			return "", l.say("wrong.time")
+		}
+	case workflow.TypeList:
+		return l.readLines(text, "[")
+	case workflow.TypeMap:
+		return l.readLines(text, "{")
+	}
+	return text, ""
+}
+
+// readLines reads a list, or a map, that has an entry on each line, or is JSON.
+func (l *language) readLines(text, opens string) (v, wrong string) {
+	if strings.HasPrefix(text, opens) {
+		var any any
+		if err := json.Unmarshal([]byte(text), &any); err != nil {
+			return "", l.say("wrong.json")
+		}
+		return text, ""
+	}
+	list, pairs := []any{}, map[string]any{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if opens == "[" {
+			list = append(list, l.entry(line))
+			continue
+		}
+		k, of, ok := strings.Cut(line, "=")
+		if k = strings.TrimSpace(k); !ok || k == "" {
+			return "", l.say("wrong.pair", brief(line))
+		}
+		pairs[k] = l.entry(strings.TrimSpace(of))
+	}
+	if opens == "[" {
+		return value(list), ""
+	}
+	return value(pairs), ""
+}
+
+// entry is an entry of a list: a number where it looks like one, else a text.
+func (l *language) entry(text string) any {
+	if n, ok := l.decimal(text); ok {
+		return json.Number(n)
+	}
+	return text
+}
+
+// decimal reads a number as the language writes it, or as programs do.
+func (l *language) decimal(text string) (n string, ok bool) {
+	if l.comma != "." && strings.Count(text, l.comma) == 1 && !strings.Contains(text, ".") {
+		text = strings.Replace(text, l.comma, ".", 1)
+	}
+	text = strings.TrimPrefix(text, "+")
+	var parsed json.Number
+	if strings.HasPrefix(text, `"`) || json.Unmarshal([]byte(text), &parsed) != nil || parsed == "" {
+		return "", false
+	}
+	return parsed.String(), true
+}
+
+// fits says what is wrong with a value of the right type; empty: nothing.
+func (l *language) fits(f api.Field, v string) string {
+	if n, err := strconv.ParseFloat(v, 64); err == nil && (f.Min != nil && n < *f.Min || f.Max != nil && n > *f.Max) {
+		return l.say("wrong.range", l.interval(f))
+	}
+	if len(f.Enum) > 0 && !slices.ContainsFunc(f.Enum, func(e any) bool { return l.sameValue(f, e, v) }) {
+		return l.say("wrong.choice")
+	}
+	if len(v) > workflow.MaxValue {
+		return l.say("wrong.long", workflow.MaxValue>>10)
+	}
+	decl := workflow.DataDecl{Name: workflow.DataName(f.Name), Type: workflow.DataType(f.Type)}
+	if _, err := workflow.ParseValue(&decl, v); err != nil {
+		return err.Error() // what the page does not know how to say
+	}
+	return ""
+}
+
+// sameValue reports whether a value that a field offers is the one that was typed.
+func (l *language) sameValue(f api.Field, offered any, v string) bool {
+	typed, wrong := l.read(f, l.plainly(offered))
+	return wrong == "" && typed == v
+}
+
+// brief is enough of what somebody typed to know it again.
+func brief(text string) string {
+	const enough = 40
+	letters := []rune(strings.Join(strings.Fields(text), " "))
+	if len(letters) > enough {
+		return string(letters[:enough]) + "…"
+	}
+	return string(letters)
+}

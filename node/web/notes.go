@@ -1,0 +1,138 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// A form that was carried out leads to a page by a redirect, so that to reload that page repeats nothing. What
+// was done is said there, by a note that the node keeps for a while and the address names. A form that comes
+// twice, because somebody pressed twice or the answer was lost, is carried out once.
+
+const (
+	noteLife = 10 * time.Minute
+	maxNotes = 256
+)
+
+// note is what a form that was carried out came to.
+type note struct {
+	Key  string // of a string
+	Args []any
+	Link string // where to look for more; empty: nowhere
+}
+
+// outcome is where a form leads, and what is said there.
+type outcome struct {
+	to   string
+	note note
+	id   string
+	at   time.Time
+	done chan struct{} // closed when it is known
+	ok   bool
+}
+
+// notes are the outcomes of forms, by the name that each form brings along.
+type notes struct {
+	mu     sync.Mutex // guards what follows
+	byForm map[string]*outcome
+	byNote map[string]*outcome
+}
+
+func newNotes() *notes {
+	return &notes{byForm: map[string]*outcome{}, byNote: map[string]*outcome{}}
+}
+
+// once carries a form out, unless that was done before: then its outcome is returned. What fails is not
+// remembered, so that it can be tried again.
+func (n *notes) once(form string, fn func() (*outcome, error)) (*outcome, error) {
+	is := &outcome{done: make(chan struct{}), at: time.Now()}
+	n.mu.Lock()
+	n.forget()
+	if was := n.byForm[form]; was != nil && form != "" {
+		n.mu.Unlock()
+		<-was.done
+		if was.ok {
+			return was, nil
+		}
+		return n.once(form, fn)
+	}
+	n.byForm[form] = is
+	n.mu.Unlock()
+
+	got, err := fn()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer close(is.done)
+	if err != nil {
+		delete(n.byForm, form)
+		return nil, err
+	}
+	is.to, is.note, is.id, is.ok = got.to, got.note, rand.Text()[:16], true
+	n.byNote[is.id] = is
+	return is, nil
+}
+
+// forget makes room. The caller holds n.mu.
+func (n *notes) forget() {
+	for form, is := range n.byForm {
+		if is.ok && (time.Since(is.at) > noteLife || len(n.byForm) >= maxNotes) {
+			delete(n.byForm, form)
+			delete(n.byNote, is.id)
+		}
+	}
+}
+
+// find is the note that an address names; nil: none.
+func (n *notes) find(r *http.Request) *note {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if is := n.byNote[r.URL.Query().Get("note")]; is != nil && time.Since(is.at) < noteLife {
+		return &is.note
+	}
+	return nil
+}
+
+// formName is the name of the field by which a form that comes twice is known.
+const formName = "form-name"
+
+// action is what a form does. again renders the page with the form once more, with what was typed.
+type action func(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error)
+
+// act carries a form out, if it is worth it; else, or if that fails, the page with the form is shown once
+// more, by again, with the reason.
+func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := session(r.Context())
+		switch s.Sent {
+		case httpapi.Good:
+		case httpapi.Stale:
+			p.show(w, r, again(&trouble{key: "form.stale"}))
+			return
+		default:
+			p.show(w, r, again(&trouble{key: "form.look"}))
+			return
+		}
+		is, err := p.notes.once(r.PostForm.Get(formName), func() (*outcome, error) { return do(r.Context(), r, s) })
+		if err != nil {
+			p.show(w, r, again(err))
+			return
+		}
+		http.Redirect(w, r, is.to+"?"+url.Values{"note": {is.id}}.Encode(), http.StatusSeeOther)
+	}
+}
+
+// trouble is a reason of the page's own why a form was not carried out.
+type trouble struct{ key string }
+
+func (t *trouble) Error() string { return t.key }
+
+// invalid is the error of a form in which something was typed that will not do, by the name of the data.
+type invalid map[string]string
+
+func (invalid) Error() string { return "something that was typed will not do" }

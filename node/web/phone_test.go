@@ -1,0 +1,363 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// crew is a node whose items can be taken and done.
+type crew struct {
+	*apitest.Fake
+	mu      sync.Mutex // guards what follows
+	items   []api.Item
+	results []api.ItemResult
+	changed []chan struct{}
+}
+
+func newCrew() *crew {
+	c := &crew{Fake: brigade(), items: work()}
+	c.OnUsers = func() ([]api.User, error) { return []api.User{{Name: "ana", ID: "id-of-ana", Here: true}}, nil }
+	c.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return slices.Clone(c.items), nil
+	}
+	c.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf(q.Item)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.IndexFunc(c.items, func(x api.Item) bool { return x.ID == q.Item })
+		if err != nil || i < 0 {
+			return nil, api.Errorf(api.NotFound, "there is no item %q on this worklist", q.Item)
+		}
+		s.Item = c.items[i]
+		return s, nil
+	}
+	c.OnClaimItems = func(r api.ClaimRequest) ([]api.Item, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		var out []api.Item
+		for i := range c.items {
+			if slices.Contains(r.Items, c.items[i].ID) {
+				c.items[i].State = map[string]string{api.ClaimSelect: api.ItemSelected, api.ClaimLock: api.ItemLocked, api.ClaimRelease: api.ItemReady}[r.Claim]
+				out = append(out, c.items[i])
+			}
+		}
+		return out, nil
+	}
+	c.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.results = append(c.results, r)
+		i := slices.IndexFunc(c.items, func(x api.Item) bool { return x.ID == r.Item })
+		if i < 0 {
+			return nil, api.Errorf(api.Refused, "somebody else has done it")
+		}
+		done := c.items[i]
+		c.items = slices.Delete(c.items, i, i+1)
+		done.Delivered = true
+		return &done, nil
+	}
+	c.OnWatch = func(ctx context.Context, fn func(api.Event) error) error {
+		change := make(chan struct{}, 1)
+		c.mu.Lock()
+		c.changed = append(c.changed, change)
+		c.mu.Unlock()
+		for {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-change:
+				if err := fn(api.Event{Kind: "instance", Instance: id, Text: "changed"}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return c
+}
+
+// change changes the items, and tells whoever watches.
+func (c *crew) change(fn func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fn()
+	for _, told := range c.changed {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// site serves a node's page, and counts what is asked for.
+type site struct {
+	*httptest.Server
+	t     *testing.T
+	mu    sync.Mutex // guards asked
+	asked []string
+}
+
+func serveSite(t *testing.T, svc api.Service) *site {
+	s := &site{t: t}
+	inner := httpapi.NewServer(svc, "token", httpapi.Options{Page: New(svc, slog.New(slog.DiscardHandler))})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.asked = append(s.asked, r.Method+" "+r.URL.Path)
+		s.mu.Unlock()
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// link is an address that signs a browser in, once.
+func (s *site) link() string {
+	s.t.Helper()
+	req, _ := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/v1/sign-in", nil)
+	req.Header.Set("Authorization", "Bearer token")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var in httpapi.SignIn
+	if err := json.NewDecoder(resp.Body).Decode(&in); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.URL + in.Path
+}
+
+var screenSizes = []screenSize{{"phone", 390, 844, true}, {"desk", 1280, 800, false}}
+
+// signIn opens a tab by a link.
+func (s *site) signIn(c *chromium, size screenSize, lang string, dark bool) *tab {
+	s.t.Helper()
+	b := c.open(size, lang, dark)
+	b.visit(s.link())
+	b.until("document.querySelector('nav.main')")
+	return b
+}
+
+// A person takes an item and finishes it by two taps and the form, in either language, on a phone and at a desk:
+// in a real browser, whose policies and cookies are those of people.
+func TestTakeAndFinishInABrowser(t *testing.T) {
+	c := startChromium(t)
+	for _, size := range screenSizes {
+		for _, l := range languages {
+			node := newCrew()
+			s := serveSite(t, node)
+			b := s.signIn(c, size, l.code, false)
+			b.shoot(size.name + "-home." + l.code)
+			b.tap(`form[action="/items/a1/take"] button`)
+			b.until(`location.pathname === "/items/a1" && document.querySelector("#note")`)
+			b.shoot(size.name + "-item." + l.code)
+
+			// What is wrong is said at the field, and nothing typed is lost.
+			b.typing("#f-report", "two floors, <smoke>")
+			b.eval(`document.querySelector("#f-level").value = ""`, nil)
+			b.typing("#f-level", "high")
+			b.tap(`button[value="done"]`)
+			b.until(`document.querySelector("#problem")`)
+			b.shoot(size.name + "-wrong." + l.code)
+			b.eval(`document.querySelector("#f-level").value = ""`, nil)
+			b.typing("#f-level", "2"+l.comma+"5")
+			b.tap("#f-dry-0")
+			b.tap(`button[value="done"]`)
+			b.until(`location.pathname === "/" && document.querySelector("#note")`)
+			b.shoot(size.name + "-done." + l.code)
+
+			node.mu.Lock()
+			got := node.results
+			node.mu.Unlock()
+			want := []api.ItemResult{{User: "id-of-ana", Item: "a1", Outputs: map[string]string{
+				"report": "two floors, <smoke>", "level": "2.5", "dry": "true", "houses": `["7","9a"]`, "depth": `{"bridge":0.5}`,
+			}}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s: %s", size.name, l.code, diff)
+			}
+		}
+	}
+}
+
+// A page that somebody looks at changes as the node does; the form that somebody fills in is left alone, and is
+// there again after the browser was closed.
+func TestLiveInABrowser(t *testing.T) {
+	c := startChromium(t)
+	node := newCrew()
+	s := serveSite(t, node)
+	b := s.signIn(c, screenSizes[0], "en", false)
+	node.change(func() { node.items[0].Subject = "Elm Road 3" })
+	b.until(`document.body.innerText.includes("Elm Road 3")`)
+
+	b.visit(s.URL + "/items/b2")
+	b.typing("#f-report", "smoke")
+	node.change(func() { node.items[1].Partner = "reserve" })
+	b.until(`document.querySelector("#item-now").innerText.includes("at reserve")`)
+	var typed string
+	if b.eval(`document.querySelector("#f-report").value`, &typed); typed != "smoke" {
+		t.Errorf("what was typed became %q", typed)
+	}
+	b.visit(s.URL + "/items/b2")
+	if b.eval(`document.querySelector("#f-report").value`, &typed); typed != "smoke" {
+		t.Errorf("after a reload it is %q", typed)
+	}
+	node.change(func() { node.items = slices.Delete(node.items, 1, 2) })
+	b.until(`!document.querySelector("#changed").hidden`)
+	b.tap(`button[value="done"]`)
+	b.until(`document.body.innerText.includes("This is not on your list any more")`)
+	var text string
+	if b.eval("document.body.innerText", &text); !strings.Contains(text, "report: smoke") || !strings.Contains(text, "there is no item") {
+		t.Errorf("what was typed is lost:\n%s", text)
+	}
+}
+
+// Without JavaScript all but what is live works.
+func TestWithoutJavaScriptInABrowser(t *testing.T) {
+	c := startChromium(t)
+	node := newCrew()
+	s := serveSite(t, node)
+	b := c.open(screenSizes[0], "en", false)
+	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	b.visit(s.link())
+	b.until(`document.querySelector("nav.main")`)
+	b.tap(`form[action="/items/a1/take"] button`)
+	b.until(`location.pathname === "/items/a1"`)
+	b.tap("#cannot > summary")
+	b.typing("#reason", "no water")
+	b.tap(`button[value="fail"]`)
+	b.until(`location.pathname === "/" && document.querySelector("#note")`)
+	if len(node.results) != 1 || node.results[0].Reason != "no water" || !node.results[0].Failed {
+		t.Errorf("the node got %+v", node.results)
+	}
+}
+
+// looked are the pages that people use.
+var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox", "/instances/" + id + "/log"}
+
+// Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be
+// pressed is as high as a thumb needs.
+func TestPagesFitTheScreen(t *testing.T) {
+	c := startChromium(t)
+	s := serveSite(t, newCrew())
+	for _, size := range screenSizes {
+		for _, dark := range []bool{false, true} {
+			b := s.signIn(c, size, "pt-BR", dark)
+			for _, path := range looked {
+				b.visit(s.URL + path)
+				mode := map[bool]string{false: "", true: "-dark"}[dark]
+				b.shoot(size.name + mode + strings.ReplaceAll(path, "/", "-"))
+				var found struct {
+					Wide         float64
+					Small, Short []string
+				}
+				b.eval(`(() => {
+					const shown = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
+					const name = (e) => e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 30);
+					const texts = [...document.querySelectorAll("body *")].filter((e) => shown(e) && !e.closest("svg") && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+					const pressed = [...document.querySelectorAll("button, .button, select, input:not([type=hidden], [type=radio], [type=checkbox]), textarea, summary, nav a")];
+					return {
+						wide: document.documentElement.scrollWidth - innerWidth,
+						small: texts.filter((e) => parseFloat(getComputedStyle(e).fontSize) < (e.closest("h1 small, h2 small, .count, code, .code, pre") ? 12 : 16)).map(name),
+						short: pressed.filter((e) => shown(e) && !e.classList.contains("plain") && e.getBoundingClientRect().height < 47.5).map(name),
+					};
+				})()`, &found)
+				if found.Wide > 0 || len(found.Small) > 0 || len(found.Short) > 0 {
+					t.Errorf("%s%s %s: %v px too wide, small: %q, short: %q", size.name, mode, path, found.Wide, found.Small, found.Short)
+				}
+			}
+		}
+	}
+}
+
+// Whatever axe-core finds wrong for people who do not see, hear or point as others do is mended. Its file is
+// named by MUTIRAO_AXE; CI fetches it from the npm registry.
+func TestAccessible(t *testing.T) {
+	file := os.Getenv("MUTIRAO_AXE")
+	if file == "" {
+		t.Skip("axe-core is not here: npm pack axe-core, and name its axe.min.js in MUTIRAO_AXE")
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startChromium(t)
+	s := serveSite(t, newCrew())
+	for _, size := range screenSizes {
+		for _, dark := range []bool{false, true} {
+			b := s.signIn(c, size, "en", dark)
+			for _, path := range looked {
+				b.visit(s.URL + path)
+				b.eval(string(axe)+"; true", nil)
+				var found []string
+				b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join(" | ").slice(0, 600)))`, &found)
+				for _, f := range found {
+					t.Errorf("%s, dark %v, %s: %s", size.name, dark, path, f)
+				}
+			}
+		}
+	}
+}
+
+// What a phone has to fetch for home is small, and little of it.
+func TestHomeIsSmall(t *testing.T) {
+	s := serveSite(t, newCrew())
+	p := newPage(newCrew())
+	bodies := []string{get(t, p, "/", "pt-BR").Body.String()}
+	for _, file := range []string{"style.css", "live.js", "icon.svg"} {
+		bodies = append(bodies, get(t, p, "/static/"+file, "pt-BR").Body.String())
+	}
+	total := 0
+	for _, b := range bodies {
+		var packed countBytes
+		z := gzip.NewWriter(&packed)
+		_, _ = io.WriteString(z, b) // into memory
+		_ = z.Close()
+		total += int(packed)
+	}
+	if total > 30<<10 {
+		t.Errorf("home has %d bytes, compressed", total)
+	}
+	t.Logf("home has %d bytes, compressed, in %d requests", total, len(bodies))
+	c := startChromium(t)
+	b := s.signIn(c, screenSizes[0], "en", false)
+	s.mu.Lock()
+	s.asked = nil
+	s.mu.Unlock()
+	b.visit(s.URL + "/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	files := slices.DeleteFunc(slices.Clone(s.asked), func(a string) bool { return strings.HasSuffix(a, "/events") || strings.HasSuffix(a, ".ico") })
+	slices.Sort(files)
+	files = slices.Compact(files) // the page before may still have asked for the icon
+	if len(files) > 4 {
+		t.Errorf("home is made of %d requests: %s", len(files), fmt.Sprint(files))
+	}
+}
+
+type countBytes int
+
+func (c *countBytes) Write(b []byte) (int, error) {
+	*c += countBytes(len(b))
+	return len(b), nil
+}

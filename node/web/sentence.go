@@ -1,0 +1,197 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// mostNamed is how many tasks the sentences about an instance name.
+const mostNamed = 3
+
+// sentences say how an instance stands: its state, who has the work, and what happens next and when.
+func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
+	if in.Ended != nil {
+		return []string{l.say("tells.ended", l.word("instance", in.State), l.hour(*in.Ended, now))}
+	}
+	if in.State != workflow.InstanceRunning {
+		out = append(out, l.say("tells.is", l.word("instance", in.State)))
+	}
+	var at, free []string
+	for i := range in.Tasks {
+		switch t := &in.Tasks[i]; {
+		case t.State != workflow.Ready && t.State != workflow.Running:
+		case t.ClaimedBy != "":
+			at = append(at, l.say("tells.has", t.ClaimedBy, t.Name))
+		case t.State == workflow.Running:
+			at = append(at, l.say("tells.works", t.Partner, t.Name))
+		default:
+			free = append(free, l.say("tells.free", t.Name, t.Partner))
+		}
+	}
+	out = append(out, cut(append(at, free...), mostNamed)...)
+	if more := len(at) + len(free) - mostNamed; more > 0 {
+		out = append(out, l.say("tells.more", more))
+	}
+	if len(at)+len(free) == 0 && in.State == workflow.InstanceRunning {
+		out = append(out, l.say("tells.nothing"))
+	}
+	return append(out, l.next(in, now)...)
+}
+
+func cut(list []string, most int) []string { return list[:min(len(list), most)] }
+
+// mostNext is how many of the things are told that happen by themselves next.
+const mostNext = 2
+
+// next says what happens by itself first, and when.
+func (l *language) next(in *api.Instance, now time.Time) (out []string) {
+	type due struct {
+		at   time.Time
+		says string
+	}
+	var all []due
+	for i := range in.Tasks {
+		t := &in.Tasks[i]
+		for _, d := range t.Due {
+			says := l.say("tells.timeout", t.Name, l.hour(d.At, now))
+			if d.Kind == "trigger" {
+				says = l.say("tells.trigger", l.hour(d.At, now), cmp.Or(t.Partner, "–"), t.Name)
+			}
+			all = append(all, due{d.At, says})
+		}
+	}
+	for i := range in.Partitions {
+		part := &in.Partitions[i]
+		for _, d := range part.Due {
+			says := l.say("tells.timeout", part.Name, l.hour(d.At, now))
+			if d.Kind == "verdict" {
+				says = l.say("tells.verdict", part.Partner, part.Name, l.hour(d.At, now))
+			}
+			all = append(all, due{d.At, says})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b due) int { return a.at.Compare(b.at) })
+	for _, d := range all[:min(len(all), mostNext)] {
+		out = append(out, d.says)
+	}
+	return out
+}
+
+// hour is a moment in a sentence: without the day where it is today's.
+func (l *language) hour(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format("15:04")
+	}
+	return t.Format(l.date + " 15:04")
+}
+
+// span is a row of the timeline: a task, from when to when, on a scale of a thousand parts.
+type span struct {
+	api.Task
+	Who         string
+	From, Width int // of what has happened
+	Until       int // the place where its time is up; 0: not on the scale
+	Now         bool
+	Waits       bool
+	Next        *api.Due
+}
+
+// scale is the time that the timeline shows, in parts.
+const scale = 1000
+
+// timeline are the tasks in the order in which they happen: what was done, by its end, what is done now, and
+// what waits. from and to are the moments at both ends of the scale.
+func timeline(in *api.Instance, now time.Time) (rows []span, from, to time.Time) {
+	from, to = in.Started, now
+	if in.Ended != nil {
+		to = *in.Ended
+	}
+	for _, t := range in.Tasks {
+		for _, d := range t.Due {
+			if d.At.After(to) && d.At.Sub(now) < 24*time.Hour {
+				to = d.At
+			}
+		}
+		if t.Started != nil && t.Started.Before(from) {
+			from = *t.Started
+		}
+	}
+	at := func(t time.Time) int {
+		if !to.After(from) {
+			return 0
+		}
+		return int(min(max(t.Sub(from), 0), to.Sub(from)) * scale / to.Sub(from))
+	}
+	for _, t := range in.Tasks {
+		s := span{Task: t, Who: cmp.Or(t.PerformedBy, t.ClaimedBy, t.Partner)}
+		s.Now = t.State == workflow.Running || t.State == workflow.Ready
+		s.Waits = t.State == workflow.NotReady
+		begin, end := t.Started, t.Ended
+		if begin == nil {
+			begin = end
+		}
+		if begin != nil {
+			s.From = at(*begin)
+			last := now
+			if end != nil {
+				last = *end
+			} else if in.Ended != nil {
+				last = *in.Ended
+			}
+			s.Width = max(at(last)-s.From, 8)
+			s.From = min(s.From, scale-s.Width)
+		}
+		for i := range t.Due {
+			if s.Next == nil || t.Due[i].At.Before(s.Next.At) {
+				s.Next = &t.Due[i]
+			}
+		}
+		if s.Next != nil && !s.Next.At.After(to) {
+			s.Until = at(s.Next.At)
+		}
+		rows = append(rows, s)
+	}
+	slices.SortStableFunc(rows, func(a, b span) int {
+		order := func(s span) int {
+			switch {
+			case s.Now:
+				return 1
+			case s.Waits:
+				return 2
+			case s.State == workflow.Skipped || s.Ended == nil:
+				return 3
+			}
+			return 0
+		}
+		return cmp.Or(order(a)-order(b), began(a).Compare(began(b)))
+	})
+	return rows, from, to
+}
+
+// began orders rows of a kind.
+func began(s span) time.Time {
+	if s.Started != nil {
+		return *s.Started
+	}
+	if s.Ended != nil {
+		return *s.Ended
+	}
+	return time.Time{}
+}
+
+// about is an instance in words: what it is about, and of which workflow it is.
+func about(workflow, subject string) string {
+	if subject == "" {
+		return workflow
+	}
+	return strings.Join([]string{subject, workflow}, " · ")
+}
+
+// Rest is how much of the scale lies before its time is up.
+func (s span) Rest() int { return max(s.Until-s.From, 0) }

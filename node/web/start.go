@@ -1,0 +1,137 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// workflows answers: what can be started?
+func (p *Page) workflows(ctx context.Context, r *http.Request) (view, error) {
+	list, err := p.node.Workflows(ctx)
+	return view{template: "workflows", title: "nav.workflows", live: true, data: struct {
+		List []api.Workflow
+		Acts bool
+	}{list, session(ctx).Acts}}, err
+}
+
+// beginning is a page with all that is needed to start a workflow.
+type beginning struct {
+	Workflow    *api.Workflow
+	Definition  *workflow.Definition
+	Controls    []control // of what nobody sets later
+	Later       []control // of what a task sets later
+	Form, Token string
+	Acts        bool
+	Why         *problem
+	Responsible string
+	WaitForRole bool
+	Open        bool // what is folded is shown, since something in it will not do
+	Roles       []workflow.RoleName
+}
+
+// begin answers: what is this workflow, and what does it need to be started?
+func (p *Page) begin(ctx context.Context, r *http.Request) (view, error) {
+	return p.beginWith(nil)(ctx, r)
+}
+
+func (p *Page) beginWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		s, lang := session(ctx), languageOf(ctx)
+		wf, def, fields, err := p.definition(ctx, r)
+		if err != nil {
+			return view{}, err
+		}
+		b := beginning{
+			Workflow: wf, Definition: def, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
+			Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
+		}
+		if !r.PostForm.Has("responsible") {
+			b.Responsible = string(def.Responsible)
+		}
+		var bad invalid
+		errors.As(why, &bad)
+		written := map[string]bool{}
+		for _, t := range def.Tasks {
+			for _, d := range t.Out {
+				written[string(d)] = true
+			}
+		}
+		for _, f := range fields {
+			c := lang.control(f, r.PostForm)
+			c.Error = bad[f.Name]
+			if written[f.Name] && !f.Required {
+				b.Later = append(b.Later, c)
+			} else {
+				b.Controls = append(b.Controls, c)
+			}
+			b.Open = b.Open || c.Error != ""
+		}
+		b.Why.name(b.Controls)
+		b.Why.name(b.Later)
+		for _, t := range def.Tasks {
+			if t.Role != "" && !slices.Contains(b.Roles, t.Role) {
+				b.Roles = append(b.Roles, t.Role)
+			}
+		}
+		return view{template: "begin", title: "nav.workflows", name: string(wf.Name), status: b.Why.status(), data: b}, nil
+	}
+}
+
+// definition is the workflow that a path names, with what can be set at its start: what is required first.
+func (p *Page) definition(ctx context.Context, r *http.Request) (*api.Workflow, *workflow.Definition, []api.Field, error) {
+	wf, err := p.node.Workflow(ctx, r.PathValue("workflow"))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	def, err := workflow.Parse(string(wf.Name), wf.Definition)
+	if err != nil {
+		return nil, nil, nil, api.Errorf(api.Failed, "the definition of %s cannot be read: %v", wf.Name, err)
+	}
+	var fields []api.Field
+	for _, d := range def.Data {
+		fields = append(fields, api.Field{
+			Name: string(d.Name), Type: string(d.Type), Doc: d.Doc, Required: d.Required, Enum: d.Enum, Min: d.Min, Max: d.Max, Value: d.Default,
+		})
+	}
+	slices.SortStableFunc(fields, func(a, b api.Field) int {
+		switch {
+		case a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+	return wf, def, fields, nil
+}
+
+// start starts a workflow with what was typed.
+func (p *Page) start(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	wf, _, fields, err := p.definition(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	input, wrong := languageOf(ctx).typed(fields, r.PostForm, true)
+	if len(wrong) > 0 {
+		return nil, invalid(wrong)
+	}
+	started, err := p.node.Start(ctx, api.StartRequest{
+		Workflow: r.PathValue("workflow"), User: s.User, Input: input, Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	key := "note.started"
+	if started.HeldOnlyHere {
+		key = "note.started.here"
+	}
+	return &outcome{to: "/instances/" + url.PathEscape(started.ID), note: note{Key: key, Args: []any{wf.Name}}}, nil
+}

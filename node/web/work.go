@@ -1,0 +1,327 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+const (
+	// onHome is how many items home shows, and how many instances of each kind.
+	onHome = 20
+	// listWait is how long home waits for partners to say what they hold; what they said before is shown then.
+	listWait = time.Second
+)
+
+// home is what one page shows of a user's work.
+type home struct {
+	Session     httpapi.Session
+	Note        *note
+	Why         *problem
+	Mine        []item // what the user has, or has done and not handed in
+	Free        []item // what the user may take
+	FreeMore    int
+	Unanswered  []string
+	Waiting     int // what waits to be handed in
+	Refused     []api.Undelivered
+	Trouble     []string
+	Needs       []api.InstanceSummary
+	NeedsMore   int
+	Running     []api.InstanceSummary
+	RunMore     int
+	Form        string // the name of the forms of this page
+	WorkTrouble *api.Error
+}
+
+// item is an item with what may be done about it.
+type item struct {
+	api.Item
+	Form, Token string
+	Acts        bool
+}
+
+// Mine reports whether the user has it.
+func (i item) Mine() bool { return i.State == api.ItemSelected || i.State == api.ItemLocked }
+
+// Title is what people call it: what is to be done, or else its task's name.
+func (i item) Title() string { return cmp.Or(strings.TrimSuffix(i.Doc, "."), i.Task) }
+
+// home answers: what must I do now, until when, and what needs a person?
+func (p *Page) home(ctx context.Context, r *http.Request) (view, error) {
+	return p.homeWith(nil)(ctx, r)
+}
+
+// homeWith is home, with the reason why a form was not carried out.
+func (p *Page) homeWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		s := session(ctx)
+		h := home{Session: s, Note: p.notes.find(r), Form: rand.Text()}
+		h.Why = p.problem(r, why)
+		list, err := p.worklist(ctx, s.User)
+		var no *api.Error
+		switch {
+		case s.User == "":
+		case errors.As(err, &no):
+			h.WorkTrouble = no
+		case err != nil:
+			return view{}, err
+		default:
+			if h.Unanswered, err = p.node.WorklistUnanswered(ctx, s.User); err != nil {
+				return view{}, err
+			}
+		}
+		for _, x := range list {
+			i := item{x, h.Form, s.FormToken, s.Acts}
+			if x.State != api.ItemReady {
+				h.Mine = append(h.Mine, i)
+			} else if len(h.Free) < onHome {
+				h.Free = append(h.Free, i)
+			} else {
+				h.FreeMore++
+			}
+		}
+		outbox, err := p.node.Outbox(ctx)
+		if err != nil {
+			return view{}, err
+		}
+		for _, u := range outbox {
+			if u.User != s.Name {
+				continue
+			}
+			if h.Waiting++; u.Refused != "" {
+				h.Waiting--
+				h.Refused = append(h.Refused, u)
+			}
+		}
+		if err := p.addInstances(ctx, &h); err != nil {
+			return view{}, err
+		}
+		return view{template: "home", title: "nav.work", live: true, status: h.Why.status(), data: h}, nil
+	}
+}
+
+// worklist are the items of a user, the most urgent first.
+func (p *Page) worklist(ctx context.Context, user string) ([]api.Item, error) {
+	if user == "" {
+		return nil, nil
+	}
+	soon, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	list, err := p.node.Worklist(soon, api.WorklistQuery{User: user, Order: api.OrderPriority})
+	if err != nil && soon.Err() != nil && ctx.Err() == nil { // the node itself had no time
+		list, err = p.node.Worklist(ctx, api.WorklistQuery{User: user, Order: api.OrderPriority})
+	}
+	if err != nil {
+		return nil, err
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b api.Item) int {
+		return cmp.Or(rank(a)-rank(b), until(a).Compare(until(b)))
+	})
+	return list, nil
+}
+
+// rank puts first what the user has, and last what the user has done.
+func rank(x api.Item) int {
+	switch x.State {
+	case api.ItemSelected, api.ItemLocked:
+		return 0
+	case api.ItemDone:
+		return 1
+	}
+	return 2
+}
+
+// until is when the time of an item is up: far away, where no clock runs.
+func until(x api.Item) time.Time {
+	if x.Due == nil {
+		return time.Unix(1<<40, 0)
+	}
+	return x.Due.At
+}
+
+// addInstances adds what needs a person, and what is under way.
+func (p *Page) addInstances(ctx context.Context, h *home) error {
+	st, err := p.node.Status(ctx)
+	if err != nil {
+		return err
+	}
+	h.Trouble = st.Trouble
+	list, err := p.node.Instances(ctx, false)
+	if err != nil {
+		return err
+	}
+	for _, in := range list {
+		switch {
+		case needsPerson(in) && len(h.Needs) < onHome:
+			h.Needs = append(h.Needs, in)
+		case needsPerson(in):
+			h.NeedsMore++
+		case len(h.Running) < onHome:
+			h.Running = append(h.Running, in)
+		default:
+			h.RunMore++
+		}
+	}
+	return nil
+}
+
+// claim takes an item for the user, or gives it back.
+func (p *Page) claim(claim string) action {
+	return func(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+		id := r.PathValue("item")
+		list, err := p.node.ClaimItems(ctx, api.ClaimRequest{User: s.User, Claim: claim, Items: []string{id}})
+		if err != nil {
+			return nil, err
+		}
+		title := id
+		if len(list) > 0 {
+			title = item{Item: list[0]}.Title()
+		}
+		if claim == api.ClaimRelease {
+			return &outcome{to: "/", note: note{Key: "note.released", Args: []any{title}}}, nil
+		}
+		key := "note.taken"
+		if claim == api.ClaimLock {
+			key = "note.locked"
+		}
+		return &outcome{to: "/items/" + url.PathEscape(id), note: note{Key: key, Args: []any{title}}}, nil
+	}
+}
+
+// sheet is a page with all that is needed to do an item.
+type sheet struct {
+	Item     item
+	Sheet    *api.ItemSheet
+	Doc      string // what the definition says of the task beyond the title
+	Controls []control
+	Note     *note
+	Why      *problem
+	Reason   string   // why it cannot be done, as typed
+	Failing  bool     // that was about to be said
+	Typed    []string // what was typed and has no control any more
+	Gone     bool     // the item is not on the list any more
+}
+
+// item answers: what is to be done, with what, until when?
+func (p *Page) item(ctx context.Context, r *http.Request) (view, error) {
+	return p.itemWith(nil)(ctx, r)
+}
+
+// itemWith is the page of an item, with what was typed and the reason why that was not carried out.
+func (p *Page) itemWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		s, lang := session(ctx), languageOf(ctx)
+		v := sheet{Note: p.notes.find(r), Why: p.problem(r, why), Reason: r.PostForm.Get("reason"), Failing: r.PostForm.Get("act") == "fail"}
+		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: r.PathValue("item")})
+		var no *api.Error
+		switch {
+		case why != nil && errors.As(err, &no): // the item is gone: what was typed is not
+			v.Gone, v.Sheet, v.Typed = true, &api.ItemSheet{}, typedData(r.PostForm)
+			return view{template: "item", title: "item.gone", status: v.Why.status(), data: v}, nil
+		case err != nil:
+			return view{}, err
+		}
+		v.Sheet, v.Item = got, item{got.Item, rand.Text(), s.FormToken, s.Acts}
+		v.Doc = beyond(got.Doc, v.Item.Title())
+		left := url.Values{}
+		for k, of := range r.PostForm {
+			left[k] = of
+		}
+		var bad invalid
+		errors.As(why, &bad)
+		for _, f := range fieldsOf(got, r.PostForm) {
+			c := lang.control(f, r.PostForm)
+			c.Error = bad[f.Name]
+			v.Controls = append(v.Controls, c)
+			delete(left, c.Name)
+		}
+		v.Why.name(v.Controls)
+		if v.Typed = typedData(left); !v.Item.Mine() {
+			v.Typed = typedData(r.PostForm)
+		}
+		return view{
+			template: "item", title: "item.title", name: v.Item.Title(), live: true, instance: got.Item.Instance, status: v.Why.status(), data: v,
+		}, nil
+	}
+}
+
+// beyond is what a text says after its first line, if that is the title; else all of it.
+func beyond(doc, title string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(doc), "\n")
+	if strings.TrimRight(first, ". ") == strings.TrimRight(title, ".… ") {
+		return strings.TrimSpace(rest)
+	}
+	return doc
+}
+
+// fieldsOf are what a result may set. Where that is not known any more since the holder cannot be asked, those
+// that were typed are shown again as texts.
+func fieldsOf(s *api.ItemSheet, form url.Values) []api.Field {
+	if s.Whole {
+		return s.Fields
+	}
+	var out []api.Field
+	for k := range form {
+		if name, ok := strings.CutPrefix(k, dataPrefix); ok {
+			out = append(out, api.Field{Name: name, Type: "string"})
+		}
+	}
+	slices.SortFunc(out, func(a, b api.Field) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// typedData is what was typed for data, so that somebody can copy it.
+func typedData(form url.Values) (out []string) {
+	for k, of := range form {
+		name, ok := strings.CutPrefix(k, dataPrefix)
+		if ok && of[0] != "" {
+			out = append(out, name+": "+of[0])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// finish hands in what the user made of an item.
+func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	lang := languageOf(ctx)
+	in := api.ItemResult{User: s.User, Item: r.PathValue("item"), Failed: r.PostForm.Get("act") == "fail"}
+	if in.Failed {
+		if in.Reason = strings.TrimSpace(r.PostForm.Get("reason")); in.Reason == "" {
+			return nil, &trouble{key: "wrong.reason"}
+		}
+	} else {
+		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: in.Item})
+		if err != nil {
+			return nil, err
+		}
+		var wrong map[string]string
+		if in.Outputs, wrong = lang.typed(fieldsOf(got, r.PostForm), r.PostForm, false); len(wrong) > 0 {
+			return nil, invalid(wrong)
+		}
+	}
+	done, err := p.node.FinishItem(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	key := map[[2]bool]string{
+		{false, true}: "note.done", {false, false}: "note.done.kept", {true, true}: "note.failed", {true, false}: "note.failed.kept",
+	}[[2]bool{in.Failed, done.Delivered}]
+	return &outcome{to: "/", note: note{Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}, Link: "/instances/" + done.Instance}}, nil
+}
+
+// outbox answers: what was done here that nobody else has yet, and what was refused?
+func (p *Page) outbox(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := p.node.Outbox(ctx)
+	return view{template: "outbox", title: "outbox.title", live: true, data: list}, err
+}

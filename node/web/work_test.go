@@ -1,0 +1,494 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// sent is ana with a form that the server found to be good, or not.
+func sent(what httpapi.Sent) httpapi.Session {
+	s := ana
+	s.Sent = what
+	return s
+}
+
+// post sends a form to a page.
+func post(t *testing.T, p *Page, s httpapi.Session, lang, path string, form url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept-Language", lang)
+	if err := r.ParseForm(); err != nil { // as the server does
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	p.Inside(w, r, s)
+	return w
+}
+
+// follow gets the page to which a form leads.
+func follow(t *testing.T, p *Page, w *httptest.ResponseRecorder, lang string) string {
+	t.Helper()
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("it leads nowhere: %d\n%s", w.Code, prose(w.Body.String()))
+	}
+	next := get(t, p, w.Header().Get("Location"), lang)
+	if next.Code != 200 {
+		t.Fatalf("%s: %d\n%s", w.Header().Get("Location"), next.Code, next.Body)
+	}
+	return prose(next.Body.String())
+}
+
+// What is pressed on a list is asked of the node in the name of the session's user, and the page that follows
+// says what came of it.
+func TestTakingAndGivingBack(t *testing.T) {
+	for _, tt := range []struct{ path, claim, to, want string }{
+		{"/items/b2/take", api.ClaimSelect, "/items/b2", "You have it: Reach the site."},
+		{"/items/b2/lock", api.ClaimLock, "/items/b2", "You have it, also out of reach: Reach the site."},
+		{"/items/b2/release", api.ClaimRelease, "/", "Given back: Reach the site."},
+	} {
+		f := brigade()
+		var asked []api.ClaimRequest
+		f.OnClaimItems = func(r api.ClaimRequest) ([]api.Item, error) {
+			asked = append(asked, r)
+			return []api.Item{work()[1]}, nil
+		}
+		p := newPage(f)
+		w := post(t, p, sent(httpapi.Good), "en", tt.path, nil)
+		if text := follow(t, p, w, "en"); !strings.Contains(text, tt.want) || !strings.HasPrefix(w.Header().Get("Location"), tt.to+"?") {
+			t.Errorf("%s leads to %s:\n%s", tt.path, w.Header().Get("Location"), text)
+		}
+		if diff := cmp.Diff([]api.ClaimRequest{{User: "id-of-ana", Claim: tt.claim, Items: []string{"b2"}}}, asked); diff != "" {
+			t.Errorf("%s: %s", tt.path, diff)
+		}
+	}
+}
+
+// Nothing is carried out but a good form, whatever the path: a call of the fake that changes something would
+// panic. What was typed is there again.
+func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
+	form := url.Values{"data.report": {"two floors, <smoke>"}, "data.place": {"at the <bridge>"}, "act": {"done"}}
+	for _, path := range []string{"/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2", "/workflows/flood"} {
+		for _, tt := range []struct {
+			worth httpapi.Sent
+			want  string
+		}{
+			{httpapi.Stale, "You had to sign in again meanwhile. Nothing was sent yet"}, {httpapi.MayNot, "This browser may only look. Nothing was changed."},
+			{httpapi.Nothing, "This browser may only look. Nothing was changed."},
+		} {
+			w := post(t, newPage(brigade()), sent(tt.worth), "en", path, form)
+			text := prose(w.Body.String())
+			if w.Code != http.StatusConflict || !strings.Contains(text, tt.want) {
+				t.Errorf("%s, worth %d: %d\n%s", path, tt.worth, w.Code, text)
+			}
+			if path == "/items/b2" && !strings.Contains(text, "two floors, <smoke>") || path == "/workflows/flood" && !strings.Contains(text, "at the <bridge>") {
+				t.Errorf("%s: what was typed is lost:\n%s", path, text)
+			}
+		}
+	}
+	for _, path := range []string{"/", "/mesh", "/instances", "/instances/" + id, "/items/b2/x", "/nothing"} {
+		if w := post(t, newPage(brigade()), sent(httpapi.Good), "en", path, form); w.Code != 404 && w.Code != 405 {
+			t.Errorf("a form for %s: %d", path, w.Code)
+		}
+	}
+}
+
+// The buttons are there for whoever may press them.
+func TestWhoMayOnlyLookSeesNoButtons(t *testing.T) {
+	look := ana
+	look.Acts = false
+	nobody := httpapi.Session{FormToken: "f0f0"}
+	for _, s := range []httpapi.Session{look, nobody} {
+		for _, path := range []string{"/", "/items/a1", "/items/b2", "/workflows", "/workflows/flood"} {
+			if s.User == "" && strings.HasPrefix(path, "/items") {
+				continue
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			w := httptest.NewRecorder()
+			f := brigade()
+			if s.User == "" { // nobody's list is asked for
+				f.OnWorklist = nil
+			}
+			newPage(f).Inside(w, r, s)
+			body := w.Body.String()
+			if n := strings.Count(body, `method="post"`); w.Code != 200 || n != 1 || !strings.Contains(body, `action="/sign-out"`) {
+				t.Errorf("%s for %q: %d, %d forms\n%s", path, s.Name, w.Code, n, body)
+			}
+		}
+	}
+}
+
+var formNames = regexp.MustCompile(`name="form-name" value="([^"]+)"`)
+
+// Who presses twice, or whose answer is lost, does it once; what failed can be tried again.
+func TestAFormThatComesTwiceIsCarriedOutOnce(t *testing.T) {
+	f := brigade()
+	var mu sync.Mutex
+	calls := 0
+	fails := true
+	f.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		if fails {
+			return nil, api.Errorf(api.Refused, "engine-7, who holds procedure-1, cannot be asked now")
+		}
+		done := work()[1]
+		return &done, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPage(f)
+		name := formNames.FindStringSubmatch(get(t, p, "/items/b2", "en").Body.String())
+		if name == nil {
+			t.Fatal("the form has no name")
+		}
+		form := url.Values{"form-name": {name[1]}, "act": {"done"}}
+		if w := post(t, p, sent(httpapi.Good), "en", "/items/b2", form); w.Code != http.StatusConflict {
+			t.Fatalf("it fails: %d", w.Code)
+		}
+		fails = false
+		var all sync.WaitGroup
+		leads := make([]string, 3)
+		for i := range leads {
+			all.Go(func() { leads[i] = post(t, p, sent(httpapi.Good), "en", "/items/b2", form).Header().Get("Location") })
+		}
+		all.Wait()
+		again := post(t, p, sent(httpapi.Good), "en", "/items/b2", form).Header().Get("Location")
+		if calls != 2 || leads[0] == "" || leads[1] != leads[0] || again != leads[0] {
+			t.Errorf("%d calls, which lead to %q and %q", calls, leads, again)
+		}
+		time.Sleep(noteLife + time.Second)
+		if text := prose(get(t, p, leads[0], "en").Body.String()); strings.Contains(text, "Done:") {
+			t.Errorf("a note is shown for ever:\n%s", text)
+		}
+	})
+}
+
+// However many forms are sent, the node remembers a few.
+func TestNotesAreBounded(t *testing.T) {
+	n := newNotes()
+	for i := range 3 * maxNotes {
+		if _, err := n.once(string(rune('a'+i)), func() (*outcome, error) { return &outcome{to: "/"}, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(n.byForm) > maxNotes || len(n.byNote) > maxNotes {
+		t.Errorf("%d forms and %d notes", len(n.byForm), len(n.byNote))
+	}
+}
+
+// What is typed arrives as the node reads it, in the spelling of either language.
+func TestDoingAnItem(t *testing.T) {
+	for _, tt := range []struct {
+		name, lang string
+		form       url.Values
+		want       api.ItemResult
+		says       string
+	}{
+		{"nothing is typed", "en", url.Values{}, api.ItemResult{Outputs: map[string]string{}}, "Done: Reach the site. engine-7 has it."},
+		{
+			"all kinds", "en", url.Values{
+				"data.report": {"a\r\nb"}, "data.level": {" 2.50 "}, "data.boats": {"-3"}, "data.dry": {"true"}, "data.since": {"2026-07-01T08:30"},
+				"data.state": {"alert"}, "data.houses": {"7\r\n\r\n 9a "}, "data.depth": {"bridge = 0.5\na=x=y"}, "data.grade": {"7"},
+			}, api.ItemResult{Outputs: map[string]string{
+				"report": "a\nb", "level": "2.50", "boats": "-3", "dry": "true", "since": "2026-07-01T08:30:00Z", "state": "alert", "houses": `[7,"9a"]`,
+				"depth": `{"a":"x=y","bridge":0.5}`, "grade": "7",
+			}}, "Done: Reach the site. engine-7 has it.",
+		},
+		{
+			"JSON, and a comma", "pt-BR", url.Values{"data.level": {"2,5"}, "data.houses": {`["7"]`}, "data.depth": {"a = 1,5"}, "data.since": {"2026-07-01T08:30:00-03:00"}},
+			api.ItemResult{Outputs: map[string]string{"level": "2.5", "houses": `["7"]`, "depth": `{"a":1.5}`, "since": "2026-07-01T08:30:00-03:00"}},
+			"Pronto: Reach the site. engine-7 já tem o resultado.",
+		},
+		{"it cannot be done", "en", url.Values{"act": {"fail"}, "reason": {" no water "}, "data.level": {"high"}}, api.ItemResult{Failed: true, Reason: "no water"}, "Said that it cannot be done: Reach the site. engine-7 knows it."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := brigade()
+			var got api.ItemResult
+			f.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+				got = r
+				done := work()[1]
+				return &done, nil
+			}
+			p := newPage(f)
+			text := follow(t, p, post(t, p, sent(httpapi.Good), tt.lang, "/items/b2", tt.form), tt.lang)
+			tt.want.User, tt.want.Item = "id-of-ana", "b2"
+			if diff := cmp.Diff(tt.want, got); diff != "" || !strings.Contains(text, tt.says) {
+				t.Errorf("%s\n%s", diff, text)
+			}
+		})
+	}
+}
+
+// What is done of a locked item out of reach is said to be kept here.
+func TestDoingAnItemOutOfReach(t *testing.T) {
+	f := brigade()
+	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) {
+		done := work()[1]
+		done.State, done.Delivered = api.ItemDone, false
+		return &done, nil
+	}
+	p := newPage(f)
+	text := follow(t, p, post(t, p, sent(httpapi.Good), "en", "/items/b2", url.Values{}), "en")
+	if !strings.Contains(text, "Done: Reach the site. It is kept here; engine-7 hears of it as soon as it can be reached.") {
+		t.Error(text)
+	}
+}
+
+// What is wrong is said at the field and on top, and all that was typed is there again.
+func TestWhatWillNotDo(t *testing.T) {
+	typed := url.Values{
+		"data.report": {strings.Repeat("x", 70<<10)}, "data.level": {"31"}, "data.boats": {"2.5"}, "data.dry": {"perhaps"}, "data.since": {"soon"},
+		"data.state": {"panic"}, "data.houses": {"[1,"}, "data.depth": {"deep"}, "data.grade": {"9"}, "reason": {"a reason <too>"},
+	}
+	for lang, want := range map[string][]string{
+		"en": {
+			"Something that you typed will not do", "What you see: too long: at most 64 KiB", "level: out of range: From 0 to 30", "boats: “2.5” is not a whole number", "dry: choose yes or no",
+			"since: write day and time, for example 2026-07-01 08:00", "state: this is not one of the values to choose from",
+			"houses: this begins like JSON and cannot be read as such", "depth: “deep” has no name before an equals sign", "grade: this is not one of the values to choose from",
+		},
+		"pt-BR": {"Algo do que você digitou não serve", "level: fora dos limites: De 0 a 30", "boats: “2.5” não é um número inteiro"},
+	} {
+		w := post(t, newPage(brigade()), sent(httpapi.Good), lang, "/items/b2", typed)
+		body := w.Body.String()
+		text := prose(body)
+		for _, line := range want {
+			if w.Code != http.StatusBadRequest || !strings.Contains(text, line+"\n") {
+				t.Errorf("%s: %d, not said: %s\n%s", lang, w.Code, line, text[:min(len(text), 3000)])
+			}
+		}
+		for _, again := range []string{"a reason &lt;too&gt;", `value="31"`, `value="2.5"`, ">[1,</textarea>", ">deep</textarea>", strings.Repeat("x", 70<<10)} {
+			if !strings.Contains(body, again) {
+				t.Errorf("%s: what was typed is lost: %.40s", lang, again)
+			}
+		}
+		if n := strings.Count(body, `class="error"`); n != 9 {
+			t.Errorf("%s: %d fields say what is wrong", lang, n)
+		}
+		for _, link := range regexp.MustCompile(`<a href="#(f-[^"]+)"`).FindAllStringSubmatch(body, -1) {
+			if !strings.Contains(body, `id="`+link[1]+`"`) {
+				t.Errorf("%s: %s leads to no field", lang, link[1])
+			}
+		}
+	}
+	// Why something cannot be done is asked for.
+	w := post(t, newPage(brigade()), sent(httpapi.Good), "en", "/items/b2", url.Values{"act": {"fail"}, "reason": {"  "}, "data.report": {"smoke"}})
+	if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, `<details id="cannot" open>`) || !strings.Contains(body, ">smoke</textarea>") || !strings.Contains(body, "Say why it cannot be done") {
+		t.Errorf("%d\n%s", w.Code, prose(body))
+	}
+}
+
+// An item that somebody else took, or that ended meanwhile: the page says so, and nothing typed is lost.
+func TestAnItemThatIsGoneMeanwhile(t *testing.T) {
+	typed := url.Values{"data.report": {"two floors, <smoke>"}, "data.level": {"2"}, "act": {"done"}}
+	refused := api.Errorf(api.Refused, "the result of procedure-1 does not count, as the item was given back; it is kept").WithHint("mutirao show 3f9a shows it")
+	for _, tt := range []struct {
+		name  string
+		sheet func(string) (*api.ItemSheet, error)
+		want  []string
+	}{
+		{"it is listed still", sheetOf, []string{"does not count, as the item was given back; it is kept\nmutirao show 3f9a shows it", "two floors, <smoke>"}},
+		{"it is not ana's any more", func(string) (*api.ItemSheet, error) { return sheetOf("a1") }, []string{"does not count", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
+		{"it is nowhere", func(string) (*api.ItemSheet, error) { return nil, api.Errorf(api.NotFound, "there is no item") }, []string{"there is no item", "This is not on your list any more", "What you typed\nlevel: 2 report: two floors, <smoke>"}},
+		{"its holder is away", func(string) (*api.ItemSheet, error) { return &api.ItemSheet{Item: work()[1]}, nil }, []string{"does not count", "engine-7 holds this and cannot be asked now", "two floors, <smoke>"}},
+	} {
+		f := brigade()
+		f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return tt.sheet(q.Item) }
+		f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return nil, refused }
+		w := post(t, newPage(f), sent(httpapi.Good), "en", "/items/b2", typed)
+		text := prose(w.Body.String())
+		for _, want := range tt.want {
+			if w.Code < 400 || !strings.Contains(text, want) {
+				t.Errorf("%s: %d, not said: %s\n%s", tt.name, w.Code, want, text)
+			}
+		}
+	}
+	// To take what is gone leads back to the list, with the reason.
+	f := brigade()
+	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, api.Errorf(api.Refused, "bia has procedure-1") }
+	w := post(t, newPage(f), sent(httpapi.Good), "en", "/items/a1/take", nil)
+	if text := prose(w.Body.String()); w.Code != http.StatusConflict || !strings.Contains(text, "bia has procedure-1\n") || !strings.Contains(text, "My work") {
+		t.Errorf("%d\n%s", w.Code, text)
+	}
+	// A cause inside the node is not shown.
+	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, errors.New("badger: value log 7 is broken") }
+	w = post(t, newPage(f), sent(httpapi.Good), "en", "/items/a1/take", nil)
+	if text := prose(w.Body.String()); w.Code != 500 || !strings.Contains(text, "Something went wrong inside the node.") || strings.Contains(text, "badger") {
+		t.Errorf("%d\n%s", w.Code, text)
+	}
+}
+
+// Texts of people and partners in forms stay texts, when they come back too.
+func TestHostileFormsStayText(t *testing.T) {
+	f := brigade()
+	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) {
+		return nil, api.Errorf(api.Refused, "%s", hostile).WithHint("%s", hostile)
+	}
+	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf("b2")
+		for i := range s.Fields {
+			s.Fields[i].Name, s.Fields[i].Doc = hostile+string(rune('a'+i)), hostile
+		}
+		return s, err
+	}
+	typed := url.Values{"data." + hostile: {hostile}, "data." + hostile + "a": {hostile}, "reason": {hostile}}
+	for _, s := range []httpapi.Session{sent(httpapi.Good), sent(httpapi.Stale)} {
+		body := post(t, newPage(f), s, "en", "/items/b2", typed).Body.String()
+		for _, bad := range []string{"<x-evil", `="javascript:`, `='`, "<script>"} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s in\n%s", bad, body)
+			}
+		}
+		if !plain.IsPlain(body) || strings.Count(body, "x-evil") < 5 {
+			t.Errorf("not plain, or the test did not get its text in: %q", body)
+		}
+	}
+	if w := get(t, newPage(brigade()), "/?note="+url.QueryEscape(hostile), "en"); strings.Contains(prose(w.Body.String()), "x-evil") {
+		t.Error("an address puts words on the page")
+	}
+}
+
+// A workflow is started by a form: what is needed is asked for first.
+func TestStartingAWorkflow(t *testing.T) {
+	f := brigade()
+	var got api.StartRequest
+	f.OnStart = func(r api.StartRequest) (*api.Started, error) {
+		got = r
+		return &api.Started{ID: id, HeldOnlyHere: true}, nil
+	}
+	p := newPage(f)
+	text := prose(get(t, p, "/workflows/flood@9f2c", "en").Body.String())
+	if place, boats := strings.Index(text, "Where the water is place (needed)\n"), strings.Index(text, "boats\n0 or more"); place < 0 || boats < place {
+		t.Errorf("the form:\n%s", text)
+	}
+	w := post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {""}, "data.boats": {"-1"}})
+	if text := prose(w.Body.String()); w.Code != 400 || !strings.Contains(text, "Where the water is: this is needed\n") || !strings.Contains(text, "boats: out of range: 0 or more\n") {
+		t.Errorf("%d\n%s", w.Code, text)
+	}
+	w = post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {"Rua das Águas"}, "data.boats": {"3"}, "responsible": {"bia"}, "wait-for-role": {"yes"}})
+	text = follow(t, p, w, "en")
+	want := api.StartRequest{Workflow: "flood@9f2c", User: "id-of-ana", Input: map[string]string{"place": "Rua das Águas", "boats": "3"}, Responsible: "bia", WaitForRole: true}
+	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(text, "Started: flood. Nobody else knows of it yet") {
+		t.Errorf("%s\n%s", diff, text)
+	}
+	f.OnStart = func(api.StartRequest) (*api.Started, error) {
+		return nil, api.Errorf(api.NotAllowed, "only a commander starts it")
+	}
+	w = post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {"Rua das Águas"}})
+	if body := w.Body.String(); w.Code != 403 || !strings.Contains(body, "only a commander starts it") || !strings.Contains(body, "Rua das Águas") {
+		t.Errorf("%d\n%s", w.Code, prose(body))
+	}
+}
+
+// A value that a control shows, and that nobody changes, comes back as it was.
+func TestControlsGiveBackWhatTheyShow(t *testing.T) {
+	for _, l := range languages {
+		for _, f := range []api.Field{
+			{Name: "a", Type: "string", Value: " a\nb \"c\""}, {Name: "a", Type: "integer", Value: int64(-5)}, {Name: "a", Type: "integer", Value: 5.0},
+			{Name: "a", Type: "number", Value: 0.25}, {Name: "a", Type: "boolean", Value: false},
+			{Name: "a", Type: "time", Value: "2026-07-01T08:00:00Z"}, {Name: "a", Type: "list", Value: []any{"x", "y z"}}, {Name: "a", Type: "list", Value: []any{1.5, 2.0}},
+			{Name: "a", Type: "list", Value: []any{"1", "true", " x", ""}}, {Name: "a", Type: "list", Value: []any{true, nil}}, {Name: "a", Type: "list", Value: []any{[]any{1.0}, map[string]any{"b": "c"}}},
+			{Name: "a", Type: "map", Value: map[string]any{"k": "v", "n": 1.5}}, {Name: "a", Type: "map", Value: map[string]any{"k=": "v", "n": "1"}},
+			{Name: "a", Type: "map", Value: map[string]any{"[": "{"}}, {Name: "a", Type: "number", Value: 2.0, Enum: []any{1.0, 2.0, 2.5}},
+		} {
+			c := l.control(f, nil)
+			v, wrong := l.read(f, c.Text)
+			want := value(f.Value)
+			if wrong != "" || v != want {
+				t.Errorf("%s: %v is shown as %q and read as %q (%s)", l.code, f.Value, c.Text, v, wrong)
+			}
+		}
+	}
+}
+
+// The list is filtered by words, state and workflow, and paged; what needs a person comes first.
+func TestInstancesAreFilteredAndPaged(t *testing.T) {
+	f := many(10_000)
+	p := newPage(f)
+	for _, tt := range []struct {
+		query, found string
+		cards        int
+	}{
+		{"", "1 to 50 of 8000", 50}, {"?page=2", "51 to 100 of 8000", 50}, {"?page=160", "7951 to 8000 of 8000", 50}, {"?page=9999", "7951 to 8000 of 8000", 50},
+		{"?page=-1", "1 to 50 of 8000", 50}, {"?page=x", "1 to 50 of 8000", 50}, {"?state=all", "1 to 50 of 10000", 50}, {"?state=needs", "1 to 50 of 100", 50}, {"?state=needs&page=2", "51 to 100 of 100", 50},
+		{"?state=succeeded", "1 to 50 of 2000", 50}, {"?state=nonsense", "1 to 50 of 8000", 50}, {"?q=street+777", "1 to 17 of 17", 17}, {"?q=HARBOUR+7777", "1 to 1 of 1", 1},
+		{"?q=Zo%C3%AB", "1 to 50 of 8000", 50}, {"?workflow=flood&state=all", "1 to 50 of 5000", 50}, {"?all", "1 to 50 of 10000", 50},
+	} {
+		began := time.Now()
+		body := get(t, p, "/instances"+tt.query, "en").Body.String()
+		took := time.Since(began)
+		if n := strings.Count(body, "<h2>"); !strings.Contains(body, tt.found+"<") || n != tt.cards {
+			t.Errorf("%s: %d are listed, want %s\n%s", tt.query, n, tt.found, prose(body)[:900])
+		}
+		if took > 2*time.Second { // it is a tenth of a second on an idle machine
+			t.Errorf("%s took %s", tt.query, took)
+		}
+	}
+	if body := get(t, p, "/instances", "en").Body.String(); strings.Count(body, `class="needy"`) != 50 {
+		t.Error("what needs a person does not come first")
+	}
+}
+
+// many is a node with so many instances and items.
+func many(n int) *apitest.Fake {
+	f := brigade()
+	var list []api.InstanceSummary
+	for i := range n {
+		in := api.InstanceSummary{ID: "id" + strings.Repeat("0", 5) + itoa(i), Workflow: "fire-call", State: "running", Subject: "Harbour Street " + itoa(i) + ", Zoë", Started: at(0), Tasks: 5, At: []string{"reserve"}}
+		if i%2 == 0 {
+			in.Workflow = "flood"
+		}
+		if i%5 == 1 {
+			in.State, in.Ended = "succeeded", ref(at(time.Hour))
+		} else if i%100 == 0 {
+			in.Needs = []api.Need{{Kind: "failed", Number: 1, Tasks: nil}}
+		}
+		list = append(list, in)
+	}
+	f.OnInstances = func(all bool) ([]api.InstanceSummary, error) {
+		out := slices.Clone(list)
+		if !all {
+			out = slices.DeleteFunc(out, func(in api.InstanceSummary) bool { return in.Ended != nil })
+		}
+		return out, nil
+	}
+	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) {
+		items := make([]api.Item, n)
+		for i := range items {
+			items[i] = api.Item{ID: "i" + itoa(i), Instance: id, Workflow: "fire-call", Task: "look", State: api.ItemReady, Partner: "station", Delivered: true}
+		}
+		return items, nil
+	}
+	return f
+}
+
+// Home shows of very much work what a phone takes, and says how much more there is.
+func TestHomeWithVeryMuchWork(t *testing.T) {
+	body := get(t, newPage(many(10_000)), "/", "en").Body.String()
+	if n := strings.Count(body, `class="card"`); n != onHome || !strings.Contains(body, "9980 more are not shown here") || !strings.Contains(body, "And 80 more") || !strings.Contains(body, "And 7880 more") {
+		t.Errorf("%d items\n%s", n, prose(body))
+	}
+	if len(body) > 60_000 {
+		t.Errorf("%d bytes", len(body))
+	}
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

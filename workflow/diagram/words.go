@@ -1,0 +1,65 @@
+package diagram
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Portuguese is the language of Brazil, for Options.Language.
+const Portuguese = "pt-BR"
+
+// portuguese are the words of a picture that are not the definition's, by what they are in English.
+var portuguese = map[string]string{
+	string(workflow.NotReady): "ainda não pronta", string(workflow.Ready): "pronta", string(workflow.Running): "em execução",
+	string(workflow.Succeeded): "concluída", string(workflow.Failed): "falhou", string(workflow.Aborted): "abortada",
+	string(workflow.Blocked): "bloqueada", string(workflow.Skipped): "dispensada",
+	string(workflow.Manual): "manual", string(workflow.SemiAutomatic): "semiautomática", string(workflow.Automatic): "automática",
+	string(workflow.SubWorkflow):             "fluxo",
+	"any available partner":                  "qualquer parceiro disponível",
+	"anyone":                                 "qualquer pessoa",
+	"workflow %s":                            "fluxo %s",
+	"if %s":                                  "se %s",
+	"not %s":                                 "não %s",
+	"succeeded":                              "concluída",
+	"failed":                                 "falhou",
+	"ready":                                  "pronta",
+	"running":                                "em execução",
+	"contingency":                            "contingência",
+	"undo":                                   "desfaz",
+	"partition %s":                           "partição %s",
+	"after %s":                               "depois de %s",
+	"when %s":                                "quando %s",
+	"timeout %s":                             "prazo %s",
+	"starts by itself when undecided for %s": "começa sozinha se ficar indefinida por %s",
+	"after success":                          "após sucesso",
+	"on failure":                             "em caso de falha",
+	"other":                                  "outro",
+	"starts by itself":                       "começa sozinha",
+	"%d tasks in %d partitions.":             "%d tarefas em %d partições.",
+	"%d of %d arrows are left out, the longest ones: the format dot has them all": "%d de %d setas não aparecem, as mais longas: o formato dot tem todas",
+	"as known %s ago":             "como se sabia há %s",
+	"nothing was heard of it yet": "sem notícia ainda",
+}
+
+// say is a text of the picture, in its language.
+func (s *scene) say(text string, args ...any) string {
+	if t, ok := portuguese[text]; ok && s.language == Portuguese {
+		text = t
+	}
+	if len(args) == 0 {
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}
+
+// age is since when something is known, in the picture's language.
+func (s *scene) age(known string) string {
+	if rest, ok := strings.CutPrefix(known, "as known "); ok {
+		if span, ok := strings.CutSuffix(rest, " ago"); ok {
+			return s.say("as known %s ago", span)
+		}
+	}
+	return s.say(known)
+}

@@ -204,15 +204,15 @@ const (
 // saveWithin is how often waits are stored while one of that length runs.
 func saveWithin(total time.Duration) time.Duration { return max(total/20, minSaveEvery) }
 
-// toSave are the waits to be stored now, among so many facts; ok is false when nothing needs
-// to be.
-func (cs *clocks) toSave(now time.Duration, facts int) (ws Waits, ok bool) {
+// toSave are the waits to be stored now, among so many facts; nil: nothing needs to be.
+func (cs *clocks) toSave(now time.Duration, facts int) *Waits {
 	n, due := len(cs.all)+len(cs.own), now >= cs.savedAt+min(cs.every, cs.everyOwn)
 	if n == 0 && len(cs.stored) == 0 || n > 0 && !cs.changed && !due {
 		cs.changed = false
-		return Waits{}, false
+		return nil
 	}
-	cs.changed, cs.savedAt, ws.Known = false, now, facts
+	cs.changed, cs.savedAt = false, now
+	ws := &Waits{Known: facts}
 	clear(cs.stored)
 	for _, clocks := range []map[WaitKey]*clock{cs.own, cs.all} {
 		for k, c := range clocks {
@@ -227,7 +227,7 @@ func (cs *clocks) toSave(now time.Duration, facts int) (ws Waits, ok bool) {
 	slices.SortFunc(ws.All, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
-	return ws, true
+	return ws
 }
 
 // nextSave is when the waits should be stored again; ok is false while none runs.

@@ -18,21 +18,21 @@ func TestWhatIsStoredOfWaits(t *testing.T) {
 		for i := range n {
 			cs.begin(answer(i), 0, now)
 		}
-		ws, ok := cs.toSave(now, 1)
-		if !ok || len(ws.All) != n {
-			t.Fatalf("of %d waits %d are stored (%v)", n, len(ws.All), ok)
+		ws := cs.toSave(now, 1)
+		if ws == nil || len(ws.All) != n {
+			t.Fatalf("of %d waits are stored: %v", n, ws)
 		}
 		now += time.Millisecond
 		cs.drop(answer(1))
 		cs.begin(answer(1).handOver(), 0, now)
-		ws, ok = cs.toSave(now, 1)
-		if !ok || slices.ContainsFunc(ws.All, func(w Wait) bool { return w.Key == answer(1) }) {
-			t.Errorf("of %d waits one was dropped, and stays stored (%v)", n, ok)
+		ws = cs.toSave(now, 1)
+		if ws == nil || slices.ContainsFunc(ws.All, func(w Wait) bool { return w.Key == answer(1) }) {
+			t.Errorf("of %d waits one was dropped, and stays stored: %v", n, ws)
 		}
 		now += time.Millisecond
 		cs.begin(answer(n), 0, now)
-		if _, ok = cs.toSave(now, 1); ok != (n <= fewWaits-1) {
-			t.Errorf("one more than %d waits began, and is stored at once: %v", n, ok)
+		if ws = cs.toSave(now, 1); (ws != nil) != (n <= fewWaits-1) {
+			t.Errorf("one more than %d waits began, and these are stored at once: %v", n, ws)
 		}
 	}
 }

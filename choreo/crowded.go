@@ -292,6 +292,9 @@ func (m *Machine) holds(p *peer, e *entry) bool {
 // added.
 func (d *decision) nameRefused() (added bool) {
 	c := &d.door.crowded
+	if len(c.of) == 0 {
+		return false // as mostly: then there is nothing to sort
+	}
 	for _, p := range slices.Sorted(maps.Keys(c.of)) {
 		turn := min(time.Duration(d.state.placeOf(d.self))*nameTurn, nameAgain)
 		if at := max(c.spoken[p].again, c.of[p]+turn); d.now.Boot < at {

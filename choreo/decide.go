@@ -100,9 +100,7 @@ func (d *decision) saveWaits() {
 	if d.rolledBack() {
 		return
 	}
-	if ws, ok := d.clocks.toSave(d.now.Boot, d.log.Len()); ok {
-		d.out.Waits = &ws
-	}
+	d.out.Waits = d.clocks.toSave(d.now.Boot, d.log.Len())
 	if at, ok := d.clocks.nextSave(); ok {
 		d.out.wake(at)
 	}

@@ -98,6 +98,10 @@ func (d *decision) entrust(p workflow.PartnerID, e *entry) {
 // mindEntrusted asks those who may not have been told what they have, once each time, and
 // asks to be woken when that is due for others.
 func (d *decision) mindEntrusted() {
+	if len(d.entrusted) == 0 {
+		d.entrustedAt = d.now.Boot
+		return
+	}
 	if at := d.entrustedAt + officePatience; len(d.entrusted) >= manySlots && d.now.Boot < at {
 		d.out.wake(at) // not all of many are looked at with each fact
 		return

@@ -158,7 +158,26 @@ func (c *chromium) try(session, method string, params any) (json.RawMessage, err
 // tab is a page in a browser, of one size.
 type tab struct {
 	*chromium
-	session string
+	session, jar string // jar has its cookies
+}
+
+// tabIn opens a tab with the cookies of others.
+func (c *chromium) tabIn(jar string) *tab {
+	c.t.Helper()
+	whole := &tab{chromium: c}
+	var target struct{ TargetID string }
+	whole.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": jar}, &target)
+	var attached struct{ SessionID string }
+	whole.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	return &tab{c, attached.SessionID, jar}
+}
+
+// beside opens another tab of the same browser.
+func (b *tab) beside() *tab {
+	b.t.Helper()
+	other := b.tabIn(b.jar)
+	other.call("Page.enable", nil, nil)
+	return other
 }
 
 // call calls a method of the tab, and reads its result into a value; nil: it does not matter.
@@ -186,11 +205,7 @@ func (c *chromium) open(size screenSize, lang string, dark bool) *tab {
 	whole := &tab{chromium: c}
 	var context struct{ BrowserContextID string }
 	whole.call("Target.createBrowserContext", map[string]any{}, &context)
-	var target struct{ TargetID string }
-	whole.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": context.BrowserContextID}, &target)
-	var attached struct{ SessionID string }
-	whole.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-	b := &tab{c, attached.SessionID}
+	b := c.tabIn(context.BrowserContextID)
 	b.call("Page.enable", nil, nil)
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.width, "height": size.height, "deviceScaleFactor": 1, "mobile": size.phone}, nil)
 	b.call("Network.setUserAgentOverride", map[string]any{"userAgent": "test", "acceptLanguage": lang}, nil)

@@ -23,6 +23,8 @@ type language struct {
 	date   string // the layout of a date
 	pages  *template.Template
 	prefix string // of the language tags that it suits
+
+	reasons []reasonRow // how it says what the node words
 }
 
 // languages are those there are; the first is for readers that understand none.
@@ -35,6 +37,7 @@ func load(l *language) *language {
 	b, err := texts.ReadFile("strings/" + l.code + ".json")
 	must(err)
 	must(json.Unmarshal(b, &l.text))
+	l.reasons = reasonRows(l.code)
 	l.pages, err = template.New("").Funcs(l.functions()).ParseFS(texts, "templates/*.html")
 	must(err)
 	return l
@@ -67,9 +70,6 @@ func (l *language) word(family string, value any) string {
 	}
 	return v
 }
-
-// reason is a text of the node in this language, as far as the page knows it.
-func (l *language) reason(text string) string { return text }
 
 // languageCookie remembers which language was chosen by hand.
 const languageCookie = "mutirao-lang"

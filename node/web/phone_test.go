@@ -361,3 +361,37 @@ func (c *countBytes) Write(b []byte) (int, error) {
 	*c += countBytes(len(b))
 	return len(b), nil
 }
+
+// Whoever is signed out while typing loses nothing: after another sign-in, in another tab, to reload the page
+// shows what was typed once more, and to press once more sends it.
+func TestSignedOutWhileTypingInABrowser(t *testing.T) {
+	c := startChromium(t)
+	node := newCrew()
+	s := serveSite(t, node)
+	b := s.signIn(c, screenSizes[0], "en", false)
+	b.visit(s.URL + "/items/b2")
+	b.typing("#f-report", "smoke")
+	other := b.beside()
+	other.visit(s.URL + "/mesh")
+	other.tap(`form[action="/sign-out"] button`)
+	other.until(`document.body.innerText.includes("Signed out of this browser.")`)
+	b.tap(`button[value="done"]`)
+	b.until(`document.body.innerText.includes("is not lost: open the new link in another tab")`)
+	other.visit(s.link())
+	other.until("document.querySelector('nav.main')")
+	b.eval("window.left = true", nil)
+	b.call("Page.reload", nil, nil)
+	b.until(`!window.left && document.querySelector("#problem")`)
+	var text string
+	if b.eval(`document.querySelector("#problem").innerText + "|" + document.querySelector("#f-report").value`, &text); !strings.HasPrefix(text, "You had to sign in again meanwhile") || !strings.HasSuffix(text, "|smoke") {
+		t.Errorf("after another sign-in it says %q", text)
+	}
+	if len(node.results) > 0 {
+		t.Errorf("it was carried out unasked: %+v", node.results)
+	}
+	b.tap(`button[value="done"]`)
+	b.until(`location.pathname === "/" && document.querySelector("#note")`)
+	if len(node.results) != 1 || node.results[0].Outputs["report"] != "smoke" {
+		t.Errorf("the node got %+v", node.results)
+	}
+}

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// What the node words itself comes in English: reasons, facts, refusals. The page knows most of it by its form,
+// and says it in the reader's language. What it does not know it shows as it is.
+
+// reasonRow is a form of what the node says, and what that is in another language.
+type reasonRow struct {
+	form *regexp.Regexp
+	part string   // the longest text that is in all of this form: most other texts are told from it by that
+	says []string // texts, and between them blanks
+	from []int    // which of the form's texts each blank is; negative: it is looked up as well
+}
+
+var blank = regexp.MustCompile(`\{(\d)(!?)\}`)
+
+// reasonRows reads what there is for a language; English has nothing.
+func reasonRows(code string) (rows []reasonRow) {
+	b, err := texts.ReadFile("strings/reasons." + code + ".txt")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	must(err)
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		english, other, _ := strings.Cut(line, " => ")
+		lookedUp := map[string]bool{}
+		form, part := "^", ""
+		last := 0
+		literal := func(text string) string {
+			if len(text) > len(part) {
+				part = text
+			}
+			return regexp.QuoteMeta(text)
+		}
+		for _, at := range blank.FindAllStringSubmatchIndex(english, -1) {
+			form += literal(english[last:at[0]]) + "(.*)"
+			lookedUp[english[at[2]:at[3]]] = at[4] < at[5]
+			last = at[1]
+		}
+		row := reasonRow{form: regexp.MustCompile("(?s)" + form + literal(english[last:]) + "$")}
+		row.part = part
+		last = 0
+		for _, at := range blank.FindAllStringSubmatchIndex(other, -1) {
+			n, err := strconv.Atoi(other[at[2]:at[3]])
+			must(err)
+			if lookedUp[other[at[2]:at[3]]] {
+				n = -n
+			}
+			row.says, row.from = append(row.says, other[last:at[0]]), append(row.from, n)
+			last = at[1]
+		}
+		row.says = append(row.says, other[last:])
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// mostReason is up to how many bytes a text is looked up.
+const mostReason = 4 << 10
+
+// reason is a text of the node in this language, as far as the page knows it.
+func (l *language) reason(text string) string {
+	if len(text) > mostReason {
+		return text
+	}
+	for _, row := range l.reasons {
+		if !strings.Contains(text, row.part) {
+			continue
+		}
+		found := row.form.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		var b strings.Builder
+		for i, says := range row.says {
+			b.WriteString(says)
+			if i == len(row.from) {
+				break
+			}
+			if n := row.from[i]; n < 0 {
+				b.WriteString(l.reason(found[-n]))
+			} else {
+				b.WriteString(found[n])
+			}
+		}
+		return b.String()
+	}
+	return text
+}

@@ -132,6 +132,7 @@ text{fill:#e8edf3}
 .state text,.state .detail{fill:#111}
 .state .person{fill:#444}
 .state .label{fill:#b3261e}
+@media (prefers-color-scheme:dark){.state .label{fill:#ff8a80}}
 `
 
 func (p *picture) open() {

@@ -65,16 +65,22 @@ func (n *notes) once(form string, fn func() (*outcome, error)) (*outcome, error)
 	n.byForm[form] = is
 	n.mu.Unlock()
 
-	got, err := fn()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	defer close(is.done)
-	if err != nil {
-		delete(n.byForm, form)
+	var got *outcome
+	var err error
+	defer func() { // also after a panic, so that nobody waits for ever
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		defer close(is.done)
+		if err != nil || got == nil {
+			delete(n.byForm, form)
+			return
+		}
+		is.to, is.note, is.id, is.ok = got.to, got.note, rand.Text()[:16], true
+		n.byNote[is.id] = is
+	}()
+	if got, err = fn(); err != nil {
 		return nil, err
 	}
-	is.to, is.note, is.id, is.ok = got.to, got.note, rand.Text()[:16], true
-	n.byNote[is.id] = is
 	return is, nil
 }
 

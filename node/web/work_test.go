@@ -190,6 +190,13 @@ func TestNotesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = n.once("broken", func() (*outcome, error) { panic("broken") })
+	}()
+	if is, err := n.once("broken", func() (*outcome, error) { return &outcome{to: "/"}, nil }); err != nil || is.to != "/" {
+		t.Errorf("after a panic: %+v, %v", is, err)
+	}
 	if len(n.byForm) > maxNotes || len(n.byNote) > maxNotes {
 		t.Errorf("%d forms and %d notes", len(n.byForm), len(n.byNote))
 	}

@@ -427,6 +427,9 @@ func TestNames(t *testing.T) {
 	if got, err := l.Resolve("bia"); err != nil || got != trusttest.IDOf("bia") {
 		t.Errorf("Resolve(bia) = %s, %v, although the other bia was evicted", got, err)
 	}
+	l.partners[trusttest.IDOf("bia")].State = Evicted
+	_, err = l.Resolve("bia")
+	trusttest.Refused(t, err, ErrAmbiguous, "which were all evicted")
 }
 
 // Whatever its connectionTime, a partner that falls silent is unreachable before it

@@ -3,6 +3,7 @@ package membership
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
@@ -66,11 +67,15 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 		}
 	}
 	for _, found := range [][]workflow.PartnerID{namedHere, namedMembers, named, byID} {
+		gone := ""
+		if !slices.ContainsFunc(found, func(id workflow.PartnerID) bool { return l.partners[id].State != Evicted }) {
+			gone = ", which were all evicted"
+		}
 		switch {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return "", fmt.Errorf("%w: %q may be %s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown), l.describe(found))
+			return "", fmt.Errorf("%w: %q may be %s%s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown), l.describe(found), gone)
 		}
 	}
 	return "", fmt.Errorf("%w: %q", ErrNoPartner, plain.CutBytes(text, maxShown))

@@ -128,6 +128,10 @@ func heldElsewhere(e *choreo.Elsewhere, name naming) (what, next string) {
 
 func officeHeld(e *elections.Held, name naming) (what, next string) {
 	by := name(e.By)
+	if e.Evicted {
+		return by + " was evicted, and is the coordinator until its lease ends",
+			fmt.Sprintf("try again in %s: nobody else is elected before, as it may not know yet", workflow.FormatDuration(e.Lease))
+	}
 	return by + " is the coordinator", "have it resign first: mutirao coordinator resign, on " + by
 }
 

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/internal/private"
@@ -48,6 +49,7 @@ func TestErrorsAreExplained(t *testing.T) {
 		{choreo.ErrOutput, api.Invalid, 2, 400, "wrong output", ""},
 		{fmt.Errorf("%w: %w", choreo.ErrOutput, choreo.ErrFactInvalid), api.Invalid, 2, 400, "wrong output: invalid fact", ""},
 		{said.Errorf("vote of %s: %w", crew, trust.ErrNotAllowed), api.NotAllowed, 5, 403, "vote of crew: not allowed", ""},
+		{&elections.Held{By: crew, Evicted: true, Lease: 15 * time.Second}, api.Refused, 6, 409, "crew was evicted, and is the coordinator until its lease ends", "try again in 15s: nobody else is elected before, as it may not know yet"},
 		{&elections.Held{By: crew}, api.Refused, 6, 409, "crew is the coordinator", "have it resign first: mutirao coordinator resign, on crew"},
 		{fmt.Errorf("%w: crew is", election.ErrNotCoordinator), api.Refused, 6, 409, "this node is not the coordinator: crew is", ""},
 		{election.ErrNoElectorate, api.Refused, 6, 409, "this node does not know yet who may vote",

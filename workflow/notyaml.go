@@ -325,6 +325,7 @@ func enter(open, line []column) (now, gone []column) {
 // The ways in which people who know other notations give a key its value.
 var (
 	assignment = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?)\s*(?:=>|:=|->|=)\s*([^=]*)$`)
+	arrow      = regexp.MustCompile(`^\S+\s*[=-]>`)
 	clockTime  = regexp.MustCompile(`^["']?[0-9]+:[0-9]`)
 	noSpace    = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?):([^\s/:].*)$`)
 )
@@ -333,7 +334,11 @@ var (
 // value, as key = value was; empty if it is no such text.
 func KeyHint(text string) string {
 	if m := assignment.FindStringSubmatch(text); m != nil {
-		return strings.TrimSpace("write "+m[1]+": "+whole(m[2])) + ", with a colon and a space"
+		write := strings.TrimSpace("write "+m[1]+": "+whole(m[2])) + ", with a colon and a space"
+		if arrow.MatchString(text) && ValidName(m[1]) && ValidName(m[2]) && m[2][0] > '9' { // as of edges, elsewhere
+			write += fmt.Sprintf("; if %s is to wait for %s, write %s: {after: %s} under tasks", m[2], m[1], m[2], m[1])
+		}
+		return write
 	}
 	if m := noSpace.FindStringSubmatch(text); m != nil && !clockTime.MatchString(text) {
 		return "put a space after the colon: " + m[1] + ": " + whole(m[2])

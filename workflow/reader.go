@@ -196,6 +196,7 @@ func (r *reader) number(n *node, low, high float64) float64 {
 	switch {
 	case !ok:
 		r.on(n, "", "want a number, have %s", n.what())
+		return high // so that no second mistake is found in it
 	case f < low || f > high:
 		r.on(n, fmt.Sprintf("from %v to %v", low, high), "%v is out of range", f)
 	}

@@ -27,7 +27,7 @@ does not count, stays for seven days with the reason, or until it is handed in a
 				return err
 			}
 			if len(list) == 0 {
-				u.note("nothing waits to be handed in")
+				u.note("nothing waits to be handed in; what is to be done: mutirao worklist")
 			}
 			return u.result(list, func(w io.Writer) {
 				t := table{head: []string{"TASK", "INSTANCE", "USER", "WHAT", "SINCE", "WAITS FOR"}}

@@ -54,7 +54,7 @@ func (u *ui) writePartners(w io.Writer, list []api.Partner, watched bool) {
 		}
 		row := []string{name, p.State, orDash(strings.Join(p.Roles, ",")), validated, strconv.FormatFloat(p.Load, 'f', 2, 64), u.partnerID(p.ID), why(p, watched)}
 		if u.verbose {
-			row = append(row, p.ConnectionTime, orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
+			row = append(row, span(p.ConnectionTime), orDash(refusals(p.Refused)), strings.Join(p.Addresses, " "))
 		}
 		t.add(row...)
 	}

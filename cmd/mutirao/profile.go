@@ -174,6 +174,6 @@ func (u *ui) writeProfile(p *api.Profile, err error) error {
 			line("learned", l.Task+": "+l.From)
 		}
 		line("availability", fmt.Sprint(p.Availability))
-		line("connection-time", p.ConnectionTime)
+		line("connection-time", span(p.ConnectionTime))
 	})
 }

@@ -27,7 +27,7 @@ func newRoleListCommand() *cobra.Command {
 				return err
 			}
 			if len(list) == 0 {
-				u.note("no user has a role")
+				u.note("no user has a role; give one: mutirao role grant USER ROLE, or make a user with it: mutirao user add NAME --role ROLE")
 			}
 			return u.result(list, func(w io.Writer) {
 				t := table{head: []string{"ROLE", "USERS"}}

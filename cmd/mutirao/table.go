@@ -154,7 +154,20 @@ func (u *ui) id(s string) string {
 
 // partnerID is a partner's ID: its short form where a person reads it. All IDs begin
 // with the same eight characters, which say what kind of key it is.
-func (u *ui) partnerID(p workflow.PartnerID) string { return u.short(string(p), 8+8) }
+func (u *ui) partnerID(p workflow.PartnerID) string {
+	if u.terminal && !u.verbose {
+		return p.Short() // as in logs and reasons
+	}
+	return string(p)
+}
+
+// span is a duration as definitions write it, which the API writes as Go does.
+func span(s string) string {
+	if d, err := time.ParseDuration(s); err == nil {
+		return workflow.FormatDuration(d)
+	}
+	return s
+}
 
 // short cuts an identifier on a terminal; -v shows it whole, and programs get it so.
 func (u *ui) short(s string, length int) string {

@@ -25,7 +25,8 @@ func newWorkflowCheckCommand() *cobra.Command {
 		Short: "° Find the mistakes in definitions",
 		Long: `Finds what cannot work before it is started. Each mistake is one line on stdout,
 file:line:col: message (hint), and makes the exit status 1. What works, but
-probably not as it is meant, is a warning on stderr; where a node runs in --dir, so is
+probably not as it is meant, is a warning on stderr, and with -o json in the list too,
+after the mistakes, with "severity": "warning"; where a node runs in --dir, so is
 what nobody in its mesh is or has (roles, capabilities, applications, partners), and
 which hard constraint leaves nobody. FILE may be - for stdin.
 
@@ -52,6 +53,31 @@ type mistake struct {
 	Col     int    `json:"col"`
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
+	// Severity is "warning" of what can work; left out of a mistake.
+	Severity string `json:"severity,omitempty"`
+}
+
+// problem is a mistake without what only programs are told.
+func (m mistake) problem() workflow.Problem {
+	return workflow.Problem{File: m.File, Line: m.Line, Col: m.Col, Message: m.Message, Hint: m.Hint}
+}
+
+// checked takes what is found in the files: mistakes are the result, warnings are said, and are in the
+// result for programs as well, after the mistakes.
+type checked struct {
+	u        *ui
+	mistakes []mistake
+	warnings []mistake
+}
+
+// warn takes a warning; line 0: it is about no line.
+func (r *checked) warn(file string, line int, message string) {
+	at := file
+	if line > 0 {
+		at = fmt.Sprintf("%s:%d", file, line)
+	}
+	r.u.note("%s: warning: %s", at, message)
+	r.warnings = append(r.warnings, mistake{File: file, Line: max(line, 1), Col: 1, Message: message, Severity: "warning"})
 }
 
 func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, files []string, s *suggester) error {
@@ -59,7 +85,7 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 	if err != nil {
 		return err
 	}
-	found, wrong := []mistake{}, 0
+	found, wrong := &checked{u: u, mistakes: []mistake{}}, 0
 	partners := partnersHere(ctx, dir)
 	for _, file := range files {
 		src, err := readSource(stdin, file)
@@ -72,37 +98,37 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 		case errors.As(err, &problems):
 			wrong++
 			for _, p := range problems {
-				found = append(found, mistake(p))
+				found.mistakes = append(found.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
 			}
 		case err != nil:
 			return api.Errorf(api.Failed, "%s: %v", file, err)
 		case library.Check(def) != nil:
 			wrong++
-			found = append(found, mistake{File: file, Line: 1, Col: 1, Message: library.Check(def).Error()})
+			found.mistakes = append(found.mistakes, mistake{File: file, Line: 1, Col: 1, Message: library.Check(def).Error()})
 		default:
 			u.note("%s: %s", file, describe(def))
 			for _, w := range partition.Check(partition.New(def)) {
-				u.note("%s: warning: %s", file, w)
+				found.warn(file, 0, w.String())
 			}
 			for _, f := range onceALine(node.NotYet(def)) {
-				u.note("%s:%d: warning: this version cannot do %s yet, and refuses to start the workflow", file, f.Line, f.Feature)
+				found.warn(file, f.Line, fmt.Sprintf("this version cannot do %s yet, and refuses to start the workflow", f.Feature))
 			}
 			if len(partners) > 0 {
 				for _, w := range append(partition.Unknown(def, partners), partition.Barred(partition.New(def), partners)...) {
-					u.note("%s: warning: %s", file, w)
+					found.warn(file, 0, w)
 				}
 			}
 			s.suggest(file, def, count)
 		}
 	}
 	err = u.result(s.result(found), func(w io.Writer) {
-		for _, m := range found {
-			fmt.Fprintln(w, workflow.Problem(m))
+		for _, m := range found.mistakes {
+			fmt.Fprintln(w, m.problem())
 		}
 		s.write(w)
 	})
 	if err == nil && wrong > 0 {
-		err = &exitError{status: api.Failed.Exit(), message: fmt.Sprintf("%s in %s", plural(len(found), "mistake"), plural(wrong, "file"))}
+		err = &exitError{status: api.Failed.Exit(), message: fmt.Sprintf("%s in %s", plural(len(found.mistakes), "mistake"), plural(wrong, "file"))}
 	}
 	return err
 }

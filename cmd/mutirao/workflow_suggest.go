@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,14 +65,15 @@ func (s *suggester) suggest(file string, def *workflow.Definition, count int) {
 }
 
 // result is what programs read: the mistakes, and what was suggested if that was asked for.
-func (s *suggester) result(mistakes []mistake) any {
+func (s *suggester) result(found *checked) any {
 	if s.number == "" {
-		return mistakes
+		return append(slices.Clone(found.mistakes), found.warnings...)
 	}
 	return struct {
 		Mistakes    []mistake    `json:"mistakes"`
+		Warnings    []mistake    `json:"warnings"`
 		Suggestions []suggestion `json:"suggestions"`
-	}{mistakes, append([]suggestion{}, s.found...)}
+	}{found.mistakes, append([]mistake{}, found.warnings...), append([]suggestion{}, s.found...)}
 }
 
 // write prints the cuts as they may be put into the definitions.

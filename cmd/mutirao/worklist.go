@@ -94,7 +94,7 @@ func (u *ui) noteUnanswered(ctx context.Context, node api.Service, user string, 
 	case err == nil && len(silent) > 0:
 		u.note("no answer from %s: what is theirs may be missing here, or be as it was known before", strings.Join(silent, ", "))
 	case empty:
-		u.note("nothing is to be done")
+		u.note("nothing is to be done; what runs, and waits for others: mutirao instances")
 	}
 }
 

@@ -155,7 +155,12 @@ func (o *Topic) Resign() error {
 }
 
 // Held is the error of what can be done only while nobody coordinates.
-type Held struct{ By workflow.PartnerID }
+type Held struct {
+	By workflow.PartnerID
+	// Evicted: it was, so it cannot resign; its office ends with the lease, which is at most Lease long.
+	Evicted bool
+	Lease   time.Duration
+}
 
 func (e *Held) Error() string { return e.By.Short() + " is the coordinator" }
 
@@ -167,7 +172,14 @@ func (o *Topic) whose(err error) error {
 	m, known := o.Known()
 	switch {
 	case known && errors.Is(err, election.ErrHeld):
-		return &Held{By: m.Holder}
+		held := &Held{By: m.Holder}
+		if p, _ := o.in.Members.Get(m.Holder); p.State == membership.Evicted {
+			held.Evicted = true
+			if v, err := o.view(); err == nil {
+				held.Lease = v.head.Lease
+			}
+		}
+		return held
 	case known && errors.Is(err, election.ErrNotCoordinator):
 		return fmt.Errorf("%w: %s is", err, o.in.Members.Label(m.Holder))
 	case errors.Is(err, election.ErrNotCoordinator):

@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -38,7 +40,13 @@ func (c *command) fit() error {
 	if filepath.Base(program) != program && !filepath.IsAbs(program) {
 		program = filepath.Join(c.dir, program) // a program with a path is looked for from its folder
 	}
-	if _, err := exec.LookPath(program); err != nil {
+	_, err := exec.LookPath(program)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no program %s", program)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s may not be run: it is no program, or not for this user", program)
+	case err != nil:
 		return err
 	}
 	return nil

@@ -121,6 +121,8 @@ type Limits struct {
 	Disk   int64 `yaml:"disk,omitempty"`
 	// Workflows is how many definitions the node lists.
 	Workflows int `yaml:"workflows,omitempty"`
+	// Files is how many bytes of files the node keeps.
+	Files int64 `yaml:"files,omitempty"`
 	// Connections is how many partners are connected at once.
 	Connections int `yaml:"connections,omitempty"`
 }
@@ -154,7 +156,7 @@ func Default(p Preset) Config {
 		Parallel:       8,
 		Limits: Limits{
 			Instances: 10_000, Ended: 100_000, Keep: 30 * day, Facts: 200_000, Bytes: 64 << 20, Memory: 256 << 20, Disk: 4 << 30,
-			Workflows: 2_000, Connections: 256,
+			Workflows: 2_000, Files: 16 << 30, Connections: 256,
 		},
 	}
 	switch p {
@@ -167,7 +169,7 @@ func Default(p Preset) Config {
 		c.Parallel = 2
 		c.Limits = Limits{
 			Instances: 1_000, Ended: 5_000, Keep: 30 * day, Facts: 20_000, Bytes: 4 << 20, Memory: 16 << 20, Disk: 128 << 20,
-			Workflows: 500, Connections: 64,
+			Workflows: 500, Files: 1 << 30, Connections: 64,
 		}
 	case Local:
 		c.Discovery = false

@@ -83,6 +83,7 @@ func (c Config) mistakes() (m mistakes) {
 	within(&m, "limits.memory", c.Limits.Memory, 1<<20, 64<<30)
 	within(&m, "limits.disk", c.Limits.Disk, 1<<20, 1<<40)
 	within(&m, "limits.workflows", c.Limits.Workflows, 1, 4_000) // those of others and of this node, removed and turned away ones fit into one greeting
+	within(&m, "limits.files", c.Limits.Files, 1<<20, 1<<40)
 	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
 	c.validateListen(&m)
 	c.validateRelays(&m)

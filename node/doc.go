@@ -14,7 +14,7 @@
 // It imports choreo, configs, internal/private, internal/said, membership,
 // membership/election, membership/invitation, membership/moment, membership/trust,
 // membership/users, node/api, node/certificates, node/clocks, node/closings, node/codec,
-// node/datasets, node/elections, node/evictions, node/joining, node/library,
+// node/datasets, node/elections, node/evictions, node/files, node/joining, node/library,
 // node/overview, node/profile, node/ration, node/roster, node/runner, node/store/kv,
 // node/users, node/wire, node/worklists, partition, partition/aptitude, workflow, workflow/diagram and worklist;
 // cmd/mutirao, internal/sim, internal/test/testliar, internal/test/testnode and

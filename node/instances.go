@@ -42,6 +42,7 @@ type instances struct {
 	chief       func() overview.Chief // who holds the office
 	credentials credentials
 	verifier    verifier
+	filing      *filing
 	bootID      string // of the machine's present boot
 }
 

@@ -171,6 +171,11 @@ func (k peoplesItems) Claim(ctx context.Context, id workflow.InstanceID, c *chor
 		if err != nil {
 			return err
 		}
+		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
+			if err := k.filing.given(h.def.Def, id.String(), h.sum.By, r.Outputs); err != nil {
+				return err
+			}
+		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)
 		s.touch(h)
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
@@ -44,6 +45,7 @@ type Node struct {
 	joining      *joining.Topic
 	users        *users.Topic
 	worklists    *worklists.Desk
+	filing       *filing
 	departure    *departure
 	doctor       *doctor
 
@@ -121,6 +123,9 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolItems, false, n.worklists.AnswerItems)
 	c.HandleRequest(worklists.ProtocolItem, false, n.worklists.AnswerItem)
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
+	if n.filing.files != nil {
+		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
+	}
 	n.evictions.Alone()
 	if err := n.roster.Announce(); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -87,7 +88,9 @@ type Parts struct {
 	// does not say.
 	Reserve uint64
 	Runner  Runner
-	Clock   Clock
+	// Files is where content of files is kept; nil: the node keeps none.
+	Files *files.Store
+	Clock Clock
 	// Chance draws numbers in [0, 1); nil: at random.
 	Chance func() float64
 	// Random gives random bytes; nil: the system's.

@@ -62,8 +62,10 @@ func (vw *view) render(h *held) *api.Instance {
 		if t.Awaits != "" {
 			v.Reason += vw.obstacle(h, t.Awaits)
 		}
-		if why := vw.waitsInVain(h, t); why != "" {
-			v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
+		for _, why := range []string{vw.waitsInVain(h, t), vw.waitsForFiles(h, t.Task)} {
+			if why != "" {
+				v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
+			}
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
@@ -371,4 +373,5 @@ type view struct {
 	*contacts
 	people   *people
 	partners *partners
+	filing   *filing
 }

@@ -101,6 +101,10 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	}
 	notes = append(notes, missed...)
 	id := m.Instance()
+	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input); err != nil {
+		k.ledger.takeBack(id)
+		return nil, err
+	}
 	err = k.do(ctx, id, func(s *shard) error {
 		err := s.open(m, e)
 		if err != nil {
@@ -309,6 +313,7 @@ var alive = map[string]bool{
 	"type: manual": true, "type: semi-automatic": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
+	"data: file": true,
 }
 
 // NotYet are the parts of the language that a definition uses and that nodes of
@@ -494,7 +499,10 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			}
 			res.Outputs[d.Name] = v
 		}
-		var err error
+		err := k.filing.given(h.def.Def, h.m.Instance().String(), h.sum.By, res.Outputs)
+		if err != nil {
+			return err
+		}
 		k.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
 			err = h.m.Finish(r.Task, res, s.moment(), p)
 			return h.m.Given()

@@ -582,6 +582,9 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	s.n.index.put(id, h.sum)
 	s.readmitted(h)
 	s.changed(h)
+	if s.n.filing.files != nil && hasFiles(h.def.Def) {
+		s.n.filing.fetchAhead(h)
+	}
 	if h.sum.Settled {
 		s.unload(id)
 		s.n.call(s.n.lineup.end(id))
@@ -617,7 +620,9 @@ func (s *shard) start(h *held, j choreo.Job) {
 		}}
 		s.n.postOwn(s, e)
 	}
+	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
+		Files: reads, Makes: makes,
 		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
 		Dispatching: h.def.Def.Distribution.Dispatching, Rank: h.rank(j.Task),

@@ -32,10 +32,14 @@ func (n *Node) topics() []topic {
 // turns are the topics in the order in which they do what is due: what is kept here comes
 // before elections, by which another may coordinate.
 func (n *Node) turns() []topic {
-	return []topic{
+	all := []topic{
 		n.roster, n.certificates, n.evictions, n.joining, n.library, n.retention, n.elections, n.overview, n.clocks,
 		n.instances, n.data, n.users, n.worklists,
 	}
+	if n.filing.files != nil {
+		all = append(all, n.filing.files)
+	}
+	return all
 }
 
 // OnUp is called by the carrier when a member is connected.

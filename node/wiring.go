@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
@@ -206,6 +207,14 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
+	n.filing = &filing{desk: n.desk, data: n.data, coming: map[string]bool{}}
+	n.instances.filing, n.instances.view.filing = n.filing, n.filing
+	n.instances.runner = &filesFirst{Runner: n.parts.Runner, filing: n.filing, waiting: map[string]context.CancelFunc{}}
+	if n.parts.Files != nil {
+		n.filing.files = files.New(n.parts.Files, files.Surroundings{
+			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label, Gone: n.people.Gone,
+		})
+	}
 }
 
 // wirePeoplesWork makes what is about users and their tasks.
@@ -219,6 +228,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		return err
 	}
 	n.desk.persons = n.users
+	n.filing.mayAsk = n.users.MayAsk
 	items := peoplesItems{n.desk}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},

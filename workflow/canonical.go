@@ -107,6 +107,7 @@ func canonicalData(d DataDecl) object {
 	put(o, "required", d.Required, false)
 	put(o, "doc", d.Doc, "")
 	put(o, "name", d.FileName, "")
+	set(o, "readers", d.Readers)
 	put(o, "database", d.Database, "")
 	put(o, "expression", d.Expression, "")
 	if d.Default != nil {

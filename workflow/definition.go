@@ -76,9 +76,10 @@ type DataDecl struct {
 	Default    Value
 	Enum       []Value
 	Min, Max   *float64
-	FileName   string // type file
-	Database   string // type query
-	Expression string // type query
+	FileName   string   // type file: what it is called
+	Readers    []string // type file: roles, and partners by name or ID, who may read it; empty: see node/files
+	Database   string   // type query
+	Expression string   // type query
 }
 
 // ApplicationDecl says what an application needs and where it is at home; what

@@ -56,6 +56,7 @@ var dataKeys = []key[DataDecl]{
 	{"min", func(r *reader, n *node, d *DataDecl) { d.Min = r.anyNumber(n) }},
 	{"max", func(r *reader, n *node, d *DataDecl) { d.Max = r.anyNumber(n) }},
 	{"name", func(r *reader, n *node, d *DataDecl) { d.FileName = r.text(n) }},
+	{"readers", func(r *reader, n *node, d *DataDecl) { d.Readers = r.readers(n) }},
 	{"database", func(r *reader, n *node, d *DataDecl) { d.Database = r.text(n) }},
 	{"expression", func(r *reader, n *node, d *DataDecl) { d.Expression = r.text(n) }},
 }
@@ -73,6 +74,14 @@ func (r *reader) checkData(d *DataDecl, known bool) {
 	r.only(d, "max", TypeInteger, TypeNumber)
 	r.only(d, "enum", TypeString, TypeInteger, TypeNumber, TypeTime)
 	r.only(d, "name", TypeFile)
+	r.only(d, "readers", TypeFile)
+	if n := r.written(d, "name"); n != nil && d.Type == TypeFile && FileNameRule(d.FileName) != "" {
+		r.on(n, "", "%s cannot be what a file is called: want %s", excerpt(d.FileName), FileNameRule(d.FileName))
+	}
+	if n := r.written(d, "default"); n != nil && !n.isNull() && d.Type == TypeFile {
+		r.on(n, "give it at the start: --file "+string(d.Name)+"=PATH", "a file has no default")
+		return
+	}
 	r.only(d, "database", TypeQuery)
 	r.only(d, "expression", TypeQuery)
 	if d.Type == TypeQuery && (d.Database == "" || d.Expression == "") {

@@ -355,17 +355,13 @@ func (r *reader) retries(n *node) Retries {
 	return *t
 }
 
-// MaxReaders bounds who may read a data set: partners tell one another of them.
+// MaxReaders bounds who may read a data set or a file: partners tell one another of them.
 const MaxReaders = 16
 
 var producesKeys = []key[Produces]{
 	{"name", func(r *reader, n *node, p *Produces) { p.Name = r.name(n) }},
 	{"valid", func(r *reader, n *node, p *Produces) { p.Valid = r.span(n) }},
-	{"readers", func(r *reader, n *node, p *Produces) {
-		if p.Readers = names[string](r, n, (*reader).name); len(p.Readers) > MaxReaders {
-			r.on(n, "give them a role in common, and name that", "there are %d readers: at most %d are allowed", len(p.Readers), MaxReaders)
-		}
-	}},
+	{"readers", func(r *reader, n *node, p *Produces) { p.Readers = r.readers(n) }},
 }
 
 // produces reads the name of a data set, or a mapping that says more of it.
@@ -448,4 +444,13 @@ func joined[S ~string](words []S, sep string) string {
 		out[i] = fmt.Sprint(w)
 	}
 	return strings.Join(out, sep)
+}
+
+// readers are roles, and partners by name or ID, who may read something.
+func (r *reader) readers(n *node) []string {
+	all := names[string](r, n, (*reader).name)
+	if len(all) > MaxReaders {
+		r.on(n, "give them a role in common, and name that", "there are %d readers: at most %d are allowed", len(all), MaxReaders)
+	}
+	return all
 }

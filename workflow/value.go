@@ -70,7 +70,14 @@ func conform(decl *DataDecl, v Value) (Value, error) {
 	ok := v == nil
 	switch w := v.(type) {
 	case string:
-		ok = decl.Type == TypeString || decl.Type == TypeFile
+		if decl.Type == TypeFile {
+			_, err := ParseFile(w)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", decl.Name, err)
+			}
+			return w, nil
+		}
+		ok = decl.Type == TypeString
 		if decl.Type == TypeTime {
 			t, err := parseTime(w)
 			if err != nil {

@@ -13,6 +13,9 @@ import (
 
 func ptr(f float64) *float64 { return &f }
 
+// aFile is what a data item of type file may hold.
+var aFile = File{Name: "f:1", Size: 1}.String()
+
 func TestCheckValue(t *testing.T) {
 	deep := any("x")
 	for range MaxDepth + 2 {
@@ -44,7 +47,7 @@ func TestCheckValue(t *testing.T) {
 		{DataDecl{Type: TypeTime}, time.Date(2026, 7, 1, 8, 0, 0, 5, time.UTC), "2026-07-01T08:00:00.000000005Z", ""},
 		{DataDecl{Type: TypeTime}, "soon", nil, "is not a time"},
 		{DataDecl{Type: TypeTime}, int64(5), nil, "want a time, have an integer"},
-		{DataDecl{Type: TypeFile}, "f:1", "f:1", ""},
+		{DataDecl{Type: TypeFile}, aFile, aFile, ""},
 		{DataDecl{Type: TypeList}, []any{1.0, 2.5, map[string]any{"a": 1e17}}, []any{int64(1), 2.5, map[string]any{"a": int64(1e17)}}, ""},
 		{DataDecl{Type: TypeList}, "x", nil, "want a list"},
 		{DataDecl{Type: TypeList}, deep, nil, "more than 32 deep"},

@@ -28,7 +28,7 @@ func commands() map[string][]*cobra.Command {
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {
 			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
-			newDiagramCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(), newWorklistCommand(), newOutboxCommand(),
+			newDiagramCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(), newWorklistCommand(), newOutboxCommand(), newDataCommand(),
 		},
 		programGroup: {newDemoCommand(), newStudyCommand(), newCompletionCommand(), newVersionCommand()},
 	}

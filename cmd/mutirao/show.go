@@ -318,6 +318,9 @@ func (u *ui) writeData(w io.Writer, data map[string]any) {
 // text is a value for people: strings as they are, everything else as JSON.
 func text(v workflow.Value) string {
 	if s, ok := v.(string); ok {
+		if f, err := workflow.ParseFile(s); err == nil {
+			return fmt.Sprintf("%s, %s", f.Name, workflow.FormatSize(f.Size))
+		}
 		return s
 	}
 	b, err := json.Marshal(v)

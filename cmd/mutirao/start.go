@@ -16,6 +16,7 @@ type startOptions struct {
 	request        api.StartRequest
 	user           userFlag
 	inputs, assign []string
+	files          filesFlag
 	wait           string
 }
 
@@ -55,6 +56,7 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.inputs, "input", nil, "a data item's value, `NAME=VALUE`; may be repeated")
+	o.files.add(cmd, "a data item that is a file")
 	f.StringArrayVar(&o.assign, "assign", nil, "give a partition to a partner, `PARTITION=PARTNER`; may be repeated")
 	f.StringVar(&o.wait, "wait", "", "wait for the end, at most `TIMEOUT`")
 	f.Lookup("wait").NoOptDefVal = waitForever
@@ -74,6 +76,9 @@ perhaps for ever. --wait-for-role starts it all the same.`,
 
 func (o *startOptions) run(ctx context.Context, u *ui, node api.Service) (err error) {
 	if o.request.Input, err = pairs("input", "NAME=VALUE", o.inputs); err != nil {
+		return err
+	}
+	if err = o.files.give(ctx, node, o.request.Input); err != nil {
 		return err
 	}
 	if o.request.Assign, err = pairs("assign", "PARTITION=PARTNER", o.assign); err != nil {

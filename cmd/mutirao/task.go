@@ -34,8 +34,9 @@ that was not said to have begun, only its end is known.`,
 
 func newTaskCompleteCommand() *cobra.Command {
 	var outputs []string
+	var given filesFlag
 	cmd := &cobra.Command{
-		Use:   "complete ID TASK [--output k=v]...",
+		Use:   "complete ID TASK [--output k=v]... [--file k=PATH]...",
 		Short: "A person's task is done",
 		Long: `Completes a person's task of an instance at the partner that holds it. Values of
 --output are read by the types of the definition's data; a task may only set
@@ -46,6 +47,9 @@ what its definition names under out. (-o still chooses how results are printed.)
 		ValidArgsFunction: completeTasks,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			values, err := pairs("output", "NAME=VALUE", outputs)
+			if err == nil {
+				err = given.give(ctx, node, values)
+			}
 			if err != nil {
 				return err
 			}
@@ -53,6 +57,7 @@ what its definition names under out. (-o still chooses how results are printed.)
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
+	given.add(cmd, "a result that is a file")
 	addFormatFlag(cmd.Flags(), "output-format")
 	return cmd
 }

@@ -167,8 +167,9 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 func newItemCompleteCommand() *cobra.Command {
 	var user userFlag
 	var outputs []string
+	var given filesFlag
 	cmd := &cobra.Command{
-		Use:   "complete ITEM [--output k=v]... [--user U]",
+		Use:   "complete ITEM [--output k=v]... [--file k=PATH]... [--user U]",
 		Short: "An item is done",
 		Long: `Hands in that an item is done, which the user has. Values of --output are read by the
 types of the definition's data; a task may only set what its definition names under out.
@@ -181,6 +182,9 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return x.State != api.ItemReady }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			values, err := pairs("output", "NAME=VALUE", outputs)
+			if err == nil {
+				err = given.give(ctx, node, values)
+			}
 			if err != nil {
 				return err
 			}
@@ -192,6 +196,7 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 		}),
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
+	given.add(cmd, "a result that is a file, where the partner that holds the task is this node")
 	addFormatFlag(cmd.Flags(), "output-format")
 	user.add(cmd)
 	return cmd

@@ -11,6 +11,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -48,6 +49,13 @@ type Service interface {
 	Refresh(ctx context.Context, id string) (*Refreshed, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
+	// PutFile keeps a file at this node, to be given to an instance within a day: its
+	// Value is what stands among the data.
+	PutFile(ctx context.Context, name string, content io.Reader) (*File, error)
+	// Data are the data of an instance, and File the content of one that is a file. It is
+	// fetched from partners if it is not here, until ctx ends; whoever reads it closes it.
+	Data(ctx context.Context, id string) ([]DataItem, error)
+	File(ctx context.Context, id string, item workflow.DataName) (*File, io.ReadCloser, error)
 	// Diagram draws an instance: "svg", "mermaid" or "dot", or "svg-pt-BR" with words in Portuguese.
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Cancel(ctx context.Context, id, reason string) error

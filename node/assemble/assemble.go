@@ -5,7 +5,7 @@
 // host that Run reports ready can be talked to.
 //
 // It imports configs, internal/private, membership, membership/gossip,
-// membership/trust, node, node/api, node/api/httpapi, node/mesh, node/runner,
+// membership/trust, node, node/api, node/api/httpapi, node/files, node/mesh, node/runner,
 // node/store, node/web and workflow; cmd/mutirao and internal/test/testnode import
 // it.
 package assemble
@@ -29,6 +29,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
@@ -83,8 +84,11 @@ func (deaf) OnFrame(workflow.PartnerID, []byte) {}
 func (deaf) OnUp(workflow.PartnerID)            {}
 func (deaf) OnDown(workflow.PartnerID)          {}
 
-// storeFolder is the store's, inside the node's.
-const storeFolder = "store"
+// storeFolder and filesFolder are the store's and that of files, inside the node's.
+const (
+	storeFolder = "store"
+	filesFolder = "files"
+)
 
 // Host is a node with all that it runs on.
 type Host struct {
@@ -127,10 +131,18 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 		return nil, err
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
+	space := func() (free, total uint64, err error) { return diskSpace(dir) }
+	content, err := files.Open(filepath.Join(dir, filesFolder), files.Options{
+		Limit: cfg.Limits.Files, Space: space, Reserve: uint64(h.store.Reserve()),
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the folder for files: %w", err), h.Close())
+	}
 	h.node, err = node.New(node.Parts{
+		Files:  content,
 		Member: member, Config: cfg, Store: h.store, Ran: ran(dir), Vouching: h.store, Reserve: uint64(h.store.Reserve()),
 		Runner: h.runner, Clock: clock, Version: version, Logger: log,
-		Space: func() (free, total uint64, err error) { return diskSpace(dir) },
+		Space: space,
 		Keys:  node.UserKeysIn(dir),
 		Bare:  bareInterfaces, Loose: h.loose, Unfit: func() []string { return runner.Unfit(cfg.Applications, dir) },
 	})

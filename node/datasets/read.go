@@ -136,7 +136,7 @@ func (ds *Topic) read(
 
 // reads reports whether this node is among the readers of a data set.
 func (ds *Topic) reads(readers []string) bool {
-	return ds.mayRead(ds.in.Self, readers)
+	return ds.MayRead(ds.in.Self, readers)
 }
 
 // fits says why a data set is of no use in place of a task, before it is asked for.

@@ -175,15 +175,15 @@ const Protocol = "/mutirao/data/1.0.0"
 // Give answers [Protocol]. The asker is the partner that its connection proves.
 func (ds *Topic) Give(asker workflow.PartnerID, id []byte) ([]byte, error) {
 	content, readers, err := ds.sets.content(string(id))
-	if err == nil && asker != ds.in.Self && !ds.mayRead(asker, readers) {
+	if err == nil && asker != ds.in.Self && !ds.MayRead(asker, readers) {
 		return nil, errors.New("the data set is for others")
 	}
 	return content, err
 }
 
-// mayRead reports whether a partner is among the readers of a data set, by its role
+// MayRead reports whether a partner is among the readers of a data set, by its role
 // or its name, which are those of its certificate, or by its ID.
-func (ds *Topic) mayRead(who workflow.PartnerID, readers []string) bool {
+func (ds *Topic) MayRead(who workflow.PartnerID, readers []string) bool {
 	if len(readers) == 0 {
 		return true
 	}

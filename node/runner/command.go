@@ -96,6 +96,9 @@ func (c *command) environment(j Job) []string {
 			env = append(env, e+"="+v)
 		}
 	}
+	if j.Folder != "" {
+		env = append(env, "MUTIRAO_FILES="+j.Folder)
+	}
 	return append(env,
 		"MUTIRAO_INSTANCE="+j.Instance,
 		"MUTIRAO_WORKFLOW="+string(j.Origin.Workflow),

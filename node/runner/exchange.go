@@ -26,6 +26,7 @@ type order struct {
 	Age         string                               `json:"age"` // of the instance, e.g. 1m30s
 	Args        map[string]workflow.Value            `json:"args"`
 	Input       map[workflow.DataName]workflow.Value `json:"input"`
+	Files       string                               `json:"files,omitempty"` // the folder for files that it makes
 }
 
 // idempotencyKey names this try of this attempt among all tries of all
@@ -40,7 +41,7 @@ func (j Job) encode() ([]byte, error) {
 	o := order{
 		Instance: j.Instance, Workflow: j.Origin.Workflow, Task: j.Task, Application: j.Application,
 		Attempt: j.Attempt, Try: j.Try, Key: j.idempotencyKey(), Age: j.AgeOfInstance.String(),
-		Args: j.With.Args, Input: j.Input,
+		Args: j.With.Args, Input: j.Input, Files: j.Folder,
 	}
 	if o.Args == nil {
 		o.Args = map[string]workflow.Value{}

@@ -40,6 +40,11 @@ type Job struct {
 	With          workflow.With
 	Input         map[workflow.DataName]workflow.Value
 	AgeOfInstance time.Duration
+	// Files are the inputs that are files: they stand in Input as references
+	// (workflow.File), and as paths once the files are here. Makes are the outputs that
+	// the application gives as names of files in Folder.
+	Files, Makes []workflow.DataName
+	Folder       string
 	// Dispatching names the rule by which the instance stands among those with
 	// the same rule, Rank where: the smaller first. Empty: it takes turns.
 	Dispatching string

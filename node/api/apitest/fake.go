@@ -1,13 +1,15 @@
 // Package apitest has a Service for tests of what talks to a node: the client,
 // the command line, the web page.
 //
-// It imports node/api; only tests import it.
+// It imports node/api and workflow; only tests import it.
 package apitest
 
 import (
 	"context"
+	"io"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Fake is a Service made of functions; a method whose function is nil panics,
@@ -119,4 +121,18 @@ func (f *Fake) Watch(ctx context.Context, fn func(api.Event) error) error {
 		return ctx.Err()
 	}
 	return f.OnWatch(ctx, fn)
+}
+
+// PutFile implements api.Service: nothing is kept.
+func (f *Fake) PutFile(_ context.Context, name string, content io.Reader) (*api.File, error) {
+	n, err := io.Copy(io.Discard, content)
+	return &api.File{Name: name, Size: n, Value: workflow.File{Name: name, Size: n}.String(), Here: true}, err
+}
+
+// Data implements api.Service: there are none.
+func (f *Fake) Data(context.Context, string) ([]api.DataItem, error) { return nil, nil }
+
+// File implements api.Service: there is none.
+func (f *Fake) File(context.Context, string, workflow.DataName) (*api.File, io.ReadCloser, error) {
+	return nil, nil, api.Errorf(api.NotFound, "there is no file")
 }

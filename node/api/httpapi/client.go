@@ -155,7 +155,8 @@ func (c *Client) do(ctx context.Context, rt *route, query url.Values, body any, 
 	conn := c.connection()
 	resp, err := c.send(ctx, conn, rt, query, body, params...)
 	var shown *api.Error
-	if errors.As(err, &shown) && (shown.Code == api.NoNode || shown.Code == api.NotAllowed) {
+	_, once := body.(io.Reader) // it is gone once it was sent
+	if !once && errors.As(err, &shown) && (shown.Code == api.NoNode || shown.Code == api.NotAllowed) {
 		if conn, ok := c.renew(conn); ok {
 			return c.send(ctx, conn, rt, query, body, params...)
 		}
@@ -186,7 +187,10 @@ func (c *Client) send(ctx context.Context, conn *connection, rt *route, query ur
 
 func (conn *connection) request(ctx context.Context, rt *route, query url.Values, body any, params ...string) (*http.Request, error) {
 	kind, content := "application/json", []byte(nil)
+	from := io.Reader(nil)
 	switch body := body.(type) {
+	case io.Reader:
+		kind, from = fileKind, body
 	case nil:
 		kind = ""
 	case source:
@@ -203,7 +207,10 @@ func (conn *connection) request(ctx context.Context, rt *route, query url.Values
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, rt.method, target, bytes.NewReader(content))
+	if from == nil {
+		from = bytes.NewReader(content)
+	}
+	req, err := http.NewRequestWithContext(ctx, rt.method, target, from)
 	if err != nil {
 		return nil, api.Errorf(api.Failed, "call the node: %v", err)
 	}

@@ -120,6 +120,9 @@ func (d *document) build() object {
 	}
 }
 
+// binary is the content of a file.
+var binary = object{fileKind: object{"schema": object{"type": "string", "format": "binary"}}}
+
 var braces = regexp.MustCompile(`\{(\w+)\}`)
 
 func (d *document) operation(rt *route) object {
@@ -146,6 +149,8 @@ func (d *document) operation(rt *route) object {
 	case nil:
 	case source:
 		op["requestBody"] = object{"required": true, "content": object{"application/yaml": object{"schema": object{"type": "string"}}}}
+	case content:
+		op["requestBody"] = object{"required": true, "content": binary}
 	default:
 		op["requestBody"] = object{"required": true, "content": d.content("application/json", reflect.TypeOf(rt.body))}
 	}
@@ -164,6 +169,8 @@ func (d *document) responses(rt *route) object {
 			content[kind] = object{"schema": object{"type": "string"}}
 		}
 		return object{"200": object{"description": "The drawing", "content": content}, "default": failed}
+	case content:
+		return object{"200": object{"description": "The content", "content": binary}, "default": failed}
 	case exposition:
 		return object{"200": object{"description": "Samples", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}, "default": failed}
 	case api.Event:

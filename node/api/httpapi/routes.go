@@ -20,6 +20,7 @@ type route struct {
 	reply   any // a zero value of the JSON reply; picture; nil: none
 	scope   scope
 	local   bool // this machine's programs need no token
+	large   bool // its body may be of any length
 	// Either handle answers with JSON, or raw writes the answer itself.
 	handle func(svc api.Service, r *http.Request) (any, error)
 	raw    func(h *handler, w http.ResponseWriter, r *http.Request) error
@@ -67,6 +68,7 @@ func init() {
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
 		worklistRoute, worklistUnansweredRoute, itemSheetRoute, claimItemsRoute, finishItemRoute, outboxRoute,
+		putFileRoute, dataRoute, fileRoute,
 		rejectRoute, addDataRoute, removeDataRoute, signInRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,

@@ -110,7 +110,11 @@ func (h *handler) answer(rt *route, w http.ResponseWriter, r *http.Request) erro
 	if err := checkQuery(rt, r); err != nil {
 		return err
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	if rt.large {
+		r.Body = &patientReader{r.Body, w}
+	} else {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	}
 	if rt.raw != nil {
 		return rt.raw(h, w, r)
 	}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newDataCommand() *cobra.Command {
+	return newGroup("data", "The data of an instance, and its files", newDataListCommand(), newDataGetCommand())
+}
+
+func newDataListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list ID",
+		Short: "The data of an instance, and where the content of its files is",
+		Long: `Lists the data of an instance as this node knows them. Of a file: whether its content
+is here, comes here just now, or is only here, so that it would be lost with this node.`,
+		Example: `  mutirao data list 3f9a
+  mutirao data list 3f9a -o json`,
+		Args:              arguments("ID"),
+		ValidArgsFunction: completeInstances,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			list, err := node.Data(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				u.note("the workflow of this instance has no data")
+			}
+			return u.result(list, func(w io.Writer) {
+				t := table{head: []string{"NAME", "TYPE", "VALUE", "CONTENT"}}
+				for _, d := range list {
+					t.add(string(d.Name), d.Type, shownValue(d), whereIs(d.File))
+				}
+				t.write(u, w, "")
+			})
+		}),
+	}
+}
+
+// shownValue is a data item's value for a table.
+func shownValue(d api.DataItem) string {
+	switch {
+	case d.Value == nil:
+		return "-"
+	}
+	return text(d.Value)
+}
+
+// whereIs says where the content of a file is; empty: it is no file.
+func whereIs(f *api.File) string {
+	switch {
+	case f == nil:
+		return ""
+	case f.OnlyHere:
+		return "only here"
+	case f.Here:
+		return "here"
+	case f.Waits != "":
+		return f.Waits
+	}
+	return "not here"
+}
+
+func newDataGetCommand() *cobra.Command {
+	var to, wait string
+	cmd := &cobra.Command{
+		Use:   "get ID NAME [--to FILE] [--wait TIMEOUT]",
+		Short: "Get a file that is among the data of an instance",
+		Long: `Writes the content of a file to FILE, which must not be there yet, or else to a new
+file of its own name in this folder; - stands for stdout. If it is not at this node, it
+is fetched from a partner that has it, which may take until one can be reached: at most
+TIMEOUT. What has come goes on from where it broke off, also after a restart.`,
+		Example: `  mutirao data get 3f9a plan --to plan.pdf
+  mutirao data get 3f9a plan --to - --wait 2h > plan.pdf`,
+		Args:              arguments("ID", "NAME"),
+		ValidArgsFunction: completeInstances,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			limit, err := workflow.ParseDuration(wait)
+			if err != nil || limit == 0 {
+				return usagef("--wait %q: want a duration above 0, such as 10m", wait)
+			}
+			return getFile(ctx, u, node, args[0], workflow.DataName(args[1]), to, limit)
+		}),
+	}
+	cmd.Flags().StringVar(&to, "to", "", "write to this `file`")
+	cmd.Flags().StringVar(&wait, "wait", "1m", "wait for the file at most for this `long`")
+	return cmd
+}
+
+// getFile gets a file, waiting for it at most for limit.
+func getFile(
+	ctx context.Context, u *ui, node api.Service, id string, item workflow.DataName, to string, limit time.Duration,
+) error {
+	f, content, err := awaitFile(ctx, u, node, id, item, time.Now().Add(limit))
+	if err != nil {
+		return err
+	}
+	defer content.Close() // it was only read
+	if to == "-" {
+		_, err := io.Copy(u.out, content)
+		return err
+	}
+	if to == "" {
+		to = f.Name
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: name another file with --to, or remove it", to)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, content)
+	if err == nil && n != f.Size {
+		err = fmt.Errorf("only %s of %s came: try again", workflow.FormatSize(n), workflow.FormatSize(f.Size))
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return errors.Join(err, os.Remove(to))
+	}
+	return u.done(map[string]any{"file": to, "size": f.Size}, "%s: %s", to, workflow.FormatSize(f.Size))
+}
+
+// awaitFile asks for a file until it is at the node, and says now and then how it comes.
+func awaitFile(
+	ctx context.Context, u *ui, node api.Service, id string, item workflow.DataName, until time.Time,
+) (*api.File, io.ReadCloser, error) {
+	for {
+		step := time.Now().Add(10 * time.Second)
+		within, cancel := context.WithDeadline(ctx, earlier(step, until))
+		f, content, err := node.File(within, id, item)
+		cancel()
+		var shown *api.Error
+		other := !errors.As(err, &shown) || shown.Code != api.NoNode
+		if err == nil || other || !time.Now().Before(until) || ctx.Err() != nil {
+			return f, content, err
+		}
+		u.note("%s", shown.Message)
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// filesFlag are the files that a command gives to a node.
+type filesFlag []string
+
+func (f *filesFlag) add(cmd *cobra.Command, what string) {
+	cmd.Flags().StringArrayVar((*[]string)(f), "file", nil, what+", `NAME=PATH`; may be repeated")
+}
+
+// give has the node keep the files, and enters them among values by their names.
+func (f filesFlag) give(ctx context.Context, node api.Service, values map[string]string) error {
+	given, err := pairs("file", "NAME=PATH", f)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, twice := values[name]; twice {
+			return usagef("%s is given twice", name)
+		}
+		kept, err := putFile(ctx, node, given[name])
+		if err != nil {
+			return err
+		}
+		values[name] = kept.Value
+	}
+	return nil
+}
+
+func putFile(ctx context.Context, node api.Service, path string) (*api.File, error) {
+	content, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, api.Errorf(api.NotFound, "there is no file %s", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close() // it was only read
+	if info, err := content.Stat(); err == nil && info.IsDir() {
+		return nil, usagef("%s is a folder: give a file", path)
+	}
+	return node.PutFile(ctx, filepath.Base(path), content)
+}

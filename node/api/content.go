@@ -1,0 +1,26 @@
+package api
+
+import "github.com/mutirao-mesh/mutirao/workflow"
+
+// File is a file among an instance's data, or one that was given to a node for that.
+type File struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"` // bytes
+	// Value is the reference that stands among the data.
+	Value string `json:"value"`
+	// Here: all of its content is at this node.
+	Here bool `json:"here"`
+	// OnlyHere: it was given here, and no partner has fetched it since this node started.
+	OnlyHere bool `json:"only_here,omitempty"`
+	// Waits says how its content comes here, while somebody waits for it.
+	Waits string `json:"waits,omitempty"`
+}
+
+// DataItem is one of an instance's data as it is now.
+type DataItem struct {
+	Name  workflow.DataName `json:"name"`
+	Type  string            `json:"type"`
+	Value any               `json:"value"` // null: nobody has set it
+	// File says more of a file that was given.
+	File *File `json:"file,omitempty"`
+}

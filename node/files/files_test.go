@@ -1,0 +1,426 @@
+package files_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// clock is that of a bubble.
+type clock struct{ began time.Time }
+
+func (c clock) Now() moment.Now {
+	return moment.Now{Awake: time.Since(c.began), Boot: time.Since(c.began), Wall: time.Now()}
+}
+func (clock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// link carries what one node asks another. It counts, and it breaks.
+type link struct {
+	mu      sync.Mutex
+	to      map[workflow.PartnerID]*files.Topic
+	down    map[workflow.PartnerID]bool
+	asked   map[int64]int // pieces, by where they begin
+	cutEach int           // every so many pieces the link breaks; 0: never
+	pieces  int
+	forge   bool
+	refused []string
+}
+
+// answer is what the other side refused.
+type answer struct{ text string }
+
+func (a answer) Error() string  { return "asked in vain: " + a.text }
+func (a answer) Answer() string { return a.text }
+
+func (l *link) Request(
+	_ context.Context, p workflow.PartnerID, _ []string, _ string, req []byte, _ time.Duration,
+) ([]byte, error) {
+	a, err := wire.DecodeFileAsk(req)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	if !a.Sums {
+		if l.pieces++; l.cutEach > 0 && l.pieces%l.cutEach == 0 {
+			l.mu.Unlock()
+			return nil, errors.New("the link broke")
+		}
+		l.asked[a.Offset]++
+	}
+	other, forge := l.to[p], l.forge
+	l.mu.Unlock()
+	b, err := other.Answer("asker", req)
+	if err != nil {
+		return nil, answer{err.Error()}
+	}
+	if forge && !a.Sums {
+		b = bytes.Repeat([]byte{7}, len(b))
+	}
+	return b, nil
+}
+
+func (l *link) Up(p workflow.PartnerID) bool { return !l.down[p] }
+
+func (l *link) Refuse(why string, _ workflow.PartnerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = append(l.refused, why)
+}
+
+// everybody may read everything.
+type everybody struct{ denied error }
+
+func (e everybody) MayRead(
+	context.Context, workflow.PartnerID, string, workflow.InstanceID, workflow.DataName, workflow.File,
+) error {
+	return e.denied
+}
+func (everybody) Here(string) bool { return true }
+
+// site is a node's files.
+type site struct {
+	*files.Topic
+	dir  string
+	link *link
+}
+
+func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *site {
+	t.Helper()
+	if o.Limit == 0 {
+		o.Limit = 1 << 30
+	}
+	store, err := files.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{to: map[workflow.PartnerID]*files.Topic{}, down: map[workflow.PartnerID]bool{}, asked: map[int64]int{}}
+	return &site{dir: dir, link: l, Topic: files.New(store, files.Surroundings{
+		Clock: clock{time.Now()}, Log: slog.New(slog.DiscardHandler), Partner: l, Instances: with,
+		Label: func(p workflow.PartnerID) string { return string(p) }, Gone: func(p workflow.PartnerID) bool { return p == "gone" },
+	})}
+}
+
+// put keeps n bytes of chance at a site.
+func (s *site) put(t *testing.T, n int) (workflow.File, []byte) {
+	t.Helper()
+	b := make([]byte, n)
+	r := rand.New(rand.NewPCG(uint64(n), 1))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	f, err := s.Put(t.Context(), "plan.pdf", bytes.NewReader(b), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, b
+}
+
+func want(f workflow.File, from ...workflow.PartnerID) files.Want {
+	return files.Want{File: f, Item: "plan", By: "starter", From: func(context.Context) ([]workflow.PartnerID, error) { return from, nil }}
+}
+
+func (s *site) read(t *testing.T, f workflow.File) []byte {
+	t.Helper()
+	path, here := s.Path(f)
+	if !here {
+		t.Fatalf("%s is not here", f)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Files of every length come as they were, and the same content has one root.
+func TestFilesComeWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["giver"] = giver.Topic
+		for _, n := range []int{0, 1, files.Piece, files.Piece + 1, files.Chunk, files.Chunk + 1, 3*files.Chunk + 5} {
+			f, b := giver.put(t, n)
+			if again, _ := giver.put(t, n); again != f || f.Size != int64(n) {
+				t.Fatalf("%d bytes are %v, then %v", n, f, again)
+			}
+			if err := taker.Fetch(t.Context(), want(f, "giver")); err != nil {
+				t.Fatal(err)
+			}
+			if got := taker.read(t, f); !bytes.Equal(got, b) {
+				t.Fatalf("%d bytes came as %d others", n, len(got))
+			}
+			if got := giver.GivenTo(f); n > 0 && !slices.Equal(got, []workflow.PartnerID{"asker"}) {
+				t.Errorf("it was given to %v", got)
+			}
+		}
+	})
+}
+
+// A link that is cut again and again, and a node that starts again in between, cost no
+// byte twice beyond one chunk for each break.
+func TestGoesOnWhereItBroke(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		f, b := giver.put(t, 12*files.Chunk+9)
+		dir := t.TempDir()
+		asked, cuts := 0, 0
+		for cuts < 4 { // the node starts again after each
+			taker := newSite(t, dir, files.Options{}, everybody{})
+			taker.link.to["giver"], taker.link.cutEach = giver.Topic, 7
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // before it asks again
+			err := taker.Fetch(ctx, want(f, "giver"))
+			cancel()
+			for _, n := range taker.link.asked {
+				asked += n
+			}
+			if err == nil {
+				break
+			}
+			cuts++
+		}
+		taker := newSite(t, dir, files.Options{}, everybody{})
+		taker.link.to["giver"], taker.link.cutEach = giver.Topic, 7
+		if err := taker.Fetch(t.Context(), want(f, "giver")); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range taker.link.asked {
+			asked += n
+		}
+		if !bytes.Equal(taker.read(t, f), b) {
+			t.Fatal("other bytes came")
+		}
+		pieces := 25 // of the file
+		broke := cuts + taker.link.pieces/7
+		if most := pieces + broke*files.Chunk/files.Piece; asked > most || cuts == 0 {
+			t.Errorf("%d pieces were got for %d, with %d breaks: at most %d", asked, pieces, broke, most)
+		}
+	})
+}
+
+// What the disk changed is given to nobody: whoever asks gets it from another.
+func TestDamagedContentIsGivenToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["bad"], taker.link.to["good"] = bad.Topic, good.Topic
+		f, b := bad.put(t, 2*files.Chunk)
+		good.put(t, 2*files.Chunk)
+		path, _ := bad.Path(f)
+		spoilt := slices.Clone(b)
+		spoilt[files.Chunk+3]++
+		if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, spoilt, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := taker.Fetch(t.Context(), want(f, "bad", "good")); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(taker.read(t, f), b) {
+			t.Error("other bytes came")
+		}
+		if _, here := bad.Path(f); here {
+			t.Error("what is damaged counts as whole")
+		}
+		// It is mended from others, and only what is wrong is fetched.
+		bad.link.to["good"] = good.Topic
+		if err := bad.Fetch(t.Context(), want(f, "good")); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bad.read(t, f), b) || len(bad.link.asked) != 2 {
+			t.Errorf("mended by %d pieces", len(bad.link.asked))
+		}
+	})
+}
+
+// Who gives other content than the reference says is found out, and counted.
+func TestForgedContentIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["giver"], taker.link.forge = giver.Topic, true
+		f, _ := giver.put(t, files.Chunk)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := taker.Fetch(ctx, want(f, "giver")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v", err)
+		}
+		if _, here := taker.Path(f); here || !slices.Contains(taker.link.refused, "file-forged") {
+			t.Errorf("refused: %v", taker.link.refused)
+		}
+	})
+}
+
+// A file is lost when all who could have it say that they do not, or are gone, for a
+// minute; one that cannot be reached may still have it.
+func TestLostFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver, empty := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["giver"], taker.link.to["empty"] = giver.Topic, empty.Topic
+		f, _ := giver.put(t, 10)
+		taker.link.down["giver"] = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := taker.Fetch(ctx, want(f, "giver", "empty")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while the giver is away: %v", err)
+		}
+		began := time.Now()
+		err := taker.Fetch(t.Context(), want(f, "gone", "empty"))
+		if took := time.Since(began); !errors.Is(err, files.ErrLost) || took < time.Minute || took > 3*time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if !strings.Contains(fmt.Sprint(err), "file plan.pdf: its content is lost") {
+			t.Errorf("it says %v", err)
+		}
+	})
+}
+
+// Who may not read a file does not get it, and that is counted.
+func TestWhoMayNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{errors.New("only crew may read it")})
+		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["giver"] = giver.Topic
+		f, _ := giver.put(t, 10)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := taker.Fetch(ctx, want(f, "giver")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v", err)
+		}
+		if !slices.Contains(giver.link.refused, "file") {
+			t.Errorf("refused: %v", giver.link.refused)
+		}
+	})
+}
+
+// Of the room, others have their shares, and this node's own user has what is left.
+func TestRoomForFiles(t *testing.T) {
+	s := newSite(t, t.TempDir(), files.Options{Limit: 16 * files.Chunk, Space: func() (uint64, uint64, error) { return 64 * files.Chunk, 0, nil }, Reserve: 1}, everybody{})
+	now := time.Now()
+	file := func(n byte, chunks int64) workflow.File {
+		return workflow.File{Name: "f", Size: chunks * files.Chunk, Root: [32]byte{n}}
+	}
+	for _, c := range []struct {
+		n      byte
+		chunks int64
+		by     string
+		fits   bool
+	}{
+		{1, 4, "mal", true}, {2, 1, "mal", false}, {3, 4, "bo", true}, {4, 4, "ce", true}, {5, 2, "di", true}, {6, 1, "ed", false},
+		{7, 2, "", true}, {8, 1, "", false},
+	} {
+		err := s.Use(file(c.n, c.chunks), fmt.Sprint("i", c.n), c.by, now)
+		if (err == nil) != c.fits {
+			t.Errorf("%d chunks for %q: %v", c.chunks, c.by, err)
+		}
+	}
+	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 1), now); err == nil || !strings.Contains(err.Error(), "there is room for 0 B") {
+		t.Errorf("got %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(s.dir, "new-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// A disk that is nearly full takes no file.
+func TestFullDiskTakesNoFile(t *testing.T) {
+	s := newSite(t, t.TempDir(), files.Options{Space: func() (uint64, uint64, error) { return 100, 200, nil }, Reserve: 90}, everybody{})
+	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 11), time.Now()); err == nil || !strings.Contains(err.Error(), "room for 10 B") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Put(t.Context(), "f", io.LimitReader(zeros{}, 10), time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Content stays while an instance that is here has it, also over a restart, and a day
+// longer; an upload that nobody uses stays a day.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	s := newSite(t, dir, files.Options{}, everybody{})
+	now := time.Now()
+	used, _ := s.put(t, 10)
+	unused, _ := s.put(t, 11)
+	if err := s.Use(used, "abc", "mal", now); err != nil {
+		t.Fatal(err)
+	}
+	s = newSite(t, dir, files.Options{}, everybody{})
+	here := true
+	sweep := func(after time.Duration) (out []bool) {
+		if _, err := s.Sweep(func(i string) bool { return here && i == "abc" }, now.Add(after)); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []workflow.File{used, unused} {
+			_, is := s.Path(f)
+			out = append(out, is)
+		}
+		return out
+	}
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		after time.Duration
+		here  bool
+		want  []bool
+	}{
+		{time.Hour, true, []bool{true, true}}, {2 * day, true, []bool{true, false}}, {30 * day, false, []bool{true, false}},
+		{30*day + time.Hour, false, []bool{true, false}}, {32 * day, false, []bool{false, false}},
+	} {
+		here = c.here
+		if got := sweep(c.after); !slices.Equal(got, c.want) {
+			t.Errorf("after %v: %v, want %v", c.after, got, c.want)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A partner that reads again and again has its ration.
+func TestReadingIsRationed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+		f, _ := giver.put(t, 10)
+		req, err := wire.EncodeFileAsk(wire.FileAsk{Item: "plan", File: f.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := func() (n int) {
+			for range 3000 {
+				if _, err := giver.Answer("mal", req); err == nil {
+					n++
+				}
+			}
+			return n
+		}
+		if n := given(); n != 2048 {
+			t.Errorf("%d pieces were given at once, want 2,048", n)
+		}
+		time.Sleep(time.Second)
+		if n := given(); n < 250 || n > 260 {
+			t.Errorf("%d pieces were given after a second, want about 256", n)
+		}
+		if _, err := giver.Answer("another", req); err != nil {
+			t.Errorf("another partner: %v", err)
+		}
+	})
+}

@@ -1,0 +1,457 @@
+package files
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// What lies in the folder, by root: the whole content, what there is of it so far, the
+// hashes of its chunks, and for which instances it is kept. An upload has no root yet.
+const (
+	wholeFile = ".data"
+	partFile  = ".part"
+	sumsFile  = ".sums"
+	usesFile  = ".uses"
+	newFile   = "new-"
+)
+
+// Options are what a store is opened with.
+type Options struct {
+	// Limit is how many bytes it may hold.
+	Limit int64
+	// Space tells how many bytes of the disk are free; nil: nobody knows. Reserve of
+	// them are left.
+	Space   func() (free, total uint64, err error)
+	Reserve uint64
+}
+
+// Store is the folder in which content lies. Its methods may be called from any
+// goroutine.
+type Store struct {
+	dir string
+	o   Options
+
+	mu   sync.Mutex // guards held
+	held map[Root]*content
+}
+
+// content is what is known of one content.
+type content struct {
+	size  int64
+	whole bool
+	since time.Time         // when it came, or was last let go
+	uses  map[string]string // by instance, who began it; empty: this node
+	given map[string]bool   // to these partners, whole, since the node runs
+}
+
+// Open opens the store in a folder, which it makes. What an upload left behind is removed.
+func Open(dir string, o Options) (*Store, error) {
+	dir, err := filepath.Abs(dir) // applications work elsewhere
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, o: o, held: map[Root]*content{}}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), newFile) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+			continue
+		}
+		root, kind, known := parseName(e.Name())
+		if !known {
+			continue
+		}
+		err = errors.Join(err, s.find(root, kind, e))
+	}
+	return s, err
+}
+
+// parseName takes a file's name in the folder apart.
+func parseName(name string) (root Root, kind string, ok bool) {
+	kind = filepath.Ext(name)
+	b, err := hex.DecodeString(strings.TrimSuffix(name, kind))
+	if err != nil || len(b) != len(root) {
+		return root, "", false
+	}
+	return Root(b), kind, true
+}
+
+// find takes in what a file in the folder says.
+func (s *Store) find(root Root, kind string, e fs.DirEntry) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	c := s.of(root)
+	c.since = later(c.since, info.ModTime())
+	switch kind {
+	case wholeFile:
+		c.size, c.whole = info.Size(), true
+	case partFile:
+		if !c.whole {
+			c.size = info.Size()
+		}
+	case usesFile:
+		b, err := os.ReadFile(s.path(root, usesFile))
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(b)) {
+			instance, by, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			c.uses[instance] = by
+		}
+	}
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (s *Store) path(root Root, kind string) string {
+	return filepath.Join(s.dir, hex.EncodeToString(root[:])+kind)
+}
+
+// of is what is known of a content. The caller holds s.mu, but for Open.
+func (s *Store) of(root Root) *content {
+	c := s.held[root]
+	if c == nil {
+		c = &content{uses: map[string]string{}, given: map[string]bool{}}
+		s.held[root] = c
+	}
+	return c
+}
+
+// Put keeps what r gives, under a name, and returns when it is durable. It is removed
+// after a day if no instance has it by then.
+func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time) (f workflow.File, err error) {
+	if rule := workflow.FileNameRule(name); rule != "" {
+		return f, fmt.Errorf("%q cannot be what a file is called: want %s", name, rule)
+	}
+	most, err := s.room("", nil)
+	if err != nil {
+		return f, err
+	}
+	tmp, err := os.CreateTemp(s.dir, newFile)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, gone(os.Remove(tmp.Name()))) }()
+	size, chunks, err := copyIn(ctx, tmp, r, min(most, workflow.MaxFile))
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return f, err
+	}
+	f = workflow.File{Name: name, Size: size, Root: chunks.root(size)}
+	if err := s.writeSums(f.Root, chunks); err != nil {
+		return f, err
+	}
+	return f, s.settle(tmp.Name(), f, now)
+}
+
+// gone is err, unless the file was not there.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// writeSums stores the hashes of chunks, durably.
+func (s *Store) writeSums(root Root, chunks sums) error {
+	tmp, err := os.CreateTemp(s.dir, newFile)
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(chunks.bytes())
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return os.Rename(tmp.Name(), s.path(root, sumsFile))
+}
+
+// settle makes a file on disk, which is synced, the whole content of f.
+func (s *Store) settle(from string, f workflow.File, now time.Time) error {
+	if err := os.Chmod(from, 0o400); err != nil { // applications read it, and nobody writes into it
+		return err
+	}
+	if err := os.Rename(from, s.path(f.Root, wholeFile)); err != nil {
+		return err
+	}
+	if err := syncFolder(s.dir); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.of(f.Root)
+	c.size, c.whole, c.since = f.Size, true, now
+	return nil
+}
+
+// room is how many bytes more may be kept for an instance that by began (empty: this
+// node), and what is free on the disk. What is kept of except does not count.
+func (s *Store) room(by string, except *Root) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all, others, own int64
+	for root, c := range s.held {
+		if except != nil && root == *except {
+			continue
+		}
+		all += c.size
+		if payer := c.payer(); payer != "" {
+			others += c.size
+			if payer == by {
+				own += c.size
+			}
+		}
+	}
+	most := s.o.Limit - all
+	if by != "" { // of others, each a quarter, and all together seven eighths
+		most = min(most, s.o.Limit/4-own, s.o.Limit/8*7-others)
+	}
+	if s.o.Space != nil {
+		free, _, err := s.o.Space()
+		if err != nil {
+			return 0, err
+		}
+		most = min(most, int64(free)-int64(s.o.Reserve))
+	}
+	return max(most, 0), nil
+}
+
+// payer is whose share a content is in: this node's, if any of its instances has it.
+func (c *content) payer() string {
+	if len(c.uses) == 0 {
+		return ""
+	}
+	return slices.Min(slices.Collect(maps.Values(c.uses)))
+}
+
+// Use notes, durably, that an instance has a file, so that its content stays. by began the
+// instance; empty: this node. It refuses what there is no room for.
+func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
+	s.mu.Lock()
+	c := s.held[f.Root]
+	if c != nil {
+		if _, known := c.uses[instance]; known && (c.whole || c.size == f.Size) {
+			s.mu.Unlock()
+			return nil
+		}
+	}
+	here := c != nil && c.whole
+	s.mu.Unlock()
+	if most, err := s.room(by, &f.Root); err != nil || !here && f.Size > most {
+		return cmpErr(err, &noRoom{f, most})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c = s.of(f.Root)
+	if !c.whole {
+		c.size = f.Size
+	}
+	c.uses[instance], c.since = by, now
+	return s.writeUses(f.Root, c)
+}
+
+func cmpErr(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// noRoom says that a file is not kept for want of room.
+type noRoom struct {
+	file workflow.File
+	most int64
+}
+
+func (e *noRoom) Error() string {
+	size, most := workflow.FormatSize(e.file.Size), workflow.FormatSize(e.most)
+	return fmt.Sprintf("file %s has %s, and there is room for %s here", e.file.Name, size, most)
+}
+
+// writeUses stores for which instances a content is kept. The caller holds s.mu.
+func (s *Store) writeUses(root Root, c *content) error {
+	if len(c.uses) == 0 {
+		return gone(os.Remove(s.path(root, usesFile)))
+	}
+	tmp, err := os.CreateTemp(s.dir, newFile)
+	if err != nil {
+		return err
+	}
+	for _, instance := range slices.Sorted(maps.Keys(c.uses)) {
+		if _, err = fmt.Fprintf(tmp, "%s %s\n", instance, c.uses[instance]); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return errors.Join(os.Rename(tmp.Name(), s.path(root, usesFile)), syncFolder(s.dir))
+}
+
+// unusedFor is how long a content stays that no instance has: who uploads it, begins the
+// instance or ends the task only afterwards.
+const unusedFor = 24 * time.Hour
+
+// Sweep lets go of instances that are not here any more, and removes what no instance has
+// had for a day.
+func (s *Store) Sweep(here func(instance string) bool, now time.Time) (removed int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for root, c := range s.held {
+		old := now.Sub(c.since) > unusedFor
+		before := len(c.uses)
+		for instance := range c.uses {
+			if !here(instance) && old {
+				delete(c.uses, instance)
+			}
+		}
+		if len(c.uses) < before {
+			c.since = now
+			err = errors.Join(err, s.writeUses(root, c))
+			continue
+		}
+		if len(c.uses) == 0 && old {
+			err = errors.Join(err, s.remove(root))
+			removed++
+		}
+	}
+	return removed, err
+}
+
+// remove removes a content. The caller holds s.mu.
+func (s *Store) remove(root Root) (err error) {
+	for _, kind := range []string{wholeFile, partFile, sumsFile, usesFile} {
+		err = errors.Join(err, gone(os.Remove(s.path(root, kind))))
+	}
+	delete(s.held, root)
+	return err
+}
+
+// Path is where the whole content of a file lies; false: it is not here.
+func (s *Store) Path(f workflow.File) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.held[f.Root]
+	return s.path(f.Root, wholeFile), c != nil && c.whole && c.size == f.Size
+}
+
+// Have is how much of a file is here, about.
+func (s *Store) Have(f workflow.File) int64 {
+	if _, whole := s.Path(f); whole {
+		return f.Size
+	}
+	return 0
+}
+
+// sums are the hashes of a file's chunks, if they are here.
+func (s *Store) sums(f workflow.File) (sums, error) {
+	b, err := os.ReadFile(s.path(f.Root, sumsFile))
+	if err != nil {
+		return nil, err
+	}
+	return readSums(b, f)
+}
+
+// ErrNotHere is the answer to who asks for what is not here.
+var ErrNotHere = errors.New("it is not here")
+
+// piece reads a piece of a content that is here whole. The first piece of each chunk is
+// given only if all of the chunk is as it should be.
+func (s *Store) piece(f workflow.File, offset int64) ([]byte, error) {
+	path, whole := s.Path(f)
+	if !whole {
+		return nil, ErrNotHere
+	}
+	if offset < 0 || offset >= f.Size || offset%Piece != 0 {
+		return nil, fmt.Errorf("no piece begins at byte %d of %d", offset, f.Size)
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() // it was only read
+	chunk := int(offset / Chunk)
+	if offset%Chunk == 0 {
+		chunks, err := s.sums(f)
+		if err != nil || !good(r, f, chunks, chunk, make([]byte, Chunk)) {
+			return nil, errors.Join(ErrNotHere, s.damaged(f))
+		}
+	}
+	b := make([]byte, min(f.Size-offset, Piece))
+	if _, err := r.ReadAt(b, offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b, nil
+}
+
+// damaged makes of a content that the disk changed what there is so far of one: what is
+// right of it need not be fetched again.
+func (s *Store) damaged(f workflow.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.held[f.Root]; c != nil {
+		c.whole = false
+	}
+	part := s.path(f.Root, partFile)
+	return errors.Join(gone(os.Rename(s.path(f.Root, wholeFile), part)), gone(os.Chmod(part, 0o600)))
+}
+
+// gave notes that a partner has got all of a file.
+func (s *Store) gave(f workflow.File, to workflow.PartnerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(f.Root).given[string(to)] = true
+}
+
+// GivenTo are the partners that got all of a file since this node runs.
+func (s *Store) GivenTo(f workflow.File) (out []workflow.PartnerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.held[f.Root]; c != nil {
+		for _, p := range slices.Sorted(maps.Keys(c.given)) {
+			out = append(out, workflow.PartnerID(p))
+		}
+	}
+	return out
+}
+
+// NewFolder makes a folder for what an application writes, which is removed at the next
+// start at the latest.
+func (s *Store) NewFolder() (string, error) { return os.MkdirTemp(s.dir, newFile) }
+
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || os.IsPermission(err) { // not all systems can
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

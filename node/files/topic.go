@@ -1,0 +1,224 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/ration"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Protocol is a request for something of a file (wire.FileAsk).
+const Protocol = "/mutirao/files/1.0.0"
+
+// Requester asks a partner something.
+type Requester interface {
+	Request(
+		ctx context.Context, p workflow.PartnerID, addrs []string, protocol string, req []byte, wait time.Duration,
+	) ([]byte, error)
+	Up(p workflow.PartnerID) bool
+	Refuse(why string, of workflow.PartnerID)
+}
+
+// Clock reads this node's clocks.
+type Clock interface {
+	Now() moment.Now
+	After(d time.Duration) <-chan time.Time
+}
+
+// Instances know who may have what.
+type Instances interface {
+	// MayRead returns an error, for people, if a partner may not read a file that an
+	// instance here has among its data; or, with user, if that user may not there.
+	MayRead(ctx context.Context, from workflow.PartnerID, user string, instance workflow.InstanceID,
+		item workflow.DataName, f workflow.File) error
+	// Here reports whether an instance, by its ID, is here.
+	Here(instance string) bool
+}
+
+// Surroundings are what this topic needs of the rest of a node.
+type Surroundings struct {
+	Clock     Clock
+	Log       *slog.Logger
+	Partner   Requester
+	Instances Instances
+	// Label is what people call a partner.
+	Label func(workflow.PartnerID) string
+	// Gone reports whether a partner will not be back.
+	Gone func(workflow.PartnerID) bool
+}
+
+// Topic keeps files, gives them to partners and gets them from partners.
+type Topic struct {
+	*Store
+	in      Surroundings
+	pieces  *ration.Budgets
+	sweepAt time.Duration // Awake
+
+	mu      sync.Mutex // guards what follows
+	allowed map[permission]time.Duration
+	coming  map[Root]*fetch
+}
+
+// permission was given to a partner, for a while, so that not each piece has the instance
+// looked at.
+type permission struct {
+	to       workflow.PartnerID
+	user     string
+	instance workflow.InstanceID
+	file     string
+}
+
+const (
+	// permitted is for how long a partner that may read a file is not judged again.
+	permitted = 10 * time.Second
+	// maxPermissions are remembered at most.
+	maxPermissions = 1024
+	// sweepEvery is how often content is looked for that nobody needs.
+	sweepEvery = time.Hour
+	// askWait is how long a partner may take to answer.
+	askWait = 20 * time.Second
+	// together is how many pieces of a chunk are asked for at once.
+	together = Chunk / Piece
+)
+
+// pieceRation is what one partner may have read here: 1 GiB at once, and 128 MiB a second.
+var pieceRation = ration.Ration{Burst: (1 << 30) / Piece, Each: time.Second * Piece / (128 << 20)}
+
+// New is the topic of a store's files.
+func New(s *Store, in Surroundings) *Topic {
+	return &Topic{
+		Store: s, in: in, pieces: ration.New(pieceRation),
+		allowed: map[permission]time.Duration{}, coming: map[Root]*fetch{},
+	}
+}
+
+// Greet: partners ask when they need something.
+func (t *Topic) Greet(workflow.PartnerID, *wire.Message) {}
+
+// Take: what partners need they ask for by requests.
+func (t *Topic) Take(workflow.PartnerID, *wire.Message) {}
+
+// Tick removes now and then what no instance has any more.
+func (t *Topic) Tick(now moment.Now) time.Duration {
+	if t.sweepAt == 0 {
+		t.sweepAt = now.Awake + sweepEvery
+	}
+	if now.Awake >= t.sweepAt {
+		t.sweepAt = now.Awake + sweepEvery
+		removed, err := t.Sweep(t.in.Instances.Here, now.Wall)
+		if err != nil {
+			t.in.Log.Error("files could not be removed", "error", err)
+		} else if removed > 0 {
+			t.in.Log.Info("files were removed that no instance has any more", "number", removed)
+		}
+	}
+	return t.sweepAt - now.Awake
+}
+
+var errTooMuch = errors.New("too much was asked for: ask again later")
+
+// Answer answers a partner that asks for something of a file.
+func (t *Topic) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
+	a, err := wire.DecodeFileAsk(req)
+	if err != nil {
+		return nil, err
+	}
+	f, err := workflow.ParseFile(a.File)
+	if err != nil {
+		return nil, err
+	}
+	now := t.in.Clock.Now().Awake
+	if !t.pieces.Spend(from, 1, now) {
+		t.in.Partner.Refuse("files-too-fast", from)
+		return nil, errTooMuch
+	}
+	if err := t.permit(from, a, f, now); err != nil {
+		t.in.Partner.Refuse("file", from)
+		return nil, err
+	}
+	if a.Sums {
+		if _, whole := t.Path(f); !whole {
+			return nil, ErrNotHere
+		}
+		chunks, err := t.sums(f)
+		if err != nil {
+			return nil, errors.Join(ErrNotHere, t.damaged(f))
+		}
+		return chunks.bytes(), nil
+	}
+	b, err := t.piece(f, a.Offset)
+	if err == nil && a.Offset+int64(len(b)) == f.Size {
+		t.gave(f, from)
+	}
+	return b, err
+}
+
+// permit returns an error if a partner may not have a file.
+func (t *Topic) permit(from workflow.PartnerID, a wire.FileAsk, f workflow.File, now time.Duration) error {
+	p := permission{from, a.User, a.Instance, a.File}
+	t.mu.Lock()
+	until, known := t.allowed[p]
+	t.mu.Unlock()
+	if known && now < until {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askWait)
+	defer cancel()
+	if err := t.in.Instances.MayRead(ctx, from, a.User, a.Instance, a.Item, f); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.allowed) >= maxPermissions {
+		clear(t.allowed)
+	}
+	t.allowed[p] = now + permitted
+	return nil
+}
+
+// Progress says how a file comes here that is waited for; false: nobody waits for it.
+func (t *Topic) Progress(f workflow.File) (have int64, words string, waited bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.coming[f.Root]
+	if c == nil {
+		return 0, "", false
+	}
+	return c.have, c.words(t.in.Label), true
+}
+
+// words say what is waited for.
+func (c *fetch) words(label func(workflow.PartnerID) string) string {
+	have, size := workflow.FormatSize(c.have), workflow.FormatSize(c.file.Size)
+	switch {
+	case c.from != "":
+		return fmt.Sprintf("%s of %s are here, from %s", have, size, label(c.from))
+	case c.trouble != "":
+		return c.trouble
+	}
+	return fmt.Sprintf("%s of %s are here", have, size)
+}
+
+// sorted are the partners in the order in which they are asked: those that are connected
+// first.
+func (t *Topic) sorted(from []workflow.PartnerID) []workflow.PartnerID {
+	out := slices.Clone(from)
+	slices.SortStableFunc(out, func(a, b workflow.PartnerID) int {
+		switch up, other := t.in.Partner.Up(a), t.in.Partner.Up(b); {
+		case up == other:
+			return 0
+		case up:
+			return -1
+		}
+		return 1
+	})
+	return out
+}

@@ -1,0 +1,360 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/datasets"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// filing is what instances have to do with files: who may read them, where their content
+// may be, and that it comes here when a task needs it.
+type filing struct {
+	*desk
+	files *files.Topic // nil: this node keeps no files
+	data  *datasets.Topic
+	// mayAsk returns an error if a user is not at a partner's node.
+	mayAsk func(user string, from workflow.PartnerID) error
+
+	mu     sync.Mutex // guards coming
+	coming map[string]bool
+}
+
+var errNoFiles = api.Errorf(api.Refused, "this node keeps no files")
+
+// initiator is who began an instance, as files.Store counts: empty for this node.
+func (k *filing) initiator(by workflow.PartnerID) workflow.PartnerID {
+	if by == k.member.ID() {
+		return ""
+	}
+	return by
+}
+
+// MayRead implements files.Instances.
+func (k *filing) MayRead(
+	ctx context.Context, from workflow.PartnerID, user string,
+	id workflow.InstanceID, item workflow.DataName, f workflow.File,
+) error {
+	if _, here := k.index.get(id); !here {
+		return files.ErrNotHere
+	}
+	var denied error
+	err := k.peek(ctx, id, func(h *held) { denied = k.mayRead(h, from, user, item, f) })
+	if err != nil {
+		k.log.Warn("a partner asks for a file of an instance that cannot be read", "from", from, "instance", id, "error", err)
+		return errors.New("cannot read this instance now")
+	}
+	return denied
+}
+
+// mayRead is MayRead of an instance in memory.
+func (k *filing) mayRead(h *held, from workflow.PartnerID, user string, item workflow.DataName, f workflow.File) error {
+	d := declared(h.def.Def, item)
+	if d == nil || d.Type != workflow.TypeFile {
+		return fmt.Errorf("workflow %s has no file %s", h.def.Def.Name, item)
+	}
+	by := h.m.GivenBy(item, f.String())
+	switch {
+	case len(by) == 0:
+		return files.ErrNotHere // as far as is known here
+	case from == h.sum.By, slices.Contains(by, from):
+		return nil
+	case len(d.Readers) > 0:
+		if k.data.MayRead(from, d.Readers) || k.userMayRead(from, user, d.Readers) {
+			return nil
+		}
+		return fmt.Errorf("only %s may read file %s", strings.Join(d.Readers, ", "), item)
+	case h.m.Reads(from, item), k.userHas(h, from, user, item):
+		return nil
+	}
+	return fmt.Errorf("only those who have a task that reads file %s may read it", item)
+}
+
+// userMayRead reports whether a user at a partner's node is among the readers of a file, by a role.
+func (k *filing) userMayRead(from workflow.PartnerID, user string, readers []string) bool {
+	if user == "" || k.mayAsk(user, from) != nil {
+		return false
+	}
+	who, known := k.partners.Person(worklist.User(user))
+	return known && slices.ContainsFunc(readers, func(r string) bool {
+		return r == k.partners.called(who.User) || slices.Contains(who.Roles, workflow.RoleName(r))
+	})
+}
+
+// userHas reports whether a user at a partner's node has an item whose task reads a file.
+func (k *filing) userHas(h *held, from workflow.PartnerID, user string, item workflow.DataName) bool {
+	if user == "" || k.mayAsk(user, from) != nil {
+		return false
+	}
+	for _, v := range h.m.ItemsFor(worklist.User(user)) {
+		if v.Holder == worklist.User(user) && slices.Contains(v.Task.In, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// Here implements files.Instances.
+func (k *filing) Here(instance string) bool {
+	id, err := workflow.ParseInstanceID(instance)
+	if err != nil {
+		return false
+	}
+	_, here := k.index.get(id)
+	return here
+}
+
+// given notes that an instance has files, which must be here: they were given at this node.
+func (k *filing) given(
+	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value,
+) error {
+	for name, v := range values {
+		d := declared(def, name)
+		if d == nil || d.Type != workflow.TypeFile || v == nil {
+			continue
+		}
+		f, err := workflow.ParseFile(fmt.Sprint(v))
+		switch {
+		case err != nil:
+			return api.Errorf(api.Invalid, "%s: %v", name, err)
+		case k.files == nil:
+			return errNoFiles
+		}
+		if _, here := k.files.Path(f); !here {
+			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
+				WithHint("give the file itself: --file %s=PATH", name)
+		}
+		if err := k.files.Use(f, id, string(k.initiator(by)), k.clock.Now().Wall); err != nil {
+			return api.Errorf(api.Refused, "%s: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// want is a file that an instance here has among its data.
+func (k *filing) want(
+	id workflow.InstanceID, by workflow.PartnerID, item workflow.DataName, f workflow.File,
+) files.Want {
+	return files.Want{
+		File: f, Instance: id, Item: item, By: k.initiator(by),
+		From: func(ctx context.Context) (out []workflow.PartnerID, err error) {
+			err = k.peek(ctx, id, func(h *held) {
+				for _, p := range slices.Concat(h.m.GivenBy(item, f.String()), h.m.Participants()) {
+					if p != k.member.ID() && !slices.Contains(out, p) {
+						out = append(out, p)
+					}
+				}
+			})
+			return out, err
+		},
+	}
+}
+
+// fetchAhead has the files come here that tasks at this node are about to read. The
+// instance's owner calls it after each change of one that has files.
+func (k *filing) fetchAhead(h *held) {
+	id, by := h.m.Instance(), h.sum.By
+	for _, r := range h.m.FilesToRead() {
+		f, err := workflow.ParseFile(fmt.Sprint(r.Value))
+		if err != nil {
+			continue // a fact with it would not have been taken in
+		}
+		if _, here := k.files.Path(f); here || !k.begin(f) {
+			continue
+		}
+		k.running.Go(func() {
+			defer k.end(f)
+			ctx, cancel := k.untilStopped()
+			defer cancel()
+			if err := k.files.Fetch(ctx, k.want(id, by, r.Item, f)); err != nil && ctx.Err() == nil {
+				k.log.Warn("a file that a task needs could not be fetched", "file", f.Name, "instance", id, "error", err)
+			}
+		})
+	}
+}
+
+// begin reports whether nobody fetches a file ahead yet, and notes that somebody does.
+func (k *filing) begin(f workflow.File) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.coming[f.String()] {
+		return false
+	}
+	k.coming[f.String()] = true
+	return true
+}
+
+func (k *filing) end(f workflow.File) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.coming, f.String())
+}
+
+// untilStopped is a context that ends when the node stops.
+func (k *filing) untilStopped() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-k.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// waitsForFiles says which files a task that is here waits for; empty: none.
+func (vw *view) waitsForFiles(h *held, t *workflow.Task) string {
+	if vw.filing == nil || vw.filing.files == nil || !hasFiles(h.def.Def) {
+		return ""
+	}
+	var out []string
+	for _, r := range h.m.FilesToRead() {
+		f, err := workflow.ParseFile(fmt.Sprint(r.Value))
+		if err != nil || r.Task != t {
+			continue
+		}
+		if _, words, waited := vw.filing.files.Progress(f); waited {
+			out = append(out, fmt.Sprintf("waits for file %s: %s", f.Name, words))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// hasFiles reports whether a definition has data that are files.
+func hasFiles(def *workflow.Definition) bool {
+	return slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return d.Type == workflow.TypeFile })
+}
+
+// PutFile keeps a file at this node, to be given to an instance within a day.
+func (n *Node) PutFile(ctx context.Context, name string, content io.Reader) (*api.File, error) {
+	f, err := n.filing.put(ctx, name, content)
+	return f, n.explain(err)
+}
+
+func (k *filing) put(ctx context.Context, name string, content io.Reader) (*api.File, error) {
+	if k.files == nil {
+		return nil, errNoFiles
+	}
+	f, err := k.files.Put(ctx, name, content, k.clock.Now().Wall)
+	if err != nil {
+		return nil, api.Errorf(api.Refused, "file %s is not kept: %v", name, err)
+	}
+	return &api.File{Name: f.Name, Size: f.Size, Value: f.String()}, nil
+}
+
+// Data lists the data of an instance, and where the content of its files is.
+func (n *Node) Data(ctx context.Context, ref string) ([]api.DataItem, error) {
+	out := []api.DataItem{}
+	err := n.desk.look(ctx, ref, func(h *held) {
+		for _, d := range h.def.Def.Data {
+			item := api.DataItem{Name: d.Name, Type: string(d.Type), Value: h.m.ValueOf(d.Name)}
+			if d.Type == workflow.TypeFile && item.Value != nil {
+				item.File = n.filing.describe(h, d.Name, fmt.Sprint(item.Value))
+			}
+			out = append(out, item)
+		}
+	}, n.desk.onlyThere)
+	return out, n.explain(err)
+}
+
+// describe shows a file that is among an instance's data.
+func (k *filing) describe(h *held, item workflow.DataName, value string) *api.File {
+	f, err := workflow.ParseFile(value)
+	if err != nil {
+		return nil
+	}
+	out := &api.File{Name: f.Name, Size: f.Size, Value: value}
+	if k.files == nil {
+		return out
+	}
+	_, out.Here = k.files.Path(f)
+	if _, words, waited := k.files.Progress(f); waited {
+		out.Waits = words
+	}
+	if by := h.m.GivenBy(item, value); out.Here && slices.Contains(by, k.member.ID()) && len(by) == 1 {
+		out.OnlyHere = len(k.files.GivenTo(f)) == 0 && len(h.m.Participants()) > 1
+	}
+	return out
+}
+
+// File gives the content of a file among an instance's data. It fetches what is not here,
+// until ctx ends.
+func (n *Node) File(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
+	f, content, err := n.filing.get(ctx, ref, item)
+	return f, content, n.explain(err)
+}
+
+func (k *filing) get(ctx context.Context, ref string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
+	f, w, err := k.wanted(ctx, ref, item)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, here := k.files.Path(f)
+	if !here {
+		if err := k.await(ctx, f, w); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: true}, r, nil
+}
+
+// await waits for a file until ctx ends, and says then what it was waited for.
+func (k *filing) await(ctx context.Context, f workflow.File, w files.Want) error {
+	err := k.files.Fetch(ctx, w)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return api.Judge(api.Refused, err)
+	}
+	return api.Errorf(api.NoNode, "file %s is not here yet: %v", f.Name, err).
+		WithHint("try again when the partner that gave it can be reached, or with a longer --wait")
+}
+
+// wanted is the file that a data item of an instance is now, if this node may read it.
+func (k *filing) wanted(
+	ctx context.Context, ref string, item workflow.DataName,
+) (f workflow.File, w files.Want, err error) {
+	if k.files == nil {
+		return f, w, errNoFiles
+	}
+	var problem error
+	err = k.look(ctx, ref, func(h *held) {
+		d, v := declared(h.def.Def, item), h.m.ValueOf(item)
+		switch {
+		case d == nil:
+			problem = api.Errorf(api.NotFound, "workflow %s has no data %q", h.def.Def.Name, item)
+		case d.Type != workflow.TypeFile:
+			problem = api.Errorf(api.Invalid, "%s is no file but %s", item, d.Type)
+		case v == nil:
+			problem = api.Errorf(api.NotFound, "nobody has given file %s yet", item)
+		default:
+			if f, problem = workflow.ParseFile(fmt.Sprint(v)); problem == nil {
+				problem = k.mayRead(h, k.member.ID(), "", item, f)
+			}
+			w = k.want(h.m.Instance(), h.sum.By, item, f)
+		}
+	}, k.onlyThere)
+	if _, here := k.files.Path(f); err == nil && errors.Is(problem, files.ErrNotHere) && here {
+		problem = nil
+	}
+	if err == nil && problem != nil && !errors.As(problem, new(*api.Error)) {
+		problem = api.Judge(api.NotAllowed, problem)
+	}
+	return f, w, errors.Join(err, problem)
+}

@@ -1,0 +1,190 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// filesFirst is a runner for jobs that read or write files: it has them come here before
+// an application begins, which gets their paths, and keeps what the application made.
+type filesFirst struct {
+	Runner
+	filing *filing
+
+	mu      sync.Mutex // guards waiting
+	waiting map[string]context.CancelFunc
+}
+
+// Start implements Runner. A job that waits for a file is RUNNING, as its time-out counts.
+func (r *filesFirst) Start(j runner.Job, done func(runner.Result)) {
+	if r.filing.files == nil || len(j.Files)+len(j.Makes) == 0 || runner.BuiltIn(j.Application) {
+		r.Runner.Start(j, done)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting[j.Key] != nil {
+		return
+	}
+	ctx, cancel := r.filing.untilStopped()
+	r.waiting[j.Key] = cancel
+	r.filing.running.Go(func() { r.prepare(ctx, j, done) })
+}
+
+// Cancel implements Runner.
+func (r *filesFirst) Cancel(key string) {
+	r.mu.Lock()
+	if cancel := r.waiting[key]; cancel != nil {
+		cancel()
+	}
+	r.mu.Unlock()
+	r.Runner.Cancel(key)
+}
+
+// prepare has the files of a job come here, and starts it.
+func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner.Result)) {
+	j.Input = maps.Clone(j.Input)
+	failed := func(err error) {
+		res := runner.Result{Failed: true, Reason: err.Error()}
+		if ctx.Err() != nil {
+			res = runner.Result{Cancelled: true, Reason: "cancelled"}
+		}
+		r.forget(j.Key)
+		done(res)
+	}
+	for _, name := range j.Files {
+		path, err := r.filing.bring(ctx, j.Instance, name, fmt.Sprint(j.Input[name]))
+		if err != nil {
+			failed(err)
+			return
+		}
+		j.Input[name] = path
+	}
+	var err error
+	if j.Folder, err = r.filing.files.NewFolder(); err != nil {
+		failed(err)
+		return
+	}
+	if r.forget(j.Key); ctx.Err() != nil {
+		failed(ctx.Err())
+		return
+	}
+	r.Runner.Start(j, func(res runner.Result) { done(r.keep(j, res)) })
+}
+
+// forget ends a job's wait for files.
+func (r *filesFirst) forget(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, key)
+}
+
+// keep takes in the files that an application made in its folder, and removes that.
+func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
+	defer os.RemoveAll(j.Folder) // what stays is removed at the next start
+	if res.Failed || res.Cancelled {
+		return res
+	}
+	outputs := maps.Clone(res.Outputs)
+	for _, name := range j.Makes {
+		made, given := outputs[name]
+		if !given || made == nil {
+			continue
+		}
+		value, err := r.filing.keepMade(j, fmt.Sprint(made))
+		if err != nil {
+			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err)}
+		}
+		outputs[name] = value
+	}
+	res.Outputs = outputs
+	return res
+}
+
+// keepMade keeps one file of a job's folder, durably, and returns the value for it.
+func (k *filing) keepMade(j runner.Job, name string) (string, error) {
+	if rule := workflow.FileNameRule(name); rule != "" {
+		return "", fmt.Errorf("%q is no file in the folder that the application was given: want %s", name, rule)
+	}
+	path := filepath.Join(j.Folder, name)
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("there is no file %s in the folder that the application was given", name)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s, in the folder that the application was given, is no plain file", name)
+	}
+	content, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close() // it was only read
+	ctx, cancel := k.untilStopped()
+	defer cancel()
+	now := k.clock.Now().Wall
+	f, err := k.files.Put(ctx, name, content, now)
+	if err != nil {
+		return "", err
+	}
+	return f.String(), k.files.Use(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
+}
+
+// bring has a file of an instance come here, and returns its path.
+func (k *filing) bring(ctx context.Context, instance string, item workflow.DataName, value string) (string, error) {
+	f, err := workflow.ParseFile(value)
+	if err != nil {
+		return "", err
+	}
+	id, err := workflow.ParseInstanceID(instance)
+	if err != nil {
+		return "", err
+	}
+	if err := k.files.Fetch(ctx, k.want(id, k.initiatorOf(instance), item, f)); err != nil {
+		return "", err
+	}
+	path, _ := k.files.Path(f)
+	return path, nil
+}
+
+// initiatorOf is who began an instance, as files.Store counts.
+func (k *filing) initiatorOf(instance string) workflow.PartnerID {
+	id, err := workflow.ParseInstanceID(instance)
+	if err != nil {
+		return ""
+	}
+	sum, _ := k.index.get(id)
+	return k.initiator(sum.By)
+}
+
+// filesOf are the inputs of a job that are files, and the outputs of its task that are to be.
+func filesOf(
+	def *workflow.Definition, t *workflow.Task, input map[workflow.DataName]workflow.Value,
+) (in, out []workflow.DataName) {
+	if !hasFiles(def) {
+		return nil, nil
+	}
+	for _, d := range def.Data {
+		if d.Type != workflow.TypeFile {
+			continue
+		}
+		if input[d.Name] != nil {
+			in = append(in, d.Name)
+		}
+		for _, name := range t.Out {
+			if name == d.Name {
+				out = append(out, name)
+			}
+		}
+	}
+	return in, out
+}
+
+var _ files.Instances = (*filing)(nil)

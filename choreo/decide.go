@@ -298,12 +298,16 @@ type Result struct {
 func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partners Partners) {
 	d := m.deciding(now, partners)
 	a := d.state.attempts[id]
-	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.try() != try || a.off != nil || a.success() != nil || a.endedByHolder() {
+	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.off != nil || a.success() != nil || a.endedByHolder() {
 		return
 	}
 	delete(d.running, id)
 	d.state.move(a.Slot)
-	d.record(a, try, res)
+	if a.try() == try {
+		d.record(a, try, res)
+	}
+	// Otherwise this node had begun again from an older state, and came to know since that it
+	// had tried again before: it is the newest try that runs now (resume).
 }
 
 // record records the end of a try: success, another try to come, or failure.

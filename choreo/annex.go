@@ -35,6 +35,9 @@ type Annex struct {
 	// Responsible is, in a genesis, the user who decides about the instance, by key; empty:
 	// its initiator, as the user that every partner is (orders.go).
 	Responsible worklist.User `cbor:"7,keyasint,omitempty"`
+	// Order is, in an assignment by which a task that failed is done once more, the order that
+	// asked for it; nil: none did.
+	Order *FactID `cbor:"8,keyasint,omitempty"`
 }
 
 // Dropped is a task whose only purpose, a data set, existed when the instance

@@ -52,7 +52,7 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles), func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
 	d.look()
 	for _, id := range c.About() {
-		if err := d.mayClaim(id, who); err != nil {
+		if err := d.mayClaim(id, who, body); err != nil {
 			return Claimed{}, err
 		}
 	}
@@ -68,22 +68,24 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 			return Claimed{Already: true, Kept: why}, nil
 		}
 		return d.bring(c, x, p)
+	case worklist.Order:
+		return d.order(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
 }
 
 // mayClaim says why nothing can be claimed here of an attempt; nil: it can. Its place at the
 // board is brought up to date.
-func (d *decision) mayClaim(id AttemptID, who Speaker) error {
+func (d *decision) mayClaim(id AttemptID, who Speaker, body worklist.Body) error {
 	a := d.state.attempts[id]
 	switch {
 	case a == nil:
 		return &worklist.Refusal{Item: itemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again"}
 	case a.Partner != d.self:
 		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
-	case a.Task.Type == workflow.Automatic || a.undoes != nil:
+	case !forPeople(a, body):
 		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
-	case a.Task.Role == "" && who.At != d.self:
+	case a.Task.Role == "" && who.At != d.self && !decides(body):
 		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
 	}
 	d.state.placeItem(a)
@@ -212,6 +214,10 @@ func (d *decision) mindClaims() (added bool) {
 	d.hearClaims()
 	out := d.state.work().Decide(d.self, claimants{d.partners}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
 	for _, body := range out.Write {
+		if x, again := body.(worklist.Reopen); again {
+			added = d.doAgain(x) || added
+			continue
+		}
 		says, err := worklist.Encode(body)
 		if err != nil {
 			d.beyond = append(d.beyond, err)
@@ -222,6 +228,9 @@ func (d *decision) mindClaims() (added bool) {
 	}
 	if out.Wake > 0 {
 		d.out.wake(out.Wake)
+	}
+	if !out.Cancel.IsZero() {
+		added = d.cancelBy(FactID(out.Cancel)) || added
 	}
 	closed := d.state.peoples.closed
 	d.state.peoples.closed = nil
@@ -263,6 +272,9 @@ func (d *decision) hearClaims() {
 func (d *decision) endAsClosed(id AttemptID) (added bool) {
 	a := d.state.attempts[id]
 	res, _, taken := d.state.work().Taken(itemOf(id))
+	if o, stopped := d.state.work().Stopped(itemOf(id)); stopped && a != nil {
+		return d.stop(a, o)
+	}
 	if a == nil || a.Partner != d.self || !taken || a.success() != nil || a.off != nil || a.endedByHolder() || !d.state.wanted(a) {
 		return false
 	}

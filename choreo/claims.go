@@ -102,7 +102,7 @@ func (c *Claim) validate(workflow.PartnerID) error {
 	}
 	byPerson := len(c.Word) > 0
 	switch body.(type) {
-	case worklist.Grant, worklist.Release, worklist.Result:
+	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order:
 		if !byPerson {
 			return errors.New("it is said in nobody's name")
 		}
@@ -183,11 +183,20 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		}
 		of = append(of, a)
 	}
+	if len(of) == 0 {
+		if why := s.saidOften(e, claimsOf{people: true}, 2*MaxClaims); why != "" {
+			return why
+		}
+	}
 	who, why := s.speaker(e, c) // whose word it is costs most to find out
 	if why != "" {
 		return why
 	}
-	if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
+	if decides(body) {
+		if why := s.work().MayOrder(who.User, who.Roles); why != "" {
+			return why
+		}
+	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
 		return notHere
 	}
 	board := s.work()
@@ -200,6 +209,9 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		s.peoples.spoken[digest] = firstOf(said, e)
 	}
 	s.spend(e, c, body, who.User)
+	if len(of) == 0 {
+		s.peoples.of[claimsOf{people: true}] = append(s.peoples.of[claimsOf{people: true}], e)
+	}
 	for _, a := range of {
 		s.placeItem(a)
 		if x, closes := body.(worklist.Close); closes {
@@ -270,17 +282,30 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 		return nil, "it is about an attempt that it does not know"
 	case a.Partner != e.fact.Chain.Author:
 		return nil, "its author does not hold the attempt"
-	case a.Task.Type == workflow.Automatic || a.undoes != nil:
+	case !forPeople(a, c.Body()):
 		return nil, "its task is not for a person to claim"
 	}
-	of, most := s.peoples.of[c.of(a)], MaxClaims
+	most := MaxClaims
 	if len(c.Word) > 0 {
 		most = mostWords(c.Body())
 	}
+	return a, s.saidOften(e, c.of(a), most)
+}
+
+// forPeople reports whether something may be claimed of an attempt: of one at a task of people, and
+// of any by those who decide about the instance.
+func forPeople(a *Attempt, body worklist.Body) bool {
+	x, closes := body.(worklist.Close)
+	return a.undoes == nil && (a.Task.Type != workflow.Automatic || decides(body) || closes && !x.Order.IsZero())
+}
+
+// saidOften says why a claim does not count, of which kind there are so many that its author knew; "": it does.
+func (s *State) saidOften(e *entry, kind claimsOf, most int) string {
+	of := s.peoples.of[kind]
 	if s.atLeast(most, len(of), func(i int) bool { return s.log.knew(e, of[i]) }) {
-		return nil, fmt.Sprintf("%d such things had been said about the item, as its author knew: no more count", most)
+		return fmt.Sprintf("%d such things had been said about the item, as its author knew: no more count", most)
 	}
-	return a, ""
+	return ""
 }
 
 const notHere = "its task names no role: it is for people at its holder"
@@ -319,6 +344,7 @@ func (s *State) placeItem(a *Attempt) {
 		Task:     worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority},
 		InCharge: a.Slot.Current == a, Ready: ready, Since: a.noticed,
 		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
+		Unhandled: s.unhandled(a), Failure: failureOf(a),
 	})
 }
 

@@ -23,6 +23,8 @@ import (
 //	release U P TASK              U gives one back, under the grant that U had last
 //	bring U P TASK [failed=R]     U brings P a result, under the grant that U had last
 //	     [data=value…]
+//	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
+//	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
 //	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
 //	                              result, close, repeat; the word in it is of U, else made up
@@ -32,7 +34,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
 		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
-		"release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 	}
 }
 
@@ -278,7 +280,13 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.id) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(5) {
+	switch d(7) {
+	case 5, 6:
+		o := orderOf(n, pickOf(d, []string{worklist.Again, worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel}), pickOf(d, []string{"a", "b", "c", "e"}))
+		if o.What == worklist.Cancel && !d.chance(10) {
+			return
+		}
+		body = o
 	case 0, 1:
 		mode := pickOf(d, []worklist.Mode{worklist.Select, worklist.Select, worklist.Lock})
 		body = worklist.Grant{Items: []worklist.Item{i}, Mode: mode, Lease: worklist.DefaultLease(mode)}
@@ -326,6 +334,7 @@ func TestRandomClaims(t *testing.T) {
 		for _, u := range []worklist.User{"u", "v", "w"} {
 			w.people[u] = Speaker{User: u, At: "dan", Roles: []workflow.RoleName{"crew"}}
 		}
+		w.annex = &Annex{Responsible: "u"} // v and w may order nothing
 		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "ann", "p2": "bob", "p3": "cy"}
 		if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {
 			t.Fatal(err)

@@ -371,9 +371,7 @@ func (d *decision) overdue(a *Attempt, of *slotClocks) (added bool) {
 	if !d.fail(a, CauseTimeout, "no result within "+workflow.FormatDuration(a.Task.Timeout)) {
 		return false
 	}
-	d.out.Stop = append(d.out.Stop, a.ID)
-	delete(d.running, a.ID)
-	d.state.move(d.state.bySlot[a.ID.Slot])
+	d.callOff(a.ID)
 	return true
 }
 

@@ -26,6 +26,8 @@ import (
 //     lower hash, says what follows; the attempts that the others assigned remain
 //     attempts. How many verdicts on one attempt count, and how often one author
 //     finds others for a slot, is limited by what the author knew (limits.go).
+//     A verdict that ends a slot is followed by another attempt where the attempt's holder
+//     began one by order of the responsible user (orders.go).
 //  2. A start consumed, of each slot that its rule mentions, the success of the
 //     attempt that it knew of, if that success is in its past; where it knew of
 //     several attempts, what it names (consumed.go).
@@ -163,6 +165,10 @@ func (s *State) follow(sl *Slot) {
 			return
 		}
 		if r.action.Kind != workflow.FailContingency {
+			if next := s.doneAgain(sl.Current); next != nil {
+				sl.Current = next
+				continue
+			}
 			sl.Outcome = r
 			return
 		}

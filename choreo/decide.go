@@ -515,9 +515,15 @@ func (e *Elsewhere) Error() string {
 // Is makes errors.Is(err, ErrElsewhere) hold.
 func (e *Elsewhere) Is(target error) bool { return target == ErrElsewhere }
 
+// cancellable reports whether an instance can be cancelled that stands so: also one that waits for what
+// cannot come.
+func cancellable(s workflow.InstanceState) bool {
+	return s == workflow.InstanceRunning || s == workflow.InstanceBlocked
+}
+
 // Cancel ends the instance.
 func (m *Machine) Cancel(reason string, now Moment) error {
-	if s := m.state.overall(); s != workflow.InstanceRunning {
+	if s := m.state.overall(); !cancellable(s) {
 		return fmt.Errorf("%w: the instance is %s already", ErrNotNow, s)
 	}
 	if !m.heeded() {

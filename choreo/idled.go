@@ -29,10 +29,18 @@ const MaxGrants = 16
 // aroundClaim is about what a fact takes beside what is claimed in it, in bytes.
 const aroundClaim = 256
 
-// idler is a person at a holder; without a person: all.
+// What orders may take in one instance at one holder, of all who may decide: so the words of others
+// never keep one out.
+const (
+	MaxOrderFacts = 128
+	MaxOrderBytes = MaxIdleBytes / 4
+)
+
+// idler is a person at a holder; without a person: all, or those who decide about the instance.
 type idler struct {
 	holder workflow.PartnerID
 	user   worklist.User
+	orders bool
 }
 
 // idled is what words take that ended nothing.
@@ -61,6 +69,9 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, by worklist.User) 
 		}
 	case worklist.Result:
 		s.charge(e, by, c.takes(), 1)
+	case worklist.Order:
+		who := idler{holder: e.fact.Chain.Author, orders: true}
+		s.peoples.idled[who] = s.peoples.idled[who].plus(c.takes())
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
@@ -82,15 +93,15 @@ func (s *State) granting(grant worklist.ID, to worklist.User) idled {
 }
 
 func (s *State) charge(e *entry, u worklist.User, x idled, sign int) {
-	for _, who := range []idler{{e.fact.Chain.Author, u}, {e.fact.Chain.Author, ""}} {
+	for _, who := range []idler{{holder: e.fact.Chain.Author, user: u}, {holder: e.fact.Chain.Author}} {
 		s.peoples.idled[who] = s.peoples.idled[who].plus(idled{sign * x.facts, sign * x.bytes})
 	}
 }
 
 // mayIdle says why this node writes down no more words of a person that may end nothing; nil: it does.
 func (d *decision) mayIdle(c *Claim, u worklist.User) error {
-	his := d.state.peoples.idled[idler{d.self, u}].plus(c.takes())
-	all := d.state.peoples.idled[idler{d.self, ""}].plus(c.takes())
+	his := d.state.peoples.idled[idler{holder: d.self, user: u}].plus(c.takes())
+	all := d.state.peoples.idled[idler{holder: d.self}].plus(c.takes())
 	const next = "its holder can end the task itself (mutirao task complete, or task fail)"
 	switch {
 	case his.facts > MaxPersonIdleFacts || his.bytes > MaxPersonIdleBytes:
@@ -99,6 +110,16 @@ func (d *decision) mayIdle(c *Claim, u worklist.User) error {
 	case all.facts > MaxIdleFacts || all.bytes > MaxIdleBytes:
 		return fmt.Errorf("%w: what people said in this instance and what ended nothing would come to %d facts and %d bytes, at most %d and %d: %s",
 			ErrNotNow, all.facts, all.bytes, MaxIdleFacts, MaxIdleBytes, next)
+	}
+	return nil
+}
+
+// mayOrderMore says why this node writes down no more orders; nil: it does.
+func (d *decision) mayOrderMore(c *Claim) error {
+	all := d.state.peoples.idled[idler{holder: d.self, orders: true}].plus(c.takes())
+	if all.facts > MaxOrderFacts || all.bytes > MaxOrderBytes {
+		return fmt.Errorf("%w: orders about what this partner holds of the instance would come to %d facts and %d bytes, at most %d and %d: "+
+			"its holder can end the task itself (mutirao task complete, or task fail)", ErrNotNow, all.facts, all.bytes, MaxOrderFacts, MaxOrderBytes)
 	}
 	return nil
 }

@@ -146,6 +146,8 @@ func (f *Fact) validateAnnex() error {
 		return errors.New("an instance's mechanism, who answers for it, and what is dropped of it, is in its genesis")
 	case (a.Offered || a.Waited != 0) && (f.Body.Assign == nil || !f.Body.Assign.Verdict.IsZero()):
 		return errors.New("only a holder that passes work on says that it is offered, and for how long it waited")
+	case a.Order != nil && (f.Body.Assign == nil || f.Body.Assign.Verdict.IsZero()):
+		return errors.New("by order only what a verdict ended is done once more")
 	case a.Waited < 0 || a.Waited > maxWaited:
 		return fmt.Errorf("work that waited for %s, want 0 to %s", a.Waited, maxWaited)
 	case len(a.Why) > maxWhy || len(a.Dropped) > maxCollection:

@@ -36,7 +36,7 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 		t := sl.Current.Task
 		switch {
 		case sl.State == workflow.Failed:
-			if !m.state.handled(sl) {
+			if !m.state.handled(sl) && !m.state.answered(sl) {
 				failed.add(sl.Task.Name)
 			}
 		case sl.State == workflow.Blocked:

@@ -1,12 +1,28 @@
 package choreo
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is about those who decide about an instance: the responsible user, whom its genesis
-// names by key, and administrators, by a role that the definition names and that their word
-// proves (docs/worklists.md, Who decides).
+// This file is about those who decide about an instance, and what follows from what they order:
+// the responsible user, whom its genesis names by key, and administrators, by a role that the
+// definition names and that their word proves (docs/worklists.md, Who decides).
+//
+// An order is a claim (claims.go): the person signs it, and the holder of the attempt writes it down,
+// whatever kind of task it is. Then the holder carries it out:
+//
+//	again     the attempt failed, and nothing stands in for it: another attempt at the same task
+//	          follows it, with the same holder. What follows a task that has failed waits again
+//	stop      the attempt has failed, by its holder's verdict
+//	continue  nothing: the question what becomes of a failure is answered
+//	cancel    the instance is cancelled
+//
+// Each of these facts names its order, or comes after it; what was carried out is not once more.
 
 // responsible is the user who decides about the instance.
 func (s *State) responsible() worklist.User {
@@ -19,3 +35,234 @@ func (s *State) responsible() worklist.User {
 // Responsible is the user who decides about the instance, by key: whom the genesis names, else
 // its initiator, who is a user by being a partner.
 func (m *Machine) Responsible() worklist.User { return m.state.responsible() }
+
+// MayOrder reports whether a person with these roles may decide about the instance.
+func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
+	s := m.state
+	return u == s.responsible() || s.def.Administrators != "" && slices.Contains(roles, s.def.Administrators)
+}
+
+// decides reports whether only those who decide about the instance say something.
+func decides(body worklist.Body) bool {
+	_, orders := body.(worklist.Order)
+	return orders
+}
+
+// unhandled reports whether an attempt has failed, and nothing deals with that.
+func (s *State) unhandled(a *Attempt) bool {
+	sl := a.Slot
+	return sl.Current == a && sl.Pick == nil && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailBlock &&
+		s.cancel == nil && a.undoes == nil && !s.handled(sl)
+}
+
+// failureOf is the verdict by which an attempt in charge failed; zero: it has not.
+func failureOf(a *Attempt) worklist.ID {
+	if sl := a.Slot; sl.Current == a && sl.Outcome != nil {
+		return worklist.ID(sl.Outcome.at.id)
+	}
+	return worklist.ID{}
+}
+
+// answered reports whether somebody who may has decided what becomes of the failure of a slot.
+func (s *State) answered(sl *Slot) bool {
+	if s.peoples.board == nil || !s.peoples.board.Knows(itemOf(sl.Current.ID)) {
+		return false
+	}
+	s.placeItem(sl.Current)
+	return s.peoples.board.Answered(itemOf(sl.Current.ID))
+}
+
+// Asked is a failure of which somebody has to decide what becomes of it.
+type Asked struct {
+	Slot, Task workflow.TaskName
+	Partner    workflow.PartnerID // who holds it
+	// Presumed: its holder has not said so, and may go on with it.
+	Presumed bool
+}
+
+// Asks are the failures that wait for an order, in rule order. It costs as much as there are failures.
+func (m *Machine) Asks() (out []Asked) {
+	s := m.state
+	for _, sl := range inOrder(s.failures) {
+		if a := sl.Current; s.unhandled(a) && !s.answered(sl) {
+			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.endedByHolder()})
+		}
+	}
+	return out
+}
+
+// Ordered is the attempt that an order about a task is about, and who holds it. A task that is only a
+// contingency has the attempts at it. The error says why there is none.
+func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerID, error) {
+	if m.state.def.Task(t) == nil {
+		return worklist.Item{}, "", fmt.Errorf("%w: %s", ErrNoTask, t)
+	}
+	for _, sl := range m.state.slotsOf(t) {
+		if a := sl.Current; sl.Task.Name == t || a.Task.Name == t {
+			return itemOf(a.ID), a.Partner, nil
+		}
+	}
+	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
+}
+
+// order writes down what somebody decides, who may. What follows from it is for Decide.
+func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before bool) (Claimed, error) {
+	if d.state.work().MayOrder(p.User, p.Roles) != "" {
+		return Claimed{}, &worklist.Refusal{
+			Item: x.Item, Why: worklist.NotDeciding, By: d.state.responsible(), Text: "you answer neither for the instance nor for all of its workflow",
+		}
+	}
+	if before { // the answer was lost
+		return Claimed{Already: true}, nil
+	}
+	if err := d.mayOrder(x); err != nil {
+		return Claimed{}, err
+	}
+	if err := d.mayOrderMore(c); err != nil {
+		return Claimed{}, err
+	}
+	if x.Item.Slot != "" {
+		if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
+			return Claimed{}, err
+		}
+	}
+	_, err := d.append(Body{Claim: c})
+	return Claimed{}, err
+}
+
+// mayOrder says why nothing would follow from an order; nil: something does.
+func (d *decision) mayOrder(x worklist.Order) error {
+	if x.What == worklist.Cancel {
+		if s := d.state.overall(); !cancellable(s) {
+			return fmt.Errorf("%w: the instance is %s already", ErrNotNow, s)
+		}
+		return nil
+	}
+	a := d.state.attempts[attemptIDOf(x.Item)]
+	sl, t := a.Slot, a.Task.Name
+	if sl.Current != a {
+		return fmt.Errorf("%w: %s was given to another partner, or begun anew, meanwhile: look at it again", ErrNotNow, t)
+	}
+	if x.What == worklist.Stop {
+		if !d.state.wanted(a) || a.start == nil && !a.mayStart() {
+			return fmt.Errorf("%w: %s is %s: only what is READY or RUNNING can be stopped", ErrNotNow, t, sl.State)
+		}
+		return nil
+	}
+	switch {
+	case !d.state.unhandled(a):
+		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", ErrNotNow, t, sl.State)
+	case d.state.wanted(a):
+		return fmt.Errorf("%w: others presume that %s failed, and it goes on here: its result counts", ErrNotNow, t)
+	case x.What == worklist.Continue:
+		if d.state.answered(sl) {
+			return fmt.Errorf("%w: that was decided about %s already", ErrNotNow, t)
+		}
+		return nil
+	case d.movedOften(sl):
+		return fmt.Errorf("%w: %w", ErrNotNow, errMovedOften)
+	}
+	return nil
+}
+
+// doAgain begins another attempt at a task that failed, as an order asks.
+func (d *decision) doAgain(x worklist.Reopen) (added bool) {
+	a := d.state.attempts[attemptIDOf(x.Item)]
+	if a == nil || a.Partner != d.self || !d.state.unhandled(a) || d.state.wanted(a) || d.movedOften(a.Slot) {
+		return false
+	}
+	order := FactID(x.Order)
+	b := Assign{After: a.ID, Verdict: a.Slot.Outcome.at.id, Task: a.Task.Name, Partner: d.self}
+	e, err := d.append(Body{Assign: &b, Annex: &Annex{Order: &order}})
+	return err == nil && e.counted
+}
+
+// applyAgain enters an assignment by which the holder of an attempt that failed begins another, by order.
+func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why string) {
+	o := s.log.byID[order]
+	asked := slices.IndexFunc(a.rulings, func(r *ruling) bool {
+		return r.at.id == b.Verdict && r.action.Kind == workflow.FailBlock && s.log.knew(e, r.at)
+	})
+	followed := func(n *Attempt) bool { return *n.assigned.fact.Body.Annex.Order == order && s.log.knew(e, n.assigned) }
+	switch {
+	case a.Partner != e.fact.Chain.Author || b.Partner != a.Partner || b.Task != a.Task.Name || a.undoes != nil:
+		return "by order the holder of an attempt does the same once more, and nothing else"
+	case asked < 0:
+		return "no verdict had ended the attempt, as its author knew"
+	case !orderedAgain(o, a) || !s.log.knew(e, o):
+		return "no order asked for it"
+	case slices.ContainsFunc(a.assigns, followed):
+		return "its order had been carried out, as its author knew"
+	case s.movedOften(e, a.Slot):
+		return movedOften
+	}
+	t := a.turning()
+	t.assigns = append(t.assigns, s.addAttempt(e, a, a.rulings[asked], b.Task, b.Partner))
+	s.touch(a.Slot)
+	return ""
+}
+
+// orderedAgain reports whether a fact orders that an attempt be done once more.
+func orderedAgain(o *entry, a *Attempt) bool {
+	if o == nil || !o.counted || o.fact.Body.Claim == nil {
+		return false
+	}
+	x, orders := o.fact.Body.Claim.Body().(worklist.Order)
+	return orders && x.What == worklist.Again && attemptIDOf(x.Item) == a.ID
+}
+
+// doneAgain is the attempt that followed one by order, though a verdict had ended the slot with that; nil: none did.
+func (s *State) doneAgain(a *Attempt) *Attempt {
+	if len(a.assigns) == 0 {
+		return nil
+	}
+	s.log.steps += len(a.assigns)
+	return slices.MinFunc(a.assigns, func(x, y *Attempt) int { return s.byAuthority(x.assigned, y.assigned) })
+}
+
+// latest is the last attempt at what an attempt is to do: passed on, or done once more by order.
+func (s *State) latest(a *Attempt) *Attempt {
+	for {
+		a = s.lastOf(a)
+		r := s.prevailing(a.rulings)
+		if r == nil || r.action.Kind == workflow.FailContingency {
+			return a
+		}
+		next := s.doneAgain(a)
+		if next == nil {
+			return a
+		}
+		a = next
+	}
+}
+
+// stop fails an attempt of ours whose item was closed by an order.
+func (d *decision) stop(a *Attempt, o worklist.Order) (added bool) {
+	if a.Partner != d.self || a.success() != nil || a.off != nil || a.endedByHolder() || !d.state.wanted(a) {
+		return false
+	}
+	id := a.ID
+	if !d.fail(a, CauseReported, strings.TrimSuffix("stopped by order: "+o.Reason, ": ")) {
+		return false
+	}
+	d.callOff(id)
+	return true
+}
+
+// callOff has what runs of an attempt that failed end.
+func (d *decision) callOff(id AttemptID) {
+	d.out.Stop = append(d.out.Stop, id)
+	delete(d.running, id)
+	delete(d.again, id)
+	d.state.move(d.state.bySlot[id.Slot])
+}
+
+// cancelBy cancels the instance as an order asks.
+func (d *decision) cancelBy(order FactID) (added bool) {
+	if d.state.cancel != nil {
+		return false
+	}
+	x, _ := d.log.byID[order].fact.Body.Claim.Body().(worklist.Order)
+	e, err := d.append(Body{Cancel: &Cancel{Reason: clip(x.Reason)}})
+	return err == nil && e.counted
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // TestScenarios runs testdata/scenarios/*.txt. Each is a story about one
@@ -56,8 +57,8 @@ import (
 //	declined P                what P did not take in since the last time
 //	messages                  who told whom what since the last time, with the reason
 //	same                      whether all have the same state
-//	person, removed, select, lock, release, bring, again, forge, items, kept
-//	                          people's work: see claims_test.go
+//	person, removed, select, lock, release, bring, order, asks, again, forge,
+//	items, kept               people's work: see claims_test.go
 //	unsettled P               why P must keep the facts of the instance if it has ended, when those
 //	     [evicted=(P,…)]      partners are waited for no longer
 //
@@ -255,8 +256,8 @@ func (s *story) start() string {
 	}
 	g := s.w.genesis(at, unique(succession)...)
 	g.Input = s.values(0)
-	if m := s.arg("mechanism"); m != "" {
-		s.w.annex = &Annex{Mechanism: aptitude.Mechanism(m)}
+	if m, u := s.arg("mechanism"), s.arg("responsible"); m != "" || u != "" {
+		s.w.annex = &Annex{Mechanism: aptitude.Mechanism(m), Responsible: worklist.User(u)}
 	}
 	if err := s.w.start(initiator, g); err != nil {
 		return err.Error()
@@ -620,7 +621,14 @@ func (s *story) describe(m *Machine, f *Fact) string {
 	case b.Claim != nil:
 		body, _ := b.Claim.read()
 		who, _ := m.state.speakerOf(b.Claim)
-		return strings.TrimSpace(fmt.Sprintf("claim %s %s %s", strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", body), "worklist.")), s.attempt(m, b.Claim.About()[0]), who.User))
+		kind, about := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", body), "worklist.")), "the instance"
+		if ids := b.Claim.About(); len(ids) > 0 {
+			about = s.attempt(m, ids[0])
+		}
+		if o, orders := body.(worklist.Order); orders {
+			kind += " " + o.What
+		}
+		return strings.TrimSpace(fmt.Sprintf("claim %s %s %s", kind, about, who.User))
 	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
 		return fmt.Sprintf("offer %s to %s", b.Assign.Task, b.Assign.Partner)
 	case b.Assign != nil:

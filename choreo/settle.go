@@ -271,13 +271,13 @@ func (s *State) termOf(sl *Slot, tr workflow.Transition, t workflow.TaskName) wo
 }
 
 // standIn is the attempt in a slot at a task that is only a contingency, with
-// the last partner that it was passed on to. nil: there is none yet.
+// the last partner that it was passed on to, and by order once more. nil: there is none yet.
 func (s *State) standIn(sl *Slot, t workflow.TaskName) *Attempt {
 	i := slices.IndexFunc(sl.Attempts, func(a *Attempt) bool { return a.Task.Name == t })
 	if i < 0 {
 		return nil
 	}
-	return s.lastOf(sl.Attempts[i])
+	return s.latest(sl.Attempts[i])
 }
 
 // overall says how the instance stands (docs/language.md, final).

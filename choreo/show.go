@@ -323,7 +323,7 @@ func (s *State) releasedFailure(t workflow.TaskName) bool {
 }
 
 func (s *State) slotView(sl *Slot) TaskView {
-	a := s.lastOf(sl.Attempts[0])
+	a := s.latest(sl.Attempts[0])
 	shown := sl.State
 	waits := sl.Pending != nil && sl.Pick == nil
 	if !shown.Done() && (sl.Current != a || (waits && a.endedByHolder())) {

@@ -137,6 +137,9 @@ func (b *Assign) enter(s *State, e *entry) (why string) {
 	if b.Verdict.IsZero() {
 		return s.applyPass(e, a, b)
 	}
+	if x := e.fact.Body.Annex; x != nil && x.Order != nil {
+		return s.applyAgain(e, a, b, *x.Order)
+	}
 	asked := slices.IndexFunc(a.rulings, func(r *ruling) bool {
 		return r.at.id == b.Verdict && r.next == nil && r.action.Kind == workflow.FailContingency && s.log.knew(e, r.at)
 	})

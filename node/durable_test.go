@@ -327,8 +327,9 @@ func TestAnswerInTheRoundOfACompletion(t *testing.T) {
 		one := tm.p["one"]
 		one.hand.hold("a")
 		id := tm.begin("one", "chain", map[string]string{"pa": "one", "pb": "two", "pc": "two"})
+		other := tm.begin("one", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "one"})
 		one.disk.hold()
-		go one.node.Cancel(t.Context(), tm.begin("two", "chain", map[string]string{"pa": "two", "pb": "two", "pc": "one"}), "")
+		go one.node.Cancel(t.Context(), other, "")
 		synctest.Wait() // the shard of one waits for its disk
 		one.hand.letGo(t, "a")
 		tm.disconnect("one", "two")

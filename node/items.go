@@ -203,6 +203,9 @@ func (k peoplesItems) refusedClaim(err error) error {
 	}
 	code, text := api.Refused, no.Text
 	switch no.Why {
+	case worklist.NotDeciding:
+		return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s, or by who has the role of its administrators", k.partners.called(no.By), k.partners.called(no.By)).
+			WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
 	case worklist.Taken:
 		text = k.partners.called(no.By) + " has it"
 	case worklist.Done:

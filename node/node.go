@@ -123,6 +123,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolItems, false, n.worklists.AnswerItems)
 	c.HandleRequest(worklists.ProtocolItem, false, n.worklists.AnswerItem)
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
+	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)
 	if n.filing.files != nil {
 		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
 	}

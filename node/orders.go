@@ -2,11 +2,13 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -66,4 +68,75 @@ func (vw *view) answersFor(h *held) workflow.UserName {
 		return name
 	}
 	return workflow.UserName(vw.partners.called(h.m.Responsible()))
+}
+
+// Target is what an order about a task is about, or, without one, the instance.
+func (k peoplesItems) Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (out worklists.Target, err error) {
+	who, known := k.partners.Person(by)
+	if !known {
+		return out, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
+	}
+	id, there, err := k.locate(ref)
+	switch {
+	case err != nil:
+		return out, err
+	case there != nil: // of which this node only hears
+		return out, api.Errorf(api.NotFound, "this node takes no part in instance %s", there[0].Instance).
+			WithHint("do it on a node that takes part, such as %s", k.people.label(there[0].By))
+	}
+	var found worklists.Target
+	var no error
+	err = k.peek(ctx, id, func(h *held) { found, no = k.targetIn(h, task, who) })
+	return found, errors.Join(err, no)
+}
+
+func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Person) (t worklists.Target, err error) {
+	t = worklists.Target{Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID()}
+	if !h.m.MayOrder(who.User, who.Roles) && !(task == "" && k.unanswerable(h, who)) {
+		return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()})
+	}
+	if task != "" {
+		t.Item, t.At, err = h.m.Ordered(task)
+	}
+	return t, err
+}
+
+// unanswerable reports whether nobody is left who answers for an instance, so that a partner that takes
+// part may cancel it.
+func (k peoplesItems) unanswerable(h *held, who worklist.Person) bool {
+	if who.User != worklist.User(k.member.ID()) {
+		return false
+	}
+	of := h.m.Responsible()
+	_, known := k.partners.Person(of)
+	return !known || k.people.Gone(workflow.PartnerID(of))
+}
+
+// Cancel has this node, as the partner that it is, cancel an instance.
+func (k peoplesItems) Cancel(ctx context.Context, id workflow.InstanceID, reason string) error {
+	return k.do(ctx, id, func(s *shard) error {
+		h, err := s.find(id)
+		if err != nil {
+			return err
+		}
+		err = h.m.Cancel(reason, s.moment())
+		s.touch(h)
+		return err
+	})
+}
+
+// asks are the failures of an instance that wait for an order, with the commands that give one.
+func (vw *view) asks(h *held) (out []api.Ask) {
+	id := h.m.Instance().String()
+	for _, a := range h.m.Asks() {
+		x := api.Ask{Task: a.Task, Partner: vw.people.name(a.Partner), Presumed: a.Presumed}
+		if !a.Presumed {
+			x.Commands = append(x.Commands, fmt.Sprintf("mutirao task again %s %s", id, a.Task), fmt.Sprintf("mutirao task continue %s %s", id, a.Task))
+		}
+		if s := h.m.Overall(); s == workflow.InstanceRunning || s == workflow.InstanceBlocked {
+			x.Commands = append(x.Commands, "mutirao cancel "+id)
+		}
+		out = append(out, x)
+	}
+	return out
 }

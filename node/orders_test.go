@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // answers starts a workflow at base, and says who answers for the instance, as base and another
@@ -56,6 +57,137 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 		pass(time.Second)
 		if who, _ := tm.answers(api.StartRequest{Workflow: "rota"}); who != "base" {
 			t.Errorf("%s answers, want base", who)
+		}
+	})
+}
+
+// order has a user at a node order something about a task.
+func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
+	tm.t.Helper()
+	_, err := tm.p[at].node.OrderTask(tm.t.Context(), api.TaskOrder{User: user, ID: id, Task: task, Order: what, Reason: "so be it"})
+	synctest.Wait()
+	return err
+}
+
+// stateOf is the state of a task, and of its instance, as a node shows it.
+func (tm *team) stateOf(at, id string, task workflow.TaskName) string {
+	tm.t.Helper()
+	in := tm.show(at, id)
+	i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == task })
+	return string(in.Tasks[i].State) + " " + string(in.State)
+}
+
+// Who answers for an instance decides about a failure, also from a node that takes no part; others are
+// refused, and who has to be reached is named. What was ordered outlives a crash, and is done once.
+func TestOrdersAboutAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t) // bia at the tablet, ana at base
+		tm.add("base", strings.Replace(rota, "workflow: rota", "workflow: led\nadministrators: chief", 1))
+		if err := tm.signIn("phone", tm.addUser("base", "rui", "chief")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "led", Responsible: "bia"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := st.ID
+		fail := func(task workflow.TaskName) {
+			err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: task, Failed: true, Reason: "no scales"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		fail("weigh")
+		in := tm.show("base", id)
+		if len(in.Asks) != 1 || in.Asks[0].Task != "weigh" || !slices.Contains(in.Asks[0].Commands, "mutirao task again "+id+" weigh") || in.Responsible != "bia" {
+			t.Errorf("%s answers; it asks %+v", in.Responsible, in.Asks)
+		}
+		wantCode(t, tm.order("base", "ana", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
+		wantCode(t, tm.order("base", "base", id, api.TaskCancel, ""), api.NotAllowed, "bia answers for the instance")
+		wantCode(t, tm.p["base"].node.Cancel(t.Context(), id, "why not"), api.NotAllowed, "bia answers for the instance")
+		wantCode(t, tm.order("tablet", "tablet", id, api.TaskAgain, "weigh"), api.NotAllowed, "bia answers for the instance")
+		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "feed"), api.Refused, "nothing is to be decided")
+		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "dance"), api.NotFound, "dance")
+		wantCode(t, tm.order("tablet", "bia", "ffff", api.TaskAgain, "weigh"), api.NotFound, "no instance")
+		wantCode(t, tm.order("tablet", "bia", id, "dance", "weigh"), api.Invalid, "dance")
+
+		tm.disconnect("base", "tablet")
+		pass(time.Second)
+		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.NotFound, "no instance")
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		if err := tm.order("tablet", "bia", id[:8], api.TaskAgain, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		if got := tm.stateOf("base", id, "weigh"); got != "READY running" {
+			t.Errorf("weigh is %s", got)
+		}
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		tm.connect("base", "phone")
+		pass(time.Second)
+		if in := tm.show("base", id); tm.stateOf("base", id, "weigh") != "READY running" || in.Tasks[0].Attempt != 2 || len(in.Asks) != 0 {
+			t.Errorf("after a crash weigh is %s, attempt %d; it asks %+v", in.Tasks[0].State, in.Tasks[0].Attempt, in.Asks)
+		}
+		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.Refused, "nothing is to be decided")
+
+		// An administrator stops it, and then leaves it so.
+		if err := tm.order("phone", "rui", id, api.TaskStop, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		if got := tm.stateOf("base", id, "weigh"); got != "FAILED blocked" {
+			t.Errorf("weigh is %s", got)
+		}
+		if in := tm.show("base", id); len(in.Asks) != 0 {
+			t.Errorf("what was stopped by order asks %+v", in.Asks)
+		}
+		if err := tm.order("phone", "rui", id, api.TaskCancel, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := tm.stateOf("base", id, "feed"); got != "ABORTED cancelled" {
+			t.Errorf("feed is %s", got)
+		}
+		log, err := tm.p["base"].node.Log(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, e := range log[1:] {
+			if !e.Counted {
+				t.Errorf("%s does not count", e.Text)
+			}
+			said = append(said, e.Text)
+		}
+		want := []string{
+			"started", "weigh failed, block (reported): no scales", "bia orders: again: so be it", "done once more by base, by that order",
+			"rui orders: stop: so be it", "stopped by that order", "weigh failed, block (reported): stopped by order: so be it",
+			"rui orders: cancel: so be it", "instance cancelled: so be it",
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("the log says %q", said)
+		}
+	})
+}
+
+// Where who answers for an instance was removed, each partner that takes part may cancel it.
+func TestNobodyAnswersAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "bia"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, tm.order("base", "base", st.ID, api.TaskCancel, ""), api.NotAllowed, "bia answers")
+		if _, err := tm.p["base"].node.RemoveUser(t.Context(), "bia"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		wantCode(t, tm.order("base", "ana", st.ID, api.TaskCancel, ""), api.NotAllowed, "answers")
+		if err := tm.order("base", "base", st.ID, api.TaskCancel, ""); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -72,6 +72,7 @@ func (vw *view) render(h *held) *api.Instance {
 	vw.dateTasks(h, snap.Tasks, out.Tasks)
 	vw.addDues(h, out)
 	vw.addClaims(h, out)
+	out.Asks = vw.asks(h)
 	out.Quality = quality(out)
 	return out
 }
@@ -282,6 +283,8 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 			text += ": " + b.Annex.Rejected
 		}
 		return b.Assign.Task, text
+	case b.Assign != nil && b.Annex != nil && b.Annex.Order != nil:
+		return b.Assign.Task, "done once more by " + vw.people.label(b.Assign.Partner) + ", by that order"
 	case b.Assign != nil:
 		return b.Assign.Task, "assigned to " + vw.people.label(b.Assign.Partner) + " in place of " + string(name(b.Assign.After))
 	case b.CalledOff != nil:

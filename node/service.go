@@ -439,15 +439,6 @@ func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) 
 	return out, err
 }
 
-// cancel ends an instance.
-func (k *desk) cancel(ctx context.Context, ref, reason string) error {
-	return k.with(ctx, ref, func(s *shard, h *held) error {
-		err := h.m.Cancel(reason, s.moment())
-		s.touch(h)
-		return err
-	})
-}
-
 // writeOff has nobody wait for a partner before superseded work is undone.
 func (k *desk) writeOff(ctx context.Context, ref, who string) error {
 	p, err := k.people.resolveWhole(who)
@@ -704,7 +695,8 @@ func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) 
 
 // Cancel ends an instance.
 func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
-	return n.explain(n.desk.cancel(ctx, ref, reason))
+	_, err := n.worklists.Order(ctx, api.TaskOrder{ID: ref, Order: api.TaskCancel, Reason: reason})
+	return n.explain(err)
 }
 
 // WriteOff says that a participant will not answer any more.
@@ -796,6 +788,12 @@ func (n *Node) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, 
 // ClaimItems takes items for a user, or gives them back.
 func (n *Node) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
 	out, err := n.worklists.Claim(ctx, r)
+	return out, n.explain(err)
+}
+
+// OrderTask has a user who decides about an instance say what becomes of a task.
+func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
+	out, err := n.worklists.Order(ctx, r)
 	return out, n.explain(err)
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -76,12 +77,12 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 	for _, id := range c.About() {
 		tasks = append(tasks, string(name(id)))
 	}
-	if len(tasks) == 0 {
-		return "", "a claim that cannot be read"
-	}
-	task, person := workflow.TaskName(tasks[0]), "somebody"
+	task, person := workflow.TaskName(""), "somebody"
 	if who != "" {
 		person = vw.partners.called(who)
+	}
+	if len(tasks) > 0 {
+		task = workflow.TaskName(tasks[0])
 	}
 	switch x := c.Body().(type) {
 	case worklist.Grant:
@@ -99,8 +100,15 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 			return task, strings.TrimSuffix("failed with "+person+": "+x.Reason, ": ")
 		}
 		return task, "result of " + person + outputs(x.Outputs)
+	case worklist.Order:
+		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, x.What, x.Reason), ": ")
+	case worklist.Close:
+		if !x.Order.IsZero() {
+			return task, "stopped by that order"
+		}
+		return task, "its item is closed with that result"
 	}
-	return task, "its item is closed with that result"
+	return task, "a claim that cannot be read"
 }
 
 // speakers are the people of the mesh, for worklists.

@@ -29,6 +29,7 @@ const (
 	Replaced    Reason = "replaced"
 	NotReady    Reason = "not-ready"
 	NotEntitled Reason = "not-entitled"
+	NotDeciding Reason = "not-deciding" // By is who answers for the instance
 	NotOffered  Reason = "not-offered"
 	NotOffline  Reason = "not-offline"
 	NoEnergy    Reason = "no-energy"
@@ -44,7 +45,9 @@ type Refusal struct {
 	Text string
 }
 
-func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Item.Slot, r.Text) }
+func (r *Refusal) Error() string {
+	return strings.TrimPrefix(fmt.Sprintf("%s: %s", r.Item.Slot, r.Text), ": ")
+}
 
 // Ask is the grant with which the holder answers a request: the fact that it writes,
 // signed by the user's request. It names what is not held so already; nothing: all is. It is

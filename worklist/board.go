@@ -60,8 +60,10 @@ type Place struct {
 	// Why says why nobody can do it any more, for people, where the attempt is not in charge or is over, or why
 	// nobody can do it now, where it is not ready; empty: by default.
 	Why string
-	// Unhandled: it failed, and the definition does not say what follows.
+	// Unhandled: it failed, and the definition does not say what follows. Failure is the fact
+	// by which it failed; zero: its Close, if it has one.
 	Unhandled bool
+	Failure   ID
 	// Stands is the end that the rules of convergence chose among several; zero: the first.
 	Stands ID
 }
@@ -77,6 +79,7 @@ type Board struct {
 
 	takers  map[ID][]*Fact // of results: who closed items with them, or adopted them
 	notify  *Fact          // the policy that counts
+	cancels []*Fact        // orders to cancel the instance
 	refused map[ID]string  // facts about the instance that change nothing
 	stores  map[Resource]*store
 
@@ -107,6 +110,12 @@ func (b *Board) Add(f *Fact, since time.Duration) {
 		b.enterNotify(body, f)
 	case Reserve:
 		b.enterReserve(body, f)
+	case Order:
+		if len(body.about()) == 0 {
+			b.enterOrder(body, f)
+			return
+		}
+		b.item(body.Item).add(b, f)
 	default:
 		b.enterTaker(f)
 		seen := map[Item]bool{}
@@ -191,6 +200,23 @@ func orNobody(u User) string {
 		return "nobody"
 	}
 	return string(u)
+}
+
+// MayOrder says why somebody with these roles may not decide about the instance; empty: may.
+func (b *Board) MayOrder(u User, roles []workflow.RoleName) (why string) {
+	return b.mayOrder(&Fact{User: u, Roles: roles})
+}
+
+// enterOrder takes an order about the instance in: to cancel it. Its author carries it out.
+func (b *Board) enterOrder(x Order, f *Fact) {
+	switch why := b.mayOrder(f); {
+	case why != "":
+		b.refused[f.ID] = why
+	case x.What != Cancel:
+		b.refused[f.ID] = "it names no task"
+	default:
+		b.cancels = append(b.cancels, f)
+	}
 }
 
 // enterNotify takes a change of policy in: the last in the order of facts counts.

@@ -100,6 +100,11 @@ func (b *Board) Decide(self workflow.PartnerID, people People, now Moment) Effec
 			b.desk.todo[it] = true // there may be more
 		}
 	}
+	for _, o := range b.cancels {
+		if o.Partner == self && d.out.Cancel.IsZero() {
+			d.out.Cancel = o.ID
+		}
+	}
 	d.reserve()
 	if next := b.desk.next(); next > 0 {
 		d.out.Wake = next
@@ -152,7 +157,7 @@ func (d *deciding) ordered(it *item) Body {
 				return Close{Item: it.Item, Order: o.ID}
 			}
 		case Again:
-			if e != nil && e.Failed {
+			if it.Unhandled || e != nil && e.Failed {
 				return Reopen{Item: it.Item, Order: o.ID}
 			}
 		}

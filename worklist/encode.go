@@ -15,7 +15,7 @@ import (
 
 // This file says how what happens to people's work is written down: in one way only, so
 // that a person's signature is for exactly these bytes. Of the kinds of fact.go those have an
-// encoding that the core makes: grant, release, revoke, result, close.
+// encoding that the core makes: grant, release, revoke, result, close, order.
 
 // Limits of what is written down.
 const (
@@ -37,6 +37,8 @@ type says struct {
 	Revoke  *saysRevoke  `cbor:"3,keyasint,omitempty"`
 	Result  *saysResult  `cbor:"4,keyasint,omitempty"`
 	Close   *saysClose   `cbor:"5,keyasint,omitempty"`
+	Order   *saysOrder   `cbor:"6,keyasint,omitempty"`
+	Stop    *saysStop    `cbor:"7,keyasint,omitempty"` // a Close by an order
 }
 
 type saysItem struct {
@@ -78,6 +80,19 @@ type saysClose struct {
 	_      struct{} `cbor:",toarray"`
 	Item   saysItem
 	Result ID
+}
+
+type saysOrder struct {
+	_      struct{} `cbor:",toarray"`
+	Item   saysItem // no slot: the instance
+	What   string
+	Reason string
+}
+
+type saysStop struct {
+	_     struct{} `cbor:",toarray"`
+	Item  saysItem
+	Order ID
 }
 
 var (
@@ -132,10 +147,13 @@ func Encode(b Body) ([]byte, error) {
 			s.Result.Outputs[n], _ = v.(string) // validate refuses others
 		}
 	case Close:
-		if !x.Order.IsZero() {
-			return nil, errors.New("an item is not yet closed by an order")
+		if x.Order.IsZero() {
+			s.Close = &saysClose{Item: said(x.Item), Result: x.Result}
+		} else {
+			s.Stop = &saysStop{Item: said(x.Item), Order: x.Order}
 		}
-		s.Close = &saysClose{Item: said(x.Item), Result: x.Result}
+	case Order:
+		s.Order = &saysOrder{Item: said(x.Item), What: x.What, Reason: x.Reason}
 	default:
 		return nil, fmt.Errorf("a %s is not yet written down", b.kind())
 	}
@@ -198,6 +216,12 @@ func (s *says) body() (out Body, err error) {
 	if x := s.Close; x != nil {
 		set(Close{Item: x.Item.item(), Result: x.Result})
 	}
+	if x := s.Order; x != nil {
+		set(Order{Item: x.Item.item(), What: x.What, Reason: x.Reason})
+	}
+	if x := s.Stop; x != nil {
+		set(Close{Item: x.Item.item(), Order: x.Order})
+	}
 	if n != 1 {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
 	}
@@ -235,6 +259,35 @@ func validate(b Body) error {
 		}
 	case Result:
 		return x.validate()
+	case Order:
+		return x.validate()
+	case Close:
+		if !x.Result.IsZero() && !x.Order.IsZero() {
+			return errors.New("an item that is closed with a result and by an order")
+		}
+	}
+	return nil
+}
+
+func (x Order) validate() error {
+	switch x.What {
+	case Continue, Stop, Again:
+		if x.Item.Slot == "" {
+			return fmt.Errorf("an order to %s that names no task", x.What)
+		}
+	case Cancel:
+		if x.Item != (Item{}) {
+			return errors.New("an order to cancel the instance that names a task")
+		}
+	default:
+		return fmt.Errorf("an order to %q: want %s, %s, %s or %s", x.What, Again, Continue, Stop, Cancel)
+	}
+	return reason(x.Reason)
+}
+
+func reason(s string) error {
+	if len(s) > maxReason || !utf8.ValidString(s) {
+		return fmt.Errorf("a reason of %d bytes: at most %d, in UTF-8", len(s), maxReason)
 	}
 	return nil
 }
@@ -252,9 +305,10 @@ func (x Grant) validate() error {
 }
 
 func (x Result) validate() error {
+	if err := reason(x.Reason); err != nil {
+		return err
+	}
 	switch {
-	case len(x.Reason) > maxReason || !utf8.ValidString(x.Reason):
-		return fmt.Errorf("a reason of %d bytes: at most %d, in UTF-8", len(x.Reason), maxReason)
 	case len(x.Outputs) > maxOutputs:
 		return fmt.Errorf("a result with %d data, at most %d", len(x.Outputs), maxOutputs)
 	case len(x.Upon) > 0:

@@ -18,6 +18,9 @@ var written = []Body{
 	Result{Item: Item{Slot: "a"}, Grant: ID{2}, Outputs: map[workflow.DataName]workflow.Value{"x": "1", "y": "two words"}},
 	Result{Item: Item{Slot: "a"}, Grant: ID{2}, Failed: true, Reason: "storm", Outputs: map[workflow.DataName]workflow.Value{}},
 	Close{Item: Item{Slot: "a"}, Result: ID{3}},
+	Close{Item: Item{Slot: "a"}, Order: ID{4}},
+	Order{Item: Item{Assigned: ID{1}, Slot: "a"}, What: Again, Reason: "the road is open"},
+	Order{What: Cancel},
 }
 
 // What is written down is read as it was meant, and in no other way.
@@ -52,22 +55,26 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 	}
 	one := []Item{{Slot: "a"}}
 	for what, b := range map[string]Body{
-		"not yet written down":         Notify{},
-		"by an order":                  Close{Item: one[0], Order: ID{1}},
-		"revoked by an order":          Revoke{Item: one[0], Cause: ByOrder, Order: ID{1}},
-		"no such one":                  Revoke{Item: one[0], Cause: ByDeadline},
-		"0 items":                      Grant{Mode: Select},
-		"65 items":                     Grant{Items: items, Mode: Select},
-		"twice":                        Grant{Items: append(one, one...), Mode: Select},
-		"in mode":                      Grant{Items: one, Mode: Handed},
-		"a lease":                      Grant{Items: one, Mode: Select, Lease: 400 * 24 * time.Hour},
-		"a name of 0 bytes":            Release{},
-		"a name of 200 bytes":          Release{Item: Item{Slot: workflow.TaskName(strings.Repeat("a", 200))}},
-		"a reason":                     Result{Item: one[0], Failed: true, Reason: strings.Repeat("a", 5000)},
-		"brings data":                  Result{Item: one[0], Failed: true, Outputs: map[workflow.DataName]workflow.Value{"x": "1"}},
-		"not the text":                 Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}},
-		"made from others":             Result{Item: one[0], Upon: []ID{{1}}},
-		"bytes, at most 131072: keep ": Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("a", MaxSays)}},
+		"not yet written down":           Notify{},
+		"with a result and by an order":  Close{Item: one[0], Result: ID{1}, Order: ID{1}},
+		"that names no task":             Order{What: Stop},
+		"cancel the instance that names": Order{Item: Item{Assigned: ID{1}}, What: Cancel},
+		`to "dance"`:                     Order{Item: one[0], What: "dance"},
+		"reason of 5001":                 Order{Item: one[0], What: Stop, Reason: strings.Repeat("a", 5001)},
+		"revoked by an order":            Revoke{Item: one[0], Cause: ByOrder, Order: ID{1}},
+		"no such one":                    Revoke{Item: one[0], Cause: ByDeadline},
+		"0 items":                        Grant{Mode: Select},
+		"65 items":                       Grant{Items: items, Mode: Select},
+		"twice":                          Grant{Items: append(one, one...), Mode: Select},
+		"in mode":                        Grant{Items: one, Mode: Handed},
+		"a lease":                        Grant{Items: one, Mode: Select, Lease: 400 * 24 * time.Hour},
+		"a name of 0 bytes":              Release{},
+		"a name of 200 bytes":            Release{Item: Item{Slot: workflow.TaskName(strings.Repeat("a", 200))}},
+		"a reason":                       Result{Item: one[0], Failed: true, Reason: strings.Repeat("a", 5000)},
+		"brings data":                    Result{Item: one[0], Failed: true, Outputs: map[workflow.DataName]workflow.Value{"x": "1"}},
+		"not the text":                   Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": int64(1)}},
+		"made from others":               Result{Item: one[0], Upon: []ID{{1}}},
+		"bytes, at most 131072: keep ":   Result{Item: one[0], Outputs: map[workflow.DataName]workflow.Value{"x": strings.Repeat("a", MaxSays)}},
 	} {
 		if _, err := Encode(b); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%T: %v, want it to say %q", b, err, what)

@@ -199,10 +199,12 @@ const (
 	Again    = "again"    // the task is done once more
 )
 
-// Order is what the responsible user, or an administrator, decides.
+// Order is what the responsible user, or an administrator, decides: about an item or, to cancel,
+// about the instance (no slot).
 type Order struct {
-	Item Item
-	What string
+	Item   Item
+	What   string
+	Reason string // for people
 }
 
 // Reopen has an item that failed done once more: the holder's word, by an order.
@@ -243,7 +245,13 @@ func (x Begin) about() []Item    { return []Item{x.Item} }
 func (x Result) about() []Item   { return []Item{x.Item} }
 func (x Close) about() []Item    { return []Item{x.Item} }
 func (x Adopt) about() []Item    { return []Item{x.Item} }
-func (x Order) about() []Item    { return []Item{x.Item} }
 func (x Reopen) about() []Item   { return []Item{x.Item} }
 func (x Extend) about() []Item   { return []Item{x.Item} }
 func (Notify) about() []Item     { return nil }
+
+func (x Order) about() []Item {
+	if x.Item.Slot == "" {
+		return nil
+	}
+	return []Item{x.Item}
+}

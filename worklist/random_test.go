@@ -123,7 +123,7 @@ func (h *history) orders() {
 	i := h.some(n)
 	switch h.rnd.IntN(5) {
 	case 0:
-		n.write(u, Order{i, []string{Continue, Stop, Again}[h.rnd.IntN(3)]})
+		n.write(u, Order{Item: i, What: []string{Continue, Stop, Again}[h.rnd.IntN(3)]})
 	case 1:
 		n.write(u, Extend{i, Due{After: time.Duration(50+h.rnd.IntN(50)) * time.Hour}})
 	case 2:

@@ -73,7 +73,7 @@ func (s *story) run() string {
 		"begin":   func() string { return s.say(func(i Item, g ID) Body { return Begin{i, g} }) },
 		"release": func() string { return s.say(func(i Item, g ID) Body { return Release{i, g} }) },
 		"result":  func() string { return s.say(s.result) },
-		"order":   func() string { return s.say(func(i Item, _ ID) Body { return Order{i, s.word(3)} }) },
+		"order":   func() string { return s.say(func(i Item, _ ID) Body { return Order{Item: i, What: s.word(3)} }) },
 		"extend": func() string {
 			return s.say(func(i Item, _ ID) Body { return Extend{i, Due{After: s.span(s.word(3))}} })
 		},

@@ -173,10 +173,33 @@ func (b *Board) asks(it *item) bool {
 	if !it.InCharge || !it.Unhandled {
 		return false
 	}
-	e := it.end()
+	e, by := it.end(), it.Failure
+	if e != nil {
+		by = e.By
+	}
 	return !slices.ContainsFunc(it.orders, func(o *Fact) bool {
-		return e == nil || o.ID == e.Order || b.knew(o.ID, e.By)
+		return by.IsZero() || e != nil && o.ID == e.Order || b.knew(o.ID, by)
 	})
+}
+
+// Answered reports whether somebody who may has decided about the failure of an item.
+func (b *Board) Answered(i Item) bool {
+	it := b.items[i]
+	return it != nil && it.Unhandled && !b.asks(it)
+}
+
+// Stopped is the order by which an item was closed as failed; false: it was not.
+func (b *Board) Stopped(i Item) (Order, bool) {
+	it := b.items[i]
+	if it == nil {
+		return Order{}, false
+	}
+	e := it.end()
+	if e == nil || e.Order.IsZero() {
+		return Order{}, false
+	}
+	o, is := b.facts[e.Order].Body.(Order)
+	return o, is
 }
 
 // Loss tells somebody who had an item that it is no longer theirs, and what is kept of the work.

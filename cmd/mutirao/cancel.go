@@ -14,14 +14,20 @@ import (
 func newCancelCommand() *cobra.Command {
 	var reason string
 	var yes bool
+	var user userFlag
 	cmd := &cobra.Command{
-		Use:   "cancel ID [--reason R] [--yes]",
+		Use:   "cancel ID [--reason R] [--user U] [--yes]",
 		Short: "Cancel an instance",
 		Long: `Cancels an instance everywhere: running tasks are called off, and nothing more is
 started. Partners that cannot be reached now learn of it when they can. It cannot be
 taken back: on a terminal the command asks first, and names the instance with its
 workflow and whole ID. With --yes, or where nobody sits at a terminal, nobody sees that:
-then a beginning of an ID is refused (2), and the answer says the whole ID.`,
+then a beginning of an ID is refused (2), and the answer says the whole ID.
+
+That is for the user who answers for the instance (mutirao show says who), and for
+those who have the role that its definition names under administrators; others are
+refused (5). Where the partner who answers is gone for good, or the user was removed,
+each partner that takes part may. --user says who cancels it.`,
 		Example: `  mutirao cancel 3f9a --reason "false alarm"
   mutirao cancel 3f9a0c21d4aa00112233445566778899 --yes`,
 		Args: arguments("ID"),
@@ -40,13 +46,14 @@ then a beginning of an ID is refused (2), and the answer says the whole ID.`,
 			if err := u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what); err != nil {
 				return err
 			}
-			if err := node.Cancel(ctx, id, reason); err != nil {
+			if _, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: id, Order: api.TaskCancel, Reason: reason}); err != nil {
 				return err
 			}
 			return u.done(map[string]string{"id": id, "state": "cancelled"}, "%s is cancelled", id)
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
+	user.add(cmd)
 	addYesFlag(cmd, &yes)
 	return cmd
 }

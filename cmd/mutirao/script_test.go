@@ -28,6 +28,17 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mutirao": main})
 }
 
+// ordered is how the node of scripts carries orders out: not without a reason, and only those of ana.
+func ordered(r api.TaskOrder) (*api.TaskOrdered, error) {
+	switch {
+	case r.User == "bia":
+		return nil, api.Errorf(api.NotAllowed, "ana answers for the instance: that is decided by ana, or by who has the role of its administrators")
+	case r.Reason == "":
+		return nil, api.Errorf(api.Refused, "%s may not be cancelled without a reason", r.ID).WithHint("add --reason")
+	}
+	return &api.TaskOrdered{ID: r.ID, Task: r.Task, Order: r.Order, User: "ana", At: "engine-7"}, nil
+}
+
 // The scripts in testdata use the program as a user does. "serve DIR" puts a
 // made-up node into a folder; "unserve DIR" stops it; "ready DIR" waits until the
 // node of a folder answers, made up or real; "certify DIR NAME" puts a certificate
@@ -193,7 +204,8 @@ func (w *world) service() *apitest.Fake {
 				{At: later, Time: 2, Fact: "bb22", Author: "engine-7", Seq: 1, Kind: "success", Task: "procedure-1", Text: "solved\nthe case"},
 			}, nil
 		},
-		OnDiagram: func(id, format string) ([]byte, error) { return []byte(format + " of " + id + "\n"), nil },
+		OnDiagram:    func(id, format string) ([]byte, error) { return []byte(format + " of " + id + "\n"), nil },
+		WorklistFake: apitest.WorklistFake{OnOrderTask: ordered},
 		OnCancel: func(id, reason string) error {
 			if reason == "" {
 				return api.Errorf(api.Refused, "%s may not be cancelled without a reason", id).WithHint("add --reason")

@@ -118,6 +118,18 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 	for _, c := range in.Conflicts {
 		fmt.Fprintf(w, "%s %s was given different values at the same time: %s\n", u.paint(yellow, "conflict:"), c.Data, oneLine(text(c.Values)))
 	}
+	for _, a := range in.Asks {
+		what := "has failed"
+		if a.Presumed {
+			what = "is presumed to have failed"
+		}
+		commands := make([]string, len(a.Commands))
+		for i, c := range a.Commands {
+			commands[i] = oneLine(c)
+		}
+		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", u.paint(yellow, "waits for an order:"), oneLine(string(a.Task)), what,
+			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
+	}
 	for _, i := range in.Incidents {
 		fmt.Fprintf(w, "%s %s %s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What))
 	}

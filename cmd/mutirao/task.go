@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,62 @@ import (
 )
 
 func newTaskCommand() *cobra.Command {
-	return newGroup("task", "Begin, complete, fail or reject a task", newTaskStartCommand(), newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand())
+	return newGroup("task", "Begin, complete, fail or reject a task; decide what becomes of one", newTaskStartCommand(),
+		newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand(),
+		newTaskOrderCommand(api.TaskAgain, "Have a task that failed done once more", `Has a task done once more that has failed, where nothing stands in for it: its holder
+begins another attempt, and what waited for the task waits again, also when the
+instance had ended so.`),
+		newTaskOrderCommand(api.TaskContinue, "Leave a failure as it is", `Answers the question what becomes of a failure: nothing, it stays as it is.`),
+		newTaskOrderCommand(api.TaskStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
+is what the definition says under on-failure. Work that somebody brings of it later
+is kept and shown.`),
+		newTaskOrderCommand(api.TaskCancel, "Cancel the instance of a task", `Cancels the instance, as mutirao cancel does.`))
+}
+
+// newTaskOrderCommand makes a command by which somebody decides about a task.
+func newTaskOrderCommand(order, short, long string) *cobra.Command {
+	var user userFlag
+	var reason string
+	cmd := &cobra.Command{
+		Use:   order + " ID TASK [--reason R] [--user U]",
+		Short: short,
+		Long: long + `
+
+That is for the user who answers for the instance (mutirao show says who), and for
+those who have the role that its definition names under administrators; others are
+refused (5). The user signs the order. The partner that holds the task writes it
+down and carries it out, once, so it must be reached: else the command says who that
+is (6). --user says who orders, or else ` + userVariable + `; without either it is the
+one user who is signed in here, or else this partner.`,
+		Example:           "  mutirao task " + order + " 3f9a dispatch\n  mutirao task " + order + " 3f9a dispatch --user ana --reason \"the road is open\"",
+		Args:              arguments("ID", "TASK"),
+		ValidArgsFunction: completeTasks,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			done, err := node.OrderTask(ctx, api.TaskOrder{
+				User: user.who(), ID: args[0], Task: workflow.TaskName(args[1]), Order: order, Reason: reason,
+			})
+			if err != nil {
+				return err
+			}
+			return u.done(done, "%s", orderedText(done))
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
+	user.add(cmd)
+	return cmd
+}
+
+// orderedText says what follows from an order.
+func orderedText(o *api.TaskOrdered) string {
+	switch o.Order {
+	case api.TaskAgain:
+		return fmt.Sprintf("task %s of %s is done once more, by %s", o.Task, o.ID, o.At)
+	case api.TaskStop:
+		return fmt.Sprintf("task %s of %s is stopped", o.Task, o.ID)
+	case api.TaskCancel:
+		return o.ID + " is cancelled"
+	}
+	return fmt.Sprintf("task %s of %s stays as it is", o.Task, o.ID)
 }
 
 func newTaskStartCommand() *cobra.Command {

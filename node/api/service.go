@@ -315,6 +315,8 @@ type Instance struct {
 	Partitions  []Partition       `json:"partitions"`
 	Tasks       []Task            `json:"tasks"`
 	Data        map[string]any    `json:"data"`
+	// Asks are the failures that wait for an order of the responsible user, or an administrator.
+	Asks []Ask `json:"asks,omitempty"`
 	// Quality is what those who did its work reached, of what could be had; left out
 	// while a mechanism has chosen nobody who has finished.
 	Quality *Quality `json:"quality,omitempty"`
@@ -323,6 +325,16 @@ type Instance struct {
 	Closed *Closing `json:"closed,omitempty"`
 	// Told is set at the coordinator, for an instance of others.
 	Told *Told `json:"told,omitempty"`
+}
+
+// Ask is a failure of which somebody has to decide what becomes of it.
+type Ask struct {
+	Task    workflow.TaskName `json:"task"`
+	Partner string            `json:"partner"` // who holds it
+	// Presumed: its holder has not said that it failed, and goes on with it when it can.
+	Presumed bool `json:"presumed,omitempty"`
+	// Commands are those by which it can be decided.
+	Commands []string `json:"commands"`
 }
 
 // Quality is the quality metric over the tasks that are done, and for which a

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // WorklistService is the part of Service about people's work. User is, in each request, a name
@@ -23,6 +25,9 @@ type WorklistService interface {
 	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)
 	// FinishItem hands in what a user made of an item.
 	FinishItem(ctx context.Context, r ItemResult) (*Item, error)
+	// OrderTask has a user who decides about an instance say what becomes of a task, or that the
+	// instance is cancelled. It returns when the partner that holds the task has that durable.
+	OrderTask(ctx context.Context, r TaskOrder) (*TaskOrdered, error)
 	// Outbox lists what users did at this node that nobody else has acknowledged yet.
 	Outbox(ctx context.Context) ([]Undelivered, error)
 }
@@ -139,6 +144,32 @@ type Undelivered struct {
 	User     string    `json:"user"`
 	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits.
 	Refused string `json:"refused,omitempty"`
+}
+
+// What can be ordered.
+const (
+	TaskAgain    = "again"    // a task that failed is done once more
+	TaskStop     = "stop"     // a task that is READY or RUNNING fails
+	TaskContinue = "continue" // it stays as it is
+	TaskCancel   = "cancel"   // the instance is cancelled
+)
+
+// TaskOrder is what somebody orders who answers for an instance, or administers its workflow.
+type TaskOrder struct {
+	User   string            `json:"user,omitempty"`
+	ID     string            `json:"id"`
+	Task   workflow.TaskName `json:"task,omitempty"` // may be left out to cancel
+	Order  string            `json:"order"`          // again, stop, continue or cancel
+	Reason string            `json:"reason,omitempty"`
+}
+
+// TaskOrdered says what was ordered.
+type TaskOrdered struct {
+	ID    string            `json:"id"` // whole
+	Task  workflow.TaskName `json:"task,omitempty"`
+	Order string            `json:"order"`
+	User  string            `json:"user"`    // who ordered it
+	At    string            `json:"partner"` // who wrote it down, and carries it out
 }
 
 // What can be claimed.

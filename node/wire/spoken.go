@@ -78,6 +78,32 @@ func DecodeItem(b []byte) (i Item, err error) {
 	return i, err
 }
 
+// Target asks a partner what an order of a person would be about, in an instance in which it takes part.
+type Target struct {
+	_        struct{} `cbor:",toarray"`
+	User     string
+	Instance string            // its ID, or a beginning of it
+	Task     workflow.TaskName // empty: the instance
+}
+
+// EncodeTarget writes a request for DecodeTarget.
+func EncodeTarget(t Target) ([]byte, error) {
+	b, err := encMode.Marshal(t)
+	if err == nil && len(b) >= 4*maxName {
+		err = fmt.Errorf("names of %d bytes, at most %d", len(b), 4*maxName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// DecodeTarget reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeTarget(b []byte) (t Target, err error) {
+	err = decodeRequest(b, 4*maxName, &t)
+	return t, err
+}
+
 func decodeRequest(b []byte, most int, into any) error {
 	switch {
 	case len(b) == 0:

@@ -21,6 +21,8 @@ const (
 	ProtocolItems = "/mutirao/items/1.0.0"
 	ProtocolItem  = "/mutirao/item/1.0.0"
 	ProtocolClaim = "/mutirao/claim/1.0.0"
+	// ProtocolTarget asks what an order of a person would be about.
+	ProtocolTarget = "/mutirao/target/1.0.0"
 )
 
 const (
@@ -42,6 +44,11 @@ type Instances interface {
 	// Claim has this node as the holder write down a person's word. It returns when that
 	// is durable.
 	Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
+	// Target is what an order is about: a task, or, empty, the instance. A person who may not
+	// decide about it is refused.
+	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)
+	// Cancel has this node, as the partner that it is, cancel an instance.
+	Cancel(ctx context.Context, id workflow.InstanceID, reason string) error
 	// Here reports whether something of an instance is kept here.
 	Here(id workflow.InstanceID) bool
 }

@@ -87,36 +87,47 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 
 // askAll asks the partners that are connected, some at a time. silent are those without an answer.
 func (d *Desk) askAll(ctx context.Context, who users.Who) (out map[workflow.PartnerID][]Row, silent []workflow.PartnerID) {
+	var mu sync.Mutex // guards out
+	out = map[workflow.PartnerID][]Row{}
+	return out, d.askEach(func(p workflow.PartnerID) error {
+		rows, err := d.askOne(ctx, who, p)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			out[p] = rows
+		}
+		return err
+	})
+}
+
+// askEach asks each partner that is connected, some at a time. silent are those without an answer.
+func (d *Desk) askEach(ask func(workflow.PartnerID) error) (silent []workflow.PartnerID) {
 	var (
-		mu    sync.Mutex // guards out and silent
+		mu    sync.Mutex // guards silent
 		asked sync.WaitGroup
 		turns = make(chan struct{}, askedAtOnce)
 	)
-	out = map[workflow.PartnerID][]Row{}
-	ask := func(p workflow.PartnerID) {
-		rows, err := d.askOne(ctx, who, p)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
+	one := func(p workflow.PartnerID) {
+		if ask(p) != nil {
+			mu.Lock()
+			defer mu.Unlock()
 			silent = append(silent, p)
-		} else {
-			out[p] = rows
 		}
 	}
 	for _, p := range d.in.Peers.UpPeers() {
 		if !d.in.Waits() {
-			ask(p)
+			one(p)
 			continue
 		}
 		asked.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			ask(p)
+			one(p)
 		})
 	}
 	asked.Wait()
 	slices.Sort(silent)
-	return out, silent
+	return silent
 }
 
 // askOne asks a partner what it holds for a person, and remembers it.

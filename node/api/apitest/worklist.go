@@ -13,6 +13,7 @@ type WorklistFake struct {
 	OnItemSheet          func(api.ItemQuery) (*api.ItemSheet, error)
 	OnClaimItems         func(api.ClaimRequest) ([]api.Item, error)
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
+	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
 	OnOutbox             func() ([]api.Undelivered, error)
 }
 
@@ -42,6 +43,11 @@ func (f *WorklistFake) ClaimItems(_ context.Context, r api.ClaimRequest) ([]api.
 // FinishItem implements api.Service.
 func (f *WorklistFake) FinishItem(_ context.Context, r api.ItemResult) (*api.Item, error) {
 	return f.OnFinishItem(r)
+}
+
+// OrderTask implements api.Service.
+func (f *WorklistFake) OrderTask(_ context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
+	return f.OnOrderTask(r)
 }
 
 // Outbox implements api.Service.

@@ -47,6 +47,11 @@ func (c *Client) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, e
 	return call[*api.Item](ctx, c, finishItemRoute, nil, r)
 }
 
+// OrderTask implements Service.
+func (c *Client) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
+	return call[*api.TaskOrdered](ctx, c, orderTaskRoute, nil, r)
+}
+
 // Outbox implements Service.
 func (c *Client) Outbox(ctx context.Context) ([]api.Undelivered, error) {
 	return call[[]api.Undelivered](ctx, c, outboxRoute, nil, nil)

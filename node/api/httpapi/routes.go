@@ -69,7 +69,7 @@ func init() {
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
 		worklistRoute, worklistUnansweredRoute, itemSheetRoute, claimItemsRoute, finishItemRoute, outboxRoute,
 		putFileRoute, dataRoute, fileRoute,
-		rejectRoute, addDataRoute, removeDataRoute, signInRoute,
+		rejectRoute, orderTaskRoute, addDataRoute, removeDataRoute, signInRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}

@@ -50,6 +50,14 @@ var (
 			return withBody(r, func(in api.ItemResult) (any, error) { return svc.FinishItem(r.Context(), in) })
 		},
 	}
+	orderTaskRoute = &route{
+		name: "orderTask", method: http.MethodPost, path: "/v1/tasks/order", scope: mayWork,
+		summary: "Order what becomes of a task, as who answers for its instance, or administers its workflow",
+		body:    api.TaskOrder{}, reply: api.TaskOrdered{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.TaskOrder) (any, error) { return svc.OrderTask(r.Context(), in) })
+		},
+	}
 	outboxRoute = &route{
 		name: "outbox", method: http.MethodGet, path: "/v1/outbox", scope: mayRead,
 		summary: "What users did at this node that nobody else has acknowledged yet", reply: []api.Undelivered{},

@@ -21,6 +21,10 @@ func TestWorklistThroughTheClient(t *testing.T) {
 			saw = append(saw, q)
 			return &api.ItemSheet{Item: item, Fields: []api.Field{{Name: "weight", Type: "integer"}}}, nil
 		},
+		OnOrderTask: func(r api.TaskOrder) (*api.TaskOrdered, error) {
+			saw = append(saw, r)
+			return &api.TaskOrdered{ID: r.ID, Task: r.Task, Order: r.Order}, nil
+		},
 		OnFinishItem: func(r api.ItemResult) (*api.Item, error) { saw = append(saw, r); return &item, nil },
 	}}
 	dir, _ := serve(t, "127.0.0.1:0", fake, httpapi.Options{})
@@ -58,6 +62,12 @@ func TestWorklistThroughTheClient(t *testing.T) {
 		}
 		got = append(got, list...)
 	}
+	order := api.TaskOrder{User: "ana", ID: "ab", Task: "weigh", Order: api.TaskAgain, Reason: "the scales are here"}
+	done, err := c.OrderTask(t.Context(), order)
+	if err != nil || *done != (api.TaskOrdered{ID: "ab", Task: "weigh", Order: api.TaskAgain}) {
+		t.Errorf("an order is answered with %+v, %v", done, err)
+	}
+	asked = append(asked, order)
 	if diff := cmp.Diff(asked, saw); diff != "" {
 		t.Errorf("the service saw (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,166 @@
+package worklists
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about orders of those who decide about instances: each is signed by the person, and
+// goes to the partner that holds the task, which carries it out.
+
+// Target is what an order is about, and who carries it out.
+type Target struct {
+	Instance workflow.InstanceID `json:"instance"`
+	Workflow workflow.Name       `json:"workflow"`
+	Task     workflow.TaskName   `json:"task"` // empty: the instance
+	Item     worklist.Item       `json:"item"`
+	At       workflow.PartnerID  `json:"at"`
+}
+
+// Order has a person who decides about an instance say what becomes of a task.
+func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, error) {
+	switch in.Order {
+	case api.TaskAgain, api.TaskStop, api.TaskContinue:
+		if in.Task == "" {
+			return nil, api.Errorf(api.Invalid, "an order to %s names a task", in.Order)
+		}
+	case api.TaskCancel:
+	default:
+		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s, %s or %s", in.Order, api.TaskAgain, api.TaskContinue, api.TaskStop, api.TaskCancel)
+	}
+	who, err := d.decider(in)
+	if err != nil {
+		return nil, err
+	}
+	task := in.Task
+	if in.Order == api.TaskCancel {
+		task = ""
+	}
+	t, err := d.target(ctx, in.ID, task, who)
+	if err != nil {
+		return nil, err
+	}
+	if in.Order == api.TaskCancel && t.At == d.in.Self && who.ID == string(d.in.Self) {
+		err = d.in.Instances.Cancel(ctx, t.Instance, in.Reason) // its fact is this partner's word
+	} else {
+		r := &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At}
+		_, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: in.Order, Reason: in.Reason})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &api.TaskOrdered{ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At)}, nil
+}
+
+// decider is the person who orders something. Where several are signed in here and none is named, an
+// instance is cancelled by the partner, who began it or takes part in it.
+func (d *Desk) decider(in api.TaskOrder) (users.Who, error) {
+	who, err := d.in.People.Who(in.User)
+	if err != nil && in.User == "" && in.Order == api.TaskCancel {
+		return d.in.People.Who(string(d.in.Self))
+	}
+	return who, err
+}
+
+// target finds what an order is about: in what is known here or, of an instance in which this node
+// takes no part, by asking a partner that does.
+func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, who users.Who) (Target, error) {
+	t, err := d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
+	var e *api.Error
+	if err == nil || !errors.As(err, &e) || e.Code != api.NotFound || d.takesPart(ctx, ref, who) {
+		return t, err
+	}
+	req, encoding := wire.EncodeTarget(wire.Target{User: who.ID, Instance: ref, Task: task})
+	if encoding != nil {
+		return t, api.Judge(api.Invalid, encoding)
+	}
+	found := map[workflow.InstanceID]Target{}
+	var mu sync.Mutex // guards found and err
+	silent := d.askEach(func(p workflow.PartnerID) error {
+		b, asking := d.in.Peers.Request(ctx, p, nil, ProtocolTarget, req, listPatience)
+		if asking != nil {
+			return asking
+		}
+		var a answeredTarget
+		if json.Unmarshal(b, &a) != nil || a.Refusal == nil && !a.Target.fits(ref, task) {
+			d.in.Peers.Refuse("items-malformed", p)
+			return errors.New("it answers something else")
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case a.Refusal == nil:
+			found[a.Target.Instance] = a.Target
+		case a.Here:
+			err = api.Errorf(a.Refusal.Code, "%s", a.Refusal.Message).WithHint("%s", a.Refusal.Hint)
+		}
+		return nil
+	})
+	switch {
+	case len(found) > 1:
+		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", ref, len(found)).WithHint("give more of the ID")
+	case len(found) == 0 && errors.As(err, &e) && e.Code == api.NotFound && len(silent) > 0:
+		return t, api.Errorf(api.Refused, "this node takes no part in instance %s, and these did not answer, who may: %s", ref, strings.Join(d.names(silent), ", ")).
+			WithHint("try again in a while; mutirao partners shows how they fare")
+	case len(found) == 0:
+		return t, err
+	}
+	for _, t = range found {
+	}
+	return t, nil
+}
+
+// takesPart reports whether this node takes part in an instance about which a person decides.
+func (d *Desk) takesPart(ctx context.Context, ref string, who users.Who) bool {
+	_, err := d.in.Instances.Target(ctx, ref, "", worklist.User(who.ID))
+	return err == nil
+}
+
+// fits reports whether an answer is about what was asked for: the person signs for what it names.
+func (t *Target) fits(ref string, task workflow.TaskName) bool {
+	return strings.HasPrefix(t.Instance.String(), strings.ToLower(strings.TrimSpace(ref))) && t.Task == task && t.Item.Slot == task && t.At != ""
+}
+
+// answeredTarget is what an order is about, as a partner says; or why it may not be given.
+type answeredTarget struct {
+	Target  Target     `json:"target"`
+	Here    bool       `json:"here"` // the partner takes part in the instance
+	Refusal *api.Error `json:"refusal,omitempty"`
+}
+
+// AnswerTarget answers a partner what an order of a person at its node would be about.
+func (d *Desk) AnswerTarget(from workflow.PartnerID, req []byte) ([]byte, error) {
+	r, err := wire.DecodeTarget(req)
+	if err != nil {
+		return nil, err
+	}
+	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("items-too-fast", from)
+		return nil, errTooOften
+	}
+	if err := d.in.People.MayAsk(r.User, from); err != nil {
+		d.in.Peers.Refuse("items-of-others", from)
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
+	defer cancel()
+	var out answeredTarget
+	out.Target, err = d.in.Instances.Target(ctx, r.Instance, r.Task, worklist.User(r.User))
+	var no *api.Error
+	_, whole := d.in.Instances.Target(ctx, r.Instance, "", worklist.User(r.User))
+	out.Here = whole == nil || errors.As(d.in.Explain(whole), &no) && no.Code != api.NotFound
+	if err = d.in.Explain(err); err != nil && !errors.As(err, &out.Refusal) {
+		d.in.Log.Warn("what an order is about could not be said to a partner", "to", from, "error", err)
+		return nil, errCannot
+	}
+	return json.Marshal(out)
+}

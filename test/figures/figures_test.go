@@ -249,7 +249,7 @@ func timeless(text string) string {
 	from, to := strings.Index(table, "STARTED"), strings.Index(table, "REMARKS")
 	for line := range strings.Lines(table) {
 		switch {
-		case strings.TrimSpace(line) == "":
+		case strings.TrimSpace(line) == "", strings.HasPrefix(line, "waits for an order: "): // the tasks end here
 			return blanks.ReplaceAllString(out, "\n")
 		case len(line) <= to:
 			out += strings.TrimRight(line[:from], " ") + "\n"

@@ -115,7 +115,11 @@ func (a *Attempt) made(tr workflow.Transition) (ms int64, yes bool) {
 	case tr == workflow.BecameRunning && a.start != nil:
 		return a.start.fact.At, true
 	case tr == workflow.BecameFailed && a.success() == nil && len(a.rulings) > 0:
-		return a.rulings[0].at.fact.At, true
+		ms = math.MaxInt64 // they stand in the order in which they came here
+		for _, r := range a.rulings {
+			ms = min(ms, r.at.fact.At)
+		}
+		return ms, true
 	case tr != workflow.BecameFailed && a.success() != nil:
 		return a.success().fact.At, true
 	}

@@ -114,8 +114,12 @@ func (d *decision) mayIdle(c *Claim, u worklist.User) error {
 	return nil
 }
 
-// mayOrderMore says why this node writes down no more orders; nil: it does.
-func (d *decision) mayOrderMore(c *Claim) error {
+// mayOrderMore says why this node writes down no more orders; nil: it does. One that cancels
+// the instance is the last, and always has room.
+func (d *decision) mayOrderMore(c *Claim, what string) error {
+	if what == worklist.Cancel {
+		return nil
+	}
 	all := d.state.peoples.idled[idler{holder: d.self, orders: true}].plus(c.takes())
 	if all.facts > MaxOrderFacts || all.bytes > MaxOrderBytes {
 		return fmt.Errorf("%w: orders about what this partner holds of the instance would come to %d facts and %d bytes, at most %d and %d: "+

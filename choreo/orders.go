@@ -118,7 +118,7 @@ func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before b
 	if err := d.mayOrder(x); err != nil {
 		return Claimed{}, err
 	}
-	if err := d.mayOrderMore(c); err != nil {
+	if err := d.mayOrderMore(c, x.What); err != nil {
 		return Claimed{}, err
 	}
 	if x.Item.Slot != "" {
@@ -183,7 +183,7 @@ func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why s
 	asked := slices.IndexFunc(a.rulings, func(r *ruling) bool {
 		return r.at.id == b.Verdict && r.action.Kind == workflow.FailBlock && s.log.knew(e, r.at)
 	})
-	followed := func(n *Attempt) bool { return *n.assigned.fact.Body.Annex.Order == order && s.log.knew(e, n.assigned) }
+	followed := func(n *Attempt) bool { return s.log.knew(e, n.assigned) } // by this order or another
 	switch {
 	case a.Partner != e.fact.Chain.Author || b.Partner != a.Partner || b.Task != a.Task.Name || a.undoes != nil:
 		return "by order the holder of an attempt does the same once more, and nothing else"
@@ -192,7 +192,7 @@ func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why s
 	case !orderedAgain(o, a) || !s.log.knew(e, o):
 		return "no order asked for it"
 	case slices.ContainsFunc(a.assigns, followed):
-		return "its order had been carried out, as its author knew"
+		return "it had been done once more, as its author knew"
 	case s.movedOften(e, a.Slot):
 		return movedOften
 	}
@@ -259,8 +259,8 @@ func (d *decision) callOff(id AttemptID) {
 
 // cancelBy cancels the instance as an order asks.
 func (d *decision) cancelBy(order FactID) (added bool) {
-	if d.state.cancel != nil {
-		return false
+	if d.state.cancel != nil || !cancellable(d.state.overall()) {
+		return false // it came to an end since the order was written down
 	}
 	x, _ := d.log.byID[order].fact.Body.Claim.Body().(worklist.Order)
 	e, err := d.append(Body{Cancel: &Cancel{Reason: clip(x.Reason)}})

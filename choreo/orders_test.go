@@ -81,7 +81,7 @@ func TestDoneAgainOnlyByOrder(t *testing.T) {
 	if sl := n.m.state.bySlot["a"]; sl.State != workflow.Running || len(sl.Attempts) != 2 {
 		t.Fatalf("a is %s, %d attempts: want it to run once more", sl.State, len(sl.Attempts))
 	}
-	if got := again(n, old.ID, "a", order); !strings.Contains(got, "had been carried out") {
+	if got := again(n, old.ID, "a", order); !strings.Contains(got, "had been done once more") {
 		t.Errorf("twice: %q", got)
 	}
 }

@@ -127,7 +127,7 @@ func (d *Desk) takesPart(ctx context.Context, ref string, who users.Who) bool {
 
 // fits reports whether an answer is about what was asked for: the person signs for what it names.
 func (t *Target) fits(ref string, task workflow.TaskName) bool {
-	return strings.HasPrefix(t.Instance.String(), strings.ToLower(strings.TrimSpace(ref))) && t.Task == task && t.Item.Slot == task && t.At != ""
+	return strings.HasPrefix(t.Instance.String(), strings.ToLower(strings.TrimSpace(ref))) && t.Task == task && (t.Item.Slot == "") == (task == "") && t.At != ""
 }
 
 // answeredTarget is what an order is about, as a partner says; or why it may not be given.
@@ -161,6 +161,9 @@ func (d *Desk) AnswerTarget(from workflow.PartnerID, req []byte) ([]byte, error)
 	if err = d.in.Explain(err); err != nil && !errors.As(err, &out.Refusal) {
 		d.in.Log.Warn("what an order is about could not be said to a partner", "to", from, "error", err)
 		return nil, errCannot
+	}
+	if out.Refusal != nil {
+		out.Target = Target{} // nobody is told more of an instance than why
 	}
 	return json.Marshal(out)
 }

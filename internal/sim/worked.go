@@ -220,7 +220,7 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 	}
 	for _, r := range c.peoples.away {
 		if r.item.Instance == id.String() {
-			c.handedIn(m, r, items)
+			c.handedIn(id, r, items)
 		}
 	}
 }
@@ -296,12 +296,12 @@ func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 }
 
 // handedIn checks that what a device kept came to its holder, or is shown there with why not.
-func (c *checks) handedIn(m *machine, r recorded, items []*meaning.Item) {
+func (c *checks) handedIn(id workflow.InstanceID, r recorded, items []*meaning.Item) {
 	holder, device := c.w.nodes[r.at], c.w.nodes[r.from]
 	if holder.lied || holder.gone || device.gone || device.node == nil || device.lied {
 		return
 	}
-	came := slices.ContainsFunc(items, func(it *meaning.Item) bool { return has(it, r) })
+	came := slices.ContainsFunc(items, func(it *meaning.Item) bool { return itemID(id, it.Item()) == r.item.ID && has(it, r) })
 	kept, err := device.node.Outbox(context.Background())
 	shown := slices.ContainsFunc(kept, func(x api.Undelivered) bool {
 		return x.Instance == r.item.Instance && x.Task == r.item.Task && x.User == r.user.name && x.Refused != ""

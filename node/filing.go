@@ -137,6 +137,9 @@ func (k *filing) given(
 		if err := k.files.Use(f, id, string(k.initiator(by)), k.clock.Now().Wall); err != nil {
 			return api.Errorf(api.Refused, "%s: %v", name, err)
 		}
+		if _, here := k.files.Path(f); !here { // it was swept in between
+			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node any more", name, f.Name)
+		}
 	}
 	return nil
 }
@@ -176,11 +179,30 @@ func (k *filing) fetchAhead(h *held) {
 			defer k.end(f)
 			ctx, cancel := k.untilStopped()
 			defer cancel()
-			if err := k.files.Fetch(ctx, k.want(id, by, r.Item, f)); err != nil && ctx.Err() == nil {
+			w := k.want(id, by, r.Item, f)
+			all := w.From
+			w.From = func(ctx context.Context) ([]workflow.PartnerID, error) {
+				if still, err := k.stillRead(ctx, id, f); err != nil || !still {
+					return nil, files.ErrNotWanted
+				}
+				return all(ctx)
+			}
+			err := k.files.Fetch(ctx, w)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, files.ErrNotWanted) {
 				k.log.Warn("a file that a task needs could not be fetched", "file", f.Name, "instance", id, "error", err)
 			}
 		})
 	}
+}
+
+// stillRead reports whether a task at this node is still about to read a file.
+func (k *filing) stillRead(ctx context.Context, id workflow.InstanceID, f workflow.File) (yes bool, err error) {
+	err = k.peek(ctx, id, func(h *held) {
+		for _, r := range h.m.FilesToRead() {
+			yes = yes || fmt.Sprint(r.Value) == f.String()
+		}
+	})
+	return yes, err
 }
 
 // begin reports whether nobody fetches a file ahead yet, and notes that somebody does.
@@ -350,9 +372,6 @@ func (k *filing) wanted(
 			w = k.want(h.m.Instance(), h.sum.By, item, f)
 		}
 	}, k.onlyThere)
-	if _, here := k.files.Path(f); err == nil && errors.Is(problem, files.ErrNotHere) && here {
-		problem = nil
-	}
 	if err == nil && problem != nil && !errors.As(problem, new(*api.Error)) {
 		problem = api.Judge(api.NotAllowed, problem)
 	}

@@ -36,7 +36,10 @@ func (r *filesFirst) Start(j runner.Job, done func(runner.Result)) {
 	}
 	ctx, cancel := r.filing.untilStopped()
 	r.waiting[j.Key] = cancel
-	r.filing.running.Go(func() { r.prepare(ctx, j, done) })
+	r.filing.running.Go(func() {
+		defer cancel()
+		r.prepare(ctx, j, done)
+	})
 }
 
 // Cancel implements Runner.
@@ -73,11 +76,17 @@ func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner
 		failed(err)
 		return
 	}
-	if r.forget(j.Key); ctx.Err() != nil {
-		failed(ctx.Err())
-		return
+	r.mu.Lock()
+	delete(r.waiting, j.Key)
+	stopped := ctx.Err() != nil
+	if !stopped { // under the lock, so that Cancel finds the job here or there
+		r.Runner.Start(j, func(res runner.Result) { done(r.keep(j, res)) })
 	}
-	r.Runner.Start(j, func(res runner.Result) { done(r.keep(j, res)) })
+	r.mu.Unlock()
+	if stopped {
+		_ = os.RemoveAll(j.Folder) // what stays is removed at the next start
+		failed(ctx.Err())
+	}
 }
 
 // forget ends a job's wait for files.
@@ -100,6 +109,11 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
 			continue
 		}
 		value, err := r.filing.keepMade(j, fmt.Sprint(made))
+		select {
+		case <-r.filing.stopped: // it says nothing about the task: the node runs it again
+			return runner.Result{Cancelled: true, Reason: "the node is stopping"}
+		default:
+		}
 		if err != nil {
 			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err)}
 		}

@@ -139,7 +139,7 @@ func awaitFile(
 	ctx context.Context, u *ui, node api.Service, id string, item workflow.DataName, until time.Time,
 ) (*api.File, io.ReadCloser, error) {
 	for {
-		step := time.Now().Add(10 * time.Second)
+		step := time.Now().Add(time.Minute)
 		within, cancel := context.WithDeadline(ctx, earlier(step, until))
 		f, content, err := node.File(within, id, item)
 		cancel()

@@ -68,11 +68,17 @@ func chunkSize(f workflow.File, n int) int {
 	return int(min(f.Size-int64(n)*Chunk, Chunk))
 }
 
-// good reports whether a file on disk has the n-th chunk as it should be.
-func good(r io.ReaderAt, f workflow.File, s sums, n int, buffer []byte) bool {
+// good reports whether a file on disk has the n-th chunk as it should be. An error says that
+// it could not be read.
+func good(r io.ReaderAt, f workflow.File, s sums, n int, buffer []byte) (bool, error) {
 	b := buffer[:chunkSize(f, n)]
-	_, err := r.ReadAt(b, int64(n)*Chunk)
-	return (err == nil || errors.Is(err, io.EOF)) && sha256.Sum256(b) == s[n]
+	if m, err := r.ReadAt(b, int64(n)*Chunk); m < len(b) {
+		if errors.Is(err, io.EOF) {
+			err = nil // it is too short
+		}
+		return false, err
+	}
+	return sha256.Sum256(b) == s[n], nil
 }
 
 // copyIn copies what r gives into a file, up to most bytes, and hashes it on the way.

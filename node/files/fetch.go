@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,9 @@ type Want struct {
 // ErrLost: nobody that could have a file has it any more.
 var ErrLost = errors.New("its content is lost")
 
+// ErrNotWanted is what From returns when nobody needs a file any more.
+var ErrNotWanted = errors.New("nobody needs it any more")
+
 // interrupted: nobody waits for a file any more. It says what it was waited for.
 type interrupted struct {
 	why string
@@ -43,26 +47,30 @@ func (e *interrupted) Unwrap() error { return e.err }
 type fetch struct {
 	file    workflow.File
 	done    chan struct{} // closed when it ends, either way
+	wants   []Want
+	given   workflow.InstanceID // for which of these it came
 	have    int64
 	from    workflow.PartnerID // gives it just now; empty: nobody
 	trouble string             // why it does not go on
 }
 
 // Fetch returns when all of a file is here, where Path finds it. It asks one partner after
-// the other, again and again, until ctx ends or everybody has said that it is lost.
+// the other, again and again, until ctx ends, everybody has said that it is lost, or From
+// says that nobody wants it any more.
 func (t *Topic) Fetch(ctx context.Context, w Want) error {
 	for {
 		if _, whole := t.Path(w.File); whole {
 			return t.Use(w.File, w.Instance.String(), string(w.By), t.in.Clock.Now().Wall)
 		}
 		t.mu.Lock()
-		other := t.coming[w.File.Root]
+		other := t.coming[nameOf(w.File)]
 		if other == nil {
-			c := &fetch{file: w.File, done: make(chan struct{})}
-			t.coming[w.File.Root] = c
+			c := &fetch{file: w.File, done: make(chan struct{}), wants: []Want{w}}
+			t.coming[nameOf(w.File)] = c
 			t.mu.Unlock()
 			return t.get(ctx, w, c)
 		}
+		other.wants = append(other.wants, w) // it comes from whoever gives it for either
 		t.mu.Unlock()
 		select {
 		case <-other.done: // it is here, or this one tries in its turn
@@ -85,24 +93,36 @@ const (
 func (t *Topic) get(ctx context.Context, w Want, c *fetch) error {
 	defer func() {
 		t.mu.Lock()
-		delete(t.coming, w.File.Root)
+		delete(t.coming, nameOf(w.File))
 		t.mu.Unlock()
 		close(c.done)
 	}()
 	if err := t.Use(w.File, w.Instance.String(), string(w.By), t.in.Clock.Now().Wall); err != nil {
 		return err
 	}
-	p, err := t.open(w.File)
+	select {
+	case t.turns <- struct{}{}:
+		defer func() { <-t.turns }()
+	case <-ctx.Done():
+		return &interrupted{"it waited for its turn", ctx.Err()}
+	}
+	p, err := t.open(ctx, w.File)
 	if err != nil {
 		return err
 	}
 	defer p.close()
 	lostSince, why := time.Duration(-1), "it was on its way"
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		if _, whole := t.Path(w.File); whole { // somebody gave it here meanwhile
+			return gone(os.Remove(p.name))
+		}
 		before := p.have()
-		err, lost := t.round(ctx, w, c, p)
+		err, lost := t.round(ctx, c, p)
 		if err == nil {
-			return t.settle(p.name, w.File, t.in.Clock.Now().Wall)
+			return t.whole(c, p)
+		}
+		if errors.Is(err, ErrNotWanted) {
+			return err
 		}
 		now := t.in.Clock.Now().Awake
 		switch {
@@ -128,6 +148,22 @@ func (t *Topic) get(ctx context.Context, w Want, c *fetch) error {
 	}
 }
 
+// whole makes what came the content of a file.
+func (t *Topic) whole(c *fetch, p *part) error {
+	if err := errors.Join(p.file.Sync(), p.close()); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	var instances []string
+	for _, w := range c.wants {
+		if w.Instance == c.given {
+			instances = append(instances, w.Instance.String())
+		}
+	}
+	t.mu.Unlock()
+	return t.fetched(p.name, p.of, instances, t.in.Clock.Now().Wall)
+}
+
 // note changes what is shown of fetches.
 func (t *Topic) note(change func()) {
 	t.mu.Lock()
@@ -135,32 +171,49 @@ func (t *Topic) note(change func()) {
 	change()
 }
 
-// round asks each partner once. lost: all of them said that they do not have it, or are
-// gone for good.
-func (t *Topic) round(ctx context.Context, w Want, c *fetch, p *part) (err error, lost bool) {
-	from, err := w.From(ctx)
-	if err != nil {
-		return err, false
+// round asks each partner once, for each of those who want the file. lost: all of them said
+// that they do not have it, or are gone for good.
+func (t *Topic) round(ctx context.Context, c *fetch, p *part) (err error, lost bool) {
+	if p.complete() {
+		return nil, false
 	}
+	t.mu.Lock()
+	wants := slices.Clone(c.wants)
+	t.mu.Unlock()
 	var troubles []string
-	lost = true
-	for _, partner := range t.sorted(from) {
-		if t.in.Gone(partner) {
-			troubles = append(troubles, t.in.Label(partner)+" is gone")
+	lost, wanted := true, false
+	for _, w := range wants {
+		from, err := w.From(ctx)
+		if errors.Is(err, ErrNotWanted) {
 			continue
 		}
-		err := t.fetchFrom(ctx, partner, w, c, p)
-		if err == nil {
-			return nil, false
+		wanted = true
+		if err != nil {
+			troubles, lost = append(troubles, err.Error()), false
+			continue
 		}
-		if ctx.Err() != nil {
-			return ctx.Err(), false
+		for _, partner := range t.sorted(from) {
+			if t.in.Gone(partner) {
+				troubles = append(troubles, t.in.Label(partner)+" is gone")
+				continue
+			}
+			err := t.fetchFrom(ctx, partner, w, c, p)
+			if err == nil {
+				t.note(func() { c.given = w.Instance })
+				return nil, false
+			}
+			if ctx.Err() != nil {
+				return ctx.Err(), false
+			}
+			lost = lost && saysNotHere(err)
+			troubles = append(troubles, fmt.Sprintf("%s: %v", t.in.Label(partner), err))
 		}
-		lost = lost && saysNotHere(err)
-		troubles = append(troubles, fmt.Sprintf("%s: %v", t.in.Label(partner), err))
 	}
-	if len(troubles) == 0 {
-		return errors.New("nobody is known who could have it"), false
+	switch {
+	case !wanted:
+		return ErrNotWanted, false
+	case len(troubles) == 0:
+		return errors.New("nobody else could have it"), lost
 	}
 	return errors.New(strings.Join(troubles, "; ")), lost
 }
@@ -188,7 +241,7 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 		if err != nil {
 			return err
 		}
-		if err := p.expect(t.Store, chunks); err != nil {
+		if err := p.expect(ctx, t.Store, chunks); err != nil {
 			return err
 		}
 	}
@@ -256,39 +309,53 @@ type part struct {
 }
 
 // open goes on with what is here of a file, or begins.
-func (t *Topic) open(f workflow.File) (*part, error) {
+func (t *Topic) open(ctx context.Context, f workflow.File) (*part, error) {
 	p := &part{of: f, name: t.path(f.Root, partFile)}
 	var err error
 	if p.file, err = os.OpenFile(p.name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, err
 	}
 	if chunks, err := t.sums(f); err == nil {
-		p.know(chunks)
+		if err := p.know(ctx, chunks); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
 	}
 	return p, nil
 }
 
-func (p *part) close() { _ = p.file.Close() } // what counts was synced
-
-// expect notes, durably, which chunks there are.
-func (p *part) expect(s *Store, chunks sums) error {
-	if err := s.writeSums(p.of.Root, chunks); err != nil {
+// close closes the file; what counts was synced.
+func (p *part) close() error {
+	if err := p.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
-	p.know(chunks)
 	return nil
 }
 
+// complete reports whether all of the file is here.
+func (p *part) complete() bool { return p.chunks != nil && p.bytes == p.of.Size }
+
+// expect notes, durably, which chunks there are.
+func (p *part) expect(ctx context.Context, s *Store, chunks sums) error {
+	if err := s.writeSums(p.of.Root, chunks); err != nil {
+		return err
+	}
+	return p.know(ctx, chunks)
+}
+
 // know looks which chunks are here already.
-func (p *part) know(chunks sums) {
+func (p *part) know(ctx context.Context, chunks sums) error {
 	p.chunks, p.got, p.bytes = chunks, make([]bool, len(chunks)), 0
 	buffer := make([]byte, Chunk)
 	for n := range chunks {
-		if good(p.file, p.of, chunks, n, buffer) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if ok, err := good(p.file, p.of, chunks, n, buffer); ok && err == nil {
 			p.got[n] = true
 			p.bytes += int64(chunkSize(p.of, n))
 		}
 	}
+	return nil
 }
 
 func (p *part) have() int64 { return p.bytes }

@@ -117,8 +117,18 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 	})}
 }
 
-// put keeps n bytes of chance at a site.
+// put keeps n bytes of chance at a site, for an instance.
 func (s *site) put(t *testing.T, n int) (workflow.File, []byte) {
+	t.Helper()
+	f, b := s.upload(t, n)
+	if err := s.Use(f, workflow.InstanceID{}.String(), "", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return f, b
+}
+
+// upload keeps n bytes of chance at a site, for no instance yet.
+func (s *site) upload(t *testing.T, n int) (workflow.File, []byte) {
 	t.Helper()
 	b := make([]byte, n)
 	r := rand.New(rand.NewPCG(uint64(n), 1))
@@ -358,8 +368,8 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	s := newSite(t, dir, files.Options{}, everybody{})
 	now := time.Now()
-	used, _ := s.put(t, 10)
-	unused, _ := s.put(t, 11)
+	used, _ := s.upload(t, 10)
+	unused, _ := s.upload(t, 11)
 	if err := s.Use(used, "abc", "mal", now); err != nil {
 		t.Fatal(err)
 	}
@@ -412,8 +422,8 @@ func TestReadingIsRationed(t *testing.T) {
 			}
 			return n
 		}
-		if n := given(); n != 2048 {
-			t.Errorf("%d pieces were given at once, want 2,048", n)
+		if n := given(); n != 2048-64 { // to find out whether it may read counts as 64
+			t.Errorf("%d pieces were given at once, want 1,984", n)
 		}
 		time.Sleep(time.Second)
 		if n := given(); n < 250 || n > 260 {
@@ -421,6 +431,80 @@ func TestReadingIsRationed(t *testing.T) {
 		}
 		if _, err := giver.Answer("another", req); err != nil {
 			t.Errorf("another partner: %v", err)
+		}
+	})
+}
+
+// Who knows only the hash of what is here for another instance gets nothing by naming it in
+// one of its own, also when that has the file "come" here.
+func TestAHashIsNotEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		giver := newSite(t, dir, files.Options{}, everybody{})
+		f, _ := giver.put(t, 10)
+		giver = newSite(t, dir, files.Options{}, everybody{}) // it was given before this start
+		mals := want(f, "mal")
+		mals.Instance = workflow.InstanceID{7}
+		if err := giver.Fetch(t.Context(), mals); err != nil { // a task here reads it
+			t.Fatal(err)
+		}
+		ask := func(id workflow.InstanceID) error {
+			req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: id, Item: "plan", File: f.String()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = giver.Answer("mal", req)
+			return err
+		}
+		if err := ask(mals.Instance); !errors.Is(err, files.ErrNotHere) {
+			t.Errorf("for an instance that only names it: %v", err)
+		}
+		if err := ask(workflow.InstanceID{}); err != nil {
+			t.Errorf("for the instance that it was given for: %v", err)
+		}
+	})
+}
+
+// What is kept for a file whose note could not be stored is not said to be kept.
+func TestAUseThatIsNotStoredIsNone(t *testing.T) {
+	dir := t.TempDir()
+	s := newSite(t, dir, files.Options{}, everybody{})
+	f, _ := s.upload(t, 10)
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Use(f, "abc", "", time.Now()); err == nil {
+			t.Error("it was noted, they say")
+		}
+	}
+}
+
+// A fetch that nobody wants any more ends; one that waits for nobody's answer does not hold
+// up another of the same content.
+func TestFetchesOfOneContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		giver, taker := newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
+		taker.link.to["giver"], taker.link.down["away"] = giver.Topic, true
+		f, _ := giver.put(t, 10)
+		hopeless := want(f, "away")
+		hopeless.Instance = workflow.InstanceID{9}
+		first := make(chan error, 1)
+		go func() { first <- taker.Fetch(t.Context(), hopeless) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := taker.Fetch(ctx, want(f, "giver")); err != nil {
+			t.Errorf("the second: %v", err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first: %v", err)
+		}
+		g, _ := giver.put(t, 11)
+		nobodys := want(g, "away")
+		nobodys.From = func(context.Context) ([]workflow.PartnerID, error) { return nil, files.ErrNotWanted }
+		if err := taker.Fetch(t.Context(), nobodys); !errors.Is(err, files.ErrNotWanted) {
+			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -52,9 +52,19 @@ type Store struct {
 type content struct {
 	size  int64
 	whole bool
-	since time.Time         // when it came, or was last let go
-	uses  map[string]string // by instance, who began it; empty: this node
-	given map[string]bool   // to these partners, whole, since the node runs
+	since time.Time       // when it came, or was last let go
+	uses  map[string]use  // by instance
+	given map[string]bool // to these partners, whole, since the node runs
+	put   bool            // somebody at this node gave all of it, since the node runs
+}
+
+// use is that an instance has a content.
+type use struct {
+	by string // who began it; empty: this node
+	// proved: the content was given at this node for it, or fetched for it. Otherwise the
+	// instance only names what is here for another: who began it knows the hash, and need
+	// not ever have had the content.
+	proved bool
 }
 
 // Open opens the store in a folder, which it makes. What an upload left behind is removed.
@@ -116,8 +126,9 @@ func (s *Store) find(root Root, kind string, e fs.DirEntry) error {
 			return err
 		}
 		for line := range strings.Lines(string(b)) {
-			instance, by, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			c.uses[instance] = by
+			if words := strings.Split(strings.TrimSuffix(line, "\n"), " "); len(words) == 3 {
+				c.uses[words[0]] = use{words[1], words[2] == "proved"}
+			}
 		}
 	}
 	return nil
@@ -138,7 +149,7 @@ func (s *Store) path(root Root, kind string) string {
 func (s *Store) of(root Root) *content {
 	c := s.held[root]
 	if c == nil {
-		c = &content{uses: map[string]string{}, given: map[string]bool{}}
+		c = &content{uses: map[string]use{}, given: map[string]bool{}}
 		s.held[root] = c
 	}
 	return c
@@ -164,10 +175,18 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time
 		return f, err
 	}
 	f = workflow.File{Name: name, Size: size, Root: chunks.root(size)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.writeSums(f.Root, chunks); err != nil {
 		return f, err
 	}
-	return f, s.settle(tmp.Name(), f, now)
+	if c := s.of(f.Root); c.whole { // the same is here already
+		c.since, c.put = now, true
+		return f, nil
+	}
+	err = s.settle(tmp.Name(), f, now)
+	s.of(f.Root).put = err == nil
+	return f, err
 }
 
 // gone is err, unless the file was not there.
@@ -191,7 +210,7 @@ func (s *Store) writeSums(root Root, chunks sums) error {
 	return os.Rename(tmp.Name(), s.path(root, sumsFile))
 }
 
-// settle makes a file on disk, which is synced, the whole content of f.
+// settle makes a file on disk, which is synced, the whole content of f. The caller holds s.mu.
 func (s *Store) settle(from string, f workflow.File, now time.Time) error {
 	if err := os.Chmod(from, 0o400); err != nil { // applications read it, and nobody writes into it
 		return err
@@ -202,8 +221,6 @@ func (s *Store) settle(from string, f workflow.File, now time.Time) error {
 	if err := syncFolder(s.dir); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := s.of(f.Root)
 	c.size, c.whole, c.since = f.Size, true, now
 	return nil
@@ -246,7 +263,7 @@ func (c *content) payer() string {
 	if len(c.uses) == 0 {
 		return ""
 	}
-	return slices.Min(slices.Collect(maps.Values(c.uses)))
+	return slices.MinFunc(slices.Collect(maps.Values(c.uses)), func(a, b use) int { return strings.Compare(a.by, b.by) }).by
 }
 
 // Use notes, durably, that an instance has a file, so that its content stays. by began the
@@ -255,7 +272,7 @@ func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
 	s.mu.Lock()
 	c := s.held[f.Root]
 	if c != nil {
-		if _, known := c.uses[instance]; known && (c.whole || c.size == f.Size) {
+		if u, known := c.uses[instance]; known && (c.whole || c.size == f.Size) && (u.proved || !c.put) {
 			s.mu.Unlock()
 			return nil
 		}
@@ -271,8 +288,39 @@ func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
 	if !c.whole {
 		c.size = f.Size
 	}
-	c.uses[instance], c.since = by, now
+	before, known := c.uses[instance]
+	c.uses[instance], c.since = use{by, before.proved || c.whole && c.put}, now
+	err := s.writeUses(f.Root, c)
+	if err != nil && known {
+		c.uses[instance] = before
+	} else if err != nil {
+		delete(c.uses, instance)
+	}
+	return err
+}
+
+// fetched makes what was fetched for instances the whole content of f: it is proved for these.
+func (s *Store) fetched(from string, f workflow.File, instances []string, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.settle(from, f, now); err != nil {
+		return err
+	}
+	c := s.of(f.Root)
+	for _, i := range instances {
+		if u, known := c.uses[i]; known {
+			c.uses[i] = use{u.by, true}
+		}
+	}
 	return s.writeUses(f.Root, c)
+}
+
+// proved reports whether an instance does not only name a content.
+func (s *Store) proved(f workflow.File, instance string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.held[f.Root]
+	return c != nil && c.uses[instance].proved
 }
 
 func cmpErr(first, second error) error {
@@ -303,7 +351,11 @@ func (s *Store) writeUses(root Root, c *content) error {
 		return err
 	}
 	for _, instance := range slices.Sorted(maps.Keys(c.uses)) {
-		if _, err = fmt.Fprintf(tmp, "%s %s\n", instance, c.uses[instance]); err != nil {
+		u, how := c.uses[instance], "named"
+		if u.proved {
+			how = "proved"
+		}
+		if _, err = fmt.Fprintf(tmp, "%s %s %s\n", instance, u.by, how); err != nil {
 			break
 		}
 	}
@@ -398,7 +450,13 @@ func (s *Store) piece(f workflow.File, offset int64) ([]byte, error) {
 	chunk := int(offset / Chunk)
 	if offset%Chunk == 0 {
 		chunks, err := s.sums(f)
-		if err != nil || !good(r, f, chunks, chunk, make([]byte, Chunk)) {
+		if err != nil {
+			return nil, err // perhaps it can be read the next time
+		}
+		switch ok, err := good(r, f, chunks, chunk, make([]byte, Chunk)); {
+		case err != nil:
+			return nil, err
+		case !ok:
 			return nil, errors.Join(ErrNotHere, s.damaged(f))
 		}
 	}

@@ -64,8 +64,17 @@ type Topic struct {
 
 	mu      sync.Mutex // guards what follows
 	allowed map[permission]time.Duration
-	coming  map[Root]*fetch
+	coming  map[name]*fetch
+	turns   chan struct{} // one element for each fetch
 }
+
+// name is what content a reference names: one with a false length is never found.
+type name struct {
+	root Root
+	size int64
+}
+
+func nameOf(f workflow.File) name { return name{f.Root, f.Size} }
 
 // permission was given to a partner, for a while, so that not each piece has the instance
 // looked at.
@@ -85,6 +94,10 @@ const (
 	sweepEvery = time.Hour
 	// askWait is how long a partner may take to answer.
 	askWait = 20 * time.Second
+	// judging is how many pieces it counts as to find out whether a partner may read a file.
+	judging = 64
+	// fetches is how many files come here at once.
+	fetches = 8
 	// together is how many pieces of a chunk are asked for at once.
 	together = Chunk / Piece
 )
@@ -96,7 +109,8 @@ var pieceRation = ration.Ration{Burst: (1 << 30) / Piece, Each: time.Second * Pi
 func New(s *Store, in Surroundings) *Topic {
 	return &Topic{
 		Store: s, in: in, pieces: ration.New(pieceRation),
-		allowed: map[permission]time.Duration{}, coming: map[Root]*fetch{},
+		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{},
+		turns: make(chan struct{}, fetches),
 	}
 }
 
@@ -150,7 +164,7 @@ func (t *Topic) Answer(from workflow.PartnerID, req []byte) ([]byte, error) {
 		}
 		chunks, err := t.sums(f)
 		if err != nil {
-			return nil, errors.Join(ErrNotHere, t.damaged(f))
+			return nil, err
 		}
 		return chunks.bytes(), nil
 	}
@@ -170,6 +184,12 @@ func (t *Topic) permit(from workflow.PartnerID, a wire.FileAsk, f workflow.File,
 	if known && now < until {
 		return nil
 	}
+	if !t.proved(f, a.Instance.String()) {
+		return ErrNotHere // whoever began that instance may know no more than the hash
+	}
+	if !t.pieces.Spend(from, judging, now) {
+		return errTooMuch
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), askWait)
 	defer cancel()
 	if err := t.in.Instances.MayRead(ctx, from, a.User, a.Instance, a.Item, f); err != nil {
@@ -188,7 +208,7 @@ func (t *Topic) permit(from workflow.PartnerID, a wire.FileAsk, f workflow.File,
 func (t *Topic) Progress(f workflow.File) (have int64, words string, waited bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.coming[f.Root]
+	c := t.coming[nameOf(f)]
 	if c == nil {
 		return 0, "", false
 	}

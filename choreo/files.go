@@ -41,11 +41,11 @@ func (m *Machine) Reads(p workflow.PartnerID, n workflow.DataName) bool {
 	})
 }
 
-// Reading is a task that can begin, or runs, and data that it reads.
+// Reading is a task that can begin, or runs, and a file that it reads.
 type Reading struct {
-	Task  *workflow.Task
-	Item  workflow.DataName
-	Value workflow.Value
+	Task *workflow.Task
+	Item workflow.DataName
+	File workflow.File
 }
 
 // FilesToRead are the files that tasks read which can begin or run with this partner.
@@ -56,11 +56,12 @@ func (m *Machine) FilesToRead() (out []Reading) {
 			continue
 		}
 		for _, n := range inputs(a.Task) {
-			v := m.state.values[n]
-			if v != nil && slices.ContainsFunc(m.state.def.Data, func(d workflow.DataDecl) bool {
-				return d.Name == n && d.Type == workflow.TypeFile
-			}) {
-				out = append(out, Reading{a.Task, n, v})
+			text, given := m.state.values[n].(string)
+			if d := m.state.decls[n]; d == nil || d.Type != workflow.TypeFile || !given {
+				continue
+			}
+			if f, err := workflow.ParseFile(text); err == nil { // a fact with anything else would not count
+				out = append(out, Reading{a.Task, n, f})
 			}
 		}
 	}

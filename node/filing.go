@@ -168,10 +168,7 @@ func (k *filing) want(
 func (k *filing) fetchAhead(h *held) {
 	id, by := h.m.Instance(), h.sum.By
 	for _, r := range h.m.FilesToRead() {
-		f, err := workflow.ParseFile(fmt.Sprint(r.Value))
-		if err != nil {
-			continue // a fact with it would not have been taken in
-		}
+		f := r.File
 		if _, here := k.files.Path(f); here || !k.begin(f) {
 			continue
 		}
@@ -199,7 +196,7 @@ func (k *filing) fetchAhead(h *held) {
 func (k *filing) stillRead(ctx context.Context, id workflow.InstanceID, f workflow.File) (yes bool, err error) {
 	err = k.peek(ctx, id, func(h *held) {
 		for _, r := range h.m.FilesToRead() {
-			yes = yes || fmt.Sprint(r.Value) == f.String()
+			yes = yes || r.File == f
 		}
 	})
 	return yes, err
@@ -237,21 +234,23 @@ func (k *filing) untilStopped() (context.Context, context.CancelFunc) {
 
 // waitsForFiles says which files a task that is here waits for; empty: none.
 func (vw *view) waitsForFiles(h *held, t *workflow.Task) string {
-	if vw.filing == nil || vw.filing.files == nil || !hasFiles(h.def.Def) {
+	if vw.filing == nil || !vw.filing.concerns(h.def.Def) {
 		return ""
 	}
 	var out []string
 	for _, r := range h.m.FilesToRead() {
-		f, err := workflow.ParseFile(fmt.Sprint(r.Value))
-		if err != nil || r.Task != t {
+		if r.Task != t {
 			continue
 		}
-		if _, words, waited := vw.filing.files.Progress(f); waited {
-			out = append(out, fmt.Sprintf("waits for file %s: %s", f.Name, words))
+		if _, words, waited := vw.filing.files.Progress(r.File); waited {
+			out = append(out, fmt.Sprintf("waits for file %s: %s", r.File.Name, words))
 		}
 	}
 	return strings.Join(out, "; ")
 }
+
+// concerns reports whether this node keeps files and a definition has some among its data.
+func (k *filing) concerns(def *workflow.Definition) bool { return k.files != nil && hasFiles(def) }
 
 // hasFiles reports whether a definition has data that are files.
 func hasFiles(def *workflow.Definition) bool {

@@ -582,7 +582,7 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	s.n.index.put(id, h.sum)
 	s.readmitted(h)
 	s.changed(h)
-	if s.n.filing.files != nil && hasFiles(h.def.Def) {
+	if s.n.filing.concerns(h.def.Def) {
 		s.n.filing.fetchAhead(h)
 	}
 	if h.sum.Settled {

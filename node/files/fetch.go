@@ -116,7 +116,7 @@ func (t *Topic) get(ctx context.Context, w Want, c *fetch) error {
 		if _, whole := t.Path(w.File); whole { // somebody gave it here meanwhile
 			return gone(os.Remove(p.name))
 		}
-		before := p.have()
+		before := p.bytes
 		err, lost := t.round(ctx, c, p)
 		if err == nil {
 			return t.whole(c, p)
@@ -137,7 +137,7 @@ func (t *Topic) get(ctx context.Context, w Want, c *fetch) error {
 			why = err.Error()
 		}
 		t.note(func() { c.from, c.trouble = "", why })
-		if p.have() > before {
+		if p.bytes > before {
 			pause = firstPause
 		}
 		select {
@@ -245,7 +245,7 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 			return err
 		}
 	}
-	t.note(func() { c.from, c.have = from, p.have() })
+	t.note(func() { c.from, c.have = from, p.bytes })
 	for n := range p.chunks {
 		if p.got[n] {
 			continue
@@ -261,9 +261,9 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 		if err := p.write(n, b); err != nil {
 			return err
 		}
-		t.note(func() { c.have = p.have() })
+		t.note(func() { c.have = p.bytes })
 	}
-	return p.file.Sync()
+	return nil
 }
 
 // chunk gets one chunk of a file, its pieces at once.
@@ -357,8 +357,6 @@ func (p *part) know(ctx context.Context, chunks sums) error {
 	}
 	return nil
 }
-
-func (p *part) have() int64 { return p.bytes }
 
 func (p *part) write(n int, b []byte) error {
 	if _, err := p.file.WriteAt(b, int64(n)*Chunk); err != nil {

@@ -197,17 +197,22 @@ func gone(err error) error {
 	return err
 }
 
-// writeSums stores the hashes of chunks, durably.
-func (s *Store) writeSums(root Root, chunks sums) error {
+// replace stores a small file in the folder, durably, in place of what it held.
+func (s *Store) replace(path string, b []byte) error {
 	tmp, err := os.CreateTemp(s.dir, newFile)
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(chunks.bytes())
+	_, err = tmp.Write(b)
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
-	return os.Rename(tmp.Name(), s.path(root, sumsFile))
+	return errors.Join(os.Rename(tmp.Name(), path), syncFolder(s.dir))
+}
+
+// writeSums stores the hashes of chunks, durably.
+func (s *Store) writeSums(root Root, chunks sums) error {
+	return s.replace(s.path(root, sumsFile), chunks.bytes())
 }
 
 // settle makes a file on disk, which is synced, the whole content of f. The caller holds s.mu.
@@ -279,8 +284,11 @@ func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
 	}
 	here := c != nil && c.whole
 	s.mu.Unlock()
-	if most, err := s.room(by, &f.Root); err != nil || !here && f.Size > most {
-		return cmpErr(err, &noRoom{f, most})
+	switch most, err := s.room(by, &f.Root); {
+	case err != nil:
+		return err
+	case !here && f.Size > most:
+		return &noRoom{f, most}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -323,13 +331,6 @@ func (s *Store) proved(f workflow.File, instance string) bool {
 	return c != nil && c.uses[instance].proved
 }
 
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
-}
-
 // noRoom says that a file is not kept for want of room.
 type noRoom struct {
 	file workflow.File
@@ -346,23 +347,15 @@ func (s *Store) writeUses(root Root, c *content) error {
 	if len(c.uses) == 0 {
 		return gone(os.Remove(s.path(root, usesFile)))
 	}
-	tmp, err := os.CreateTemp(s.dir, newFile)
-	if err != nil {
-		return err
-	}
+	var b []byte
 	for _, instance := range slices.Sorted(maps.Keys(c.uses)) {
 		u, how := c.uses[instance], "named"
 		if u.proved {
 			how = "proved"
 		}
-		if _, err = fmt.Fprintf(tmp, "%s %s %s\n", instance, u.by, how); err != nil {
-			break
-		}
+		b = fmt.Appendf(b, "%s %s %s\n", instance, u.by, how)
 	}
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return errors.Join(os.Rename(tmp.Name(), s.path(root, usesFile)), syncFolder(s.dir))
+	return s.replace(s.path(root, usesFile), b)
 }
 
 // unusedFor is how long a content stays that no instance has: who uploads it, begins the
@@ -410,14 +403,6 @@ func (s *Store) Path(f workflow.File) (string, bool) {
 	defer s.mu.Unlock()
 	c := s.held[f.Root]
 	return s.path(f.Root, wholeFile), c != nil && c.whole && c.size == f.Size
-}
-
-// Have is how much of a file is here, about.
-func (s *Store) Have(f workflow.File) int64 {
-	if _, whole := s.Path(f); whole {
-		return f.Size
-	}
-	return 0
 }
 
 // sums are the hashes of a file's chunks, if they are here.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -233,10 +234,7 @@ func (p *Page) itemWith(why error) screen {
 		}
 		v.Sheet, v.Item = got, item{got.Item, rand.Text(), s.FormToken, s.Acts}
 		v.Doc = beyond(got.Doc, v.Item.Title())
-		left := url.Values{}
-		for k, of := range r.PostForm {
-			left[k] = of
-		}
+		left := maps.Clone(r.PostForm)
 		var bad invalid
 		errors.As(why, &bad)
 		for _, f := range fieldsOf(got, r.PostForm) {

@@ -22,6 +22,19 @@ var (
 	errCannot   = errors.New("cannot look at its items now")
 )
 
+// admit lets a partner ask for a person at its node, so often.
+func (d *Desk) admit(from workflow.PartnerID, user string) error {
+	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
+		d.in.Peers.Refuse("items-too-fast", from)
+		return errTooOften
+	}
+	if err := d.in.People.MayAsk(user, from); err != nil {
+		d.in.Peers.Refuse("items-of-others", from)
+		return err
+	}
+	return nil
+}
+
 // AnswerItems answers a partner which of this node's items a person at its node has, had, or
 // may take.
 func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) {
@@ -29,12 +42,7 @@ func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
-		d.in.Peers.Refuse("items-too-fast", from)
-		return nil, errTooOften
-	}
-	if err := d.in.People.MayAsk(r.User, from); err != nil {
-		d.in.Peers.Refuse("items-of-others", from)
+	if err := d.admit(from, r.User); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)

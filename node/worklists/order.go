@@ -143,21 +143,18 @@ func (d *Desk) AnswerTarget(from workflow.PartnerID, req []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
-		d.in.Peers.Refuse("items-too-fast", from)
-		return nil, errTooOften
-	}
-	if err := d.in.People.MayAsk(r.User, from); err != nil {
-		d.in.Peers.Refuse("items-of-others", from)
+	if err := d.admit(from, r.User); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
 	var out answeredTarget
 	out.Target, err = d.in.Instances.Target(ctx, r.Instance, r.Task, worklist.User(r.User))
-	var no *api.Error
-	_, whole := d.in.Instances.Target(ctx, r.Instance, "", worklist.User(r.User))
-	out.Here = whole == nil || errors.As(d.in.Explain(whole), &no) && no.Code != api.NotFound
+	if out.Here = err == nil; !out.Here { // it may take part, and refuse
+		var no *api.Error
+		_, whole := d.in.Instances.Target(ctx, r.Instance, "", worklist.User(r.User))
+		out.Here = whole == nil || errors.As(d.in.Explain(whole), &no) && no.Code != api.NotFound
+	}
 	if err = d.in.Explain(err); err != nil && !errors.As(err, &out.Refusal) {
 		d.in.Log.Warn("what an order is about could not be said to a partner", "to", from, "error", err)
 		return nil, errCannot

@@ -103,11 +103,11 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 	}
 	r := of[0]
 	s := d.askSheet(ctx, who, r)
-	if k := d.keptFor(who.ID, r.ID()); s == nil && k != nil {
-		s = k.more().Sheet
-	}
-	if k := d.keptFor(who.ID, r.ID()); k != nil && len(k.Word) > 0 && k.Refused == "" {
-		r.Done = true
+	if k := d.keptFor(who.ID, r.ID()); k != nil {
+		if s == nil {
+			s = k.more().Sheet
+		}
+		r.Done = r.Done || len(k.Word) > 0 && k.Refused == ""
 	}
 	out := &api.ItemSheet{Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{}}
 	out.Doc = out.Item.Doc
@@ -155,12 +155,7 @@ func (d *Desk) AnswerItem(from workflow.PartnerID, req []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.lists.Spend(from, 1, d.in.Clock.Now().Awake) {
-		d.in.Peers.Refuse("items-too-fast", from)
-		return nil, errTooOften
-	}
-	if err := d.in.People.MayAsk(q.User, from); err != nil {
-		d.in.Peers.Refuse("items-of-others", from)
+	if err := d.admit(from, q.User); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)

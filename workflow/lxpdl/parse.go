@@ -2,26 +2,23 @@ package lxpdl
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/internal/native"
 )
 
 // Limits of what is read.
 const (
 	MaxSize = 1 << 20   // of a file, in bytes
 	MaxTime = 1_000_000 // of a task, in time units
-
-	maxProblems = 200 // reported; nobody mends more at once
 )
 
 // Parse reads an LXPDL document. name is the file's name, for messages. The
@@ -32,16 +29,13 @@ func Parse(name string, src []byte) (*Process, error) {
 		return nil, workflow.Errors{{File: name, Line: 1, Col: 1,
 			Message: fmt.Sprintf("the file has %d bytes: at most %d are read", len(src), MaxSize), Hint: "split the process"}}
 	}
-	p := &parser{name: name, process: &Process{Name: processName(name)}}
+	p := &parser{name: name, problems: native.Problems{File: name}, process: &Process{Name: processName(name)}}
 	if err := p.read(src); err != nil {
 		return nil, err
 	}
 	p.resolve()
-	if len(p.problems) > 0 {
-		slices.SortStableFunc(p.problems, func(a, b workflow.Problem) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
-		})
-		return nil, p.problems
+	if err := p.problems.Err(); err != nil {
+		return nil, err
 	}
 	return p.process, nil
 }
@@ -65,7 +59,7 @@ type named struct {
 type parser struct {
 	name     string
 	process  *Process
-	problems workflow.Errors
+	problems native.Problems
 
 	tasks       []position // where process.Tasks were written
 	starts      []named
@@ -121,7 +115,7 @@ func (p *parser) read(src []byte) error {
 			}
 		}
 	}
-	if len(p.tasks) == 0 && len(p.problems) == 0 {
+	if len(p.tasks) == 0 && p.problems.Number() == 0 {
 		p.fail(position{1, 1}, "an LXPDL file has <lxpdl><tasks><task name=…>", "no task is defined")
 	}
 	return nil
@@ -195,12 +189,7 @@ func (p *parser) task(a attributes) {
 }
 
 func (p *parser) fail(at position, hint, format string, args ...any) {
-	if len(p.problems) >= maxProblems {
-		return
-	}
-	p.problems = append(p.problems, workflow.Problem{
-		File: p.name, Line: at.line, Col: at.column, Message: fmt.Sprintf(format, args...), Hint: hint,
-	})
+	p.problems.Fail(at.line, at.column, hint, format, args...)
 }
 
 // attributes are those of one element.

@@ -17,7 +17,7 @@ func (p *parser) resolve() {
 			p.process.Transitions = append(p.process.Transitions, Transition{t.source.name, t.destination.name})
 		}
 	}
-	if len(p.problems) == 0 {
+	if p.problems.Number() == 0 {
 		p.checkCycle()
 	}
 }

@@ -51,15 +51,24 @@ func (p *parser) data(kind Kind) Data {
 	return d
 }
 
+// activity reads NAME : TYPE of an activity of that kind. False: it is not, which is reported,
+// and the block is passed over.
+func (p *parser) activity(kind, typed string) (a Activity, of string, ok bool) {
+	a.Name, a.at = p.identifier("a " + kind)
+	if !p.expect(":", kind+" "+shorten(a.Name)) {
+		p.skipBlock()
+		return a, "", false
+	}
+	of, a.of = p.identifier(typed)
+	return a, of, true
+}
+
 // task reads a task of a workflow after its keyword.
 func (p *parser) task() Activity {
-	a := Activity{}
-	a.Name, a.at = p.identifier("a task")
-	if !p.expect(":", "task "+shorten(a.Name)) {
-		p.skipBlock()
+	a, of, ok := p.activity("task", "a task model")
+	if a.Model = of; !ok {
 		return a
 	}
-	a.Model, a.of = p.identifier("a task model")
 	p.clauses("task "+shorten(a.Name), map[string]func(position){
 		"DEPENDS":     func(position) { a.Depends = p.depends() },
 		"IN_CONTEXT":  func(position) { a.In, a.in = p.identifiers("a data item") },
@@ -76,13 +85,10 @@ func (p *parser) task() Activity {
 
 // subWorkflow reads a sub-workflow after its keyword.
 func (p *parser) subWorkflow() Activity {
-	a := Activity{}
-	a.Name, a.at = p.identifier("a sub-workflow")
-	if !p.expect(":", "sub-workflow "+shorten(a.Name)) {
-		p.skipBlock()
+	a, of, ok := p.activity("sub-workflow", "a workflow")
+	if a.SubWorkflow = of; !ok {
 		return a
 	}
-	a.SubWorkflow, a.of = p.identifier("a workflow")
 	p.clauses("sub-workflow "+shorten(a.Name), map[string]func(position){
 		"DEPENDS":     func(position) { a.Depends = p.depends() },
 		"DESCRIPTION": func(position) { a.Description = p.text("DESCRIPTION") },

@@ -1,7 +1,6 @@
 package pdl
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,31 +10,30 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
-	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/internal/native"
 )
 
 // Limits of what is read.
 const (
 	MaxSize = 1 << 20 // of a file, in bytes
 
-	maxProblems = 200 // reported; nobody mends more at once
-	maxDepth    = 100 // of rules in rules
+	maxDepth = 100 // of rules in rules
 )
 
 // Parse reads a PDL file. name is the file's name, for messages. A file that is no
 // UTF-8 is read as Windows-1252, which the language's time wrote. The error is
 // [workflow.Errors]: all mistakes at once.
 func Parse(name string, src []byte) (*Document, error) {
-	p := &parser{name: name, document: &Document{}}
+	p := &parser{problems: native.Problems{File: name}, document: &Document{}}
 	switch {
 	case len(src) > MaxSize:
 		p.fail(position{1, 1}, "split it", "the file has %d bytes: at most %d are read", len(src), MaxSize)
-		return nil, p.problems
+		return nil, p.problems.Err()
 	case !utf8.Valid(src):
 		decoded, err := charmap.Windows1252.NewDecoder().Bytes(src)
 		if err != nil {
 			p.fail(position{1, 1}, "save the file as UTF-8", "the file is no text: %v", err)
-			return nil, p.problems
+			return nil, p.problems.Err()
 		}
 		src = decoded
 	}
@@ -43,30 +41,21 @@ func Parse(name string, src []byte) (*Document, error) {
 	p.tokens = (&scanner{rest: text, at: position{1, 1}, fail: p.fail}).all()
 	p.read()
 	p.resolve()
-	if len(p.problems) > 0 {
-		slices.SortStableFunc(p.problems, func(a, b workflow.Problem) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
-		})
-		return nil, p.problems
+	if err := p.problems.Err(); err != nil {
+		return nil, err
 	}
 	return p.document, nil
 }
 
 // parser turns tokens into a document. Names are resolved when all are known.
 type parser struct {
-	name     string
 	tokens   []token // the last one is the end
 	document *Document
-	problems workflow.Errors
+	problems native.Problems
 }
 
 func (p *parser) fail(at position, hint, format string, args ...any) {
-	if len(p.problems) >= maxProblems {
-		return
-	}
-	p.problems = append(p.problems, workflow.Problem{
-		File: p.name, Line: at.line, Col: at.column, Message: fmt.Sprintf(format, args...), Hint: hint,
-	})
+	p.problems.Fail(at.line, at.column, hint, format, args...)
 }
 
 // peek is the token that comes next.
@@ -142,7 +131,7 @@ func (p *parser) read() {
 			p.misplaced(t)
 		}
 	}
-	if len(p.document.Workflows) == 0 && len(p.problems) == 0 {
+	if len(p.document.Workflows) == 0 && p.problems.Number() == 0 {
 		p.fail(position{1, 1}, "a PDL file has WORKFLOW name { … }", "no workflow is defined")
 	}
 }

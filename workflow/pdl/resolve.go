@@ -19,7 +19,7 @@ func (p *parser) resolve() {
 	for _, w := range d.Workflows {
 		p.checkWorkflow(w, models)
 	}
-	if len(p.problems) == 0 {
+	if p.problems.Number() == 0 {
 		p.checkNesting(workflows)
 	}
 }
@@ -57,7 +57,7 @@ func (p *parser) checkModel(m Model, applications map[string]int) {
 func (p *parser) checkWorkflow(w Workflow, models map[string]int) {
 	data := index(p, "data item", w.Data, func(d Data) (string, position) { return d.Name, d.at })
 	activities := index(p, "activity", w.Activities, func(a Activity) (string, position) { return a.Name, a.at })
-	free, before := false, len(p.problems)
+	free, before := false, p.problems.Number()
 	for _, a := range w.Activities {
 		free = free || a.Depends == nil
 		if _, known := models[a.Model]; !known && a.Model != "" {
@@ -74,7 +74,7 @@ func (p *parser) checkWorkflow(w Workflow, models map[string]int) {
 				"query %q does not say where to ask, or what", shorten(d.Name))
 		}
 	}
-	if len(p.problems) > before {
+	if p.problems.Number() > before {
 		return
 	}
 	switch {

@@ -1,5 +1,5 @@
-// Package native writes what importers of other formats share: valid names and
-// scalars of the native format, and the search for a cycle.
+// Package native has what importers of other formats share: valid names and scalars of
+// the native format, the search for a cycle, and the list of mistakes.
 //
 // Promises: no I/O, no clock, no goroutine; the same calls in the same order give
 // the same names.

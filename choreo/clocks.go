@@ -22,9 +22,10 @@ type clock struct {
 	asked   bool // the partner that it is about was asked what it has
 	// of are the slots that may be judged by it, of a WaitAnswer; nil: all for which the
 	// partition answers. joined is how many had joined these, over how many were done that
-	// had waited for a trigger (partDesk), known how many facts there were then.
-	of                  map[workflow.TaskName]bool
-	joined, over, known int
+	// had waited for a trigger (partDesk).
+	of           map[workflow.TaskName]bool
+	joined, over int
+	known        int // how many facts there were when it was looked at (WaitKind.ofFacts)
 }
 
 func (c *clock) read(now time.Duration) time.Duration {
@@ -219,7 +220,7 @@ func (cs *clocks) toSave(now time.Duration, facts int) *Waits {
 			*cs.steps++
 			cs.stored[k] = true
 			ws.All = append(ws.All, Wait{Key: k, Elapsed: c.read(now), Running: c.running})
-			if k.Kind == WaitAnswer {
+			if k.Kind.ofFacts() {
 				ws.Known = min(ws.Known, c.known)
 			}
 		}

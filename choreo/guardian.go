@@ -334,9 +334,9 @@ func (m *Machine) await(n name) *awaited {
 // handedOver reports whether attempts at others may be clocked under a key: their
 // holders are known to have heard of what made them ready, or have neither expired
 // nor acknowledged it for a whole connectionTime. A partner that lives has met
-// somebody within that, who had it too.
+// somebody within that, who had it too. It begins again when there is more to hear of.
 func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) bool {
-	unheard := d.unheard(as)
+	unheard, last := d.unheard(as)
 	if len(unheard) == 0 {
 		return true
 	}
@@ -345,11 +345,15 @@ func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) boo
 		bound = max(bound, min(d.partners.ConnectionTime(a.Partner), maxHandOver))
 	}
 	k = k.handOver()
-	t := d.clocks.run(k, true, d.now.Boot)
+	if c := d.clocks.all[k]; c != nil && last >= c.known {
+		d.clocks.drop(k)
+	}
+	t, c := d.clocks.run(k, true, d.now.Boot), d.clocks.all[k]
+	c.known = d.log.Len()
 	if d.over(t, bound, true) {
 		return true
 	}
-	switch c := d.clocks.all[k]; {
+	switch {
 	case c.asked || later > GuardianTimeout:
 	case t < askAfter:
 		d.out.wake(d.now.Boot + askAfter - t)
@@ -363,24 +367,30 @@ func (d *decision) handedOver(k WaitKey, as []*Attempt, later time.Duration) boo
 }
 
 // unheard are those of the attempts of which it is not known that their holders have
-// the facts that gave them to them, and those that ended what their slots wait for.
-func (m *Machine) unheard(as []*Attempt) (out []*Attempt) {
+// the facts that gave them to them, and those that ended what their slots wait for. last
+// is the place of the newest such fact.
+func (m *Machine) unheard(as []*Attempt) (out []*Attempt, last int) {
 	if m.hearing.ends == nil {
-		m.hearing = hearing{ends: map[name][]*entry{}, heard: map[heard]bool{}}
+		m.hearing = hearing{ends: map[name][]*entry{}, lacks: map[heard]int{}}
 	}
 	for _, a := range as {
-		if !m.knows(a.Partner, a.assigned) || !m.hasHeard(a.Partner, a.Slot.Task.Name) {
+		lacks := max(m.lack(a.Partner, a.assigned), m.lacksOf(a.Partner, a.Slot.Task.Name))
+		if lacks != heardAll {
 			out = append(out, a)
 		}
+		last = max(last, lacks)
 	}
-	return out
+	return out, last
 }
+
+// heardAll is instead of the place of a fact that a partner may lack: there is none.
+const heardAll = -1
 
 // hearing is what partners are known to have of what ended the slots of a name, as long as
 // nothing changes.
 type hearing struct {
 	ends  map[name][]*entry // of each strand the last
-	heard map[heard]bool
+	lacks map[heard]int     // the place of the newest fact
 }
 
 type heard struct {
@@ -388,22 +398,33 @@ type heard struct {
 	of      name
 }
 
-// hasHeard reports whether a partner is known to have the facts that ended what a task
-// waits for.
-func (m *Machine) hasHeard(p workflow.PartnerID, t workflow.TaskName) bool {
+// lacksOf is the place of the newest of the facts that ended what a task waits for, and
+// that a partner is not known to have; heardAll: it has them.
+func (m *Machine) lacksOf(p workflow.PartnerID, t workflow.TaskName) int {
+	last := heardAll
 	for n := range m.state.namesFor(t) {
 		m.log.steps++
 		key := heard{p, n}
-		has, known := m.hearing.heard[key]
+		lacks, known := m.hearing.lacks[key]
 		if !known {
-			has = !slices.ContainsFunc(m.ends(n), func(e *entry) bool { m.log.steps++; return !m.knows(p, e) })
-			m.hearing.heard[key] = has
+			lacks = heardAll
+			for _, e := range m.ends(n) {
+				m.log.steps++
+				lacks = max(lacks, m.lack(p, e))
+			}
+			m.hearing.lacks[key] = lacks
 		}
-		if !has {
-			return false
-		}
+		last = max(last, lacks)
 	}
-	return true
+	return last
+}
+
+// lack is the place of a fact that a partner is not known to have, else heardAll.
+func (m *Machine) lack(p workflow.PartnerID, e *entry) int {
+	if m.knows(p, e) {
+		return heardAll
+	}
+	return e.index
 }
 
 // ends are of each strand the last of the facts that ended the slots of a name: a node

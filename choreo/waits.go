@@ -31,7 +31,7 @@ import (
 //	                           and was handed over, until it is ready
 //	hand-over       another's  until its holder is known to have heard what   the three above begin all the same
 //	                           made it ready, at most its connectionTime
-//	                           and an hour
+//	                           and an hour from the newest of that
 //	pending         nobody's   while a contingency waits and somebody can     the guardian gives it out
 //	                           take it
 //	gone            another's  from when the partner list says so             the guardian's verdict, presumed
@@ -49,8 +49,9 @@ import (
 //
 // A clock begins again only by a fact that came, or by the age of data that a rule asks for:
 // that of an answer when a task joins, and when a lifted block has the partition kept for ever
-// until what it waits for has ended once more; the wait for a hand-over as often, and when
-// what was clocked by itself is clocked with its partition; that of readiness when the rule
+// until what it waits for has ended once more; the wait for a hand-over as often, with each
+// fact more that made something ready and that its holder may lack, and when what was clocked
+// by itself is clocked with its partition; that of readiness when the rule
 // holds no more; all of them when an instance goes on that had ended, as a block lifted, or
 // that was cancelled, as a fork took the cancellation away: nobody worked in between. A block
 // lifts at most once for each attempt that was presumed to have failed, or when a fork takes
@@ -117,6 +118,11 @@ func (k WaitKey) handOver() WaitKey {
 	return WaitKey{Kind: WaitAttemptOver, Name: k.Name}
 }
 
+// ofFacts reports whether facts that come later may have such a wait begin again.
+func (k WaitKind) ofFacts() bool {
+	return k == WaitAnswer || k == WaitAnswerOver || k == WaitAttemptOver
+}
+
 // Wait is a clock and how far it has got.
 type Wait struct {
 	_       struct{} `cbor:",toarray"`
@@ -160,13 +166,16 @@ func (m *Machine) RestoreWaits(b Break) {
 	m.clocks.quiet = b.Quiet
 	for _, w := range b.Waits.All {
 		m.clocks.stored[w.Key] = true
-		if w.Key.Kind == WaitAnswer && b.Waits.Known != m.Len() {
+		if w.Key.Kind.ofFacts() && b.Waits.Known != m.Len() {
 			m.clocks.changed = true
 			continue
 		}
 		c := &clock{elapsed: w.Elapsed, since: b.Now.Boot, running: w.Running, seen: true}
 		if w.Running {
 			c.elapsed += max(b.Passed, 0)
+		}
+		if w.Key.Kind.ofFacts() {
+			c.known = m.Len()
 		}
 		m.clocks.of(w.Key)[w.Key] = c
 	}
@@ -179,7 +188,7 @@ func (m *Machine) RestoreWaits(b Break) {
 				left = m.mayJudge(p)
 			}
 			part := m.look().part(p)
-			c.of, c.joined, c.over, c.known = working(left), part.joined, part.over, m.Len()
+			c.of, c.joined, c.over = working(left), part.joined, part.over
 		}
 	}
 }

@@ -141,6 +141,8 @@ var mutants = append([]mutant{
 		c := Consumption`}}},
 	{name: "no-hand-over", what: "a partner that was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
+	{name: "handed-over-once", what: "what a partner has yet to hear of has only what is left of the time for what came before it", patches: []patch{{
+		"choreo/guardian.go", `c != nil && last >= c.known {`, `c != nil && last >= c.known+1e9 {`}}},
 	{name: "old-stretch", what: "what becomes ready later has only what is left of its partition's time", patches: []patch{{
 		"choreo/waits.go", `c == nil || (c.of == nil && c.joined != part.joined) || (c.of != nil && !subset(of, c.of))
 		if joined || c.over != part.over {`, `c == nil || !subset(of, of)

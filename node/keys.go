@@ -103,7 +103,7 @@ type summary struct {
 	// Settled: it has ended, and every participant is known to have all of it.
 	Settled bool
 	// Of an ended instance: a digest of its facts, and who takes part, separated
-	// by spaces (see ended.go).
+	// by spaces (see ended.go, and held.named for who is left out).
 	Facts closings.Digest
 	With  string
 	// Number is how many facts it has, and Age when it ended by this node's own time,

@@ -673,8 +673,9 @@ func (s *shard) summarise(h *held) summary {
 		h.digested = h.m.Len()
 		sum.Done, sum.Tasks, _ = h.m.Progress()
 		sum.People = storeDone(h.m.PeoplesWork())
-		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(audience), " "), uint64(h.m.Len())
-		sum.Sizes = h.sizes(audience)
+		with := h.named(audience, s.n.people.Known)
+		sum.Facts, sum.With, sum.Number = h.m.Digest(), strings.Join(texts(with), " "), uint64(h.m.Len())
+		sum.Sizes = h.sizes(with)
 	}
 	// A block or a failure may lift in the round in which all is done: that is the end which counts.
 	if sum.Ended == 0 || sum.State != h.sum.State || sum.Done != h.sum.Done {

@@ -202,6 +202,27 @@ func (h *held) sizes(audience []workflow.PartnerID) string {
 	return string(b)
 }
 
+// maxStrangers bounds how many partners the summary of an ended instance names that are
+// not on the partner list and wrote nothing.
+const maxStrangers = 64
+
+// named are those of an instance's audience whom its summary names. Whoever takes part can
+// bring in as many partners as it likes that do not exist, and each fact that comes after
+// the end has the summary stored once more. Who is left out though it exists is compared
+// with all the same, since its digest differs.
+func (h *held) named(audience []workflow.PartnerID, known func(workflow.PartnerID) bool) (out []workflow.PartnerID) {
+	strangers := 0
+	for _, p := range audience {
+		if facts, _ := h.m.AuthoredBy(p); facts == 0 && !known(p) {
+			if strangers++; strangers > maxStrangers {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 // weighed is what an instance was weighed with.
 type weighed struct {
 	facts int

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,9 +102,31 @@ func definitionOf(t *testing.T, tasks int) *library.Definition {
 	return &library.Definition{Hash: def.Hash(), Def: def, Plan: partition.New(def)}
 }
 
+// However many partners that do not exist somebody brings into an instance: what is stored
+// of it when it has ended names those that are known, whoever wrote something, and few more.
+func TestSummaryNamesFewStrangers(t *testing.T) {
+	for _, n := range []int{5, maxStrangers, 1000} {
+		others := []workflow.PartnerID{"bea"}
+		for i := range n {
+			others = append(others, workflow.PartnerID(fmt.Sprintf("nobody-%d", i)))
+		}
+		h := pile(t, definitionOf(t, 1), 1, 2, "", append(others, "carl")...)
+		known := func(p workflow.PartnerID) bool { return p == "ana" || p == "bea" || p == "carl" }
+		named := h.named(h.m.Audience(), known)
+		for _, p := range []workflow.PartnerID{"eve", "ana", "bea", "carl", "nobody-0"} {
+			if !slices.Contains(named, p) {
+				t.Errorf("among %d that nobody knows %s is not named", n, p)
+			}
+		}
+		if want := 4 + min(n, maxStrangers); len(named) != want {
+			t.Errorf("of %d that nobody knows and four that are known or wrote something %d are named, want %d", n, len(named), want)
+		}
+	}
+}
+
 // pile is an instance that eve began and wrote facts into, as a node has it that read it
-// from its store.
-func pile(t *testing.T, def *library.Definition, number, facts int, load string) *held {
+// from its store. Others are participants too.
+func pile(t *testing.T, def *library.Definition, number, facts int, load string, others ...workflow.PartnerID) *held {
 	t.Helper()
 	var next choreo.Fact
 	read := func(body choreo.Body) choreo.Received {
@@ -123,7 +146,7 @@ func pile(t *testing.T, def *library.Definition, number, facts int, load string)
 	next = choreo.Fact{Format: choreo.FormatFact, Chain: choreo.Chain{Author: "eve", Incarnation: choreo.Incarnation{1}}, Seq: 1}
 	genesis := read(choreo.Body{Genesis: &choreo.Genesis{
 		Definition: def.Hash, Nonce: [16]byte{byte(number), byte(number >> 8)}, Input: map[workflow.DataName]workflow.Value{"load": load},
-		Succession: []workflow.PartnerID{"eve", "ana"}, Coordination: workflow.Choreography,
+		Succession: append([]workflow.PartnerID{"eve", "ana"}, others...), Coordination: workflow.Choreography,
 		Assign: []choreo.Placement{{Partition: "all", Partner: "ana"}},
 	}})
 	m, err := choreo.Open(choreo.Self{Partner: "ana"}, def.Def, def.Plan, genesis)

@@ -24,7 +24,7 @@ func (l *language) functions() template.FuncMap {
 		"left":     left, "reason": l.reason, "about": about, "needy": needsPerson,
 		"clock":  func(t time.Time) string { return l.hour(t, time.Now()) },
 		"secs":   func(d api.Due) int { return int(max(time.Until(d.At), 0).Seconds()) },
-		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "succeeded": succeeded, "more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
+		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "replaced": replaced, "more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
 		"zone": func() string { return time.Now().Format("UTC-07:00") },
 		"list": list, "voters": voters, "short": short, "value": value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
@@ -66,9 +66,12 @@ func (l *language) moment(t, now time.Time) string {
 	return t.Format(l.date + " " + time.TimeOnly)
 }
 
-// succeeded reports whether a task has.
-func succeeded(states map[workflow.TaskName]workflow.State, t *workflow.TaskName) bool {
-	return states[*t] == workflow.Succeeded
+// replaced reports whether what replaced a task has succeeded.
+func replaced(states map[workflow.TaskName]workflow.State, t api.Task) bool {
+	if t.StandIn != nil {
+		return t.StandIn.State == workflow.Succeeded
+	}
+	return states[*t.ReplacedBy] == workflow.Succeeded
 }
 
 // left is a duration as people say it.

@@ -117,7 +117,7 @@ func fireCall() *api.Instance {
 				Why: &api.Why{Reason: "the only one who can"}},
 			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady, Known: "nothing was heard of it yet",
 				Due: []api.Due{{Kind: "trigger", At: at(13 * time.Hour), Left: "48s"}}},
-			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, Reason: "no fuel", ReplacedBy: ref[workflow.TaskName]("dispatch")},
+			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, Reason: "no fuel", ReplacedBy: ref[workflow.TaskName]("hoses"), StandIn: &api.StandIn{Partner: "reserve", State: workflow.Succeeded}},
 			{Name: "map", State: workflow.Skipped, Attempt: 1, Reason: "dropped", Dropped: &api.Dropped{DataSet: "city-map", Holder: "medic"}},
 		},
 		Data: map[string]any{"address": "Rua 1", "floors": 2.0, "report": nil},
@@ -132,7 +132,7 @@ func work() []api.Item {
 			AsOf: at(11*time.Hour + 48*time.Minute), Known: "as known 12 min ago", Offline: true, Delivered: true},
 		{ID: "b2", Instance: id, Workflow: "fire-call", Task: "procedure-1", State: api.ItemSelected, Holder: &ana, Partner: "engine-7", Role: "crew", Doc: "Reach the site.", Subject: "Harbour Street 12",
 			Due: &api.Due{Kind: "timeout", At: at(12*time.Hour + 252*time.Second), Left: "4m12s", About: true}, Delivered: true},
-		{ID: "c3", Instance: "77" + id, Workflow: "flood", Task: "evacuate", State: api.ItemDone, Holder: &ana, Partner: "engine-7", Offline: true},
+		{ID: "c3", Instance: "77" + id, Workflow: "flood", Task: "evacuate", InPlaceOf: "warn", State: api.ItemDone, Holder: &ana, Partner: "engine-7", Offline: true},
 	}
 }
 

@@ -29,6 +29,12 @@ func (r *filesFirst) Start(j runner.Job, done func(runner.Result)) {
 		r.Runner.Start(j, done)
 		return
 	}
+	r.startWhenHere(j, done)
+}
+
+// startWhenHere starts a job once its files are here. It is apart from Start, whose other
+// jobs are not to be kept for it.
+func (r *filesFirst) startWhenHere(j runner.Job, done func(runner.Result)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting[j.Key] != nil {

@@ -20,13 +20,21 @@ import (
 type peoplesItems struct{ *desk }
 
 // Items are the tasks of people that this node knows of and that a person at a partner's node
-// has, had, or may take.
-func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workflow.PartnerID) ([]worklists.Row, error) {
+// has, had, or may take: in one instance, or, with the zero ID, in all.
+func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]worklists.Row, error) {
 	who, known := k.partners.Person(person)
 	if !known {
 		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
 	}
 	out := []worklists.Row{}
+	if only != (workflow.InstanceID{}) {
+		var found []worklists.Row // whoever stops waiting leaves it to the shard
+		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at) })
+		if err != nil && !errors.Is(err, kv.ErrNotFound) {
+			return nil, err
+		}
+		return append(out, found...), nil
+	}
 	for _, s := range k.shards {
 		done := make(chan error, 1)
 		var found []worklists.Row // whoever stops waiting leaves it to the shard

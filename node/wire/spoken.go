@@ -38,6 +38,8 @@ func DecodeSpoken(b []byte) (c Spoken, err error) {
 type Items struct {
 	_    struct{} `cbor:",toarray"`
 	User string
+	// Only is the one instance that is asked about; zero: all.
+	Only workflow.InstanceID
 }
 
 // EncodeItems writes a request for DecodeItems.

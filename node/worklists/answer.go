@@ -47,7 +47,7 @@ func (d *Desk) AnswerItems(from workflow.PartnerID, req []byte) ([]byte, error) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
-	rows, err := d.in.Instances.Items(ctx, worklist.User(r.User), from)
+	rows, err := d.in.Instances.Items(ctx, worklist.User(r.User), from, r.Only)
 	if err != nil {
 		d.in.Log.Warn("items could not be shown to a partner", "to", from, "error", err)
 		return nil, errCannot

@@ -37,8 +37,8 @@ const (
 // Instances are those in which this node takes part.
 type Instances interface {
 	// Items are the tasks of people that this node knows of and that a person at a partner's
-	// node has, had, or may take.
-	Items(ctx context.Context, person worklist.User, at workflow.PartnerID) ([]Row, error)
+	// node has, had, or may take: in one instance, or, with the zero ID, in all.
+	Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
 	// Sheet is one of them, with what is needed to do it.
 	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row, *Sheet, error)
 	// Claim has this node as the holder write down a person's word. It returns when that

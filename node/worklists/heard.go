@@ -34,8 +34,8 @@ type heard struct {
 	gone  []Row // that it listed before, the last that went first
 }
 
-// remember keeps what a partner says now.
-func (d *Desk) remember(who users.Who, p workflow.PartnerID, rows []Row) {
+// remember keeps what a partner says now, of one instance or everywhere.
+func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row) {
 	now := d.in.Clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,20 +44,62 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, rows []Row) {
 		of = map[workflow.PartnerID]*heard{}
 		d.heard[who.ID] = of
 	}
-	is := &heard{awake: now.Awake, wall: now.Wall, rows: slices.Clone(rows[:min(len(rows), maxHeard)])}
+	was := of[p]
+	if was == nil {
+		was = &heard{awake: now.Awake - freshFor, wall: now.Wall}
+	}
+	is := &heard{awake: now.Awake, wall: now.Wall}
+	about := func(r Row) bool { return true }
+	if only != everywhere {
+		is.awake, is.wall = was.awake, was.wall
+		about = func(r Row) bool { return r.Instance == only }
+		is.rows = slices.DeleteFunc(slices.Clone(was.rows), about)
+	}
 	listed := map[string]bool{}
 	for i := range rows {
 		listed[rows[i].ID()] = true
 	}
-	if was := of[p]; was != nil {
-		for _, r := range slices.Concat(was.rows, was.gone) {
-			if !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
-				listed[r.ID()] = true
-				is.gone = append(is.gone, r)
-			}
+	is.rows = append(is.rows, rows...)
+	is.rows = is.rows[:min(len(is.rows), maxHeard)]
+	for _, r := range slices.Concat(was.rows, was.gone) {
+		if about(r) && !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
+			listed[r.ID()] = true
+			is.gone = append(is.gone, r)
+		}
+	}
+	for _, r := range was.gone {
+		if !about(r) && len(is.gone) < maxGone {
+			is.gone = append(is.gone, r)
 		}
 	}
 	of[p] = is
+}
+
+// remembered is an item by its whole ID, as the one partner that lists it said last; nil: it
+// is to be looked for. What is known here otherwise decides who holds it.
+func (d *Desk) remembered(ctx context.Context, who users.Who, ref string) *Row {
+	if d.keptFor(who.ID, ref) != nil {
+		return nil
+	}
+	var found []Row
+	d.mu.Lock()
+	for _, is := range d.heard[who.ID] {
+		if i := slices.IndexFunc(is.rows, func(r Row) bool { return r.ID() == ref }); i >= 0 {
+			found = append(found, is.rows[i])
+		}
+	}
+	d.mu.Unlock()
+	if len(found) != 1 {
+		return nil
+	}
+	r := &found[0]
+	if r.At != d.in.Self && d.in.Instances.Here(r.Instance) {
+		rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, r.Instance)
+		if err != nil || slices.ContainsFunc(rows, func(x Row) bool { return x.ID() == ref && x.At != r.At }) {
+			return nil
+		}
+	}
+	return r
 }
 
 // rememberGone keeps an item that a partner does not list any more.
@@ -119,29 +161,29 @@ func (d *Desk) names(of []workflow.PartnerID) []string {
 	return out
 }
 
-// own are the items that this node holds, for a person, as they are now.
-func (d *Desk) own(ctx context.Context, who users.Who) ([]Row, error) {
-	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
+// own are the items of an instance that this node holds, for a person, as they are now.
+func (d *Desk) own(ctx context.Context, who users.Who, of workflow.InstanceID) ([]Row, error) {
+	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, of)
 	if err != nil {
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.At != d.in.Self })
-	d.remember(who, d.in.Self, rows)
+	d.remember(who, d.in.Self, of, rows)
 	return rows, nil
 }
 
-// again asks the holder of an item for its list once more. Where it does not answer, or does not
+// again asks the holder of an item how that is now. Where it does not answer, or does not
 // list the item, known is what is known of it.
 func (d *Desk) again(ctx context.Context, who users.Who, known *Row) (*Row, error) {
 	var rows []Row
 	var err error
 	switch {
 	case known.At == d.in.Self:
-		if rows, err = d.own(ctx, who); err != nil {
+		if rows, err = d.own(ctx, who, known.Instance); err != nil {
 			return nil, err
 		}
 	case d.in.Peers.Up(known.At):
-		rows, err = d.askOne(ctx, who, known.At)
+		rows, err = d.askOne(ctx, who, known.At, known.Instance)
 	}
 	if err == nil {
 		for i := range rows {
@@ -157,21 +199,27 @@ func (d *Desk) again(ctx context.Context, who users.Who, known *Row) (*Row, erro
 // holders where that is old or exact wants what is so now. All partners are asked only for what is
 // not known.
 func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact bool) ([]*Row, error) {
-	known, err := d.known(ctx, who)
-	if err != nil {
-		return nil, err
-	}
+	var known []Row
 	var silent []workflow.PartnerID
-	asked := false
+	looked, asked := false, false
 	out := []*Row{}
 	for _, ref := range refs {
-		r, err := find(known, ref)
-		if err != nil && !asked {
-			asked = true
-			if known, silent, err = d.rows(ctx, who); err != nil {
-				return nil, err
+		var err error
+		r := d.remembered(ctx, who, ref)
+		if r == nil {
+			if !looked {
+				looked = true
+				if known, err = d.known(ctx, who); err != nil {
+					return nil, err
+				}
 			}
-			r, err = find(known, ref)
+			if r, err = find(known, ref); err != nil && !asked {
+				asked = true
+				if known, silent, err = d.rows(ctx, who); err != nil {
+					return nil, err
+				}
+				r, err = find(known, ref)
+			}
 		}
 		switch {
 		case err != nil:
@@ -194,7 +242,7 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 
 // known are all items of a person that are known here, without asking anybody.
 func (d *Desk) known(ctx context.Context, who users.Who) ([]Row, error) {
-	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
+	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 // says now or, if it cannot be asked, as it said last or is known here. silent are those that are
 // connected and did not answer.
 func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []workflow.PartnerID, err error) {
-	known, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self)
+	known, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 		heldBy[known[i].ID()] = known[i].At
 	}
 	answers, silent := d.askAll(ctx, who)
-	d.remember(who, d.in.Self, slices.DeleteFunc(slices.Clone(known), func(r Row) bool { return r.At != d.in.Self }))
+	d.remember(who, d.in.Self, everywhere, slices.DeleteFunc(slices.Clone(known), func(r Row) bool { return r.At != d.in.Self }))
 	answered := func(p workflow.PartnerID) bool {
 		_, said := answers[p]
 		return said || p == d.in.Self
@@ -90,7 +90,7 @@ func (d *Desk) askAll(ctx context.Context, who users.Who) (out map[workflow.Part
 	var mu sync.Mutex // guards out
 	out = map[workflow.PartnerID][]Row{}
 	return out, d.askEach(func(p workflow.PartnerID) error {
-		rows, err := d.askOne(ctx, who, p)
+		rows, err := d.askOne(ctx, who, p, everywhere)
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -130,9 +130,13 @@ func (d *Desk) askEach(ask func(workflow.PartnerID) error) (silent []workflow.Pa
 	return silent
 }
 
-// askOne asks a partner what it holds for a person, and remembers it.
-func (d *Desk) askOne(ctx context.Context, who users.Who, p workflow.PartnerID) ([]Row, error) {
-	req, err := wire.EncodeItems(wire.Items{User: who.ID})
+// everywhere is instead of the one instance that somebody asks about.
+var everywhere workflow.InstanceID
+
+// askOne asks a partner what it holds for a person, of one instance or everywhere, and
+// remembers it.
+func (d *Desk) askOne(ctx context.Context, who users.Who, p workflow.PartnerID, only workflow.InstanceID) ([]Row, error) {
+	req, err := wire.EncodeItems(wire.Items{User: who.ID, Only: only})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +150,10 @@ func (d *Desk) askOne(ctx context.Context, who users.Who, p workflow.PartnerID) 
 		d.in.Log.Warn("a list of items is refused", "from", p, "error", err)
 		return nil, err
 	}
-	d.remember(who, p, rows)
+	if only != everywhere {
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Instance != only })
+	}
+	d.remember(who, p, only, rows)
 	return rows, nil
 }
 

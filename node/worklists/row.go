@@ -46,6 +46,7 @@ type Row struct {
 	AsOf time.Time          `json:"-"`
 	// Done: the person did it here, and its holder does not have that yet.
 	Done bool `json:"-"`
+	id   string // once asked for
 }
 
 // MaxDoc and maxSubject bound, in letters, how a row says what is to be done and about what.
@@ -56,12 +57,16 @@ const (
 
 // ID is by what people name the item: the same wherever it is asked for.
 func (r *Row) ID() string {
+	if r.id != "" {
+		return r.id
+	}
 	h := sha256.New()
 	h.Write([]byte("mutirao/item/1\x00"))
 	h.Write(r.Instance[:])
 	h.Write(r.Item.Assigned[:])
 	h.Write([]byte(r.Item.Slot))
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	r.id = hex.EncodeToString(h.Sum(nil)[:8])
+	return r.id
 }
 
 // check says what no partner would truly answer: what it says is shown to people.

@@ -92,10 +92,10 @@ func newBenchMesh(b *testing.B, names ...string) *benchMesh {
 	for i, name := range names {
 		dir := filepath.Join(root, name)
 		if i == 0 {
-			_, err = node.Init(dir, node.InitOptions{Mesh: "bench", Name: name})
+			_, err = node.Init(dir, node.InitOptions{Mesh: "bench", Name: name, Roles: []string{"crew"}})
 		} else {
 			var inv *api.Invitation
-			if inv, err = m.hosts[0].Service().Invite(ctx, api.InviteRequest{}); err == nil {
+			if inv, err = m.hosts[0].Service().Invite(ctx, api.InviteRequest{Roles: []string{"crew"}}); err == nil {
 				_, err = assemble.Join(ctx, dir, assemble.JoinOptions{Invitation: inv.Token, Name: name})
 			}
 		}

@@ -246,14 +246,16 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 		}
 	}
 	t.note(func() { c.from, c.have = from, p.bytes })
-	for n := range p.chunks {
-		if p.got[n] {
-			continue
-		}
-		b, err := t.chunk(ctx, from, w, n)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	missing := p.missing()
+	for i, coming := 0, t.begin(ctx, from, w, missing); i < len(missing); i++ {
+		n := missing[i]
+		b, err := coming()
 		if err != nil {
 			return err
 		}
+		coming = t.begin(ctx, from, w, missing[i+1:])
 		if sha256.Sum256(b) != p.chunks[n] {
 			t.in.Partner.Refuse("file-forged", from)
 			return fmt.Errorf("gives other content than that of file %s", w.File.Name)
@@ -264,6 +266,22 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 		t.note(func() { c.have = p.bytes })
 	}
 	return nil
+}
+
+// begin has the first of the missing chunks of a file come, while the one before it is verified
+// and written: what a break costs is still no more than one chunk. It returns what waits for it.
+func (t *Topic) begin(ctx context.Context, from workflow.PartnerID, w Want, missing []int) func() ([]byte, error) {
+	if len(missing) == 0 {
+		return nil
+	}
+	var b []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b, err = t.chunk(ctx, from, w, missing[0])
+	}()
+	return func() ([]byte, error) { <-done; return b, err }
 }
 
 // chunk gets one chunk of a file, its pieces at once.
@@ -356,6 +374,16 @@ func (p *part) know(ctx context.Context, chunks sums) error {
 		}
 	}
 	return nil
+}
+
+// missing are the chunks that are not here.
+func (p *part) missing() (out []int) {
+	for n := range p.chunks {
+		if !p.got[n] {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func (p *part) write(n int, b []byte) error {

@@ -427,27 +427,39 @@ func (s *Store) piece(f workflow.File, offset int64) ([]byte, error) {
 	if offset < 0 || offset >= f.Size || offset%Piece != 0 {
 		return nil, fmt.Errorf("no piece begins at byte %d of %d", offset, f.Size)
 	}
+	if offset%Chunk == 0 {
+		b, err := s.chunk(f, int(offset/Chunk))
+		return b[:min(len(b), Piece)], err
+	}
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close() // it was only read
-	chunk := int(offset / Chunk)
-	if offset%Chunk == 0 {
-		chunks, err := s.sums(f)
-		if err != nil {
-			return nil, err // perhaps it can be read the next time
-		}
-		switch ok, err := good(r, f, chunks, chunk, make([]byte, Chunk)); {
-		case err != nil:
-			return nil, err
-		case !ok:
-			return nil, errors.Join(ErrNotHere, s.damaged(f))
-		}
-	}
 	b := make([]byte, min(f.Size-offset, Piece))
 	if _, err := r.ReadAt(b, offset); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
+	}
+	return b, nil
+}
+
+// chunk is a chunk of a content that is here whole, as it should be.
+func (s *Store) chunk(f workflow.File, n int) ([]byte, error) {
+	chunks, err := s.sums(f)
+	if err != nil {
+		return nil, err // perhaps it can be read the next time
+	}
+	r, err := os.Open(s.path(f.Root, wholeFile))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() // it was only read
+	b := make([]byte, chunkSize(f, n))
+	switch ok, err := good(r, f, chunks, n, b); {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, errors.Join(ErrNotHere, s.damaged(f))
 	}
 	return b, nil
 }

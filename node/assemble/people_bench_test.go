@@ -1,0 +1,207 @@
+package assemble_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	p2phost "github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+)
+
+// The figures of people's work, each beside its floor: run both at once, as
+// -bench 'Grant|DurableMessage' -benchtime 200x and -bench 'File|Stream' -benchtime 3x.
+
+// BenchmarkGrant: how long a person at one node waits for an item that another node holds:
+// until the grant is durable there, and known here.
+func BenchmarkGrant(b *testing.B) {
+	ctx := context.Background()
+	m := newBenchMesh(b, "one", "two")
+	w, err := m.hosts[0].Service().AddWorkflow(ctx, "call.yaml", []byte("workflow: call\ntasks:\n  call: {type: manual, role: crew}\npartitions:\n  all: [call]\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	crew := m.hosts[1].Service()
+	for range b.N {
+		if _, err := m.hosts[0].Service().Start(ctx, api.StartRequest{Workflow: string(w.Name), Assign: map[string]string{"all": "one"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var items []api.Item
+	for len(items) < b.N {
+		if items, err = crew.Worklist(ctx, api.WorklistQuery{}); err != nil {
+			b.Fatal(err)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	if at := items[0].Partner; at != "one" {
+		b.Fatalf("an item is with %s, want one", at)
+	}
+	b.ResetTimer()
+	took := make([]time.Duration, 0, b.N)
+	for _, x := range items[:b.N] {
+		begun := time.Now()
+		if _, err := crew.ClaimItems(ctx, api.ClaimRequest{Claim: api.ClaimSelect, Items: []string{x.ID}}); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	b.StopTimer()
+	report(b, took)
+}
+
+// BenchmarkDurableMessage is the floor of a grant: 1 KiB that its sender commits and sends,
+// and its receiver commits and acknowledges, over a stream of its own between two plain hosts.
+func BenchmarkDurableMessage(b *testing.B) {
+	at, to := benchHosts(b)
+	var stores [2]*store.Store
+	for i := range stores {
+		s, err := store.Open(b.TempDir(), store.Options{Preset: store.Default})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { s.Close() })
+		stores[i] = s
+	}
+	commit := func(s *store.Store, n uint64, message []byte) error {
+		return s.CommitWait([]kv.Write{{Key: fmt.Appendf(nil, "message/%012d", n), Value: message}})
+	}
+	to.SetStreamHandler("/bench", func(s network.Stream) {
+		message := make([]byte, 1024)
+		for n := uint64(0); ; n++ {
+			if _, err := io.ReadFull(s, message); err != nil {
+				return
+			}
+			if err := commit(stores[1], n, bytes.Clone(message)); err != nil {
+				b.Error(err)
+			}
+			if _, err := s.Write([]byte{1}); err != nil {
+				return
+			}
+		}
+	})
+	s, err := at.NewStream(context.Background(), to.ID(), "/bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Reset()
+	took, ack := make([]time.Duration, 0, b.N), make([]byte, 1)
+	b.ResetTimer()
+	for n := range b.N {
+		message := make([]byte, 1024)
+		begun := time.Now()
+		if err := commit(stores[0], uint64(n), message); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Write(message); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(s, ack); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	b.StopTimer()
+	report(b, took)
+}
+
+// benchFile is how long the files of these benchmarks are.
+const benchFile = 200 << 20
+
+// BenchmarkFile: a file comes from another node, verified and synced.
+func BenchmarkFile(b *testing.B) {
+	ctx := context.Background()
+	m := newBenchMesh(b, "one", "two")
+	w, err := m.hosts[0].Service().AddWorkflow(ctx, "survey.yaml", []byte("workflow: survey\ndata:\n  plan: {type: file, readers: [two]}\ntasks:\n  look: {type: manual, in: [plan]}\n  tell: {type: manual, after: look}\npartitions:\n  p1: [look]\n  p2: [tell]\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(benchFile)
+	content := make([]byte, benchFile)
+	b.StopTimer()
+	b.ResetTimer()
+	for range b.N {
+		rand.Read(content)
+		f, err := m.hosts[0].Service().PutFile(ctx, "plan.bin", bytes.NewReader(content))
+		if err != nil {
+			b.Fatal(err)
+		}
+		st, err := m.hosts[0].Service().Start(ctx, api.StartRequest{Workflow: string(w.Name), Input: map[string]string{"plan": f.Value}, Assign: map[string]string{"p1": "one", "p2": "two"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			if _, err := m.hosts[1].Service().Show(ctx, st.ID); err == nil {
+				break
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+		b.StartTimer()
+		_, r, err := m.hosts[1].Service().File(ctx, st.ID, "plan")
+		b.StopTimer()
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Close()
+	}
+}
+
+// BenchmarkStream is the floor of BenchmarkFile: as many bytes over a stream between two
+// plain hosts, kept by nobody.
+func BenchmarkStream(b *testing.B) {
+	at, to := benchHosts(b)
+	content := make([]byte, benchFile)
+	rand.Read(content)
+	to.SetStreamHandler("/bench", func(s network.Stream) {
+		defer s.Close()
+		if _, err := s.Write(content); err != nil {
+			b.Error(err)
+		}
+	})
+	b.SetBytes(benchFile)
+	for b.Loop() {
+		s, err := at.NewStream(context.Background(), to.ID(), "/bench")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, s); n != benchFile || err != nil {
+			b.Fatalf("%d bytes came: %v", n, err)
+		}
+	}
+}
+
+// benchHosts are two hosts that are connected by QUIC.
+func benchHosts(b *testing.B) (at, to p2phost.Host) {
+	b.Helper()
+	var hosts [2]p2phost.Host
+	for i := range hosts {
+		h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/udp/0/quic-v1"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { h.Close() })
+		hosts[i] = h
+	}
+	if err := hosts[0].Connect(context.Background(), peer.AddrInfo{ID: hosts[1].ID(), Addrs: hosts[1].Addrs()}); err != nil {
+		b.Fatal(err)
+	}
+	return hosts[0], hosts[1]
+}
+
+// report says how long what was measured one by one took.
+func report(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}

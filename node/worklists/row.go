@@ -45,7 +45,7 @@ type Row struct {
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`
 	// Done: the person did it here, and its holder does not have that yet.
-	Done bool `json:"-"`
+	Done bool   `json:"-"`
 	id   string // once asked for
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -26,10 +27,10 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 	if !known {
 		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
 	}
-	out := []worklists.Row{}
+	now, out := k.clock.Now(), []worklists.Row{}
 	if only != (workflow.InstanceID{}) {
 		var found []worklists.Row // whoever stops waiting leaves it to the shard
-		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at) })
+		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at, now) })
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return nil, err
 		}
@@ -39,7 +40,7 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 		done := make(chan error, 1)
 		var found []worklists.Row // whoever stops waiting leaves it to the shard
 		err := k.hand(ctx, s, event{look: func(s *shard) {
-			s.each(func(_ workflow.InstanceID, h *held) { found = append(found, k.itemsOf(h, who, at)...) })
+			s.each(func(_ workflow.InstanceID, h *held) { found = append(found, k.itemsOf(h, who, at, now)...) })
 			done <- nil
 		}}, done)
 		if err != nil {
@@ -51,8 +52,7 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 }
 
 // itemsOf are the items of one instance.
-func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID) (out []worklists.Row) {
-	now := k.clock.Now()
+func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID, now moment.Now) (out []worklists.Row) {
 	var dues choreo.Dues
 	about := ""
 	for i, v := range h.m.ItemsFor(who.User) {
@@ -103,7 +103,7 @@ func (k peoplesItems) Sheet(
 	var row *worklists.Row // whoever stops waiting leaves it to the shard
 	var of *worklists.Sheet
 	err = k.peek(ctx, id, func(h *held) {
-		for _, r := range k.itemsOf(h, who, at) {
+		for _, r := range k.itemsOf(h, who, at, k.clock.Now()) {
 			if r.ID() == item {
 				row, of = &r, k.sheetOf(h, &r)
 			}

@@ -73,7 +73,9 @@ type held struct {
 	// stays so until there are more.
 	settledAt int
 	expected  expected // what others are to write into it (usage.go)
-	reported  int      // how many facts it had when it was last to be reported
+	about     string   // the instance in words, once said (subject.go)
+	said      bool
+	reported  int // how many facts it had when it was last to be reported
 	weighed   weighed
 	digested  int // how many facts it had when its summary's Facts, With and Sizes were last worked out
 	// doubts is when (Awake) partners were asked for facts of ours that they named

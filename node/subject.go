@@ -18,6 +18,13 @@ const (
 // subject is what an instance is about: the first data that had to be given at its start, texts before
 // numbers. Empty: no such data are short enough.
 func subject(h *held) string {
+	if !h.said {
+		h.said, h.about = true, subjectOf(h)
+	}
+	return h.about
+}
+
+func subjectOf(h *held) string {
 	g := h.m.Genesis().Body.Genesis
 	var texts, numbers []string
 	for i := range h.def.Def.Data {

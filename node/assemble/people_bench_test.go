@@ -2,10 +2,14 @@ package assemble_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -16,8 +20,10 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/store"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/web"
 )
 
 // The figures of people's work, each beside its floor: run both at once, as
@@ -178,6 +184,66 @@ func BenchmarkStream(b *testing.B) {
 		if n, err := io.Copy(io.Discard, s); n != benchFile || err != nil {
 			b.Fatalf("%d bytes came: %v", n, err)
 		}
+	}
+}
+
+// BenchmarkAtSize: lists of a node that holds 10,000 instances, each with an item of its user's:
+// the worklist in two orders, instances, and the page with each of them, compressed. Sixteen
+// thousand and more are reached by nobody's hand, so what grows is time for people.
+func BenchmarkAtSize(b *testing.B) {
+	const held = 10_000
+	ctx := context.Background()
+	m := newBenchMesh(b, "one")
+	svc := m.hosts[0].Service()
+	w, err := svc.AddWorkflow(ctx, "call.yaml", []byte("workflow: call\ndata:\n  street: {type: string, required: true}\ntasks:\n  call: {type: manual, role: crew, doc: Call them.}\n  note: {type: manual, after: call}\npartitions:\n  all: [call, note]\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range held {
+		if _, err := svc.Start(ctx, api.StartRequest{Workflow: string(w.Name), Input: map[string]string{"street": fmt.Sprintf("Harbour Street %d", i)}, Assign: map[string]string{"all": "one"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	page := web.New(svc.(web.Node), slog.New(slog.DiscardHandler))
+	show := func(path string) (status, size int) {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		out := httptest.NewRecorder()
+		page.Inside(out, r, httpapi.Session{User: "", Acts: true})
+		var z bytes.Buffer
+		c := gzip.NewWriter(&z)
+		c.Write(out.Body.Bytes())
+		c.Close()
+		return out.Code, z.Len()
+	}
+	list := func(order string) func(b *testing.B) {
+		return func(b *testing.B) {
+			for b.Loop() {
+				if items, err := svc.Worklist(ctx, api.WorklistQuery{Order: order}); err != nil || len(items) < held {
+					b.Fatal(len(items), err)
+				}
+			}
+		}
+	}
+	b.Run("worklist/"+api.OrderArrival, list(api.OrderArrival))
+	b.Run("worklist/"+api.OrderPriority, list(api.OrderPriority))
+	b.Run("instances", func(b *testing.B) {
+		for b.Loop() {
+			if all, err := svc.Instances(ctx, false); err != nil || len(all) < held {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
+	for _, path := range []string{"/", "/instances", "/instances?q=street+777"} {
+		b.Run("page"+path, func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				var status int
+				if status, size = show(path); status != http.StatusOK {
+					b.Fatal(status)
+				}
+			}
+			b.ReportMetric(float64(size), "gzip-bytes")
+		})
 	}
 }
 

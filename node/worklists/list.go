@@ -57,10 +57,6 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 	if err != nil {
 		return nil, nil, err
 	}
-	heldBy := make(map[string]workflow.PartnerID, len(known))
-	for i := range known {
-		heldBy[known[i].ID()] = known[i].At
-	}
 	answers, silent := d.askAll(ctx, who)
 	d.remember(who, d.in.Self, everywhere, slices.DeleteFunc(slices.Clone(known), func(r Row) bool { return r.At != d.in.Self }))
 	answered := func(p workflow.PartnerID) bool {
@@ -68,6 +64,13 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 		return said || p == d.in.Self
 	}
 	listed, _ := d.heardOf(who)
+	if delete(listed, d.in.Self); len(answers)+len(listed) == 0 {
+		return d.addKept(who, known, answered), silent, nil
+	}
+	heldBy := make(map[string]workflow.PartnerID, len(known))
+	for i := range known {
+		heldBy[known[i].ID()] = known[i].At
+	}
 	out = slices.DeleteFunc(known, func(r Row) bool { _, said := answers[r.At]; return said })
 	for p, rows := range answers {
 		for _, r := range rows {
@@ -178,13 +181,17 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 	out := api.Item{
 		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
 		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
-		Known: d.in.Known(r.AsOf), Delivered: true,
+		Delivered: true,
+	}
+	if r.At != d.in.Self { // what this node holds is as of now
+		out.Known = d.in.Known(r.AsOf)
 	}
 	if r.Task != r.Item.Slot {
 		out.InPlaceOf = string(r.Item.Slot)
 	}
 	out.Doc, out.Subject = r.Doc, r.Subject
-	if now := d.in.Clock.Now().Wall; !r.Until.IsZero() {
+	if !r.Until.IsZero() {
+		now := d.in.Clock.Now().Wall
 		out.Due = &api.Due{Kind: r.Ends, At: r.Until.Round(time.Second).UTC(), Left: max(r.Until.Sub(now), 0).Round(time.Second).String(), About: r.At != d.in.Self}
 	}
 	if name := who.Name; r.Mine != "" {

@@ -131,9 +131,11 @@ func (vw *view) asks(h *held) (out []api.Ask) {
 	for _, a := range h.m.Asks() {
 		x := api.Ask{Task: a.Task, Partner: vw.people.name(a.Partner), Presumed: a.Presumed}
 		if !a.Presumed {
+			x.Orders = append(x.Orders, api.TaskAgain, api.TaskContinue)
 			x.Commands = append(x.Commands, fmt.Sprintf("mutirao task again %s %s", id, a.Task), fmt.Sprintf("mutirao task continue %s %s", id, a.Task))
 		}
 		if s := h.m.Overall(); s == workflow.InstanceRunning || s == workflow.InstanceBlocked {
+			x.Orders = append(x.Orders, api.TaskCancel)
 			x.Commands = append(x.Commands, "mutirao cancel "+id)
 		}
 		out = append(out, x)

@@ -333,7 +333,8 @@ type Ask struct {
 	Partner string            `json:"partner"` // who holds it
 	// Presumed: its holder has not said that it failed, and goes on with it when it can.
 	Presumed bool `json:"presumed,omitempty"`
-	// Commands are those by which it can be decided.
+	// Orders are what can be ordered (again, continue, cancel), Commands how.
+	Orders   []string `json:"orders"`
 	Commands []string `json:"commands"`
 }
 

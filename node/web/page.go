@@ -50,8 +50,8 @@ type Node interface {
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 }
 
-// worker is what the page asks of its node for the people who work with it. Start, ClaimItems and FinishItem
-// are all by which the page changes anything.
+// worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem
+// and OrderTask are all by which the page changes anything.
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
@@ -60,6 +60,7 @@ type worker interface {
 	ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error)
 	FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error)
 	Start(ctx context.Context, r api.StartRequest) (*api.Started, error)
+	OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error)
 }
 
 // Page is the web page of one node.
@@ -89,6 +90,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /items/{item}/release", p.act(p.claim(api.ClaimRelease), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))
 	p.mux.HandleFunc("POST /workflows/{workflow}", p.act(p.start, p.beginWith))
+	p.mux.HandleFunc("POST /instances/{id}/orders", p.act(p.order, p.instanceWith))
 	return p
 }
 

@@ -105,6 +105,10 @@ func fireCall() *api.Instance {
 	return &api.Instance{
 		ID: id, Workflow: "fire-call", Version: 3, State: workflow.InstanceRunning, Subject: "Harbour Street 12", Duplicated: true, Coordination: workflow.Choreography,
 		Mechanism: "Sel-push", Responsible: "ana", Started: at(0),
+		Asks: []api.Ask{
+			{Task: "pump", Partner: "engine-7", Orders: []string{api.TaskAgain, api.TaskContinue, api.TaskCancel}},
+			{Task: "procedure-1", Partner: "engine-7", Presumed: true, Orders: []string{api.TaskCancel}},
+		},
 		Incidents:  []api.Incident{{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"}},
 		Conflicts:  []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
 		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED", Timeout: "1h0m0s", Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},

@@ -41,6 +41,17 @@ func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
 
 // instance answers: where does it stand, and why is its work where it is?
 func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
+	return p.instanceWith(nil)(ctx, r)
+}
+
+// instanceWith is the page of an instance, with the reason why an order was not carried out.
+func (p *Page) instanceWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		return p.instanceAfter(ctx, r, p.problem(r, why))
+	}
+}
+
+func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem) (view, error) {
 	asked, err := p.node.Refresh(ctx, r.PathValue("id"))
 	if err != nil {
 		return view{}, err
@@ -55,8 +66,10 @@ func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
 	}
 	lang, now := languageOf(ctx), time.Now()
 	rows, from, to := timeline(in, now)
-	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID, data: struct {
+	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID, status: why.status(), data: struct {
+		Why      *problem
 		Note     *note
+		Asks     []ask
 		Says     []string
 		Rows     []span
 		From, To time.Time
@@ -65,7 +78,7 @@ func (p *Page) instance(ctx context.Context, r *http.Request) (view, error) {
 		States   map[workflow.TaskName]workflow.State
 		Summary  bool // nobody can be asked for more
 		Diagram  string
-	}{p.notes.find(r), lang.sentences(in, now), rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
+	}{why, p.notes.find(r), asks(in, session(ctx)), lang.sentences(in, now), rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
 }
 
 // diagramURL is where an instance's drawing is. It differs when the drawing does,

@@ -56,6 +56,47 @@ func follow(t *testing.T, p *Page, w *httptest.ResponseRecorder, lang string) st
 	return prose(next.Body.String())
 }
 
+// What is ordered about a failure is asked of the node in the name of the session's user. A refusal
+// is shown on the instance's page, and who may only look sees no button.
+func TestOrderingAboutAFailure(t *testing.T) {
+	for _, tt := range []struct {
+		order string
+		asked api.TaskOrder
+		want  string
+	}{
+		{api.TaskAgain, api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskAgain}, "pump is done once more, by engine-7."},
+		{api.TaskContinue, api.TaskOrder{User: "id-of-ana", ID: id, Task: "pump", Order: api.TaskContinue}, "pump stays as it is."},
+		{api.TaskCancel, api.TaskOrder{User: "id-of-ana", ID: id, Order: api.TaskCancel}, "The instance is cancelled."},
+	} {
+		f := brigade()
+		var asked api.TaskOrder
+		f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
+			asked = o
+			return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7"}, nil
+		}
+		p := newPage(f)
+		path, form := "/instances/"+id+"/orders", url.Values{"task": {"pump"}, "order": {tt.order}}
+		if text := follow(t, p, post(t, p, sent(httpapi.Good), "en", path, form), "en"); !strings.Contains(text, tt.want) {
+			t.Errorf("%s:\n%s", tt.order, text)
+		}
+		if diff := cmp.Diff(tt.asked, asked); diff != "" {
+			t.Errorf("%s: %s", tt.order, diff)
+		}
+		f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) {
+			return nil, api.Errorf(api.NotAllowed, "ana answers for the instance")
+		}
+		w := post(t, p, sent(httpapi.Good), "en", path, form)
+		if w.Code != http.StatusForbidden || !strings.Contains(prose(w.Body.String()), "ana answers for the instance") {
+			t.Errorf("%s, refused: %d\n%s", tt.order, w.Code, prose(w.Body.String()))
+		}
+	}
+	look := httptest.NewRecorder()
+	newPage(brigade()).Inside(look, httptest.NewRequest(http.MethodGet, "/instances/"+id, nil), httpapi.Session{})
+	if body := look.Body.String(); !strings.Contains(body, "Waits for an order") || strings.Contains(body, `name="order"`) {
+		t.Errorf("whoever may only look sees\n%s", prose(body))
+	}
+}
+
 // What is pressed on a list is asked of the node in the name of the session's user, and the page that follows
 // says what came of it.
 func TestTakingAndGivingBack(t *testing.T) {

@@ -70,6 +70,8 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 		return d.bring(c, x, p)
 	case worklist.Order:
 		return d.order(c, x, p, before)
+	case worklist.Transfer:
+		return d.passOn(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
 }
@@ -85,7 +87,7 @@ func (d *decision) mayClaim(id AttemptID, who Speaker, body worklist.Body) error
 		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
 	case !forPeople(a, body):
 		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
-	case a.Task.Role == "" && who.At != d.self && !decides(body):
+	case a.Task.Role == "" && who.At != d.self && !decides(body) && !d.state.passes(body, who):
 		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
 	}
 	d.state.placeItem(a)
@@ -148,6 +150,8 @@ func (d *decision) bring(c *Claim, x worklist.Result, p worklist.Person) (Claime
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", ErrNotNow, x.Item.Slot)
 	case board.Did(x.Item, x.Grant, p.User, x.Failed): // a retry, or sent twice
 		return Claimed{Already: true}, nil
+	case board.OnlyHanded(x.Item, x.Grant):
+		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first", ErrNotNow, x.Item.Slot)
 	}
 	if err := d.mayBring(c, x, p.User); err != nil {
 		return Claimed{}, err
@@ -334,6 +338,11 @@ type ItemView struct {
 	Holder worklist.User
 	Grant  worklist.ID
 	Mode   worklist.Mode
+	// Role is for whom it is: that of its task, or to which it was passed.
+	Role workflow.RoleName
+	// HandedBy is who handed it to Holder, for whom it is kept till Until, where the mode is Handed.
+	HandedBy worklist.User
+	Until    time.Time
 }
 
 // Items are the tasks of people that can be done now.
@@ -350,7 +359,10 @@ func (m *Machine) Items() (out []ItemView) {
 		}
 		v := itemView(a, &since)
 		if h, held := m.state.holdOf(a); held {
-			v.Holder, v.Grant, v.Mode = h.User, h.Grant, h.Mode
+			v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
+		}
+		if m.Claims() && m.state.peoples.board.Knows(v.Item) {
+			v.Role = m.state.peoples.board.Role(v.Item)
 		}
 		out = append(out, v)
 	}
@@ -358,7 +370,7 @@ func (m *Machine) Items() (out []ItemView) {
 }
 
 func itemView(a *Attempt, since *moments) ItemView {
-	return ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: since.arrival(a)}
+	return ItemView{Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Arrival: since.arrival(a), Role: a.Task.Role}
 }
 
 // ItemFor is an item as it concerns one person.
@@ -367,22 +379,30 @@ type ItemFor struct {
 	// Last is the last grant by which the person got it; zero: none. Over: it cannot be done any more.
 	Last worklist.ID
 	Over bool
+	// Lost is why the person has it no more, who had it; nil: the person has it, gave it back, did it, or never had it.
+	Lost *worklist.Loss
 }
 
 // ItemsFor are the tasks of people that can be done now, and those that a person had.
 func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
-	had := map[worklist.Item]worklist.ID{}
+	had, lost := map[worklist.Item]worklist.ID{}, map[worklist.Item]*worklist.Loss{}
 	if m.Claims() {
-		had = m.state.peoples.board.Had(u)
+		had, lost = m.state.peoples.board.Had(u)
 	}
 	for _, v := range m.Items() {
-		out = append(out, ItemFor{ItemView: v, Last: had[v.Item]})
+		x := ItemFor{ItemView: v, Last: had[v.Item]}
+		if v.Holder == u {
+			x.Last = v.Grant
+		} else {
+			x.Lost = lost[v.Item]
+		}
+		out = append(out, x)
 		delete(had, v.Item)
 	}
 	since := moments{s: m.state}
 	for _, i := range slices.SortedFunc(maps.Keys(had), worklist.Item.Compare) {
 		if a := m.state.attempts[attemptIDOf(i)]; a != nil {
-			out = append(out, ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true})
+			out = append(out, ItemFor{ItemView: itemView(a, &since), Last: had[i], Over: true, Lost: lost[i]})
 		}
 	}
 	return out

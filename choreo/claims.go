@@ -36,14 +36,15 @@ type Claim struct {
 }
 
 // MaxClaims is how many words of people about one item there may be, as far as their author knew,
-// when it is granted once more, and how much its holder says of itself. Nobody takes one item and
+// when it is granted or passed on once more, and how much its holder says of itself. Nobody takes one item and
 // gives it back so often; and so nobody makes one costly. Releases and results have as much again: whoever
 // got the item at last can give it back, or end it.
 const MaxClaims = 256
 
 // mostWords is how many words of people about one item there may be when one of that kind is said.
 func mostWords(body worklist.Body) int {
-	if _, grants := body.(worklist.Grant); grants {
+	switch body.(type) {
+	case worklist.Grant, worklist.Transfer:
 		return MaxClaims
 	}
 	return 2 * MaxClaims
@@ -102,7 +103,7 @@ func (c *Claim) validate(workflow.PartnerID) error {
 	}
 	byPerson := len(c.Word) > 0
 	switch body.(type) {
-	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order:
+	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Transfer:
 		if !byPerson {
 			return errors.New("it is said in nobody's name")
 		}
@@ -150,6 +151,8 @@ type peoplesWork struct {
 	closed  []AttemptID
 	// idled is what words that ended nothing take (idled.go).
 	idled map[idler]idled
+	// passed are the claims by which an item was passed to a role (passing.go).
+	passed map[AttemptID][]*entry
 }
 
 // work is the board of the instance. With it begins what is noted of claims.
@@ -157,6 +160,7 @@ func (s *State) work() *worklist.Board {
 	if s.peoples.board == nil {
 		s.peoples = peoplesWork{
 			spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{},
+			passed: map[AttemptID][]*entry{},
 		}
 		terms := worklist.Terms{
 			Instance: s.log.instance, Workflow: s.def.Name, Open: true,
@@ -192,7 +196,11 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	if why != "" {
 		return why
 	}
-	if decides(body) {
+	if x, passes := body.(worklist.Transfer); passes {
+		if why := s.mayPass(e, of[0], x, who); why != "" {
+			return why
+		}
+	} else if decides(body) {
 		if why := s.work().MayOrder(who.User, who.Roles); why != "" {
 			return why
 		}
@@ -208,7 +216,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		}
 		s.peoples.spoken[digest] = firstOf(said, e)
 	}
-	s.spend(e, c, body, who.User)
+	s.spend(e, c, body, who)
 	if len(of) == 0 {
 		s.peoples.of[claimsOf{people: true}] = append(s.peoples.of[claimsOf{people: true}], e)
 	}
@@ -216,6 +224,9 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		s.placeItem(a)
 		if x, closes := body.(worklist.Close); closes {
 			s.closeItem(e, a, x)
+		}
+		if x, passes := body.(worklist.Transfer); passes && x.Role != "" {
+			s.peoples.passed[a.ID] = append(s.peoples.passed[a.ID], e)
 		}
 		s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
 		s.move(a.Slot)
@@ -311,14 +322,14 @@ func (s *State) saidOften(e *entry, kind claimsOf, most int) string {
 const notHere = "its task names no role: it is for people at its holder"
 
 // closeItem notes that the item of an attempt was closed, and whether somebody did it who has
-// the role of its task.
+// the role of its task, or one to which it was passed.
 func (s *State) closeItem(e *entry, a *Attempt, x worklist.Close) {
 	s.peoples.closed = append(s.peoples.closed, a.ID)
 	r := s.log.byID[FactID(x.Result)]
 	if r == nil || !r.counted || !s.log.knew(e, r) || r.fact.Body.Claim == nil || !slices.Contains(r.fact.Body.Claim.About(), a.ID) {
 		return
 	}
-	if a.Task.ByRole() && slices.Contains(r.speaker().Roles, a.Task.Role) {
+	if a.Task.ByRole() && s.entitledAt(r, a, r.speaker().Roles) {
 		s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
 	}
 }

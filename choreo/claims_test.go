@@ -24,17 +24,18 @@ import (
 //	bring U P TASK [failed=R]     U brings P a result, under the grant that U had last
 //	     [data=value…]
 //	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
+//	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
 //	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
 //	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
-//	                              result, close, repeat; the word in it is of U, else made up
+//	                              pass, result, close, repeat; the word in it is of U, else made up
 //	items P                       what people can do, and who has it, as P knows
 //	kept P                        results that do not count, as P knows
 func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
 		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
-		"order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"pass": s.pass, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 	}
 }
 
@@ -155,6 +156,16 @@ func (s *story) bring() string {
 	return s.put(s.node(1), s.w.word(s.speaker(), r))
 }
 
+func (s *story) pass() string {
+	n, i := s.node(1), s.node(1).itemAt(s.d.CmdArgs[2].Key)
+	grant := n.m.HeldBy(i)
+	if s.d.HasArg("stale") {
+		i, grant = s.granted()
+	}
+	x := worklist.NewTransfer(i, grant, worklist.User(s.arg("to")), workflow.RoleName(s.arg("role")), s.arg("reason"))
+	return s.put(n, s.w.word(s.speaker(), x))
+}
+
 func (s *story) again() string { return s.put(s.node(0), s.last) }
 
 // forge has a node write a claim that it may not, whatever its own rules are.
@@ -174,6 +185,13 @@ func (s *story) forge() string {
 		body = worklist.Result{Item: i, Grant: h.Grant}
 	case "close":
 		body = worklist.Close{Item: i, Result: worklist.ID{1}}
+	case "pass":
+		for _, e := range n.m.log.order { // that person's last grant, whether or not it counted
+			if c := e.fact.Body.Claim; c != nil && string(e.speaker().User) == s.arg("user") && len(c.About()) > 0 && c.About()[0] == attemptIDOf(i) {
+				h.Grant = worklist.ID(e.id)
+			}
+		}
+		body = worklist.NewTransfer(i, h.Grant, worklist.User(s.arg("to")), workflow.RoleName(s.arg("role")), "")
 	}
 	var c *Claim
 	switch {
@@ -223,6 +241,12 @@ func (s *story) items() string {
 		who := "open"
 		if v.Holder != "" {
 			who = fmt.Sprintf("%s has it (%s)", v.Holder, v.Mode)
+		}
+		if v.HandedBy != "" {
+			who = fmt.Sprintf("kept for %s, by %s", v.Holder, v.HandedBy)
+		}
+		if v.Role != v.Task.Role {
+			who += ", for " + string(v.Role)
 		}
 		if s.d.HasArg("since") { // since when, after the first moment of the story
 			who = (time.Duration(v.Arrival)*time.Millisecond - time.Duration(s.w.momentAt(0).UnixMilli())*time.Millisecond).String()
@@ -280,7 +304,13 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.id) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(7) {
+	switch d(9) {
+	case 7, 8:
+		x := worklist.NewTransfer(i, grant, pickOf(d, []worklist.User{"u", "v", "w"}), "", "")
+		if d.chance(40) {
+			x = worklist.NewTransfer(i, grant, "", pickOf(d, []workflow.RoleName{"crew", "boss", ""}), "")
+		}
+		body = x
 	case 5, 6:
 		o := orderOf(n, pickOf(d, []string{worklist.Again, worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel}), pickOf(d, []string{"a", "b", "c", "e"}))
 		if o.What == worklist.Cancel && !d.chance(10) {
@@ -334,6 +364,7 @@ func TestRandomClaims(t *testing.T) {
 		for _, u := range []worklist.User{"u", "v", "w"} {
 			w.people[u] = Speaker{User: u, At: "dan", Roles: []workflow.RoleName{"crew"}}
 		}
+		w.people["w"] = Speaker{User: "w", At: "dan", Roles: []workflow.RoleName{"crew", "boss"}}
 		w.annex = &Annex{Responsible: "u"} // v and w may order nothing
 		at := map[workflow.PartitionName]workflow.PartnerID{"p1": "ann", "p2": "bob", "p3": "cy"}
 		if err := w.start("ann", w.genesis(at, "ann", "bob", "cy")); err != nil {

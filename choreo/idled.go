@@ -53,7 +53,8 @@ func (c *Claim) takes() idled { return idled{1, len(c.Says) + len(c.Word) + arou
 
 // spend counts what turns out to end nothing with a claim that counts: a release or a revocation, and the
 // grant before it; a grant in another mode; a result, until a close takes it.
-func (s *State) spend(e *entry, c *Claim, body worklist.Body, by worklist.User) {
+func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
+	by := who.User
 	switch x := body.(type) {
 	case worklist.Grant:
 		for _, i := range x.Items {
@@ -65,13 +66,22 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, by worklist.User) 
 		s.charge(e, by, c.takes().plus(s.granting(x.Grant, by)), 1)
 	case worklist.Revoke:
 		if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
-			s.charge(e, to, c.takes().plus(s.granting(x.Grant, to)), 1)
+			s.charge(e, s.payer(x.Grant, to), c.takes().plus(s.granting(x.Grant, to)), 1)
+		}
+	case worklist.Transfer:
+		takes := c.takes()
+		if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
+			takes = takes.plus(s.granting(x.Grant, to))
+		}
+		if s.work().MayOrder(by, who.Roles) == "" {
+			s.chargeOrder(e, takes)
+		} else {
+			s.charge(e, by, takes, 1)
 		}
 	case worklist.Result:
 		s.charge(e, by, c.takes(), 1)
 	case worklist.Order:
-		who := idler{holder: e.fact.Chain.Author, orders: true}
-		s.peoples.idled[who] = s.peoples.idled[who].plus(c.takes())
+		s.chargeOrder(e, c.takes())
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
@@ -79,6 +89,24 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, by worklist.User) 
 			}
 		}
 	}
+}
+
+// payer is who is charged for the end of a grant: whom it was given to, unless that one was only handed
+// the item.
+func (s *State) payer(grant worklist.ID, to worklist.User) worklist.User {
+	g := s.log.byID[FactID(grant)]
+	if g == nil || g.fact.Body.Claim == nil {
+		return to
+	}
+	if _, handed := g.fact.Body.Claim.Body().(worklist.Transfer); handed {
+		return g.speaker().User
+	}
+	return to
+}
+
+func (s *State) chargeOrder(e *entry, x idled) {
+	who := idler{holder: e.fact.Chain.Author, orders: true}
+	s.peoples.idled[who] = s.peoples.idled[who].plus(x)
 }
 
 // granting is what a grant takes for one of its items; nothing, if it is not that person's.

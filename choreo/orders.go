@@ -105,6 +105,15 @@ func (m *Machine) Ordered(t workflow.TaskName) (worklist.Item, workflow.PartnerI
 	return worklist.Item{}, "", fmt.Errorf("%w: %s is not needed", ErrNotNow, t)
 }
 
+// HeldBy is the grant by which somebody has an item; zero: nobody has.
+func (m *Machine) HeldBy(i worklist.Item) worklist.ID {
+	if !m.Claims() {
+		return worklist.ID{}
+	}
+	h, _ := m.state.peoples.board.Holds(i)
+	return h.Grant
+}
+
 // order writes down what somebody decides, who may. What follows from it is for Decide.
 func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before bool) (Claimed, error) {
 	if d.state.work().MayOrder(p.User, p.Roles) != "" {

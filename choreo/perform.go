@@ -26,7 +26,7 @@ import (
 // person's task for which nobody was chosen yet, or this node wrongly.
 func (o outlook) seeksPerformer(a *Attempt) bool {
 	switch {
-	case !a.Task.ByRole() || !a.mayStart() || o.claimed(a):
+	case !a.Task.ByRole() || !a.mayStart() || o.claimed(a) || o.state.forOthers(a):
 		return false
 	case !o.partners.HasRole(o.self, a.Task.Role):
 		return true

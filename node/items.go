@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -60,7 +61,7 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
 		}
 		r := worklists.Row{
-			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Task.Role,
+			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
 			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over, At: v.Partner, AsOf: now.Wall,
 			Place: i, Doc: short(v.Task.Doc, worklists.MaxDoc), Subject: about,
 		}
@@ -73,15 +74,23 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 			r.Since = time.UnixMilli(v.Arrival)
 		}
 		switch {
+		case v.Holder == who.User && v.Mode == worklist.Handed:
+			r.Handed, r.KeptFor = v.HandedBy, max(v.Until.Sub(now.Wall), 0)
 		case v.Holder == who.User:
 			r.Mine = v.Mode
 		case v.Holder != "":
 			r.Other = v.Holder
 		}
+		if v.Holder != "" {
+			r.Held = v.Grant
+		}
 		if r.At != k.member.ID() {
 			r.AsOf, _ = k.view.asOf(h, r.At)
 		}
-		switch may := entitled(v.Task, who, at, r.At); {
+		if v.Lost != nil {
+			r.Lost, r.LostBy, r.LostAt = v.Lost.Why, v.Lost.Whose, v.Lost.At
+		}
+		switch may := entitled(v.Role, who, at, r.At); {
 		case !may && !r.Last():
 			continue
 		case !may && r.Mine == "":
@@ -158,13 +167,13 @@ func field(d *workflow.DataDecl) api.Field {
 	}
 }
 
-// entitled reports whether a person at a partner's node may take a task that another holds.
-func entitled(t *workflow.Task, who worklist.Person, at, holder workflow.PartnerID) bool {
-	if t.Role == "" {
+// entitled reports whether a person at a partner's node may take a task for a role that another holds.
+func entitled(role workflow.RoleName, who worklist.Person, at, holder workflow.PartnerID) bool {
+	if role == "" {
 		return at == holder
 	}
 	for _, r := range who.Roles {
-		if r == t.Role {
+		if r == role {
 			return true
 		}
 	}
@@ -184,6 +193,9 @@ func (k peoplesItems) Claim(ctx context.Context, id workflow.InstanceID, c *chor
 				return err
 			}
 		}
+		if err := k.reaches(h, c); err != nil {
+			return err
+		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)
 		s.touch(h)
 		return err
@@ -195,6 +207,20 @@ func (k peoplesItems) Claim(ctx context.Context, id workflow.InstanceID, c *chor
 		return choreo.Claimed{}, k.refusedClaim(err)
 	}
 	return done, nil
+}
+
+// reaches refuses to hand an item to somebody who cannot take it: of a task that names no role, whoever is
+// not at this node, which holds it.
+func (k peoplesItems) reaches(h *held, c *choreo.Claim) error {
+	x, ok := c.Body().(worklist.Transfer)
+	if !ok || x.To == "" || len(c.About()) == 0 || k.partners.at(x.To, k.member.ID()) {
+		return nil
+	}
+	name, _ := h.m.AttemptTask(c.About()[0])
+	if t := h.def.Def.Task(name); t == nil || t.Role != "" {
+		return nil
+	}
+	return api.Errorf(api.Refused, "%s: its task names no role, so it is for people at %s, where %s is not", name, k.people.label(k.member.ID()), k.partners.called(x.To))
 }
 
 // Here reports whether something of an instance is kept here.
@@ -214,6 +240,11 @@ func (k peoplesItems) refusedClaim(err error) error {
 	case worklist.NotDeciding:
 		return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s, or by who has the role of its administrators", k.partners.called(no.By), k.partners.called(no.By)).
 			WithHint("ask them; a workflow says who else may decide: administrators, in docs/language.md")
+	case worklist.NotPassing:
+		return api.Errorf(api.NotAllowed, "%s: it is passed on by whoever has it, by %s, who answers for the instance, or by who has the role of its administrators", no.Item.Slot, k.partners.called(no.By)).
+			WithHint("take it first: mutirao worklist select; or ask them")
+	case worklist.Kept, worklist.NotForThem:
+		text = strings.ReplaceAll(text, string(no.By), k.partners.called(no.By))
 	case worklist.Taken:
 		text = k.partners.called(no.By) + " has it"
 	case worklist.Done:
@@ -289,7 +320,11 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 	}
 	for _, v := range h.m.Items() {
 		for i := range in.Tasks {
-			if t := &in.Tasks[i]; v.Holder != "" && shows(t, &v) {
+			switch t := &in.Tasks[i]; {
+			case v.Holder == "" || !shows(t, &v):
+			case v.Mode == worklist.Handed:
+				t.KeptFor = vw.partners.called(v.Holder)
+			default:
 				t.ClaimedBy = vw.partners.called(v.Holder)
 			}
 		}

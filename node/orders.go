@@ -97,6 +97,7 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 	}
 	if task != "" {
 		t.Item, t.At, err = h.m.Ordered(task)
+		t.Held = h.m.HeldBy(t.Item)
 	}
 	return t, err
 }

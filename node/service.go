@@ -791,6 +791,18 @@ func (n *Node) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, 
 	return out, n.explain(err)
 }
 
+// WorklistLost lists the items that a user had and lost lately.
+func (n *Node) WorklistLost(ctx context.Context, user string) ([]api.LostItem, error) {
+	out, err := n.worklists.Lost(ctx, user)
+	return out, n.explain(err)
+}
+
+// TransferItem has a user pass an item on.
+func (n *Node) TransferItem(ctx context.Context, r api.TransferRequest) (*api.Transferred, error) {
+	out, err := n.worklists.Transfer(ctx, r)
+	return out, n.explain(err)
+}
+
 // OrderTask has a user who decides about an instance say what becomes of a task.
 func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
 	out, err := n.worklists.Order(ctx, r)

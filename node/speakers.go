@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -63,6 +64,16 @@ func (p *partners) Person(u worklist.User) (worklist.Person, bool) {
 	return worklist.Person{User: u, Roles: p.rolesOf(id), Active: true}, true
 }
 
+// at reports whether a person's key is at a partner's node.
+func (p *partners) at(u worklist.User, node workflow.PartnerID) bool {
+	id, err := users.ParseID(string(u))
+	if err != nil {
+		return workflow.PartnerID(u) == node
+	}
+	who, err := p.users.User(id, p.clock.Now().Wall)
+	return err == nil && slices.ContainsFunc(who.Devices, func(d users.Device) bool { return d.Leaf().Node == node })
+}
+
 // called is what people call a person.
 func (p *partners) called(u worklist.User) string {
 	if id, err := users.ParseID(string(u)); err == nil {
@@ -102,6 +113,8 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 		return task, "result of " + person + outputs(x.Outputs)
 	case worklist.Order:
 		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, x.What, x.Reason), ": ")
+	case worklist.Transfer:
+		return task, vw.describeTransfer(x, person)
 	case worklist.Close:
 		if !x.Order.IsZero() {
 			return task, "stopped by that order"
@@ -109,6 +122,18 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 		return task, "its item is closed with that result"
 	}
 	return task, "a claim that cannot be read"
+}
+
+// describeTransfer says in words how a person passes an item on.
+func (vw *view) describeTransfer(x worklist.Transfer, person string) string {
+	text := "put back by " + person
+	switch {
+	case x.To != "":
+		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.partners.called(x.To), person)
+	case x.Role != "":
+		text = fmt.Sprintf("passed to role %s by %s", x.Role, person)
+	}
+	return strings.TrimSuffix(text+": "+x.Reason, ": ")
 }
 
 // speakers are the people of the mesh, for worklists.

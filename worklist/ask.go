@@ -25,11 +25,15 @@ const (
 	Unknown     Reason = "unknown"
 	Elsewhere   Reason = "elsewhere"
 	Taken       Reason = "taken"
+	Kept        Reason = "kept" // for By, to take
 	Done        Reason = "done"
 	Replaced    Reason = "replaced"
 	NotReady    Reason = "not-ready"
 	NotEntitled Reason = "not-entitled"
 	NotDeciding Reason = "not-deciding" // By is who answers for the instance
+	NotPassing  Reason = "not-passing"  // likewise
+	NotForThem  Reason = "not-for-them" // By is who cannot be handed it
+	Changed     Reason = "changed"
 	NotOffered  Reason = "not-offered"
 	NotOffline  Reason = "not-offline"
 	NoEnergy    Reason = "no-energy"
@@ -81,7 +85,7 @@ func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
 	}
 	switch mine := it.open != nil && it.open.User == r.User; {
 	case it.open != nil && !mine && it.open.Mode == Handed:
-		return &Refusal{Why: Taken, By: it.open.User, Text: fmt.Sprintf(
+		return &Refusal{Why: Kept, By: it.open.User, Text: fmt.Sprintf(
 			"it is kept for %s, who may take it within %s: choose another item", it.open.User, it.open.lease.Lease)}
 	case it.open != nil && !mine:
 		return &Refusal{Why: Taken, By: it.open.User,

@@ -169,7 +169,7 @@ func (d *deciding) ordered(it *item) Body {
 // the grant: what has arrived in time counts (rule 8).
 func (d *deciding) closing(it *item) Body {
 	for _, w := range it.works {
-		if it.open == nil || w.hold != it.open {
+		if it.open == nil || w.hold != it.open || w.early {
 			continue
 		}
 		if !slices.ContainsFunc(w.Upon, func(id ID) bool { return len(d.b.takers[id]) == 0 }) {

@@ -15,7 +15,7 @@ import (
 
 // This file says how what happens to people's work is written down: in one way only, so
 // that a person's signature is for exactly these bytes. Of the kinds of fact.go those have an
-// encoding that the core makes: grant, release, revoke, result, close, order.
+// encoding that the core makes: grant, release, revoke, transfer, result, close, adopt, order.
 
 // Limits of what is written down.
 const (
@@ -39,6 +39,8 @@ type says struct {
 	Close   *saysClose   `cbor:"5,keyasint,omitempty"`
 	Order   *saysOrder   `cbor:"6,keyasint,omitempty"`
 	Stop    *saysStop    `cbor:"7,keyasint,omitempty"` // a Close by an order
+	Pass    *saysPass    `cbor:"8,keyasint,omitempty"` // a Transfer
+	Adopt   *saysAdopt   `cbor:"9,keyasint,omitempty"`
 }
 
 type saysItem struct {
@@ -93,6 +95,22 @@ type saysStop struct {
 	_     struct{} `cbor:",toarray"`
 	Item  saysItem
 	Order ID
+}
+
+// saysPass names a user, a role, or neither.
+type saysPass struct {
+	_      struct{} `cbor:",toarray"`
+	Item   saysItem
+	Grant  ID
+	To     User
+	Role   workflow.RoleName
+	Reason string
+}
+
+type saysAdopt struct {
+	_      struct{} `cbor:",toarray"`
+	Item   saysItem
+	Result ID
 }
 
 var (
@@ -154,6 +172,10 @@ func Encode(b Body) ([]byte, error) {
 		}
 	case Order:
 		s.Order = &saysOrder{Item: said(x.Item), What: x.What, Reason: x.Reason}
+	case Transfer:
+		s.Pass = &saysPass{Item: said(x.Item), Grant: x.Grant, To: x.To, Role: x.Role, Reason: x.Reason}
+	case Adopt:
+		s.Adopt = &saysAdopt{Item: said(x.Item), Result: x.Result}
 	default:
 		return nil, fmt.Errorf("a %s is not yet written down", b.kind())
 	}
@@ -222,6 +244,12 @@ func (s *says) body() (out Body, err error) {
 	if x := s.Stop; x != nil {
 		set(Close{Item: x.Item.item(), Order: x.Order})
 	}
+	if x := s.Pass; x != nil {
+		set(NewTransfer(x.Item.item(), x.Grant, x.To, x.Role, x.Reason))
+	}
+	if x := s.Adopt; x != nil {
+		set(Adopt{Item: x.Item.item(), Result: x.Result})
+	}
 	if n != 1 {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
 	}
@@ -261,6 +289,12 @@ func validate(b Body) error {
 		return x.validate()
 	case Order:
 		return x.validate()
+	case Transfer:
+		return x.validate()
+	case Adopt:
+		if x.Result.IsZero() {
+			return errors.New("an adoption that names no result")
+		}
 	case Close:
 		if !x.Result.IsZero() && !x.Order.IsZero() {
 			return errors.New("an item that is closed with a result and by an order")

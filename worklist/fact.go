@@ -140,6 +140,7 @@ const (
 	ByOrder      Cause = "by order"
 	ByDelegation Cause = "handed on"
 	ByEscalation Cause = "passed to another role"
+	ByReturn     Cause = "put back"
 	ByMechanism  Cause = "nobody took it in time"
 )
 
@@ -151,15 +152,20 @@ type Revoke struct {
 	Order ID
 }
 
-// Transfer hands an item to a user, or offers it to another role: the holder's word. User
-// signed the request, if a person asked. It ends the grant that there is.
+// Transfer hands an item to a user, offers it to another role or, naming neither, puts it back to those
+// for whom its task is: the holder's word. User signed the request, if a person asked. It ends the
+// grant that there is. What is handed to somebody is kept for that user to take, who shows by taking
+// it to be entitled.
 type Transfer struct {
 	Item    Item
 	To      User
-	ToRoles []workflow.RoleName // those of To, as the fact or its past proves
+	ToRoles []workflow.RoleName // those of To, as the holder knows, where nobody asked
 	Role    workflow.RoleName   // in place of To
 	Cause   Cause
 	Lease   time.Duration
+	// Grant is what it ends, as whoever asked knew; zero: nobody had the item.
+	Grant  ID
+	Reason string // for people
 }
 
 // Begin says that its user works on an item.

@@ -61,6 +61,8 @@ type work struct {
 	fact *Fact
 	Result
 	hold *Hold // nil: its grant never counted
+	// early: the item was only kept for its user, who had not taken it.
+	early bool
 }
 
 // End is how an item ended.

@@ -121,7 +121,9 @@ func (h *history) works() {
 func (h *history) orders() {
 	n, u := h.pick(), []User{"ana", "rui", "bia"}[h.rnd.IntN(3)]
 	i := h.some(n)
-	switch h.rnd.IntN(5) {
+	switch h.rnd.IntN(6) {
+	case 5:
+		h.passes()
 	case 0:
 		n.write(u, Order{Item: i, What: []string{Continue, Stop, Again}[h.rnd.IntN(3)]})
 	case 1:
@@ -135,6 +137,27 @@ func (h *history) orders() {
 		if it := n.board.items[i]; it != nil && len(it.works) > 0 {
 			n.write(u, Adopt{i, it.works[h.rnd.IntN(len(it.works))].fact.ID})
 		}
+	}
+}
+
+// passes has somebody ask a holder to pass an item on, or a holder that lies write it all the same.
+func (h *history) passes() {
+	n, by, to, role := h.holder(), h.user(), h.user(), workflow.RoleName("")
+	i := h.some(n)
+	if k := h.rnd.IntN(6); k < 3 {
+		to, role = "", []workflow.RoleName{"r", "chief", ""}[k]
+	}
+	s, _ := n.board.Holds(i)
+	if h.rnd.IntN(6) == 0 {
+		s.Grant = n.grant(i, h.user())
+	}
+	x, person := NewTransfer(i, s.Grant, to, role, ""), Person{}
+	if to != "" {
+		person = *h.people[to]
+	}
+	already, err := n.board.Pass(n.partner(), x, *h.people[by], person)
+	if err == nil && !already || h.rnd.IntN(8) == 0 {
+		n.write(by, x)
 	}
 }
 
@@ -275,7 +298,10 @@ func (h *history) checkWork(seed uint64) {
 		}
 		if w := v.Works[at]; w.Counts && !v.End.Adopted {
 			for _, o := range n.has {
-				if x, revokes := o.Body.(Revoke); revokes && x.Grant == r.Grant && o.Partner == v.Partner && h.knew(v.End.By, o.ID) {
+				x, revokes := o.Body.(Revoke)
+				t, passes := o.Body.(Transfer)
+				ended := revokes && x.Grant == r.Grant || passes && t.Grant == r.Grant && n.board.items[r.Item].refused[o.ID] == ""
+				if ended && o.Partner == v.Partner && h.knew(v.End.By, o.ID) {
 					h.t.Errorf("seed %d: the result %s counts under a grant that its holder knew to be revoked", seed, f.label)
 				}
 			}

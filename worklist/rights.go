@@ -17,6 +17,7 @@ const (
 	noRole       = "its user does not show the role"
 	isDone       = "the item was done, as its author knew"
 	neverCounted = "its grant never counted"
+	notTaken     = "it was kept for its user, who had not taken it"
 )
 
 func (x Offer) enter(_ *Board, it *item, f *Fact) (why string) {
@@ -159,12 +160,12 @@ func (x Transfer) enter(b *Board, it *item, f *Fact) (why string) {
 		it.finish(it.open, f, string(x.Cause))
 	}
 	it.went = true
-	if x.Role != "" {
+	if x.To == "" {
 		it.role, it.all, it.to = x.Role, false, map[User]bool{}
 		return ""
 	}
 	h := &Hold{User: x.To, Grants: []ID{f.ID}, Mode: Handed, lease: Grant{Mode: Handed, Lease: x.Lease}, leased: f.ID}
-	if x.To == b.terms.Responsible {
+	if x.Cause == ByDeadline {
 		h.Mode, h.lease = Select, Grant{Mode: Select} // it stays there until something is decided
 	}
 	it.passed = it.passed || x.Cause == ByDeadline
@@ -179,10 +180,12 @@ func (x Transfer) may(b *Board, it *item, f *Fact) (why string) {
 		return notHolder
 	case it.closedAsKnown(b, f):
 		return isDone
-	case (x.To == "") == (x.Role == ""):
-		return "it names neither one user nor one role"
-	case x.Role == "" && x.Cause != ByDeadline && !it.maydo(b, x.To, x.ToRoles):
-		return noRole
+	case x.To != "" && x.Role != "":
+		return "it names both a user and a role"
+	case x.Role != "" && it.Task.Role == "":
+		return "its task names no role: it is for people at its holder"
+	case !x.Grant.IsZero() && (it.open == nil || !it.open.has(x.Grant)):
+		return "who had the item, as it says, had it no more"
 	}
 	switch x.Cause {
 	case ByDeadline:
@@ -190,10 +193,13 @@ func (x Transfer) may(b *Board, it *item, f *Fact) (why string) {
 			return "by a deadline an item passes to the responsible user alone"
 		}
 	case ByMechanism:
-		if it.open != nil {
+		switch {
+		case it.open != nil:
 			return "somebody took it"
+		case !it.maydo(b, x.To, x.ToRoles):
+			return noRole
 		}
-	case ByDelegation, ByEscalation:
+	case ByDelegation, ByEscalation, ByReturn:
 		if it.open == nil || it.open.User != f.User {
 			return b.mayOrder(f)
 		}
@@ -227,7 +233,7 @@ func (x Result) enter(b *Board, it *item, f *Fact) (why string) {
 		return notTheirs
 	}
 	h := it.holdOf(x.Grant)
-	it.works = append(it.works, &work{f, x, h})
+	it.works = append(it.works, &work{fact: f, Result: x, hold: h, early: h != nil && h.Mode == Handed})
 	return ""
 }
 
@@ -261,6 +267,8 @@ func (b *Board) mayCount(w *work, f *Fact) (why string) {
 	switch {
 	case w.hold == nil:
 		return neverCounted
+	case w.early:
+		return notTaken
 	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):
 		return "the grant had ended, as its author knew"
 	case w.hold.Lost && b.knew(f.ID, w.hold.By):

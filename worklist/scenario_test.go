@@ -28,7 +28,9 @@ import (
 //	begin|release U P ITEM     U says so, at P
 //	result U P ITEM [failed=REASON] [upon=(FACT,…)]
 //	order U P ITEM WHAT, extend U P ITEM D, notify U P POLICY [N], adopt U P FACT
-//	delegate P U ITEM to=U     P hands an item on, as U asked; role=R: to a role
+//	pass P U ITEM to=U         U asks P to hand an item on; role=R: to a role; neither: back.
+//	                           grant=FACT: as if somebody had it by that; free: as if nobody had
+//	delegate P U ITEM to=U     P writes the same, whether or not it may; grant=FACT: as if that were what it ends
 //	lie P KIND ITEM [user=U] [grant=FACT] [result=FACT] [to=U]   P writes what it may not
 //	replace P ITEM by=Q        a verdict of the core, written at P
 //	keeper P RESOURCE by=Q     likewise
@@ -77,7 +79,7 @@ func (s *story) run() string {
 		"extend": func() string {
 			return s.say(func(i Item, _ ID) Body { return Extend{i, Due{After: s.span(s.word(3))}} })
 		},
-		"notify": s.notify, "adopt": s.adopt, "delegate": s.delegate, "lie": s.lie, "replace": s.replace, "keeper": s.keeper,
+		"notify": s.notify, "adopt": s.adopt, "delegate": s.delegate, "pass": s.pass, "lie": s.lie, "replace": s.replace, "keeper": s.keeper,
 		"deliver": s.deliver, "sees": s.sees, "loses": s.loses, "same": s.same,
 		"list": s.list, "move": s.move, "messages": s.messages, "together": s.together, "ends": s.ends,
 		"advance": func() string { s.w.now += s.span(s.word(0)); return "" },
@@ -349,12 +351,42 @@ func (s *story) adopt() string {
 	return s.written(n, n.write(User(s.word(0)), Adopt{s.w.facts[result].Body.about()[0], result}))
 }
 
+// pass has a user ask a holder to pass an item on.
+func (s *story) pass() string {
+	n := s.node(0)
+	i, by, to := s.item(n, s.word(2)), User(s.word(1)), User(s.arg("to"))
+	h, _ := n.board.Holds(i)
+	if s.arg("grant") != "" {
+		h.Grant = s.fact(s.arg("grant"))
+	} else if s.d.HasArg("free") {
+		h.Grant = ID{}
+	}
+	x := NewTransfer(i, h.Grant, to, workflow.RoleName(s.arg("role")), "")
+	person := func(u User) Person {
+		if p := s.w.people[u]; p != nil {
+			return *p
+		}
+		return Person{User: u}
+	}
+	already, err := n.board.Pass(n.partner(), x, person(by), person(to))
+	switch {
+	case err != nil:
+		return err.Error()
+	case already:
+		return "it is so already"
+	}
+	return s.written(n, n.write(by, x))
+}
+
 func (s *story) delegate() string {
 	n := s.node(0)
 	i, to := s.item(n, s.word(2)), User(s.arg("to"))
 	x := Transfer{Item: i, To: to, Role: workflow.RoleName(s.arg("role")), Cause: ByDelegation, Lease: DefaultLease(Handed)}
 	if x.Role != "" {
 		x.Cause = ByEscalation
+	}
+	if s.arg("grant") != "" {
+		x.Grant = s.fact(s.arg("grant"))
 	}
 	if p := s.w.people[to]; p != nil {
 		x.ToRoles = p.Roles

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Standing is who has an item, and by what.
@@ -11,6 +14,10 @@ type Standing struct {
 	User  User
 	Grant ID // the last that the user was given
 	Mode  Mode
+	// By is who handed it to User, where it is kept for that one to take; Until is for how long, by the
+	// holder's clock.
+	By    User
+	Until time.Time
 }
 
 // Holds is who has an item now; false: nobody.
@@ -19,7 +26,19 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	if it == nil || it.open == nil {
 		return Standing{}, false
 	}
-	return Standing{it.open.User, it.open.leased, it.open.Mode}, true
+	s := Standing{User: it.open.User, Grant: it.open.leased, Mode: it.open.Mode}
+	if f := b.facts[it.open.leased]; s.Mode == Handed && f != nil {
+		s.By, s.Until = f.User, f.At.Add(it.open.lease.Lease)
+	}
+	return s, true
+}
+
+// Role is the role for which an item is now; empty: for people at its holder.
+func (b *Board) Role(i Item) workflow.RoleName {
+	if it := b.items[i]; it != nil {
+		return it.roleNow()
+	}
+	return ""
 }
 
 // Given is to whom a grant gave an item, whatever became of it, and whether it is part of what
@@ -32,18 +51,24 @@ func (b *Board) Given(i Item, grant ID) (to User, open, ever bool) {
 	return f.grantee(), it.open != nil && it.open.has(grant), true
 }
 
-// Had are the items that a user was ever given, each with the last grant.
-func (b *Board) Had(u User) map[Item]ID {
-	out := map[Item]ID{}
+// Had are the items that a user ever took, each with the last grant, and those of them that the user
+// lost at last.
+func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
+	had, lost = map[Item]ID{}, map[Item]*Loss{}
 	for _, it := range b.items {
 		b.steps++
-		for _, h := range it.holds {
-			if h.User == u {
-				out[it.Item] = h.leased
+		for _, h := range slices.Backward(it.holds) {
+			if h.User != u || h.Mode == Handed {
+				continue
 			}
+			had[it.Item] = h.leased
+			if l, is := it.loss(h); is && h != it.open {
+				lost[it.Item] = &l
+			}
+			break
 		}
 	}
-	return out
+	return had, lost
 }
 
 // Knows reports whether anything was said of an item.
@@ -81,23 +106,38 @@ func (b *Board) Did(i Item, grant ID, u User, failed bool) bool {
 		return e.work != nil && e.work.hold == h && e.Failed == failed && it.InCharge
 	}
 	return slices.ContainsFunc(it.works, func(w *work) bool {
-		return w.hold == h && w.Failed == failed && b.Takes(w.Result)
+		return w.hold == h && !w.early && w.Failed == failed && b.Takes(w.Result)
 	})
 }
 
 // Takes reports whether the holder closes an item with a result, if nothing else comes before.
 func (b *Board) Takes(r Result) bool {
 	it := b.items[r.Item]
-	return it != nil && it.placed && it.InCharge && it.Ready && !it.Over && it.end() == nil && it.open != nil && it.open.has(r.Grant) &&
+	return it != nil && it.placed && it.InCharge && it.Ready && !it.Over && it.end() == nil &&
+		it.open != nil && it.open.Mode != Handed && it.open.has(r.Grant) &&
 		!slices.ContainsFunc(r.Upon, func(id ID) bool { return len(b.takers[id]) == 0 })
 }
 
-// Granted is how many grants gave an item to a user.
+// OnlyHanded reports whether a grant did nothing but keep an item for somebody who has not taken it.
+func (b *Board) OnlyHanded(i Item, grant ID) bool {
+	it := b.items[i]
+	if it == nil {
+		return false
+	}
+	h := it.holdOf(grant)
+	return h != nil && h.Mode == Handed
+}
+
+// Granted is how many grants a user asked for and got of an item.
 func (b *Board) Granted(i Item, u User) (n int) {
 	if it := b.items[i]; it != nil {
 		for _, h := range it.holds {
 			if h.User == u {
-				n += len(h.Grants)
+				for _, g := range h.Grants {
+					if _, asked := b.facts[g].Body.(Grant); asked {
+						n++
+					}
+				}
 			}
 		}
 	}
@@ -147,6 +187,9 @@ func (b *Board) Lines() (out []string) {
 			continue
 		}
 		add("item %s %s of %s", it.Item.Slot, it.Item.Assigned, it.Holder)
+		if it.role != "" {
+			add("  passed to role %s", it.role)
+		}
 		for _, h := range it.holds {
 			add("  hold %s %s %s begun=%t open=%t ended=%q by=%s lost=%t", h.User, h.Mode, names(h.Grants), h.Begun, h == it.open, h.Ended, h.By, h.Lost)
 		}

@@ -134,6 +134,8 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 		return false, h.Ended
 	case !it.InCharge:
 		return false, it.whyGone()
+	case w.early:
+		return false, notTaken
 	case e != nil && e.work != nil && e.work.hold == h:
 		return false, "the same user had ended the item before"
 	case e != nil:
@@ -209,6 +211,9 @@ type Loss struct {
 	Why   string
 	By    ID // the fact that ended the hold; zero: the task was given to another partner
 	Works []ID
+	// Whose word it was, if a person's; At is when, by its author's clock.
+	Whose User
+	At    time.Time
 }
 
 // Losses are what a user has to be told: holds that others ended.
@@ -241,6 +246,11 @@ func (it *item) loss(h *Hold) (l Loss, lost bool) {
 	for _, w := range it.works {
 		if w.hold == h {
 			l.Works = append(l.Works, w.fact.ID)
+		}
+	}
+	for _, f := range it.facts {
+		if f.ID == l.By {
+			l.Whose, l.At = f.User, f.At
 		}
 	}
 	return l, true

@@ -303,6 +303,9 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	if t.ClaimedBy != "" {
 		out = append(out, t.ClaimedBy+" has it")
 	}
+	if t.KeptFor != "" {
+		out = append(out, "kept for "+t.KeptFor)
+	}
 	if t.PerformedBy != "" && !lost {
 		out = append(out, "performed by "+t.PerformedBy)
 	}

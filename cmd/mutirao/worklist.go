@@ -44,7 +44,8 @@ func newWorklistCommand() *cobra.Command {
 the user has, on any partner; without a role, of the partner at whose node the user is.
 What others have taken is left out. Each partner that holds tasks is asked now; of one
 that cannot be reached the list says what is known of it here, and how old that is. Who
-is connected and does not answer is named on standard error.` + forWhom,
+is connected and does not answer is named on standard error, and so is what the user had
+and lost in the last seven days, with the reason.` + forWhom,
 		Example: `  mutirao worklist
   mutirao worklist --order priority --user bia
   mutirao worklist --watch
@@ -65,6 +66,7 @@ is connected and does not answer is named on standard error.` + forWhom,
 				list, err := node.Worklist(ctx, api.WorklistQuery{User: user.who(), Order: order})
 				if err == nil && !watch {
 					u.noteUnanswered(ctx, node, user.who(), len(list) == 0)
+					u.noteLost(ctx, node, user.who())
 				}
 				return document{v: list, text: func(w io.Writer) { u.writeItems(w, list) }, more: true, same: withoutAge(list)}, err
 			})
@@ -81,7 +83,7 @@ none.`),
 		newClaimCommand(api.ClaimLock, "Take items, and keep them also when out of reach", `Takes items as select does, of tasks that may be done offline, for seven days. They can
 be done out of reach: complete and fail then keep here what was done.`),
 		newClaimCommand(api.ClaimRelease, "Give items back", `Gives items back, one after the other: others may take them at once.`),
-		newItemCompleteCommand(), newItemFailCommand(),
+		newItemTransferCommand(), newItemCompleteCommand(), newItemFailCommand(),
 	)
 	return cmd
 }
@@ -96,6 +98,31 @@ func (u *ui) noteUnanswered(ctx context.Context, node api.Service, user string, 
 	case empty:
 		u.note("nothing is to be done; what runs, and waits for others: mutirao instances")
 	}
+}
+
+// maxLost is how many lost items are named under a list.
+const maxLost = 10
+
+// noteLost says what a user had and lost, by no act of its own.
+func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
+	lost, err := node.WorklistLost(ctx, user)
+	if err != nil {
+		return // the list was shown
+	}
+	for i, x := range lost {
+		if i == maxLost {
+			u.note("and %d more: GET /v1/worklist/lost", len(lost)-maxLost)
+			return
+		}
+		u.note("%s of %s is no longer yours, %s%s (%s)", x.Task, u.id(x.Instance), x.Why, byWhom(x.By), clock(x.At))
+	}
+}
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
 }
 
 // askAgain is how long a worklist that is watched is not asked for again: each time, all
@@ -129,6 +156,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 			at += " (" + x.Known + ")"
 		}
 		task := x.Task
+		if x.HandedBy != "" && x.KeptUntil != nil {
+			task += " (handed to you by " + x.HandedBy + ", kept until " + clock(*x.KeptUntil) + ")"
+		}
 		if x.InPlaceOf != "" {
 			task += " (in place of " + x.InPlaceOf + ")"
 		}

@@ -437,6 +437,8 @@ type Task struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 	// ClaimedBy is the user who has it as an item of a worklist; empty: nobody.
 	ClaimedBy string `json:"claimed_by,omitempty"`
+	// KeptFor is the user for whom it is kept, to whom it was handed and who has not taken it; empty: nobody.
+	KeptFor string `json:"kept_for,omitempty"`
 	// PerformedBy is the user whose result ended it as an item of a worklist; empty: nobody's did.
 	PerformedBy string `json:"performed_by,omitempty"`
 }

@@ -25,6 +25,11 @@ type WorklistService interface {
 	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)
 	// FinishItem hands in what a user made of an item.
 	FinishItem(ctx context.Context, r ItemResult) (*Item, error)
+	// WorklistLost lists the items that a user had and lost in the last seven days, as far as that is known here.
+	WorklistLost(ctx context.Context, user string) ([]LostItem, error)
+	// TransferItem has a user pass an item on: who has it, or decides about its instance. It returns when the
+	// partner that holds it has that durable.
+	TransferItem(ctx context.Context, r TransferRequest) (*Transferred, error)
 	// OrderTask has a user who decides about an instance say what becomes of a task, or that the
 	// instance is cancelled. It returns when the partner that holds the task has that durable.
 	OrderTask(ctx context.Context, r TaskOrder) (*TaskOrdered, error)
@@ -84,6 +89,47 @@ type Item struct {
 	Known string    `json:"known,omitempty"`
 	// Delivered: nothing that the user did of it waits here for its partner.
 	Delivered bool `json:"delivered"`
+	// HandedBy is the user who handed it to this one, for whom it is kept to take; KeptUntil is till when.
+	// Empty: nobody did, or it was taken.
+	HandedBy  string     `json:"handed_by,omitempty"`
+	KeptUntil *time.Time `json:"kept_until,omitempty"`
+}
+
+// LostItem is an item that a user had, and has no more by no act of its own.
+type LostItem struct {
+	ID       string    `json:"id"`
+	Instance string    `json:"instance"`
+	Workflow string    `json:"workflow"`
+	Task     string    `json:"task"`
+	Why      string    `json:"why"`
+	By       string    `json:"by,omitempty"` // the user whose word that was, if a person's
+	At       time.Time `json:"at"`
+	Partner  string    `json:"partner"` // who gives it out
+}
+
+// TransferRequest passes an item on: to a user, to a role or, with neither, back to those for whom its task is.
+type TransferRequest struct {
+	User string `json:"user,omitempty"`
+	// Item is by what the user's worklist names it. Or it is the one of Task in the instance ID, for those who decide
+	// about that, and have no such item on their list.
+	Item   string            `json:"item,omitempty"`
+	ID     string            `json:"id,omitempty"`
+	Task   workflow.TaskName `json:"task,omitempty"`
+	To     string            `json:"to,omitempty"`   // a user, for whom it is kept for an hour
+	Role   string            `json:"role,omitempty"` // in place of To
+	Back   bool              `json:"back,omitempty"` // in place of To and Role
+	Reason string            `json:"reason,omitempty"`
+}
+
+// Transferred says what became of an item that was passed on.
+type Transferred struct {
+	ID      string            `json:"id"` // of the instance, whole
+	Task    workflow.TaskName `json:"task"`
+	User    string            `json:"user"`           // who passed it on
+	To      string            `json:"to,omitempty"`   // for whom it is kept
+	Role    string            `json:"role,omitempty"` // for which it is; of a task without a role, none
+	Partner string            `json:"partner"`        // who holds the task
+	Already bool              `json:"already"`        // it was so before
 }
 
 // ItemQuery names an item of a user.

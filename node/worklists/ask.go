@@ -111,7 +111,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 		}
 	}
 	for _, r := range of {
-		r.Mine = mode
+		r.Mine, r.Handed = mode, ""
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (d *Desk) keepLocked(ctx context.Context, who users.Who, of []*Row) error {
 // giveBack gives items back, one after the other.
 func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 	for _, r := range of {
-		if r.Mine == "" {
+		if r.Mine == "" && r.Handed == "" {
 			return d.notTheirs(who, r)
 		}
 	}
@@ -145,7 +145,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 		if _, err := d.again(ctx, who, r); err != nil {
 			return err
 		}
-		r.Mine = ""
+		r.Mine, r.Handed = "", ""
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 // Because is why a result does not count, as part of a sentence.
 func Because(why string) string {
 	switch why {
-	case "given back", "taken back":
+	case "given back", "taken back", "handed on", "passed to another role", "put back":
 		return "as the item was " + why
 	}
 	return "as " + why

@@ -56,6 +56,8 @@ type Instances interface {
 // Persons are those who are at this node, and what is known of others.
 type Persons interface {
 	Who(ref string) (users.Who, error)
+	// Anybody is a user or a partner of the mesh, by name or whole ID.
+	Anybody(ref string) (users.Who, error)
 	Speak(w users.Who, signed [sha256.Size]byte) ([]byte, error)
 	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
 	MayAsk(person string, from workflow.PartnerID) error

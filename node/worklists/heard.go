@@ -242,13 +242,21 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 
 // known are all items of a person that are known here, without asking anybody.
 func (d *Desk) known(ctx context.Context, who users.Who) ([]Row, error) {
+	rows, err := d.said(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	return d.addKept(who, rows, func(workflow.PartnerID) bool { return false }), nil
+}
+
+// said are all items of a person as the partners that hold them said last.
+func (d *Desk) said(ctx context.Context, who users.Who) ([]Row, error) {
 	rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, everywhere)
 	if err != nil {
 		return nil, err
 	}
 	listed, _ := d.heardOf(who)
-	rows = d.addHeard(rows, listed, func(workflow.PartnerID) bool { return false })
-	return d.addKept(who, rows, func(workflow.PartnerID) bool { return false }), nil
+	return d.addHeard(rows, listed, func(workflow.PartnerID) bool { return false }), nil
 }
 
 // addHeard adds what is remembered of partners that did not answer. What is known here otherwise,

@@ -200,6 +200,10 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 			out.State = api.ItemLocked
 		}
 	}
+	if r.Handed != "" {
+		until := r.AsOf.Add(r.KeptFor).Round(time.Second).UTC()
+		out.HandedBy, out.KeptUntil = d.in.People.Called(r.Handed), &until
+	}
 	if r.Done {
 		out.State, out.Delivered = api.ItemDone, false
 	}

@@ -24,6 +24,8 @@ type Target struct {
 	Task     workflow.TaskName   `json:"task"` // empty: the instance
 	Item     worklist.Item       `json:"item"`
 	At       workflow.PartnerID  `json:"at"`
+	// Held is by which grant somebody has the item; zero: nobody has.
+	Held worklist.ID `json:"held"`
 }
 
 // Order has a person who decides about an instance say what becomes of a task.

@@ -30,7 +30,16 @@ type Row struct {
 	Grant worklist.ID   `json:"grant"`
 	// Other is somebody else who has it. Over: nobody can take it any more.
 	Other worklist.User `json:"other,omitempty"`
-	Over  bool          `json:"over,omitempty"`
+	// Held is by which grant somebody has it, the person or another; zero: nobody has.
+	Held worklist.ID `json:"held"`
+	Over bool        `json:"over,omitempty"`
+	// Handed is who handed the item to the person, for whom it is kept to take; KeptFor is for how much
+	// longer. Lost is why the person has it no more, LostBy whose word that was, if a person's, and LostAt when.
+	Handed  worklist.User `json:"handed,omitempty"`
+	KeptFor time.Duration `json:"kept_for,omitempty"`
+	Lost    string        `json:"lost,omitempty"`
+	LostBy  worklist.User `json:"lost_by,omitempty"`
+	LostAt  time.Time     `json:"lost_at,omitzero"`
 
 	// Doc is the beginning of what the definition says of the task, Subject what the instance is about.
 	Doc     string `json:"doc,omitempty"`
@@ -79,17 +88,21 @@ func (r *Row) check(now time.Time) error {
 	switch {
 	case r.Role != "" && !workflow.ValidName(string(r.Role)):
 		return fmt.Errorf("a role with a name that none can have")
-	case len(r.Other) > workflow.MaxName:
+	case len(r.Other) > workflow.MaxName, len(r.Handed) > workflow.MaxName, len(r.LostBy) > workflow.MaxName:
 		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
 	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
 		return fmt.Errorf("an item that somebody has in a way that there is not")
 	}
-	if utf8.RuneCountInString(r.Doc) > MaxDoc || utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
+	if len(r.Lost) > workflow.MaxName || utf8.RuneCountInString(r.Doc) > MaxDoc || utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")
 	}
 	r.Until = time.Time{}
 	if r.Ends != "" {
 		r.Until = now.Add(min(max(r.Left, 0), 100*365*24*time.Hour))
+	}
+	r.KeptFor = min(max(r.KeptFor, 0), worklist.DefaultLease(worklist.Handed))
+	if r.LostAt.After(now) || r.LostAt.Before(time.UnixMilli(0)) {
+		r.LostAt = now
 	}
 	if r.Since.After(now) || r.Since.Before(time.UnixMilli(0)) {
 		r.Since = now

@@ -15,6 +15,8 @@ type WorklistFake struct {
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
 	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
 	OnOutbox             func() ([]api.Undelivered, error)
+	OnTransferItem       func(api.TransferRequest) (*api.Transferred, error)
+	OnWorklistLost       func(user string) ([]api.LostItem, error)
 }
 
 // Worklist implements api.Service.
@@ -48,6 +50,19 @@ func (f *WorklistFake) FinishItem(_ context.Context, r api.ItemResult) (*api.Ite
 // OrderTask implements api.Service.
 func (f *WorklistFake) OrderTask(_ context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
 	return f.OnOrderTask(r)
+}
+
+// TransferItem implements api.Service.
+func (f *WorklistFake) TransferItem(_ context.Context, r api.TransferRequest) (*api.Transferred, error) {
+	return f.OnTransferItem(r)
+}
+
+// WorklistLost implements api.Service; without its function nothing is lost.
+func (f *WorklistFake) WorklistLost(_ context.Context, user string) ([]api.LostItem, error) {
+	if f.OnWorklistLost == nil {
+		return []api.LostItem{}, nil
+	}
+	return f.OnWorklistLost(user)
 }
 
 // Outbox implements api.Service.

@@ -28,6 +28,20 @@ func (c *Client) WorklistUnanswered(ctx context.Context, user string) ([]string,
 	return call[[]string](ctx, c, worklistUnansweredRoute, values, nil)
 }
 
+// WorklistLost implements Service.
+func (c *Client) WorklistLost(ctx context.Context, user string) ([]api.LostItem, error) {
+	values := url.Values{}
+	if user != "" {
+		values.Set("user", user)
+	}
+	return call[[]api.LostItem](ctx, c, worklistLostRoute, values, nil)
+}
+
+// TransferItem implements Service.
+func (c *Client) TransferItem(ctx context.Context, r api.TransferRequest) (*api.Transferred, error) {
+	return call[*api.Transferred](ctx, c, transferItemRoute, nil, r)
+}
+
 // ItemSheet implements Service.
 func (c *Client) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
 	values := url.Values{}

@@ -67,7 +67,7 @@ func init() {
 		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
-		worklistRoute, worklistUnansweredRoute, itemSheetRoute, claimItemsRoute, finishItemRoute, outboxRoute,
+		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, claimItemsRoute, transferItemRoute, finishItemRoute, outboxRoute,
 		putFileRoute, dataRoute, fileRoute,
 		rejectRoute, orderTaskRoute, addDataRoute, removeDataRoute, signInRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,

@@ -28,6 +28,22 @@ var (
 			return svc.WorklistUnanswered(r.Context(), r.URL.Query().Get("user"))
 		},
 	}
+	worklistLostRoute = &route{
+		name: "worklistLost", method: http.MethodGet, path: "/v1/worklist/lost", scope: mayRead,
+		summary: "The items that a user had and lost in the last seven days, as far as known here", reply: []api.LostItem{},
+		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.WorklistLost(r.Context(), r.URL.Query().Get("user"))
+		},
+	}
+	transferItemRoute = &route{
+		name: "transferItem", method: http.MethodPost, path: "/v1/worklist/transfer", scope: mayWork,
+		summary: "Pass an item on to a user or a role, or back, as who has it or decides about its instance",
+		body:    api.TransferRequest{}, reply: api.Transferred{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.TransferRequest) (any, error) { return svc.TransferItem(r.Context(), in) })
+		},
+	}
 	itemSheetRoute = &route{
 		name: "itemSheet", method: http.MethodGet, path: "/v1/worklist/items/{item}", scope: mayRead,
 		summary: "An item with all that is needed to do it", reply: api.ItemSheet{},

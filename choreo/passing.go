@@ -1,0 +1,110 @@
+package choreo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about passing a person's task on: to somebody, to another role, or back to those for whom it
+// is (docs/worklists.md, Passing on). The word is that of whoever has the item, or of those who decide about
+// the instance; the holder of the attempt writes it down, and it ends the grant that there is. A result
+// that reached the holder before counts; one that comes after is kept.
+//
+// What is handed to somebody is kept for an hour for that one to take. It gives nothing but that: by
+// taking it the person shows the role. An item that was passed to another role may be ended by whoever
+// shows that one, as by whoever shows the role of the task.
+
+// rolesAt are the roles by which people may do an attempt as far as a fact's author knew: that of its task,
+// and those to which it was passed.
+func (s *State) rolesAt(e *entry, a *Attempt) []workflow.RoleName {
+	out := []workflow.RoleName{a.Task.Role}
+	for _, p := range s.peoples.passed[a.ID] {
+		s.log.steps++
+		if x, is := p.fact.Body.Claim.Body().(worklist.Transfer); is && s.log.knew(e, p) {
+			out = append(out, x.Role)
+		}
+	}
+	return out
+}
+
+// entitledAt reports whether somebody with these roles may do an attempt, as far as a fact's author knew.
+func (s *State) entitledAt(e *entry, a *Attempt, roles []workflow.RoleName) bool {
+	return a.Task.Role == "" || slices.ContainsFunc(s.rolesAt(e, a), func(r workflow.RoleName) bool { return slices.Contains(roles, r) })
+}
+
+// mayPass says why an item may not be passed on as a person asks; "": it may, as far as that can be told
+// from the past of the fact. Whether the person still had it says the board.
+func (s *State) mayPass(e *entry, a *Attempt, x worklist.Transfer, who Speaker) (why string) {
+	switch {
+	case s.work().MayOrder(who.User, who.Roles) == "":
+		return ""
+	case !s.givenTo(e, x.Item, x.Grant, who.User):
+		return "whoever passes it on was not given it, as its author knew, and does not answer for the instance"
+	case a.Task.Role == "" && who.At != a.Partner:
+		return notHere
+	case !s.entitledAt(e, a, who.Roles):
+		return "whoever passes it on does not show the role"
+	}
+	return ""
+}
+
+// givenTo reports whether a grant that a fact's author knew gave an item to somebody.
+func (s *State) givenTo(e *entry, i worklist.Item, grant worklist.ID, u worklist.User) bool {
+	g := s.log.byID[FactID(grant)]
+	if g == nil || !g.counted || g.fact.Body.Claim == nil || !s.log.knew(e, g) {
+		return false
+	}
+	switch x := g.fact.Body.Claim.Body().(type) {
+	case worklist.Grant:
+		return g.speaker().User == u && slices.Contains(x.Items, i)
+	case worklist.Transfer:
+		return x.To == u && x.Item == i
+	}
+	return false
+}
+
+// forOthers reports whether an item was passed to another role than its task's: nobody else is sought for it.
+func (s *State) forOthers(a *Attempt) bool {
+	return s.peoples.board != nil && len(s.peoples.passed[a.ID]) > 0 && s.peoples.board.Role(itemOf(a.ID)) != a.Task.Role
+}
+
+// passOn writes down that an item passes on, as a person asks who may.
+func (d *decision) passOn(c *Claim, x worklist.Transfer, by worklist.Person, before bool) (Claimed, error) {
+	var to worklist.Person
+	if x.To != "" {
+		known := false
+		if to, known = d.partners.Person(x.To); !known {
+			return Claimed{}, fmt.Errorf("%w: the partner that holds %s knows no such person as %s, or it was removed", ErrNotNow, x.Item.Slot, x.To)
+		}
+	}
+	if before { // the answer was lost
+		return Claimed{Already: true}, nil
+	}
+	already, err := d.state.work().Pass(d.self, x, by, to)
+	if already || err != nil {
+		return Claimed{Already: already}, err
+	}
+	if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {
+		return Claimed{}, err
+	}
+	if d.state.work().MayOrder(by.User, by.Roles) == "" {
+		err = d.mayOrderMore(c, "")
+	} else {
+		err = d.mayIdle(c, by.User)
+	}
+	if err != nil {
+		return Claimed{}, err
+	}
+	_, err = d.append(Body{Claim: c})
+	return Claimed{}, err
+}
+
+// passes reports whether somebody who decides about the instance passes an item on: that may be done from
+// any node.
+func (s *State) passes(body worklist.Body, who Speaker) bool {
+	_, is := body.(worklist.Transfer)
+	return is && s.work().MayOrder(who.User, who.Roles) == ""
+}

@@ -1,0 +1,108 @@
+package worklists
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about passing items on, by whoever has one or decides about its instance; and about telling
+// people what they lost.
+
+// Transfer has a person pass an item on: to somebody, to a role, or back.
+func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Transferred, error) {
+	in.To, in.Role = strings.TrimSpace(in.To), strings.TrimSpace(in.Role)
+	named := 0
+	for _, is := range []bool{in.To != "", in.Role != "", in.Back} {
+		if is {
+			named++
+		}
+	}
+	if named != 1 {
+		return nil, api.Errorf(api.Invalid, "an item is passed on to one user (to), or to one role (role), or back (back): %d of them are named", named)
+	}
+	if (in.Item == "") == (in.ID == "" || in.Task == "") {
+		return nil, api.Errorf(api.Invalid, "what is passed on is named by an item of the worklist, or by an instance and a task")
+	}
+	who, err := d.in.People.Who(in.User)
+	if err != nil {
+		return nil, err
+	}
+	var to users.Who
+	if in.To != "" {
+		if to, err = d.in.People.Anybody(in.To); err != nil {
+			return nil, err
+		}
+	}
+	r, err := d.passed(ctx, who, in)
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.send(ctx, who, r, worklist.NewTransfer(r.Item, r.Held, worklist.User(to.ID), workflow.RoleName(in.Role), in.Reason))
+	if err != nil {
+		return nil, err
+	}
+	if r.Mine != "" && to.ID != who.ID {
+		d.drop(keptOf(who, r, r.AsOf, nil))
+	}
+	if in.Item != "" {
+		if _, err := d.again(ctx, who, r); err != nil { // what is listed from now on
+			return nil, err
+		}
+	}
+	return &api.Transferred{
+		ID: r.Instance.String(), Task: r.Task, User: who.Name, To: to.Name, Role: in.Role, Partner: d.in.Name(r.At), Already: done.Already,
+	}, nil
+}
+
+// passed is the item that a request is about, as its holder says now.
+func (d *Desk) passed(ctx context.Context, who users.Who, in api.TransferRequest) (*Row, error) {
+	if in.Item == "" {
+		t, err := d.target(ctx, in.ID, in.Task, who)
+		if err != nil {
+			return nil, err
+		}
+		return &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At, Held: t.Held}, nil
+	}
+	of, err := d.locate(ctx, who, []string{in.Item}, true)
+	if err != nil {
+		return nil, err
+	}
+	return of[0], nil
+}
+
+// Lost lists the items that a person had, and lost lately by no act of its own, as far as is known
+// here: the latest first.
+func (d *Desk) Lost(ctx context.Context, ref string) ([]api.LostItem, error) {
+	who, err := d.in.People.Who(ref)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.said(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	now := d.in.Clock.Now().Wall
+	out := []api.LostItem{}
+	for i := range rows {
+		r := &rows[i]
+		if r.Lost == "" || r.Mine != "" || now.Sub(r.LostAt) > shownRefused {
+			continue
+		}
+		x := api.LostItem{
+			ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), Why: Because(r.Lost),
+			At: r.LostAt.UTC(), Partner: d.in.Name(r.At),
+		}
+		if r.LostBy != "" && worklist.User(who.ID) != r.LostBy {
+			x.By = d.in.People.Called(r.LostBy)
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b api.LostItem) int { return b.At.Compare(a.At) })
+	return out, nil
+}

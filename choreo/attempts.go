@@ -84,14 +84,27 @@ func (b *Success) enter(s *State, e *entry) (why string) {
 		return v.maySucceed(a)
 	}
 	return s.enterOwn(e, b.Attempt, may, func(a *Attempt) {
-		a.successes = append(a.successes, e)
-		slices.SortFunc(a.successes, byTime)
-		if a.undoes == nil {
-			s.bySucc[e.id] = a
-			a.Slot.askAgain() // whether its users deny it
-			s.undoable(a, e)
-		}
+		s.succeed(a, e)
 	})
+}
+
+// succeed notes a success of an attempt: its holder's, or the adoption of a result.
+func (s *State) succeed(a *Attempt, e *entry) {
+	a.successes = append(a.successes, e)
+	slices.SortFunc(a.successes, byTime)
+	if a.undoes == nil {
+		s.bySucc[e.id] = a
+		a.Slot.askAgain() // whether its users deny it
+		s.undoable(a, e)
+	}
+}
+
+// gave is what a success brought.
+func (e *entry) gave() map[workflow.DataName]workflow.Value {
+	if ok := e.fact.Body.Success; ok != nil {
+		return ok.Outputs
+	}
+	return e.word.adopted
 }
 
 func (b *Success) tell(d *decision, e *entry) { d.routeSuccess(e, d.state.attempts[b.Attempt]) }

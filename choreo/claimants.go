@@ -72,6 +72,8 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 		return d.order(c, x, p, before)
 	case worklist.Transfer:
 		return d.passOn(c, x, p, before)
+	case worklist.Adopt:
+		return d.adopt(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
 }
@@ -83,7 +85,7 @@ func (d *decision) mayClaim(id AttemptID, who Speaker, body worklist.Body) error
 	switch {
 	case a == nil:
 		return &worklist.Refusal{Item: itemOf(id), Why: worklist.Unknown, Text: "there is no such item here: look at the worklist again"}
-	case a.Partner != d.self:
+	case a.Partner != d.self && !adopts(body):
 		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
 	case !forPeople(a, body):
 		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
@@ -410,11 +412,15 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 
 // KeptResult is a result that a person brought and that did not end its item.
 type KeptResult struct {
-	Task   workflow.TaskName
-	User   worklist.User
-	At     int64 // ms, the holder's clock
-	Failed bool
-	Why    string // it does not count
+	ID   FactID
+	Item worklist.Item
+	// Adoptable: who decides about the instance may adopt it.
+	Adoptable bool
+	Task      workflow.TaskName
+	User      worklist.User
+	At        int64 // ms, the holder's clock
+	Failed    bool
+	Why       string // it does not count
 	// Outputs are as the person wrote them.
 	Outputs map[workflow.DataName]workflow.Value
 }
@@ -434,7 +440,10 @@ func (m *Machine) KeptResults() (out []KeptResult) {
 				continue
 			}
 			e := m.log.byID[FactID(w.ID)]
-			out = append(out, KeptResult{i.Slot, w.User, e.fact.At, w.Failed, w.Why, w.Outputs})
+			out = append(out, KeptResult{
+				ID: e.id, Item: i, Adoptable: m.state.adoptable(e) == nil, Task: i.Slot, User: w.User, At: e.fact.At,
+				Failed: w.Failed, Why: w.Why, Outputs: w.Outputs,
+			})
 		}
 	}
 	return out

@@ -103,7 +103,7 @@ func (c *Claim) validate(workflow.PartnerID) error {
 	}
 	byPerson := len(c.Word) > 0
 	switch body.(type) {
-	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Transfer:
+	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Transfer, worklist.Adopt:
 		if !byPerson {
 			return errors.New("it is said in nobody's name")
 		}
@@ -207,6 +207,11 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
 		return notHere
 	}
+	if x, adopts := body.(worklist.Adopt); adopts {
+		if why := s.mayAdopt(e, of[0], x); why != "" {
+			return why
+		}
+	}
 	board := s.work()
 	if len(c.Word) > 0 {
 		digest := SpokenOf(s.log.instance, c.Says, c.Nonce)
@@ -228,6 +233,10 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		if x, passes := body.(worklist.Transfer); passes && x.Role != "" {
 			s.peoples.passed[a.ID] = append(s.peoples.passed[a.ID], e)
 		}
+		if _, adopts := body.(worklist.Adopt); adopts {
+			s.succeed(a, e)
+			s.touch(a.Slot)
+		}
 		s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
 		s.move(a.Slot)
 	}
@@ -245,6 +254,8 @@ func (c *Claim) tell(d *decision, e *entry) { d.oweAll(e) }
 type voiced struct {
 	by     Speaker
 	untrue error
+	// adopted are the data that an adoption takes, once it counted (adopting.go).
+	adopted map[workflow.DataName]workflow.Value
 }
 
 // speaker is who spoke in a fact, as far as that was checked; a zero one: nobody.
@@ -262,7 +273,7 @@ func (s *State) speaker(e *entry, c *Claim) (Speaker, string) {
 	}
 	if e.word == nil {
 		who, err := s.speakerOf(c)
-		e.word = &voiced{who, err}
+		e.word = &voiced{by: who, untrue: err}
 	}
 	if e.word.untrue != nil {
 		return Speaker{}, "the word of a person in it is not true"
@@ -291,7 +302,7 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 	switch {
 	case a == nil || !s.knewOf(e, id):
 		return nil, "it is about an attempt that it does not know"
-	case a.Partner != e.fact.Chain.Author:
+	case a.Partner != e.fact.Chain.Author && !adopts(c.Body()):
 		return nil, "its author does not hold the attempt"
 	case !forPeople(a, c.Body()):
 		return nil, "its task is not for a person to claim"
@@ -353,7 +364,7 @@ func (s *State) placeItem(a *Attempt) {
 	s.work().Set(worklist.Place{
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
 		Task:     worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority},
-		InCharge: a.Slot.Current == a, Ready: ready, Since: a.noticed,
+		InCharge: a.Slot.Current == a || a.Slot.Pick == a, Stands: s.endOf(a), Ready: ready, Since: a.noticed,
 		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
 		Unhandled: s.unhandled(a), Failure: failureOf(a),
 	})

@@ -25,6 +25,7 @@ import (
 //	     [data=value…]
 //	order U P WHAT [TASK]         U brings P an order: again, stop, continue or cancel
 //	pass U P TASK to=V|role=R     U asks P to pass an item on; neither: back. stale: as U had it last
+//	adopt U P [V]                 U asks P to adopt the last result of V that does not count, or of anybody
 //	asks P                        failures that wait for an order, as P knows
 //	again U P                     P is sent U's last word once more
 //	forge P KIND TASK [user=U]    P writes a claim that it may not: grant, steal, release, revoke,
@@ -35,7 +36,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
 		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
-		"pass": s.pass, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"pass": s.pass, "adopt": s.adopt, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
 	}
 }
 
@@ -163,6 +164,22 @@ func (s *story) pass() string {
 		i, grant = s.granted()
 	}
 	x := worklist.NewTransfer(i, grant, worklist.User(s.arg("to")), workflow.RoleName(s.arg("role")), s.arg("reason"))
+	return s.put(n, s.w.word(s.speaker(), x))
+}
+
+func (s *story) adopt() string {
+	n, of := s.node(1), ""
+	if len(s.d.CmdArgs) > 2 {
+		of = s.d.CmdArgs[2].Key
+	}
+	x := worklist.Adopt{Item: n.itemAt(string(n.m.state.def.Tasks[0].Name)), Result: worklist.ID{1}}
+	for _, e := range n.m.log.order {
+		if c := e.fact.Body.Claim; c != nil && e.counted {
+			if r, is := c.Body().(worklist.Result); is && (of == "" || of == string(e.speaker().User)) {
+				x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.id)}
+			}
+		}
+	}
 	return s.put(n, s.w.word(s.speaker(), x))
 }
 
@@ -304,7 +321,17 @@ func (w *mesh) randomClaim(d dice) {
 		grant = worklist.ID(e.id) // an old one, or none
 	}
 	var body worklist.Body
-	switch d(9) {
+	switch d(10) {
+	case 9:
+		x := worklist.Adopt{Item: i, Result: worklist.ID{byte(d(2) + 1)}}
+		for _, e := range n.m.log.order {
+			if c := e.fact.Body.Claim; c != nil && d.chance(60) {
+				if r, is := c.Body().(worklist.Result); is {
+					x = worklist.Adopt{Item: r.Item, Result: worklist.ID(e.id)}
+				}
+			}
+		}
+		body = x
 	case 7, 8:
 		x := worklist.NewTransfer(i, grant, pickOf(d, []worklist.User{"u", "v", "w"}), "", "")
 		if d.chance(40) {

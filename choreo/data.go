@@ -100,13 +100,13 @@ func (s *State) writeData(sl *Slot) {
 		}
 		a.wrote = is
 		if was != nil {
-			for n := range was.fact.Body.Success.Outputs {
+			for n := range was.gave() {
 				s.item(n).write(was, false)
 				s.rewrite(n)
 			}
 		}
 		if is != nil {
-			for n := range is.fact.Body.Success.Outputs {
+			for n := range is.gave() {
 				s.item(n).write(is, true)
 				s.rewrite(n)
 			}
@@ -120,7 +120,7 @@ func (s *State) rewrite(n workflow.DataName) {
 	was := s.data[n].by
 	cur, conflict := it.current(s.log)
 	if cur != nil {
-		s.datum(n, written{cur.fact.Body.Success.Outputs[n], cur})
+		s.datum(n, written{cur.gave()[n], cur})
 	} else {
 		s.unwritten(n, it.decl)
 	}
@@ -238,7 +238,7 @@ func (a *Attempt) output(n workflow.DataName) (workflow.Value, bool) {
 	if a.wrote == nil {
 		return nil, false
 	}
-	v, ok := a.wrote.fact.Body.Success.Outputs[n]
+	v, ok := a.wrote.gave()[n]
 	return v, ok
 }
 

@@ -269,7 +269,7 @@ func (a *Attempt) undone() map[workflow.DataName]workflow.Value {
 	if a.undoes == nil {
 		return nil
 	}
-	return a.undoes.success().fact.Body.Success.Outputs
+	return a.undoes.success().gave()
 }
 
 // inputs are the data that a task may read: what it declares, and for the

@@ -22,8 +22,8 @@ func (m *Machine) GivenBy(n workflow.DataName, v workflow.Value) (by []workflow.
 		}
 		for _, a := range sl.Attempts {
 			for _, ok := range a.successes {
-				given, has := ok.fact.Body.Success.Outputs[n]
-				if author := ok.strand.chain.id.Author; has && given == v && !slices.Contains(by, author) {
+				given, has := ok.gave()[n]
+				if author := givenAt(a, ok); has && given == v && !slices.Contains(by, author) {
 					by = append(by, author)
 				}
 			}

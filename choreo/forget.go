@@ -235,7 +235,7 @@ func (s *State) weigh(sl *Slot) {
 		}
 		blame := slices.Clip(blamed)
 		if a.success() != nil && (s.deniesOthers(a, a.success()) || s.despiteOthers(a, a.base)) {
-			blame = append(blame, a.Partner)
+			blame = append(blame, a.success().fact.Chain.Author)
 		}
 		if len(blame) > 0 || len(a.blame) > 0 {
 			t := a.turning()
@@ -272,7 +272,7 @@ func (s *State) weighSuccesses(a *Attempt) {
 		})
 	}
 	was := a.overruled
-	a.overruled = slices.ContainsFunc(a.rulings, func(r *ruling) bool {
+	a.overruled = a.success().fact.Body.Success != nil && slices.ContainsFunc(a.rulings, func(r *ruling) bool { // not by an adoption
 		return r.final && !r.void && (s.despite(a.success(), r.at) || s.forgot(a.success(), r.at))
 	})
 	if a.overruled != was {

@@ -82,6 +82,8 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 		s.charge(e, by, c.takes(), 1)
 	case worklist.Order:
 		s.chargeOrder(e, c.takes())
+	case worklist.Adopt:
+		s.chargeOrder(e, c.takes())
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {

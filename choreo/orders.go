@@ -45,7 +45,7 @@ func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
 // decides reports whether only those who decide about the instance say something.
 func decides(body worklist.Body) bool {
 	_, orders := body.(worklist.Order)
-	return orders
+	return orders || adopts(body)
 }
 
 // unhandled reports whether an attempt has failed, and nothing deals with that.

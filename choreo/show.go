@@ -365,7 +365,7 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 		v.Started = a.start.fact.At
 	}
 	if e := a.success(); e != nil {
-		v.Ended, v.Outputs = e.fact.At, e.fact.Body.Success.Outputs
+		v.Ended, v.Outputs = e.fact.At, e.gave()
 	} else if r := s.prevailing(a.rulings); r != nil {
 		v.Ended, v.Reason = r.at.fact.At, reasonOf(r.at.fact.Body.Verdict)
 	} else if a.failed != nil {

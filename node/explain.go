@@ -60,6 +60,7 @@ var meanings = []struct {
 	{api.NotFound, is(users.ErrNoUser, "", "mutirao user list shows them")},
 	{api.Refused, is(users.ErrRemoved, "", "mutirao user list shows the users")},
 	{api.Refused, is(users.ErrNoRoom, "", "mutirao doctor says more; what is removed keeps its room, so that it stays removed")},
+	{api.NotFound, is(choreo.ErrNoResult, "", "mutirao show ID lists the results that are kept")},
 	{api.NotFound, is(choreo.ErrNoTask, "", "mutirao show ID lists the tasks of an instance")},
 
 	// Who may do it, and whether it can be done now.

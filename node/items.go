@@ -280,11 +280,18 @@ func performers(h *held) map[workflow.TaskName]worklist.User {
 			continue
 		}
 		said[f.ID] = f.Speaker
-		if end, ok := f.Fact.Body.Claim.Body().(worklist.Close); ok {
-			for _, id := range f.Fact.Body.Claim.About() {
-				name, _ := h.m.AttemptTask(id)
-				out[name] = said[choreo.FactID(end.Result)]
-			}
+		var took worklist.ID
+		switch x := f.Fact.Body.Claim.Body().(type) {
+		case worklist.Close:
+			took = x.Result
+		case worklist.Adopt:
+			took = x.Result
+		default:
+			continue
+		}
+		for _, id := range f.Fact.Body.Claim.About() {
+			name, _ := h.m.AttemptTask(id)
+			out[name] = said[choreo.FactID(took)]
 		}
 	}
 	return out
@@ -340,6 +347,10 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 		if r.Failed {
 			what = fmt.Sprintf("%s said that it failed, which does not count, %s", vw.partners.called(r.User), worklists.Because(r.Why))
 		}
-		in.Incidents = append(in.Incidents, api.Incident{At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs)})
+		x := api.Incident{At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String()}
+		if r.Adoptable {
+			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.m.Instance(), r.ID.Short())}
+		}
+		in.Incidents = append(in.Incidents, x)
 	}
 }

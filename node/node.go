@@ -124,6 +124,7 @@ func (n *Node) begin() error {
 	c.HandleRequest(worklists.ProtocolItem, false, n.worklists.AnswerItem)
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)
+	c.HandleRequest(worklists.ProtocolKept, false, n.worklists.AnswerKept)
 	if n.filing.files != nil {
 		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
 	}

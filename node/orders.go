@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -71,7 +72,28 @@ func (vw *view) answersFor(h *held) workflow.UserName {
 }
 
 // Target is what an order about a task is about, or, without one, the instance.
-func (k peoplesItems) Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (out worklists.Target, err error) {
+func (k peoplesItems) Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (worklists.Target, error) {
+	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (worklists.Target, error) { return k.targetIn(h, task, who) })
+}
+
+// Kept is a result that is kept, for a person who may adopt it.
+func (k peoplesItems) Kept(ctx context.Context, ref, result string, by worklist.User) (worklists.Target, error) {
+	return k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {
+		if !h.m.MayOrder(who.User, who.Roles) {
+			return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()})
+		}
+		i, id, err := h.m.Result(result)
+		task, _ := h.m.AttemptTask(choreo.AttemptID{Fact: choreo.FactID(i.Assigned), Slot: i.Slot})
+		return worklists.Target{
+			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Item: i, Result: worklist.ID(id),
+		}, err
+	})
+}
+
+// seek looks for something in an instance here, for a person who decides about it.
+func (k peoplesItems) seek(
+	ctx context.Context, ref string, by worklist.User, look func(*held, worklist.Person) (worklists.Target, error),
+) (out worklists.Target, err error) {
 	who, known := k.partners.Person(by)
 	if !known {
 		return out, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
@@ -86,7 +108,7 @@ func (k peoplesItems) Target(ctx context.Context, ref string, task workflow.Task
 	}
 	var found worklists.Target
 	var no error
-	err = k.peek(ctx, id, func(h *held) { found, no = k.targetIn(h, task, who) })
+	err = k.peek(ctx, id, func(h *held) { found, no = look(h, who) })
 	return found, errors.Join(err, no)
 }
 

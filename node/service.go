@@ -809,6 +809,12 @@ func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered
 	return out, n.explain(err)
 }
 
+// AdoptResult has a user who decides about an instance adopt a result that is kept.
+func (n *Node) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
+	out, err := n.worklists.Adopt(ctx, r)
+	return out, n.explain(err)
+}
+
 // Outbox lists what users did at this node that nobody else has acknowledged yet.
 func (n *Node) Outbox(context.Context) ([]api.Undelivered, error) { return n.worklists.Outbox(), nil }
 

@@ -113,6 +113,8 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 		return task, "result of " + person + outputs(x.Outputs)
 	case worklist.Order:
 		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, x.What, x.Reason), ": ")
+	case worklist.Adopt:
+		return task, fmt.Sprintf("%s adopts the result %s", person, choreo.FactID(x.Result).Short())
 	case worklist.Transfer:
 		return task, vw.describeTransfer(x, person)
 	case worklist.Close:

@@ -131,7 +131,11 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
 	}
 	for _, i := range in.Incidents {
-		fmt.Fprintf(w, "%s %s %s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What))
+		more := ""
+		if len(i.Commands) > 0 {
+			more = "; it counts once somebody adopts it: " + oneLine(strings.Join(i.Commands, "; "))
+		}
+		fmt.Fprintf(w, "%s %s %s%s\n", u.paint(yellow, "incident:"), clock(i.At), oneLine(i.What), more)
 	}
 }
 

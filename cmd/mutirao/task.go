@@ -20,7 +20,7 @@ instance had ended so.`),
 		newTaskOrderCommand(api.TaskStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
 is what the definition says under on-failure. Work that somebody brings of it later
 is kept and shown.`),
-		newTaskTransferCommand(),
+		newTaskTransferCommand(), newTaskAdoptCommand(),
 		newTaskOrderCommand(api.TaskCancel, "Cancel the instance of a task", `Cancels the instance, as mutirao cancel does.`))
 }
 

@@ -353,6 +353,10 @@ type Incident struct {
 	At   time.Time         `json:"at"`
 	What string            `json:"what"`
 	Task workflow.TaskName `json:"task,omitempty"`
+	// Result names a result of a person that is kept and does not count; Commands are how it is adopted. Empty: it is
+	// about something else, or cannot be adopted.
+	Result   string   `json:"result,omitempty"`
+	Commands []string `json:"commands,omitempty"`
 }
 
 // Conflict lists the values that concurrent writers gave to one data item.

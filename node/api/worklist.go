@@ -33,6 +33,9 @@ type WorklistService interface {
 	// OrderTask has a user who decides about an instance say what becomes of a task, or that the
 	// instance is cancelled. It returns when the partner that holds the task has that durable.
 	OrderTask(ctx context.Context, r TaskOrder) (*TaskOrdered, error)
+	// AdoptResult has a user who decides about an instance adopt a result that is kept. It returns when a partner that
+	// takes part has that durable; the one that holds the task is not needed.
+	AdoptResult(ctx context.Context, r AdoptRequest) (*Adopted, error)
 	// Outbox lists what users did at this node that nobody else has acknowledged yet.
 	Outbox(ctx context.Context) ([]Undelivered, error)
 }
@@ -216,6 +219,22 @@ type TaskOrdered struct {
 	Order string            `json:"order"`
 	User  string            `json:"user"`    // who ordered it
 	At    string            `json:"partner"` // who wrote it down, and carries it out
+}
+
+// AdoptRequest adopts a result that is kept and does not count by itself.
+type AdoptRequest struct {
+	User   string `json:"user,omitempty"`
+	ID     string `json:"id"`
+	Result string `json:"result"` // its ID, or a beginning of it (Incident.Result)
+}
+
+// Adopted says which result was adopted.
+type Adopted struct {
+	ID     string            `json:"id"` // whole
+	Task   workflow.TaskName `json:"task"`
+	Result string            `json:"result"`
+	User   string            `json:"user"`    // who adopted it
+	At     string            `json:"partner"` // who wrote it down
 }
 
 // What can be claimed.

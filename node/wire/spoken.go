@@ -88,6 +88,33 @@ type Target struct {
 	Task     workflow.TaskName // empty: the instance
 }
 
+// Kept asks a partner for a result that is kept in an instance in which it takes part, for a person who may
+// adopt it.
+type Kept struct {
+	_        struct{} `cbor:",toarray"`
+	User     string
+	Instance string // its ID, or a beginning of it
+	Result   string // likewise
+}
+
+// EncodeKept writes a request for DecodeKept.
+func EncodeKept(k Kept) ([]byte, error) {
+	b, err := encMode.Marshal(k)
+	if err == nil && len(b) >= 4*maxName {
+		err = fmt.Errorf("names of %d bytes, at most %d", len(b), 4*maxName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
+}
+
+// DecodeKept reads a request. Its error wraps ErrVersion or ErrMalformed.
+func DecodeKept(b []byte) (k Kept, err error) {
+	err = decodeRequest(b, 4*maxName, &k)
+	return k, err
+}
+
 // EncodeTarget writes a request for DecodeTarget.
 func EncodeTarget(t Target) ([]byte, error) {
 	b, err := encMode.Marshal(t)

@@ -23,6 +23,8 @@ const (
 	ProtocolClaim = "/mutirao/claim/1.0.0"
 	// ProtocolTarget asks what an order of a person would be about.
 	ProtocolTarget = "/mutirao/target/1.0.0"
+	// ProtocolKept asks for a result that is kept, and that a person may adopt.
+	ProtocolKept = "/mutirao/kept/1.0.0"
 )
 
 const (
@@ -47,6 +49,9 @@ type Instances interface {
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.
 	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)
+	// Kept is a result that is kept, by its ID or the beginning of it. A person who may not decide about
+	// the instance is refused, and so is what cannot be adopted.
+	Kept(ctx context.Context, ref, result string, by worklist.User) (Target, error)
 	// Cancel has this node, as the partner that it is, cancel an instance.
 	Cancel(ctx context.Context, id workflow.InstanceID, reason string) error
 	// Here reports whether something of an instance is kept here.

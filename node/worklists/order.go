@@ -26,6 +26,8 @@ type Target struct {
 	At       workflow.PartnerID  `json:"at"`
 	// Held is by which grant somebody has the item; zero: nobody has.
 	Held worklist.ID `json:"held"`
+	// Result is the one that is to be adopted; zero: it is not about that.
+	Result worklist.ID `json:"result"`
 }
 
 // Order has a person who decides about an instance say what becomes of a task.
@@ -73,27 +75,50 @@ func (d *Desk) decider(in api.TaskOrder) (users.Who, error) {
 	return who, err
 }
 
-// target finds what an order is about: in what is known here or, of an instance in which this node
-// takes no part, by asking a partner that does.
+// sought is what a person wants to say something about: an order, or an adoption.
+type sought struct {
+	who users.Who
+	// ref names the instance. here looks for it at this node, req asks another by that protocol, and fits
+	// reports whether an answer is about it: the person signs for what it names.
+	ref      string
+	here     func(ctx context.Context) (Target, error)
+	protocol string
+	req      []byte
+	fits     func(p workflow.PartnerID, t *Target) bool
+}
+
+// target finds what an order is about.
 func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, who users.Who) (Target, error) {
-	t, err := d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
-	var e *api.Error
-	if err == nil || !errors.As(err, &e) || e.Code != api.NotFound || d.takesPart(ctx, ref, who) {
-		return t, err
+	req, err := wire.EncodeTarget(wire.Target{User: who.ID, Instance: ref, Task: task})
+	if err != nil {
+		return Target{}, api.Judge(api.Invalid, err)
 	}
-	req, encoding := wire.EncodeTarget(wire.Target{User: who.ID, Instance: ref, Task: task})
-	if encoding != nil {
-		return t, api.Judge(api.Invalid, encoding)
+	return d.seek(ctx, sought{
+		who: who, ref: ref, protocol: ProtocolTarget, req: req,
+		here: func(ctx context.Context) (Target, error) {
+			return d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
+		},
+		fits: func(_ workflow.PartnerID, t *Target) bool { return t.fits(ref, task) },
+	})
+}
+
+// seek finds it in what is known here or, of an instance in which this node takes no part, by asking the
+// partners that do.
+func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
+	t, err := x.here(ctx)
+	var e *api.Error
+	if err == nil || !errors.As(d.in.Explain(err), &e) || e.Code != api.NotFound || d.takesPart(ctx, x.ref, x.who) {
+		return t, err
 	}
 	found := map[workflow.InstanceID]Target{}
 	var mu sync.Mutex // guards found and err
 	silent := d.askEach(func(p workflow.PartnerID) error {
-		b, asking := d.in.Peers.Request(ctx, p, nil, ProtocolTarget, req, listPatience)
+		b, asking := d.in.Peers.Request(ctx, p, nil, x.protocol, x.req, listPatience)
 		if asking != nil {
 			return asking
 		}
 		var a answeredTarget
-		if json.Unmarshal(b, &a) != nil || a.Refusal == nil && !a.Target.fits(ref, task) {
+		if json.Unmarshal(b, &a) != nil || a.Refusal == nil && !x.fits(p, &a.Target) {
 			d.in.Peers.Refuse("items-malformed", p)
 			return errors.New("it answers something else")
 		}
@@ -109,9 +134,9 @@ func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, w
 	})
 	switch {
 	case len(found) > 1:
-		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", ref, len(found)).WithHint("give more of the ID")
+		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", x.ref, len(found)).WithHint("give more of the ID")
 	case len(found) == 0 && errors.As(err, &e) && e.Code == api.NotFound && len(silent) > 0:
-		return t, api.Errorf(api.Refused, "this node takes no part in instance %s, and these did not answer, who may: %s", ref, strings.Join(d.names(silent), ", ")).
+		return t, api.Errorf(api.Refused, "this node takes no part in instance %s, and these did not answer, who may: %s", x.ref, strings.Join(d.names(silent), ", ")).
 			WithHint("try again in a while; mutirao partners shows how they fare")
 	case len(found) == 0:
 		return t, err
@@ -148,13 +173,20 @@ func (d *Desk) AnswerTarget(from workflow.PartnerID, req []byte) ([]byte, error)
 	if err := d.admit(from, r.User); err != nil {
 		return nil, err
 	}
+	return d.answerTarget(from, r.Instance, r.User, func(ctx context.Context) (Target, error) {
+		return d.in.Instances.Target(ctx, r.Instance, r.Task, worklist.User(r.User))
+	})
+}
+
+// answerTarget answers what look finds of an instance, or why it may not be said.
+func (d *Desk) answerTarget(from workflow.PartnerID, instance, user string, look func(context.Context) (Target, error)) (_ []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), listPatience)
 	defer cancel()
 	var out answeredTarget
-	out.Target, err = d.in.Instances.Target(ctx, r.Instance, r.Task, worklist.User(r.User))
+	out.Target, err = look(ctx)
 	if out.Here = err == nil; !out.Here { // it may take part, and refuse
 		var no *api.Error
-		_, whole := d.in.Instances.Target(ctx, r.Instance, "", worklist.User(r.User))
+		_, whole := d.in.Instances.Target(ctx, instance, "", worklist.User(user))
 		out.Here = whole == nil || errors.As(d.in.Explain(whole), &no) && no.Code != api.NotFound
 	}
 	if err = d.in.Explain(err); err != nil && !errors.As(err, &out.Refusal) {

@@ -16,6 +16,7 @@ type WorklistFake struct {
 	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
 	OnOutbox             func() ([]api.Undelivered, error)
 	OnTransferItem       func(api.TransferRequest) (*api.Transferred, error)
+	OnAdoptResult        func(api.AdoptRequest) (*api.Adopted, error)
 	OnWorklistLost       func(user string) ([]api.LostItem, error)
 }
 
@@ -55,6 +56,11 @@ func (f *WorklistFake) OrderTask(_ context.Context, r api.TaskOrder) (*api.TaskO
 // TransferItem implements api.Service.
 func (f *WorklistFake) TransferItem(_ context.Context, r api.TransferRequest) (*api.Transferred, error) {
 	return f.OnTransferItem(r)
+}
+
+// AdoptResult implements api.Service.
+func (f *WorklistFake) AdoptResult(_ context.Context, r api.AdoptRequest) (*api.Adopted, error) {
+	return f.OnAdoptResult(r)
 }
 
 // WorklistLost implements api.Service; without its function nothing is lost.

@@ -66,6 +66,11 @@ func (c *Client) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrder
 	return call[*api.TaskOrdered](ctx, c, orderTaskRoute, nil, r)
 }
 
+// AdoptResult implements Service.
+func (c *Client) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
+	return call[*api.Adopted](ctx, c, adoptResultRoute, nil, r)
+}
+
 // Outbox implements Service.
 func (c *Client) Outbox(ctx context.Context) ([]api.Undelivered, error) {
 	return call[[]api.Undelivered](ctx, c, outboxRoute, nil, nil)

@@ -104,6 +104,7 @@ func obliging() *apitest.Fake {
 	f.OnItemSheet = func(api.ItemQuery) (*api.ItemSheet, error) { return &api.ItemSheet{}, nil }
 	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, nil }
 	f.OnTransferItem = func(api.TransferRequest) (*api.Transferred, error) { return &api.Transferred{}, nil }
+	f.OnAdoptResult = func(api.AdoptRequest) (*api.Adopted, error) { return &api.Adopted{}, nil }
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return &api.TaskOrdered{}, nil }
 	f.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
 	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return &api.Item{}, nil }

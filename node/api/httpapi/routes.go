@@ -69,7 +69,7 @@ func init() {
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
 		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, claimItemsRoute, transferItemRoute, finishItemRoute, outboxRoute,
 		putFileRoute, dataRoute, fileRoute,
-		rejectRoute, orderTaskRoute, addDataRoute, removeDataRoute, signInRoute,
+		rejectRoute, orderTaskRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}

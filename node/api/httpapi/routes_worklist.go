@@ -74,6 +74,14 @@ var (
 			return withBody(r, func(in api.TaskOrder) (any, error) { return svc.OrderTask(r.Context(), in) })
 		},
 	}
+	adoptResultRoute = &route{
+		name: "adoptResult", method: http.MethodPost, path: "/v1/tasks/adopt", scope: mayWork,
+		summary: "Adopt a result that is kept, as who answers for its instance, or administers its workflow",
+		body:    api.AdoptRequest{}, reply: api.Adopted{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.AdoptRequest) (any, error) { return svc.AdoptResult(r.Context(), in) })
+		},
+	}
 	outboxRoute = &route{
 		name: "outbox", method: http.MethodGet, path: "/v1/outbox", scope: mayRead,
 		summary: "What users did at this node that nobody else has acknowledged yet", reply: []api.Undelivered{},

@@ -41,21 +41,23 @@ func (f *transferFlags) request() (api.TransferRequest, error) {
 }
 
 // whereItGoes is what the commands say of it.
-const whereItGoes = `--to keeps it for a user for an hour: nobody else can take it meanwhile, and after that it
+const whereItGoes = `
+
+--to keeps it for a user for an hour: nobody else can take it meanwhile, and after that it
 is free again; that user has to have the role. --role offers it to another role, whose
-members may then do it. --back has it free again, for those for whom its task is. The partner
-that holds the task writes it down before this command ends. Whoever had the item is told;
-what that user still brings of it is kept and shown, and does not count. What the holder
-had before counts: then this is refused (6).`
+members may then do it. --back has it free again, for those for whom its task is. The
+partner that holds the task writes it down before this command ends. Whoever had the item
+is told; what that user still brings of it is kept and shown, and does not count. What was
+brought before counts: then this is refused (6).`
 
 func newItemTransferCommand() *cobra.Command {
 	var f transferFlags
 	cmd := &cobra.Command{
 		Use:   "transfer ITEM (--to USER | --role ROLE | --back) [--reason R] [--user U]",
 		Short: "Hand an item to a user, pass it to another role, or put it back",
-		Long: `Passes an item on that the user has, or about whose instance the user decides. ` + whereItGoes + `
-Others are refused (5). Who decides about an instance and does not have the item on the list
-names the task instead: mutirao task transfer.` + forWhom,
+		Long: `Passes an item on that the user has, or about whose instance the user decides; others
+are refused (5). Who decides about an instance and does not have the item on the list
+names the task instead: mutirao task transfer.` + whereItGoes + forWhom,
 		Example: `  mutirao worklist transfer 3f9a --to carla --reason "she is nearer"
   mutirao worklist transfer 3f9a --role doctor --user bia
   mutirao worklist transfer 3f9a --back`,
@@ -81,10 +83,11 @@ func newTaskTransferCommand() *cobra.Command {
 		Short: "Hand a person's task to a user, pass it to another role, or put it back",
 		Long: `Passes a person's task on, whoever has it, as the user who answers for the instance
 (mutirao show says who), or who has the role that its definition names under
-administrators; others are refused (5). Whoever has the item uses mutirao worklist transfer.
+administrators; others are refused (5). Whoever has the item uses mutirao worklist
+transfer.` + whereItGoes + `
 
-` + whereItGoes + ` --user says who decides, or else ` + userVariable + `; without either it is the one
-user who is signed in here, or else this partner.`,
+--user says who decides, or else ` + userVariable + `; without either it is the one user who
+is signed in here, or else this partner.`,
 		Example: `  mutirao task transfer 3f9a weigh --to carla
   mutirao task transfer 3f9a weigh --back --user ana --reason "bia is away"`,
 		Args:              arguments("ID", "TASK"),

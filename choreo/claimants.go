@@ -221,7 +221,11 @@ func (d *decision) mindClaims() (added bool) {
 	out := d.state.work().Decide(d.self, claimants{d.partners}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
 	for _, body := range out.Write {
 		if x, again := body.(worklist.Reopen); again {
-			added = d.doAgain(x) || added
+			if d.doAgain(x) {
+				added = true
+			} else {
+				d.state.work().CannotFollow(x.Item, x.Order)
+			}
 			continue
 		}
 		says, err := worklist.Encode(body)

@@ -29,12 +29,18 @@ const MaxGrants = 16
 // aroundClaim is about what a fact takes beside what is claimed in it, in bytes.
 const aroundClaim = 256
 
-// What orders may take in one instance at one holder, of all who may decide: so the words of others
-// never keep one out.
+// What orders may take in one instance at one holder, with what follows from them, of all who may decide, and of
+// one person: so the words of others never keep one out, nor one of those who decide the other. Together
+// with MaxIdleFacts and MaxIdleBytes it is less than the smallest share.
 const (
-	MaxOrderFacts = 128
-	MaxOrderBytes = MaxIdleBytes / 4
+	MaxOrderFacts       = 1024
+	MaxOrderBytes       = 448 << 10
+	MaxPersonOrderFacts = MaxOrderFacts / 4
+	MaxPersonOrderBytes = MaxOrderBytes / 4
 )
+
+// aroundTry is about what the facts of one try say beside what all facts do, in bytes: why it failed.
+const aroundTry = 1 << 10
 
 // idler is a person at a holder; without a person: all, or those who decide about the instance.
 type idler struct {
@@ -74,16 +80,16 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 			takes = takes.plus(s.granting(x.Grant, to))
 		}
 		if s.work().MayOrder(by, who.Roles) == "" {
-			s.chargeOrder(e, takes)
+			s.chargeOrder(e, by, takes)
 		} else {
 			s.charge(e, by, takes, 1)
 		}
 	case worklist.Result:
 		s.charge(e, by, c.takes(), 1)
 	case worklist.Order:
-		s.chargeOrder(e, c.takes())
+		s.chargeOrder(e, by, s.orderTakes(c, x))
 	case worklist.Adopt:
-		s.chargeOrder(e, c.takes())
+		s.chargeOrder(e, by, c.takes())
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
@@ -106,9 +112,33 @@ func (s *State) payer(grant worklist.ID, to worklist.User) worklist.User {
 	return to
 }
 
-func (s *State) chargeOrder(e *entry, x idled) {
-	who := idler{holder: e.fact.Chain.Author, orders: true}
-	s.peoples.idled[who] = s.peoples.idled[who].plus(x)
+// chargeOrder counts what somebody who decides has a partner write.
+func (s *State) chargeOrder(e *entry, u worklist.User, x idled) {
+	for _, who := range []idler{{holder: e.fact.Chain.Author, user: u, orders: true}, {holder: e.fact.Chain.Author, orders: true}} {
+		s.peoples.idled[who] = s.peoples.idled[who].plus(x)
+	}
+}
+
+// orderTakes is what an order takes with the facts that its holder writes because of it: another attempt with
+// all of its tries, or the end of one.
+func (s *State) orderTakes(c *Claim, x worklist.Order) idled {
+	out := c.takes()
+	a := s.attempts[attemptIDOf(x.Item)]
+	if a == nil {
+		return out
+	}
+	tries := 1
+	if a.Task.Type == workflow.Automatic {
+		tries += a.Task.Retries.Times
+	}
+	switch x.What {
+	case worklist.Again: // the assignment, of each try its start and its end, and the verdict
+		facts := 1 + 2*tries + 1
+		out = out.plus(idled{facts, facts*aroundClaim + tries*aroundTry})
+	case worklist.Stop: // the end of the item, and the verdict, which says why
+		out = out.plus(idled{2, 2*aroundClaim + len(x.Reason)})
+	}
+	return out
 }
 
 // granting is what a grant takes for one of its items; nothing, if it is not that person's.
@@ -144,16 +174,20 @@ func (d *decision) mayIdle(c *Claim, u worklist.User) error {
 	return nil
 }
 
-// mayOrderMore says why this node writes down no more orders; nil: it does. One that cancels
-// the instance is the last, and always has room.
-func (d *decision) mayOrderMore(c *Claim, what string) error {
-	if what == worklist.Cancel {
-		return nil
-	}
-	all := d.state.peoples.idled[idler{holder: d.self, orders: true}].plus(c.takes())
-	if all.facts > MaxOrderFacts || all.bytes > MaxOrderBytes {
-		return fmt.Errorf("%w: orders about what this partner holds of the instance would come to %d facts and %d bytes, at most %d and %d: "+
-			"its holder can end the task itself (mutirao task complete, or task fail)", ErrNotNow, all.facts, all.bytes, MaxOrderFacts, MaxOrderBytes)
+// mayOrderMore says why this node writes down no more of what somebody decides; nil: it does. An order that
+// cancels the instance is the last, and always has room.
+func (d *decision) mayOrderMore(takes idled, u worklist.User) error {
+	his := d.state.peoples.idled[idler{holder: d.self, user: u, orders: true}].plus(takes)
+	all := d.state.peoples.idled[idler{holder: d.self, orders: true}].plus(takes)
+	const next = "its holder can end the task itself (mutirao task complete, or task fail)"
+	switch {
+	case his.facts > MaxPersonOrderFacts || his.bytes > MaxPersonOrderBytes:
+		return fmt.Errorf("%w: what you ordered about what this partner holds of the instance, with what follows from it, would come to "+
+			"%d facts and %d bytes, at most %d and %d: somebody else who decides can order it, or %s",
+			ErrNotNow, his.facts, his.bytes, MaxPersonOrderFacts, MaxPersonOrderBytes, next)
+	case all.facts > MaxOrderFacts || all.bytes > MaxOrderBytes:
+		return fmt.Errorf("%w: orders about what this partner holds of the instance, with what follows from them, would come to "+
+			"%d facts and %d bytes, at most %d and %d: %s", ErrNotNow, all.facts, all.bytes, MaxOrderFacts, MaxOrderBytes, next)
 	}
 	return nil
 }

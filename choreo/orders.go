@@ -127,8 +127,10 @@ func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before b
 	if err := d.mayOrder(x); err != nil {
 		return Claimed{}, err
 	}
-	if err := d.mayOrderMore(c, x.What); err != nil {
-		return Claimed{}, err
+	if x.What != worklist.Cancel {
+		if err := d.mayOrderMore(d.state.orderTakes(c, x), p.User); err != nil {
+			return Claimed{}, err
+		}
 	}
 	if x.Item.Slot != "" {
 		if err := d.mayBeSaid(x.Item, mostWords(x)); err != nil {

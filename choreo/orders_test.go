@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -105,10 +106,90 @@ func TestSoManyOrders(t *testing.T) {
 		}
 		orders++
 	}
-	if orders < 32 || orders > MaxOrderFacts || !errors.Is(err, ErrNotNow) {
+	if orders < 32 || orders > MaxPersonOrderFacts || !errors.Is(err, ErrNotNow) {
 		t.Errorf("%d orders were taken, then: %v", orders, err)
 	}
 	if sl := n.m.state.bySlot["t0"]; len(sl.Attempts) != 1+orders/2 {
 		t.Errorf("%d attempts after %d orders", len(sl.Attempts), orders)
+	}
+}
+
+// An order that cannot be carried out does not keep those after it from being: here `again`, of what others
+// only presume to have failed, though its holder wrote it down.
+func TestAnOrderThatCannotBeFollowedHidesNone(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: w\ntasks:\n  a: {type: manual}\n  b: {after: a}\npartitions: {p: [a], q: [b]}\n"))
+	w.annex = &Annex{Responsible: "u"}
+	w.people["u"] = Speaker{User: "u", At: "two"}
+	if err := w.start("two", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"p": "one", "q": "two"}, "two", "one")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	one, two := w.nodes["one"], w.nodes["two"]
+	a := one.m.state.bySlot["a"].Current
+	two.m.mustAppend(w.moment(), Body{Verdict: &Verdict{Cause: CauseExpired, Actions: []Action{{Attempt: a.ID, Kind: workflow.FailBlock}}}})
+	w.step(two)
+	w.meet("one", "two")
+	w.stabilize(false)
+	if a = one.m.state.bySlot["a"].Current; !one.m.state.unhandled(a) || !one.m.state.wanted(a) {
+		t.Fatalf("a is %s at its holder: want it presumed to have failed, and going on", a.Slot.State)
+	}
+	again := w.word(w.people["u"], worklist.Order{Item: itemOf(a.ID), What: worklist.Again})
+	if _, err := w.put(one, again); !errors.Is(err, ErrNotNow) {
+		t.Fatalf("it is to be done again while it goes on: %v", err)
+	}
+	one.m.mustAppend(w.moment(), Body{Claim: again}) // all the same
+	w.step(one)
+	if _, err := w.put(one, w.word(w.people["u"], worklist.Order{Item: itemOf(a.ID), What: worklist.Stop})); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	if sl := one.m.state.bySlot["a"]; !sl.Attempts[0].endedByHolder() {
+		t.Errorf("a is %s, and its holder goes on with it: want it stopped", sl.State)
+	}
+}
+
+// An order is charged with what it costs its holder, and one person cannot use up what all may order.
+func TestWhatAnOrderCosts(t *testing.T) {
+	w := newMesh(t, parse(t, "workflow: w\nadministrators: boss\ntasks:\n  a: {retries: {times: 20}}\n"))
+	w.annex = &Annex{Responsible: "u"}
+	for _, u := range []worklist.User{"u", "v"} {
+		w.people[u] = Speaker{User: u, At: "one", Roles: []workflow.RoleName{"boss"}}
+	}
+	if err := w.start("one", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "one"}, "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	n := w.nodes["one"]
+	fail := func() {
+		for range 100 {
+			if n.m.state.bySlot["a"].State == workflow.Failed {
+				return
+			}
+			if id, runs := n.jobOf("a"); runs {
+				w.end(n, id, Result{Failed: true, Reason: "fog"})
+			}
+			w.advance(time.Hour)
+		}
+		t.Fatal("a does not fail")
+	}
+	taken := map[worklist.User]int{}
+	for _, u := range []worklist.User{"u", "v"} {
+		for k := range 100 {
+			fail()
+			before := len(n.m.log.order)
+			if _, err := w.put(n, w.ofUser(u, orderOf(n, worklist.Again, "a"), k)); err != nil {
+				if !errors.Is(err, ErrNotNow) || !strings.Contains(err.Error(), "what you ordered") {
+					t.Fatalf("%s, after %d: %v", u, k, err)
+				}
+				break
+			}
+			taken[u]++
+			fail()
+			if wrote, most := len(n.m.log.order)-before, n.m.state.orderTakes(&Claim{}, orderOf(n, worklist.Again, "a")).facts; wrote > most {
+				t.Fatalf("%d facts followed an order that was charged as %d", wrote, most)
+			}
+		}
+	}
+	if taken["u"] == 0 || taken["u"] != taken["v"] || taken["u"] > MaxPersonOrderFacts/40 {
+		t.Errorf("%d orders of u and %d of v were taken: want as many of each, each charged with its 21 tries", taken["u"], taken["v"])
 	}
 }

@@ -91,7 +91,7 @@ func (d *decision) passOn(c *Claim, x worklist.Transfer, by worklist.Person, bef
 		return Claimed{}, err
 	}
 	if d.state.work().MayOrder(by.User, by.Roles) == "" {
-		err = d.mayOrderMore(c, "")
+		err = d.mayOrderMore(c.takes(), by.User)
 	} else {
 		err = d.mayIdle(c, by.User)
 	}

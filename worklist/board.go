@@ -160,6 +160,9 @@ func (b *Board) Set(p Place) {
 	it := b.item(p.Item)
 	was := it.Place
 	it.Place, it.placed = p, true
+	if was.InCharge != p.InCharge || was.Ready != p.Ready || was.Over != p.Over || was.Unhandled != p.Unhandled || was.Failure != p.Failure {
+		it.cannot = nil
+	}
 	if was.Holder != p.Holder || was.Task.Role != p.Task.Role || was.Task.Offline != p.Task.Offline {
 		it.replay(b)
 	}

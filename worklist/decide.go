@@ -143,7 +143,7 @@ func (d *deciding) next(it *item) Body {
 // ordered carries out the orders about an item that were not yet (rule 11).
 func (d *deciding) ordered(it *item) Body {
 	for _, o := range it.orders {
-		if it.used[o.ID] {
+		if it.used[o.ID] || it.cannot[o.ID] {
 			continue
 		}
 		e := it.end()
@@ -163,6 +163,20 @@ func (d *deciding) ordered(it *item) Body {
 		}
 	}
 	return nil
+}
+
+// CannotFollow notes that an order cannot be carried out as the item stands: those that came after it are
+// looked at, until the item stands otherwise.
+func (b *Board) CannotFollow(i Item, order ID) {
+	it := b.items[i]
+	if it == nil {
+		return
+	}
+	if it.cannot == nil {
+		it.cannot = map[ID]bool{}
+	}
+	it.cannot[order] = true
+	b.changed(it)
 }
 
 // closing takes the result of whoever holds an item. It is looked for before anything ends

@@ -33,6 +33,7 @@ type item struct {
 	rounds int         // how often it was reopened
 	prior  map[ID]*Fact
 	units  unitsFor      // when units were last counted
+	cannot map[ID]bool   // orders that cannot be carried out as it stands
 	wake   time.Duration // when Decide wants to look at it (Boot); 0: never
 }
 

@@ -7,7 +7,7 @@ const claimed = 20_000_000
 // from that seed on.
 var ofClaims = []mutant{
 	{name: "claims-of-others", what: "anybody claims what others hold", patches: []patch{{
-		"choreo/claims.go", `	case a.Partner != e.fact.Chain.Author:
+		"choreo/claims.go", `	case a.Partner != e.fact.Chain.Author && !adopts(c.Body()):
 		return nil, "its author does not hold the attempt"
 `, ``}}},
 	{name: "word-unsigned", what: "a person's word need not be signed by the person", patches: []patch{{
@@ -56,7 +56,7 @@ var ofClaims = []mutant{
 			d.handIn(k)`, `		case d.in.Peers.Up(at) && k.Slot == "":
 			d.handIn(k)`}}},
 	{name: "never-closed", what: "a result of whoever has an item does not end it", patches: []patch{{
-		"worklist/decide.go", `		if it.open == nil || w.hold != it.open {
+		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {
 			continue`}}},
 	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
@@ -65,11 +65,11 @@ var ofClaims = []mutant{
 		"choreo/idled.go", `n >= MaxGrants {`, `n >= 100*MaxGrants {`}}},
 	{name: "first-role-only", what: "of a person's roles only the first counts for a list", patches: []patch{{
 		"node/items.go", `	for _, r := range who.Roles {
-		if r == t.Role {
+		if r == role {
 			return true
 		}
 	}`, `	for i, r := range who.Roles {
-		if i == 0 && r == t.Role {
+		if i == 0 && r == role {
 			return true
 		}
 	}`}}},
@@ -78,7 +78,7 @@ var ofClaims = []mutant{
 		"worklist/ask.go", `	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:`, `	case len(r.With) > 0 && !it.Task.Offline:`}}},
 	{name: "revoked-counts", what: "a result counts although its holder knew that the grant had ended", patches: []patch{{
 		"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}, {
-		"worklist/decide.go", `		if it.open == nil || w.hold != it.open {
+		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
 			continue`, `		if w.hold == nil {
 			continue`}}},
 }

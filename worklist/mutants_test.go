@@ -47,7 +47,7 @@ var mutants = []mutant{
 	{"10-any-role", "pass.go", `case x.To != "" && !it.maydo(b, x.To, to.Roles):`, `case false:`},
 	{"10-anybody-passes", "pass.go", `case !has && b.MayOrder(by.User, by.Roles) != "":`, `case false:`},
 	{"10-anybody-hands-on", "rights.go", `if it.open == nil || it.open.User != f.User {`, `if false {`},
-	{"11-twice", "decide.go", `if it.used[o.ID] {`, `if false {`},
+	{"11-twice", "decide.go", `if it.used[o.ID] || it.cannot[o.ID] {`, `if it.cannot[o.ID] {`},
 	{"11-without-order", "rights.go", `return !it.used[order] && slices.ContainsFunc`, `return true || slices.ContainsFunc`},
 	{"12-more-than-there-is", "resource.go", `case len(s.have) < s.Capacity:`, `case true:`},
 	{"12-anybody-keeps", "resource.go", `if s == nil || !s.keptBy(b, f) {`, `if s == nil {`},

@@ -145,11 +145,13 @@ func (s *State) unwritten(n workflow.DataName, decl *workflow.DataDecl) {
 	} else {
 		delete(s.data, n)
 		delete(s.values, n)
+		s.refiled = s.refiled || isFile(decl)
 	}
 }
 
 func (s *State) datum(n workflow.DataName, w written) {
 	s.data[n], s.values[n] = w, w.value
+	s.refiled = s.refiled || isFile(s.decls[n])
 }
 
 // conditionOn is the condition of a term about data.

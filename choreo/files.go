@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -10,8 +11,9 @@ import (
 // (workflow.File). The facts carry references only; node/files keeps and fetches content.
 
 // GivenBy are the partners that ever gave a data item this value, each once: who started
-// the instance with it, and who ended a task with it, whether or not that counts now.
-// None: nobody did.
+// the instance with it, and who ended a task with it, whether or not that counts now. So they
+// may have the content; whoever takes part may say so of a reference that it read, so it
+// gives nobody a right.
 func (m *Machine) GivenBy(n workflow.DataName, v workflow.Value) (by []workflow.PartnerID) {
 	if m.state.genesis.Input[n] == v && v != nil {
 		by = append(by, m.log.genesis.strand.chain.id.Author)
@@ -32,40 +34,87 @@ func (m *Machine) GivenBy(n workflow.DataName, v workflow.Value) (by []workflow.
 	return by
 }
 
-// Reads reports whether a partner has, or had, a task that reads a data item.
-func (m *Machine) Reads(p workflow.PartnerID, n workflow.DataName) bool {
+// Reads reports whether a partner has, or had, a task that reads a data item. With a role
+// only a task counts that may says the partner could begin: whoever takes part can give
+// itself another's contingency, and only shows its role when it starts.
+func (m *Machine) Reads(p workflow.PartnerID, n workflow.DataName, may func(workflow.RoleName) bool) bool {
 	return slices.ContainsFunc(m.state.slots, func(sl *Slot) bool {
 		return slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
-			return a.Partner == p && slices.Contains(inputs(a.Task), n)
+			return a.Partner == p && slices.Contains(inputs(a.Task), n) && (a.Task.Role == "" || may(a.Task.Role))
 		})
 	})
 }
 
-// Reading is a task that can begin, or runs, and a file that it reads.
+// Reading is a file that a task reads which can begin, or runs.
 type Reading struct {
-	Task *workflow.Task
 	Item workflow.DataName
 	File workflow.File
 }
 
-// FilesToRead are the files that tasks read which can begin or run with this partner.
-func (m *Machine) FilesToRead() (out []Reading) {
-	for _, sl := range m.state.slots {
-		a := sl.Current
-		if sl.State != workflow.Ready && sl.State != workflow.Running || a.Partner != m.self {
+// beingRead are the files that this node's tasks read: of each item, how many tasks that can
+// begin or run; and, once asked for, which files these are now.
+type beingRead struct {
+	tasks map[workflow.DataName]int
+	files []Reading
+	known bool
+}
+
+// count counts that a task reads its files now, or, with by = -1, does so no more.
+func (r *beingRead) count(t *workflow.Task, by int, decls map[workflow.DataName]*workflow.DataDecl) {
+	if t == nil {
+		return
+	}
+	for _, n := range inputs(t) {
+		if !isFile(decls[n]) {
 			continue
 		}
-		for _, n := range inputs(a.Task) {
-			text, given := m.state.values[n].(string)
-			if d := m.state.decls[n]; d == nil || d.Type != workflow.TypeFile || !given {
-				continue
-			}
-			if f, err := workflow.ParseFile(text); err == nil { // a fact with anything else would not count
-				out = append(out, Reading{a.Task, n, f})
-			}
+		was := r.tasks[n]
+		if r.tasks[n] = was + by; was == 0 || was+by == 0 {
+			r.known = false
+		}
+		if was+by == 0 {
+			delete(r.tasks, n)
+		}
+	}
+}
+
+func isFile(d *workflow.DataDecl) bool { return d != nil && d.Type == workflow.TypeFile }
+
+// FilesToRead are the files that tasks read which can begin or run with this partner, in the
+// order of their items. They are not to be changed.
+func (m *Machine) FilesToRead() []Reading {
+	r := &m.look().reading
+	if r.known && !m.state.refiled {
+		return r.files
+	}
+	r.files, r.known, m.state.refiled = nil, true, false
+	for _, n := range slices.Sorted(maps.Keys(r.tasks)) {
+		m.log.steps++
+		if f, given := m.file(n); given {
+			r.files = append(r.files, Reading{n, f})
+		}
+	}
+	return r.files
+}
+
+// FilesOf are the files that a task reads, as they are now.
+func (m *Machine) FilesOf(t *workflow.Task) (out []workflow.File) {
+	for _, n := range inputs(t) {
+		if f, given := m.file(n); given {
+			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// file is the file that a data item is now; false: it is none, or was not given.
+func (m *Machine) file(n workflow.DataName) (f workflow.File, given bool) {
+	text, given := m.state.values[n].(string)
+	if !given || !isFile(m.state.decls[n]) {
+		return f, false
+	}
+	f, err := workflow.ParseFile(text)
+	return f, err == nil // a fact with anything else would not count
 }
 
 // ValueOf is the value of a data item now; nil: it has none.

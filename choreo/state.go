@@ -64,6 +64,7 @@ type State struct {
 	data       map[workflow.DataName]written
 	values     map[workflow.DataName]workflow.Value // of data; nobody else changes it
 	conflicts  map[workflow.DataName]bool
+	refiled    bool // a file among the data is another, or none, since FilesToRead was asked
 	questions  map[asked]*question
 	conditions map[string]*condition // by their one spelling
 	fills      map[workflow.TaskName][]*Slot

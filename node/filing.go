@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/files"
@@ -67,14 +68,14 @@ func (k *filing) mayRead(h *held, from workflow.PartnerID, user string, item wor
 	switch {
 	case len(by) == 0:
 		return files.ErrNotHere // as far as is known here
-	case from == h.sum.By, slices.Contains(by, from):
+	case from == h.sum.By:
 		return nil
 	case len(d.Readers) > 0:
 		if k.data.MayRead(from, d.Readers) || k.userMayRead(from, user, d.Readers) {
 			return nil
 		}
 		return fmt.Errorf("only %s may read file %s", strings.Join(d.Readers, ", "), item)
-	case h.m.Reads(from, item), k.userHas(h, from, user, item):
+	case h.m.Reads(from, item, func(r workflow.RoleName) bool { return k.partners.HasRole(from, r) }), k.userHas(h, from, user, item):
 		return nil
 	}
 	return fmt.Errorf("only those who have a task that reads file %s may read it", item)
@@ -233,17 +234,15 @@ func (k *filing) untilStopped() (context.Context, context.CancelFunc) {
 }
 
 // waitsForFiles says which files a task that is here waits for; empty: none.
-func (vw *view) waitsForFiles(h *held, t *workflow.Task) string {
-	if vw.filing == nil || !vw.filing.concerns(h.def.Def) {
+func (vw *view) waitsForFiles(h *held, is choreo.TaskView) string {
+	t, begins := is.Task, is.State == workflow.Ready || is.State == workflow.Running
+	if !begins || is.Partner != vw.member.ID() || vw.filing == nil || !vw.filing.concerns(h.def.Def) {
 		return ""
 	}
 	var out []string
-	for _, r := range h.m.FilesToRead() {
-		if r.Task != t {
-			continue
-		}
-		if _, words, waited := vw.filing.files.Progress(r.File); waited {
-			out = append(out, fmt.Sprintf("waits for file %s: %s", r.File.Name, words))
+	for _, f := range h.m.FilesOf(t) {
+		if _, words, waited := vw.filing.files.Progress(f); waited {
+			out = append(out, fmt.Sprintf("waits for file %s: %s", f.Name, words))
 		}
 	}
 	return strings.Join(out, "; ")

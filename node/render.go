@@ -62,7 +62,7 @@ func (vw *view) render(h *held) *api.Instance {
 		if t.Awaits != "" {
 			v.Reason += vw.obstacle(h, t.Awaits)
 		}
-		for _, why := range []string{vw.waitsInVain(h, t), vw.waitsForFiles(h, t.Task)} {
+		for _, why := range []string{vw.waitsInVain(h, t), vw.waitsForFiles(h, t)} {
 			if why != "" {
 				v.Reason = strings.TrimPrefix(v.Reason+"; "+why, "; ")
 			}

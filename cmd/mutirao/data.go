@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,11 +112,13 @@ func getFile(
 	}
 	defer content.Close() // it was only read
 	if to == "-" {
-		_, err := io.Copy(u.out, content)
-		return err
+		n, err := io.Copy(bytesTo(u.out), content)
+		return wholly(f, n, err)
 	}
 	if to == "" {
-		to = f.Name
+		if to = f.Name; strings.HasPrefix(to, ".") || strings.HasPrefix(to, "-") {
+			return usagef("the file is called %s, which means something to other programs: say with --to how to call it here", to)
+		}
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -125,13 +128,18 @@ func getFile(
 		return err
 	}
 	n, err := io.Copy(out, content)
-	if err == nil && n != f.Size {
-		err = fmt.Errorf("only %s of %s came: try again", workflow.FormatSize(n), workflow.FormatSize(f.Size))
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err = errors.Join(wholly(f, n, err), out.Close()); err != nil {
 		return errors.Join(err, os.Remove(to))
 	}
 	return u.done(map[string]any{"file": to, "size": f.Size}, "%s: %s", to, workflow.FormatSize(f.Size))
+}
+
+// wholly is the error of a copy of a file, also if not all of it came.
+func wholly(f *api.File, n int64, err error) error {
+	if err == nil && n != f.Size {
+		err = fmt.Errorf("only %s of %s came: try again", workflow.FormatSize(n), workflow.FormatSize(f.Size))
+	}
+	return err
 }
 
 // awaitFile asks for a file until it is at the node, and says now and then how it comes.

@@ -40,6 +40,14 @@ func (t terminal) Write(b []byte) (int, error) {
 
 func isLetter(r rune) bool { return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' }
 
+// bytesTo is where content goes that is no text: as it is, but where people would see it.
+func bytesTo(w io.Writer) io.Writer {
+	if t, ok := w.(terminal); ok && !isTerminal(w) {
+		return t.w
+	}
+	return w
+}
+
 func isTerminal(w io.Writer) bool {
 	f, ok := fileOf(w)
 	return ok && isTTY(f)

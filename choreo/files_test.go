@@ -1,0 +1,98 @@
+package choreo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Which files tasks here read is told in a few steps, however many tasks there are: it is
+// asked for with each change. As tasks end, and the file is another, it follows.
+func TestStepsOfFilesToRead(t *testing.T) {
+	first, second := workflow.File{Name: "plan", Size: 5, Root: [32]byte{1}}, workflow.File{Name: "plan", Size: 5, Root: [32]byte{2}}
+	for _, n := range []int{10, 100, 1000} {
+		var b strings.Builder
+		b.WriteString("workflow: survey\ndata:\n  plan: {type: file}\n  other: {type: file}\ntasks:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  t%04d: {type: manual, in: [plan, other]}\n", i)
+		}
+		b.WriteString("  redraw: {type: manual, out: [plan]}\n")
+		w := newMesh(t, parse(t, b.String()))
+		at := map[workflow.PartitionName]workflow.PartnerID{}
+		for _, p := range w.plan.Partitions() {
+			at[p.Name] = "ana"
+		}
+		g := w.genesis(at, "ana")
+		g.Input = map[workflow.DataName]workflow.Value{"plan": first.String()}
+		if err := w.start("ana", g); err != nil {
+			t.Fatal(err)
+		}
+		m := w.nodes["ana"].m
+		want := func(files ...workflow.File) {
+			t.Helper()
+			m.look()
+			before := m.log.steps
+			got := m.FilesToRead()
+			if steps := m.log.steps - before; steps > 5 {
+				t.Errorf("of %d tasks: %d steps", n, steps)
+			}
+			ok := len(got) == len(files)
+			for i := range files {
+				ok = ok && got[i].Item == "plan" && got[i].File == files[i]
+			}
+			if !ok {
+				t.Errorf("of %d tasks %v are read, want %v", n, got, files)
+			}
+		}
+		want(first)
+		w.say("ana", "t0000")
+		want(first)
+		res := Result{Outputs: map[workflow.DataName]workflow.Value{"plan": second.String()}}
+		if err := m.Finish("redraw", res, w.moment(), w); err != nil {
+			t.Fatal(err)
+		}
+		w.step(w.nodes["ana"])
+		want(second)
+		if of := m.FilesOf(w.def.Task("t0001")); len(of) != 1 || of[0] != second {
+			t.Errorf("a task reads %v", of)
+		}
+		for i := 1; i < n && n <= 100; i++ {
+			w.say("ana", workflow.TaskName(fmt.Sprintf("t%04d", i)))
+		}
+		if n <= 100 {
+			want()
+		}
+	}
+}
+
+// Whoever takes part can give itself the contingency of another's task. That it then reads what the
+// task reads is so only with the task's role.
+func TestReadsWithItsRole(t *testing.T) {
+	w := newMesh(t, parse(t, `workflow: care
+data: {photo: {type: file}}
+tasks:
+  hello: {}
+  treat: {type: manual, role: medic, after: [hello], on-failure: {contingency: other}}
+  other: {type: manual, role: medic, in: [photo]}
+partitions: {a: [treat], b: [hello]}
+`))
+	if err := w.start("ana", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"a": "ana", "b": "mal"}, "ana", "mal")); err != nil {
+		t.Fatal(err)
+	}
+	m := w.nodes["ana"].m
+	reads := func(has bool) bool {
+		return m.Reads("mal", "photo", func(r workflow.RoleName) bool { return has && r == "medic" })
+	}
+	if reads(true) {
+		t.Error("somebody reads a file who has no task that does")
+	}
+	v := &Verdict{Cause: CauseTimeout, Actions: []Action{
+		{Attempt: AttemptID{Slot: "treat"}, Kind: workflow.FailContingency, Task: "other", Partner: "mal"},
+	}}
+	m.mustTake(t, penOf(t, m, "mal", 7).write(Body{Verdict: v}, m.log.genesis.head()))
+	if reads(false) || !reads(true) {
+		t.Errorf("without the role: %t, with it: %t", reads(false), reads(true))
+	}
+}

@@ -1,0 +1,63 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Whoever takes part sees the reference of a file. That it says that it gave the file as well
+// does not let it have the content.
+func TestACopiedReferenceGivesNoFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamWith(t, nil, func(p *node.Parts) {
+			kept, err := files.Open(t.TempDir(), files.Options{Limit: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Files = kept
+		}, "ana", "mal")
+		ana := tm.p["ana"]
+		tm.add("ana", "workflow: care\ndata: {photo: {type: file, readers: [medic]}}\ntasks:\n  look: {type: manual, out: [photo]}\n  again: {type: manual, out: [photo]}\n  end: {type: manual, after: [look, again]}\npartitions: {pa: [look, end], pb: [again]}\n")
+		f, err := ana.node.PutFile(t.Context(), "photo", strings.NewReader("under the mat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := tm.begin("ana", "care", map[string]string{"pa": "ana", "pb": "mal"})
+		if err := ana.node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "look", Outputs: map[string]string{"photo": f.Value}}); err != nil {
+			t.Fatal(err)
+		}
+		asks := func() error {
+			file, err := workflow.ParseFile(f.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: instance(t, id), Item: "photo", File: file.String(), Sums: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tm.p["mal"].plug.Request(t.Context(), ana.id(), nil, files.Protocol, req)
+			return err
+		}
+		if asks() == nil {
+			t.Fatal("mal has a file of which it is no reader")
+		}
+		l := tm.forger("mal", id)
+		a := choreo.AttemptID{Slot: "again"}
+		l.says("ana", tm.headSent(l.id), choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}})
+		l.says("ana", tm.headSent(l.id), choreo.Body{Success: &choreo.Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"photo": f.Value}}})
+		if in, err := ana.node.Show(t.Context(), id); err != nil || in.Tasks[1].State != workflow.Succeeded {
+			t.Fatalf("what mal says does not count: %v, %+v", err, in.Tasks)
+		}
+		if err := asks(); err == nil {
+			t.Error("mal has a file, as it says that it gave it")
+		}
+	})
+}

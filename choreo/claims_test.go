@@ -1,6 +1,7 @@
 package choreo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,7 +37,7 @@ func (s *story) peoplesCommands() map[string]func() string {
 	return map[string]func() string{
 		"person": s.person, "removed": s.removed,
 		"select": func() string { return s.ask(worklist.Select) }, "lock": func() string { return s.ask(worklist.Lock) },
-		"pass": s.pass, "adopt": s.adopt, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept,
+		"pass": s.pass, "adopt": s.adopt, "order": s.order, "asks": s.asks, "release": s.release, "bring": s.bring, "again": s.again, "forge": s.forge, "items": s.items, "kept": s.kept, "deadlines": s.deadlines,
 	}
 }
 
@@ -269,6 +270,25 @@ func (s *story) items() string {
 			who = (time.Duration(v.Arrival)*time.Millisecond - time.Duration(s.w.momentAt(0).UnixMilli())*time.Millisecond).String()
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", v.Task.Name, v.Partner, who)
+	}
+	tw.Flush()
+	return b.String()
+}
+
+// deadlines is how much time is left, as P reckons whose clock is ahead by D, and who knows that if told.
+func (s *story) deadlines() string {
+	wrong, err := time.ParseDuration(cmp.Or(s.arg("wrong"), "0s"))
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	ahead := func(workflow.PartnerID) time.Duration { return 0 }
+	if s.d.HasArg("told") {
+		ahead = func(workflow.PartnerID) time.Duration { return wrong }
+	}
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, d := range s.node(0).m.Deadlines(Moment{Boot: s.w.now, Wall: s.w.momentAt(s.w.now).Add(wrong)}, ahead) {
+		fmt.Fprintf(tw, "%s\t%s\t%s left\twarns at %s\n", d.Task.Name, d.Partner, d.Left, d.Warnings)
 	}
 	tw.Flush()
 	return b.String()

@@ -186,6 +186,7 @@ func (d *decision) tick() {
 		for _, sl := range d.state.slots { // was looked at when it was loaded
 			d.notice(sl)
 		}
+		d.backdate()
 	}
 }
 
@@ -193,6 +194,9 @@ func (d *decision) tick() {
 func (m *Machine) notice(sl *Slot) {
 	if a := sl.Current; sl.State != workflow.NotReady && a.noticed == 0 {
 		a.noticed = m.decided
+		if m.dated && a.Partner == m.self && a.Task.Deadline != nil {
+			a.noticed -= (&moments{s: m.state}).passedAfter(a)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ const (
 	DueTimeout DueKind = "timeout" // the task or partition fails
 	DueTrigger DueKind = "trigger" // the emergency task starts without what it waits for
 	DueVerdict DueKind = "verdict" // this node judges what another gave no result of
+	// DueDeadline is among those of Deadlines, and not of Dues.
+	DueDeadline DueKind = "deadline" // nothing: people are told
 )
 
 // Due says how much time is left.

@@ -64,6 +64,7 @@ type Machine struct {
 	endless   bool // of some task it does not say by when it ends
 	peopled   bool // some of its tasks are for people
 	filed     bool // some of its data are files
+	dated     bool // some of its tasks have a deadline
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -185,6 +186,7 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
 	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Type != workflow.Automatic })
 	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return isFile(&d) })
+	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
 	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
 		_, known := plan.WorstEnd(t.Name)
 		return !known && !t.ContingencyOnly

@@ -59,6 +59,8 @@ import (
 //	same                      whether all have the same state
 //	person, removed, select, lock, release, bring, order, asks, again, forge,
 //	items, kept               people's work: see claims_test.go
+//	deadlines P [wrong=D]     how much time P thinks is left, whose wall clock is ahead by D;
+//	     [told]               told: it knows by how much
 //	unsettled P               why P must keep the facts of the instance if it has ended, when those
 //	     [evicted=(P,…)]      partners are waited for no longer
 //

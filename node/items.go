@@ -55,10 +55,13 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 // itemsOf are the items of one instance.
 func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID, now moment.Now) (out []worklists.Row) {
 	var dues choreo.Dues
-	about := ""
+	about, deadlines := "", map[worklist.Item]choreo.Deadline{}
 	for i, v := range h.m.ItemsFor(who.User) {
 		if i == 0 {
 			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
+			for _, d := range k.view.deadlines(h) {
+				deadlines[d.Item] = d
+			}
 		}
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
@@ -69,6 +72,9 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 			if r.Ends == "" || d.Left < r.Left {
 				r.Ends, r.Left, r.Until = string(d.Kind), d.Left, now.Wall.Add(d.Left)
 			}
+		}
+		if d, has := deadlines[v.Item]; has && !v.Over {
+			r.Due, r.DueLeft, r.Warnings, r.DueAt = d.Due, d.Left, d.Warnings, now.Wall.Add(d.Left)
 		}
 		if v.Arrival > 0 {
 			r.Since = time.UnixMilli(v.Arrival)

@@ -104,6 +104,15 @@ func quality(in *api.Instance) *api.Quality {
 	return &api.Quality{Actual: round(q.Actual), Ideal: round(q.Ideal), Total: round(q.Total()), Tasks: n}
 }
 
+// deadlines are those of an instance.
+func (vw *view) deadlines(h *held) []choreo.Deadline {
+	if !h.m.Dated() {
+		return nil
+	}
+	now := vw.clock.Now()
+	return h.m.Deadlines(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, vw.ahead)
+}
+
 // addDues adds how much time is left.
 func (vw *view) addDues(h *held, in *api.Instance) {
 	now := vw.clock.Now()
@@ -111,12 +120,19 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 	render := func(list []choreo.Due) []api.Due {
 		out := []api.Due{}
 		for _, d := range list {
-			out = append(out, api.Due{Kind: string(d.Kind), At: now.Wall.Add(d.Left).Round(time.Second), Left: d.Left.Round(time.Second).String(), About: d.Held})
+			out = append(out, api.Due{Kind: string(d.Kind), At: now.Wall.Add(d.Left).Round(time.Second), Left: max(d.Left, 0).Round(time.Second).String(), About: d.Held})
 		}
 		return out
 	}
 	for i, t := range in.Tasks {
 		in.Tasks[i].Due = render(dues.Tasks[t.Name])
+	}
+	for _, d := range vw.deadlines(h) {
+		for i := range in.Tasks {
+			if t := &in.Tasks[i]; t.Name == d.Task.Name && !t.State.Done() {
+				t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueDeadline, Left: d.Left, Held: d.Partner != vw.member.ID() && d.Due.At.IsZero()}})...)
+			}
+		}
 	}
 	for i, p := range in.Partitions {
 		in.Partitions[i].Due = render(dues.Partitions[p.Name])
@@ -377,4 +393,6 @@ type view struct {
 	people   *people
 	partners *partners
 	filing   *filing
+	// ahead is how far this node's clock is ahead of a partner's, as far as that is known.
+	ahead func(workflow.PartnerID) time.Duration
 }

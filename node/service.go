@@ -313,7 +313,7 @@ var alive = map[string]bool{
 	"type: manual": true, "type: semi-automatic": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
-	"data: file": true,
+	"data: file": true, "deadline": true, "warnings": true,
 }
 
 // NotYet are the parts of the language that a definition uses and that nodes of

@@ -199,7 +199,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		announce: n.announce,
 	}
 	n.instances = &instances{
-		contacts: n.contacts, crew: n.crew, view: &view{contacts: n.contacts, people: n.people, partners: n.partners}, runner: n.parts.Runner,
+		contacts: n.contacts, crew: n.crew, view: &view{contacts: n.contacts, people: n.people, partners: n.partners, ahead: n.clocks.AheadOf}, runner: n.parts.Runner,
 		life: n.life, losses: n.losses, restoration: back, people: n.people, wallet: s.wallet, own: n.own,
 		partners: n.partners, ledger: s.ledger,
 		learned: s.learned, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),

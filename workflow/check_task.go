@@ -45,6 +45,7 @@ func (r *reader) checkTask(t *Task) {
 	if t.Compensate != nil && t.Compensate.Task == t.Name {
 		r.refuse(t, "compensate", "name another task", "a task cannot undo itself")
 	}
+	r.checkWarnings(t)
 	r.checkArguments(t)
 	r.checkRule(t)
 }

@@ -37,6 +37,7 @@ type compiler struct {
 
 	names  map[DataName]bool
 	ages   map[time.Duration]bool
+	aged   bool // instance.age was mentioned
 	ageLeg bool // the part being compiled is a side of a comparison with a constant
 }
 
@@ -99,7 +100,7 @@ func (s *scope) compile(src string, n ast.Node, fail func(offset int, hint, mess
 	c := &compiler{scope: s, fail: fail, names: map[DataName]bool{}, ages: map[time.Duration]bool{}}
 	op := c.node(n)
 	e := &Expr{
-		Source: src, spelling: spell(n), typ: op.typ, run: op.run, constant: op.constant,
+		Source: src, spelling: spell(n), typ: op.typ, run: op.run, constant: op.constant, aged: c.aged,
 		names: slices.Sorted(maps.Keys(c.names)), ages: slices.Sorted(maps.Keys(c.ages)),
 	}
 	return e, op
@@ -273,6 +274,7 @@ func (c *compiler) instance(n *ast.MemberNode) operand {
 	case c.scope.decides && !c.ageLeg:
 		return c.errorf(n, `write for example instance.age > duration("1h")`, "instance.age may only be compared, by < <= > >=, with a constant duration")
 	}
+	c.aged = true
 	return operand{typ: durationType, run: func(env *Env) (any, error) { return env.Age, nil }}
 }
 

@@ -25,6 +25,7 @@ type Expr struct {
 	names    []DataName
 	ages     []time.Duration
 	constant bool // its value does not depend on anything
+	aged     bool // it mentions instance.age
 }
 
 // Env is what an expression is evaluated in.

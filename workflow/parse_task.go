@@ -2,7 +2,9 @@ package workflow
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -407,7 +409,10 @@ func (r *reader) suitability(n *node) map[string]float64 {
 	return out
 }
 
-// deadline is a span, or an expression that gives a time.
+// calendar is how a point in time begins.
+var calendar = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-`)
+
+// deadline is a span, a point in time, or an expression that gives one.
 func (r *reader) deadline(n *node) *Deadline {
 	if d, err := ParseDuration(n.text); n.kind == scalarNode && err == nil {
 		if d == 0 {
@@ -415,11 +420,43 @@ func (r *reader) deadline(n *node) *Deadline {
 		}
 		return &Deadline{After: d}
 	}
+	at, err := parseTime(n.text)
+	switch {
+	case n.kind != scalarNode:
+	case err == nil:
+		point := *n
+		point.text = "date(" + strconv.Quote(at.Format(time.RFC3339Nano)) + ")"
+		return &Deadline{Expr: r.expression(&point, r.scope, timeType)}
+	case calendar.MatchString(n.text):
+		r.on(n, "or a span, such as 48h", "%v", err)
+		return nil
+	}
 	if n.kind == scalarNode && strings.IndexFunc(n.text, func(c rune) bool { return c < '0' || c > '9' }) != 0 {
 		r.duration(n)
 		return nil
 	}
-	return &Deadline{Expr: r.expression(n, r.scope, timeType)}
+	e := r.expression(n, r.scope, timeType)
+	if e != nil && e.aged {
+		r.within(n, 0, "write a span, such as 48h", "a deadline is no age: instance.age has no place in it")
+	}
+	return &Deadline{Expr: e}
+}
+
+// checkWarnings reports warnings of a task that nobody would ever see.
+func (r *reader) checkWarnings(t *Task) {
+	n := r.written(t, "warnings")
+	switch {
+	case n == nil || n.isNull():
+	case t.Deadline == nil && r.written(t, "deadline") == nil:
+		r.on(n, "write deadline: 48h, or leave them out", "there is no deadline to warn of")
+	case t.Deadline != nil && t.Deadline.After > 0:
+		for _, item := range n.list() {
+			if w, err := ParseDuration(item.text); err == nil && w >= t.Deadline.After {
+				r.on(item, "a warning comes before the deadline: it is shorter", "the deadline is %s after the task is ready, so nobody can be warned %s before it",
+					FormatDuration(t.Deadline.After), FormatDuration(w))
+			}
+		}
+	}
 }
 
 // markContingencies finds the tasks that are only a contingency or only a

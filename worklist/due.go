@@ -7,8 +7,8 @@ import (
 // Due is a deadline: a span after the item became ready, or a point in time. The zero
 // value: none. An expression over data was worked out by the core when the item became ready.
 type Due struct {
-	After time.Duration
-	At    time.Time
+	After time.Duration `json:"after,omitzero"`
+	At    time.Time     `json:"at,omitzero"`
 }
 
 // IsZero reports whether there is no deadline.

@@ -127,6 +127,12 @@ func (b *Board) goesOn(it *item) bool {
 	return slices.ContainsFunc(it.orders, func(o *Fact) bool { return o.Body.(Order).What == Continue })
 }
 
+// GoesOn reports whether somebody has decided that an item goes on beyond its deadline.
+func (b *Board) GoesOn(i Item) bool {
+	it := b.items[i]
+	return it != nil && b.goesOn(it)
+}
+
 // Alert is a warning that a deadline is near, or over (Left 0).
 type Alert struct {
 	Left time.Duration

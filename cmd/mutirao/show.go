@@ -253,12 +253,16 @@ var undone = map[string]string{
 
 // left says how much time is left until what.
 func left(dues []api.Due) string {
-	what := map[string]string{"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out"}
+	what := map[string]string{"trigger": "starts by itself", "verdict": "given up here", "timeout": "time-out", "deadline": "due"}
 	var out []string
 	for _, d := range dues {
 		in := " in "
 		if d.About {
 			in = " in about "
+		}
+		if d.Kind == "deadline" && !d.At.After(time.Now()) {
+			out = append(out, "was due at "+clock(d.At))
+			continue
 		}
 		out = append(out, what[d.Kind]+in+d.Left)
 	}

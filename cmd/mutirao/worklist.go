@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -38,7 +39,7 @@ func newWorklistCommand() *cobra.Command {
 	var order string
 	var watch bool
 	cmd := &cobra.Command{
-		Use:   "worklist [--order arrival|priority] [--user U] [--watch]",
+		Use:   "worklist [--order arrival|priority|deadline] [--user U] [--watch]",
 		Short: "The tasks that a user has or may take; take them, do them",
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
@@ -73,7 +74,7 @@ and lost in the last seven days, with the reason.` + forWhom,
 		}),
 	}
 	user.add(cmd)
-	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first) or priority")
+	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first), priority, or deadline")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
 	cmd.AddCommand(
 		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
@@ -150,6 +151,10 @@ func withoutAge(list []api.Item) []api.Item {
 
 func (u *ui) writeItems(w io.Writer, list []api.Item) {
 	t := table{head: []string{"ITEM", "TASK", "STATE", "WORKFLOW", "INSTANCE", "AT", "ROLE", "PRIORITY", "SINCE"}, states: 3}
+	due := slices.ContainsFunc(list, func(x api.Item) bool { return x.Deadline != nil })
+	if due {
+		t.head = append(t.head, "DUE")
+	}
 	for _, x := range list {
 		at := x.Partner
 		if x.Known != "" {
@@ -162,9 +167,25 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		if x.InPlaceOf != "" {
 			task += " (in place of " + x.InPlaceOf + ")"
 		}
-		t.add(u.short(x.ID, 8), task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority), clock(x.Since))
+		row := []string{u.short(x.ID, 8), task, x.State, x.Workflow, u.id(x.Instance), at, orDash(x.Role), strconv.Itoa(x.Priority), clock(x.Since)}
+		if due {
+			row = append(row, untilDue(x.Deadline))
+		}
+		t.add(row...)
 	}
 	t.write(u, w, "")
+}
+
+// untilDue says when something is due, and how much time that leaves.
+func untilDue(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	left := time.Until(*at)
+	if left <= 0 {
+		return clock(*at) + " (over)"
+	}
+	return fmt.Sprintf("%s (in %s)", clock(*at), left.Round(max(time.Second, left.Truncate(time.Minute)/60)).String())
 }
 
 // newClaimCommand makes a command that takes items or gives them back.

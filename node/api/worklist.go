@@ -43,7 +43,7 @@ type WorklistService interface {
 // WorklistQuery asks for a worklist.
 type WorklistQuery struct {
 	User string `json:"user,omitempty"`
-	// Order is OrderArrival or OrderPriority; empty: OrderArrival.
+	// Order is OrderArrival, OrderPriority or OrderDeadline; empty: OrderArrival.
 	Order string `json:"order,omitempty"`
 }
 
@@ -51,6 +51,7 @@ type WorklistQuery struct {
 const (
 	OrderArrival  = "arrival"  // what could be done first comes first
 	OrderPriority = "priority" // the highest first
+	OrderDeadline = "deadline" // what is due first; what has no deadline last
 )
 
 // The states of an item.

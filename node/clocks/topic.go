@@ -104,6 +104,19 @@ func (k *Topic) ahead() map[workflow.PartnerID]time.Duration {
 	return out
 }
 
+// AheadOf is how far this clock is ahead of a partner's, as that one told it last; 0: it did not since this
+// node was started.
+func (k *Topic) AheadOf(p workflow.PartnerID) time.Duration {
+	now := k.in.Clock.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	theirs, told := k.of[p]
+	if !told {
+		return 0
+	}
+	return born(now.Wall, now).Sub(theirs)
+}
+
 // agreed finds how far this clock is ahead as most partners have it: ok is false if
 // no more than half of them say about the same, or there is only one to ask.
 func agreed(ahead map[workflow.PartnerID]time.Duration) (off time.Duration, ok bool) {

@@ -62,6 +62,12 @@ func (l *language) next(in *api.Instance, now time.Time) (out []string) {
 			if d.Kind == "trigger" {
 				says = l.say("tells.trigger", l.hour(d.At, now), cmp.Or(t.Partner, "–"), t.Name)
 			}
+			if d.Kind == "deadline" {
+				says = l.say("tells.deadline", t.Name, l.hour(d.At, now))
+			}
+			if d.Kind == "deadline" && !d.At.After(now) {
+				says = l.say("tells.late", t.Name, l.hour(d.At, now))
+			}
 			all = append(all, due{d.At, says})
 		}
 	}

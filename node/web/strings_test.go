@@ -30,7 +30,7 @@ var worded = map[string][]string{
 		workflow.Failed, workflow.Aborted, workflow.Blocked, workflow.Skipped),
 	"coordination": values(workflow.Choreography, workflow.Orchestration),
 	"compensation": values(choreo.CompensationWaits, choreo.CompensationRuns, choreo.CompensationDone, choreo.CompensationFailed),
-	"due":          values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict),
+	"due":          values(choreo.DueTimeout, choreo.DueTrigger, choreo.DueVerdict, choreo.DueDeadline),
 	"need":         values(choreo.NeedFailed, choreo.NeedBlocked, choreo.NeedNobody),
 	"item":         {api.ItemReady, api.ItemSelected, api.ItemLocked, api.ItemDone},
 	"filter":       filterStates,

@@ -95,7 +95,11 @@ type more struct {
 	Subject string    `json:"subject,omitempty"`
 	Ends    string    `json:"ends,omitempty"`
 	Until   time.Time `json:"until"`
-	Sheet   *Sheet    `json:"sheet,omitempty"`
+	// DueAt is its deadline by this node's clock (Row).
+	Due      worklist.Due    `json:"due,omitzero"`
+	DueAt    time.Time       `json:"due_at,omitzero"`
+	Warnings []time.Duration `json:"warnings,omitempty"`
+	Sheet    *Sheet          `json:"sheet,omitempty"`
 }
 
 // readKept reads what is kept of an item.
@@ -145,6 +149,7 @@ func (k *kept) write() kv.Write { return kv.Write{Key: k.key(), Value: codec.Enc
 func (k *kept) row() Row {
 	m := k.more()
 	return Row{
+		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings,
 		Doc: m.Doc, Subject: m.Subject, Ends: m.Ends, Until: m.Until, Instance: k.Instance, Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Since: time.UnixMilli(k.Since).UTC(), Mine: worklist.Lock, Grant: k.Grant,
@@ -153,7 +158,7 @@ func (k *kept) row() Row {
 }
 
 func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
-	seen, err := json.Marshal(more{r.Doc, r.Subject, r.Ends, r.Until, s})
+	seen, err := json.Marshal(more{r.Doc, r.Subject, r.Ends, r.Until, r.Due, r.DueAt, r.Warnings, s})
 	if err != nil {
 		seen = nil // people see less of it
 	}

@@ -23,8 +23,10 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 		by = func(a, b Row) int { return a.Since.Compare(b.Since) }
 	case api.OrderPriority:
 		by = func(a, b Row) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)) }
+	case api.OrderDeadline:
+		by = func(a, b Row) int { return cmp.Or(byDeadline(&a, &b), a.Since.Compare(b.Since)) }
 	default:
-		return nil, api.Errorf(api.Invalid, "the order %q: want %s or %s", q.Order, api.OrderArrival, api.OrderPriority)
+		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s or %s", q.Order, api.OrderArrival, api.OrderPriority, api.OrderDeadline)
 	}
 	who, err := d.in.People.Who(q.User)
 	if err != nil {
@@ -47,6 +49,17 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 		}
 	}
 	return out, nil
+}
+
+// byDeadline puts first what is due first, and last what has no deadline.
+func byDeadline(a, b *Row) int {
+	if a.DueAt.IsZero() != b.DueAt.IsZero() {
+		if a.DueAt.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return a.DueAt.Compare(b.DueAt)
 }
 
 // rows are all items of which a person has, had, or may take one: of each partner as it
@@ -193,6 +206,15 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 	if !r.Until.IsZero() {
 		now := d.in.Clock.Now().Wall
 		out.Due = &api.Due{Kind: r.Ends, At: r.Until.Round(time.Second).UTC(), Left: max(r.Until.Sub(now), 0).Round(time.Second).String(), About: r.At != d.in.Self}
+	}
+	if !r.DueAt.IsZero() {
+		now, at := d.in.Clock.Now().Wall, r.DueAt.Round(time.Second).UTC()
+		out.Deadline = &at
+		if left := r.DueAt.Sub(now); out.Due == nil || left > 0 && r.DueAt.Before(r.Until) {
+			out.Due = &api.Due{
+				Kind: "deadline", At: at, Left: max(left, 0).Round(time.Second).String(), About: r.At != d.in.Self && r.Due.At.IsZero(),
+			}
+		}
 	}
 	if name := who.Name; r.Mine != "" {
 		out.Holder, out.State = &name, api.ItemSelected

@@ -49,6 +49,12 @@ type Row struct {
 	Ends  string        `json:"ends,omitempty"`
 	Left  time.Duration `json:"left,omitempty"`
 	Until time.Time     `json:"-"`
+	// Due is its deadline, DueLeft how much time is left by whoever says so, and Warnings with how much left
+	// people are warned; zero: it has none. DueAt is that moment by this node's clock.
+	Due      worklist.Due    `json:"deadline,omitzero"`
+	DueLeft  time.Duration   `json:"deadline_left,omitempty"`
+	DueAt    time.Time       `json:"-"`
+	Warnings []time.Duration `json:"warnings,omitempty"`
 
 	// At is who holds it, AsOf when that is known from.
 	At   workflow.PartnerID `json:"-"`
@@ -104,8 +110,41 @@ func (r *Row) check(now time.Time) error {
 	if r.LostAt.After(now) || r.LostAt.Before(time.UnixMilli(0)) {
 		r.LostAt = now
 	}
+	if err := r.checkDue(now); err != nil {
+		return err
+	}
 	if r.Since.After(now) || r.Since.Before(time.UnixMilli(0)) {
 		r.Since = now
+	}
+	return nil
+}
+
+// maxWarnings bounds the warnings of a deadline.
+const maxWarnings = 100
+
+// checkDue reads the deadline of an item as a partner says it: by this node's clock.
+func (r *Row) checkDue(now time.Time) error {
+	r.DueAt = time.Time{}
+	switch {
+	case len(r.Warnings) > maxWarnings:
+		return fmt.Errorf("a deadline with %d warnings, at most %d", len(r.Warnings), maxWarnings)
+	case r.Due.IsZero():
+		r.DueLeft, r.Warnings = 0, nil
+		return nil
+	case r.Due.At.IsZero() == (r.Due.After <= 0):
+		return fmt.Errorf("a deadline that there cannot be")
+	}
+	const most = 100 * 365 * 24 * time.Hour
+	if r.DueAt = now.Add(min(max(r.DueLeft, -most), most)); !r.Due.At.IsZero() {
+		r.DueAt = r.Due.At // a point in time is compared with the own clock
+	}
+	if y := r.DueAt.Year(); y < 1 || y > 9999 {
+		return fmt.Errorf("a deadline in the year %d", y)
+	}
+	for _, w := range r.Warnings {
+		if w <= 0 {
+			return fmt.Errorf("a warning %s before a deadline", w)
+		}
 	}
 	return nil
 }

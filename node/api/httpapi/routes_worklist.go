@@ -13,7 +13,7 @@ var (
 		summary: "The people's tasks that a user at this node has, or may take", reply: []api.Item{},
 		query: []parameter{
 			{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"},
-			{name: "order", doc: "arrival when left out", values: []string{api.OrderArrival, api.OrderPriority}},
+			{name: "order", doc: "arrival when left out", values: []string{api.OrderArrival, api.OrderPriority, api.OrderDeadline}},
 		},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			q := r.URL.Query()

@@ -1,0 +1,146 @@
+package choreo
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file works out the deadlines of tasks, for people: a deadline fails nothing (docs/worklists.md). Whoever
+// holds a task clocks a span itself; others reckon from when its facts say that it could be done, by the
+// holder's clock as far as they know how that one differs from theirs. So nothing has to be sent, and a node
+// that is cut off still knows.
+
+// Deadline is the deadline of a task that is READY or RUNNING.
+type Deadline struct {
+	Item    worklist.Item
+	Task    *workflow.Task // what is performed
+	Partner workflow.PartnerID
+	Holder  worklist.User // who has it; empty: nobody
+	Due     worklist.Due
+	// Left is how much time is left, below zero once it is over.
+	Left     time.Duration
+	Warnings []time.Duration // with how much left people are warned, the longest first
+	// Decided: somebody who may has said that it goes on beyond its deadline.
+	Decided bool
+}
+
+// Dated reports whether a task has a deadline, so that Deadlines may find one.
+func (m *Machine) Dated() bool { return m.dated }
+
+// Deadlines are those of the tasks that can be done, or are being done, in rule order. ahead is by how much this
+// node's wall clock is ahead of a partner's, as far as that is known; nil: nothing is.
+func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Duration) (out []Deadline) {
+	if !m.dated || m.state.overall() != workflow.InstanceRunning {
+		return nil
+	}
+	arrivals := moments{s: m.state}
+	for _, sl := range m.state.slots {
+		m.log.steps++
+		a := sl.Current
+		if a.Task.Deadline == nil || sl.State != workflow.Ready && sl.State != workflow.Running || !m.state.wanted(a) {
+			continue
+		}
+		due, warnings := m.state.dueOf(a)
+		since := a.noticed
+		if a.noticed == 0 {
+			since = now.Boot
+		}
+		if a.Partner != m.self {
+			wall := now.Wall
+			if ahead != nil {
+				wall = wall.Add(-ahead(a.Partner))
+			}
+			since = min(since, now.Boot-readyFor(arrivals.arrival(a), wall)) - arrivals.passedAfter(a)
+		}
+		left, has := due.Left(since, worklist.Moment{Boot: now.Boot, Wall: now.Wall})
+		if !has {
+			continue
+		}
+		d := Deadline{
+			Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Due: due, Left: left, Warnings: warnings, Decided: m.state.goesOn(a),
+		}
+		if h, held := m.state.holdOf(a); held {
+			d.Holder = h.User
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// readyFor is for how long something could be done at a moment, as the facts date it (ms).
+func readyFor(arrival int64, now time.Time) time.Duration {
+	if arrival <= 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.UnixMilli(arrival)))
+}
+
+// passedAfter is for how long a task could be done before an attempt at it was passed on to its holder: its
+// deadline goes on.
+func (m *moments) passedAfter(a *Attempt) time.Duration {
+	first := a
+	for first.by == nil && first.after != nil {
+		m.s.log.steps++
+		first = first.after
+	}
+	if first == a {
+		return 0
+	}
+	return time.Duration(max(0, a.assigned.fact.At-m.arrival(first))) * time.Millisecond
+}
+
+// dueOf is the deadline of an attempt, by the data of now, and with how much time left people are warned. It
+// costs what the expression costs.
+func (s *State) dueOf(a *Attempt) (due worklist.Due, warnings []time.Duration) {
+	d := a.Task.Deadline
+	switch {
+	case d == nil:
+		return worklist.Due{}, nil
+	case d.Expr == nil:
+		due.After = d.After
+	default:
+		s.log.steps++
+		v, err := d.Expr.Eval(workflow.Env{Data: s.values, Instance: s.log.instance.String()})
+		text, is := v.(string)
+		at, wrong := time.Parse(time.RFC3339Nano, text)
+		if err != nil || !is || wrong != nil {
+			return worklist.Due{}, nil // its data are not there yet
+		}
+		due.At = at
+	}
+	warnings = a.Task.Warnings
+	if warnings == nil {
+		warnings = s.def.Warnings
+	}
+	if due.After > 0 { // it is not near before it begins
+		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w time.Duration) bool { return w >= due.After })
+	}
+	return due, warnings
+}
+
+// goesOn reports whether somebody who may has said that an attempt goes on beyond its deadline.
+func (s *State) goesOn(a *Attempt) bool {
+	return s.peoples.board != nil && s.peoples.board.GoesOn(itemOf(a.ID))
+}
+
+// backdate has attempts of this node at tasks with a deadline count from when its own facts say that they could
+// be done: it is called once, when what it had noticed before it was started again is gone.
+func (d *decision) backdate() {
+	if !d.dated {
+		return
+	}
+	arrivals := moments{s: d.state}
+	for _, sl := range d.state.slots {
+		a := sl.Current
+		if a.Task.Deadline == nil || a.Partner != d.self || a.noticed == 0 {
+			continue
+		}
+		a.noticed -= readyFor(arrivals.arrival(a), d.now.Wall)
+		if a.noticed == 0 {
+			a.noticed = -1 // 0: not known
+		}
+	}
+}

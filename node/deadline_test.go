@@ -1,0 +1,116 @@
+package node_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// dated has tasks with deadlines of each kind; its tasks are for nurses, wherever they are.
+const dated = `
+workflow: dated
+data:
+  sails: {type: time, required: true}
+warnings: [1h]
+tasks:
+  span:  {type: manual, role: nurse, deadline: 3h, offline: true}
+  data:  {type: manual, role: nurse, deadline: sails, warnings: [30m], offline: true}
+  never: {type: manual, role: nurse}
+  file:  {deadline: 10h}
+partitions: {main: {tasks: [span, data, never, file], partner: base}}
+`
+
+// datedNurses are nurses with an instance of dated, and no other.
+func datedNurses(t *testing.T) (tm *team, id string) {
+	tm, rotaID := nurses(t)
+	if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+		t.Fatal(err)
+	}
+	tm.add("base", dated)
+	tm.p["base"].hand.hold("file")
+	sails := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
+	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "dated", Input: map[string]string{"sails": sails}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return tm, st.ID
+}
+
+// left is after what time each task on a list is due, to the minute.
+func (tm *team) left(at, user string) map[string]time.Duration {
+	tm.t.Helper()
+	out := map[string]time.Duration{}
+	for _, x := range tm.items(at, user) {
+		if x.Deadline != nil {
+			out[x.Task] = time.Until(*x.Deadline).Round(time.Minute)
+		}
+	}
+	return out
+}
+
+func (tm *team) wantLeft(at, user, task string, want time.Duration) {
+	tm.t.Helper()
+	if got, has := tm.left(at, user)[task]; !has || got != want {
+		tm.t.Errorf("%s at %s: %s is due in %v (%v), want %v", user, at, task, got, has, want)
+	}
+}
+
+// Deadlines are told in lists, and by the device of somebody who is out of reach, also after both were started
+// again; a list can be ordered by them.
+func TestDeadlinesOfItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := datedNurses(t)
+		pass(time.Hour)
+		list, err := tm.p["tablet"].node.Worklist(t.Context(), api.WorklistQuery{User: "bia", Order: api.OrderDeadline})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		items := map[string]string{}
+		for _, x := range list {
+			order = append(order, x.Task)
+			items[x.Task] = x.ID
+		}
+		if !slices.Equal(order, []string{"data", "span", "never"}) {
+			t.Errorf("by deadline: %q", order)
+		}
+		tm.wantLeft("tablet", "bia", "span", 2*time.Hour)
+		tm.wantLeft("tablet", "bia", "data", time.Hour)
+		if _, has := tm.left("tablet", "bia")["never"]; has {
+			t.Error("what has no deadline has one")
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimLock, items["span"]); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		tm.p["tablet"].crash()
+		pass(30 * time.Minute)
+		tm.p["tablet"].start()
+		tm.wantLeft("tablet", "bia", "span", 90*time.Minute)
+		tm.p["base"].crash()
+		pass(30 * time.Minute)
+		tm.p["base"].start()
+		pass(time.Minute)
+		tm.wantLeft("base", "ana", "data", -time.Minute)
+		var due []api.Due
+		for _, x := range tm.show("base", id).Tasks {
+			if x.Name == "span" || x.Name == "file" {
+				due = append(due, x.Due...)
+			}
+		}
+		slices.SortFunc(due, func(a, b api.Due) int { return a.At.Compare(b.At) })
+		if len(due) != 2 || due[0].Kind != "deadline" || due[0].Left != "59m0s" || due[1].Left != "7h59m0s" {
+			t.Errorf("shown: %+v", due)
+		}
+		pass(2 * time.Hour) // nothing fails for it
+		if st := tm.show("base", id).State; st != workflow.InstanceRunning {
+			t.Errorf("the instance is %s", st)
+		}
+		tm.wantLeft("tablet", "bia", "span", -61*time.Minute)
+	})
+}

@@ -53,9 +53,11 @@ func (d *Desk) nudge() {
 	d.in.Nudge()
 }
 
-// deliver hands in what waits, in the order in which it was done.
+// deliver hands in what waits, at each partner in the order in which it was done. A partner that
+// does not answer is asked no more this time, and keeps nobody else's work waiting.
 func (d *Desk) deliver() {
 	now := d.in.Clock.Now().Wall
+	waits := map[workflow.PartnerID][]*kept{}
 	for _, k := range d.allKept("") {
 		switch at := workflow.PartnerID(k.At); {
 		case len(k.Word) == 0:
@@ -63,14 +65,23 @@ func (d *Desk) deliver() {
 			if now.Sub(time.UnixMilli(k.RefusedAt)) > shownRefused {
 				d.drop(k)
 			}
-		case d.in.Peers.Up(at):
-			d.handIn(k)
+		default:
+			waits[at] = append(waits[at], k)
 		}
 	}
+	d.askEach(func(p workflow.PartnerID) error {
+		for _, k := range waits[p] {
+			if err := d.handIn(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// handIn hands in what a user did, and forgets it when it is durable where it belongs.
-func (d *Desk) handIn(k *kept) {
+// handIn hands in what a user did, and forgets it when it is durable where it belongs. An error:
+// there was no answer.
+func (d *Desk) handIn(k *kept) error {
 	c, err := wire.DecodeSpoken(k.Word)
 	if err != nil {
 		k.Refused = "it cannot be read any more"
@@ -80,20 +91,21 @@ func (d *Desk) handIn(k *kept) {
 		switch {
 		case err == nil && done.Kept == "":
 			d.drop(k)
-			return
+			return nil
 		case err == nil:
 			k.Refused = "it does not count, " + Because(done.Kept) + "; it is kept there"
 		case errors.As(err, &no):
 			k.Refused = no.said.Message
 		default:
-			return // once more, later
+			return err // once more, later
 		}
 	}
 	k.RefusedAt = d.in.Clock.Now().Wall.UnixMilli()
 	if was := d.keptFor(k.User, k.id()); was == nil || was.Done != k.Done {
-		return // the user did it again meanwhile
+		return nil // the user did it again meanwhile
 	}
 	if err := d.keep(k); err != nil {
 		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused, "error", err)
 	}
+	return nil
 }

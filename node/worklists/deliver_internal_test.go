@@ -1,0 +1,69 @@
+package worklists
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// halfMute are partners of whom all are connected, and one never answers.
+type halfMute struct {
+	Peers
+	asked map[workflow.PartnerID]int
+	when  []time.Duration // when somebody who answers was asked
+	begun time.Time
+}
+
+func (*halfMute) UpPeers() []workflow.PartnerID { return []workflow.PartnerID{"good", "mute"} }
+func (*halfMute) Up(workflow.PartnerID) bool    { return true }
+
+func (h *halfMute) Request(_ context.Context, p workflow.PartnerID, _ []string, _ string, _ []byte, wait time.Duration) ([]byte, error) {
+	h.asked[p]++
+	if p == "mute" {
+		time.Sleep(wait)
+		return nil, errors.New("no answer")
+	}
+	h.when = append(h.when, time.Since(h.begun))
+	return []byte(`{}`), nil
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() moment.Now { return moment.Now{Wall: time.Now()} }
+
+// A partner that does not answer keeps nobody else's work waiting: it is asked about the first of
+// what it has to get, twice, and others get theirs meanwhile.
+func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := &halfMute{asked: map[workflow.PartnerID]int{}, begun: time.Now()}
+		d, err := New(Surroundings{Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: peers, Waits: func() bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		word, err := wire.EncodeSpoken(wire.Spoken{Says: []byte{1}, Word: []byte{2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			at := []string{"mute", "good"}[i%2]
+			if err := d.keep(&kept{User: "bia", Task: "weigh", Slot: fmt.Sprintf("weigh-%d", i), At: at, Word: word, Done: int64(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.deliver()
+		if len(peers.when) != 10 || peers.when[9] > time.Second {
+			t.Errorf("what waits for who answers was handed in at %v", peers.when)
+		}
+		if peers.asked["mute"] != 2 || len(d.allKept("")) != 10 {
+			t.Errorf("who does not answer was asked %d times, and %d wait still", peers.asked["mute"], len(d.allKept("")))
+		}
+	})
+}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -26,9 +25,6 @@ type filing struct {
 	data  *datasets.Topic
 	// mayAsk returns an error if a user is not at a partner's node.
 	mayAsk func(user string, from workflow.PartnerID) error
-
-	mu     sync.Mutex // guards coming
-	coming map[string]bool
 }
 
 var errNoFiles = api.Errorf(api.Refused, "this node keeps no files")
@@ -152,72 +148,54 @@ func (k *filing) want(
 	return files.Want{
 		File: f, Instance: id, Item: item, By: k.initiator(by),
 		From: func(ctx context.Context) (out []workflow.PartnerID, err error) {
-			err = k.peek(ctx, id, func(h *held) {
-				for _, p := range slices.Concat(h.m.GivenBy(item, f.String()), h.m.Participants()) {
-					if p != k.member.ID() && !slices.Contains(out, p) {
-						out = append(out, p)
-					}
-				}
-			})
+			if _, here := k.index.get(id); !here {
+				return nil, files.ErrNotWanted
+			}
+			err = k.peek(ctx, id, func(h *held) { out = k.sources(h, item, f) })
 			return out, err
 		},
 	}
 }
 
+// sources are the partners that could have a file: first those that gave it, then the others
+// that take part. It goes through the partner list and not through those who take part, of
+// whom an instance can name any number.
+func (k *filing) sources(h *held, item workflow.DataName, f workflow.File) (out []workflow.PartnerID) {
+	seen := map[workflow.PartnerID]bool{k.member.ID(): true}
+	for _, p := range h.m.GivenBy(item, f.String()) {
+		if !seen[p] && k.people.Known(p) {
+			seen[p], out = true, append(out, p)
+		}
+	}
+	for _, p := range k.people.All() {
+		if id := p.Record.Partner; !seen[id] && h.m.Participates(id) {
+			seen[id], out = true, append(out, id)
+		}
+	}
+	return out
+}
+
 // fetchAhead has the files come here that tasks at this node are about to read. The
 // instance's owner calls it after each change of one that has files.
 func (k *filing) fetchAhead(h *held) {
-	id, by := h.m.Instance(), h.sum.By
-	for _, r := range h.m.FilesToRead() {
-		f := r.File
-		if _, here := k.files.Path(f); here || !k.begin(f) {
-			continue
-		}
-		k.running.Go(func() {
-			defer k.end(f)
-			ctx, cancel := k.untilStopped()
-			defer cancel()
-			w := k.want(id, by, r.Item, f)
-			all := w.From
-			w.From = func(ctx context.Context) ([]workflow.PartnerID, error) {
-				if still, err := k.stillRead(ctx, id, f); err != nil || !still {
-					return nil, files.ErrNotWanted
-				}
-				return all(ctx)
-			}
-			err := k.files.Fetch(ctx, w)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, files.ErrNotWanted) {
-				k.log.Warn("a file that a task needs could not be fetched", "file", f.Name, "instance", id, "error", err)
-			}
-		})
+	id, by := h.m.Instance(), k.initiator(h.sum.By)
+	if !k.files.Look(id, by) {
+		return
 	}
-}
-
-// stillRead reports whether a task at this node is still about to read a file.
-func (k *filing) stillRead(ctx context.Context, id workflow.InstanceID, f workflow.File) (yes bool, err error) {
-	err = k.peek(ctx, id, func(h *held) {
-		for _, r := range h.m.FilesToRead() {
-			yes = yes || r.File == f
-		}
-	})
-	return yes, err
-}
-
-// begin reports whether nobody fetches a file ahead yet, and notes that somebody does.
-func (k *filing) begin(f workflow.File) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.coming[f.String()] {
-		return false
+	reads := h.m.FilesToRead()
+	refs := make([]files.Ref, len(reads))
+	for i, r := range reads {
+		refs[i] = files.Ref{Item: r.Item, File: r.File}
 	}
-	k.coming[f.String()] = true
-	return true
+	k.files.Ahead(id, by, refs, func(r files.Ref) files.Want { return k.want(id, by, r.Item, r.File) })
 }
 
-func (k *filing) end(f workflow.File) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.coming, f.String())
+// again looks at an instance for files that its tasks are about to read.
+func (k *filing) again(ctx context.Context, id workflow.InstanceID) {
+	err := k.peek(ctx, id, k.fetchAhead)
+	if _, here := k.index.get(id); err != nil && !here {
+		k.files.Ahead(id, "", nil, nil)
+	}
 }
 
 // untilStopped is a context that ends when the node stops.
@@ -241,7 +219,7 @@ func (vw *view) waitsForFiles(h *held, is choreo.TaskView) string {
 	}
 	var out []string
 	for _, f := range h.m.FilesOf(t) {
-		if _, words, waited := vw.filing.files.Progress(f); waited {
+		if words := vw.filing.files.Waits(h.m.Instance(), f); words != "" {
 			out = append(out, fmt.Sprintf("waits for file %s: %s", f.Name, words))
 		}
 	}
@@ -335,6 +313,7 @@ func (k *filing) get(ctx context.Context, ref string, item workflow.DataName) (*
 
 // await waits for a file until ctx ends, and says then what it was waited for.
 func (k *filing) await(ctx context.Context, f workflow.File, w files.Want) error {
+	w.Asked = true
 	err := k.files.Fetch(ctx, w)
 	switch {
 	case err == nil:

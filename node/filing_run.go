@@ -40,12 +40,10 @@ func (r *filesFirst) startWhenHere(j runner.Job, done func(runner.Result)) {
 	if r.waiting[j.Key] != nil {
 		return
 	}
-	ctx, cancel := r.filing.untilStopped()
+	ctx, cancel := context.WithCancel(context.Background())
 	r.waiting[j.Key] = cancel
-	r.filing.running.Go(func() {
-		defer cancel()
-		r.prepare(ctx, j, done)
-	})
+	j.Input = maps.Clone(j.Input)
+	r.filing.running.Go(func() { r.prepare(ctx, j, done, 0) })
 }
 
 // Cancel implements Runner.
@@ -58,21 +56,31 @@ func (r *filesFirst) Cancel(key string) {
 	r.Runner.Cancel(key)
 }
 
-// prepare has the files of a job come here, and starts it.
-func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner.Result)) {
-	j.Input = maps.Clone(j.Input)
+// prepare has the files of a job come here, from one on, and starts it. What waits for a file
+// costs no goroutine: it is called again when that is here.
+func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner.Result), from int) {
 	failed := func(err error) {
 		res := runner.Result{Failed: true, Reason: err.Error()}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || r.filing.isStopping() {
 			res = runner.Result{Cancelled: true, Reason: "cancelled"}
 		}
 		r.forget(j.Key)
 		done(res)
 	}
-	for _, name := range j.Files {
-		path, err := r.filing.bring(ctx, j.Instance, name, fmt.Sprint(j.Input[name]))
-		if err != nil {
+	for i := from; i < len(j.Files); i++ {
+		name := j.Files[i]
+		path, here, err := r.filing.bring(ctx, j.Instance, name, fmt.Sprint(j.Input[name]), func(err error) {
+			if err != nil {
+				failed(err)
+				return
+			}
+			r.prepare(ctx, j, done, i)
+		})
+		switch {
+		case err != nil:
 			failed(err)
+			return
+		case !here:
 			return
 		}
 		j.Input[name] = path
@@ -99,7 +107,20 @@ func (r *filesFirst) prepare(ctx context.Context, j runner.Job, done func(runner
 func (r *filesFirst) forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if cancel := r.waiting[key]; cancel != nil {
+		cancel()
+	}
 	delete(r.waiting, key)
+}
+
+// isStopping reports whether the node is.
+func (k *filing) isStopping() bool {
+	select {
+	case <-k.stopped:
+		return true
+	default:
+		return false
+	}
 }
 
 // keep takes in the files that an application made in its folder, and removes that.
@@ -115,10 +136,8 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
 			continue
 		}
 		value, err := r.filing.keepMade(j, fmt.Sprint(made))
-		select {
-		case <-r.filing.stopped: // it says nothing about the task: the node runs it again
+		if r.filing.isStopping() { // it says nothing about the task: the node runs it again
 			return runner.Result{Cancelled: true, Reason: "the node is stopping"}
-		default:
 		}
 		if err != nil {
 			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err)}
@@ -157,21 +176,22 @@ func (k *filing) keepMade(j runner.Job, name string) (string, error) {
 	return f.String(), k.files.Use(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
 }
 
-// bring has a file of an instance come here, and returns its path.
-func (k *filing) bring(ctx context.Context, instance string, item workflow.DataName, value string) (string, error) {
+// bring returns the path of a file of an instance, if it is here; else it has it come, and then
+// says how that ended.
+func (k *filing) bring(
+	ctx context.Context, instance string, item workflow.DataName, value string, came func(error),
+) (path string, here bool, err error) {
 	f, err := workflow.ParseFile(value)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	id, err := workflow.ParseInstanceID(instance)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	if err := k.files.Fetch(ctx, k.want(id, k.initiatorOf(instance), item, f)); err != nil {
-		return "", err
-	}
-	path, _ := k.files.Path(f)
-	return path, nil
+	here, err = k.files.Seek(ctx, k.want(id, k.initiatorOf(instance), item, f), came)
+	path, _ = k.files.Path(f)
+	return path, here, err
 }
 
 // initiatorOf is who began an instance, as files.Store counts.

@@ -163,6 +163,9 @@ func (n *Node) Run(ctx context.Context) error {
 // stop ends what the node does.
 func (n *Node) stop() {
 	close(n.stopped)
+	if n.filing.files != nil {
+		n.filing.files.Stop()
+	}
 	n.crew.running.Wait()
 }
 

@@ -104,6 +104,7 @@ const (
 	mendOutdated = "nothing, unless it goes on: then their stores or clocks differ from what they should be; mutirao doctor there says more"
 	mendFull     = "raise the limit in config.yaml if this device has the means; else ask the people who run it to finish or cancel some. If it floods this node: mutirao evict %s"
 	mendTooOften = "nothing: it can ask again in a while. If it goes on: a program there asks without a pause"
+	mendFiles    = "nothing, if they come one after the other (mutirao show); else ask the people who run it to finish or cancel instances. If it floods this node: mutirao evict %s"
 	mendPutOff   = "nothing: they are made as time allows"
 	mendGone     = "nothing: it learns that from the partners"
 	mendLiar     = "a node in order never sends that: its program or its disk is damaged, or it deceives. Ask the people who run it; if that does not help: mutirao evict %s"
@@ -167,6 +168,8 @@ var reasons = map[string]reasonWhy{
 	"stranger.forged":               {"connections with a certificate that is not signed as it should be", mendLiar},
 	"stranger.not-allowed":          {"connections with a certificate by a member that may not give any", mendLiar},
 	"stranger.malformed":            {"connections with a certificate that cannot be read", mendLiar},
+	"files-beyond-room":             {"files that come for its instances, beyond its share of limits.files or the room on the disk", mendFull},
+	"files-beyond-places":           {"files that wait to come for its instances: more than one member may have waiting; they come when others are here", mendFiles},
 	"summary-of-running":            {"summaries of instances that have not ended", mendOutdated},
 	"summary":                       {"summaries of ended instances that it did not sign", mendLiar},
 }

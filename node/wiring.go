@@ -207,12 +207,13 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
-	n.filing = &filing{desk: n.desk, data: n.data, coming: map[string]bool{}}
+	n.filing = &filing{desk: n.desk, data: n.data}
 	n.instances.filing, n.instances.view.filing = n.filing, n.filing
 	n.instances.runner = &filesFirst{Runner: n.parts.Runner, filing: n.filing, waiting: map[string]context.CancelFunc{}}
 	if n.parts.Files != nil {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label, Gone: n.people.Gone,
+			Again: n.filing.again,
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -24,6 +25,8 @@ type Want struct {
 	User string
 	// By began the instance; empty: this node.
 	By workflow.PartnerID
+	// Asked: somebody at this node waits for it.
+	Asked bool
 	// From are the partners that may have it, the likeliest first.
 	From func(context.Context) ([]workflow.PartnerID, error)
 }
@@ -46,42 +49,77 @@ func (e *interrupted) Unwrap() error { return e.err }
 // fetch is a file that is on its way.
 type fetch struct {
 	file    workflow.File
-	done    chan struct{} // closed when it ends, either way
-	wants   []Want
-	given   workflow.InstanceID // for which of these it came
-	have    int64
+	orders  []*order           // of whom
+	running *order             // has a turn; nil: none
+	part    *part              // what is here of it, which only a turn uses; nil: not known yet
+	have    int64              // bytes of that
 	from    workflow.PartnerID // gives it just now; empty: nobody
 	trouble string             // why it does not go on
 }
 
-// Fetch returns when all of a file is here, where Path finds it. It asks one partner after
-// the other, again and again, until ctx ends, everybody has said that it is lost, or From
-// says that nobody wants it any more.
+// Fetch returns when all of a file is here, where Path finds it. Its partners are asked one
+// after the other, again and again, until ctx ends, all have said that it is lost, or From says
+// that nobody wants it any more.
 func (t *Topic) Fetch(ctx context.Context, w Want) error {
-	for {
-		if _, whole := t.Path(w.File); whole {
-			return t.Use(w.File, w.Instance.String(), string(w.By), t.in.Clock.Now().Wall)
-		}
-		t.mu.Lock()
-		other := t.coming[nameOf(w.File)]
-		if other == nil {
-			c := &fetch{file: w.File, done: make(chan struct{}), wants: []Want{w}}
-			t.coming[nameOf(w.File)] = c
-			t.mu.Unlock()
-			return t.get(ctx, w, c)
-		}
-		other.wants = append(other.wants, w) // it comes from whoever gives it for either
-		t.mu.Unlock()
-		select {
-		case <-other.done: // it is here, or this one tries in its turn
-		case <-ctx.Done():
-			_, why, _ := t.Progress(w.File)
-			return &interrupted{why, ctx.Err()}
-		}
+	ended := make(chan error, 1)
+	if over, err := t.Seek(ctx, w, func(err error) { ended <- err }); over {
+		return err
 	}
+	return <-ended
 }
 
-// The pauses between rounds in which all partners were asked.
+var errStopped = errors.New("the node is stopping")
+
+// Seek is Fetch that does not wait: it has done called once, in another goroutine. If there is
+// nothing to wait for it says so, with the error that Fetch would return, and does not call it.
+func (t *Topic) Seek(ctx context.Context, w Want, done func(error)) (over bool, err error) {
+	if _, whole := t.Path(w.File); whole {
+		return true, t.Use(w.File, w.Instance.String(), string(w.By), t.in.Clock.Now().Wall)
+	}
+	if ctx.Err() != nil {
+		return true, &interrupted{"it was not asked for yet", ctx.Err()}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return true, errStopped
+	}
+	x, me := t.add(w), &waiter{}
+	x.waiters = append(x.waiters, me)
+	unhook := context.AfterFunc(ctx, func() { t.leave(x, me, ctx.Err()) })
+	me.done = func(err error) { unhook(); done(err) }
+	t.rouse()
+	return false, nil
+}
+
+// leave has somebody not wait any more, who is told what it was waited for.
+func (t *Topic) leave(x *wanted, me *waiter, why error) {
+	t.mu.Lock()
+	i := slices.Index(x.waiters, me)
+	if i < 0 { // it was told
+		t.mu.Unlock()
+		return
+	}
+	x.waiters = slices.Delete(x.waiters, i, i+1)
+	words, ended := cmp.Or(x.in.of.trouble, "it waited for its turn"), (chan struct{})(nil)
+	if x.in.cancel != nil {
+		words = cmp.Or(x.in.of.trouble, "it was on its way")
+	}
+	if len(x.waiters) == 0 && !x.ahead {
+		if x.in.cancel != nil && len(x.in.wants) == 1 {
+			ended = x.in.ended
+		}
+		t.drop(x)
+	}
+	t.rouse()
+	t.mu.Unlock()
+	if ended != nil {
+		<-ended // what nobody waits for is not worked at any more
+	}
+	me.done(&interrupted{words, why})
+}
+
+// The pauses between turns in which all partners were asked.
 const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
@@ -89,79 +127,140 @@ const (
 	lostAfter = time.Minute
 )
 
-// get is Fetch for the one who does it.
-func (t *Topic) get(ctx context.Context, w Want, c *fetch) error {
-	defer func() {
-		t.mu.Lock()
-		delete(t.coming, nameOf(w.File))
-		t.mu.Unlock()
-		close(c.done)
-	}()
-	if err := t.Use(w.File, w.Instance.String(), string(w.By), t.in.Clock.Now().Wall); err != nil {
-		return err
+// turn has partners asked for a file once.
+func (t *Topic) turn(ctx context.Context, o *order) {
+	r := t.round(ctx, o)
+	if ctx.Err() != nil && len(r.ended) == 0 {
+		r.yielded = true // whoever wants it meanwhile has another turn
 	}
-	select {
-	case t.turns <- struct{}{}:
-		defer func() { <-t.turns }()
-	case <-ctx.Done():
-		return &interrupted{"it waited for its turn", ctx.Err()}
-	}
-	p, err := t.open(ctx, w.File)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	lostSince, why := time.Duration(-1), "it was on its way"
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		if _, whole := t.Path(w.File); whole { // somebody gave it here meanwhile
-			return gone(os.Remove(p.name))
-		}
-		before := p.bytes
-		err, lost := t.round(ctx, c, p)
-		if err == nil {
-			return t.whole(c, p)
-		}
-		if errors.Is(err, ErrNotWanted) {
-			return err
-		}
-		now := t.in.Clock.Now().Awake
-		switch {
-		case !lost:
-			lostSince = -1
-		case lostSince < 0:
-			lostSince = now
-		case now-lostSince >= lostAfter:
-			return fmt.Errorf("file %s: %w: %w", w.File.Name, ErrLost, err)
-		}
-		if ctx.Err() == nil {
-			why = err.Error()
-		}
-		t.note(func() { c.from, c.trouble = "", why })
-		if p.bytes > before {
-			pause = firstPause
-		}
-		select {
-		case <-t.in.Clock.After(pause):
-		case <-ctx.Done():
-			return &interrupted{why, ctx.Err()}
-		}
+	for _, tell := range t.end(o, r) {
+		tell()
 	}
 }
 
-// whole makes what came the content of a file.
-func (t *Topic) whole(c *fetch, p *part) error {
-	if err := errors.Join(p.file.Sync(), p.close()); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	var instances []string
-	for _, w := range c.wants {
-		if w.Instance == c.given {
-			instances = append(instances, w.Instance.String())
+// round asks each partner once, for some of those who want the file.
+func (t *Topic) round(ctx context.Context, o *order) (r result) {
+	c := o.of
+	if _, whole := t.Path(c.file); whole { // somebody gave it here meanwhile
+		if err := gone(os.Remove(t.path(c.file.Root, partFile))); err != nil {
+			t.in.Log.Warn("what came of a file that is here could not be removed", "file", c.file.Name, "error", err)
 		}
+		return t.useAll(c, r)
+	}
+	if err := t.reopen(ctx, c); err != nil {
+		r.trouble = err.Error()
+		return r
+	}
+	before := c.part.bytes
+	defer func() {
+		r.moved = r.moved || c.part.bytes > before
+		if err := c.part.close(); err != nil && r.trouble == "" {
+			r.trouble = err.Error()
+		}
+	}()
+	if c.part.complete() {
+		return t.whole(o, nil, r)
+	}
+	wants, all := t.some(o)
+	var troubles []string
+	for _, x := range wants {
+		err := t.roundFor(ctx, x, c)
+		switch {
+		case err == nil:
+			return t.whole(o, x, r)
+		case errors.Is(err, errYield), ctx.Err() != nil:
+			r.yielded = true
+			return r
+		case t.over(x, err):
+			r.end(x, err)
+		}
+		troubles = append(troubles, err.Error())
+	}
+	r.put = all && len(r.ended) == len(wants)
+	r.trouble = strings.Join(troubles, "; ")
+	return r
+}
+
+func (r *result) end(x *wanted, err error) {
+	if r.ended == nil {
+		r.ended = map[*wanted]error{}
+	}
+	r.ended[x] = err
+}
+
+// some are the wants of an order whose turn it is, and whether these are all.
+func (t *Topic) some(o *order) (wants []*wanted, all bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(len(o.wants), wantsAtOnce)
+	for i := range n {
+		wants = append(wants, o.wants[(o.next+i)%len(o.wants)])
+	}
+	o.next += n
+	return wants, n == len(o.wants)
+}
+
+// over reports whether an error ends a want, at least for now.
+func (t *Topic) over(x *wanted, err error) bool {
+	room, lost := (*noRoom)(nil), (*notThere)(nil)
+	if !errors.As(err, &lost) {
+		x.lost = false
+		return errors.As(err, &room) || errors.Is(err, ErrNotWanted)
+	}
+	now := t.in.Clock.Now().Awake
+	if !x.lost {
+		x.lost, x.since = true, now
+	}
+	lost.over = now-x.since >= lostAfter
+	return lost.over
+}
+
+// notThere says that no partner that could have a file has it.
+type notThere struct {
+	file string
+	why  string
+	over bool // they have said so for long enough
+}
+
+func (e *notThere) Error() string {
+	if !e.over {
+		return e.why
+	}
+	return fmt.Sprintf("file %s: %v: %s", e.file, ErrLost, e.why)
+}
+
+func (e *notThere) Is(target error) bool { return e.over && target == ErrLost }
+
+// whole makes what came, for one of its wants, the content of a file.
+func (t *Topic) whole(o *order, given *wanted, r result) result {
+	p, why := o.of.part, error(nil)
+	var instances []string
+	if given != nil {
+		instances = append(instances, given.Instance.String())
+	}
+	if why = errors.Join(p.file.Sync(), p.close()); why == nil {
+		why = t.fetched(p.name, p.of, instances, t.in.Clock.Now().Wall)
+	}
+	if why != nil {
+		r.trouble = why.Error()
+		return r
+	}
+	r.moved = true
+	return t.useAll(o.of, r)
+}
+
+// useAll notes that all instances that want a content have it, which is here.
+func (t *Topic) useAll(c *fetch, r result) result {
+	t.mu.Lock()
+	var all []*wanted
+	for _, o := range c.orders {
+		all = append(all, o.wants...)
 	}
 	t.mu.Unlock()
-	return t.fetched(p.name, p.of, instances, t.in.Clock.Now().Wall)
+	for _, x := range all {
+		r.end(x, t.Use(x.File, x.Instance.String(), string(x.By), t.in.Clock.Now().Wall))
+	}
+	return r
 }
 
 // note changes what is shown of fetches.
@@ -171,52 +270,37 @@ func (t *Topic) note(change func()) {
 	change()
 }
 
-// round asks each partner once, for each of those who want the file. lost: all of them said
-// that they do not have it, or are gone for good.
-func (t *Topic) round(ctx context.Context, c *fetch, p *part) (err error, lost bool) {
-	if p.complete() {
-		return nil, false
+// roundFor asks each partner once that could have a file for one instance.
+func (t *Topic) roundFor(ctx context.Context, x *wanted, c *fetch) error {
+	from, err := x.From(ctx)
+	if err != nil {
+		return err
 	}
-	t.mu.Lock()
-	wants := slices.Clone(c.wants)
-	t.mu.Unlock()
 	var troubles []string
-	lost, wanted := true, false
-	for _, w := range wants {
-		from, err := w.From(ctx)
-		if errors.Is(err, ErrNotWanted) {
+	lost := true
+	for _, partner := range t.sorted(from) {
+		if t.in.Gone(partner) {
+			troubles = append(troubles, t.in.Label(partner)+" is gone")
 			continue
 		}
-		wanted = true
-		if err != nil {
-			troubles, lost = append(troubles, err.Error()), false
-			continue
+		err := t.fetchFrom(ctx, partner, x, c)
+		if room := (*noRoom)(nil); err == nil || ctx.Err() != nil || errors.Is(err, errYield) || errors.As(err, &room) {
+			return err
 		}
-		for _, partner := range t.sorted(from) {
-			if t.in.Gone(partner) {
-				troubles = append(troubles, t.in.Label(partner)+" is gone")
-				continue
-			}
-			err := t.fetchFrom(ctx, partner, w, c, p)
-			if err == nil {
-				t.note(func() { c.given = w.Instance })
-				return nil, false
-			}
-			if ctx.Err() != nil {
-				return ctx.Err(), false
-			}
-			lost = lost && saysNotHere(err)
+		lost = lost && saysNotHere(err)
+		if len(troubles) < maxTroubles {
 			troubles = append(troubles, fmt.Sprintf("%s: %v", t.in.Label(partner), err))
 		}
 	}
-	switch {
-	case !wanted:
-		return ErrNotWanted, false
-	case len(troubles) == 0:
-		return errors.New("nobody else could have it"), lost
+	why := cmp.Or(strings.Join(troubles, "; "), "nobody else could have it")
+	if lost {
+		return &notThere{file: x.File.Name, why: why}
 	}
-	return errors.New(strings.Join(troubles, "; ")), lost
+	return errors.New(why)
 }
+
+// maxTroubles is of how many partners people are told why they do not give a file.
+const maxTroubles = 8
 
 // saysNotHere reports whether a partner answered that it does not have a file.
 func saysNotHere(err error) bool {
@@ -227,23 +311,27 @@ func saysNotHere(err error) bool {
 	return errors.As(err, &answer) && strings.HasPrefix(answer.Answer(), ErrNotHere.Error())
 }
 
+// errYield: others have their turn.
+var errYield = errors.New("others have their turn")
+
 // fetchFrom gets what is missing of a file from one partner.
-func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, c *fetch, p *part) error {
+func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, x *wanted, c *fetch) error {
 	if !t.in.Partner.Up(from) {
 		return errors.New("cannot be reached")
 	}
-	if p.chunks == nil {
+	p, w, since := c.part, x.Want, t.in.Clock.Now().Awake
+	chunks := p.chunks
+	if chunks == nil {
 		b, err := t.ask(ctx, from, w, true, 0)
 		if err != nil {
 			return err
 		}
-		chunks, err := readSums(b, w.File)
-		if err != nil {
+		if chunks, err = readSums(b, w.File); err != nil {
 			return err
 		}
-		if err := p.expect(ctx, t.Store, chunks); err != nil {
-			return err
-		}
+	}
+	if err := t.claim(ctx, x, p, chunks); err != nil {
+		return err
 	}
 	t.note(func() { c.from, c.have = from, p.bytes })
 	ctx, cancel := context.WithCancel(ctx)
@@ -255,7 +343,10 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 		if err != nil {
 			return err
 		}
-		coming = t.begin(ctx, from, w, missing[i+1:])
+		yields := i+1 < len(missing) && t.mustYield(x.in, since)
+		if !yields {
+			coming = t.begin(ctx, from, w, missing[i+1:])
+		}
 		if sha256.Sum256(b) != p.chunks[n] {
 			t.in.Partner.Refuse("file-forged", from)
 			return fmt.Errorf("gives other content than that of file %s", w.File.Name)
@@ -264,8 +355,31 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, w Want, 
 			return err
 		}
 		t.note(func() { c.have = p.bytes })
+		if yields {
+			return errYield
+		}
 	}
 	return nil
+}
+
+// claim has room kept for a file of which somebody has said that it is there: what nobody has
+// costs the disk nothing.
+func (t *Topic) claim(ctx context.Context, x *wanted, p *part, chunks sums) error {
+	if !x.used {
+		if err := t.Use(x.File, x.Instance.String(), string(x.By), t.in.Clock.Now().Wall); err != nil {
+			return err
+		}
+		x.used = true
+	}
+	if p.file == nil {
+		if err := p.open(os.O_RDWR | os.O_CREATE); err != nil {
+			return err
+		}
+	}
+	if p.chunks != nil {
+		return nil
+	}
+	return p.expect(ctx, t.Store, chunks)
 }
 
 // begin has the first of the missing chunks of a file come, while the one before it is verified
@@ -320,29 +434,63 @@ func (t *Topic) ask(ctx context.Context, from workflow.PartnerID, w Want, sums b
 type part struct {
 	of     workflow.File
 	name   string
-	file   *os.File
+	file   *os.File    // nil: there is none yet
+	was    os.FileInfo // when it was closed
 	chunks sums   // nil: not known yet
 	got    []bool // by chunk: it is here, and as it should be
 	bytes  int64  // of those
 }
 
-// open goes on with what is here of a file, or begins.
-func (t *Topic) open(ctx context.Context, f workflow.File) (*part, error) {
-	p := &part{of: f, name: t.path(f.Root, partFile)}
-	var err error
-	if p.file, err = os.OpenFile(p.name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
+// reopen goes on with what is here of a file. Where nothing is, it makes no file: nobody has
+// given any of it yet.
+func (t *Topic) reopen(ctx context.Context, c *fetch) error {
+	if p := c.part; p != nil && p.file != nil {
+		if p.open(os.O_RDWR) == nil {
+			return nil
+		}
+		c.part = nil // somebody else was at it: look what is there
 	}
-	if chunks, err := t.sums(f); err == nil {
-		if err := p.know(ctx, chunks); err != nil {
-			return nil, errors.Join(err, p.close())
+	p := &part{of: c.file, name: t.path(c.file.Root, partFile)}
+	switch err := p.open(os.O_RDWR); {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if chunks, err := t.sums(c.file); err == nil {
+			if err := p.know(ctx, chunks); err != nil {
+				return errors.Join(err, p.close())
+			}
 		}
 	}
-	return p, nil
+	c.part = p
+	return nil
+}
+
+// open opens the file, which must be as it was closed.
+func (p *part) open(how int) (err error) {
+	f, err := os.OpenFile(p.name, how, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && p.was != nil && (!os.SameFile(info, p.was) || info.Size() != p.was.Size() || !info.ModTime().Equal(p.was.ModTime())) {
+		err = errors.New("it was changed meanwhile")
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	p.file = f
+	return nil
 }
 
 // close closes the file; what counts was synced.
 func (p *part) close() error {
+	if p.file == nil {
+		return nil
+	}
+	if info, err := p.file.Stat(); err == nil {
+		p.was = info
+	}
 	if err := p.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
@@ -393,4 +541,19 @@ func (p *part) write(n int, b []byte) error {
 	p.got[n] = true
 	p.bytes += int64(len(b))
 	return nil
+}
+
+// noted reports whether a file is here whole, and the store knows that an instance has it.
+func (s *Store) noted(f workflow.File, instance string) bool {
+	if _, whole := s.Path(f); !whole {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.held[f.Root]
+	if c == nil {
+		return false
+	}
+	_, known := c.uses[instance]
+	return known
 }

@@ -40,6 +40,8 @@ type link struct {
 	cutEach int           // every so many pieces the link breaks; 0: never
 	pieces  int
 	forge   bool
+	hangs   map[workflow.PartnerID]bool // takes requests and does not answer
+	takes   time.Duration               // each answer
 	refused []string
 }
 
@@ -50,8 +52,17 @@ func (a answer) Error() string  { return "asked in vain: " + a.text }
 func (a answer) Answer() string { return a.text }
 
 func (l *link) Request(
-	_ context.Context, p workflow.PartnerID, _ []string, _ string, req []byte, _ time.Duration,
+	ctx context.Context, p workflow.PartnerID, _ []string, _ string, req []byte, wait time.Duration,
 ) ([]byte, error) {
+	if l.hangs[p] {
+		select {
+		case <-time.After(wait):
+			return nil, errors.New("no answer")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	time.Sleep(l.takes)
 	a, err := wire.DecodeFileAsk(req)
 	if err != nil {
 		return nil, err
@@ -85,20 +96,25 @@ func (l *link) Refuse(why string, _ workflow.PartnerID) {
 }
 
 // everybody may read everything.
-type everybody struct{ denied error }
+type everybody struct {
+	denied error
+	ended  *string // how the ID of the instance begins that is not here any more
+}
 
 func (e everybody) MayRead(
 	context.Context, workflow.PartnerID, string, workflow.InstanceID, workflow.DataName, workflow.File,
 ) error {
 	return e.denied
 }
-func (everybody) Here(string) bool { return true }
+func (e everybody) Here(id string) bool { return e.ended == nil || !strings.HasPrefix(id, *e.ended) }
 
 // site is a node's files.
 type site struct {
 	*files.Topic
-	dir  string
-	link *link
+	dir   string
+	link  *link
+	log   bytes.Buffer
+	again func(workflow.InstanceID) // looks at an instance again
 }
 
 func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *site {
@@ -111,10 +127,18 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 		t.Fatal(err)
 	}
 	l := &link{to: map[workflow.PartnerID]*files.Topic{}, down: map[workflow.PartnerID]bool{}, asked: map[int64]int{}}
-	return &site{dir: dir, link: l, Topic: files.New(store, files.Surroundings{
-		Clock: clock{time.Now()}, Log: slog.New(slog.DiscardHandler), Partner: l, Instances: with,
+	s := &site{dir: dir, link: l}
+	s.Topic = files.New(store, files.Surroundings{
+		Clock: clock{time.Now()}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Partner: l, Instances: with,
 		Label: func(p workflow.PartnerID) string { return string(p) }, Gone: func(p workflow.PartnerID) bool { return p == "gone" },
-	})}
+		Again: func(_ context.Context, id workflow.InstanceID) {
+			if s.again != nil {
+				s.again(id)
+			}
+		},
+	})
+	t.Cleanup(s.Stop)
+	return s
 }
 
 // put keeps n bytes of chance at a site, for an instance.
@@ -302,7 +326,7 @@ func TestLostFiles(t *testing.T) {
 // Who may not read a file does not get it, and that is counted.
 func TestWhoMayNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		giver := newSite(t, t.TempDir(), files.Options{}, everybody{errors.New("only crew may read it")})
+		giver := newSite(t, t.TempDir(), files.Options{}, everybody{denied: errors.New("only crew may read it")})
 		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["giver"] = giver.Topic
 		f, _ := giver.put(t, 10)

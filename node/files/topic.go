@@ -53,6 +53,8 @@ type Surroundings struct {
 	Label func(workflow.PartnerID) string
 	// Gone reports whether a partner will not be back.
 	Gone func(workflow.PartnerID) bool
+	// Again has an instance's tasks looked at for files that they are about to read (Ahead).
+	Again func(context.Context, workflow.InstanceID)
 }
 
 // Topic keeps files, gives them to partners and gets them from partners.
@@ -65,7 +67,24 @@ type Topic struct {
 	mu      sync.Mutex // guards what follows
 	allowed map[permission]time.Duration
 	coming  map[name]*fetch
-	turns   chan struct{} // one element for each fetch
+	needs   map[workflow.InstanceID]*need
+	lines   map[payer]*line
+	again   revisits
+	looking bool // at one of these
+
+	running, others      int // turns that are taken, and those of other members
+	ahead, aheadOfOthers int // wants of tasks that are about to begin
+	crowded              bool
+	served, numbered     uint64
+	watching, stopped    bool
+	unsaid               int           // refused since the last line in the log
+	saidAt               time.Duration // (Awake) that was
+	steps                int           // references looked at, for tests
+
+	ctx    context.Context // of all turns
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	wake   chan struct{}
 }
 
 // name is what content a reference names: one with a false length is never found.
@@ -96,8 +115,6 @@ const (
 	askWait = 20 * time.Second
 	// judging is how many pieces it counts as to find out whether a partner may read a file.
 	judging = 64
-	// fetches is how many files come here at once.
-	fetches = 8
 	// together is how many pieces of a chunk are asked for at once.
 	together = Chunk / Piece
 )
@@ -107,11 +124,13 @@ var pieceRation = ration.Ration{Burst: (1 << 30) / Piece, Each: time.Second * Pi
 
 // New is the topic of a store's files.
 func New(s *Store, in Surroundings) *Topic {
-	return &Topic{
+	t := &Topic{
 		Store: s, in: in, pieces: ration.New(pieceRation),
-		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{},
-		turns: make(chan struct{}, fetches),
+		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{}, needs: map[workflow.InstanceID]*need{},
+		lines: map[payer]*line{}, wake: make(chan struct{}, 1),
 	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
 }
 
 // Greet: partners ask when they need something.
@@ -132,6 +151,7 @@ func (t *Topic) Tick(now moment.Now) time.Duration {
 			t.in.Log.Error("files could not be removed", "error", err)
 		} else if removed > 0 {
 			t.in.Log.Info("files were removed that no instance has any more", "number", removed)
+			t.roomFreed()
 		}
 	}
 	return t.sweepAt - now.Awake
@@ -213,6 +233,22 @@ func (t *Topic) Progress(f workflow.File) (have int64, words string, waited bool
 		return 0, "", false
 	}
 	return c.have, c.words(t.in.Label), true
+}
+
+// Waits says what a file waits for that a task of an instance reads; empty: it is here.
+func (t *Topic) Waits(id workflow.InstanceID, f workflow.File) string {
+	if _, words, waited := t.Progress(f); waited {
+		return words
+	}
+	if _, whole := t.Path(f); whole {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.needs[id]; n != nil && n.turned > 0 {
+		return "as many files of its initiator as one member may have are on their way here: it waits for a place"
+	}
+	return ""
 }
 
 // words say what is waited for.

@@ -10,7 +10,8 @@
 // hears of it; what does not fit its hash is never given to anybody, not even if the disk
 // changed it later; content stays as long as an instance that is here has it, and a day
 // longer; what others make this node keep is bounded, in all and by who began the
-// instance.
+// instance; so is what waits to come here, and files that do not come hold up only those of
+// the same initiator.
 //
 // It imports membership/moment, node/ration, node/wire and workflow; node and
 // node/assemble import it.

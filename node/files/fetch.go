@@ -436,9 +436,9 @@ type part struct {
 	name   string
 	file   *os.File    // nil: there is none yet
 	was    os.FileInfo // when it was closed
-	chunks sums   // nil: not known yet
-	got    []bool // by chunk: it is here, and as it should be
-	bytes  int64  // of those
+	chunks sums        // nil: not known yet
+	got    []bool      // by chunk: it is here, and as it should be
+	bytes  int64       // of those
 }
 
 // reopen goes on with what is here of a file. Where nothing is, it makes no file: nobody has

@@ -187,7 +187,7 @@ func (b *Board) Lines() (out []string) {
 			continue
 		}
 		add("item %s %s of %s", it.Item.Slot, it.Item.Assigned, it.Holder)
-		if it.role != "" {
+		if it.role != "" && it.role != it.Task.Role {
 			add("  passed to role %s", it.role)
 		}
 		for _, h := range it.holds {

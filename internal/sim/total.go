@@ -24,7 +24,7 @@ type Total struct {
 	Kept, Passed int
 	// What users were told: items that they took, results that count, that their device keeps, and that
 	// came too late. Requests are those between nodes.
-	Requests, Taken, Recorded, Away, TooLate int
+	Requests, Taken, PassedOn, Recorded, Away, TooLate int
 
 	Failed int // runs with a violation
 	// Fingerprint is of those of the runs, in their order.
@@ -54,6 +54,7 @@ func (t *Total) Add(o *Outcome) {
 	t.Recorded += o.Recorded
 	t.Away += o.Away
 	t.TooLate += o.TooLate
+	t.PassedOn += o.PassedOn
 	if len(o.Violations) > 0 {
 		t.Failed++
 	}
@@ -79,7 +80,7 @@ func (t Total) String() string {
 	}
 	people := ""
 	if t.Requests > 0 {
-		people = fmt.Sprintf("; users took %d items, %d results counted, %d were kept for later, %d came too late, %d requests", t.Taken, t.Recorded, t.Away, t.TooLate, t.Requests)
+		people = fmt.Sprintf("; users took %d items and passed %d on, %d results counted, %d were kept for later, %d came too late, %d requests", t.Taken, t.PassedOn, t.Recorded, t.Away, t.TooLate, t.Requests)
 	}
 	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on%s; fingerprint %x",
 		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed, people, t.Fingerprint[:8])

@@ -168,16 +168,20 @@ func (w *world) use(u *user, m *machine, n *node.Node) {
 	switch k := w.people.IntN(10); {
 	case x.State == api.ItemReady && k == 0: // it does not have it
 		w.finish(u, m, n, x)
+	case x.State == api.ItemReady && k == 1: // who decides may
+		w.passOn(u, m, n, x)
 	case x.State == api.ItemReady:
 		w.take(u, m, n, list, x)
 	case x.State == api.ItemDone && k > 2, k == 9: // it rests
-	case k < 6 || x.State == api.ItemDone:
+	case k < 5 || x.State == api.ItemDone:
 		w.finish(u, m, n, x)
 		if k == 0 {
 			w.finish(u, m, n, x) // twice
 		}
-	case k < 8:
+	case k == 5:
 		w.giveBack(u, m, n, x)
+	case k < 8:
+		w.passOn(u, m, n, x)
 	default:
 		w.take(u, m, n, list[:0], x)
 	}
@@ -219,6 +223,37 @@ func (w *world) giveBack(u *user, m *machine, n *node.Node, x api.Item) {
 	if _, err := n.ClaimItems(context.Background(), api.ClaimRequest{User: u.name, Claim: api.ClaimRelease, Items: []string{x.ID}}); err == nil {
 		w.checks.toldGivenBack(u, m, x)
 	}
+}
+
+// passOn has a user pass an item on: to somebody, to a role, or back.
+func (w *world) passOn(u *user, m *machine, n *node.Node, x api.Item) {
+	r := api.TransferRequest{User: u.name, Item: x.ID}
+	var to worklist.User
+	switch k := w.people.IntN(6); {
+	case k < 3:
+		o := w.users[w.people.IntN(len(w.users))]
+		r.To, to = o.name, o.id
+	case k < 5:
+		r.Role = string(Roles[w.people.IntN(len(Roles))])
+	default:
+		r.Back = true
+	}
+	w.checks.intends(u, x.ID, passingOf(to, workflow.RoleName(r.Role)))
+	for range 1 + w.people.IntN(6)/5 { // or twice
+		done, err := n.TransferItem(context.Background(), r)
+		if err != nil {
+			return
+		}
+		if !done.Already {
+			w.out.PassedOn++
+			w.checks.toldPassed(u, m, x, to)
+		}
+	}
+}
+
+// passingOf is where a word has an item pass on to, in short.
+func passingOf(to worklist.User, role workflow.RoleName) string {
+	return fmt.Sprintf("passed to %s %s", to, role)
 }
 
 // finish has a user hand in what it made of an item.

@@ -108,6 +108,21 @@ func (c *checks) toldGivenBack(u *user, m *machine, x api.Item) {
 	}
 }
 
+// toldPassed checks that an item is where its holder's disk has it, when a user is told that it passed on.
+func (c *checks) toldPassed(u *user, m *machine, x api.Item, to worklist.User) {
+	h := c.holderOf(x)
+	it := c.onDisk(x)
+	switch {
+	case h == nil || h.lied || h.forgot:
+	case it == nil:
+		c.w.violate("claims: %s at n%d was told that %s of %s passed on, and n%d's disk does not have that", u.name, m.i, x.Task, x.Instance[:8], h.i)
+	case to == "" && it.Open != nil:
+		c.w.violate("claims: %s at n%d was told that %s of %s is free, and by n%d's disk %s has it", u.name, m.i, x.Task, x.Instance[:8], h.i, it.Open.User)
+	case to != "" && (it.Open == nil || it.Open.User != to):
+		c.w.violate("claims: %s at n%d was told that %s of %s is kept for %s, and by n%d's disk it is not", u.name, m.i, x.Task, x.Instance[:8], to, h.i)
+	}
+}
+
 // toldRecorded checks that a result is on the holder's disk when its user is told so.
 func (c *checks) toldRecorded(u *user, m *machine, x api.Item, in api.ItemResult, late bool) {
 	h := c.holderOf(x)
@@ -285,7 +300,7 @@ func (c *checks) given(id workflow.InstanceID, it *meaning.Item) {
 	}
 	times := map[worklist.User]int{}
 	for _, h := range it.Holds {
-		times[h.User] += len(h.Grants)
+		times[h.User] += h.Asked()
 	}
 	i, _ := c.w.who(it.Holder)
 	for _, u := range slices.Sorted(maps.Keys(times)) {
@@ -325,6 +340,8 @@ func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 			what = string(x.Mode)
 		case worklist.Release:
 			what = api.ClaimRelease
+		case worklist.Transfer:
+			what = passingOf(x.To, x.Role)
 		case worklist.Result:
 			outputs := map[string]string{}
 			for n, v := range x.Outputs {
@@ -382,9 +399,12 @@ func (c *checks) offers(m *machine) {
 			if task.Type == workflow.Automatic || t.Partner != c.w.name(m) || t.State != workflow.Ready && t.State != workflow.Running {
 				continue
 			}
-			c.offered(m, in, task, t.ClaimedBy)
-			if t.ClaimedBy != "" {
-				c.leased(m, in, t.Name)
+			it, clear := c.itemNow(m, in, t.Name)
+			if clear {
+				c.offered(m, in, task, it, t.ClaimedBy+t.KeptFor)
+			}
+			if it != nil && it.Open != nil {
+				c.leased(m, in, it)
 			}
 		}
 	}
@@ -392,36 +412,52 @@ func (c *checks) offers(m *machine) {
 
 // leased checks that nobody has a task of a machine beyond its lease, as far as a node that was started since
 // it was granted can know that, by its wall clock.
-func (c *checks) leased(m *machine, in *api.Instance, task workflow.TaskName) {
+func (c *checks) leased(m *machine, in *api.Instance, it *meaning.Item) {
 	id, err := workflow.ParseInstanceID(in.ID)
 	if err != nil || m.forgot {
 		return
 	}
-	facts := m.disk.factsOf(id)
-	h, err := meaning.New(c.w.def, facts)
-	if err != nil {
-		return
-	}
-	h.Hear(c.voices(id))
-	for _, it := range h.Of(h.All()).Items() {
-		if it.Open == nil || it.Holder != m.id || it.Task.Name != task {
-			continue
-		}
-		grant := it.Open.Grants[len(it.Open.Grants)-1]
-		since := time.UnixMilli(facts[grant].At)
-		if wall := m.bornWall.Add(c.w.now - m.born); m.arrived[grant] < m.born && wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
-			c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User, it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
-		}
+	grant := it.Open.Grants[len(it.Open.Grants)-1]
+	since := time.UnixMilli(m.disk.factsOf(id)[grant].At)
+	if wall := m.bornWall.Add(c.w.now - m.born); m.arrived[grant] < m.born && wall.Sub(since) > worklist.DefaultLease(it.Open.Mode)+time.Minute {
+		c.w.violate("claims: %s has %s of %s at n%d since %s by its clock, now %s: its lease is over", it.Open.User, it.Attempt, in.ID[:8], m.i, since.UTC(), wall)
 	}
 }
 
+// itemNow is what a machine's disk says of the item of a task that it holds, and that is somebody's or was passed
+// on; nil: nothing. It is not clear where there were several attempts, and none of them is somebody's,
+// or where none is in charge.
+func (c *checks) itemNow(m *machine, in *api.Instance, task workflow.TaskName) (found *meaning.Item, clear bool) {
+	id, err := workflow.ParseInstanceID(in.ID)
+	if err != nil {
+		return nil, true
+	}
+	h, err := meaning.New(c.w.def, m.disk.factsOf(id))
+	if err != nil {
+		return nil, true
+	}
+	h.Hear(c.voices(id))
+	all := h.Of(h.All())
+	for _, it := range all.Items() {
+		if it.Holder == m.id && it.Task.Name == task && it.End == nil && (found == nil || it.Open != nil) {
+			found = it
+		}
+	}
+	n, inCharge := all.Tried(m.id, task)
+	return found, inCharge && (found == nil || found.Open != nil || n == 1)
+}
+
 // offered checks one item.
-func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, by string) {
+func (c *checks) offered(m *machine, in *api.Instance, t *workflow.Task, it *meaning.Item, by string) {
+	role := t.Role
+	if it != nil {
+		role = it.Role
+	}
 	may := func(u *user) bool {
 		if u.id == "" || u.dismissed || len(u.keys) == 0 {
 			return false
 		}
-		return t.Role == "" || slices.Contains(u.now, t.Role)
+		return role == "" || slices.Contains(u.now, role)
 	}
 	for _, u := range c.w.users {
 		if u.unsure {

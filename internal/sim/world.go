@@ -143,11 +143,11 @@ type Outcome struct {
 	Events     int
 	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
 	// a device first, and that came too late.
-	Requests, Taken, Recorded, Away, TooLate int
-	Instances                                map[workflow.InstanceState]int
-	Faults                                   map[FaultKind]int
-	Tasks                                    map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
-	Notes                                    []string
+	Requests, Taken, PassedOn, Recorded, Away, TooLate int
+	Instances                                          map[workflow.InstanceState]int
+	Faults                                             map[FaultKind]int
+	Tasks                                              map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
+	Notes                                              []string
 	// Fingerprint is of all that the nodes wrote and sent, in its order, and when: two runs
 	// of one plan have the same.
 	Fingerprint [sha256.Size]byte

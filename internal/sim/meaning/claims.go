@@ -11,7 +11,7 @@ import (
 )
 
 // This file is the second reading of what people claim of their work (docs/worklists.md,
-// the rules 3 and 6 to 9).
+// the rules 3 and 6 to 10).
 
 // Voice is whose word a claim has in it.
 type Voice struct {
@@ -45,12 +45,17 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 		}
 	}
 	most := mostSaid
-	if _, gives := body.(worklist.Grant); byPerson && !gives {
+	x, passes := body.(worklist.Transfer)
+	if _, gives := body.(worklist.Grant); byPerson && !gives && !passes {
 		most *= 2
 	}
 	for _, id := range c.About() {
 		a := m.own(id, i)
-		if a == nil || a.task.Type == workflow.Automatic || byPerson && a.task.Role == "" && who.At != a.Partner {
+		decides := passes && who.User == m.responsible()
+		if a == nil || a.task.Type == workflow.Automatic || byPerson && !decides && a.task.Role == "" && who.At != a.Partner {
+			return false
+		}
+		if passes && !decides && !m.passes(i, a, x, who) {
 			return false
 		}
 		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool { return x.byPerson != byPerson || !x.isAbout(id) })
@@ -63,6 +68,42 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 		m.spoken[said] = append(m.spoken[said], i)
 	}
 	return true
+}
+
+// responsible is who decides about the instance; in the simulator nobody is its administrator.
+func (m *Meaning) responsible() worklist.User {
+	g := m.h.facts[0]
+	if a := g.Body.Annex; a != nil && a.Responsible != "" {
+		return a.Responsible
+	}
+	return worklist.User(g.Chain.Author)
+}
+
+// passes reports whether somebody who does not decide may pass an item on, as the author of the fact knew: it was
+// given to that one, who shows the role.
+func (m *Meaning) passes(i int, a *Attempt, x worklist.Transfer, who Voice) bool {
+	g := m.granted(x.Grant, a.ID)
+	return g != nil && m.h.knew(i, g.at) && givenTo(g) == who.User && m.entitled(i, a.ID, a.task, who.Roles)
+}
+
+// entitled reports whether somebody with these roles may do an item, as the author of a fact knew: by the role of
+// the task, or one to which the item was passed.
+func (m *Meaning) entitled(i int, id choreo.AttemptID, t *workflow.Task, roles []workflow.RoleName) bool {
+	if t.Role == "" || slices.Contains(roles, t.Role) {
+		return true
+	}
+	return slices.ContainsFunc(m.claims, func(c claimed) bool {
+		x, passes := c.body.(worklist.Transfer)
+		return passes && x.Role != "" && c.isAbout(id) && m.h.knew(i, c.at) && slices.Contains(roles, x.Role)
+	})
+}
+
+// givenTo is to whom a claim gives an item.
+func givenTo(x *claimed) worklist.User {
+	if t, passes := x.body.(worklist.Transfer); passes {
+		return t.To
+	}
+	return x.who.User
 }
 
 // claimed is a claim that counts.
@@ -86,6 +127,8 @@ type Item struct {
 	// Open is the hold that counts, End the result that ended it; nil: none does.
 	Open *Hold
 	End  *Result
+	// Role is for whom it is; empty: for people at its holder.
+	Role workflow.RoleName
 
 	m    *Meaning
 	ends []ending
@@ -100,6 +143,7 @@ type Hold struct {
 	Ended  string
 
 	at    []int // its grants
+	asked int   // how many of them its user asked for
 	by    choreo.FactID
 	lost  bool
 	after []int // what ended it
@@ -114,6 +158,7 @@ type Result struct {
 	roles []workflow.RoleName
 	at    int
 	hold  *Hold
+	early bool // the item was only kept for its user
 }
 
 type ending struct {
@@ -141,7 +186,7 @@ func itemOf(id choreo.AttemptID) worklist.Item {
 // item reads all claims of an attempt, in the order of facts.
 func (m *Meaning) item(id choreo.AttemptID) *Item {
 	a := m.attempts[id]
-	it := &Item{Attempt: id, Task: a.task, Holder: a.Partner, m: m}
+	it := &Item{Attempt: id, Task: a.task, Holder: a.Partner, Role: a.task.Role, m: m}
 	for i := range m.claims {
 		if x := &m.claims[i]; x.isAbout(id) {
 			it.enter(x)
@@ -167,9 +212,12 @@ func (it *Item) enter(x *claimed) {
 		}
 	case worklist.Result:
 		g := it.m.granted(b.Grant, it.Attempt)
-		if g != nil && g.who.User == x.who.User {
-			it.Results = append(it.Results, &Result{it.m.h.facts[x.at].id, x.who.User, b, x.who.Roles, x.at, it.hold(b.Grant)})
+		if g != nil && givenTo(g) == x.who.User {
+			h := it.hold(b.Grant)
+			it.Results = append(it.Results, &Result{it.m.h.facts[x.at].id, x.who.User, b, x.who.Roles, x.at, h, h != nil && h.Mode == worklist.Handed})
 		}
+	case worklist.Transfer:
+		it.transfer(x, b)
 	case worklist.Close:
 		it.close(x, b)
 	}
@@ -180,11 +228,34 @@ func (it *Item) endedFor(i int) bool {
 	return slices.ContainsFunc(it.ends, func(e ending) bool { return it.m.h.knew(i, e.at) })
 }
 
+// transfer passes the item on, if whoever says it still had it, or decides (rule 10).
+func (it *Item) transfer(x *claimed, t worklist.Transfer) {
+	has := it.Open != nil && it.Open.User == x.who.User
+	switch {
+	case it.endedFor(x.at), t.Role != "" && it.Task.Role == "", !has && x.who.User != it.m.responsible():
+		return
+	case t.Grant != worklist.ID{} && (it.Open == nil || !slices.Contains(it.Open.Grants, choreo.FactID(t.Grant))):
+		return
+	}
+	if it.Open != nil {
+		it.finish(it.Open, x.at, map[bool]string{true: "handed on", false: map[bool]string{true: "put back", false: "passed to another role"}[t.Role == ""]}[t.To != ""])
+	}
+	if t.To == "" {
+		if it.Role = t.Role; t.Role == "" {
+			it.Role = it.Task.Role
+		}
+		return
+	}
+	it.take(x, &Hold{User: t.To, Mode: worklist.Handed, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at}})
+}
+
 // granted is the claim of that name that gave an attempt to somebody; nil: there is none.
 func (m *Meaning) granted(id worklist.ID, of choreo.AttemptID) *claimed {
 	for i := range m.claims {
 		x := &m.claims[i]
-		if _, gives := x.body.(worklist.Grant); gives && m.h.facts[x.at].id == choreo.FactID(id) && x.isAbout(of) {
+		_, gives := x.body.(worklist.Grant)
+		t, passes := x.body.(worklist.Transfer)
+		if (gives || passes && t.To != "") && m.h.facts[x.at].id == choreo.FactID(id) && x.isAbout(of) {
 			return x
 		}
 	}
@@ -202,16 +273,22 @@ func (it *Item) hold(grant worklist.ID) *Hold {
 }
 
 func (it *Item) grant(x *claimed, g worklist.Grant) {
-	may := it.Task.Role == "" || slices.Contains(x.who.Roles, it.Task.Role)
+	may := it.Role == "" || slices.Contains(x.who.Roles, it.Role)
 	if !may || g.Mode == worklist.Lock && !it.Task.Offline || it.endedFor(x.at) {
 		return
 	}
 	id := it.m.h.facts[x.at].id
 	if h := it.Open; h != nil && h.User == x.who.User {
 		h.Grants, h.at, h.Mode = append(h.Grants, id), append(h.at, x.at), g.Mode
+		h.asked++
 		return
 	}
-	h := &Hold{User: x.who.User, Mode: g.Mode, Grants: []choreo.FactID{id}, at: []int{x.at}}
+	it.take(x, &Hold{User: x.who.User, Mode: g.Mode, Grants: []choreo.FactID{id}, at: []int{x.at}, asked: 1})
+}
+
+// take has a hold count, unless another does, or the item had ended.
+func (it *Item) take(x *claimed, h *Hold) {
+	id := it.m.h.facts[x.at].id
 	if was := it.Open; was != nil && it.m.h.knew(x.at, was.at[0]) {
 		it.both = append(it.both, h)
 	}
@@ -281,7 +358,7 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 	r := it.Results[at]
 	h := r.hold
 	switch {
-	case h == nil || slices.ContainsFunc(h.after, func(i int) bool { return it.m.h.knew(x.at, i) }):
+	case h == nil || r.early || slices.ContainsFunc(h.after, func(i int) bool { return it.m.h.knew(x.at, i) }):
 		return
 	case h.lost && it.m.h.knew(x.at, it.m.h.index[h.by]):
 		return
@@ -306,6 +383,9 @@ func (m *Meaning) ItemLines() (out []string) {
 func (it *Item) Lines() (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	add("item %s %s of %s", it.Attempt.Slot, worklist.ID(it.Attempt.Fact), it.Holder)
+	if it.Role != it.Task.Role {
+		add("  passed to role %s", it.Role)
+	}
 	for _, h := range it.Holds {
 		grants := make([]string, len(h.Grants))
 		for i, g := range h.Grants {
@@ -340,10 +420,11 @@ func ShownItems(print []byte) (out []string) {
 	return out
 }
 
-// Entitled reports whether a result shows the role of the item's task.
-func (it *Item) Entitled(r *Result) bool {
-	return it.Task.Role == "" || slices.Contains(r.roles, it.Task.Role)
-}
+// Entitled reports whether a result shows the role of the item's task, or one to which it was passed before.
+func (it *Item) Entitled(r *Result) bool { return it.m.entitled(r.at, it.Attempt, it.Task, r.roles) }
+
+// Asked is how many grants its user asked for.
+func (h *Hold) Asked() int { return h.asked }
 
 // Closed calls fn for each success of an attempt whose task asks for a role, with whether a result of
 // somebody who shows the role had closed its item, as far as the author of the success knew.
@@ -377,6 +458,19 @@ func (it *Item) Outputs() (map[workflow.DataName]workflow.Value, bool) {
 
 // Item names the item as people's words do.
 func (it *Item) Item() worklist.Item { return itemOf(it.Attempt) }
+
+// Tried is how many attempts at a task there are at a partner, and whether one of them is in charge.
+func (m *Meaning) Tried(p workflow.PartnerID, t workflow.TaskName) (n int, inCharge bool) {
+	for _, sl := range m.slots {
+		for _, a := range sl.Attempts {
+			if a.Partner == p && a.task.Name == t {
+				n++
+				inCharge = inCharge || sl.Current == a
+			}
+		}
+	}
+	return n, inCharge
+}
 
 // Words calls fn for each claim that counts and has a person's word in it.
 func (m *Meaning) Words(fn func(choreo.FactID, Voice, worklist.Body)) {

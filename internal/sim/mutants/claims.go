@@ -34,6 +34,23 @@ var ofClaims = []mutant{
 	{name: "release-ignored", what: "what is given back stays with whoever had it", patches: []patch{{
 		"worklist/rights.go", `		it.finish(h, f, "given back")
 `, ``}}},
+	{name: "passed-on-and-kept", what: "whoever had an item that is passed on keeps it", patches: []patch{{
+		"worklist/rights.go", `		it.finish(it.open, f, string(x.Cause))
+	}
+	it.went = true`, `		_ = it.open
+	}
+	it.went = true`}}},
+	{name: "passed-by-anybody", what: "whoever asks passes an item on", patches: []patch{{
+		"worklist/pass.go", `	case !has && b.MayOrder(by.User, by.Roles) != "":`, `	case !has && by.User == "":`}}},
+	{name: "passed-to-nobody", what: "people do not see what was passed to their role", patches: []patch{{
+		"node/items.go", `		switch may := entitled(v.Role, who, at, r.At); {`, `		switch may := entitled(v.Task.Role, who, at, r.At); {`}}},
+	{name: "passed-role-does-not-count", what: "an item that was passed to a role is not ended by whoever shows that one", patches: []patch{{
+		"choreo/passing.go", `			out = append(out, x.Role)
+`, `			_ = x
+`}}},
+	{name: "passed-from-the-next", what: "an item that somebody else has taken meanwhile is passed on", patches: []patch{{
+		"worklist/pass.go", `	case h != nil && !h.has(x.Grant):`, `	case h != nil && x.Item.Slot == "":`}, {
+		"worklist/rights.go", `	case !x.Grant.IsZero() && (it.open == nil || !it.open.has(x.Grant)):`, `	case !x.Grant.IsZero() && x.Item.Slot == "":`}}},
 	{name: "dismissed-keeps", what: "a user who is removed or loses the role keeps what it has", patches: []patch{{
 		"worklist/decide.go", `	if !known || !it.maydo(d.b, h.User, p.Roles) {`, `	if !known && it.maydo(d.b, h.User, p.Roles) && h.User == "" {`}}},
 	{name: "endless-lease", what: "a lease never runs out", patches: []patch{{

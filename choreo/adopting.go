@@ -43,13 +43,26 @@ func (s *State) mayAdopt(e *entry, a *Attempt, x worklist.Adopt) (why string) {
 	switch {
 	case slices.ContainsFunc(s.cancels, func(c *entry) bool { return s.certain(e, c) }):
 		return "the instance had been cancelled, as its author knew"
-	case slices.ContainsFunc(a.Slot.Attempts, ended):
+	case slices.ContainsFunc(a.Slot.Attempts, ended), s.closedWell(e, a):
 		return "the task had been done, as its author knew"
 	case s.atLeast(MaxSuccesses, len(a.successes), func(i int) bool { return s.log.knew(e, a.successes[i]) }):
 		return "it had succeeded already"
 	}
 	e.word.adopted = out
 	return ""
+}
+
+// closedWell reports whether a fact's author knew that the holder of an attempt had taken a successful result.
+func (s *State) closedWell(e *entry, a *Attempt) bool {
+	return slices.ContainsFunc(s.peoples.of[claimsOf{attempt: a.ID}], func(c *entry) bool {
+		x, closes := c.fact.Body.Claim.Body().(worklist.Close)
+		r := s.log.byID[FactID(x.Result)]
+		if !closes || r == nil || r.fact.Body.Claim == nil || !s.certain(e, c) {
+			return false
+		}
+		res, is := r.fact.Body.Claim.Body().(worklist.Result)
+		return is && !res.Failed
+	})
 }
 
 // adoptionOf is what a result brings that is about an attempt; or why it cannot be adopted, whatever becomes
@@ -101,13 +114,14 @@ func (s *State) adoptable(r *entry) error {
 		return fmt.Errorf("%w: nothing is known here of what it is about", ErrNotNow)
 	}
 	_, why := s.adoptionOf(a, r)
+	took, _, taken := s.work().Taken(x.Item)
 	done := func(o *Attempt) bool { return o.success() != nil }
 	switch {
 	case why != "":
 		return fmt.Errorf("%w: %s: %s", ErrNotNow, a.Task.Name, why)
 	case s.cancel != nil:
 		return fmt.Errorf("%w: the instance is cancelled", ErrNotNow)
-	case slices.ContainsFunc(a.Slot.Attempts, done):
+	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:
 		return fmt.Errorf("%w: %s is done: a result is not adopted beside another", ErrNotNow, a.Slot.Task.Name)
 	}
 	return nil

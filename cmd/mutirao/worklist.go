@@ -115,7 +115,7 @@ func (u *ui) noteLost(ctx context.Context, node api.Service, user string) {
 			u.note("and %d more: GET /v1/worklist/lost", len(lost)-maxLost)
 			return
 		}
-		u.note("%s of %s is no longer yours, %s%s (%s)", x.Task, u.id(x.Instance), x.Why, byWhom(x.By), clock(x.At))
+		u.note("%s of %s is no longer yours, %s%s (%s)", oneLine(x.Task), u.id(x.Instance), oneLine(x.Why), byWhom(oneLine(x.By)), clock(x.At))
 	}
 }
 

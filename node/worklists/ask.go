@@ -141,7 +141,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 		if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant}); err != nil {
 			return err
 		}
-		d.drop(keptOf(who, r, r.AsOf, nil))
+		d.dropUndone(who, r)
 		if _, err := d.again(ctx, who, r); err != nil {
 			return err
 		}

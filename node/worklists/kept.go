@@ -212,6 +212,14 @@ func (d *Desk) drop(k *kept) {
 	delete(d.kept, string(key))
 }
 
+// dropUndone forgets an item that a user does not have any more, unless something was done of it that waits to be
+// handed in.
+func (d *Desk) dropUndone(who users.Who, r *Row) {
+	if k := d.keptFor(who.ID, r.ID()); k != nil && len(k.Word) == 0 {
+		d.drop(k)
+	}
+}
+
 // keptFor is what is kept of an item for a user; nil: nothing.
 func (d *Desk) keptFor(user, item string) *kept {
 	d.mu.Lock()

@@ -48,7 +48,7 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 		return nil, err
 	}
 	if r.Mine != "" && to.ID != who.ID {
-		d.drop(keptOf(who, r, r.AsOf, nil))
+		d.dropUndone(who, r)
 	}
 	if in.Item != "" {
 		if _, err := d.again(ctx, who, r); err != nil { // what is listed from now on

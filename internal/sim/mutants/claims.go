@@ -69,9 +69,10 @@ var ofClaims = []mutant{
 	return nil`, `	d.kept[key] = k
 	return nil`}}},
 	{name: "never-handed-in", what: "what was done out of reach is not handed in", patches: []patch{{
-		"node/worklists/deliver.go", `		case d.in.Peers.Up(at):
-			d.handIn(k)`, `		case d.in.Peers.Up(at) && k.Slot == "":
-			d.handIn(k)`}}},
+		"node/worklists/deliver.go", `			if err := d.handIn(k); err != nil {`, `			if k.Slot != "" {
+				continue
+			}
+			if err := d.handIn(k); err != nil {`}}},
 	{name: "never-closed", what: "a result of whoever has an item does not end it", patches: []patch{{
 		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {

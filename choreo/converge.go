@@ -71,6 +71,9 @@ import (
 //     fork takes away what that waits for. A liar that forks its chain can do late what it
 //     knew to be done, as if it had not heard of it, and undoes nothing by that.
 //
+// An adopted result (adopting.go) is one more success of its attempt, whoever wrote the adoption down. That its
+// holder had given the attempt up is not held against it.
+//
 // docs/models/convergence.py is a model of rules 1 to 5 and 7.
 
 // conclude applies rules 1 to 5 to the slots with new facts, and as far back

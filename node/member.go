@@ -29,7 +29,9 @@ const (
 )
 
 // PrivateFiles are the files of a node's folder that are its user's alone.
-func PrivateFiles() []string { return []string{keyFile, memberFile, api.AccessFile, api.TokensFile} }
+func PrivateFiles() []string {
+	return []string{keyFile, memberFile, api.AccessFile, api.TokensFile, api.PageFile}
+}
 
 // Lifetime is how long a membership certificate is valid: longer than any
 // mission, since a team that is offline cannot renew.

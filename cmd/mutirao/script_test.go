@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +45,8 @@ func ordered(r api.TaskOrder) (*api.TaskOrdered, error) {
 // node of a folder answers, made up or real; "certify DIR NAME" puts a certificate
 // of its own making for that name into a folder, as cert.pem and key.pem; "browse
 // FILE LANGUAGE PATH..." opens the link in a file as a browser does, and prints the
-// node's pages; "request FILE METHOD PATH" asks the made-up node in the folder node
+// node's pages; "phone FILE LANGUAGE PATH..." does so with what "mutirao web --lan -o json" printed into
+// the file, and trusts the certificate of that fingerprint only; "request FILE METHOD PATH" asks the made-up node in the folder node
 // with the token in a file.
 func TestScripts(t *testing.T) {
 	nodes := map[string]*httpapi.Server{}
@@ -64,7 +66,10 @@ func TestScripts(t *testing.T) {
 				dir := ts.MkAbs(args[0])
 				ts.Check(os.MkdirAll(dir, 0o700))
 				ts.Check(os.WriteFile(filepath.Join(dir, api.MemberFile), []byte("made up"), 0o600))
-				s, err := httpapi.Serve(dir, "127.0.0.1:0", newWorld().service(), httpapi.Options{Page: web.New(newWorld().service(), slog.New(slog.DiscardHandler))})
+				s, err := httpapi.Serve(dir, "127.0.0.1:0", newWorld().service(), httpapi.Options{
+					Page:     web.New(newWorld().service(), slog.New(slog.DiscardHandler)),
+					Networks: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("127.0.0.1")} },
+				})
 				ts.Check(err)
 				stop := func() {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -80,8 +85,19 @@ func TestScripts(t *testing.T) {
 			"certify": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(certify(ts.MkAbs(args[0]), args[1]))
 			},
+			"phone": func(ts *testscript.TestScript, neg bool, args []string) {
+				var answer struct{ URL, Fingerprint string }
+				ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &answer))
+				pages, err := browse(answer.URL, answer.Fingerprint, args[1], args[2:])
+				if neg && err != nil {
+					ts.Logf("%v", err)
+					return
+				}
+				ts.Check(err)
+				fmt.Fprint(ts.Stdout(), pages)
+			},
 			"browse": func(ts *testscript.TestScript, neg bool, args []string) {
-				pages, err := browse(strings.TrimSpace(ts.ReadFile(args[0])), args[1], args[2:])
+				pages, err := browse(strings.TrimSpace(ts.ReadFile(args[0])), "", args[1], args[2:])
 				if neg && err != nil {
 					ts.Logf("%v", err)
 					return

@@ -134,16 +134,20 @@ func (p *Page) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door)
 		status = http.StatusOK
 	case httpapi.TooLarge:
 		status = http.StatusRequestEntityTooLarge
+	case httpapi.TooOften:
+		status = http.StatusTooManyRequests
 	}
 	lang := choose(w, r)
 	p.write(w, r, status, lang, part{"door", struct {
-		Refresh, Spent, Left, TooLarge bool
-		Sent                           bool // a form came, and was not carried out
-		Here                           string
-		Languages                      []link
+		Refresh, Spent, Left, TooLarge, TooOften bool
+
+		Sent      bool // a form came, and was not carried out
+		LAN       bool // the page is open to the network
+		Here      string
+		Languages []link
 	}{
-		why == httpapi.Welcome, why == httpapi.Spent, why == httpapi.Left, why == httpapi.TooLarge,
-		why == httpapi.Closed && r.Method == http.MethodPost, here(r), lang.others(r),
+		why == httpapi.Welcome, why == httpapi.Spent, why == httpapi.Left, why == httpapi.TooLarge, why == httpapi.TooOften,
+		why == httpapi.Closed && r.Method == http.MethodPost, httpapi.LANWords(r.Context()) != "", here(r), lang.others(r),
 	}})
 }
 

@@ -407,6 +407,34 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Open to the network the page has the words for its certificate at its foot, and says what they do not
+// show and that it is an ordinary page; at the door it says with which command one gets in.
+func TestThePageOnTheNetwork(t *testing.T) {
+	p := newPage(brigade())
+	for lang, want := range map[string][]string{
+		"en": {"This is an ordinary page, which cannot be installed", `<strong lang="en">acorn zipper</strong>`, "only the fingerprint that the browser itself shows"},
+		"pt-BR": {"Esta é uma página comum, que não pode ser instalada", `<strong lang="en">acorn zipper</strong>`,
+			"só a impressão digital que o próprio navegador mostra"},
+	} {
+		r := httptest.NewRequestWithContext(httpapi.WithLANWords(t.Context(), "acorn zipper"), http.MethodGet, "/mesh", nil)
+		r.Header.Set("Accept-Language", lang)
+		inside, outside := httptest.NewRecorder(), httptest.NewRecorder()
+		p.Inside(inside, r, ana)
+		for _, text := range want {
+			if !strings.Contains(inside.Body.String(), text) {
+				t.Errorf("%s: no %q in\n%s", lang, text, inside.Body)
+			}
+			if page := get(t, p, "/mesh", lang).Body.String(); strings.Contains(page, text) {
+				t.Errorf("%s: %q on the node's own address", lang, text)
+			}
+		}
+		p.Outside(outside, r, httpapi.Closed)
+		if !strings.Contains(outside.Body.String(), "<code>mutirao web --lan</code>") {
+			t.Errorf("%s: at the door\n%s", lang, outside.Body)
+		}
+	}
+}
+
 // A person who has not signed in is told how to, in their language, and nothing
 // of the node: a call of the fake would panic.
 func TestOutside(t *testing.T) {
@@ -424,6 +452,8 @@ func TestOutside(t *testing.T) {
 		{"/sign-in/x", httpapi.Welcome, 200, "Pronto, você entrou."},
 		{"/sign-out", httpapi.Left, 200, "Você saiu neste navegador."},
 		{"/items/x", httpapi.TooLarge, 413, "no máximo 1 MiB"},
+		{"/sign-in/x", httpapi.TooOften, 429, "links demais que não funcionam"},
+		{"/", httpapi.Closed, 401, "<code>mutirao web</code>"},
 		{"/static/style.css", httpapi.Closed, 200, ".cards"},
 		{"/static/page.go", httpapi.Closed, 404, "not found"},
 		{"/static/..%2fpage.go", httpapi.Closed, 400, "invalid URL path"},

@@ -44,6 +44,7 @@ type frame struct {
 	Live      bool
 	Reach     reach
 	Instance  string
+	Words     string // for the certificate, where the page is open to the network; empty: it is not
 }
 
 // show answers with a screen, or with what went wrong.
@@ -62,6 +63,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 		status, v = p.wrong(r, lang, err)
 	}
 	f := frame{Title: cmp.Or(v.name, lang.say(v.title)), Node: node, Session: session(r.Context()), Languages: lang.others(r), Live: v.live, Instance: v.instance}
+	f.Words = httpapi.LANWords(r.Context())
 	f.Reach = p.reach(r.Context())
 	for _, n := range []link{
 		{Code: "nav.work", URL: "/"}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}, {Code: "nav.mesh", URL: "/mesh"},

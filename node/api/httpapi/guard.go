@@ -15,7 +15,10 @@ import (
 // a host name that the page's owner points at this machine (DNS rebinding), or
 // across origins.
 func (h *handler) checkOrigin(r *http.Request) error {
-	if !h.isUs(r.Host) {
+	if h.network != nil && !h.network.answersAs(r.Host) {
+		return api.Errorf(api.NotAllowed, "the page is not open as %q", r.Host).WithHint("ask for another link: mutirao web --lan")
+	}
+	if h.network == nil && !h.isUs(r.Host) {
 		return api.Errorf(api.NotAllowed, "the node does not answer as %q", r.Host).WithHint("use the address in %s", api.AccessFile)
 	}
 	scheme := "http://"

@@ -62,6 +62,7 @@ const (
 	Welcome              // it has just signed in
 	Left                 // it has just signed out
 	TooLarge             // it sent a form that is larger than MaxBody
+	TooOften             // from its address came too many links that are none
 )
 
 // EventsPath is where a browser that signed in finds the node's events, SignOutPath where it
@@ -88,7 +89,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return withStatus(http.StatusMethodNotAllowed, api.Errorf(api.Invalid, "%s cannot be used on a page", r.Method))
 	}
-	if code, ok := strings.CutPrefix(r.URL.Path, linkPath); ok {
+	if code, ok := linkCode(r.URL.Path); ok {
 		h.openDoor(w, r, code)
 		return nil
 	}
@@ -111,7 +112,10 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 		return h.events(w, r.WithContext(ctx))
 	case r.URL.Path == SignOutPath && (s.Sent == Good || s.Sent == MayNot):
 		h.sessions.use(secret)
-		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+		if h.network != nil {
+			h.network.left()
+		}
+		http.SetCookie(w, &http.Cookie{Name: h.cookieName(r), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
 		h.o.Page.Outside(w, r, Left)
 	default:
 		h.o.Page.Inside(w, r, s)
@@ -169,7 +173,15 @@ func (h *handler) openDoor(w http.ResponseWriter, r *http.Request, code string) 
 	var link pass
 	ok := r.Method == http.MethodGet
 	if ok {
-		link, ok = h.links.use(code)
+		who := addressOf(r.RemoteAddr)
+		if h.network != nil && h.network.tries.over(who) {
+			w.Header().Set("Retry-After", retryAfter)
+			h.o.Page.Outside(w, r, TooOften)
+			return
+		}
+		if link, ok = h.links.use(code); !ok && h.network != nil {
+			h.network.tries.count(who)
+		}
 	}
 	if !ok {
 		h.o.Page.Outside(w, r, Spent)
@@ -177,7 +189,7 @@ func (h *handler) openDoor(w http.ResponseWriter, r *http.Request, code string) 
 	}
 	value, _ := h.sessions.add(link.visitor)
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(r), Value: value, Path: "/", MaxAge: int(sessionLife / time.Second),
+		Name: h.cookieName(r), Value: value, Path: "/", MaxAge: int(sessionLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
 	h.o.Page.Outside(w, r, Welcome)
@@ -190,7 +202,7 @@ func (h *handler) session(r *http.Request) (p pass, secret string, ok bool) {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return pass{}, "", false
 	}
-	c, err := r.Cookie(cookieName(r))
+	c, err := r.Cookie(h.cookieName(r))
 	if err != nil {
 		return pass{}, "", false
 	}
@@ -199,11 +211,23 @@ func (h *handler) session(r *http.Request) (p pass, secret string, ok bool) {
 }
 
 // cookieName has the port in it: cookies do not know ports, and several nodes
-// may run on one machine.
-func cookieName(r *http.Request) string {
-	_, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		return "mutirao"
+// may run on one machine. On the network a browser takes it by TLS only, and from
+// this host only (__Host-).
+func (h *handler) cookieName(r *http.Request) string {
+	name := "mutirao"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		name += "-" + port
 	}
-	return "mutirao-" + port
+	if h.network != nil {
+		name = "__Host-" + name
+	}
+	return name
+}
+
+// linkCode is what is secret in the path of a link, which a QR code has in capitals.
+func linkCode(path string) (code string, ok bool) {
+	if len(path) < len(linkPath) || !strings.EqualFold(path[:len(linkPath)], linkPath) {
+		return "", false
+	}
+	return path[len(linkPath):], true
 }

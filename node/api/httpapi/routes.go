@@ -70,6 +70,7 @@ func init() {
 		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, claimItemsRoute, transferItemRoute, finishItemRoute, outboxRoute,
 		putFileRoute, dataRoute, fileRoute,
 		rejectRoute, orderTaskRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
+		openLANRoute, closeLANRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +30,7 @@ type Server struct {
 	http     *http.Server
 	stopping chan struct{}
 	stop     sync.Once
+	lan      *lan
 	served   chan error
 }
 
@@ -45,8 +48,10 @@ func Serve(dir, address string, svc api.Service, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.access.Token, s.access.PID = rand.Text(), os.Getpid()
+	h := newHandler(svc, s.access.Token, o)
+	s.lan = h.lan
 	s.http = &http.Server{
-		Handler:           NewServer(svc, s.access.Token, o),
+		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      2 * time.Minute,
@@ -70,11 +75,13 @@ func (s *Server) Close(ctx context.Context) error {
 	var err error
 	s.stop.Do(func() {
 		close(s.stopping)
+		s.lan.stop()
 		err = errors.Join(s.access.remove(s.dir), s.http.Shutdown(ctx))
 		if err != nil {
 			err = errors.Join(err, s.http.Close())
 		}
 		<-s.served
+		s.lan.wait()
 	})
 	return err
 }
@@ -103,7 +110,28 @@ func (s *Server) listen(address string, o *Options) (net.Listener, error) {
 	if o.Certificate == "" {
 		return l, nil
 	}
-	return s.secure(l, o)
+	secured, err := s.secure(l, o)
+	if err == nil && !configs.Loopback(host) {
+		o.public = &public{hostsOf(o.certificate, l.Addr().(*net.TCPAddr)), sha256.Sum256(o.certificate.Raw)}
+	}
+	return secured, err
+}
+
+// hostsOf are the HOST:PORT by which other devices can ask for what is served at an address with a certificate.
+func hostsOf(c *x509.Certificate, at *net.TCPAddr) []string {
+	var hosts []string
+	add := func(name string) { hosts = append(hosts, net.JoinHostPort(name, strconv.Itoa(at.Port))) }
+	for _, name := range c.DNSNames {
+		if !strings.Contains(name, "*") && !configs.Loopback(name) {
+			add(name)
+		}
+	}
+	for _, ip := range c.IPAddresses {
+		if !ip.IsLoopback() && (at.IP.IsUnspecified() || at.IP.Equal(ip)) {
+			add(ip.String())
+		}
+	}
+	return hosts
 }
 
 // listenAt listens at a port; in place of any port (0) at the first that is free of

@@ -15,7 +15,9 @@ import (
 	_ "embed"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -34,10 +36,15 @@ type Options struct {
 	// Prefer are ports to be tried, in this order, where the address leaves the
 	// port open (0).
 	Prefer []string
+	// Networks lists the addresses at which the page may be opened to the network, the likeliest first;
+	// nil: it cannot be.
+	Networks func() []netip.Addr
 
-	dir         string            // the node's folder, where added tokens are kept; empty: they end with the node
-	certificate *x509.Certificate // whose names are accepted as Host
-	stopping    <-chan struct{}   // closed when event streams must end
+	dir         string                                 // the node's folder, where added tokens are kept; empty: they end with the node
+	certificate *x509.Certificate                      // whose names are accepted as Host
+	stopping    <-chan struct{}                        // closed when event streams must end
+	public      *public                                // the interface is on the network; nil: it is not
+	listen      func(netip.Addr) (net.Listener, error) // in place of the network, for tests
 }
 
 // handler is the server side of the interface.
@@ -49,6 +56,9 @@ type handler struct {
 	streams chan struct{} // one element per event stream
 
 	links, sessions *secrets // of the page
+
+	lan     *lan    // opens the page to the network
+	network *opened // this is the page there; nil: it is the whole interface
 }
 
 // NewServer returns the handler of svc's interface. A program that knows the
@@ -58,12 +68,17 @@ func NewServer(svc api.Service, token string, o Options) http.Handler {
 	if token == "" {
 		panic("api: NewServer needs a token")
 	}
+	return newHandler(svc, token, o)
+}
+
+func newHandler(svc api.Service, token string, o Options) *handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &handler{
 		svc: svc, tokens: newTokens(token), o: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams),
 		links: newSecrets(linkLife, maxLinks), sessions: newSecrets(sessionLife, maxSessions),
+		lan: &lan{svc: svc, o: o},
 	}
 	if o.dir != "" {
 		h.tokens.load(tokensFile(o.dir), o.Logger)

@@ -45,25 +45,36 @@ type SignInLink struct {
 
 var signInRoute = &route{
 	name: "signIn", method: http.MethodPost, path: "/v1/sign-in", scope: mayWork,
-	query: []parameter{
-		{name: "user", doc: "For whom the browser acts: a name or a whole ID; none: the one user who is signed in at this node, else the partner"},
-		{name: "look", doc: "The browser may only look, and change nothing", values: []string{"true", "false"}},
-	},
+	query:   signInQuery,
 	summary: "Make a link that opens the web page in one browser, once", reply: SignIn{}, raw: (*handler).signIn,
 }
 
+// signInQuery says what a link is to be for.
+var signInQuery = []parameter{
+	{name: "user", doc: "For whom the browser acts: a name or a whole ID; none: the one user who is signed in at this node, else the partner"},
+	{name: "look", doc: "The browser may only look, and change nothing", values: []string{"true", "false"}},
+}
+
 func (h *handler) signIn(w http.ResponseWriter, r *http.Request) error {
+	who, err := h.visitor(r)
+	if err != nil {
+		return err
+	}
+	code, expires := h.links.add(who)
+	return writeJSON(w, http.StatusOK, SignIn{Path: linkPath + code, Expires: expires, User: who.name, Acts: who.acts})
+}
+
+// visitor is for whom a link is asked for.
+func (h *handler) visitor(r *http.Request) (visitor, error) {
 	if h.o.Page == nil {
-		return api.Errorf(api.NotFound, "this node has no web page")
+		return visitor{}, api.Errorf(api.NotFound, "this node has no web page")
 	}
 	q := r.URL.Query()
 	id, name, err := h.whose(r.Context(), q.Get("user"))
 	if err != nil {
-		return err
+		return visitor{}, err
 	}
-	who := visitor{user: id, name: name, acts: q.Get("look") != "true" && id != "", life: tokenLife(r.Context())}
-	code, expires := h.links.add(who)
-	return writeJSON(w, http.StatusOK, SignIn{Path: linkPath + code, Expires: expires, User: name, Acts: who.acts})
+	return visitor{user: id, name: name, acts: q.Get("look") != "true" && id != "", life: tokenLife(r.Context())}, nil
 }
 
 // whose finds the user for whom a browser is to act. It is settled once, so that nobody else gets
@@ -97,8 +108,7 @@ func (h *handler) whose(ctx context.Context, ref string) (id, name string, err e
 	return "", "", nil
 }
 
-// SignIn makes a link that opens the node's web page in one browser, once.
-func (c *Client) SignIn(ctx context.Context, l SignInLink) (link string, of *SignIn, err error) {
+func (l SignInLink) query() url.Values {
 	q := url.Values{}
 	if l.User != "" {
 		q.Set("user", l.User)
@@ -106,7 +116,12 @@ func (c *Client) SignIn(ctx context.Context, l SignInLink) (link string, of *Sig
 	if l.Look {
 		q.Set("look", "true")
 	}
-	made, err := call[SignIn](ctx, c, signInRoute, q, nil)
+	return q
+}
+
+// SignIn makes a link that opens the node's web page in one browser, once.
+func (c *Client) SignIn(ctx context.Context, l SignInLink) (link string, of *SignIn, err error) {
+	made, err := call[SignIn](ctx, c, signInRoute, l.query(), nil)
 	if err != nil {
 		return "", nil, err
 	}
@@ -183,6 +198,37 @@ func (s *secrets) look(secret string, end bool) (p pass, ok bool) {
 		delete(s.of, key)
 	}
 	return p, ok
+}
+
+// last is when the last of those that are good ends; zero: none is.
+func (s *secrets) last() (end time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.of {
+		if !p.gone() && p.until.After(end) {
+			end = p.until
+		}
+	}
+	return end
+}
+
+// count is how many are good.
+func (s *secrets) count() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.of {
+		if time.Now().Before(p.until) && !p.gone() {
+			n++
+		}
+	}
+	return n
+}
+
+// clear ends all.
+func (s *secrets) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.of)
 }
 
 type tokenLifeKey struct{}

@@ -21,15 +21,15 @@ import (
 type doors struct{}
 
 func (doors) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
-	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d", r.URL.Path, s.Name, s.User, s.Acts, s.Sent)
 	w.Header().Set("X-Form-Token", s.FormToken)
+	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d", r.URL.Path, s.Name, s.User, s.Acts, s.Sent)
 }
 
 func (doors) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {
 	if why != httpapi.Welcome {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
-	fmt.Fprint(w, map[httpapi.Door]string{httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome", httpapi.Left: "left", httpapi.TooLarge: "too large"}[why])
+	fmt.Fprint(w, map[httpapi.Door]string{httpapi.Closed: "closed", httpapi.Spent: "spent", httpapi.Welcome: "welcome", httpapi.Left: "left", httpapi.TooLarge: "too large", httpapi.TooOften: "too often"}[why])
 }
 
 // browser asks a server without a network in between. It keeps its cookies.

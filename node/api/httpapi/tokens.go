@@ -267,6 +267,7 @@ var (
 			if err := h.tokens.remove(r.PathValue("name")); err != nil {
 				return err
 			}
+			h.lan.lookNow()
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		},

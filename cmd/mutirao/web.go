@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 )
 
@@ -136,6 +137,9 @@ func (u *ui) closeLAN(ctx context.Context, node *httpapi.Client) error {
 // writeLAN prints a link for a phone. What has to be read before it is opened comes first, so that on a
 // terminal of 24 lines the link, its code and the words are what is seen in the end.
 func (u *ui) writeLAN(made *httpapi.LAN, qr string) error {
+	if len(made.URLs) == 0 {
+		return api.Errorf(api.Failed, "the node names no address at which it opened the page").WithHint("try again: mutirao web --lan")
+	}
 	link := webLink{URL: made.URLs[0], Expires: made.Expires, User: made.User, Acts: made.Acts}
 	if made.Configured {
 		u.note("The API is on the network already, with the certificate of the node's\n" +

@@ -181,17 +181,9 @@ func (l *lan) link(who visitor) (*LAN, error) {
 		return nil, err
 	}
 	at := l.now.at.Load()
-	var hosts []string
-	for _, a := range addresses {
-		for _, host := range at.hosts {
-			if addressOf(host) == a {
-				hosts = append(hosts, host)
-			}
-		}
-	}
 	code, expires := l.now.page.links.add(who)
 	return &LAN{
-		URLs: urlsOf(hosts, code), Expires: expires,
+		URLs: urlsOf(at.hostsOf(addresses), code), Expires: expires,
 		Fingerprint: at.certificate.sum.String(), Words: at.certificate.sum.words(),
 	}, nil
 }
@@ -388,10 +380,22 @@ func (o *opened) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serves reports whether the page was wanted at all of these addresses.
+// hostsOf are where it is served, of these addresses, in their order.
+func (s *stand) hostsOf(addresses []netip.Addr) (hosts []string) {
+	for _, a := range addresses {
+		for _, host := range s.hosts {
+			if addressOf(host) == a {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts
+}
+
+// serves reports whether the page was wanted at all of these addresses, and is served at one at least.
 func (o *opened) serves(addresses []netip.Addr) bool {
 	s := o.at.Load()
-	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(s.wanted, a) })
+	return len(s.hostsOf(addresses)) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(s.wanted, a) })
 }
 
 // answersAs reports whether the page was opened at this HOST:PORT.

@@ -696,12 +696,13 @@ func whereThePageCannotBeOpened(t *testing.T) {
 func TestOneAddressThatCannotBeHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newOpened(t, nil)
-		f := n.listen
+		f, busy := n.listen, true
+		all := []netip.Addr{netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("192.168.1.20")}
 		o := httpapi.Options{Page: doors{}, Networks: func() []netip.Addr {
-			return []netip.Addr{netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("192.168.1.20")}
+			return all
 		}}
 		o.ListenBy(func(a netip.Addr) (net.Listener, error) {
-			if a.String() == "10.0.0.9" {
+			if busy && a.String() == "10.0.0.9" {
 				return nil, errors.New("not now")
 			}
 			return f(a)
@@ -717,6 +718,12 @@ func TestOneAddressThatCannotBeHad(t *testing.T) {
 			t.Error("another certificate")
 		}
 		n.get(200, "inside", lanLinks+"/", c)
+
+		// Where only that one is left, it is tried once more.
+		all, busy = all[:1], false
+		if made := n.open(); len(made.URLs) != 1 || !strings.HasPrefix(made.URLs[0], "https://10.0.0.9:7879/") {
+			t.Error(made.URLs)
+		}
 	})
 }
 

@@ -107,7 +107,7 @@ func (l *lan) load() error {
 	}
 	var loose *private.LooseError
 	if errors.As(err, &loose) {
-		return api.Errorf(api.Refused, "%v", err).WithHint("%s", loose.Mend)
+		return api.Judge(api.Refused, err).WithHint("%s", loose.Mend)
 	}
 	var pair tls.Certificate
 	if err == nil {

@@ -45,12 +45,12 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 		}
 		due, warnings := m.state.dueOf(a)
 		since := a.noticed
-		if a.noticed == 0 {
+		if since == 0 { // it was just started, and has not looked yet
 			since = now.Boot
 		}
-		if a.Partner != m.self {
+		if a.Partner != m.self || a.noticed == 0 {
 			wall := now.Wall
-			if ahead != nil {
+			if ahead != nil && a.Partner != m.self {
 				wall = wall.Add(-ahead(a.Partner))
 			}
 			since = min(since, now.Boot-readyFor(arrivals.arrival(a), wall)) - arrivals.passedAfter(a)
@@ -68,6 +68,16 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 		out = append(out, d)
 	}
 	return out
+}
+
+// overdueTask reports whether the deadline is over of an attempt of this node that can be done, or is being done.
+func (d *decision) overdueTask(a *Attempt) bool {
+	if !d.dated || a.Task.Deadline == nil || !d.state.wanted(a) {
+		return false
+	}
+	due, _ := d.state.dueOf(a)
+	left, has := due.Left(a.noticed, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
+	return has && a.noticed != 0 && left <= 0
 }
 
 // readyFor is for how long something could be done at a moment, as the facts date it (ms).

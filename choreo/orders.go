@@ -161,6 +161,11 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return nil
 	}
 	switch {
+	case x.What == worklist.Continue && d.overdueTask(a):
+		if d.state.goesOn(a) {
+			return fmt.Errorf("%w: that was decided about %s already", ErrNotNow, t)
+		}
+		return nil
 	case !d.state.unhandled(a):
 		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", ErrNotNow, t, sl.State)
 	case d.state.wanted(a):

@@ -139,6 +139,8 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixUser}, "a record about a user; partners tell it again", false, decodes(users.DecodeRecord)},
 		{[]byte{prefixTicket}, "a sign-in token, which signs nobody in any more", false, decodes(users.DecodeTicket)},
 		{[]byte{prefixItem}, "an item that a user has locked, or what the user did of it: look at the worklist, and hand it in again", false, worklists.DecodesKept},
+		{[]byte{prefixNews}, "what people are told of an ended instance: mutirao show shows it", false, cborDecodes[news]},
+		{[]byte{prefixRead}, "which messages a user has read: they are shown as new", false, worklists.DecodesRead},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},

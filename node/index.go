@@ -21,6 +21,7 @@ type index struct {
 	mu    sync.Mutex // guards what follows
 	all   map[workflow.InstanceID]summary
 	aside map[workflow.InstanceID]setAside // in quarantine; what is known of them is in all
+	news  map[workflow.InstanceID]news     // of those that have ended
 	tally tally
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
 	digests map[workflow.PartnerID]closings.Digest
@@ -28,7 +29,7 @@ type index struct {
 
 func newIndex() *index {
 	return &index{
-		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, tally: newTally(),
+		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, news: map[workflow.InstanceID]news{}, tally: newTally(),
 		digests: map[workflow.PartnerID]closings.Digest{},
 	}
 }

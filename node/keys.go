@@ -37,6 +37,8 @@ import (
 //	u record                  a record about a user (users.Record)
 //	y token                   a sign-in token that may still be used (users.Ticket)
 //	o user item               an item that a user has locked here, and what the user did of it (worklists)
+//	n instance(16)            what people are told of an ended instance (news)
+//	g instance(16) user       which messages about it a user has read (worklists)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -56,6 +58,8 @@ const (
 	prefixUser       = users.Prefix
 	prefixTicket     = users.PrefixTicket
 	prefixItem       = worklists.Prefix
+	prefixNews       = 'n'
+	prefixRead       = worklists.PrefixRead
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

@@ -21,6 +21,9 @@ func (x *instances) loadInstances(reborn bool) error {
 		list[id] = sum
 		return nil
 	})
+	if err == nil {
+		err = x.index.loadNews(x.store)
+	}
 	if errors.Is(err, kv.ErrDamaged) {
 		x.losses.lost("the list of instances from some point on; partners know those that they take part in (%v)", err)
 	} else if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -220,7 +221,7 @@ func (s *shard) closingWrites(id workflow.InstanceID, sum summary) ([]kv.Write, 
 		out = append(out, kv.Write{Key: closings.Key(id), Value: s.n.retention.closings.Close(sum.ended(id)).Encode()})
 	}
 	out = append(out, kv.Write{Key: instanceKey(id), Delete: true})
-	for _, prefix := range [][]byte{factPrefix(id), waitsKey(id), keptPrefix(id)} {
+	for _, prefix := range [][]byte{factPrefix(id), waitsKey(id), keptPrefix(id), newsKey(id), worklists.ReadPrefix(id)} {
 		err := s.n.store.Scan(prefix, func(key, _ []byte) error {
 			out = append(out, kv.Write{Key: bytes.Clone(key), Delete: true})
 			return nil
@@ -295,6 +296,7 @@ func (x *index) drop(id workflow.InstanceID) {
 	defer x.mu.Unlock()
 	x.tally.count(x.all[id], -1)
 	delete(x.all, id)
+	delete(x.news, id)
 }
 
 // refuseClosed answers a partner that sends something of an instance that was

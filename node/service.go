@@ -818,6 +818,23 @@ func (n *Node) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopte
 // Outbox lists what users did at this node that nobody else has acknowledged yet.
 func (n *Node) Outbox(context.Context) ([]api.Undelivered, error) { return n.worklists.Outbox(), nil }
 
+// Messages lists what a user is told of instances.
+func (n *Node) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error) {
+	out, err := n.worklists.Messages(ctx, q)
+	return out, n.explain(err)
+}
+
+// UnreadMessages is how many messages a user has not read.
+func (n *Node) UnreadMessages(ctx context.Context, user string) (int, error) {
+	out, err := n.worklists.Unread(ctx, user)
+	return out, n.explain(err)
+}
+
+// ReadMessages notes that a user has read messages.
+func (n *Node) ReadMessages(ctx context.Context, r api.MessagesRead) error {
+	return n.explain(n.worklists.ReadMessages(ctx, r))
+}
+
 // FinishItem hands in what a user made of an item.
 func (n *Node) FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error) {
 	out, err := n.worklists.Finish(ctx, r)

@@ -90,6 +90,7 @@ type held struct {
 	// refused are the partners that have no room for it.
 	refused map[workflow.PartnerID]refusedAt
 	words   map[workflow.PartnerID]word
+	news    *news // what is noted of it with its end in this round; nil: nothing
 	// early is how often it was looked at since it ended, to compare it before its turn
 	// (compareEnded).
 	early int
@@ -474,6 +475,9 @@ func (s *shard) decide(h *held, b *batch) {
 		}
 		h.sum = sum
 		b.writes = append(b.writes, kv.Write{Key: instanceKey(id), Value: encode(sum)})
+		if sum.Ended != 0 {
+			b.writes = append(b.writes, s.noteNews(h))
+		}
 	}
 	if r.Waits != nil {
 		b.writes = append(b.writes, s.waitsWrite(id, *r.Waits))
@@ -582,6 +586,10 @@ func (s *shard) act(h *held, r choreo.Effects) {
 		s.n.events.publish(api.Event{At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
 	}
 	s.n.index.put(id, h.sum)
+	if h.news != nil {
+		s.n.index.tell(id, *h.news)
+		h.news = nil
+	}
 	s.readmitted(h)
 	s.changed(h)
 	if s.n.filing.concerns(h.def.Def) {

@@ -235,6 +235,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
+		Watched: t.events.watched, Publish: t.events.publish,
 		Name: n.people.name, Explain: n.explain, Known: items.known,
 	})
 	return err

@@ -43,6 +43,9 @@ func (it *item) deadline() Due {
 	return it.Task.Due
 }
 
+// farAway is the most that a deadline leaves, and that it is over for.
+const farAway = 200 * 365 * 24 * time.Hour
+
 // Left is how much time a deadline leaves, of something that became ready at a moment
 // (Boot); has: there is one. A span is clocked by the own clock, so that a device shows it
 // when nobody can be reached; a point in time is compared with the own wall clock.
@@ -51,7 +54,7 @@ func (d Due) Left(since time.Duration, now Moment) (left time.Duration, has bool
 	case d.After > 0:
 		return d.After - (now.Boot - since), true
 	case !d.At.IsZero():
-		return d.At.Sub(now.Wall), true
+		return min(max(d.At.Sub(now.Wall), -farAway), farAway), true
 	}
 	return 0, false
 }

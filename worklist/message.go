@@ -2,6 +2,8 @@ package worklist
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -28,6 +30,14 @@ type MessageID struct {
 	By       ID            // the fact that it is about
 	Due      int64         // of a deadline: which, if it was changed (Due.number)
 	Warning  time.Duration // with so much left
+	Round    string        // of an end: which, as an order may have an instance go on
+}
+
+// String is the name as it is written down: the same on all devices.
+func (m MessageID) String() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "mutirao/message/1\x00%x %s %x %s %x %d %d %s", m.Instance, m.Type, m.Item.Assigned, m.Item.Slot, m.By, m.Due, m.Warning, m.Round)
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // Message is what a user is told about an instance. Nobody sends it: every device works it
@@ -55,10 +65,10 @@ func (b *Board) SetCourse(c Course) { b.course = c }
 func (b *Board) Messages(u User, now Moment) (out []Message, next time.Duration) {
 	answers := u == b.terms.Responsible
 	if answers && !b.course.Started.IsZero() {
-		out = append(out, b.message(Started, Item{}, b.course.Started, "it has started"))
+		out = append(out, b.source().Began(b.course.Started))
 	}
 	if answers && !b.course.Ended.IsZero() {
-		out = append(out, b.message(Ended, Item{}, b.course.Ended, "it has ended: "+string(b.course.State)))
+		out = append(out, b.source().Finished(b.course.Ended, b.course.State, 0))
 	}
 	for _, it := range b.items {
 		b.steps++
@@ -84,10 +94,63 @@ func (b *Board) Messages(u User, now Moment) (out []Message, next time.Duration)
 	return out, next
 }
 
-func (b *Board) message(t MessageType, i Item, at time.Time, text string) Message {
-	id := MessageID{Instance: b.terms.Instance, Type: t, Item: i}
-	return Message{ID: id, At: at, Workflow: b.terms.Workflow, Text: text}
+func (b *Board) source() Source { return Source{b.terms.Instance, b.terms.Workflow} }
+
+// Source is the instance that messages are about.
+type Source struct {
+	Instance workflow.InstanceID
+	Workflow workflow.Name
 }
+
+// Message is one about the instance, or about one of its items.
+func (s Source) Message(t MessageType, i Item, at time.Time, text string) Message {
+	return Message{ID: MessageID{Instance: s.Instance, Type: t, Item: i}, At: at, Workflow: s.Workflow, Text: text}
+}
+
+// Began is the message that it has started.
+func (s Source) Began(at time.Time) Message { return s.Message(Started, Item{}, at, "it has started") }
+
+// Finished is the message that it has ended; round tells its ends apart.
+func (s Source) Finished(at time.Time, state workflow.InstanceState, round int) Message {
+	m := s.Message(Ended, Item{}, at, "it has ended: "+string(state))
+	m.ID.Round = fmt.Sprintf("%s %d", state, round)
+	return m
+}
+
+// Failed is the message that a task failed, by a fact. asks: somebody is to decide what becomes of it.
+func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reason string, asks bool) Message {
+	m := s.Message(TaskFailed, i, at, fmt.Sprintf("%s has failed: %s", task, cmp.Or(reason, "no reason was given")))
+	m.ID.By, m.Asks = by, asks
+	return m
+}
+
+// Dated is an item with a deadline, as whoever is to be told of it knows it.
+type Dated struct {
+	Item     Item
+	Task     workflow.TaskName
+	Due      Due
+	Since    time.Duration // Boot: when it became ready
+	Warnings []time.Duration
+	// Asks: whoever is told is to decide whether it goes on once the deadline is over.
+	Asks bool
+}
+
+// Reminders are the messages that a deadline is near, or over, and when there is one more (Boot; 0: never).
+func (s Source) Reminders(d Dated, now Moment) (out []Message, next time.Duration) {
+	alerts, next := Alerts(d.Due, d.Since, d.Warnings, now)
+	for _, a := range alerts {
+		m := s.Message(Deadline, d.Item, a.At, a.text(d.Task))
+		m.ID.Due, m.ID.Warning = d.Due.number(), a.Left
+		if m.Asks = d.Asks && a.Left == 0; m.Asks {
+			m.Text += ": let it go on, or stop it"
+		}
+		out = append(out, m)
+	}
+	return out, next
+}
+
+// Since is when something became ready (Boot) of whose deadline so much is left.
+func (d Due) Since(left time.Duration, now Moment) time.Duration { return now.Boot + left - d.After }
 
 // failure is the message that an item failed, if it did.
 func (b *Board) failure(it *item) []Message {
@@ -95,13 +158,11 @@ func (b *Board) failure(it *item) []Message {
 	if e == nil || !e.Failed {
 		return nil
 	}
-	text := "by order"
+	reason := "by order"
 	if e.work != nil {
-		text = cmp.Or(e.work.Reason, "no reason was given")
+		reason = e.work.Reason
 	}
-	m := b.message(TaskFailed, it.Item, b.facts[e.By].At, fmt.Sprintf("%s has failed: %s", it.Item.Slot, text))
-	m.ID.By, m.Asks = e.By, b.asks(it)
-	return []Message{m}
+	return []Message{b.source().Failed(it.Item, it.Item.Slot, e.By, b.facts[e.By].At, reason, b.asks(it))}
 }
 
 // reminders are the messages about an item's deadline.
@@ -109,17 +170,9 @@ func (b *Board) reminders(it *item, now Moment, answers bool) (out []Message, ne
 	if !it.Ready || it.Over || it.end() != nil {
 		return nil, 0
 	}
-	due := it.deadline()
-	alerts, next := Alerts(due, it.Since, it.Task.Warnings, now)
-	for _, a := range alerts {
-		m := b.message(Deadline, it.Item, a.At, a.text(it.Item.Slot))
-		m.ID.Due, m.ID.Warning = due.number(), a.Left
-		if m.Asks = answers && a.Left == 0 && !b.goesOn(it); m.Asks {
-			m.Text += ": let it go on, or stop it"
-		}
-		out = append(out, m)
-	}
-	return out, next
+	return b.source().Reminders(Dated{
+		Item: it.Item, Task: it.Item.Slot, Due: it.deadline(), Since: it.Since, Warnings: it.Task.Warnings, Asks: answers && !b.goesOn(it),
+	}, now)
 }
 
 // goesOn reports whether somebody has decided that an item goes on beyond its deadline.
@@ -143,7 +196,7 @@ func (a Alert) text(slot workflow.TaskName) string {
 	if a.Left == 0 {
 		return fmt.Sprintf("the deadline of %s is over", slot)
 	}
-	return fmt.Sprintf("%s is due in %s", slot, a.Left)
+	return fmt.Sprintf("%s is due in %s", slot, workflow.FormatDuration(a.Left))
 }
 
 // Alerts are the warnings that are due by a moment, of something that became ready at another

@@ -28,7 +28,7 @@ func commands() map[string][]*cobra.Command {
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {
 			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
-			newDiagramCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(), newWorklistCommand(), newOutboxCommand(), newDataCommand(),
+			newDiagramCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(), newWorklistCommand(), newOutboxCommand(), newMessagesCommand(), newDataCommand(),
 		},
 		programGroup: {newDemoCommand(), newStudyCommand(), newCompletionCommand(), newVersionCommand()},
 	}

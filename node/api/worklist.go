@@ -38,6 +38,13 @@ type WorklistService interface {
 	AdoptResult(ctx context.Context, r AdoptRequest) (*Adopted, error)
 	// Outbox lists what users did at this node that nobody else has acknowledged yet.
 	Outbox(ctx context.Context) ([]Undelivered, error)
+	// Messages lists what a user is told of instances, the oldest first: of those for which the user answers,
+	// and of deadlines of what the user has. An Event of kind message, instance or users says that there may be more.
+	Messages(ctx context.Context, q MessagesQuery) ([]Message, error)
+	// UnreadMessages is how many messages a user has not read here, as of at most two seconds ago.
+	UnreadMessages(ctx context.Context, user string) (int, error)
+	// ReadMessages notes at this node that a user has read messages. It returns when that is durable.
+	ReadMessages(ctx context.Context, r MessagesRead) error
 }
 
 // WorklistQuery asks for a worklist.
@@ -260,4 +267,38 @@ type ItemResult struct {
 	Reason string `json:"reason,omitempty"` // of a failure
 	// Outputs are read by the types of the definition's data.
 	Outputs map[string]string `json:"outputs,omitempty"`
+}
+
+// The types of messages.
+const (
+	MessageStarted  = "started"  // an instance has started
+	MessageEnded    = "ended"    // it has ended
+	MessageFailed   = "failed"   // a task has failed
+	MessageDeadline = "deadline" // a deadline is near, or over
+)
+
+// Message is what a user is told of an instance.
+type Message struct {
+	ID       string    `json:"id"` // the same on all devices
+	At       time.Time `json:"at"`
+	Type     string    `json:"type"` // started, ended, failed or deadline
+	Instance string    `json:"instance"`
+	Workflow string    `json:"workflow"`
+	Task     string    `json:"task"` // empty: it is about the instance
+	Text     string    `json:"text"`
+	Asks     bool      `json:"asks"` // the user is to decide
+	Read     bool      `json:"read"` // the user has read it at this node
+}
+
+// MessagesQuery asks for a user's messages.
+type MessagesQuery struct {
+	User   string `json:"user,omitempty"`
+	Unread bool   `json:"unread,omitempty"` // only those that were not read
+}
+
+// MessagesRead says that a user has read messages.
+type MessagesRead struct {
+	User string   `json:"user,omitempty"`
+	IDs  []string `json:"ids,omitempty"`
+	All  bool     `json:"all,omitempty"` // all that there are now
 }

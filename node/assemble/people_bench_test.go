@@ -188,14 +188,14 @@ func BenchmarkStream(b *testing.B) {
 }
 
 // BenchmarkAtSize: lists of a node that holds 10,000 instances, each with an item of its user's:
-// the worklist in two orders, instances, and the page with each of them, compressed. Sixteen
+// the worklist in its orders, messages, instances, and the page with each of them, compressed. Sixteen
 // thousand and more are reached by nobody's hand, so what grows is time for people.
 func BenchmarkAtSize(b *testing.B) {
 	const held = 10_000
 	ctx := context.Background()
 	m := newBenchMesh(b, "one")
 	svc := m.hosts[0].Service()
-	w, err := svc.AddWorkflow(ctx, "call.yaml", []byte("workflow: call\ndata:\n  street: {type: string, required: true}\ntasks:\n  call: {type: manual, role: crew, doc: Call them.}\n  note: {type: manual, after: call}\npartitions:\n  all: [call, note]\n"))
+	w, err := svc.AddWorkflow(ctx, "call.yaml", []byte("workflow: call\ndata:\n  street: {type: string, required: true}\ntasks:\n  call: {type: manual, role: crew, doc: Call them., deadline: 2h, warnings: [1h, 119m59s]}\n  note: {type: manual, after: call}\npartitions:\n  all: [call, note]\n"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -205,10 +205,11 @@ func BenchmarkAtSize(b *testing.B) {
 		}
 	}
 	page := web.New(svc.(web.Node), slog.New(slog.DiscardHandler))
+	user := ""
 	show := func(path string) (status, size int) {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		out := httptest.NewRecorder()
-		page.Inside(out, r, httpapi.Session{User: "", Acts: true})
+		page.Inside(out, r, httpapi.Session{User: user, Acts: true})
 		var z bytes.Buffer
 		c := gzip.NewWriter(&z)
 		c.Write(out.Body.Bytes())
@@ -226,6 +227,14 @@ func BenchmarkAtSize(b *testing.B) {
 	}
 	b.Run("worklist/"+api.OrderArrival, list(api.OrderArrival))
 	b.Run("worklist/"+api.OrderPriority, list(api.OrderPriority))
+	b.Run("worklist/"+api.OrderDeadline, list(api.OrderDeadline))
+	b.Run("messages", func(b *testing.B) {
+		for b.Loop() {
+			if all, err := svc.Messages(ctx, api.MessagesQuery{}); err != nil || len(all) < 1000 {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
 	b.Run("instances", func(b *testing.B) {
 		for b.Loop() {
 			if all, err := svc.Instances(ctx, false); err != nil || len(all) < held {
@@ -233,7 +242,10 @@ func BenchmarkAtSize(b *testing.B) {
 			}
 		}
 	})
-	for _, path := range []string{"/", "/instances", "/instances?q=street+777"} {
+	for _, path := range []string{"/", "/instances", "/instances?q=street+777", "/messages"} {
+		if path == "/messages" {
+			user = "one"
+		}
 		b.Run("page"+path, func(b *testing.B) {
 			size := 0
 			for b.Loop() {

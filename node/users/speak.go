@@ -58,6 +58,17 @@ func (t *Topic) Who(ref string) (Who, error) {
 	return Who{u.ID.String(), u.Name, u.ID}, nil
 }
 
+// Here are all persons at this node: the users who are signed in, and the partner.
+func (t *Topic) Here() []Who {
+	out := []Who{{ID: string(t.in.Self), Name: t.in.Members.Name(t.in.Self)}}
+	for _, u := range t.users(t.in.Clock.Now().Wall) {
+		if _, _, err := t.signedIn(u); err == nil {
+			out = append(out, Who{u.ID.String(), u.Name, u.ID})
+		}
+	}
+	return out
+}
+
 // Anybody is the person of a name or a whole ID, at whichever node.
 func (t *Topic) Anybody(ref string) (Who, error) {
 	u, partner, err := t.find(ref)

@@ -50,13 +50,16 @@ type Node interface {
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 }
 
-// worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem
-// and OrderTask are all by which the page changes anything.
+// worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem,
+// OrderTask and ReadMessages are all by which the page changes anything.
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
 	ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error)
 	Outbox(ctx context.Context) ([]api.Undelivered, error)
+	Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error)
+	UnreadMessages(ctx context.Context, user string) (int, error)
+	ReadMessages(ctx context.Context, r api.MessagesRead) error
 	ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error)
 	FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error)
 	Start(ctx context.Context, r api.StartRequest) (*api.Started, error)
@@ -79,7 +82,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("GET /static/{file}", asset)
 	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.diagram)
 	for pattern, s := range map[string]screen{
-		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /mesh": p.mesh,
+		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages, "GET /mesh": p.mesh,
 		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
 		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin, "/": nowhere,
 	} {
@@ -88,6 +91,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /items/{item}/take", p.act(p.claim(api.ClaimSelect), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}/lock", p.act(p.claim(api.ClaimLock), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}/release", p.act(p.claim(api.ClaimRelease), p.homeWith))
+	p.mux.HandleFunc("POST /messages", p.act(p.readMessages, p.messagesWith))
 	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))
 	p.mux.HandleFunc("POST /workflows/{workflow}", p.act(p.start, p.beginWith))
 	p.mux.HandleFunc("POST /instances/{id}/orders", p.act(p.order, p.instanceWith))

@@ -87,6 +87,18 @@ func brigade() *apitest.Fake {
 			{Instance: id, Task: "hoses", What: "failed: no water", Since: at(0), User: "ana", Refused: "bia has done it"},
 		}, nil
 	}
+	f.OnUnreadMessages = func(string) (int, error) { return 2, nil }
+	f.OnMessages = func(q api.MessagesQuery) ([]api.Message, error) {
+		list := []api.Message{
+			{ID: "m1", At: at(0), Type: "started", Instance: id, Workflow: "fire-call", Text: "it has started", Read: true},
+			{ID: "m2", At: at(11 * time.Hour), Type: "deadline", Instance: id, Workflow: "fire-call", Task: "evacuate", Text: "evacuate is due in 1h"},
+			{ID: "m3", At: at(12 * time.Hour), Type: "failed", Instance: id, Workflow: "fire-call", Task: "pump", Text: "pump has failed: no fuel", Asks: true},
+		}
+		if q.Unread {
+			return list[1:], nil
+		}
+		return list, nil
+	}
 	f.OnWorkflow = func(string) (*api.Workflow, error) { return flood(), nil }
 	f.OnElectorate = func() (*api.Electorate, error) {
 		return &api.Electorate{Number: 1002, Voters: []api.Voter{{Name: "station"}, {Name: "reserve"}, {Name: "engine-7"}}, Majority: 2, Override: true}, nil
@@ -243,6 +255,8 @@ func TestPages(t *testing.T) {
 	alone.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return nil, nil }
 	alone.OnWorklistUnanswered = nil
 	alone.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
+	alone.OnUnreadMessages = nil
+	alone.OnMessages = func(api.MessagesQuery) ([]api.Message, error) { return nil, nil }
 	for _, tt := range []struct {
 		name string
 		svc  api.Service
@@ -250,6 +264,7 @@ func TestPages(t *testing.T) {
 	}{
 		{"home", brigade(), "/"}, {"home-none", alone, "/"}, {"item", brigade(), "/items/b2"}, {"item-free", brigade(), "/items/a1"}, {"item-done", brigade(), "/items/c3"},
 		{"outbox", brigade(), "/outbox"}, {"outbox-none", alone, "/outbox"},
+		{"messages", brigade(), "/messages"}, {"messages-none", alone, "/messages"},
 		{"mesh", brigade(), "/mesh"}, {"mesh-alone", alone, "/mesh"},
 		{"instances", brigade(), "/instances"}, {"instances-all", brigade(), "/instances?state=all"}, {"instances-none", alone, "/instances"},
 		{"instances-not-found", brigade(), "/instances?q=nothing+like+that"}, {"workflow", brigade(), "/workflows/flood"},
@@ -271,7 +286,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-var screens = []string{"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/workflows/flood", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
+var screens = []string{"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/messages", "/workflows/flood", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
 
 // hostile means something to HTML, to attributes, to URLs and to JavaScript, and
 // turns the direction of writing.
@@ -293,7 +308,7 @@ func TestHostileTextStaysText(t *testing.T) {
 			return out
 		}))
 	}
-	for _, name := range []string{"OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate", "OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox"} {
+	for _, name := range []string{"OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate", "OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox", "OnMessages"} {
 		of(name)
 	}
 	for _, path := range screens {

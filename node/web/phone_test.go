@@ -253,7 +253,7 @@ func TestWithoutJavaScriptInABrowser(t *testing.T) {
 }
 
 // looked are the pages that people use.
-var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox", "/instances/" + id + "/log"}
+var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox", "/messages", "/instances/" + id + "/log"}
 
 // Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be
 // pressed is as high as a thumb needs.

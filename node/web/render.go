@@ -32,6 +32,8 @@ type view struct {
 type link struct {
 	Code, Name, URL string
 	Current         bool
+	Counts          bool // it says how much of it is new
+	New             int
 }
 
 // frame is what is around every page.
@@ -66,7 +68,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 	f.Words = httpapi.LANWords(r.Context())
 	f.Reach = p.reach(r.Context())
 	for _, n := range []link{
-		{Code: "nav.work", URL: "/"}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}, {Code: "nav.mesh", URL: "/mesh"},
+		{Code: "nav.work", URL: "/"}, {Code: "nav.messages", URL: "/messages", Counts: true, New: p.unread(r.Context())}, {Code: "nav.instances", URL: "/instances"}, {Code: "nav.workflows", URL: "/workflows"}, {Code: "nav.mesh", URL: "/mesh"},
 	} {
 		n.Name = lang.say(n.Code)
 		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/")) || n.URL == "/" && worksHere(r.URL.Path)

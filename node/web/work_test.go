@@ -97,6 +97,34 @@ func TestOrderingAboutAFailure(t *testing.T) {
 	}
 }
 
+// Messages count as read when somebody says so who sees them, and only those that were shown; to look changes nothing.
+func TestReadingMessages(t *testing.T) {
+	f := brigade()
+	var asked []api.MessagesRead
+	f.OnReadMessages = func(r api.MessagesRead) error {
+		asked = append(asked, r)
+		return nil
+	}
+	p := newPage(f)
+	body := get(t, p, "/messages", "en").Body.String()
+	if len(asked) > 0 || strings.Contains(body, `value="m1"`) {
+		t.Errorf("to look asked %+v\n%s", asked, body)
+	}
+	form := url.Values{}
+	for _, m := range regexp.MustCompile(`name="message" value="([^"]+)"`).FindAllStringSubmatch(body, -1) {
+		form.Add("message", m[1])
+	}
+	follow(t, p, post(t, p, sent(httpapi.Good), "en", "/messages", form), "en")
+	want := []api.MessagesRead{{User: "id-of-ana", IDs: []string{"m3", "m2"}}}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Error(diff)
+	}
+	f.OnReadMessages = func(api.MessagesRead) error { return api.Errorf(api.NotFound, "there is no message \"m2\" for ana") }
+	if w := post(t, p, sent(httpapi.Good), "en", "/messages", form); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "there is no message") {
+		t.Errorf("refused: %d\n%s", w.Code, prose(w.Body.String()))
+	}
+}
+
 // What is pressed on a list is asked of the node in the name of the session's user, and the page that follows
 // says what came of it.
 func TestTakingAndGivingBack(t *testing.T) {

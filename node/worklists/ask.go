@@ -112,6 +112,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 	}
 	for _, r := range of {
 		r.Mine, r.Handed = mode, ""
+		d.noteTaken(who, r)
 	}
 	return nil
 }

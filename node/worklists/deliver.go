@@ -39,10 +39,11 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 			d.mu.Unlock()
 		})
 	}
+	soon := d.mindAlarm(now)
 	if !waits {
-		return moment.Never
+		return soon
 	}
-	return max(d.next-now.Awake, 0)
+	return min(soon, max(d.next-now.Awake, 0))
 }
 
 // nudge has what waits be handed in soon.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/ration"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -56,6 +57,8 @@ type Instances interface {
 	Cancel(ctx context.Context, id workflow.InstanceID, reason string) error
 	// Here reports whether something of an instance is kept here.
 	Here(id workflow.InstanceID) bool
+	// Messages are what a person is told of the instances here, and when there may be one more (Boot; 0: never).
+	Messages(ctx context.Context, person worklist.User) ([]Told, time.Duration, error)
 }
 
 // Persons are those who are at this node, and what is known of others.
@@ -63,6 +66,8 @@ type Persons interface {
 	Who(ref string) (users.Who, error)
 	// Anybody is a user or a partner of the mesh, by name or whole ID.
 	Anybody(ref string) (users.Who, error)
+	// Here are all of them.
+	Here() []users.Who
 	Speak(w users.Who, signed [sha256.Size]byte) ([]byte, error)
 	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
 	MayAsk(person string, from workflow.PartnerID) error
@@ -99,6 +104,9 @@ type Surroundings struct {
 	Aside func(func())
 	// Waits: others act while one waits, so that several partners are asked at a time.
 	Waits func() bool
+	// Watched: somebody watches what changes. Publish tells them that something did.
+	Watched func() bool
+	Publish func(api.Event)
 	// Random gives so many random bytes.
 	Random func(n int) []byte
 	// Name is what people call a partner, Explain an error in words for people, and Known how old something
@@ -123,8 +131,12 @@ type Desk struct {
 	kept       map[string]*kept // by key in the store
 	next       time.Duration    // Awake: when it is tried to hand in what waits
 	delivering bool
-	heard      map[string]map[workflow.PartnerID]*heard // by user
-	silent     map[string][]workflow.PartnerID          // by user: who did not answer at last
+	heard      map[string]map[workflow.PartnerID]*heard           // by user
+	silent     map[string][]workflow.PartnerID                    // by user: who did not answer at last
+	taken      map[string]bool                                    // by user and item: taken from here since the node was started
+	seen       map[workflow.InstanceID]map[string]map[string]bool // names of messages that were read, by user
+	alarm      alarm
+	counted    map[string]counted // by user
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -132,6 +144,10 @@ func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
+		taken: map[string]bool{}, counted: map[string]counted{}, seen: map[workflow.InstanceID]map[string]map[string]bool{},
 	}
-	return d, d.load()
+	if err := d.load(); err != nil {
+		return nil, err
+	}
+	return d, d.loadRead()
 }

@@ -18,6 +18,9 @@ type WorklistFake struct {
 	OnTransferItem       func(api.TransferRequest) (*api.Transferred, error)
 	OnAdoptResult        func(api.AdoptRequest) (*api.Adopted, error)
 	OnWorklistLost       func(user string) ([]api.LostItem, error)
+	OnMessages           func(api.MessagesQuery) ([]api.Message, error)
+	OnUnreadMessages     func(user string) (int, error)
+	OnReadMessages       func(api.MessagesRead) error
 }
 
 // Worklist implements api.Service.
@@ -73,3 +76,21 @@ func (f *WorklistFake) WorklistLost(_ context.Context, user string) ([]api.LostI
 
 // Outbox implements api.Service.
 func (f *WorklistFake) Outbox(context.Context) ([]api.Undelivered, error) { return f.OnOutbox() }
+
+// Messages implements api.Service.
+func (f *WorklistFake) Messages(_ context.Context, q api.MessagesQuery) ([]api.Message, error) {
+	return f.OnMessages(q)
+}
+
+// UnreadMessages implements api.Service; without its function there are none.
+func (f *WorklistFake) UnreadMessages(_ context.Context, user string) (int, error) {
+	if f.OnUnreadMessages == nil {
+		return 0, nil
+	}
+	return f.OnUnreadMessages(user)
+}
+
+// ReadMessages implements api.Service.
+func (f *WorklistFake) ReadMessages(_ context.Context, r api.MessagesRead) error {
+	return f.OnReadMessages(r)
+}

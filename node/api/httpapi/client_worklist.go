@@ -75,3 +75,30 @@ func (c *Client) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adop
 func (c *Client) Outbox(ctx context.Context) ([]api.Undelivered, error) {
 	return call[[]api.Undelivered](ctx, c, outboxRoute, nil, nil)
 }
+
+// Messages implements Service.
+func (c *Client) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error) {
+	values := url.Values{}
+	if q.User != "" {
+		values.Set("user", q.User)
+	}
+	if q.Unread {
+		values.Set("unread", "true")
+	}
+	return call[[]api.Message](ctx, c, messagesRoute, values, nil)
+}
+
+// ReadMessages implements Service.
+func (c *Client) ReadMessages(ctx context.Context, r api.MessagesRead) error {
+	_, err := call[nothing](ctx, c, readMessagesRoute, nil, r)
+	return err
+}
+
+// UnreadMessages implements Service.
+func (c *Client) UnreadMessages(ctx context.Context, user string) (int, error) {
+	values := url.Values{}
+	if user != "" {
+		values.Set("user", user)
+	}
+	return call[int](ctx, c, unreadMessagesRoute, values, nil)
+}

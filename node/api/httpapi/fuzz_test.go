@@ -107,6 +107,8 @@ func obliging() *apitest.Fake {
 	f.OnAdoptResult = func(api.AdoptRequest) (*api.Adopted, error) { return &api.Adopted{}, nil }
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return &api.TaskOrdered{}, nil }
 	f.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
+	f.OnMessages = func(api.MessagesQuery) ([]api.Message, error) { return nil, nil }
+	f.OnReadMessages = func(api.MessagesRead) error { return nil }
 	f.OnFinishItem = func(api.ItemResult) (*api.Item, error) { return &api.Item{}, nil }
 	f.OnUsers = func() ([]api.User, error) { return nil, nil }
 	f.OnAddUser = func(api.UserRequest) (*api.SignInToken, error) { return &api.SignInToken{}, nil }

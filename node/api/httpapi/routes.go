@@ -67,7 +67,7 @@ func init() {
 		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
-		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, claimItemsRoute, transferItemRoute, finishItemRoute, outboxRoute,
+		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, claimItemsRoute, transferItemRoute, finishItemRoute, outboxRoute, messagesRoute, unreadMessagesRoute, readMessagesRoute,
 		putFileRoute, dataRoute, fileRoute,
 		rejectRoute, orderTaskRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
 		openLANRoute, closeLANRoute,

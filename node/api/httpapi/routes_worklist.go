@@ -82,6 +82,33 @@ var (
 			return withBody(r, func(in api.AdoptRequest) (any, error) { return svc.AdoptResult(r.Context(), in) })
 		},
 	}
+	messagesRoute = &route{
+		name: "messages", method: http.MethodGet, path: "/v1/messages", scope: mayRead,
+		summary: "What a user at this node is told of instances, the oldest first", reply: []api.Message{},
+		query: []parameter{
+			{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"},
+			{name: "unread", doc: "only those that the user has not read here", values: []string{"true", "false"}},
+		},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			q := r.URL.Query()
+			return svc.Messages(r.Context(), api.MessagesQuery{User: q.Get("user"), Unread: q.Get("unread") == "true"})
+		},
+	}
+	unreadMessagesRoute = &route{
+		name: "unreadMessages", method: http.MethodGet, path: "/v1/messages/unread", scope: mayRead,
+		summary: "How many messages a user at this node has not read, as of at most two seconds ago", reply: 0,
+		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.UnreadMessages(r.Context(), r.URL.Query().Get("user"))
+		},
+	}
+	readMessagesRoute = &route{
+		name: "readMessages", method: http.MethodPost, path: "/v1/messages/read", scope: mayWork,
+		summary: "Note that a user at this node has read messages", body: api.MessagesRead{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.MessagesRead) (any, error) { return nil, svc.ReadMessages(r.Context(), in) })
+		},
+	}
 	outboxRoute = &route{
 		name: "outbox", method: http.MethodGet, path: "/v1/outbox", scope: mayRead,
 		summary: "What users did at this node that nobody else has acknowledged yet", reply: []api.Undelivered{},

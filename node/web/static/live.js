@@ -87,7 +87,9 @@
     const form = main.querySelector("form[data-keep]");
     if (reply.status === 401 && !form) return location.reload(); // the session has ended: show the door
     lost.hidden = reply.ok || (form && reply.status !== 401);
-    const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+    const page = new DOMParser().parseFromString(text, "text/html"), fresh = page.querySelector("main");
+    const unread = page.getElementById("unread");
+    if (reply.ok && unread && at("unread") && at("unread").innerHTML !== unread.innerHTML) at("unread").replaceChildren(...unread.childNodes);
     if (form) { // nobody's typing is replaced
       const still = fresh && [...fresh.querySelectorAll("form[data-keep]")].some((f) => f.dataset.keep === form.dataset.keep);
       changed.hidden = still || reply.status === 401;

@@ -1,0 +1,90 @@
+package choreo
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file works out what people are told of an instance: that tasks have failed, and that deadlines are near.
+// Nobody sends that (docs/worklists.md, Messages).
+
+// Failure is a task that has failed, for whoever answers for the instance.
+type Failure struct {
+	Item   worklist.Item
+	Task   workflow.TaskName // what was performed
+	By     worklist.ID       // the verdict
+	At     int64             // ms, by the clock of whoever judged
+	Reason string
+	Asks   bool // somebody is to decide what becomes of it
+}
+
+// maxFailures bounds the failures that people are told of: those that came last.
+const maxFailures = 64
+
+// Failures are the attempts at tasks that have failed as far as is known here, the newest 64, in the order of
+// their verdicts. A failure that was only presumed, and that a success made void, is none.
+func (m *Machine) Failures() (out []Failure) {
+	s := m.state
+	for _, sl := range s.slots {
+		for _, a := range sl.Attempts {
+			s.log.steps++
+			if len(a.rulings) == 0 || a.success() != nil {
+				continue
+			}
+			r := s.prevailing(a.rulings)
+			if r == nil {
+				continue
+			}
+			out = append(out, Failure{
+				Item: itemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.at.id), At: r.at.fact.At, Reason: reasonOf(r.at.fact.Body.Verdict),
+				Asks: s.unhandled(a) && !s.answered(sl),
+			})
+		}
+	}
+	slices.SortFunc(out, func(x, y Failure) int {
+		return cmp.Or(cmp.Compare(x.At, y.At), x.Item.Compare(y.Item))
+	})
+	return out[max(0, len(out)-maxFailures):]
+}
+
+// DoneAgain is how often an order had a task done once more, so that the instance went on.
+func (m *Machine) DoneAgain() (n int) {
+	for _, sl := range m.state.slots {
+		for _, a := range sl.Attempts {
+			m.log.steps++
+			if x := a.assigned.fact.Body.Annex; x != nil && x.Order != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Reminders are the messages that a deadline is near, or over, for a person: of all tasks if the person answers for
+// the instance, else of those that the person has. Next is when there may be one more (Boot; 0: never).
+func (m *Machine) Reminders(
+	u worklist.User, answers bool, now Moment, ahead func(workflow.PartnerID) time.Duration,
+) (out []worklist.Message, next time.Duration) {
+	if !m.dated || !answers && !m.Claims() {
+		return nil, 0
+	}
+	at := worklist.Moment{Boot: now.Boot, Wall: now.Wall}
+	of := worklist.Source{Instance: m.Instance(), Workflow: m.state.def.Name}
+	for _, d := range m.Deadlines(now, ahead) {
+		if !answers && d.Holder != u {
+			continue
+		}
+		more, then := of.Reminders(worklist.Dated{
+			Item: d.Item, Task: d.Task.Name, Due: d.Due, Since: d.Due.Since(d.Left, at), Warnings: d.Warnings, Asks: answers && !d.Decided,
+		}, at)
+		out = append(out, more...)
+		if then > 0 && (next == 0 || then < next) {
+			next = then
+		}
+	}
+	return out, next
+}

@@ -1,0 +1,227 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+)
+
+// messages are what a user is told at a node; new ones have a star.
+func (tm *team) messages(at, user string) (out []string) {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Messages(tm.t.Context(), api.MessagesQuery{User: user})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, m := range list {
+		if m.Workflow == "rota" {
+			continue // which nurses begins
+		}
+		fresh := "*"
+		if m.Read {
+			fresh = ""
+		}
+		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s%s %s: %s", fresh, m.Workflow, m.Type, m.Text), ": "))
+	}
+	return out
+}
+
+func (tm *team) wantMessages(at, user string, want ...string) {
+	tm.t.Helper()
+	if got := tm.messages(at, user); !slices.Equal(got, want) {
+		tm.t.Errorf("%s at %s is told\n%s\nwant\n%s", user, at, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func (tm *team) readAll(at, user string) {
+	tm.t.Helper()
+	if err := tm.p[at].node.ReadMessages(tm.t.Context(), api.MessagesRead{User: user, All: true}); err != nil {
+		tm.t.Fatal(err)
+	}
+}
+
+// plan has tasks that fail and tasks that are late.
+const plan = `
+workflow: plan
+warnings: [1h, 30m]
+tasks:
+  look: {type: manual, role: nurse, deadline: 3h, offline: true}
+  mend: {type: manual, after: look}
+partitions: {main: {tasks: [look, mend], partner: base}}
+`
+
+// plannedFor is a mesh of nurses with an instance of plan for which ana answers.
+func plannedFor(t *testing.T) (tm *team, id string) {
+	tm, rotaID := nurses(t)
+	if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+		t.Fatal(err)
+	}
+	tm.add("base", plan)
+	st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: "ana"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return tm, st.ID
+}
+
+// Whoever answers for an instance is told of its course and of its deadlines; whoever has an item, of that
+// item's deadline, also out of reach and after the device was started again; nobody else is told anything.
+func TestMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := plannedFor(t)
+		const began = "plan started: it has started"
+		tm.wantMessages("base", "ana", "*"+began)
+		tm.wantMessages("tablet", "bia")
+		tm.wantMessages("phone", "phone")
+		tm.readAll("base", "ana")
+		item := tm.items("tablet", "bia")[0].ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		pass(2*time.Hour + time.Minute)
+		const hour, half, over = "plan deadline: look is due in 1h", "plan deadline: look is due in 30m", "plan deadline: the deadline of look is over"
+		tm.wantMessages("base", "ana", began, "*"+hour)
+		tm.wantMessages("tablet", "bia", "*"+hour)
+		tm.readAll("tablet", "bia")
+		tm.p["tablet"].crash()
+		tm.p["base"].crash()
+		pass(30 * time.Minute)
+		tm.p["tablet"].start()
+		tm.p["base"].start()
+		tm.wantMessages("tablet", "bia", hour, "*"+half)
+		tm.wantMessages("base", "ana", began, "*"+hour, "*"+half)
+		tm.readAll("base", "ana")
+		pass(30 * time.Minute)
+		tm.wantMessages("base", "ana", began, hour, half, "*"+over+": let it go on, or stop it")
+		tm.wantMessages("tablet", "bia", hour, "*"+half, "*"+over)
+
+		// The same message has one name at all devices.
+		names := map[string]int{}
+		for at, user := range map[string]string{"base": "ana", "tablet": "bia"} {
+			list, err := tm.p[at].node.Messages(t.Context(), api.MessagesQuery{User: user})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range list {
+				if m.Type == api.MessageDeadline {
+					names[m.ID]++
+				}
+				if m.Workflow == "plan" && m.Instance != id || m.At.After(time.Now()) {
+					t.Errorf("it is about %s, at %s", m.Instance, m.At)
+				}
+			}
+		}
+		if len(names) != 3 {
+			t.Errorf("three messages have the names %v", names)
+		}
+
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if _, err := tm.p["tablet"].node.FinishItem(t.Context(), api.ItemResult{User: "bia", Item: item, Failed: true, Reason: "fog"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		tm.wantMessages("tablet", "bia")
+		tm.wantMessages("base", "ana", began, "*plan failed: look has failed: fog", "*plan ended: it has ended: blocked")
+		if err := tm.p["base"].node.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		tm.readAll("base", "ana")
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.wantMessages("base", "ana", began, "plan failed: look has failed: fog", "plan ended: it has ended: cancelled")
+		tm.wantMessages("base", "base")
+		wantCode(t, tm.p["base"].node.ReadMessages(t.Context(), api.MessagesRead{User: "ana", IDs: []string{"00"}}), api.NotFound, "no message")
+	})
+}
+
+// An order by which a task is done once more lets the instance go on: its next end is another message.
+func TestEveryEndIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := plannedFor(t)
+		fail := func() {
+			t.Helper()
+			if err := tm.p["base"].node.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "look", Failed: true, Reason: "fog"}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		fail()
+		tm.readAll("base", "ana")
+		if _, err := tm.p["base"].node.OrderTask(t.Context(), api.TaskOrder{User: "ana", ID: id, Task: "look", Order: api.TaskAgain}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		tm.wantMessages("base", "ana", "plan started: it has started", "plan failed: look has failed: fog")
+		pass(time.Minute)
+		fail()
+		tm.wantMessages("base", "ana", "plan started: it has started", "plan failed: look has failed: fog", "*plan failed: look has failed: fog",
+			"*plan ended: it has ended: blocked")
+	})
+}
+
+// What people are told of an instance goes with its facts, and with what they had read of it.
+func TestMessagesGoWithTheirInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Keep = time.Hour }, "base")
+		tm.add("base", "workflow: short\ntasks: {a: {}}\npartitions: {main: {tasks: [a], partner: base}}\n")
+		for range 3 {
+			if _, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "short"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Minute)
+		if got := tm.messages("base", "base"); len(got) != 6 {
+			t.Fatalf("told: %q", got)
+		}
+		tm.readAll("base", "base")
+		pass(4 * time.Hour)
+		tm.wantMessages("base", "base")
+		for _, prefix := range []byte{'n', worklists.PrefixRead, 'i'} {
+			_ = tm.p["base"].disk.Scan([]byte{prefix}, func(key, _ []byte) error {
+				t.Errorf("%q is left of it", key)
+				return nil
+			})
+		}
+	})
+}
+
+// Whoever watches hears of a deadline that comes near, though nothing else happens.
+func TestADeadlineIsHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := plannedFor(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		heard := make(chan time.Time, 100)
+		go func() {
+			_ = tm.p["base"].node.Watch(ctx, func(e api.Event) error {
+				if e.Kind == "message" {
+					heard <- time.Now()
+				}
+				return nil
+			})
+		}()
+		began := time.Now()
+		pass(4 * time.Hour)
+		cancel()
+		synctest.Wait()
+		close(heard)
+		var got []time.Duration
+		for at := range heard {
+			got = append(got, at.Sub(began).Round(time.Minute))
+		}
+		if want := []time.Duration{2 * time.Hour, 150 * time.Minute, 3 * time.Hour}; !slices.Equal(got, want) {
+			t.Errorf("heard after %v, want %v", got, want)
+		}
+	})
+}

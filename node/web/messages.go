@@ -1,0 +1,77 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// onMessages is how many messages the page shows, the newest.
+const onMessages = 100
+
+// told is what the page shows of a user's messages.
+type told struct {
+	Session     httpapi.Session
+	Note        *note
+	Why         *problem
+	List        []api.Message
+	More, New   int
+	Form, Token string
+	Trouble     *api.Error
+}
+
+// messages answers: what has happened that I should know of?
+func (p *Page) messages(ctx context.Context, r *http.Request) (view, error) {
+	return p.messagesWith(nil)(ctx, r)
+}
+
+// messagesWith are the messages, with the reason why a form was not carried out.
+func (p *Page) messagesWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		s := session(ctx)
+		v := told{Session: s, Note: p.notes.find(r), Why: p.problem(r, why), Form: rand.Text(), Token: s.FormToken}
+		if s.User != "" {
+			list, err := p.node.Messages(ctx, api.MessagesQuery{User: s.User})
+			if err != nil && !errors.As(err, &v.Trouble) {
+				return view{}, err
+			}
+			list = slices.Clone(list)
+			slices.Reverse(list) // the newest first
+			for _, m := range list {
+				if !m.Read {
+					v.New++
+				}
+			}
+			v.List = list[:min(len(list), onMessages)]
+			v.More = len(list) - len(v.List)
+		}
+		return view{template: "messages", title: "nav.messages", live: true, status: v.Why.status(), data: v}, nil
+	}
+}
+
+// unread is how many messages the user has not read.
+func (p *Page) unread(ctx context.Context) int {
+	s := session(ctx)
+	if s.User == "" {
+		return 0
+	}
+	n, err := p.node.UnreadMessages(ctx, s.User)
+	if err != nil {
+		return 0 // the page of messages says why
+	}
+	return n
+}
+
+// readMessages notes that the user has read all messages.
+func (p *Page) readMessages(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	in := api.MessagesRead{User: s.User, IDs: r.PostForm["message"]}
+	if err := p.node.ReadMessages(ctx, in); err != nil {
+		return nil, err
+	}
+	return &outcome{to: "/messages", note: note{Key: "note.read"}}, nil
+}

@@ -1,0 +1,407 @@
+package worklists
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership/moment"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/codec"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// What a person is told of instances is worked out here from what is known here, whenever somebody asks: nobody
+// sends it, and only what a person has read is kept (docs/worklists.md, Messages).
+
+// PrefixRead begins the keys of what was read: the instance's ID and the user's follow.
+const PrefixRead = 'g'
+
+const (
+	// maxMessages bounds a list of messages; the instances of all who began some share it.
+	maxMessages = 1000
+	// maxTaken bounds the items of which it is known that they were taken from here.
+	maxTaken = 1000
+	// alarmEvery is how often at least it is looked for deadlines that have come near, while somebody watches.
+	alarmEvery = 30 * time.Second
+)
+
+// Told is a message, and who began the instance that it is about.
+type Told struct {
+	worklist.Message
+	From workflow.PartnerID
+}
+
+// ReadPrefix begins the keys of what was read about an instance.
+func ReadPrefix(id workflow.InstanceID) []byte { return append([]byte{PrefixRead}, id[:]...) }
+
+// read is what a user has read about an instance.
+type read struct {
+	_     struct{} `cbor:",toarray"`
+	Names [][]byte
+}
+
+// DecodesRead returns an error for what cannot be read of the store.
+func DecodesRead(b []byte) error { return codec.Decode(b, &read{}) }
+
+// loadRead reads what was read.
+func (d *Desk) loadRead() error {
+	return d.in.Store.Scan([]byte{PrefixRead}, func(key, value []byte) error {
+		var is read
+		var id workflow.InstanceID
+		if len(key) <= 1+len(id) || codec.Decode(value, &is) != nil {
+			return nil
+		}
+		names := map[string]bool{}
+		for _, n := range is.Names {
+			names[hex.EncodeToString(n)] = true
+		}
+		id = workflow.InstanceID(key[1 : 1+len(id)])
+		d.setRead(id, string(key[1+len(id):]), names)
+		return nil
+	})
+}
+
+// setRead notes what a user has read about an instance. The caller holds d.mu, or is the only one.
+func (d *Desk) setRead(id workflow.InstanceID, user string, names map[string]bool) {
+	of := d.seen[id]
+	switch {
+	case len(names) == 0:
+		delete(of, user)
+	case of == nil:
+		d.seen[id] = map[string]map[string]bool{user: names}
+	default:
+		of[user] = names
+	}
+	if len(d.seen[id]) == 0 {
+		delete(d.seen, id)
+	}
+}
+
+// Messages are what a person is told, the oldest first.
+func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message, error) {
+	who, err := d.in.People.Who(q.User)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := d.told(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	out := []api.Message{}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range all {
+		m := &all[i]
+		name := m.ID.String()
+		seen := d.seen[m.ID.Instance][who.ID][name]
+		if seen && q.Unread {
+			continue
+		}
+		out = append(out, api.Message{
+			ID: name, At: m.At.Round(time.Second).UTC(), Type: string(m.ID.Type), Instance: m.ID.Instance.String(), Workflow: string(m.Workflow),
+			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
+		})
+	}
+	return out, nil
+}
+
+// countFor is for how long a count of messages is not counted again.
+const countFor = 2 * time.Second
+
+// counted are the messages that a user was told when they were counted last.
+type counted struct {
+	at  time.Duration // Awake
+	all []Told
+}
+
+// Unread is how many messages a person has not read, of those of two seconds ago: it may be asked for with
+// each page, and to work out all messages costs as much as there are instances.
+func (d *Desk) Unread(ctx context.Context, ref string) (n int, err error) {
+	who, err := d.in.People.Who(ref)
+	if err != nil {
+		return 0, err
+	}
+	now := d.in.Clock.Now().Awake
+	d.mu.Lock()
+	is, known := d.counted[who.ID]
+	d.mu.Unlock()
+	if !known || now-is.at >= countFor {
+		if is.all, _, err = d.told(ctx, who); err != nil {
+			return 0, err
+		}
+		is.at = now
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counted[who.ID] = is
+	for i := range is.all {
+		if id := &is.all[i].ID; !d.seen[id.Instance][who.ID][id.String()] {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// told is all that a person is told, the oldest first, and when there may be more (Boot; 0: never).
+func (d *Desk) told(ctx context.Context, who users.Who) (out []Told, next time.Duration, err error) {
+	out, next, err = d.in.Instances.Messages(ctx, worklist.User(who.ID))
+	if err != nil {
+		return nil, 0, err
+	}
+	clock := d.in.Clock.Now()
+	now := worklist.Moment{Boot: clock.Boot, Wall: clock.Wall}
+	for _, r := range d.takenElsewhere(who) {
+		of := worklist.Source{Instance: r.Instance, Workflow: r.Workflow}
+		more, then := of.Reminders(worklist.Dated{
+			Item: r.Item, Task: r.Task, Due: r.Due, Since: r.Due.Since(r.DueAt.Sub(now.Wall), now), Warnings: r.Warnings,
+		}, now)
+		for _, m := range more {
+			out = append(out, Told{m, r.At})
+		}
+		if then > 0 && (next == 0 || then < next) {
+			next = then
+		}
+	}
+	for i := range out { // dated by others' clocks
+		if out[i].At.After(clock.Wall) {
+			out[i].At = clock.Wall
+		}
+	}
+	out = share(out, maxMessages)
+	slices.SortFunc(out, func(a, b Told) int {
+		return cmp.Or(a.At.Compare(b.At), a.ID.Instance.Compare(b.ID.Instance), cmp.Compare(order[a.ID.Type], order[b.ID.Type]),
+			a.ID.Item.Compare(b.ID.Item), cmp.Compare(b.ID.Warning, a.ID.Warning), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	return out, next, nil
+}
+
+// order is that of messages of one moment.
+var order = map[worklist.MessageType]int{worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Ended: 3}
+
+// share leaves the newest of many messages, so that nobody who begins instances takes all the room: each has as
+// much as any other that needs it.
+func share(all []Told, room int) []Told {
+	if len(all) <= room {
+		return all
+	}
+	of := map[workflow.PartnerID][]*Told{}
+	for i := range all {
+		of[all[i].From] = append(of[all[i].From], &all[i])
+	}
+	out := make([]Told, 0, room)
+	by := slices.SortedFunc(maps.Keys(of), func(a, b workflow.PartnerID) int {
+		return cmp.Or(cmp.Compare(len(of[a]), len(of[b])), cmp.Compare(a, b))
+	})
+	for i, p := range by { // whoever has least first: what it does not need is for the others
+		mine := of[p]
+		slices.SortFunc(mine, func(a, b *Told) int { return b.At.Compare(a.At) })
+		for _, m := range mine[:min(len(mine), (room-len(out))/(len(by)-i))] {
+			out = append(out, *m)
+		}
+	}
+	return out
+}
+
+// noteTaken notes that a user took an item from here, of an instance in which this node takes no part.
+func (d *Desk) noteTaken(who users.Who, r *Row) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.taken) < maxTaken {
+		d.taken[who.ID+" "+r.ID()] = true
+	}
+}
+
+// takenElsewhere are the items with a deadline that a user has of partners in whose instances this node takes no part:
+// those that were taken from here. What a partner only says that the user has is none.
+func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
+	listed, _ := d.heardOf(who)
+	var rows []Row
+	for p, of := range listed {
+		for _, r := range of {
+			d.mu.Lock()
+			here := d.taken[who.ID+" "+r.ID()]
+			d.mu.Unlock()
+			if p != d.in.Self && here && r.Mine != "" {
+				rows = append(rows, r)
+			}
+		}
+	}
+	for _, k := range d.allKept(who.ID) {
+		if r := k.row(); len(k.Word) == 0 {
+			rows = slices.DeleteFunc(rows, func(x Row) bool { return x.ID() == r.ID() })
+			rows = append(rows, r)
+		}
+	}
+	for _, r := range rows {
+		if !r.DueAt.IsZero() && !d.in.Instances.Here(r.Instance) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// ReadMessages notes that a person has read messages, or all. It returns when that is durable.
+func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
+	who, err := d.in.People.Who(in.User)
+	if err != nil {
+		return err
+	}
+	if len(in.IDs) > maxMessages {
+		return api.Errorf(api.Invalid, "%d messages at once, at most %d", len(in.IDs), maxMessages)
+	}
+	wanted := map[string]bool{}
+	for _, id := range in.IDs {
+		wanted[id] = true
+	}
+	all, _, err := d.told(ctx, who)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	is := map[workflow.InstanceID]map[string]bool{} // of what there still is
+	fresh := map[workflow.InstanceID]bool{}
+	for _, m := range all {
+		id, name := m.ID.Instance, m.ID.String()
+		seen := d.seen[id][who.ID][name]
+		if is[id] == nil {
+			is[id] = map[string]bool{}
+		}
+		if wanted[name] || in.All {
+			fresh[id] = fresh[id] || !seen
+			is[id][name] = true
+			delete(wanted, name)
+		} else if seen {
+			is[id][name] = true
+		}
+	}
+	if len(wanted) > 0 && !in.All {
+		return api.Errorf(api.NotFound, "there is no message %q for %s", slices.Min(slices.Collect(maps.Keys(wanted))), who.Name).
+			WithHint("list them: mutirao messages -o json")
+	}
+	var writes []kv.Write
+	for id := range fresh {
+		if !fresh[id] {
+			continue
+		}
+		var names [][]byte
+		for _, n := range slices.Sorted(maps.Keys(is[id])) {
+			b, err := hex.DecodeString(n)
+			if err != nil {
+				return fmt.Errorf("the name of a message: %w", err)
+			}
+			names = append(names, b)
+		}
+		writes = append(writes, kv.Write{Key: append(ReadPrefix(id), who.ID...), Value: codec.Encode(read{Names: names})})
+	}
+	stale := d.staleRead(who, is)
+	for _, id := range stale {
+		writes = append(writes, kv.Write{Key: append(ReadPrefix(id), who.ID...), Delete: true})
+	}
+	for rest := writes; len(rest) > 0; {
+		n := kv.Unit(rest)
+		if err := d.in.Store.CommitWait(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	for id := range fresh {
+		d.setRead(id, who.ID, is[id])
+	}
+	for _, id := range stale {
+		d.setRead(id, who.ID, nil)
+	}
+	return nil
+}
+
+// maxStale is of how many instances at a time it is asked whether there is still something of them.
+const maxStale = 64
+
+// staleRead are instances about which a person has read something, and of which there is nothing any more: of
+// those that are here it goes with the instance. The caller holds d.mu.
+func (d *Desk) staleRead(who users.Who, is map[workflow.InstanceID]map[string]bool) (out []workflow.InstanceID) {
+	asked := 0
+	for id, of := range d.seen {
+		if of[who.ID] == nil || is[id] != nil {
+			continue
+		}
+		if asked++; asked > maxStale {
+			break
+		}
+		if !d.in.Instances.Here(id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// alarm says when somebody who watches is to be told that there are more messages.
+type alarm struct {
+	due     time.Duration // Awake: it is looked again
+	looking bool
+	next    time.Duration // Boot: a deadline comes near then; 0: none
+}
+
+// mindAlarm tells those who watch that a deadline has come near, as nothing else happens then. It says after what
+// time it is to be called again.
+func (d *Desk) mindAlarm(now moment.Now) time.Duration {
+	if !d.in.Watched() {
+		return alarmEvery
+	}
+	d.mu.Lock()
+	a := &d.alarm
+	near := a.next > 0 && now.Boot >= a.next
+	if near {
+		a.next, a.due = 0, 0
+	}
+	look := !a.looking && now.Awake >= a.due
+	if look {
+		a.looking, a.due = true, now.Awake+alarmEvery
+	}
+	soon := max(a.due-now.Awake, 0)
+	if a.next > 0 {
+		soon = min(soon, max(a.next-now.Boot, 0))
+	}
+	d.mu.Unlock()
+	if near {
+		d.in.Publish(api.Event{At: now.Wall, Kind: "message", Text: "a deadline"})
+	}
+	if look {
+		d.in.Aside(d.lookAhead)
+	}
+	return soon
+}
+
+// lookAhead finds when the next deadline of anybody here comes near.
+func (d *Desk) lookAhead() {
+	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
+	defer cancel()
+	next := time.Duration(0)
+	for _, who := range d.in.People.Here() {
+		_, then, err := d.told(ctx, who)
+		if err != nil {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				d.in.Log.Debug("messages cannot be worked out now", "error", err)
+			}
+			continue
+		}
+		if then > 0 && (next == 0 || then < next) {
+			next = then
+		}
+	}
+	d.mu.Lock()
+	d.alarm.looking, d.alarm.next = false, next
+	d.mu.Unlock()
+	if next > 0 {
+		d.in.Nudge()
+	}
+}

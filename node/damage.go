@@ -141,6 +141,8 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixItem}, "an item that a user has locked, or what the user did of it: look at the worklist, and hand it in again", false, worklists.DecodesKept},
 		{[]byte{prefixNews}, "what people are told of an ended instance: mutirao show shows it", false, cborDecodes[news]},
 		{[]byte{prefixRead}, "which messages a user has read: they are shown as new", false, worklists.DecodesRead},
+		{[]byte{prefixSpot}, "where a user had put an item in a list by hand: move it again", false, worklists.DecodesSpot},
+		{[]byte{prefixSetting}, "what a user had set for the worklist: set it again", false, worklists.DecodesSetting},
 		{[]byte{prefixLesson}, "what was learned of a partner at a task", false, cborDecodes[storedLesson]},
 		{[]byte{prefixData}, "a data set: register it again", false, datasets.Decodes},
 		{[]byte(certificates.Key), "the renewed certificate; the one in the node's folder is used", false, decodes(trust.DecodeChain)},
@@ -152,6 +154,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte(closings.KeyAge), "how old the store is: ended instances are kept for longer", false, closings.DecodesAge},
 		{[]byte(closings.KeyAccount), "an account of the instances of which only summaries are kept", false, closings.DecodesAccount},
 		{[]byte(closings.KeyDropped), "up to when instances were forgotten: very old ones may be taken in again", false, closings.DecodesDropped},
+		{metaKey(metaAway), "that this node was disconnected on purpose: it is connected again", false, sized(8)},
 		{metaKey(metaBoot), "how often the node was started; partners know", false, sized(8)},
 	}
 	var drop []kv.Write

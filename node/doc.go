@@ -16,7 +16,7 @@
 // membership/users, node/api, node/certificates, node/clocks, node/closings, node/codec,
 // node/datasets, node/elections, node/evictions, node/files, node/joining, node/library,
 // node/overview, node/profile, node/ration, node/roster, node/runner, node/store/kv,
-// node/users, node/wire, node/worklists, partition, partition/aptitude, workflow, workflow/diagram and worklist;
-// cmd/mutirao, internal/sim, internal/test/testliar, internal/test/testnode and
+// node/users, node/wire, node/worklists, partition, partition/aptitude, workflow,
+// workflow/diagram, worklist and worklist/device; cmd/mutirao, internal/sim, internal/test/testliar, internal/test/testnode and
 // node/assemble import it.
 package node

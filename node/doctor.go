@@ -38,6 +38,7 @@ type doctor struct {
 		Unfit() []string
 	}
 	retention interface{ checkLate(*diagnosis) }
+	away      func() (since time.Time, away bool)
 	index     interface{ quarantined() int }
 }
 
@@ -58,7 +59,7 @@ type proof interface {
 
 // examine looks for what is wrong with this node and its links.
 func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
-	if len(k.upPeers()) == 0 {
+	if _, away := k.away(); len(k.upPeers()) == 0 && !away {
 		k.evictions.Ask(ctx)
 	}
 	var d diagnosis
@@ -71,7 +72,8 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	k.checkAddresses(&d, partners)
 	k.clocks.Check(findings{&d})
 	k.checkProfile(&d)
-	if member { // else nobody talks to it, and that others seem to be gone says nothing
+	away := k.checkContact(&d)
+	if member && !away { // else nobody talks to it, and that others seem to be gone says nothing
 		k.checkLinks(&d, partners)
 		k.checkPartners(&d, partners)
 		if err := k.checkElectorate(ctx, &d); err != nil {
@@ -83,6 +85,17 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	}
 	healthy := !slices.ContainsFunc(d.findings, func(f api.Finding) bool { return f.State == api.FindingWrong })
 	return &api.Diagnosis{Healthy: healthy, Findings: d.findings}, nil
+}
+
+// checkContact says that this node is out of contact on purpose, since whoever wonders why
+// nobody is there may not be who disconnected it.
+func (k *doctor) checkContact(d *diagnosis) (away bool) {
+	since, away := k.away()
+	if away {
+		d.warn("contact", "this node was disconnected on purpose at "+since.Format(time.RFC3339)+", and talks to nobody",
+			"mutirao worklist reconnect")
+	}
+	return away
 }
 
 func (k *doctor) checkStore(d *diagnosis) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node"
@@ -25,6 +26,8 @@ type fabric struct {
 	frames []carried
 	lose   func(from, to workflow.PartnerID, m *wire.Message) bool
 	hidden map[workflow.PartnerID]bool // strangers do not reach them
+	// unheard reports whether an answer is lost on its way; nil: none.
+	unheard func(by workflow.PartnerID, protocol string) bool
 }
 
 // carried is a frame that was sent, whether or not it was lost.
@@ -47,6 +50,7 @@ type plug struct {
 
 	// Guarded by f.mu.
 	addrs    []string
+	silent   bool
 	lines    map[workflow.PartnerID]*line // to here, by the partner at the other end
 	last     map[workflow.PartnerID]*line // the newest, in use or not
 	wanted   map[workflow.PartnerID]bool
@@ -77,6 +81,12 @@ func (f *fabric) plugIn(id workflow.PartnerID, d *disk, n *node.Node, addr strin
 // connect connects two nodes, both of which must admit the other.
 func (f *fabric) connect(a, b *plug) {
 	f.t.Helper()
+	f.mu.Lock()
+	silent := a.silent || b.silent
+	f.mu.Unlock()
+	if silent {
+		return
+	}
 	for _, x := range [][2]*plug{{a, b}, {b, a}} {
 		if err := x[0].node.Admit(x[1].id, x[1].node.Hello(), x[1].node.Boot()); err != nil {
 			f.t.Errorf("%s does not admit %s: %v", x[0].id, x[1].id, err)
@@ -275,6 +285,20 @@ func (p *plug) ClosePeer(id workflow.PartnerID) {
 	}
 }
 
+// Silence implements node.Carrier: what is under way arrives, then nobody is connected.
+func (p *plug) Silence(on bool) {
+	p.f.mu.Lock()
+	p.silent = on
+	p.f.mu.Unlock()
+	if !on {
+		return
+	}
+	time.Sleep(10 * time.Millisecond)
+	for _, id := range p.peers() {
+		p.ClosePeer(id)
+	}
+}
+
 // Distrust, Relayed and Refused implement node.Carrier.
 func (p *plug) Distrust(id workflow.PartnerID) { p.ClosePeer(id) }
 func (*plug) Relayed() []workflow.PartnerID    { return nil }
@@ -328,7 +352,13 @@ func (s stranger) Request(_ context.Context, to workflow.PartnerID, _ []string, 
 		return nil, fmt.Errorf("%s does not answer %s", to, protocol)
 	}
 	b, err := fn(s.id, req)
-	if err != nil {
+	s.f.mu.Lock()
+	lost := s.f.unheard != nil && s.f.unheard(s.id, protocol)
+	s.f.mu.Unlock()
+	switch {
+	case lost:
+		return nil, errors.New("the connection was lost")
+	case err != nil:
 		return nil, answered{err}
 	}
 	return b, nil

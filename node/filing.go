@@ -8,11 +8,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/datasets"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -25,6 +27,8 @@ type filing struct {
 	data  *datasets.Topic
 	// mayAsk returns an error if a user is not at a partner's node.
 	mayAsk func(user string, from workflow.PartnerID) error
+	// keeps reports whether an item of an instance is kept here for when it is out of reach.
+	keeps func(workflow.InstanceID) bool
 }
 
 var errNoFiles = api.Errorf(api.Refused, "this node keeps no files")
@@ -108,7 +112,7 @@ func (k *filing) Here(instance string) bool {
 		return false
 	}
 	_, here := k.index.get(id)
-	return here
+	return here || k.keeps(id)
 }
 
 // given notes that an instance has files, which must be here: they were given at this node.
@@ -314,7 +318,11 @@ func (k *filing) get(ctx context.Context, ref string, item workflow.DataName) (*
 // await waits for a file until ctx ends, and says then what it was waited for.
 func (k *filing) await(ctx context.Context, f workflow.File, w files.Want) error {
 	w.Asked = true
-	err := k.files.Fetch(ctx, w)
+	return k.awaited(ctx, f, k.files.Fetch(ctx, w))
+}
+
+// awaited says how waiting for a file ended, until ctx did.
+func (k *filing) awaited(ctx context.Context, f workflow.File, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -353,4 +361,128 @@ func (k *filing) wanted(
 		problem = api.Judge(api.NotAllowed, problem)
 	}
 	return f, w, errors.Join(err, problem)
+}
+
+// payer is in whose share a file is that an item of this node's user needs, as files.Store
+// counts: that of who began the instance, and where this node takes no part in it, its holder's.
+func (k *filing) payer(c worklists.Content) workflow.PartnerID {
+	if sum, here := k.index.get(c.Instance); here {
+		return k.initiator(sum.By)
+	}
+	return c.At
+}
+
+// fetchContent has a file come that an item needs which a user of this node has.
+func (k *filing) fetchContent(ctx context.Context, c worklists.Content) error {
+	if k.files == nil {
+		return errNoFiles
+	}
+	w := files.Want{
+		File: c.File, Instance: c.Instance, Item: c.Name, User: c.User, By: k.payer(c), AtMost: c.AtMost,
+		From: func(context.Context) ([]workflow.PartnerID, error) {
+			return slices.DeleteFunc(slices.Concat([]workflow.PartnerID{c.At}, c.Givers), func(p workflow.PartnerID) bool { return p == k.member.ID() }), nil
+		},
+	}
+	if sum, here := k.index.get(c.Instance); here {
+		w = k.want(c.Instance, sum.By, c.Name, c.File)
+		w.User, w.AtMost = c.User, c.AtMost
+	}
+	return k.files.Fetch(ctx, w)
+}
+
+// needed is how many bytes the files have that a task reads, as far as they were given, and
+// whether all of them are here.
+func (k *filing) needed(h *held, t *workflow.Task) (size int64, here bool) {
+	here = true
+	if len(t.In) == 0 || !hasFiles(h.def.Def) {
+		return 0, true
+	}
+	for _, name := range t.In {
+		v := h.m.ValueOf(name)
+		if d := declared(h.def.Def, name); v == nil || d == nil || d.Type != workflow.TypeFile {
+			continue
+		}
+		f, err := workflow.ParseFile(fmt.Sprint(v))
+		if err != nil {
+			continue
+		}
+		size += f.Size
+		here = here && k.has(f)
+	}
+	return size, here
+}
+
+// has reports whether all of a file is here.
+func (k *filing) has(f workflow.File) bool {
+	if k.files == nil {
+		return false
+	}
+	_, here := k.files.Path(f)
+	return here
+}
+
+// describeData says of data that are files where their content is.
+func (k *filing) describeData(data []api.Datum) {
+	for i, x := range data {
+		if x.Type != string(workflow.TypeFile) || x.Value == nil {
+			continue
+		}
+		if f, err := workflow.ParseFile(fmt.Sprint(x.Value)); err == nil {
+			data[i].File = &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: k.has(f)}
+		}
+	}
+}
+
+// ofItem gives the content of a file that an item needs.
+func (k *filing) ofItem(
+	ctx context.Context, q api.ItemQuery, name string, find func(context.Context, api.ItemQuery, string) (worklists.Content, error),
+) (*api.File, io.ReadCloser, error) {
+	c, err := find(ctx, q, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.files == nil {
+		return nil, nil, errNoFiles
+	}
+	if err := k.awaited(ctx, c.File, k.fetchContent(ctx, c)); err != nil {
+		return nil, nil, err
+	}
+	path, _ := k.files.Path(c.File)
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &api.File{Name: c.File.Name, Size: c.File.Size, Value: c.File.String(), Here: true}, r, nil
+}
+
+// fetchWhile is fetchContent for as long as somebody gives it. It calls comes when some of it came.
+func (k *filing) fetchWhile(ctx context.Context, c worklists.Content, comes func()) error {
+	if k.files == nil {
+		return errNoFiles
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	before, _ := k.files.Have(c.File)
+	stuck, why := time.Duration(0), ""
+	done := make(chan error, 1)
+	go func() { done <- k.fetchContent(ctx, c) }()
+	for {
+		select {
+		case err := <-done:
+			if why != "" && err != nil {
+				return errors.New(why)
+			}
+			return err
+		case <-k.clock.After(awayStep):
+			if have, _ := k.files.Have(c.File); have > before {
+				comes()
+			}
+			if now := k.files.Stuck(c.File); now == "" {
+				stuck = 0
+			} else if stuck += awayStep; stuck > 2*stuckAfter {
+				why = now
+				cancel()
+			}
+		}
+	}
 }

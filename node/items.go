@@ -76,6 +76,7 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 		if d, has := deadlines[v.Item]; has && !v.Over {
 			r.Due, r.DueLeft, r.Warnings, r.DueAt = d.Due, d.Left, d.Warnings, now.Wall.Add(d.Left)
 		}
+		r.Size, r.Local = k.filing.needed(h, v.Task)
 		if v.Arrival > 0 {
 			r.Since = time.UnixMilli(v.Arrival)
 		}
@@ -155,7 +156,14 @@ func (k peoplesItems) sheetOf(h *held, r *worklists.Row) *worklists.Sheet {
 	}
 	for _, name := range t.In {
 		if r.Mine != "" {
-			out.Data = append(out.Data, api.Datum{Name: string(name), Doc: decl[name].Doc, Value: values[name]})
+			out.Data = append(out.Data, api.Datum{Name: string(name), Type: string(decl[name].Type), Doc: decl[name].Doc, Value: values[name]})
+			if v := values[name]; decl[name].Type == workflow.TypeFile && v != nil {
+				by := h.m.GivenBy(name, fmt.Sprint(v))
+				if out.Givers == nil {
+					out.Givers = map[string][]workflow.PartnerID{}
+				}
+				out.Givers[string(name)] = by[:min(len(by), worklists.MaxGivers)]
+			}
 		}
 	}
 	for _, was := range k.view.render(h).Tasks {

@@ -39,6 +39,8 @@ import (
 //	o user item               an item that a user has locked here, and what the user did of it (worklists)
 //	n instance(16)            what people are told of an ended instance (news)
 //	g instance(16) user       which messages about it a user has read (worklists)
+//	h user item               where a user put an item in a list that is ordered by hand (worklists)
+//	j user                    what a user set for the worklist (worklists)
 //	m name                    single values: boot, incarnation, certificate, profile, ballot …
 const (
 	prefixFact       = 'f'
@@ -60,6 +62,8 @@ const (
 	prefixItem       = worklists.Prefix
 	prefixNews       = 'n'
 	prefixRead       = worklists.PrefixRead
+	prefixSpot       = worklists.PrefixSpot
+	prefixSetting    = worklists.PrefixSetting
 )
 
 func factPrefix(id workflow.InstanceID) []byte {

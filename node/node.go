@@ -47,6 +47,8 @@ type Node struct {
 	worklists    *worklists.Desk
 	filing       *filing
 	departure    *departure
+	absence      *absence
+	prefetcher   *prefetcher
 	doctor       *doctor
 
 	// What several of these share.
@@ -111,6 +113,9 @@ func (n *Node) talkBy(to Network) {
 func (n *Node) begin() error {
 	close(n.begun)
 	c := n.carrier
+	if _, away := n.absence.away(); away {
+		c.Silence(true)
+	}
 	c.HandleRequest(joining.ProtocolHello, true, n.joining.Offer)
 	c.HandleRequest(joining.ProtocolProof, true, n.joining.Redeem)
 	c.HandleRequest(joining.ProtocolPass, true, n.joining.Pass)

@@ -52,6 +52,9 @@ type Carrier interface {
 	Distrust(p workflow.PartnerID)
 	// HandleRequest answers short requests; of strangers too, if open.
 	HandleRequest(protocol string, open bool, fn func(p workflow.PartnerID, req []byte) ([]byte, error))
+	// Silence begins or ends a silence, in which nobody is talked to. What was sent before
+	// is still delivered, if that takes no longer than a moment.
+	Silence(on bool)
 	// Relayed are the connected partners to whom frames go by a relay.
 	Relayed() []workflow.PartnerID
 	// Refused are the totals of what the carrier refused, by reason, for people.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -30,7 +31,8 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 	st := &api.Status{
 		Name: leaf.Name, ID: n.member.ID(), Mesh: n.member.Mesh.Name, Version: n.parts.Version, Roles: texts(leaf.Roles),
 		Since: n.started, Incarnation: n.life.incarnation().String(), Boot: n.life.bootCount(), Instances: n.index.running(), Counters: n.counters.all(),
-		Leaving: n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
+		Disconnected: n.absence.since(),
+		Leaving:      n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
 	}
 	if n.carrier != nil {
 		st.Addresses = n.carrier.Addrs()
@@ -724,6 +726,10 @@ func (n *Node) FinishTask(ctx context.Context, r api.FinishRequest) error {
 // Leave gives this node's work on, says what stays, and has the node go as soon as
 // nothing stays.
 func (n *Node) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leaving, error) {
+	if n.Away() {
+		return nil, n.explain(api.Errorf(api.Refused, "this node is disconnected on purpose: nobody would hear that it leaves").
+			WithHint("mutirao worklist reconnect, and leave then"))
+	}
 	out, err := n.departure.leave(ctx, r)
 	return out, n.explain(err)
 }
@@ -782,6 +788,33 @@ func (n *Node) WorklistUnanswered(_ context.Context, user string) ([]string, err
 // ItemSheet shows an item with all that is needed to do it.
 func (n *Node) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
 	out, err := n.worklists.Sheet(ctx, q)
+	if err == nil {
+		n.filing.describeData(out.Data)
+	}
+	return out, n.explain(err)
+}
+
+// ItemFile gives the content of a file among the data of an item that a user has.
+func (n *Node) ItemFile(ctx context.Context, q api.ItemQuery, name string) (*api.File, io.ReadCloser, error) {
+	f, content, err := n.filing.ofItem(ctx, q, name, n.worklists.Content)
+	return f, content, n.explain(err)
+}
+
+// MoveItem puts an item elsewhere in a list that is ordered by hand.
+func (n *Node) MoveItem(ctx context.Context, r api.MoveRequest) ([]api.Item, error) {
+	out, err := n.worklists.Move(ctx, r)
+	return out, n.explain(err)
+}
+
+// Prefetch says which files of a user's items come before they are needed.
+func (n *Node) Prefetch(ctx context.Context, user string) (*api.Prefetch, error) {
+	out, err := n.worklists.Prefetch(ctx, user)
+	return out, n.explain(err)
+}
+
+// SetPrefetch switches that on or off.
+func (n *Node) SetPrefetch(ctx context.Context, r api.PrefetchRequest) (*api.Prefetch, error) {
+	out, err := n.worklists.SetPrefetch(ctx, r)
 	return out, n.explain(err)
 }
 
@@ -813,6 +846,27 @@ func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered
 func (n *Node) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
 	out, err := n.worklists.Adopt(ctx, r)
 	return out, n.explain(err)
+}
+
+// Disconnect has this node end all contact with its partners, once what it needs is here.
+func (n *Node) Disconnect(ctx context.Context, r api.DisconnectRequest) (*api.Contact, error) {
+	out, err := n.absence.disconnect(ctx, r)
+	return out, n.explain(err)
+}
+
+// Reconnect has this node talk to its partners again.
+func (n *Node) Reconnect(context.Context) (*api.Contact, error) {
+	out, err := n.absence.reconnect()
+	return out, n.explain(err)
+}
+
+// Contact says how this node stands to its partners.
+func (n *Node) Contact(context.Context) (*api.Contact, error) { return n.absence.contact(), nil }
+
+// Away reports whether this node is out of contact on purpose: it begins in silence.
+func (n *Node) Away() bool {
+	_, away := n.absence.away()
+	return away
 }
 
 // Outbox lists what users did at this node that nobody else has acknowledged yet.

@@ -86,7 +86,7 @@ func TestWhatAPersonSeesOfAnItem(t *testing.T) {
 		whole := func() {
 			t.Helper()
 			s := tm.sheet("tablet", "bia", ask.ID)
-			data := []api.Datum{{Name: "patient", Doc: "Who it is about", Value: "Zoë Ávila"}, {Name: "weight", Doc: "In kilograms", Value: 61.5}}
+			data := []api.Datum{{Name: "patient", Type: "string", Doc: "Who it is about", Value: "Zoë Ávila"}, {Name: "weight", Type: "number", Doc: "In kilograms", Value: 61.5}}
 			mood := []api.Field{{Name: "mood", Type: "string", Enum: []any{"well", "unwell"}}}
 			if diff := cmp.Diff(data, s.Data) + cmp.Diff(mood, s.Fields); !s.Whole || diff != "" {
 				t.Errorf("once it is locked: %+v\n%s", s, diff)

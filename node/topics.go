@@ -93,5 +93,5 @@ func (n *Node) pulse() time.Duration {
 	for _, t := range n.turns() {
 		next = min(next, t.Tick(now))
 	}
-	return max(next, 0)
+	return max(min(next, n.prefetcher.tick(now)), 0)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership"
@@ -69,7 +70,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 	n.doctor = &doctor{
 		contacts: n.contacts, parts: n.parts, losses: n.losses, people: n.people, wallet: s.wallet, own: n.own,
 		evictions: n.evictions, elections: n.elections,
-		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index,
+		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index, away: n.absence.away,
 	}
 	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
@@ -151,7 +152,8 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts}, Own: n.own,
 		Work: workload{s.ledger}, Mobile: t.config.Preset == configs.Mobile, Chance: t.chance, Publish: t.events.publish,
 		Standing: n.certificates.CheckStanding, Compare: n.retention.Greet,
-		Leaving:  func() bool { return n.departure.leaving.Load() },
+		Leaving:  func() bool { return n.departure.leaving.Load() || n.absence.goes() },
+		Away:     func() bool { _, away := n.absence.away(); return away },
 		Concerns: func(p workflow.PartnerID) { n.instances.reconsider(p) },
 		Outrun:   func(v membership.Version) { n.instances.restoration.outrun(v) },
 	})
@@ -230,13 +232,24 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 	}
 	n.desk.persons = n.users
 	n.filing.mayAsk = n.users.MayAsk
+	n.filing.keeps = func(id workflow.InstanceID) bool { return n.worklists.Keeps(id) }
 	items := peoplesItems{n.desk}
 	n.worklists, err = worklists.New(worklists.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, People: speakers{n.users, n.partners},
 		Instances: items, Store: t.store, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
-		Watched: t.events.watched, Publish: t.events.publish,
-		Name: n.people.name, Explain: n.explain, Known: items.known,
+		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.has,
+		Name: n.people.name, Explain: n.explain, Known: items.known, Away: func() (time.Time, bool) { return n.absence.away() },
 	})
+	if err != nil {
+		return err
+	}
+	n.absence, err = loadAbsence(&absence{
+		contacts: n.contacts, crew: n.crew, departure: n.departure, announce: n.announce, worklists: n.worklists, filing: n.filing,
+		refresh: s.list.Gap,
+	})
+	n.prefetcher = &prefetcher{
+		contacts: n.contacts, crew: n.crew, worklists: n.worklists, filing: n.filing, absence: n.absence, running: make(chan struct{}, 1),
+	}
 	return err
 }

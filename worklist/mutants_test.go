@@ -56,20 +56,12 @@ var mutants = []mutant{
 	{"13-last-heard-wins", "list.go", `if was, moved := h.spots[k]; !moved || s.newer(&was) {`, `if true {`},
 	{"13-others-items", "list.go", `case h != nil && h.User != u, h == nil`, `case h == nil`},
 	{"14-all-are-told", "message.go", `if !answers && (it.open == nil || it.open.User != u) {`, `if false {`},
-	{"15-selected-offline", "device/device.go", `case j.Mode != worklist.Lock:`, `case false:`},
-	{"15-not-here", "device/device.go", "\tcase !d.here(j):\n\t\treturn false, \"not all", "\tcase false:\n\t\treturn false, \"not all"},
-	{"15-after-a-failure", "device/device.go", `before.Run != Done || before.Failed ||`, `before.Run != Done ||`},
-	{"16-too-slow", "device/leave.go", `case p.Takes > p.Within && !p.accepted:`, `case false:`},
-	{"16-no-space", "device/leave.go", `case p.Lacks > 0:`, `case false:`},
-	{"17-goes-on-remotely", "device/leave.go", "d.Link, d.Plan = Cut, nil\n\td.pause()", "d.Link, d.Plan = Cut, nil"},
-	{"17-not-asked-again", "device/leave.go", `if j.Asked != "" {`, `if false {`},
-	{"17-from-the-start", "device/transfer.go", `From: p.Here, Spare`, `From: 0, Spare`},
-	{"17-sent-from-the-start", "device/work.go", `Sending{p, p.Sent}`, `Sending{p, 0}`},
-	{"18-connected-early", "device/ask.go", `d.Link == Returning && d.Agrees && len(d.Outbox) == 0`, `d.Link == Returning && d.Agrees`},
-	{"18-work-is-refused", "device/work.go", `!ok && !d.begun(i)`, `!ok`},
-	{"19-lost-in-a-crash", "device/device.go", `s.Outbox[k] = &c`, `_, _ = k, c`},
-	{"19-applications-go", "device/transfer.go", `d.uses[id] == 0 && !p.Application`, `d.uses[id] == 0`},
-	{"21-low", "device/ask.go", `case mode == worklist.Lock && d.Low && d.Setting.SaveEnergy:`, `case false:`},
+	{"16-not-named", "device/leave.go", `len(open) > 0 && !d.accepted(NotLocked)`, `false`},
+	{"16-too-slow", "device/leave.go", `case d.tooSlow(p, left) != "" && !d.accepted(TooSlow):`, `case false:`},
+	{"16-no-space", "device/leave.go", `case d.Lacks > 0 && (`, `case false && (`},
+	{"16-goes-without", "device/leave.go", `case len(coming) == 0:`, `case true:`},
+	{"16-waits-for-ever", "device/leave.go", `case len(stuck) > 0 && !d.accepted(Missing):`, `case false:`},
+	{"17-from-the-start", "device/leave.go", `d.Files[id].Size - d.Files[id].Here`, `d.Files[id].Size`},
 }
 
 // TestMutants: the tests notice each mutant. It compiles each, so it runs only when asked:
@@ -109,7 +101,7 @@ func (m mutant) run(t *testing.T, broken string) {
 		}
 		which := "./" + filepath.Dir(m.file)
 		if out, err := exec.Command("go", "test", "-vet", "off", "-overlay", overlay, "-timeout", "2m", "-failfast",
-			"-run", "Scenarios|AnyOrder|Stories|Sessions|Hand", which).CombinedOutput(); err == nil {
+			"-run", "Scenarios|AnyOrder|Stories|Leave|Hand", which).CombinedOutput(); err == nil {
 			t.Errorf("nobody notices:\n%s", out)
 		} else if strings.Contains(string(out), "[build failed]") {
 			t.Errorf("it does not compile:\n%s", out)

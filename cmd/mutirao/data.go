@@ -120,10 +120,19 @@ func getFile(
 			return usagef("the file is called %s, which means something to other programs: say with --to how to call it here", to)
 		}
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err = saveFile(f, content, to)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already: name another file with --to, or remove it", to)
 	}
+	if err != nil {
+		return err
+	}
+	return u.done(map[string]any{"file": to, "size": f.Size}, "%s: %s", to, workflow.FormatSize(f.Size))
+}
+
+// saveFile writes the content of a file to a new one, or leaves nothing there.
+func saveFile(f *api.File, content io.Reader, to string) error {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -131,7 +140,7 @@ func getFile(
 	if err = errors.Join(wholly(f, n, err), out.Close()); err != nil {
 		return errors.Join(err, os.Remove(to))
 	}
-	return u.done(map[string]any{"file": to, "size": f.Size}, "%s: %s", to, workflow.FormatSize(f.Size))
+	return nil
 }
 
 // wholly is the error of a copy of a file, also if not all of it came.

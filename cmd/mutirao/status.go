@@ -46,6 +46,9 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 	case st.Leaving:
 		line("leaving", "it takes nothing new on, and goes when what it holds is done; to take that back, restart it")
 	}
+	if st.Disconnected != nil {
+		line("contact", "disconnected on purpose since "+clock(*st.Disconnected)+"; back: mutirao worklist reconnect")
+	}
 	line("version", st.Version)
 	if u.verbose {
 		line("incarnation", st.Incarnation)

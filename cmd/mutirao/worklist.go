@@ -39,7 +39,7 @@ func newWorklistCommand() *cobra.Command {
 	var order string
 	var watch bool
 	cmd := &cobra.Command{
-		Use:   "worklist [--order arrival|priority|deadline] [--user U] [--watch]",
+		Use:   "worklist [--order arrival|priority|deadline|size|hand] [--user U] [--watch]",
 		Short: "The tasks that a user has or may take; take them, do them",
 		Long: `Lists the people's tasks that a user has, and those that the user may take: of a role that
 the user has, on any partner; without a role, of the partner at whose node the user is.
@@ -74,7 +74,7 @@ and lost in the last seven days, with the reason.` + forWhom,
 		}),
 	}
 	user.add(cmd)
-	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first), priority, or deadline")
+	cmd.Flags().StringVar(&order, "order", api.OrderArrival, "`what` comes first: arrival (what could be done first), priority, deadline, size (what needs the fewest bytes of files), or hand (worklist move)")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing the list as it changes")
 	cmd.AddCommand(
 		newClaimCommand(api.ClaimSelect, "Take items, to do them while connected", `Takes items: from now on nobody else can, and they vanish from all other lists. The
@@ -85,6 +85,7 @@ none.`),
 be done out of reach: complete and fail then keep here what was done.`),
 		newClaimCommand(api.ClaimRelease, "Give items back", `Gives items back, one after the other: others may take them at once.`),
 		newItemTransferCommand(), newItemCompleteCommand(), newItemFailCommand(),
+		newItemOpenCommand(), newItemMoveCommand(), newPrefetchCommand(), newDisconnectCommand(), newReconnectCommand(),
 	)
 	return cmd
 }
@@ -93,7 +94,10 @@ be done out of reach: complete and fail then keep here what was done.`),
 // that nothing is to be done where all answered.
 func (u *ui) noteUnanswered(ctx context.Context, node api.Service, user string, empty bool) {
 	silent, err := node.WorklistUnanswered(ctx, user)
+	st, unknown := node.Status(ctx)
 	switch {
+	case unknown == nil && st.Disconnected != nil:
+		u.note("disconnected on purpose since %s: what others hold is shown as it was known then; back: mutirao worklist reconnect", clock(*st.Disconnected))
 	case err == nil && len(silent) > 0:
 		u.note("no answer from %s: what is theirs may be missing here, or be as it was known before", strings.Join(silent, ", "))
 	case empty:

@@ -39,6 +39,9 @@ func (c *carrier) ClosePeer(p workflow.PartnerID) {
 // Distrust does the same.
 func (c *carrier) Distrust(p workflow.PartnerID) { c.ClosePeer(p) }
 
+// Silence does nothing: no node of the simulation is disconnected on purpose.
+func (c *carrier) Silence(bool) {}
+
 // Relayed are none: there are no relays.
 func (c *carrier) Relayed() []workflow.PartnerID { return nil }
 

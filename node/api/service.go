@@ -88,6 +88,8 @@ type Status struct {
 	Leaving bool `json:"leaving"`
 	// ForGood: when it goes it does not come back.
 	ForGood bool `json:"for_good,omitempty"`
+	// Disconnected is since when it is out of contact on purpose; null: it is not.
+	Disconnected *time.Time `json:"disconnected"`
 	// Trouble is what is wrong now, in words, e.g. a full disk; empty: nothing.
 	Trouble  []string          `json:"trouble"`
 	Counters map[string]uint64 `json:"counters"`

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -20,6 +21,15 @@ type WorklistService interface {
 	// ItemSheet shows an item with all that is needed to do it, as the partner says that holds it or, if
 	// that cannot be asked, as it is kept on this device.
 	ItemSheet(ctx context.Context, q ItemQuery) (*ItemSheet, error)
+	// ItemFile gives the content of a file among the data of an item that a user has. It fetches what is
+	// not here, until ctx ends.
+	ItemFile(ctx context.Context, q ItemQuery, name string) (*File, io.ReadCloser, error)
+	// MoveItem puts an item elsewhere in a user's list as it is ordered by hand, and returns that list.
+	MoveItem(ctx context.Context, r MoveRequest) ([]Item, error)
+	// Prefetch says which files of a user's items come before they are needed; SetPrefetch switches that
+	// on or off.
+	Prefetch(ctx context.Context, user string) (*Prefetch, error)
+	SetPrefetch(ctx context.Context, r PrefetchRequest) (*Prefetch, error)
 	// ClaimItems takes items for a user, or gives them back. What is taken is all taken, or
 	// nothing.
 	ClaimItems(ctx context.Context, r ClaimRequest) ([]Item, error)
@@ -36,6 +46,13 @@ type WorklistService interface {
 	// AdoptResult has a user who decides about an instance adopt a result that is kept. It returns when a partner that
 	// takes part has that durable; the one that holds the task is not needed.
 	AdoptResult(ctx context.Context, r AdoptRequest) (*Adopted, error)
+	// Disconnect has this node end all contact with its partners, once what its users have
+	// locked is here. It returns how far that is, and does not wait for it; a question it
+	// asks is answered by asking again. Contact says how far it is.
+	Disconnect(ctx context.Context, r DisconnectRequest) (*Contact, error)
+	// Reconnect has it talk to partners again, or stay if it had not gone yet.
+	Reconnect(ctx context.Context) (*Contact, error)
+	Contact(ctx context.Context) (*Contact, error)
 	// Outbox lists what users did at this node that nobody else has acknowledged yet.
 	Outbox(ctx context.Context) ([]Undelivered, error)
 	// Messages lists what a user is told of instances, the oldest first: of those for which the user answers,
@@ -50,7 +67,7 @@ type WorklistService interface {
 // WorklistQuery asks for a worklist.
 type WorklistQuery struct {
 	User string `json:"user,omitempty"`
-	// Order is OrderArrival, OrderPriority or OrderDeadline; empty: OrderArrival.
+	// Order is one of Orders; empty: OrderArrival.
 	Order string `json:"order,omitempty"`
 }
 
@@ -59,7 +76,12 @@ const (
 	OrderArrival  = "arrival"  // what could be done first comes first
 	OrderPriority = "priority" // the highest first
 	OrderDeadline = "deadline" // what is due first; what has no deadline last
+	OrderSize     = "size"     // what needs the fewest bytes of files first
+	OrderHand     = "hand"     // as the user moved items; others where they arrived
 )
+
+// Orders are all of them.
+var Orders = []string{OrderArrival, OrderPriority, OrderDeadline, OrderSize, OrderHand}
 
 // The states of an item.
 const (
@@ -179,9 +201,12 @@ type Field struct {
 // Datum is a data item with its value.
 type Datum struct {
 	Name  string `json:"name"`
+	Type  string `json:"type,omitempty"` // empty: a version before this one said it
 	Doc   string `json:"doc,omitempty"`
 	Value any    `json:"value"`
 	Large bool   `json:"large,omitempty"` // the value is left out, since it is too large to be sent along
+	// File says more of a file that was given, and whether its content is here.
+	File *File `json:"file,omitempty"`
 }
 
 // Earlier is a task that has succeeded.
@@ -301,4 +326,69 @@ type MessagesRead struct {
 	User string   `json:"user,omitempty"`
 	IDs  []string `json:"ids,omitempty"`
 	All  bool     `json:"all,omitempty"` // all that there are now
+}
+
+// The states of a node's contact with its partners.
+const (
+	IsConnected    = "connected"
+	IsLeaving      = "leaving"      // on its way out: what is needed comes first
+	IsDisconnected = "disconnected" // on purpose, until it is to reconnect
+)
+
+// DisconnectRequest asks a node to end all contact with its partners. Sent again, it says
+// how far that is, and what is accepted now.
+type DisconnectRequest struct {
+	// Within is the longest wait that is accepted; 0: five minutes.
+	Within time.Duration `json:"within,omitempty"` // nanoseconds
+	// Accept are the questions to which the answer is yes: not-locked, missing, too-slow.
+	Accept []string `json:"accept,omitempty"`
+}
+
+// Contact is how a node stands to its partners.
+type Contact struct {
+	State string     `json:"state"` // connected, leaving or disconnected
+	Since *time.Time `json:"since"` // it is disconnected; null: it is not
+	// Asks is what keeps a node from going until it is accepted or changed: not-locked,
+	// missing, too-slow, no-space, or trouble; empty: nothing. Why says it in words, with
+	// what to do, Items are those that it is about.
+	Asks  string `json:"asks"`
+	Why   string `json:"why"`
+	Items []Item `json:"items"`
+	// Along are the locked items that can be done out of reach, Volume how many bytes of
+	// their files are still to come, and Takes about how long that takes; empty: not known.
+	Along  []Item `json:"along"`
+	Volume int64  `json:"volume"`
+	Takes  string `json:"takes"`
+	// Own are tasks that this node itself holds: partners judge them when they have heard
+	// nothing for its connection time.
+	Own []Item `json:"own"`
+}
+
+// MoveRequest puts an item elsewhere in a list that is ordered by hand: before another, or to the top or
+// the bottom. One of these is given.
+type MoveRequest struct {
+	User   string `json:"user,omitempty"`
+	Item   string `json:"item"`
+	Before string `json:"before,omitempty"` // an item
+	Top    bool   `json:"top,omitempty"`
+	Bottom bool   `json:"bottom,omitempty"`
+}
+
+// PrefetchRequest says whether the files of a user's items are to come before they are needed.
+type PrefetchRequest struct {
+	User string `json:"user,omitempty"`
+	On   bool   `json:"on"`
+	// AtMost is how many bytes a second may come; 0: all that the link gives.
+	AtMost int64 `json:"at_most,omitempty"`
+}
+
+// Prefetch says what comes to this node before it is needed.
+type Prefetch struct {
+	User   string `json:"user"`
+	On     bool   `json:"on"`
+	AtMost int64  `json:"at_most"`
+	// Items are those that the user has and that may be done out of reach, in the order in which their
+	// files come. Volume is how many bytes of these are in files that are not all here.
+	Items  []Item `json:"items"`
+	Volume int64  `json:"volume"`
 }

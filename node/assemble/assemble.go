@@ -163,6 +163,7 @@ func (h *Host) openMesh(member node.Member) error {
 	c := h.meshConfig()
 	c.Key, c.Boot, c.Hello, c.Admit, c.Evicted = member.Key, h.node.Boot(), h.node.Hello, h.node.Admit, h.node.Evicted
 	c.Handler, c.OnAddrs, c.Prepare, c.Logger = h.node, h.node.OnAddrs, h.openGossip, h.log
+	c.Silent = h.node.Away()
 	if h.cfg.Discovery {
 		c.Discovery = "mutirao-" + member.Mesh.ID().String()[:6] // enough to tell a few meshes apart
 	}

@@ -27,6 +27,9 @@ type Want struct {
 	By workflow.PartnerID
 	// Asked: somebody at this node waits for it.
 	Asked bool
+	// AtMost is how many bytes a second may come for it; 0: all that the link gives. Of several that
+	// want a file the one that bounds it least counts.
+	AtMost int64
 	// From are the partners that may have it, the likeliest first.
 	From func(context.Context) ([]workflow.PartnerID, error)
 }
@@ -336,13 +339,18 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, x *wante
 	t.note(func() { c.from, c.have = from, p.bytes })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	missing := p.missing()
+	missing, last := p.missing(), t.in.Clock.Now().Awake
 	for i, coming := 0, t.begin(ctx, from, w, missing); i < len(missing); i++ {
 		n := missing[i]
 		b, err := coming()
 		if err != nil {
 			return err
 		}
+		took := t.in.Clock.Now().Awake - last
+		if err := t.hold(ctx, x.in, int64(len(b)), took, since); err != nil {
+			return err
+		}
+		last = t.in.Clock.Now().Awake
 		yields := i+1 < len(missing) && t.mustYield(x.in, since)
 		if !yields {
 			coming = t.begin(ctx, from, w, missing[i+1:])
@@ -354,7 +362,7 @@ func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, x *wante
 		if err := p.write(n, b); err != nil {
 			return err
 		}
-		t.note(func() { c.have = p.bytes })
+		t.note(func() { c.have, t.rate = p.bytes, measured(t.rate, int64(len(b)), took) })
 		if yields {
 			return errYield
 		}
@@ -380,6 +388,42 @@ func (t *Topic) claim(ctx context.Context, x *wanted, p *part, chunks sums) erro
 		return nil
 	}
 	return p.expect(ctx, t.Store, chunks)
+}
+
+// hold waits until so many bytes may have come, where all who want a file bound that, or until
+// others have their turn.
+func (t *Topic) hold(ctx context.Context, o *order, bytes int64, took, began time.Duration) error {
+	for since := t.in.Clock.Now().Awake; ; {
+		atMost := t.bound(o.of)
+		left := time.Duration(0)
+		if atMost > 0 {
+			left = time.Duration(float64(bytes)/float64(atMost)*float64(time.Second)) - took - (t.in.Clock.Now().Awake - since)
+		}
+		if left <= 0 || t.mustYield(o, began) {
+			return nil
+		}
+		select {
+		case <-t.in.Clock.After(min(left, time.Second)): // somebody else may want it sooner
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// bound is how many bytes a second may come of a file, by the one who wants it that bounds it
+// least; 0: all that the link gives.
+func (t *Topic) bound(c *fetch) (most int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range c.orders {
+		for _, x := range o.wants {
+			if x.atMost == 0 {
+				return 0
+			}
+			most = max(most, x.atMost)
+		}
+	}
+	return most
 }
 
 // begin has the first of the missing chunks of a file come, while the one before it is verified

@@ -134,6 +134,7 @@ type wanted struct {
 	refused bool   // it had no room, and that was counted
 	lost    bool   // all partners that could have it say since lostSince that they do not
 	since   time.Duration
+	atMost  int64 // how many bytes a second may come for it (Want.AtMost)
 }
 
 // waiter is told once how it ended.
@@ -184,6 +185,11 @@ func (t *Topic) add(w Want) *wanted {
 	n := t.needOf(w.Instance)
 	k := key{nameOf(w.File), w.Item, payerOf(w)}
 	if x := n.of[k]; x != nil {
+		if x.atMost > 0 && w.AtMost > 0 {
+			x.atMost = max(x.atMost, w.AtMost)
+		} else {
+			x.atMost = 0
+		}
 		return x
 	}
 	c := t.coming[k.name]
@@ -192,7 +198,7 @@ func (t *Topic) add(w Want) *wanted {
 		t.coming[k.name] = c
 	}
 	o := t.orderOf(c, k.payer)
-	x := &wanted{Want: w, in: o, index: len(o.wants)}
+	x := &wanted{Want: w, in: o, index: len(o.wants), atMost: w.AtMost}
 	o.wants = append(o.wants, x)
 	n.of[k] = x
 	return x

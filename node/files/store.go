@@ -263,6 +263,55 @@ func (s *Store) room(by string, except *Root) (int64, error) {
 	return max(most, 0), nil
 }
 
+// Coming is a file that is to come, and who began its instance; empty: this node.
+type Coming struct {
+	File workflow.File
+	By   string
+}
+
+// Have is how many bytes of a file are here, as far as its length on disk says, and
+// whether all are, verified.
+func (s *Store) Have(f workflow.File) (bytes int64, whole bool) {
+	if _, whole := s.Path(f); whole {
+		return f.Size, true
+	}
+	info, err := os.Stat(s.path(f.Root, partFile))
+	if err != nil {
+		return 0, false
+	}
+	return min(info.Size(), f.Size), false
+}
+
+// Lacks is how many bytes of room there lack for all of these files.
+func (s *Store) Lacks(files []Coming) (most int64, err error) {
+	var disk int64
+	shares := map[string]int64{}
+	for _, c := range files {
+		have, _ := s.Have(c.File)
+		disk += c.File.Size - have
+		s.mu.Lock()
+		if s.held[c.File.Root] == nil {
+			shares[c.By] += c.File.Size
+		}
+		s.mu.Unlock()
+	}
+	if s.o.Space != nil {
+		free, _, err := s.o.Space()
+		if err != nil {
+			return 0, err
+		}
+		most = max(disk-max(int64(free)-int64(s.o.Reserve), 0), 0)
+	}
+	for by, size := range shares {
+		room, err := s.room(by, nil)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, size-room)
+	}
+	return most, nil
+}
+
 // payer is whose share a content is in: this node's, if any of its instances has it.
 func (c *content) payer() string {
 	if len(c.uses) == 0 {

@@ -85,6 +85,9 @@ type Topic struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	wake   chan struct{}
+
+	// rate is what measured makes of how chunks came; 0: none came yet.
+	rate int64
 }
 
 // name is what content a reference names: one with a false length is never found.
@@ -247,6 +250,38 @@ func (t *Topic) Waits(id workflow.InstanceID, f workflow.File) string {
 	defer t.mu.Unlock()
 	if n := t.needs[id]; n != nil && n.turned > 0 {
 		return "as many files of its initiator as one member may have are on their way here: it waits for a place"
+	}
+	return ""
+}
+
+// smoothing is the weight of the measurements before.
+const smoothing = 4
+
+// measured is a rate in bytes a second after so many bytes came in such a time; 0 stands for none yet.
+func measured(rate, bytes int64, span time.Duration) int64 {
+	if bytes <= 0 || span <= 0 {
+		return rate
+	}
+	now := max(int64(float64(bytes)/span.Seconds()), 1)
+	if rate == 0 {
+		return now
+	}
+	return max(rate+(now-rate)/smoothing, 1)
+}
+
+// Rate is how many bytes a second came of files lately; 0: none came yet.
+func (t *Topic) Rate() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rate
+}
+
+// Stuck is why nobody gives a file that is waited for; empty: it comes, or nobody waits.
+func (t *Topic) Stuck(f workflow.File) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.coming[nameOf(f)]; c != nil && c.from == "" {
+		return c.trouble
 	}
 	return ""
 }

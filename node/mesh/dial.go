@@ -158,6 +158,9 @@ func (p *partner) isConnected() bool {
 
 // connect makes a connection with an admitted partner, from the address book.
 func (m *Mesh) connect(ctx context.Context, p *partner) error {
+	if m.silent.Load() {
+		return errSilent
+	}
 	m.mu.RLock()
 	addrs := p.knownLocked()
 	m.mu.RUnlock()

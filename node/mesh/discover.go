@@ -49,6 +49,11 @@ func (m *Mesh) discover() {
 	d := &discovery{mesh: m}
 	defer d.stop()
 	for m.ctx.Err() == nil {
+		if m.silent.Load() {
+			d.stop()
+			pause(m.ctx, lookEvery)
+			continue
+		}
 		if addrs := announceable(m.Addrs()); d.lan == nil || !slices.Equal(addrs, d.announced) {
 			d.announce(addrs)
 		}

@@ -28,6 +28,9 @@ func newGate(m *Mesh) *gate { return &gate{mesh: m, shut: map[peer.ID]time.Durat
 
 // InterceptPeerDial keeps us from dialling those whom we would not let in.
 func (g *gate) InterceptPeerDial(p peer.ID) bool {
+	if g.mesh.silent.Load() {
+		return false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mesh.now() >= g.shut[p]
@@ -36,13 +39,13 @@ func (g *gate) InterceptPeerDial(p peer.ID) bool {
 // InterceptAddrDial permits all addresses.
 func (g *gate) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
 
-// InterceptAccept permits all: rationed counts what was begun.
-func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool { return true }
+// InterceptAccept permits all, but in a silence: rationed counts what was begun.
+func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool { return !g.mesh.silent.Load() }
 
 // InterceptSecured refuses keys that the gate is shut for. Of our own dials
 // InterceptPeerDial was asked.
 func (g *gate) InterceptSecured(d network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
-	return d == network.DirOutbound || g.opens(p)
+	return !g.mesh.silent.Load() && (d == network.DirOutbound || g.opens(p))
 }
 
 // InterceptUpgraded permits what InterceptSecured did.

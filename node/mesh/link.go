@@ -69,6 +69,9 @@ func (m *Mesh) connected(c network.Conn) {
 		surplus.cutFor(ReasonTooMany)
 	}
 	m.spawn(l.expectHello)
+	if m.silent.Load() { // it was made while the silence began
+		l.cut()
+	}
 }
 
 // disconnected is called by libp2p when a connection has ended.

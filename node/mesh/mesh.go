@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -31,16 +32,18 @@ type Mesh struct {
 	relays   []ma.Multiaddr
 	requests chan struct{} // a token per request being handled
 	born     time.Time     // monotonic times are counted from here
+	hushing  sync.Mutex    // held while a silence begins or ends
+	silent   atomic.Bool   // nobody is talked to (silence.go)
 
-	leaving chan struct{}   // closed when Close begins
-	ctx     context.Context // ends with Close
-	cancel  context.CancelFunc
-	work    sync.WaitGroup // our goroutines
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup // our goroutines
 
 	// mu guards what follows and the fields of partner and link that say so. It is
 	// never held while calling out.
 	mu       sync.RWMutex
 	closed   bool
+	leaving  chan struct{} // closed when Close or a silence begins
 	partners map[peer.ID]*partner
 	byID     map[workflow.PartnerID]*partner // the same: decoding an ID for each frame is dear
 	links    map[string]*link                // by connection ID
@@ -60,6 +63,7 @@ func New(cfg Config) (*Mesh, error) {
 		counters: newCounters(), requests: make(chan struct{}, cfg.Limits.Requests), born: time.Now(),
 		partners: map[peer.ID]*partner{}, byID: map[workflow.PartnerID]*partner{}, links: map[string]*link{}, leaving: make(chan struct{}),
 	}
+	m.silent.Store(cfg.Silent)
 	m.gate = newGate(m)
 	if m.relays, err = parseRelays(cfg.Relay.Via); err != nil {
 		return nil, err
@@ -103,12 +107,16 @@ func New(cfg Config) (*Mesh, error) {
 // cuts all connections and waits until the handler was told and nothing runs any
 // more.
 func (m *Mesh) Close() error {
+	m.hushing.Lock() // a silence that begins has closed leaving, until it has begun
 	m.mu.Lock()
 	first := !m.closed
 	m.closed = true
-	m.mu.Unlock()
 	if first {
 		close(m.leaving)
+	}
+	m.mu.Unlock()
+	m.hushing.Unlock()
+	if first {
 		m.awaitFarewells()
 	}
 	m.cancel()

@@ -23,7 +23,7 @@ func (p *partner) sendLoop() {
 	for {
 		p.mesh.mu.Lock()
 		l := p.pickLocked()
-		if l == nil || p.mesh.closed {
+		if l == nil || p.mesh.closed || p.mesh.silent.Load() {
 			p.sending = false
 			p.mesh.forgetLocked(p)
 			p.mesh.mu.Unlock()
@@ -63,11 +63,11 @@ func (p *partner) setFarewell(ended chan struct{}) {
 	p.farewell = ended
 }
 
-// farewellTime is how long Close waits for partners to take what is queued.
+// farewellTime is how long Close, or a silence, waits for partners to take what is queued.
 const farewellTime = time.Second
 
-// errFarewell ends a stream because the mesh closes.
-var errFarewell = errors.New("the mesh is closing")
+// errFarewell ends a stream because the mesh closes, or falls silent.
+var errFarewell = errors.New("the mesh ends its conversations")
 
 // awaitFarewells waits until what is queued was taken.
 func (m *Mesh) awaitFarewells() {
@@ -148,13 +148,14 @@ var errStreamClosed = errors.New("the partner closed the stream")
 // writeFrames writes what is queued until the stream ends.
 func (p *partner) writeFrames(s network.Stream, closed <-chan struct{}) error {
 	w := deadlineWriter{s, p.mesh.limits.WriteTimeout}
+	ends := p.mesh.ends()
 	var batch [][]byte
 	for leaving := false; ; {
 		select {
 		case <-closed:
 			return errStreamClosed
 		case <-p.queue.filled:
-		case <-p.mesh.leaving:
+		case <-ends:
 			leaving = true
 		}
 		for batch = p.queue.take(batch); len(batch) > 0; batch = p.queue.take(batch) {

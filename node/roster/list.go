@@ -162,6 +162,13 @@ func (l *List) Reach(who workflow.PartnerID, reachable bool) {
 	l.Announce(events)
 }
 
+// Gap has everybody's silence count from now on: this node could not hear.
+func (l *List) Gap() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list.Gap(l.of.Clock.Now())
+}
+
 // tick expires silent partners, and says after what time to call again.
 func (l *List) tick() time.Duration {
 	l.mu.Lock()

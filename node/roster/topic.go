@@ -80,7 +80,10 @@ type Surroundings struct {
 	Publish func(api.Event)
 	// Leaving reports whether this node takes nothing new on, Standing says why nobody
 	// would admit it.
+	// Away reports whether it talks to nobody on purpose: that others are silent says nothing
+	// then.
 	Leaving  func() bool
+	Away     func() bool
 	Standing func() error
 	// Outrun is called when a partner knows a later record of this node's than it wrote,
 	// Concerns when what is known of a partner changed.
@@ -128,6 +131,9 @@ func (ro *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
 // Tick says that this node is alive, within its connectionTime, and watches whether the
 // others are.
 func (ro *Topic) Tick(now moment.Now) time.Duration {
+	if ro.in.Away() {
+		return moment.Never
+	}
 	every := ro.beatEvery()
 	if ro.nextBeat == 0 {
 		ro.nextBeat = now.Awake + every

@@ -289,12 +289,20 @@ func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) 
 	return out.Claimed, nil
 }
 
+func (d *Desk) away() bool {
+	_, away := d.in.Away()
+	return away
+}
+
 // inWords says to people why a word did not reach the holder of an item, or was refused there.
 func (d *Desk) inWords(r *Row, err error) error {
 	var no refusal
 	switch {
 	case errors.As(err, &no):
 		return no.said
+	case errors.Is(err, errAway) && d.away():
+		return api.Errorf(api.Refused, "%s holds %s, and this node is disconnected on purpose", d.in.Name(r.At), r.Task).
+			WithHint("mutirao worklist reconnect; until then only locked items can be done")
 	case errors.Is(err, errAway):
 		return api.Errorf(api.Refused, "%s, who holds %s, cannot be asked now", d.in.Name(r.At), r.Task).
 			WithHint("mutirao partners shows when it is back")

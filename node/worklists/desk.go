@@ -3,6 +3,7 @@ package worklists
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -114,6 +115,10 @@ type Surroundings struct {
 	Name    func(workflow.PartnerID) string
 	Explain func(error) error
 	Known   func(time.Time) string
+	// Has reports whether all of a file is here.
+	Has func(workflow.File) bool
+	// Away is since when this node is out of contact on purpose.
+	Away func() (since time.Time, away bool)
 }
 
 // Rations of a member: lists that it asks for, and words that it brings.
@@ -136,7 +141,10 @@ type Desk struct {
 	taken      map[string]bool                                    // by user and item: taken from here since the node was started
 	seen       map[workflow.InstanceID]map[string]map[string]bool // names of messages that were read, by user
 	alarm      alarm
-	counted    map[string]counted // by user
+	counted    map[string]counted                    // by user
+	hands      map[string]*worklist.Hand             // by user: how the list was ordered by hand
+	settings   map[string]setting                    // by user: what differs from the usual
+	needs      map[string]map[string][]workflow.File // by user and item: what was needed when that was asked for last
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -145,9 +153,7 @@ func New(in Surroundings) (*Desk, error) {
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
 		taken: map[string]bool{}, counted: map[string]counted{}, seen: map[workflow.InstanceID]map[string]map[string]bool{},
+		hands: map[string]*worklist.Hand{}, settings: map[string]setting{}, needs: map[string]map[string][]workflow.File{},
 	}
-	if err := d.load(); err != nil {
-		return nil, err
-	}
-	return d, d.loadRead()
+	return d, errors.Join(d.load(), d.loadRead(), d.loadHands(), d.loadSettings())
 }

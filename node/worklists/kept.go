@@ -100,6 +100,7 @@ type more struct {
 	DueAt    time.Time       `json:"due_at,omitzero"`
 	Warnings []time.Duration `json:"warnings,omitempty"`
 	Sheet    *Sheet          `json:"sheet,omitempty"`
+	Size     int64           `json:"size,omitempty"`
 }
 
 // readKept reads what is kept of an item.
@@ -152,13 +153,13 @@ func (k *kept) row() Row {
 		Due: m.Due, DueAt: m.DueAt, Warnings: m.Warnings,
 		Doc: m.Doc, Subject: m.Subject, Ends: m.Ends, Until: m.Until, Instance: k.Instance, Workflow: workflow.Name(k.Workflow), Task: workflow.TaskName(k.Task),
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
-		Priority: k.Priority, Offline: k.Offline, Since: time.UnixMilli(k.Since).UTC(), Mine: worklist.Lock, Grant: k.Grant,
+		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(), Mine: worklist.Lock, Grant: k.Grant,
 		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
 
 func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
-	seen, err := json.Marshal(more{r.Doc, r.Subject, r.Ends, r.Until, r.Due, r.DueAt, r.Warnings, s})
+	seen, err := json.Marshal(more{r.Doc, r.Subject, r.Ends, r.Until, r.Due, r.DueAt, r.Warnings, s, r.Size})
 	if err != nil {
 		seen = nil // people see less of it
 	}

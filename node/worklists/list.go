@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,13 +21,16 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	var by func(a, b Row) int
 	switch q.Order {
 	case "", api.OrderArrival:
-		by = func(a, b Row) int { return a.Since.Compare(b.Since) }
+		by = byArrival
 	case api.OrderPriority:
 		by = func(a, b Row) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)) }
 	case api.OrderDeadline:
 		by = func(a, b Row) int { return cmp.Or(byDeadline(&a, &b), a.Since.Compare(b.Since)) }
+	case api.OrderSize:
+		by = func(a, b Row) int { return cmp.Or(cmp.Compare(a.Size, b.Size), a.Since.Compare(b.Since)) }
+	case api.OrderHand:
 	default:
-		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s or %s", q.Order, api.OrderArrival, api.OrderPriority, api.OrderDeadline)
+		return nil, api.Errorf(api.Invalid, "the order %q: want one of %s", q.Order, strings.Join(api.Orders, ", "))
 	}
 	who, err := d.in.People.Who(q.User)
 	if err != nil {
@@ -39,9 +43,11 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	d.mu.Lock()
 	d.silent[who.ID] = silent
 	d.mu.Unlock()
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(by(a, b), a.Instance.Compare(b.Instance), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID(), b.ID()))
-	})
+	if by == nil {
+		d.sortByHand(who, rows)
+	} else {
+		sortRows(rows, by)
+	}
 	out := []api.Item{}
 	for _, r := range rows {
 		if r.Mine != "" || r.free() {
@@ -60,6 +66,15 @@ func byDeadline(a, b *Row) int {
 		return -1
 	}
 	return a.DueAt.Compare(b.DueAt)
+}
+
+func byArrival(a, b Row) int { return a.Since.Compare(b.Since) }
+
+// sortRows sorts by what is wanted, and for the rest in one way at all nodes.
+func sortRows(rows []Row, by func(a, b Row) int) {
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(by(a, b), a.Instance.Compare(b.Instance), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID(), b.ID()))
+	})
 }
 
 // rows are all items of which a person has, had, or may take one: of each partner as it
@@ -194,7 +209,7 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 	out := api.Item{
 		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
 		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
-		Delivered: true,
+		Delivered: true, Size: r.Size, Prefetched: d.prefetched(who, r),
 	}
 	if r.At != d.in.Self { // what this node holds is as of now
 		out.Known = d.in.Known(r.AsOf)

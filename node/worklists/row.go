@@ -56,6 +56,10 @@ type Row struct {
 	DueAt    time.Time       `json:"-"`
 	Warnings []time.Duration `json:"warnings,omitempty"`
 
+	// Size is how many bytes the files have that its task reads. Local: all of them are here.
+	Size  int64 `json:"size,omitempty"`
+	Local bool  `json:"-"`
+
 	// At is who holds it, AsOf when that is known from.
 	At   workflow.PartnerID `json:"-"`
 	AsOf time.Time          `json:"-"`
@@ -69,6 +73,9 @@ const (
 	MaxDoc     = 160
 	maxSubject = 400
 )
+
+// maxSize is what the files of an item have at most: as many as there are data of the largest kind.
+const maxSize = maxFields * workflow.MaxFile
 
 // ID is by what people name the item: the same wherever it is asked for.
 func (r *Row) ID() string {
@@ -98,6 +105,9 @@ func (r *Row) check(now time.Time) error {
 		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
 	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
 		return fmt.Errorf("an item that somebody has in a way that there is not")
+	}
+	if r.Size < 0 || r.Size > maxSize {
+		return fmt.Errorf("an item whose files have %d bytes", r.Size)
 	}
 	if len(r.Lost) > workflow.MaxName || utf8.RuneCountInString(r.Doc) > MaxDoc || utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")

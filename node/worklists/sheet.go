@@ -23,6 +23,8 @@ const (
 	maxSheet     = 64 << 10
 	maxSheetText = 16 << 10
 	maxFields    = 500
+	// MaxGivers is how many partners are named that gave one file.
+	MaxGivers = 8
 )
 
 // Sheet is what a person needs to do an item.
@@ -31,6 +33,9 @@ type Sheet struct {
 	Fields []api.Field   `json:"fields,omitempty"`
 	Data   []api.Datum   `json:"data,omitempty"`
 	After  []api.Earlier `json:"after,omitempty"`
+	// Givers are, by data that are files, the partners that gave them: their content can be fetched
+	// there as well as from whoever holds the item.
+	Givers map[string][]workflow.PartnerID `json:"givers,omitempty"`
 }
 
 // Bounded leaves out of a sheet what is too large to be sent along.
@@ -80,6 +85,14 @@ var fieldTypes = []workflow.DataType{
 
 // check says what no partner would truly answer: forms are made of it.
 func (s *Sheet) check() error {
+	if len(s.Givers) > maxFields {
+		return fmt.Errorf("a sheet with givers of %d data", len(s.Givers))
+	}
+	for _, of := range s.Givers {
+		if len(of) > MaxGivers || slices.ContainsFunc(of, func(p workflow.PartnerID) bool { return len(p) > workflow.MaxName }) {
+			return errors.New("a sheet with givers that there cannot be")
+		}
+	}
 	if len(s.Fields) > maxFields || len(s.Data) > maxFields || len(s.After) > maxFields {
 		return fmt.Errorf("a sheet of %d fields, %d data and %d tasks", len(s.Fields), len(s.Data), len(s.After))
 	}

@@ -190,6 +190,7 @@ func (carrier) SetAddrs(workflow.PartnerID, []string) error { return nil }
 func (carrier) Want(workflow.PartnerID, bool) error         { return nil }
 func (carrier) ClosePeer(workflow.PartnerID)                {}
 func (carrier) Distrust(workflow.PartnerID)                 {}
+func (carrier) Silence(bool)                                {}
 func (carrier) Relayed() []workflow.PartnerID               { return nil }
 func (carrier) Refused() map[string]uint64                  { return nil }
 func (carrier) HandleRequest(string, bool, func(workflow.PartnerID, []byte) ([]byte, error)) {

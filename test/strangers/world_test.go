@@ -292,6 +292,7 @@ func (m *member) ClosePeer(p workflow.PartnerID) {
 }
 
 func (m *member) Distrust(p workflow.PartnerID) { m.ClosePeer(p) }
+func (*member) Silence(bool)                    {}
 func (*member) Relayed() []workflow.PartnerID   { return nil }
 func (*member) Refused() map[string]uint64      { return nil }
 

@@ -5,8 +5,39 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/worklist"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// FileID names a file by its content.
+type FileID string
+
+// File is content that items need.
+type File struct {
+	Size  int64
+	Here  int64 // of it, bytes that are here
+	Whole bool  // all of it is here; an empty file may not be
+	// Stuck is why nobody gives it now; empty: it comes, or was not asked for yet.
+	Stuck string
+}
+
+// Item is an item that somebody at this device has.
+type Item struct {
+	ID     string
+	Locked bool // it may be done out of reach
+	Files  []FileID
+}
+
+// Device is what is so at a device.
+type Device struct {
+	Items []Item // in the order of the worklist
+	Files map[FileID]File
+	Rate  int64 // bytes a second that come, as measured; 0: not yet
+	Lacks int64 // bytes of disk for what is to come
+	// Within is the longest wait that the user accepts, Waited how long it has been.
+	Within, Waited time.Duration
+	// Accepted are the questions to which the user said yes.
+	Accepted []Question
+}
 
 // Question is what the user has to decide on the way out.
 type Question string
@@ -15,220 +46,127 @@ type Question string
 const (
 	NoQuestion Question = ""
 	NotLocked  Question = "not-locked" // some items are selected, not locked
+	Missing    Question = "missing"    // nobody gives some of the files now
 	TooSlow    Question = "too-slow"   // what is to come takes longer than the user waits
 	NoSpace    Question = "no-space"
 )
 
-// Plan is a disconnection on its way (docs/worklists.md, The device).
+// Acceptable are the questions to which yes is an answer.
+var Acceptable = []Question{NotLocked, Missing, TooSlow}
+
+// Plan is how far a device is on its way out.
 type Plan struct {
-	Within time.Duration // the longest wait that the user accepts
-	Asks   Question
-	// Items are those that a question is about.
-	Items  []worklist.Item
+	Asks  Question
+	Text  string   // of the question: what, and what to do
+	Items []string // that it is about
+	// Tell: partners are told that the user is away.
+	Tell   bool
 	Volume int64         // bytes still to come
-	Takes  time.Duration // for that, as far as the link was measured
-	Lacks  int64         // bytes of disk
-	Text   string
-
-	warned, accepted bool
-	missing          map[PieceID]bool // of what is to come
+	Takes  time.Duration // for that; 0: not measured
+	Fetch  []FileID      // what is to be fetched now, in this order
+	Go     bool          // nothing is left to do: contact ends
 }
 
-// Disconnect begins the protocol of disconnecting: within is the longest wait that the
-// user accepts. The plan says what the user is asked; when it asks nothing and the link is
-// Away, all is done.
-func (d *Device) Disconnect(within time.Duration, now worklist.Moment) (Effects, error) {
-	switch {
-	case !d.Link.reaches():
-		return Effects{}, &Refusal{worklist.NoHolder, "you are " + string(d.Link) + " already",
-			"reconnect when you can"}
-	case d.Link == Returning:
-		return Effects{}, &Refusal{worklist.NotReady, "you are still coming back",
-			"wait until the outbox is empty; it is shown by outbox"}
-	case within < 0:
-		return Effects{}, &Refusal{worklist.NotReady, fmt.Sprintf("a wait of %s", within), "give 0 or more"}
-	}
-	d.Link, d.Plan = Leaving, &Plan{Within: within, missing: map[PieceID]bool{}}
-	out := Effects{Save: true}
-	d.advance(&out, now)
-	return out, nil
-}
-
-// Accept answers the question that the plan asks: the user accepts it.
-func (d *Device) Accept(now worklist.Moment) (Effects, error) {
-	if d.Plan == nil {
-		return Effects{}, &Refusal{worklist.NotReady, "nothing is asked", "begin with disconnect"}
-	}
-	switch d.Plan.Asks {
-	case NotLocked:
-		d.Plan.warned = true
-	case TooSlow:
-		d.Plan.accepted = true
-	case NoSpace:
-		return Effects{}, &Refusal{worklist.NotReady, fmt.Sprintf("the disk lacks %d bytes", d.Plan.Lacks),
-			"free space, or give items back"}
-	}
-	out := Effects{Save: true}
-	d.advance(&out, now)
-	return out, nil
-}
-
-// Freed takes in how much disk is free now.
-func (d *Device) Freed(bytes int64, now worklist.Moment) Effects {
-	d.Free = bytes
-	var out Effects
-	if d.Plan != nil {
-		d.advance(&out, now)
-	} else {
-		d.fetchAll(&out)
-	}
-	return out
-}
-
-// Stay ends the protocol: the user does not leave after all.
-func (d *Device) Stay() Effects {
-	if d.Link != Leaving {
-		return Effects{}
-	}
-	d.Link, d.Plan = Connected, nil
-	out := Effects{Save: true}
-	d.active(&out, true)
-	d.fetchAll(&out)
-	return out
-}
-
-// active tells partners that the user is here, or is not, unless they know.
-func (d *Device) active(out *Effects, here bool) {
-	if d.Told != !here {
-		d.Told, out.Active = !here, &here
-	}
-}
-
-// advance goes through the steps of the protocol as far as it can.
-func (d *Device) advance(out *Effects, now worklist.Moment) {
-	p := d.Plan
-	p.Asks, p.Items, p.Text = NoQuestion, nil, ""
-	if open := d.notLocked(); len(open) > 0 && !p.warned { // step 2
+// Leave says what is next on the way out (rule 16).
+func Leave(d Device) (p Plan) {
+	if open := d.which(func(i Item) bool { return !i.Locked }); len(open) > 0 && !d.accepted(NotLocked) {
 		p.Asks, p.Items = NotLocked, open
-		p.Text = "these items are selected, not locked, and cannot be done until you return: " +
-			"lock them, give them back, or accept that"
-		return
+		p.Text = "these items are selected, not locked, and cannot be done until you are back: " +
+			"lock them (mutirao worklist lock), give them back (release), or accept that"
+		return p
 	}
-	d.active(out, false) // step 3
-	pieces := d.wanted(d.inOrder(), true)
-	p.Volume = d.volume(pieces) // step 4
-	p.Takes = d.takes(p.Volume)
-	p.Lacks = max(0, p.Volume-d.Free)
-	switch {
-	case p.Takes > p.Within && !p.accepted: // step 5
-		p.Asks, p.Items, p.Text = TooSlow, d.needing(), d.slow()
-	case p.Lacks > 0: // step 6
-		p.Asks, p.Items = NoSpace, d.needing()
-		p.Text = fmt.Sprintf("%d bytes more are needed on the disk: free space, or give items back", p.Lacks)
-	case p.Volume > 0: // step 7
-		for _, id := range pieces {
-			p.missing[id] = true
-		}
-		d.fetchAll(out)
-	default: // steps 8 and 9: what is not locked is disabled by being away (Enabled)
-		d.Link, d.Plan = Away, nil
-		d.pause()
-		out.Save, out.Cut = true, true
+	p.Tell = true
+	coming := Missed(d.Items, d.Files, false)
+	stuck := slices.DeleteFunc(slices.Clone(coming), func(id FileID) bool { return d.Files[id].Stuck == "" })
+	if d.accepted(Missing) {
+		coming = slices.DeleteFunc(coming, func(id FileID) bool { return d.Files[id].Stuck != "" })
 	}
-}
-
-// slow says how long what is still to come takes.
-func (d *Device) slow() string {
-	if d.Rate == 0 {
-		return fmt.Sprintf("%d bytes are still to come, and the link was not measured yet: accept that, or give items back",
-			d.Plan.Volume)
+	for _, id := range coming {
+		p.Volume += d.Files[id].Size - d.Files[id].Here
 	}
-	return fmt.Sprintf("%d bytes are still to come, which takes %s: accept that, or give items back",
-		d.Plan.Volume, d.Plan.Takes)
-}
-
-// notLocked are the items that the user selected and has not done.
-func (d *Device) notLocked() (out []worklist.Item) {
-	for _, j := range d.inOrder() {
-		if j.Mode == worklist.Select && j.Run != Done && j.Taken == "" {
-			out = append(out, j.Item)
-		}
-	}
-	return out
-}
-
-// needing are the locked items of which not all is here.
-func (d *Device) needing() (out []worklist.Item) {
-	for _, j := range d.inOrder() {
-		if j.Mode == worklist.Lock && j.Run != Done && !d.here(j) {
-			out = append(out, j.Item)
-		}
-	}
-	return out
-}
-
-// Lost takes in that nobody can be reached any more, unplanned: at whatever step that is.
-// What was asked for may have been granted: that is found out after the return. Work on
-// local data goes on, work on remote data pauses, and an application that ran elsewhere has ended.
-func (d *Device) Lost() Effects {
-	if !d.Link.reaches() {
-		return Effects{}
-	}
-	d.Link, d.Plan = Cut, nil
-	d.pause()
-	return Effects{Save: true}
-}
-
-func (d *Device) pause() {
-	for _, j := range d.Jobs {
-		if j.Run != Remote {
-			continue
-		}
-		if j.Run = Paused; j.RemoteApp {
-			j.Run = Ended
-		}
-	}
-}
-
-// Return begins the protocol of coming back: it marks the user as active, asks how the items
-// stand, and sends what is in the outbox from where it stopped. The link is Connected when
-// all of it was acknowledged.
-func (d *Device) Return(now worklist.Moment) (Effects, error) {
-	if d.Link.reaches() {
-		return Effects{}, &Refusal{worklist.NotReady, "you are " + string(d.Link), "nothing is to be done"}
-	}
-	d.Link, d.Agrees = Returning, false
-	out := Effects{Save: true, Sync: true}
-	yes := true
-	d.Told, out.Active = false, &yes
-	for _, j := range d.Jobs {
-		if j.Run == Paused {
-			j.Run = Remote
-		}
-	}
-	for _, j := range d.inOrder() {
-		if j.Asked != "" {
-			out.Ask = append(out.Ask, Asking{j.Item, j.Asked})
-		}
-	}
-	d.resend(&out)
-	return out, nil
-}
-
-// Slow takes in that the link is weak, or, if not, that it is good again.
-func (d *Device) Slow(weak bool) Effects {
-	switch {
-	case weak && d.Link == Connected:
-		d.Link = Weak
-	case !weak && d.Link == Weak:
-		d.Link = Connected
+	p.Takes = Takes(p.Volume, d.Rate)
+	switch left := d.Within - d.Waited; {
+	case len(coming) == 0:
+		p.Go = true
+	case d.Lacks > 0 && (d.tooSlow(p, left) == "" || d.accepted(TooSlow)):
+		p.Asks, p.Items = NoSpace, d.needing(coming)
+		p.Text = fmt.Sprintf("%s more are needed on the disk: free space, or give items back (mutirao worklist release)",
+			workflow.FormatSize(d.Lacks))
+	case len(stuck) > 0 && !d.accepted(Missing):
+		p.Asks, p.Items, p.Fetch = Missing, d.needing(stuck), coming
+		p.Text = fmt.Sprintf("nobody gives a file of these now (%s): wait, give the items back, or accept to go without it",
+			d.Files[stuck[0]].Stuck)
+	case d.tooSlow(p, left) != "" && !d.accepted(TooSlow):
+		p.Asks, p.Items, p.Fetch = TooSlow, d.needing(coming), coming
+		p.Text = d.tooSlow(p, left)
 	default:
-		return Effects{}
+		p.Fetch = coming
 	}
-	out := Effects{Save: true}
-	d.fetchAll(&out)
+	return p
+}
+
+// tooSlow says that what is to come takes longer than the user waits; empty: it does not,
+// as far as is known.
+func (d Device) tooSlow(p Plan, left time.Duration) string {
+	volume := workflow.FormatSize(p.Volume)
+	switch {
+	case p.Takes > 0 && p.Takes > left:
+		return fmt.Sprintf("%s are still to come, which takes %s: accept that, wait longer (--within), or give items back (mutirao worklist release)",
+			volume, p.Takes)
+	case p.Takes == 0 && left <= 0:
+		return fmt.Sprintf("%s are still to come, and nothing came in %s: accept to wait on, wait longer (--within), or give items back (mutirao worklist release)",
+			volume, d.Waited.Round(time.Second))
+	}
+	return ""
+}
+
+func (d Device) accepted(q Question) bool { return slices.Contains(d.Accepted, q) }
+
+// which are the items of which is says so.
+func (d Device) which(is func(Item) bool) (out []string) {
+	for _, i := range d.Items {
+		if is(i) {
+			out = append(out, i.ID)
+		}
+	}
 	return out
 }
 
-// Waits are the items whose data are not all here, for people who are about to leave.
-func (d *Device) Waits() []worklist.Item { return slices.Clip(d.needing()) }
+// needing are the locked items that need one of these files.
+func (d Device) needing(files []FileID) []string {
+	return d.which(func(i Item) bool {
+		return i.Locked && slices.ContainsFunc(i.Files, func(id FileID) bool { return slices.Contains(files, id) })
+	})
+}
+
+// Missed are the files that are not all here, each once, in the order in which they are
+// fetched: those of locked items first, and with all those of the others; each in the order
+// of the list.
+func Missed(items []Item, files map[FileID]File, all bool) (out []FileID) {
+	for _, locked := range []bool{true, false} {
+		for _, i := range items {
+			if i.Locked != locked || !locked && !all {
+				continue
+			}
+			for _, id := range i.Files {
+				if !files[id].Whole && !slices.Contains(out, id) {
+					out = append(out, id)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Takes is how long so many bytes take at a rate; 0 where it was not measured.
+func Takes(bytes, rate int64) time.Duration {
+	if bytes <= 0 || rate <= 0 {
+		return 0
+	}
+	const longest = 100 * 365 * 24 * time.Hour
+	seconds := float64(bytes) / float64(rate)
+	if seconds >= longest.Seconds() {
+		return longest
+	}
+	return max(time.Duration(seconds*float64(time.Second)).Round(time.Second), time.Second)
+}

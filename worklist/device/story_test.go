@@ -1,324 +1,206 @@
-package device
+package device_test
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
-	"github.com/mutirao-mesh/mutirao/worklist"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
 )
 
-// TestStories runs testdata/stories/*.txt: each is the session of a user at a device.
-// Commands:
-//
-//	device [disk=N] [rate=N] [prefetch] [spare=N] [save-energy]
-//	piece NAME size=N [here=N] [app]
-//	items                   reads how the user's items stand, a line each, in the order of the list:
-//	    NAME [select|lock|handed] [offline] [needs=(PIECE,…)] [output=N] [after=(NAME,…)] [waits]
-//	    [due=D] [warnings=(D,…)] [remote-app] [lost=REASON]
-//	    with part: what is not listed stays
-//	ask MODE ITEM…          the user asks for items
-//	granted ITEM MODE, refused ITEM REASON
-//	open ITEM [remote], finish ITEM [failed] [size=N], release ITEM, seen ITEM
-//	disconnect D, accept, stay, freed N, lost, return, slow, fast, low
-//	got PIECE UPTO, corrupt PIECE FROM, measure BYTES D
-//	sent ITEM UPTO, acknowledged ITEM [release]
-//	advise ITEM, hear P, as-of P, alerts ITEM, lease ITEM
-//	crash                   the device starts again with what it had saved
-//	advance D
-//	show
+var rewrite = flag.Bool("rewrite", false, "write what the stories say into their files")
+
+// TestStories plays the stories of testdata/stories: a command a line, and below it what
+// the device is to do then. With -rewrite the answers are written into the files.
 func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
-		s := &story{d: New("davi")}
-		datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
-			t.Helper()
-			s.t, s.td = t, td
-			if out := strings.TrimRight(s.run(), "\n"); out != "" {
-				return out + "\n"
+	files, err := filepath.Glob("testdata/stories/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
 			}
-			return ""
+			var got strings.Builder
+			s := story{t: t, d: device.Device{Files: map[device.FileID]device.File{}}}
+			for line := range strings.Lines(string(b)) {
+				switch {
+				case strings.HasPrefix(line, "  "):
+				case strings.HasPrefix(line, "#"), strings.TrimSpace(line) == "":
+					got.WriteString(line)
+				default:
+					s.does(strings.Fields(line))
+					fmt.Fprintf(&got, "%s%s", line, s.says())
+				}
+			}
+			if got.String() == string(b) {
+				return
+			}
+			if !*rewrite {
+				t.Errorf("the story is now:\n%s", got.String())
+			} else if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+				t.Error(err)
+			}
 		})
-	})
+	}
 }
 
 type story struct {
-	t     *testing.T
-	td    *datadriven.TestData
-	d     *Device
-	saved State
-	now   time.Duration
-}
-
-var start = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
-
-func (s *story) moment() worklist.Moment { return worklist.Moment{Boot: s.now, Wall: start.Add(s.now)} }
-
-func (s *story) run() string {
-	commands := map[string]func() (Effects, error){
-		"device": s.device, "piece": s.piece, "items": s.items, "ask": s.ask,
-		"granted": func() (Effects, error) {
-			return s.d.Granted(s.item(0), worklist.Mode(s.word(1)), worklist.ID{1}, s.moment()), nil
-		},
-		"refused": func() (Effects, error) { return s.d.Refused(s.item(0), s.word(1)), nil },
-		"open":    func() (Effects, error) { return s.d.Open(s.item(0), !s.td.HasArg("remote")) },
-		"finish": func() (Effects, error) {
-			return s.d.Finish(s.item(0), s.td.HasArg("failed"), s.number(s.arg("size")), s.moment())
-		},
-		"release":      func() (Effects, error) { return s.d.Release(s.item(0), s.moment()) },
-		"seen":         func() (Effects, error) { return s.d.Seen(s.item(0)), nil },
-		"disconnect":   func() (Effects, error) { return s.d.Disconnect(s.span(s.word(0)), s.moment()) },
-		"accept":       func() (Effects, error) { return s.d.Accept(s.moment()) },
-		"stay":         func() (Effects, error) { return s.d.Stay(), nil },
-		"freed":        func() (Effects, error) { return s.d.Freed(s.number(s.word(0)), s.moment()), nil },
-		"lost":         func() (Effects, error) { return s.d.Lost(), nil },
-		"return":       func() (Effects, error) { return s.d.Return(s.moment()) },
-		"slow":         func() (Effects, error) { return s.d.Slow(true), nil },
-		"fast":         func() (Effects, error) { return s.d.Slow(false), nil },
-		"low":          func() (Effects, error) { s.d.Low = true; return Effects{}, nil },
-		"got":          func() (Effects, error) { return s.d.Got(PieceID(s.word(0)), s.number(s.word(1)), s.moment()), nil },
-		"corrupt":      func() (Effects, error) { return s.d.Corrupt(PieceID(s.word(0)), s.number(s.word(1))), nil },
-		"measure":      func() (Effects, error) { s.d.Measure(s.number(s.word(0)), s.span(s.word(1))); return Effects{}, nil },
-		"sent":         func() (Effects, error) { return s.d.Sent(ParcelID{s.item(0), "result"}, s.number(s.word(1))), nil },
-		"acknowledged": s.acknowledged,
-		"hear":         func() (Effects, error) { s.d.Hear(s.word(0), s.moment().Wall); return Effects{}, nil },
-		"advance":      func() (Effects, error) { s.now += s.span(s.word(0)); return Effects{}, nil },
-		"crash":        func() (Effects, error) { s.d = Load(s.saved); return Effects{}, nil },
-	}
-	switch s.td.Cmd {
-	case "show":
-		return s.show()
-	case "as-of":
-		return s.d.AsOf(s.word(0), s.moment().Wall)
-	case "advise":
-		a, err := s.d.Advise(s.item(0))
-		return a.Text + errText(err)
-	case "alerts":
-		return s.alerts()
-	case "lease":
-		left, has := s.d.LeaseLeft(s.item(0), s.moment())
-		return fmt.Sprint(left, " ", has)
-	}
-	fn := commands[s.td.Cmd]
-	if fn == nil {
-		s.td.Fatalf(s.t, "unknown command %s", s.td.Cmd)
-	}
-	plan := s.d.Plan
-	out, err := fn()
-	if err != nil {
-		return "refused: " + err.Error()
-	}
-	if out.Save || s.td.Cmd == "device" || s.td.Cmd == "piece" {
-		s.saved = s.d.Save()
-	}
-	return s.effects(out) + s.plan(plan)
-}
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// plan is what the user is asked, and that all is done.
-func (s *story) plan(was *Plan) string {
-	switch p := s.d.Plan; {
-	case p != nil && p.Asks != NoQuestion:
-		return fmt.Sprintf("asks %s about %s: %s\n", p.Asks, names(p.Items), p.Text)
-	case p == nil && (was != nil || s.td.Cmd == "disconnect") && s.d.Link == Away:
-		return "disconnected\n"
-	}
-	return ""
-}
-
-func names(items []worklist.Item) string {
-	var out []string
-	for _, i := range items {
-		out = append(out, string(i.Slot))
-	}
-	return strings.Join(out, ", ")
-}
-
-func (s *story) effects(x Effects) string {
-	var b strings.Builder
-	if x.Active != nil {
-		fmt.Fprintf(&b, "tell partners: active %v\n", *x.Active)
-	}
-	for _, a := range x.Ask {
-		fmt.Fprintf(&b, "ask for %s: %s\n", a.Item.Slot, a.Mode)
-	}
-	if x.Sync {
-		b.WriteString("ask all holders how the items stand\n")
-	}
-	for _, f := range x.Fetch {
-		fmt.Fprintf(&b, "fetch %s from %d%s\n", f.Piece, f.From, map[bool]string{true: " with what is spare"}[f.Spare])
-	}
-	for _, p := range x.Remove {
-		fmt.Fprintf(&b, "remove %s\n", p)
-	}
-	for _, p := range x.Send {
-		fmt.Fprintf(&b, "send the %s of %s from %d\n", p.Parcel.What, p.Parcel.Item.Slot, p.From)
-	}
-	if x.Cut {
-		b.WriteString("leave all contact\n")
-	}
-	return b.String()
-}
-
-func (s *story) word(i int) string {
-	if i >= len(s.td.CmdArgs) {
-		s.td.Fatalf(s.t, "argument %d is missing", i)
-	}
-	return s.td.CmdArgs[i].Key
-}
-
-func (s *story) arg(key string) string {
-	if a, ok := s.td.Arg(key); ok {
-		return strings.Join(a.Vals, ",")
-	}
-	return ""
+	t *testing.T
+	d device.Device
 }
 
 func (s *story) number(text string) int64 {
-	if text == "" {
-		return 0
-	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		s.td.Fatalf(s.t, "%v", err)
+		s.t.Fatal(err)
 	}
 	return n
 }
 
 func (s *story) span(text string) time.Duration {
-	d, err := workflow.ParseDuration(text)
+	d, err := time.ParseDuration(text)
 	if err != nil {
-		s.td.Fatalf(s.t, "%v", err)
+		s.t.Fatal(err)
 	}
 	return d
 }
 
-func item(name string) worklist.Item { return worklist.Item{Slot: workflow.TaskName(name)} }
-
-func (s *story) item(i int) worklist.Item { return item(s.word(i)) }
-
-func (s *story) device() (Effects, error) {
-	s.d.Free, s.d.Rate = s.number(s.arg("disk")), s.number(s.arg("rate"))
-	s.d.Setting = Settings{Prefetch: s.td.HasArg("prefetch"), Spare: s.number(s.arg("spare")), SaveEnergy: s.td.HasArg("save-energy")}
-	return Effects{}, nil
-}
-
-func (s *story) piece() (Effects, error) {
-	s.d.Learn(PieceID(s.word(0)), Piece{Size: s.number(s.arg("size")), Here: s.number(s.arg("here")), Application: s.td.HasArg("app")})
-	return Effects{}, nil
-}
-
-func (s *story) items() (Effects, error) {
-	var jobs []Job
-	for line := range strings.Lines(s.td.Input) {
-		name, args, err := datadriven.ParseLine(line)
-		if err != nil {
-			s.td.Fatalf(s.t, "%v", err)
+// does carries out a command.
+func (s *story) does(words []string) {
+	file := func() (device.FileID, device.File) { id := device.FileID(words[1]); return id, s.d.Files[id] }
+	switch words[0] {
+	case "file": // NAME SIZE
+		s.d.Files[device.FileID(words[1])] = device.File{Size: s.number(words[2])}
+	case "locked", "selected": // NAME FILE...
+		i := device.Item{ID: words[1], Locked: words[0] == "locked"}
+		for _, id := range words[2:] {
+			i.Files = append(i.Files, device.FileID(id))
 		}
-		j := Job{Item: item(name), Ready: true}
-		for _, a := range args {
-			s.attribute(&j, a)
+		s.d.Items = append(slices.DeleteFunc(s.d.Items, func(x device.Item) bool { return x.ID == i.ID }), i)
+	case "release":
+		s.d.Items = slices.DeleteFunc(s.d.Items, func(x device.Item) bool { return x.ID == words[1] })
+	case "came": // FILE BYTES in SPAN
+		id, f := file()
+		f.Here, f.Stuck = f.Here+s.number(words[2]), ""
+		f.Whole = f.Here == f.Size
+		s.d.Files[id] = f
+		if n := s.number(words[2]); n > 0 {
+			s.d.Rate = n / int64(s.span(words[4])/time.Second)
 		}
-		jobs = append(jobs, j)
-	}
-	return s.d.Update(jobs, !s.td.HasArg("part")), nil
-}
-
-func (s *story) attribute(j *Job, a datadriven.CmdArg) {
-	switch a.Key {
-	case "select", "lock", "handed":
-		j.Mode, j.Grant, j.Lease, j.Locked = worklist.Mode(a.Key), worklist.ID{1}, worklist.DefaultLease(worklist.Mode(a.Key)), s.now
-	case "offline":
-		j.Offline = true
-	case "waits":
-		j.Ready = false
-	case "lost":
-		j.Taken = a.Vals[0]
-	case "remote-app":
-		j.RemoteApp = true
-	case "output":
-		j.Output = s.number(a.Vals[0])
-	case "due":
-		j.Due.After = s.span(a.Vals[0])
-	case "warnings":
-		for _, v := range a.Vals {
-			j.Warnings = append(j.Warnings, s.span(v))
-		}
-	case "needs":
-		for _, v := range a.Vals {
-			j.Needs = append(j.Needs, PieceID(v))
-		}
-	case "after":
-		for _, v := range a.Vals {
-			j.After = append(j.After, item(v))
-		}
+		s.d.Waited += s.span(words[4])
+	case "stuck": // FILE WHY...
+		id, f := file()
+		f.Stuck = strings.Join(words[2:], " ")
+		s.d.Files[id] = f
+	case "waited":
+		s.d.Waited += s.span(words[1])
+	case "disk": // lacks BYTES
+		s.d.Lacks = s.number(words[2])
+	case "disconnect": // within SPAN
+		s.d.Within, s.d.Waited = s.span(words[2]), 0
+	case "accept":
+		s.d.Accepted = append(s.d.Accepted, device.Question(words[1]))
 	default:
-		s.td.Fatalf(s.t, "an item has no %s", a.Key)
+		s.t.Fatalf("no such command: %q", words)
 	}
 }
 
-func (s *story) ask() (Effects, error) {
-	var items []worklist.Item
-	for _, a := range s.td.CmdArgs[1:] {
-		items = append(items, item(a.Key))
+// says is what the device is to do.
+func (s *story) says() string {
+	if s.d.Within == 0 {
+		return ""
 	}
-	return s.d.Ask(worklist.Mode(s.word(0)), items...)
-}
-
-func (s *story) acknowledged() (Effects, error) {
-	what := "result"
-	if s.td.HasArg("release") {
-		what = "release"
-	}
-	return s.d.Acknowledged(ParcelID{s.item(0), what}), nil
-}
-
-func (s *story) alerts() string {
+	p := device.Leave(s.d)
 	var b strings.Builder
-	for _, a := range s.d.Alerts(s.item(0), s.moment()) {
-		fmt.Fprintf(&b, "%s: %s left\n", a.At.Format("02 15:04"), a.Left)
+	if p.Volume > 0 {
+		fmt.Fprintf(&b, "  %d bytes are to come, in %s\n", p.Volume, cmp.Or(map[bool]string{p.Takes > 0: p.Takes.String()}[true], "?"))
+	}
+	if len(p.Fetch) > 0 {
+		fmt.Fprintf(&b, "  fetches %v\n", p.Fetch)
+	}
+	if p.Asks != device.NoQuestion {
+		fmt.Fprintf(&b, "  asks %s about %s: %s\n", p.Asks, strings.Join(p.Items, ", "), p.Text)
+	}
+	if p.Go {
+		b.WriteString("  goes\n")
 	}
 	return b.String()
 }
 
-func (s *story) show() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d bytes free\n", s.d.Link, s.d.Free)
-	for _, e := range s.d.List() {
-		j := s.d.Jobs[e.Item]
-		fmt.Fprintf(&b, "%s %s", e.Item.Slot, e.State)
-		if j.Run != Idle && j.Run != Done {
-			fmt.Fprintf(&b, " %s", j.Run)
+// TestLeaveAnyhow asks devices in any state: none goes with a question open or a file missing
+// that nobody gave up, each question can be met, and whoever says yes to all that can be
+// accepted waits for nothing but what comes and what has no room.
+func TestLeaveAnyhow(t *testing.T) {
+	for seed := range uint64(20_000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		d := device.Device{
+			Files: map[device.FileID]device.File{}, Rate: r.Int64N(3) * 10, Lacks: max(r.Int64N(4)-2, 0),
+			Within: time.Duration(r.IntN(20)) * time.Second, Waited: time.Duration(r.IntN(30)) * time.Second,
 		}
-		if j.Asked != "" {
-			fmt.Fprintf(&b, " asked to %s", j.Asked)
+		for n := range r.IntN(5) {
+			f := device.File{Size: r.Int64N(100)}
+			f.Here = r.Int64N(f.Size + 1)
+			f.Whole = f.Here == f.Size && r.IntN(2) == 0
+			if r.IntN(3) == 0 {
+				f.Stuck = "nobody is there"
+			}
+			d.Files[device.FileID(fmt.Sprint(n))] = f
 		}
-		if ok, why := s.d.Enabled(e.Item); !ok {
-			fmt.Fprintf(&b, " (%s)", why)
+		for n := range r.IntN(4) {
+			i := device.Item{ID: fmt.Sprint("i", n), Locked: r.IntN(3) > 0}
+			for n := range len(d.Files) {
+				if r.IntN(2) == 0 {
+					i.Files = append(i.Files, device.FileID(fmt.Sprint(n)))
+				}
+			}
+			d.Items = append(d.Items, i)
 		}
-		b.WriteString("\n")
+		for _, q := range device.Acceptable {
+			if r.IntN(2) == 0 {
+				d.Accepted = append(d.Accepted, q)
+			}
+		}
+		p := device.Leave(d)
+		lacking := device.Missed(d.Items, d.Files, false)
+		for _, id := range lacking {
+			if p.Go && (d.Files[id].Stuck == "" || !slices.Contains(d.Accepted, device.Missing)) {
+				t.Fatalf("seed %d: it goes without %s: %+v", seed, id, d)
+			}
+		}
+		asks := p.Asks != device.NoQuestion
+		if asks && (p.Go || p.Text == "" || len(p.Items) == 0 || slices.Contains(d.Accepted, p.Asks)) {
+			t.Fatalf("seed %d: %+v of %+v", seed, p, d)
+		}
+		if p.Go && asks || !p.Go && !asks && len(p.Fetch) == 0 {
+			t.Fatalf("seed %d: nothing follows: %+v of %+v", seed, p, d)
+		}
+		d.Accepted = device.Acceptable
+		if p := device.Leave(d); p.Asks != device.NoQuestion && p.Asks != device.NoSpace || !p.Tell {
+			t.Fatalf("seed %d: all is accepted, and it asks %s", seed, p.Asks)
+		}
 	}
-	var pieces []string
-	for id, p := range s.d.Pieces {
-		pieces = append(pieces, fmt.Sprintf("%s %d of %d", id, p.Here, p.Size))
+}
+
+func TestTakes(t *testing.T) {
+	for _, x := range []struct {
+		bytes, rate int64
+		want        time.Duration
+	}{
+		{0, 5, 0}, {10, 0, 0}, {1, 1000, time.Second}, {90, 30, 3 * time.Second}, {1 << 62, 1, 100 * 365 * 24 * time.Hour},
+	} {
+		if got := device.Takes(x.bytes, x.rate); got != x.want {
+			t.Errorf("%d bytes at %d a second take %s, want %s", x.bytes, x.rate, got, x.want)
+		}
 	}
-	slices.Sort(pieces)
-	if len(pieces) > 0 {
-		fmt.Fprintf(&b, "pieces: %s\n", strings.Join(pieces, ", "))
-	}
-	for _, p := range s.d.InOutbox() {
-		fmt.Fprintf(&b, "outbox: %s of %s, %d of %d bytes, since %s\n", p.What, p.Item.Slot, p.Sent, p.Size, p.Since.Format("02 15:04"))
-	}
-	return b.String()
 }

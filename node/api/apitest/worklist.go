@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"io"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
@@ -11,6 +12,8 @@ type WorklistFake struct {
 	OnWorklist           func(api.WorklistQuery) ([]api.Item, error)
 	OnWorklistUnanswered func(user string) ([]string, error)
 	OnItemSheet          func(api.ItemQuery) (*api.ItemSheet, error)
+	OnItemFile           func(q api.ItemQuery, name string) (*api.File, io.ReadCloser, error)
+	OnMoveItem           func(api.MoveRequest) ([]api.Item, error)
 	OnClaimItems         func(api.ClaimRequest) ([]api.Item, error)
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
 	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
@@ -21,6 +24,11 @@ type WorklistFake struct {
 	OnMessages           func(api.MessagesQuery) ([]api.Message, error)
 	OnUnreadMessages     func(user string) (int, error)
 	OnReadMessages       func(api.MessagesRead) error
+	OnDisconnect         func(api.DisconnectRequest) (*api.Contact, error)
+	OnReconnect          func() (*api.Contact, error)
+	OnContact            func() (*api.Contact, error)
+	OnPrefetch           func(user string) (*api.Prefetch, error)
+	OnSetPrefetch        func(api.PrefetchRequest) (*api.Prefetch, error)
 }
 
 // Worklist implements api.Service.
@@ -93,4 +101,35 @@ func (f *WorklistFake) UnreadMessages(_ context.Context, user string) (int, erro
 // ReadMessages implements api.Service.
 func (f *WorklistFake) ReadMessages(_ context.Context, r api.MessagesRead) error {
 	return f.OnReadMessages(r)
+}
+
+// Disconnect implements api.Service.
+func (f *WorklistFake) Disconnect(_ context.Context, r api.DisconnectRequest) (*api.Contact, error) {
+	return f.OnDisconnect(r)
+}
+
+// Reconnect implements api.Service.
+func (f *WorklistFake) Reconnect(context.Context) (*api.Contact, error) { return f.OnReconnect() }
+
+// Contact implements api.Service.
+func (f *WorklistFake) Contact(context.Context) (*api.Contact, error) { return f.OnContact() }
+
+// ItemFile implements api.Service.
+func (f *WorklistFake) ItemFile(_ context.Context, q api.ItemQuery, name string) (*api.File, io.ReadCloser, error) {
+	return f.OnItemFile(q, name)
+}
+
+// MoveItem implements api.Service.
+func (f *WorklistFake) MoveItem(_ context.Context, r api.MoveRequest) ([]api.Item, error) {
+	return f.OnMoveItem(r)
+}
+
+// Prefetch implements api.Service.
+func (f *WorklistFake) Prefetch(_ context.Context, user string) (*api.Prefetch, error) {
+	return f.OnPrefetch(user)
+}
+
+// SetPrefetch implements api.Service.
+func (f *WorklistFake) SetPrefetch(_ context.Context, r api.PrefetchRequest) (*api.Prefetch, error) {
+	return f.OnSetPrefetch(r)
 }

@@ -51,6 +51,11 @@ func (c *Client) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet
 	return call[*api.ItemSheet](ctx, c, itemSheetRoute, values, nil, q.Item)
 }
 
+// MoveItem implements Service.
+func (c *Client) MoveItem(ctx context.Context, r api.MoveRequest) ([]api.Item, error) {
+	return call[[]api.Item](ctx, c, moveItemRoute, nil, r)
+}
+
 // ClaimItems implements Service.
 func (c *Client) ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error) {
 	return call[[]api.Item](ctx, c, claimItemsRoute, nil, r)
@@ -69,6 +74,35 @@ func (c *Client) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrder
 // AdoptResult implements Service.
 func (c *Client) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
 	return call[*api.Adopted](ctx, c, adoptResultRoute, nil, r)
+}
+
+// Prefetch implements Service.
+func (c *Client) Prefetch(ctx context.Context, user string) (*api.Prefetch, error) {
+	values := url.Values{}
+	if user != "" {
+		values.Set("user", user)
+	}
+	return call[*api.Prefetch](ctx, c, prefetchRoute, values, nil)
+}
+
+// SetPrefetch implements Service.
+func (c *Client) SetPrefetch(ctx context.Context, r api.PrefetchRequest) (*api.Prefetch, error) {
+	return call[*api.Prefetch](ctx, c, setPrefetchRoute, nil, r)
+}
+
+// Contact implements Service.
+func (c *Client) Contact(ctx context.Context) (*api.Contact, error) {
+	return call[*api.Contact](ctx, c, contactRoute, nil, nil)
+}
+
+// Disconnect implements Service.
+func (c *Client) Disconnect(ctx context.Context, r api.DisconnectRequest) (*api.Contact, error) {
+	return call[*api.Contact](ctx, c, disconnectRoute, nil, r)
+}
+
+// Reconnect implements Service.
+func (c *Client) Reconnect(ctx context.Context) (*api.Contact, error) {
+	return call[*api.Contact](ctx, c, reconnectRoute, nil, nil)
 }
 
 // Outbox implements Service.

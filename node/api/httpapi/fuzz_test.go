@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -106,6 +107,15 @@ func obliging() *apitest.Fake {
 	f.OnTransferItem = func(api.TransferRequest) (*api.Transferred, error) { return &api.Transferred{}, nil }
 	f.OnAdoptResult = func(api.AdoptRequest) (*api.Adopted, error) { return &api.Adopted{}, nil }
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return &api.TaskOrdered{}, nil }
+	f.OnItemFile = func(api.ItemQuery, string) (*api.File, io.ReadCloser, error) {
+		return &api.File{}, io.NopCloser(strings.NewReader("")), nil
+	}
+	f.OnMoveItem = func(api.MoveRequest) ([]api.Item, error) { return nil, nil }
+	f.OnPrefetch = func(string) (*api.Prefetch, error) { return &api.Prefetch{}, nil }
+	f.OnSetPrefetch = func(api.PrefetchRequest) (*api.Prefetch, error) { return &api.Prefetch{}, nil }
+	f.OnDisconnect = func(api.DisconnectRequest) (*api.Contact, error) { return &api.Contact{}, nil }
+	f.OnReconnect = func() (*api.Contact, error) { return &api.Contact{}, nil }
+	f.OnContact = func() (*api.Contact, error) { return &api.Contact{}, nil }
 	f.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
 	f.OnMessages = func(api.MessagesQuery) ([]api.Message, error) { return nil, nil }
 	f.OnReadMessages = func(api.MessagesRead) error { return nil }

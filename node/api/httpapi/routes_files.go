@@ -53,32 +53,53 @@ var (
 		}},
 		summary: "The content of a file among an instance's data", reply: content{},
 		raw: func(h *handler, w http.ResponseWriter, r *http.Request) error {
-			wait := time.Minute
-			if v := r.URL.Query().Get("wait"); v != "" {
-				d, err := workflow.ParseDuration(v)
-				if err != nil || d == 0 || d > time.Minute {
-					return api.Errorf(api.Invalid, "wait is %q: want a duration above 0 and up to 1m, such as 10s", v)
-				}
-				wait = d
-			}
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + patience)) // recorders of tests have none
-			ctx, cancel := context.WithTimeout(r.Context(), wait)
-			defer cancel()
-			f, from, err := h.svc.File(ctx, r.PathValue("id"), workflow.DataName(r.PathValue("name")))
-			if err != nil {
-				return err
-			}
-			defer from.Close() // it was only read
-			w.Header().Set("Content-Type", fileKind)
-			w.Header().Set("Content-Length", strconv.FormatInt(f.Size, 10))
-			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
-			w.Header().Set(fileHeader, url.QueryEscape(f.Value))
-			w.WriteHeader(http.StatusOK)
-			_, _ = io.Copy(&patientWriter{w}, from) // the length tells a reader that something is missing
-			return nil
+			return sendFile(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
+				return h.svc.File(ctx, r.PathValue("id"), workflow.DataName(r.PathValue("name")))
+			})
+		},
+	}
+	itemFileRoute = &route{
+		name: "itemFile", method: http.MethodGet, path: "/v1/worklist/items/{item}/files/{name}", scope: mayRead,
+		query: []parameter{
+			{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"},
+			{name: "wait", doc: "How long to wait for a file that is not here yet, such as 10s; a minute at most, and when left out"},
+		},
+		summary: "The content of a file among the data of an item that a user has", reply: content{},
+		raw: func(h *handler, w http.ResponseWriter, r *http.Request) error {
+			return sendFile(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
+				q := api.ItemQuery{User: r.URL.Query().Get("user"), Item: r.PathValue("item")}
+				return h.svc.ItemFile(ctx, q, r.PathValue("name"))
+			})
 		},
 	}
 )
+
+// sendFile answers with the content of a file, which get waits for as long as was asked.
+func sendFile(w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error)) error {
+	wait := time.Minute
+	if v := r.URL.Query().Get("wait"); v != "" {
+		d, err := workflow.ParseDuration(v)
+		if err != nil || d == 0 || d > time.Minute {
+			return api.Errorf(api.Invalid, "wait is %q: want a duration above 0 and up to 1m, such as 10s", v)
+		}
+		wait = d
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + patience)) // recorders of tests have none
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	f, from, err := get(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.Close() // it was only read
+	w.Header().Set("Content-Type", fileKind)
+	w.Header().Set("Content-Length", strconv.FormatInt(f.Size, 10))
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+	w.Header().Set(fileHeader, url.QueryEscape(f.Value))
+	w.WriteHeader(http.StatusOK)
+	_, _ = io.Copy(&patientWriter{w}, from) // the length tells a reader that something is missing
+	return nil
+}
 
 // patientReader and patientWriter may take long, as long as something goes on.
 type patientReader struct {
@@ -110,12 +131,24 @@ func (c *Client) Data(ctx context.Context, id string) ([]api.DataItem, error) {
 
 // File implements Service. What comes is not verified by the client, but its length is.
 func (c *Client) File(ctx context.Context, id string, item workflow.DataName) (*api.File, io.ReadCloser, error) {
-	query := url.Values{}
+	return c.getFile(ctx, fileRoute, url.Values{}, id, string(item))
+}
+
+// ItemFile implements Service, as File does.
+func (c *Client) ItemFile(ctx context.Context, q api.ItemQuery, name string) (*api.File, io.ReadCloser, error) {
+	values := url.Values{}
+	if q.User != "" {
+		values.Set("user", q.User)
+	}
+	return c.getFile(ctx, itemFileRoute, values, q.Item, name)
+}
+
+func (c *Client) getFile(ctx context.Context, rt *route, query url.Values, params ...string) (*api.File, io.ReadCloser, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		left := time.Until(deadline).Truncate(time.Second)
 		query.Set("wait", workflow.FormatDuration(min(max(left, time.Second), time.Minute)))
 	}
-	resp, err := c.do(context.WithoutCancel(ctx), fileRoute, query, nil, id, string(item))
+	resp, err := c.do(context.WithoutCancel(ctx), rt, query, nil, params...)
 	if err != nil {
 		return nil, nil, err
 	}

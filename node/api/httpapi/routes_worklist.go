@@ -13,7 +13,7 @@ var (
 		summary: "The people's tasks that a user at this node has, or may take", reply: []api.Item{},
 		query: []parameter{
 			{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"},
-			{name: "order", doc: "arrival when left out", values: []string{api.OrderArrival, api.OrderPriority, api.OrderDeadline}},
+			{name: "order", doc: "arrival when left out", values: api.Orders},
 		},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			q := r.URL.Query()
@@ -50,6 +50,13 @@ var (
 		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return svc.ItemSheet(r.Context(), api.ItemQuery{User: r.URL.Query().Get("user"), Item: r.PathValue("item")})
+		},
+	}
+	moveItemRoute = &route{
+		name: "moveItem", method: http.MethodPost, path: "/v1/worklist/move", scope: mayWork,
+		summary: "Put an item elsewhere in a user's list that is ordered by hand", body: api.MoveRequest{}, reply: []api.Item{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.MoveRequest) (any, error) { return svc.MoveItem(r.Context(), in) })
 		},
 	}
 	claimItemsRoute = &route{
@@ -108,6 +115,39 @@ var (
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in api.MessagesRead) (any, error) { return nil, svc.ReadMessages(r.Context(), in) })
 		},
+	}
+	prefetchRoute = &route{
+		name: "prefetch", method: http.MethodGet, path: "/v1/worklist/prefetch", scope: mayRead,
+		summary: "Which files of a user's items come before they are needed", reply: api.Prefetch{},
+		query: []parameter{{name: "user", doc: "A name or a whole ID; none: the one user who is signed in at this node, else the partner"}},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.Prefetch(r.Context(), r.URL.Query().Get("user"))
+		},
+	}
+	setPrefetchRoute = &route{
+		name: "setPrefetch", method: http.MethodPost, path: "/v1/worklist/prefetch", scope: mayWork,
+		summary: "Have the files of a user's items come before they are needed, or not", body: api.PrefetchRequest{}, reply: api.Prefetch{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.PrefetchRequest) (any, error) { return svc.SetPrefetch(r.Context(), in) })
+		},
+	}
+	contactRoute = &route{
+		name: "contact", method: http.MethodGet, path: "/v1/contact", scope: mayRead,
+		summary: "How this node stands to its partners", reply: api.Contact{},
+		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Contact(r.Context()) },
+	}
+	disconnectRoute = &route{
+		name: "disconnect", method: http.MethodPost, path: "/v1/contact/disconnect", scope: mayAll,
+		summary: "End all contact with partners, once what users have locked is here",
+		body:    api.DisconnectRequest{}, reply: api.Contact{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.DisconnectRequest) (any, error) { return svc.Disconnect(r.Context(), in) })
+		},
+	}
+	reconnectRoute = &route{
+		name: "reconnect", method: http.MethodPost, path: "/v1/contact/reconnect", scope: mayAll,
+		summary: "Talk to partners again, or stay if this node had not gone yet", reply: api.Contact{},
+		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Reconnect(r.Context()) },
 	}
 	outboxRoute = &route{
 		name: "outbox", method: http.MethodGet, path: "/v1/outbox", scope: mayRead,

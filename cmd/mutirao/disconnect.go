@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newDisconnectCommand() *cobra.Command {
+	var within string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "disconnect [--within 5m] [--yes]",
+		Short: "Go out of reach as planned, with all that locked items need",
+		Long: `Ends all contact with partners until "worklist reconnect", also across a restart. First
+the items are named that somebody at this node has selected and not locked: they cannot be
+done meanwhile. Then partners are told that this node takes nothing new on, and the files
+of locked items come here; when all are here, partners are told that it goes, and they
+show it as unreachable (going down). Locked items can be done meanwhile: worklist complete
+keeps what was done in the outbox.
+
+--within is the longest wait. If the files take longer, by the speed at which files came
+lately, or if nobody gives one of them, the command asks on a terminal whether to wait, or
+to go without; elsewhere this node stays, and the exit status is 6. So it does where the
+disk has no room. --yes accepts all that can be accepted. Interrupted (Ctrl-C), the node
+stays; what came by then need not come again.
+
+What this node itself holds, partners judge when they have heard nothing of it for its
+connection time, as when it is stopped.`,
+		Example: `  mutirao worklist disconnect
+  mutirao worklist disconnect --within 30m --yes
+  mutirao worklist disconnect -o json`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			wait, err := workflow.ParseDuration(within)
+			if err != nil || wait == 0 {
+				return usagef("--within %s: want a duration above 0, such as 90s or 5m", within)
+			}
+			c, err := u.disconnect(ctx, node, wait, yes)
+			if err != nil {
+				return err
+			}
+			return u.result(c, func(w io.Writer) { u.writeContact(w, c) })
+		}),
+	}
+	cmd.Flags().StringVar(&within, "within", "5m", "the `longest` wait for files")
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+func newReconnectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reconnect",
+		Short: "Talk to partners again after disconnect",
+		Long: `Has this node talk to its partners again; one that is still on its way out stays. What was
+done meanwhile is handed in by itself, in the order in which it was done: mutirao outbox
+shows what waits, and what its partner did not take, with the reason.`,
+		Example: `  mutirao worklist reconnect
+  mutirao worklist reconnect -o json`,
+		Args: arguments(),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			c, err := node.Reconnect(ctx)
+			if err != nil {
+				return err
+			}
+			if err := u.result(c, func(w io.Writer) { u.writeContact(w, c) }); err != nil {
+				return err
+			}
+			if list, err := node.Outbox(ctx); err == nil && len(list) > 0 {
+				u.note("what was done meanwhile is handed in now: mutirao outbox")
+			}
+			return nil
+		}),
+	}
+}
+
+// contactEvery is how often a node on its way out is asked how far it is.
+const contactEvery = 200 * time.Millisecond
+
+// disconnect has the node go, asks what it asks, and waits until it has gone. Whatever ends
+// that, the node stays.
+func (u *ui) disconnect(ctx context.Context, node api.Service, within time.Duration, yes bool) (*api.Contact, error) {
+	r := api.DisconnectRequest{Within: within}
+	if yes {
+		r.Accept = []string{"not-locked", "missing", "too-slow"}
+	}
+	c, err := node.Disconnect(ctx, r)
+	if err == nil && c.State == api.IsDisconnected && c.Since.Before(time.Now().Add(-time.Minute)) {
+		u.note("it was disconnected already")
+	}
+	for err == nil && c.State == api.IsLeaving {
+		if c.Asks == "" {
+			u.writeLeft(c)
+			if err = pauseFor(ctx, contactEvery); err == nil {
+				c, err = node.Contact(ctx)
+			}
+			continue
+		}
+		if err = u.consent(c, yes); err == nil {
+			r.Accept = append(r.Accept, c.Asks)
+			c, err = node.Disconnect(ctx, r)
+		}
+	}
+	u.clearProgress()
+	if err == nil && c.State != api.IsDisconnected {
+		err = api.Errorf(api.Failed, "this node was told to stay meanwhile")
+	}
+	if err != nil {
+		_, _ = node.Reconnect(context.WithoutCancel(ctx)) // it stays; else its status says that it leaves
+		return nil, err
+	}
+	return c, nil
+}
+
+// consent asks what a node on its way out asks. What nobody is there to answer is refused,
+// but that selected items cannot be done meanwhile is only said.
+func (u *ui) consent(c *api.Contact, yes bool) error {
+	u.clearProgress()
+	var tasks []string
+	for _, x := range c.Items {
+		tasks = append(tasks, fmt.Sprintf("%s (%s)", x.Task, u.short(x.ID, 8)))
+	}
+	what := strings.TrimSuffix(strings.Join(tasks, ", ")+": "+c.Why, ": ")
+	may := slices.Contains([]string{"not-locked", "missing", "too-slow"}, c.Asks)
+	switch {
+	case may && (yes || c.Asks == "not-locked" && !u.asks(yes)):
+		u.note("%s", what)
+		return nil
+	case may && u.asks(yes):
+		return u.confirm(yes, "%s", what)
+	case may:
+		return api.Errorf(api.Refused, "this node stays connected. %s", what).WithHint("--yes accepts it")
+	}
+	return api.Errorf(api.Refused, "this node stays connected. %s", what)
+}
+
+// writeLeft shows on a terminal how much is still to come.
+func (u *ui) writeLeft(c *api.Contact) {
+	if u.progress && c.Volume > 0 {
+		fmt.Fprintf(u.err, clearLine()+"%s are still to come %s", workflow.FormatSize(c.Volume), c.Takes)
+	}
+}
+
+// pauseFor waits, or until ctx ends.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (u *ui) writeContact(w io.Writer, c *api.Contact) {
+	if c.Since == nil {
+		fmt.Fprintln(w, c.State)
+		return
+	}
+	fmt.Fprintf(w, "disconnected since %s; back: mutirao worklist reconnect\n", clock(*c.Since))
+	for _, x := range c.Along {
+		fmt.Fprintf(w, "can be done: %s %s\n", u.short(x.ID, 8), x.Task)
+	}
+	for _, x := range c.Own {
+		fmt.Fprintf(w, "held here:   %s %s; partners judge it when they have heard nothing for this node's connection time\n", u.short(x.ID, 8), x.Task)
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+func newItemOpenCommand() *cobra.Command {
+	var user userFlag
+	var to string
+	cmd := &cobra.Command{
+		Use:   "open ITEM [--to DIR] [--user U]",
+		Short: "All that is needed to do an item",
+		Long: `Shows what is to be done, which tasks came before, and what a result may set; to whoever
+has the item also the values of the data that its task reads. With --to the files among
+them are written into DIR, under their own names; what is there already stays as it is.
+Of a locked item all that is on this device, so that it can be opened out of reach: its
+files are fetched by worklist disconnect, or now.` + forWhom,
+		Example:           "  mutirao worklist open 3f9a\n  mutirao worklist open 3f9a --to visit --user bia",
+		Args:              arguments("ITEM"),
+		ValidArgsFunction: completeItems(&user, func(api.Item) bool { return true }),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			q := api.ItemQuery{User: user.who(), Item: args[0]}
+			sheet, err := node.ItemSheet(ctx, q)
+			if err != nil {
+				return err
+			}
+			if to != "" {
+				q.Item = sheet.Item.ID
+				if err := u.saveFiles(ctx, node, q, sheet, to); err != nil {
+					return err
+				}
+			}
+			return u.result(sheet, func(w io.Writer) { u.writeSheet(w, sheet) })
+		}),
+	}
+	cmd.Flags().StringVar(&to, "to", "", "write the files into this `folder`, which must be there")
+	user.add(cmd)
+	return cmd
+}
+
+// saveFiles writes the files that an item needs into a folder.
+func (u *ui) saveFiles(ctx context.Context, node api.Service, q api.ItemQuery, sheet *api.ItemSheet, folder string) error {
+	if len(sheet.Data) == 0 && !mine(&sheet.Item) {
+		return api.Errorf(api.Refused, "only whoever has %s gets its files", sheet.Item.Task).
+			WithHint("take it first: mutirao worklist select %s", sheet.Item.ID)
+	}
+	for _, x := range sheet.Data {
+		if x.File == nil {
+			continue
+		}
+		f, content, err := node.ItemFile(ctx, q, x.Name)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(folder, filepath.Base(f.Name))
+		err = errors.Join(saveFile(f, content, path), content.Close())
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			u.note("%s is there already, and stays as it is", path)
+		case err != nil:
+			return err
+		default:
+			u.note("%s: %s", path, workflow.FormatSize(f.Size))
+		}
+	}
+	return nil
+}
+
+// mine reports whether the user has an item.
+func mine(x *api.Item) bool { return x.State == api.ItemSelected || x.State == api.ItemLocked }
+
+func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
+	x := &s.Item
+	fmt.Fprintf(w, "%s (%s) of %s %s, at %s\n", x.Task, x.State, x.Workflow, u.id(x.Instance), x.Partner)
+	for _, line := range []string{x.Subject, s.Doc} {
+		if line != "" {
+			fmt.Fprintln(w, line)
+		}
+	}
+	if x.Due != nil {
+		fmt.Fprintf(w, "%s in %s\n", x.Due.Kind, x.Due.Left)
+	}
+	if !s.Whole {
+		fmt.Fprintf(w, "the rest is not known: %s cannot be asked, and nothing of it is kept here\n", x.Partner)
+		return
+	}
+	t := table{head: []string{"READS", "VALUE"}}
+	for _, d := range s.Data {
+		t.add(d.Name, datum(&d))
+	}
+	if len(s.Data) > 0 {
+		t.write(u, w, "")
+	}
+	t = table{head: []string{"SETS", "TYPE", "DOC"}}
+	for _, f := range s.Fields {
+		t.add(f.Name, f.Type, orDash(f.Doc))
+	}
+	if len(s.Fields) > 0 {
+		t.write(u, w, "")
+	}
+	for _, a := range s.After {
+		fmt.Fprintf(w, "after %s, by %s\n", a.Task, a.By)
+	}
+}
+
+// datum is a value for people.
+func datum(d *api.Datum) string {
+	switch {
+	case d.Large:
+		return "too large to be shown: mutirao data list shows it at who takes part"
+	case d.File != nil && d.File.Here:
+		return fmt.Sprintf("%s, %s, here", d.File.Name, workflow.FormatSize(d.File.Size))
+	case d.File != nil:
+		return fmt.Sprintf("%s, %s, not here yet", d.File.Name, workflow.FormatSize(d.File.Size))
+	case d.Value == nil:
+		return "-"
+	}
+	if text, ok := d.Value.(string); ok {
+		return oneLine(text)
+	}
+	b, err := json.Marshal(d.Value)
+	if err != nil {
+		return "-"
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func newItemMoveCommand() *cobra.Command {
+	var user userFlag
+	r := api.MoveRequest{}
+	cmd := &cobra.Command{
+		Use:   "move ITEM --before ITEM|--top|--bottom [--user U]",
+		Short: "Put an item elsewhere in the list by hand",
+		Long: `Puts an item before another one, to the top, or to the bottom of the list that
+"mutirao worklist --order hand" shows. Items that were never moved stand where they
+arrived. The order is kept at this node, for each user.` + forWhom,
+		Example:           "  mutirao worklist move 3f9a --top\n  mutirao worklist move 3f9a --before 77c0 --user bia",
+		Args:              arguments("ITEM"),
+		ValidArgsFunction: completeItems(&user, func(api.Item) bool { return true }),
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			r.User, r.Item = user.who(), args[0]
+			if ways := []bool{r.Before != "", r.Top, r.Bottom}; slices.Index(ways, true) < 0 ||
+				slices.Contains(ways[slices.Index(ways, true)+1:], true) {
+				return usagef("worklist move needs one of --before, --top and --bottom")
+			}
+			list, err := node.MoveItem(ctx, r)
+			if err != nil {
+				return err
+			}
+			return u.result(list, func(w io.Writer) { u.writeItems(w, list) })
+		}),
+	}
+	cmd.Flags().StringVar(&r.Before, "before", "", "before this `item`")
+	cmd.Flags().BoolVar(&r.Top, "top", false, "before all others")
+	cmd.Flags().BoolVar(&r.Bottom, "bottom", false, "behind all others")
+	user.add(cmd)
+	return cmd
+}

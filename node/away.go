@@ -1,0 +1,427 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist/device"
+)
+
+// Disconnecting, unlike going down, has the node go on alone: its users work on what they
+// have locked, and what they did waits in the outbox until it is to reconnect. What comes
+// next on the way out is decided by worklist/device, whenever it is looked at again.
+
+// metaAway is the key of since when the node is disconnected, in ms.
+const metaAway = "away"
+
+const (
+	// usualWait is the longest wait that is accepted where none is given.
+	usualWait = 5 * time.Minute
+	// awayStep is how often a node on its way out looks whether it may go.
+	awayStep = 250 * time.Millisecond
+	// unasked is for how long a question stays that nobody looks at: then the node stays, as
+	// whoever wanted it to go is gone.
+	unasked = 2 * time.Minute
+	// stuckAfter is for how long nobody gives a file before that is said.
+	stuckAfter = 3 * time.Second
+)
+
+// absence is whether this node is out of contact with its partners on purpose.
+type absence struct {
+	*contacts
+	crew      *crew
+	departure *departure
+	announce  func() error
+	worklists *worklists.Desk
+	filing    *filing
+	// refresh has everybody's silence count from now on.
+	refresh func()
+
+	turn sync.Mutex // held while it goes a step, or comes back
+
+	mu   sync.Mutex // guards what follows
+	gone time.Time  // since when; zero: it is not
+	way  *way       // nil: it is not on its way out
+	// along are the items that were taken along; none after a restart.
+	along []worklists.Along
+}
+
+// way is how far a node is on its way out.
+type way struct {
+	ctx      context.Context // ends when it has gone, or stays
+	stop     context.CancelFunc
+	began    time.Duration // Awake
+	looked   time.Duration // Awake: when somebody asked last how far it is
+	within   time.Duration
+	accepted []device.Question
+	along    []worklists.Along
+	files    map[device.FileID]worklists.Content
+	stuck    map[device.FileID]time.Duration // since when (Awake) nobody gives them
+	failed   map[device.FileID]string        // why they cannot be fetched
+	fetching bool
+	told     bool // partners know that it takes nothing new on
+	plan     device.Plan
+	trouble  string // why it cannot go though nothing is asked
+}
+
+// loadAbsence reads whether the node was disconnected when it stopped.
+func loadAbsence(a *absence) (*absence, error) {
+	b, err := a.store.Get(metaKey(metaAway))
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return a, nil
+	case err != nil:
+		return nil, err
+	case len(b) == 8: // else sift has removed it
+		a.gone = time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
+	}
+	return a, nil
+}
+
+// away is since when this node is disconnected on purpose. Before it is loaded it is not.
+func (a *absence) away() (since time.Time, away bool) {
+	if a == nil {
+		return since, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gone, !a.gone.IsZero()
+}
+
+// since is that for people; nil: it is not.
+func (a *absence) since() *time.Time {
+	if at, away := a.away(); away {
+		return &at
+	}
+	return nil
+}
+
+// goes reports whether partners are to be told that this node takes nothing new on.
+func (a *absence) goes() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.way != nil && a.way.told
+}
+
+// disconnect begins the way out, or goes on with it.
+func (a *absence) disconnect(ctx context.Context, r api.DisconnectRequest) (*api.Contact, error) {
+	var accepted []device.Question
+	for _, q := range r.Accept {
+		if !slices.Contains(device.Acceptable, device.Question(q)) {
+			return nil, api.Errorf(api.Invalid, "%q cannot be accepted: want %s", q, texts(device.Acceptable))
+		}
+		accepted = append(accepted, device.Question(q))
+	}
+	switch {
+	case r.Within < 0:
+		return nil, api.Errorf(api.Invalid, "a wait of %s: want 0 (%s) or more", r.Within, workflow.FormatDuration(usualWait))
+	case a.departure.leaving.Load():
+		return nil, api.Errorf(api.Refused, "this node leaves its mesh").WithHint("restart it to take that back")
+	}
+	if _, away := a.away(); away {
+		return a.contact(), nil
+	}
+	along, err := a.worklists.Along(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.turn.Lock()
+	a.begin(r.Within, accepted, along)
+	a.step()
+	a.turn.Unlock()
+	return a.contact(), nil
+}
+
+// begin notes what the user wants, and what there is to take along.
+func (a *absence) begin(within time.Duration, accepted []device.Question, along []worklists.Along) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.gone.IsZero() {
+		return
+	}
+	if a.way == nil {
+		w := &way{began: a.clock.Now().Awake, stuck: map[device.FileID]time.Duration{}, failed: map[device.FileID]string{}}
+		w.ctx, w.stop = context.WithCancel(context.Background())
+		a.way = w
+		a.crew.running.Go(func() { a.follow(w) })
+	}
+	w := a.way
+	w.within = usualWait
+	if within > 0 {
+		w.within = within
+	}
+	for _, q := range accepted {
+		if !slices.Contains(w.accepted, q) {
+			w.accepted = append(w.accepted, q)
+		}
+	}
+	w.looked = a.clock.Now().Awake
+	w.along, w.files = along, map[device.FileID]worklists.Content{}
+	for _, x := range along {
+		for _, c := range x.Files {
+			w.files[device.FileID(c.File.String())] = c
+		}
+	}
+}
+
+// follow goes on with the way out until it ends.
+func (a *absence) follow(w *way) {
+	for {
+		select {
+		case <-a.clock.After(awayStep):
+		case <-w.ctx.Done():
+			return
+		case <-a.crew.stopped:
+			w.stop()
+			return
+		}
+		a.turn.Lock()
+		if w.ctx.Err() == nil && !a.forgotten(w) {
+			a.step()
+		}
+		a.turn.Unlock()
+	}
+}
+
+// forgotten has a node stay that asks something which nobody has looked at for long. The
+// caller holds a.turn.
+func (a *absence) forgotten(w *way) bool {
+	a.mu.Lock()
+	asks := w.plan.Asks != device.NoQuestion || w.trouble != ""
+	yes := asks && a.clock.Now().Awake-w.looked > unasked
+	a.mu.Unlock()
+	if yes {
+		a.log.Info("this node stays connected: what it asked on its way out was not answered")
+		a.stay()
+	}
+	return yes
+}
+
+// stay ends the way out, if the node is on it. The caller holds a.turn.
+func (a *absence) stay() {
+	a.mu.Lock()
+	w := a.way
+	a.way = nil
+	a.mu.Unlock()
+	if w == nil {
+		return
+	}
+	w.stop()
+	if w.told {
+		if err := a.announce(); err != nil {
+			a.log.Warn("partners are not told that this node stays", "error", err)
+		}
+	}
+}
+
+// step does what is next on the way out. The caller holds a.turn.
+func (a *absence) step() {
+	a.mu.Lock()
+	w := a.way
+	if w == nil {
+		a.mu.Unlock()
+		return
+	}
+	d, err := a.state(w)
+	if err != nil {
+		w.trouble = err.Error()
+		a.mu.Unlock()
+		return
+	}
+	w.plan, w.trouble = device.Leave(d), ""
+	tell := w.plan.Tell && !w.told
+	w.told = w.told || tell
+	plan := w.plan
+	a.mu.Unlock()
+	if tell {
+		if err := a.announce(); err != nil {
+			a.log.Warn("partners are not told that this node is about to disconnect", "error", err)
+		}
+	}
+	if len(plan.Fetch) > 0 {
+		a.fetch(w)
+	}
+	if plan.Go {
+		a.end(w)
+	}
+}
+
+// state is what is so at this device. The caller holds a.mu.
+func (a *absence) state(w *way) (d device.Device, err error) {
+	now := a.clock.Now().Awake
+	d = device.Device{Files: map[device.FileID]device.File{}, Within: w.within, Waited: now - w.began, Accepted: w.accepted}
+	var coming []files.Coming
+	for _, x := range w.along {
+		i := device.Item{ID: x.Item.ID, Locked: x.Locked}
+		for _, c := range x.Files {
+			i.Files = append(i.Files, device.FileID(c.File.String()))
+		}
+		d.Items = append(d.Items, i)
+	}
+	if a.filing.files == nil {
+		for id, c := range w.files {
+			d.Files[id] = device.File{Size: c.File.Size, Stuck: errNoFiles.Message}
+		}
+		return d, nil
+	}
+	for id, c := range w.files {
+		f := device.File{Size: c.File.Size, Stuck: w.failed[id]}
+		f.Here, f.Whole = a.filing.files.Have(c.File)
+		if why := a.filing.files.Stuck(c.File); why == "" {
+			delete(w.stuck, id)
+		} else if since, before := w.stuck[id]; !before {
+			w.stuck[id] = now
+		} else if now-since >= stuckAfter {
+			f.Stuck = why
+		}
+		d.Files[id] = f
+	}
+	for _, id := range device.Missed(d.Items, d.Files, false) {
+		c := w.files[id]
+		coming = append(coming, files.Coming{File: c.File, By: string(a.filing.payer(c))})
+	}
+	d.Rate = a.filing.files.Rate()
+	d.Lacks, err = a.filing.files.Lacks(coming)
+	return d, err
+}
+
+// fetch has the files come that are still missing, one after the other.
+func (a *absence) fetch(w *way) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w.fetching {
+		return
+	}
+	w.fetching = true
+	order := w.plan.Fetch
+	a.crew.running.Go(func() {
+		for _, id := range order {
+			a.mu.Lock()
+			c, wanted := w.files[id]
+			a.mu.Unlock()
+			if wanted {
+				a.fetchOne(w, id, c)
+			}
+		}
+		a.mu.Lock()
+		w.fetching = false
+		a.mu.Unlock()
+	})
+}
+
+// fetchOne has a file come, until it is here, or for so long that others get their turn. That
+// it failed is said until something of it comes.
+func (a *absence) fetchOne(w *way, id device.FileID, c worklists.Content) {
+	comes := func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(w.failed, id)
+	}
+	err := a.filing.fetchWhile(w.ctx, c, comes)
+	if err == nil {
+		comes()
+	} else if w.ctx.Err() == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		w.failed[id] = err.Error()
+	}
+}
+
+// end ends all contact: that it is so is durable first, then partners are told.
+func (a *absence) end(w *way) {
+	now := a.clock.Now().Wall
+	value := binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))
+	if err := a.store.CommitWait([]kv.Write{{Key: metaKey(metaAway), Value: value}}); err != nil {
+		a.mu.Lock()
+		w.trouble = err.Error()
+		a.mu.Unlock()
+		return
+	}
+	a.mu.Lock()
+	a.gone, a.way = time.UnixMilli(now.UnixMilli()).UTC(), nil
+	a.along = w.along
+	a.mu.Unlock()
+	w.stop()
+	a.departure.depart(membership.GoesDown)
+	a.carrier.Silence(true)
+	a.log.Info("disconnected on purpose: nobody is talked to until this node is to reconnect")
+	a.events.publish(api.Event{At: now, Kind: "contact", Text: api.IsDisconnected})
+}
+
+// reconnect has this node talk to its partners again; one that had not gone yet stays.
+func (a *absence) reconnect() (*api.Contact, error) {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	a.stay()
+	if _, away := a.away(); !away {
+		return a.contact(), nil
+	}
+	if err := a.store.CommitWait([]kv.Write{{Key: metaKey(metaAway), Delete: true}}); err != nil {
+		return nil, err
+	}
+	a.refresh()
+	a.mu.Lock()
+	a.gone = time.Time{}
+	a.mu.Unlock()
+	if _, err := a.departure.own.Publish(func(r *membership.Record) { r.Going = membership.Staying }); err != nil {
+		a.log.Warn("this node's record does not say that it is back", "error", err)
+	}
+	a.carrier.Silence(false)
+	a.nudge()
+	a.log.Info("connected again")
+	a.events.publish(api.Event{At: a.clock.Now().Wall, Kind: "contact", Text: api.IsConnected})
+	if err := a.announce(); err != nil {
+		a.log.Warn("partners are not told where this node is", "error", err)
+	}
+	return a.contact(), nil
+}
+
+// contact says how this node stands to its partners.
+func (a *absence) contact() *api.Contact {
+	out := &api.Contact{State: api.IsConnected, Items: []api.Item{}, Along: []api.Item{}, Own: []api.Item{}, Since: a.since()}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	along := a.along
+	switch w := a.way; {
+	case !a.gone.IsZero():
+		out.State = api.IsDisconnected
+	case w != nil:
+		along, w.looked = w.along, a.clock.Now().Awake
+		out.State, out.Asks, out.Why, out.Volume = api.IsLeaving, string(w.plan.Asks), w.plan.Text, w.plan.Volume
+		if w.trouble != "" {
+			out.Asks, out.Why = "trouble", w.trouble
+		}
+		if w.plan.Takes > 0 {
+			out.Takes = workflow.FormatDuration(w.plan.Takes)
+		}
+		for _, x := range along {
+			if slices.Contains(w.plan.Items, x.Item.ID) {
+				out.Items = append(out.Items, x.Item)
+			}
+		}
+	default:
+		return out
+	}
+	for _, x := range along {
+		if x.Locked {
+			out.Along = append(out.Along, x.Item)
+		}
+		if x.Own {
+			out.Own = append(out.Own, x.Item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,491 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// visits is a plan whose tasks may be done out of reach; visit reads a file.
+const visits = `
+workflow: visits
+data:
+  plan:   {type: file}
+  weight: {type: integer}
+tasks:
+  visit: {type: manual, role: nurse, offline: true, in: [plan], out: [weight]}
+  feed:  {type: manual, role: nurse, offline: true, after: visit}
+partitions: {ward: {tasks: [visit, feed], partner: base}}
+`
+
+// goesAway has a node disconnect, accepting these questions.
+func (tm *team) goesAway(at string, accept ...string) *api.Contact {
+	tm.t.Helper()
+	c, err := tm.p[at].node.Disconnect(tm.t.Context(), api.DisconnectRequest{Accept: accept})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return c
+}
+
+// comesBack has a node reconnect, and be found by another.
+func (tm *team) comesBack(at, by string) {
+	tm.t.Helper()
+	if c, err := tm.p[at].node.Reconnect(tm.t.Context()); err != nil || c.State != api.IsConnected || c.Since != nil {
+		tm.t.Fatalf("it is %+v, %v", c, err)
+	}
+	tm.disconnect(at, by) // of one that stayed
+	tm.connect(at, by)
+	pass(time.Minute)
+}
+
+// contact is how a node stands to its partners.
+func (tm *team) contact(at string) *api.Contact {
+	tm.t.Helper()
+	c, err := tm.p[at].node.Contact(tm.t.Context())
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return c
+}
+
+func (tm *team) wantContact(at, state, asks string) {
+	tm.t.Helper()
+	if c := tm.contact(at); c.State != state || c.Asks != asks {
+		tm.t.Errorf("%s is %s and asks %q (%s), want %s and %q", at, c.State, c.Asks, c.Why, state, asks)
+	}
+}
+
+// rounds begins an instance of a workflow at base, and waits until the tablet hears of its first task.
+func (tm *team) rounds(name string, inputs map[string]string) (id, item string) {
+	tm.t.Helper()
+	st, err := tm.p["base"].node.Start(tm.t.Context(), api.StartRequest{Workflow: name, Input: inputs})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	pass(time.Second)
+	for _, x := range tm.items("tablet", "bia") {
+		if x.Instance == st.ID {
+			return st.ID, x.ID
+		}
+	}
+	tm.t.Fatalf("the tablet does not know the task of %s", st.ID)
+	return "", ""
+}
+
+// wardTeam is a team with stores for files.
+type wardTeam struct {
+	*team
+	stores map[workflow.PartnerID]*files.Store
+}
+
+// aWard is a mesh in which bia is at the tablet and ana at base.
+func aWard(t *testing.T) *wardTeam {
+	root, stores := t.TempDir(), map[workflow.PartnerID]*files.Store{}
+	tm := newTeamWith(t, nil, func(p *node.Parts) {
+		content, err := files.Open(filepath.Join(root, string(p.Member.ID())), files.Options{Limit: 64 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Files, stores[p.Member.ID()] = content, content
+	}, "base:nurse", "tablet")
+	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(time.Second)
+	tm.add("base", visits)
+	return &wardTeam{tm, stores}
+}
+
+// A week out of reach as planned: what was locked is done, also after a crash, and arrives; what was
+// taken from its user meanwhile is refused with the reason, and the work is kept beside.
+func TestAWeekDisconnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		first, visit := tm.rounds("visits", nil)
+		second, late := tm.rounds("visits", nil)
+		_, selected := tm.rounds("visits", nil)
+		for item, how := range map[string]string{visit: api.ClaimLock, late: api.ClaimLock, selected: api.ClaimSelect} {
+			if err := tm.claim("tablet", "bia", how, item); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		// What is selected and not locked is named first; nobody is told before that is accepted.
+		c := tm.goesAway("tablet")
+		if c.State != api.IsLeaving || c.Asks != "not-locked" || len(c.Items) != 1 || c.Items[0].ID != selected {
+			t.Errorf("it is %+v", c)
+		}
+		if x := tm.row("base", "tablet"); x.State != "active" || x.Reason != "" {
+			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
+		}
+		if c = tm.goesAway("tablet", "not-locked"); c.State != api.IsDisconnected || c.Since == nil || len(c.Along) != 2 {
+			t.Errorf("it is %+v", c)
+		}
+		pass(time.Second)
+		if x := tm.row("base", "tablet"); x.State != "unreachable" || x.Reason != "going down" {
+			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
+		}
+
+		// Nobody reaches it, and it says so.
+		tm.connect("base", "tablet")
+		pass(time.Hour)
+		if x := tm.row("tablet", "base"); x.State != "unreachable" {
+			t.Errorf("it shows base as %s: that it hears nothing is its own doing", x.State)
+		}
+		if st, err := tm.p["tablet"].node.Status(t.Context()); err != nil || st.Disconnected == nil {
+			t.Errorf("its status is %+v, %v", st, err)
+		}
+		if f := tm.finding("tablet", "contact"); f.State != api.FindingWarning || f.Mend != "mutirao worklist reconnect" {
+			t.Errorf("the doctor says %+v", f)
+		}
+		wantCode(t, tm.hand("tablet", "bia", selected, nil), api.Refused, "disconnected on purpose")
+		if c := tm.goesAway("tablet"); c.State != api.IsDisconnected { // twice is once
+			t.Errorf("it is %+v", c)
+		}
+
+		// Work goes on, also after a crash; then the lease of seven days runs out.
+		for n, item := range []string{visit, late} {
+			if n == 1 {
+				pass(8 * 24 * time.Hour)
+				if err := tm.claim("base", "ana", api.ClaimLock, late); err != nil {
+					t.Fatal(err)
+				}
+				tm.p["tablet"].crash()
+				tm.p["tablet"].start()
+				tm.connect("base", "tablet")
+				pass(time.Minute)
+				tm.wantContact("tablet", api.IsDisconnected, "")
+			}
+			if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tm.stateOf("base", first, "visit") == "SUCCEEDED" || len(tm.outbox("tablet")) != 2 {
+			t.Errorf("something was handed in: %q", tm.outbox("tablet"))
+		}
+
+		tm.comesBack("tablet", "base")
+		if x := tm.row("base", "tablet"); x.State != "active" {
+			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
+		}
+		for _, x := range tm.outbox("tablet") {
+			if !strings.Contains(x, "it is kept there") {
+				t.Errorf("in the outbox: %s", x)
+			}
+		}
+		in := tm.show("base", second)
+		if !slices.ContainsFunc(in.Incidents, func(i api.Incident) bool { return strings.Contains(i.What, "a result of bia is kept") }) {
+			t.Errorf("what bia did is not shown: %+v", in.Incidents)
+		}
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.wantContact("tablet", api.IsConnected, "")
+	})
+}
+
+// A result of the planned absence arrives by itself, once, and the successor begins.
+func TestADisconnectedResultArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		id, visit := tm.rounds("visits", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, visit); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		pass(3 * 24 * time.Hour)
+		if err := tm.hand("tablet", "bia", visit, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantOutbox("tablet", "bia|visit|completed|base")
+		tm.comesBack("tablet", "base")
+		tm.wantOutbox("tablet")
+		if in := tm.show("base", id); in.Data["weight"] != int64(3) || in.Tasks[0].PerformedBy != "bia" {
+			t.Errorf("weight is %v, by %s", in.Data["weight"], in.Tasks[0].PerformedBy)
+		}
+		tm.wantItems("tablet", "bia", "feed READY")
+	})
+}
+
+// Whoever stays after all is a partner as before, at whatever step; so is who crashes on the way, or
+// whose disk does not take that it goes.
+func TestStaysAfterAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		_, item := tm.rounds("visits", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		tm.wantContact("tablet", api.IsLeaving, "not-locked")
+		tm.comesBack("tablet", "base")
+		tm.wantContact("tablet", api.IsConnected, "")
+
+		tm.goesAway("tablet") // and whoever was asked is gone
+		pass(5 * time.Minute)
+		tm.wantContact("tablet", api.IsConnected, "")
+
+		tm.p["tablet"].disk.failWith(kv.ErrFull)
+		tm.goesAway("tablet", "not-locked")
+		tm.wantContact("tablet", api.IsLeaving, "trouble")
+		pass(time.Second)
+		if x := tm.row("base", "tablet"); x.State != "active" || x.Reason != "takes nothing new on" {
+			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
+		}
+		tm.comesBack("tablet", "base")
+		tm.p["tablet"].disk.failWith(nil)
+		if x := tm.row("base", "tablet"); x.State != "active" || x.Reason != "" {
+			t.Errorf("base shows it as %s, %s", x.State, x.Reason)
+		}
+
+		// The disk takes that it goes, and then not that it comes back: it stays away, and says so.
+		tm.goesAway("tablet", "not-locked")
+		tm.p["tablet"].disk.failWith(kv.ErrFull)
+		if _, err := tm.p["tablet"].node.Reconnect(t.Context()); err == nil {
+			t.Error("it is back, and a restart would not know")
+		}
+		tm.wantContact("tablet", api.IsDisconnected, "")
+		_, err := tm.p["tablet"].node.Leave(t.Context(), api.LeaveRequest{})
+		wantCode(t, err, api.Refused, "disconnected on purpose")
+		tm.p["tablet"].disk.failWith(nil)
+		tm.comesBack("tablet", "base")
+		if err := tm.claim("tablet", "bia", api.ClaimRelease, item); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The files of locked items come first, to a node that takes no part in the instance; one that nobody
+// gives is asked about, and what came is there out of reach.
+func TestFilesComeBeforeItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		content := bytes.Repeat([]byte("plan"), 1<<20) // four chunks
+		f, err := tm.p["base"].node.PutFile(t.Context(), "plan.pdf", bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, visit := tm.rounds("visits", map[string]string{"plan": f.Value})
+		if err := tm.claim("tablet", "bia", api.ClaimLock, visit); err != nil {
+			t.Fatal(err)
+		}
+		answer := tm.p["base"].plug.handlers[files.Protocol]
+		tm.p["base"].plug.HandleRequest(files.Protocol, false, func(workflow.PartnerID, []byte) ([]byte, error) { return nil, io.ErrClosedPipe })
+		tm.goesAway("tablet")
+		tm.wantContact("tablet", api.IsLeaving, "")
+		pass(10 * time.Second)
+		tm.wantContact("tablet", api.IsLeaving, "missing")
+		tm.p["base"].plug.HandleRequest(files.Protocol, false, answer)
+		pass(time.Minute)
+		tm.wantContact("tablet", api.IsDisconnected, "")
+		if c := tm.contact("tablet"); len(c.Along) != 1 || c.Along[0].ID != visit {
+			t.Errorf("it took %+v along", c.Along)
+		}
+		pass(5 * 24 * time.Hour) // content that no instance here has goes after a day
+		if !tm.here("tablet", f.Value) {
+			t.Error("its file is not here")
+		}
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		if !tm.here("tablet", f.Value) {
+			t.Error("its file is not here after a crash")
+		}
+	})
+}
+
+// here reports whether the content of a file is at a node.
+func (tm *wardTeam) here(at, value string) bool {
+	tm.t.Helper()
+	f, err := workflow.ParseFile(value)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	_, here := tm.stores[tm.p[at].id()].Path(f)
+	return here
+}
+
+// Files come before they are needed where that is switched on, at most as fast as was said, also after a
+// crash; whoever disconnects meanwhile does not wait for that.
+func TestFilesComeBeforeTheyAreNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		f, err := tm.p["base"].node.PutFile(t.Context(), "plan.pdf", bytes.NewReader(bytes.Repeat([]byte("plan"), 1<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, visit := tm.rounds("visits", map[string]string{"plan": f.Value})
+		set := func(on bool, atMost int64) {
+			t.Helper()
+			p, err := tm.p["tablet"].node.SetPrefetch(t.Context(), api.PrefetchRequest{User: "bia", On: on, AtMost: atMost})
+			if err != nil || p.On != on || p.AtMost != atMost {
+				t.Fatalf("it is %+v, %v", p, err)
+			}
+		}
+		set(true, 1<<20)
+		pass(2 * time.Minute)
+		if tm.here("tablet", f.Value) {
+			t.Error("the file of an item came that nobody has taken")
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, visit); err != nil {
+			t.Fatal(err)
+		}
+		set(false, 0)
+		pass(2 * time.Minute)
+		if tm.here("tablet", f.Value) {
+			t.Error("a file came although that was switched off")
+		}
+		set(true, 1<<20)
+		pass(2 * time.Second)
+		if tm.here("tablet", f.Value) {
+			t.Error("four chunks came in two seconds, one a second is allowed")
+		}
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if x := tm.items("tablet", "bia")[0]; !tm.here("tablet", f.Value) || !x.Prefetched || x.Size != f.Size {
+			t.Errorf("after a minute and a crash it is not here: %+v", x)
+		}
+
+		other, err := tm.p["base"].node.PutFile(t.Context(), "more.pdf", bytes.NewReader(bytes.Repeat([]byte("more"), 1<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(true, 1000)
+		_, next := tm.rounds("visits", map[string]string{"plan": other.Value})
+		for _, x := range tm.items("tablet", "bia") {
+			if x.Size == other.Size && x.State == api.ItemReady {
+				next = x.ID
+			}
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimLock, next); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if tm.here("tablet", other.Value) {
+			t.Error("four megabytes came in a minute, at a thousand bytes a second")
+		}
+		tm.goesAway("tablet", "not-locked")
+		pass(5 * time.Second)
+		tm.wantContact("tablet", api.IsDisconnected, "")
+	})
+}
+
+// A file comes from whoever gave it where the holder of the task may not have it, since it has not the task's
+// role; whoever has not the item gets it from neither.
+func TestAFileComesFromItsGiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root, stores := t.TempDir(), map[workflow.PartnerID]*files.Store{}
+		tm := &wardTeam{newTeamWith(t, nil, func(p *node.Parts) {
+			content, err := files.Open(filepath.Join(root, string(p.Member.ID())), files.Options{Limit: 64 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Files, stores[p.Member.ID()] = content, content
+		}, "base", "crew", "tablet"), stores}
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "nurse")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("crew", visits)
+		f, err := tm.p["crew"].node.PutFile(t.Context(), "plan.pdf", strings.NewReader("the river"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["crew"].node.Start(t.Context(), api.StartRequest{Workflow: "visits", Input: map[string]string{"plan": f.Value}}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if tm.here("base", f.Value) {
+			t.Error("base has not the role of the task, and has its file")
+		}
+		item := tm.items("tablet", "bia")[0].ID
+		get := func() (string, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, content, err := tm.p["tablet"].node.ItemFile(ctx, api.ItemQuery{User: "bia", Item: item}, "plan")
+			if err != nil {
+				return "", err
+			}
+			b, err := io.ReadAll(content)
+			return string(b), errors.Join(err, content.Close())
+		}
+		_, err = get()
+		wantCode(t, err, api.Refused, "bia does not have visit")
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := get(); err != nil || text != "the river" {
+			t.Errorf("it is %q, %v", text, err)
+		}
+	})
+}
+
+// The link is lost after the holder has heard a request, and before its answer comes: what was asked for was
+// granted, the list says so, and asking again is asking once; what was done is handed in once.
+func TestCutInTheMiddle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		id, visit := tm.rounds("visits", nil)
+		cut := func(on bool) {
+			tm.f.mu.Lock()
+			defer tm.f.mu.Unlock()
+			tm.f.unheard = nil
+			if on {
+				tm.f.unheard = func(_ workflow.PartnerID, protocol string) bool { return protocol == "/mutirao/claim/1.0.0" }
+			}
+		}
+		for _, x := range [][2]string{{api.ClaimSelect, "SELECTED"}, {api.ClaimLock, "LOCKED"}} {
+			how, state := x[0], x[1]
+			cut(true)
+			wantCode(t, tm.claim("tablet", "bia", how, visit), api.Failed, "may have written it down")
+			tm.disconnect("base", "tablet")
+			pass(time.Minute)
+			cut(false)
+			tm.connect("base", "tablet")
+			pass(time.Minute)
+			tm.wantItems("tablet", "bia", "visit "+state)
+			if err := tm.claim("tablet", "bia", how, visit); err != nil {
+				t.Errorf("to %s again: %v", how, err)
+			}
+			if err := tm.claim("tablet", "bia", api.ClaimRelease, visit); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimLock, visit); err != nil {
+			t.Fatal(err)
+		}
+		cut(true)
+		if err := tm.hand("tablet", "bia", visit, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantOutbox("tablet", "bia|visit|completed|base")
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Hour)
+		tm.connect("base", "tablet")
+		pass(time.Minute) // it is heard again and again, and no answer comes
+		cut(false)
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		in := tm.show("base", id)
+		if in.Data["weight"] != int64(3) || len(in.Incidents) > 0 {
+			t.Errorf("weight is %v, and there are incidents: %+v", in.Data["weight"], in.Incidents)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/certificates"
 	"github.com/mutirao-mesh/mutirao/node/clocks"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -40,6 +41,7 @@ type doctor struct {
 	retention interface{ checkLate(*diagnosis) }
 	away      func() (since time.Time, away bool)
 	index     interface{ quarantined() int }
+	files     *files.Topic // nil: this node keeps none
 }
 
 // patients is what the doctor asks of the partner list.
@@ -68,6 +70,9 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	k.losses.checkLosses(&d, k.index.quarantined())
 	k.checkDisk(&d)
 	k.checkFiles(&d)
+	if k.files != nil {
+		k.files.Diagnose(ctx, findings{&d})
+	}
 	member := k.checkCertificate(&d)
 	k.checkAddresses(&d, partners)
 	k.clocks.Check(findings{&d})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -302,13 +301,7 @@ func (k *filing) get(ctx context.Context, ref string, item workflow.DataName) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	path, here := k.files.Path(f)
-	if !here {
-		if err := k.await(ctx, f, w); err != nil {
-			return nil, nil, err
-		}
-	}
-	r, err := os.Open(path)
+	r, err := k.read(ctx, f, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -377,6 +370,11 @@ func (k *filing) fetchContent(ctx context.Context, c worklists.Content) error {
 	if k.files == nil {
 		return errNoFiles
 	}
+	return k.files.Fetch(ctx, k.contentWant(c))
+}
+
+// contentWant is what has such a file come.
+func (k *filing) contentWant(c worklists.Content) files.Want {
 	w := files.Want{
 		File: c.File, Instance: c.Instance, Item: c.Name, User: c.User, By: k.payer(c), AtMost: c.AtMost,
 		From: func(context.Context) ([]workflow.PartnerID, error) {
@@ -387,7 +385,7 @@ func (k *filing) fetchContent(ctx context.Context, c worklists.Content) error {
 		w = k.want(c.Instance, sum.By, c.Name, c.File)
 		w.User, w.AtMost = c.User, c.AtMost
 	}
-	return k.files.Fetch(ctx, w)
+	return w
 }
 
 // needed is how many bytes the files have that a task reads, as far as they were given, and
@@ -444,11 +442,7 @@ func (k *filing) ofItem(
 	if k.files == nil {
 		return nil, nil, errNoFiles
 	}
-	if err := k.awaited(ctx, c.File, k.fetchContent(ctx, c)); err != nil {
-		return nil, nil, err
-	}
-	path, _ := k.files.Path(c.File)
-	r, err := os.Open(path)
+	r, err := k.read(ctx, c.File, k.contentWant(c))
 	if err != nil {
 		return nil, nil, err
 	}

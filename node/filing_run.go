@@ -189,7 +189,9 @@ func (k *filing) bring(
 	if err != nil {
 		return "", false, err
 	}
-	here, err = k.files.Seek(ctx, k.want(id, k.initiatorOf(instance), item, f), came)
+	w := k.want(id, k.initiatorOf(instance), item, f)
+	w.Again = true // a program gets its path, and reads it by itself
+	here, err = k.files.Seek(ctx, w, came)
 	path, _ = k.files.Path(f)
 	return path, here, err
 }

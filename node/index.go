@@ -110,6 +110,17 @@ func (x *index) uses() map[workflow.Hash]bool {
 	return out
 }
 
+// definitions are those of the instances here, by instance.
+func (x *index) definitions() map[workflow.InstanceID]workflow.Hash {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make(map[workflow.InstanceID]workflow.Hash, len(x.all))
+	for id, sum := range x.all {
+		out[id] = sum.Definition
+	}
+	return out
+}
+
 // room tells, by an error, why there is no room for an instance that somebody begins; next is
 // whether it is its turn (lineup).
 func (x *index) room(id workflow.InstanceID, l configs.Limits, by, self workflow.PartnerID, next bool) error {

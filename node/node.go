@@ -99,6 +99,9 @@ func (n *Node) Begin(to Network) error {
 	for _, s := range n.shards {
 		n.crew.running.Go(func() { s.run(n.stopped) })
 	}
+	if n.filing.files != nil {
+		n.crew.running.Go(n.filing.keepFiles)
+	}
 	return n.begin()
 }
 

@@ -71,6 +71,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 		contacts: n.contacts, parts: n.parts, losses: n.losses, people: n.people, wallet: s.wallet, own: n.own,
 		evictions: n.evictions, elections: n.elections,
 		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index, away: n.absence.away,
+		files: n.filing.files,
 	}
 	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
@@ -216,6 +217,7 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label, Gone: n.people.Gone,
 			Again: n.filing.again,
+			Lost:  func(what string) { n.losses.lost("%s", what) }, Mentions: n.filing.mentions, Want: n.filing.wantAgain,
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store"
 )
@@ -69,6 +71,7 @@ func Examine(dir string) (*api.Diagnosis, error) {
 		examineMember(add, member)
 	}
 	examineStore(add, dir)
+	examineContent(add, dir)
 	examineClock(add, time.Now(), landmarks(dir, member))
 	if len(loose) == 0 && private.Unchecked == "" {
 		add(api.FindingOK, "files", "the key and what else is private are this user's alone", "")
@@ -244,6 +247,29 @@ func examineStore(add finding, dir string) {
 		add(api.FindingOK, "store", "all of its files can be read", "")
 	}
 }
+
+// examineContent reads the content of all files that instances have.
+func examineContent(add finding, dir string) {
+	wrong, kept, err := files.Examine(context.Background(), filepath.Join(dir, filesFolder))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && ran(dir):
+		add(api.FindingWrong, "content", "the folder "+filesFolder+" is gone, with the content of all files that instances have",
+			"start the node: partners that have them are asked for what its instances name; what nobody else had is lost")
+	case errors.Is(err, fs.ErrNotExist):
+		add(api.FindingOK, "content", "there are no files yet", "")
+	case err != nil:
+		add(api.FindingWrong, "content", "the folder "+filesFolder+" cannot be read: "+err.Error(), "look at the disk of the node's folder")
+	default:
+		files.Report(add, wrong, kept)
+	}
+}
+
+// OK, Warn and Wrong implement files.Findings.
+func (f finding) OK(check, format string, args ...any) {
+	f(api.FindingOK, check, fmt.Sprintf(format, args...), "")
+}
+func (f finding) Warn(check, what, mend string)  { f(api.FindingWarning, check, what, mend) }
+func (f finding) Wrong(check, what, mend string) { f(api.FindingWrong, check, what, mend) }
 
 // stored reports whether a node's folder has a store with anything in it but the lock.
 func stored(dir string) bool {

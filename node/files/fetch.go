@@ -25,6 +25,8 @@ type Want struct {
 	User string
 	// By began the instance; empty: this node.
 	By workflow.PartnerID
+	// Again: what is here is read and verified, also if it was since the start.
+	Again bool
 	// Asked: somebody at this node waits for it.
 	Asked bool
 	// AtMost is how many bytes a second may come for it; 0: all that the link gives. Of several that
@@ -76,7 +78,9 @@ var errStopped = errors.New("the node is stopping")
 // Seek is Fetch that does not wait: it has done called once, in another goroutine. If there is
 // nothing to wait for it says so, with the error that Fetch would return, and does not call it.
 func (t *Topic) Seek(ctx context.Context, w Want, done func(error)) (over bool, err error) {
-	if _, whole := t.Path(w.File); whole {
+	if sound, err := t.Sound(ctx, w.File, w.Again); err != nil {
+		return true, err
+	} else if sound {
 		return true, t.Use(w.File, w.Instance.String(), string(w.By), t.in.Clock.Now().Wall)
 	}
 	if ctx.Err() != nil {
@@ -145,7 +149,7 @@ func (t *Topic) turn(ctx context.Context, o *order) {
 func (t *Topic) round(ctx context.Context, o *order) (r result) {
 	c := o.of
 	if _, whole := t.Path(c.file); whole { // somebody gave it here meanwhile
-		if err := gone(os.Remove(t.path(c.file.Root, partFile))); err != nil {
+		if err := gone(os.Remove(t.path(nameOf(c.file), partFile))); err != nil {
 			t.in.Log.Warn("what came of a file that is here could not be removed", "file", c.file.Name, "error", err)
 		}
 		return t.useAll(c, r)
@@ -494,7 +498,7 @@ func (t *Topic) reopen(ctx context.Context, c *fetch) error {
 		}
 		c.part = nil // somebody else was at it: look what is there
 	}
-	p := &part{of: c.file, name: t.path(c.file.Root, partFile)}
+	p := &part{of: c.file, name: t.path(nameOf(c.file), partFile)}
 	switch err := p.open(os.O_RDWR); {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
@@ -546,7 +550,7 @@ func (p *part) complete() bool { return p.chunks != nil && p.bytes == p.of.Size 
 
 // expect notes, durably, which chunks there are.
 func (p *part) expect(ctx context.Context, s *Store, chunks sums) error {
-	if err := s.writeSums(p.of.Root, chunks); err != nil {
+	if err := s.writeSums(nameOf(p.of), chunks); err != nil {
 		return err
 	}
 	return p.know(ctx, chunks)
@@ -594,7 +598,7 @@ func (s *Store) noted(f workflow.File, instance string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.held[f.Root]
+	c := s.held[nameOf(f)]
 	if c == nil {
 		return false
 	}

@@ -300,6 +300,7 @@ func TestFilesWithoutRoom(t *testing.T) {
 			t.Errorf("it was fetched: %v", err)
 		}
 		// Instance 9 ends: a day later its file goes, and the others come.
+		go taker.Keep(t.Context())
 		ended, began := "09", clock{time.Now()}
 		for range 4 {
 			taker.Tick(began.Now())

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -55,6 +56,12 @@ type Surroundings struct {
 	Gone func(workflow.PartnerID) bool
 	// Again has an instance's tasks looked at for files that they are about to read (Ahead).
 	Again func(context.Context, workflow.InstanceID)
+	// Lost notes for people what the disk lost; nil: nobody wants to know.
+	Lost func(what string)
+	// Mentions calls each for the files that the instances here have, and reports whether all of
+	// these could be read. Want is what has one of them come here. nil: there are none.
+	Mentions func(ctx context.Context, each func(Mention)) (complete bool)
+	Want     func(Mention) Want
 }
 
 // Topic keeps files, gives them to partners and gets them from partners.
@@ -63,6 +70,8 @@ type Topic struct {
 	in      Surroundings
 	pieces  *ration.Budgets
 	sweepAt time.Duration // Awake
+
+	sweepDue atomic.Bool
 
 	mu      sync.Mutex // guards what follows
 	allowed map[permission]time.Duration
@@ -142,20 +151,15 @@ func (t *Topic) Greet(workflow.PartnerID, *wire.Message) {}
 // Take: what partners need they ask for by requests.
 func (t *Topic) Take(workflow.PartnerID, *wire.Message) {}
 
-// Tick removes now and then what no instance has any more.
+// Tick has Keep remove now and then what no instance has any more.
 func (t *Topic) Tick(now moment.Now) time.Duration {
 	if t.sweepAt == 0 {
 		t.sweepAt = now.Awake + sweepEvery
 	}
 	if now.Awake >= t.sweepAt {
 		t.sweepAt = now.Awake + sweepEvery
-		removed, err := t.Sweep(t.in.Instances.Here, now.Wall)
-		if err != nil {
-			t.in.Log.Error("files could not be removed", "error", err)
-		} else if removed > 0 {
-			t.in.Log.Info("files were removed that no instance has any more", "number", removed)
-			t.roomFreed()
-		}
+		t.sweepDue.Store(true)
+		t.stir()
 	}
 	return t.sweepAt - now.Awake
 }

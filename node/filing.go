@@ -114,10 +114,12 @@ func (k *filing) Here(instance string) bool {
 	return here || k.keeps(id)
 }
 
-// given notes that an instance has files, which must be here: they were given at this node.
+// given notes that an instance has files, which must be here: they were given at this node, or,
+// if not ownUser, are only named by somebody elsewhere: then nobody is given them for that.
 func (k *filing) given(
-	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value,
+	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value, ownUser bool,
 ) error {
+
 	for name, v := range values {
 		d := declared(def, name)
 		if d == nil || d.Type != workflow.TypeFile || v == nil {
@@ -134,7 +136,11 @@ func (k *filing) given(
 			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
 				WithHint("give the file itself: --file %s=PATH", name)
 		}
-		if err := k.files.Use(f, id, string(k.initiator(by)), k.clock.Now().Wall); err != nil {
+		note := k.files.Use
+		if ownUser {
+			note = k.files.Give
+		}
+		if err := note(f, id, string(k.initiator(by)), k.clock.Now().Wall); err != nil {
 			return api.Errorf(api.Refused, "%s: %v", name, err)
 		}
 		if _, here := k.files.Path(f); !here { // it was swept in between

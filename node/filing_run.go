@@ -173,7 +173,7 @@ func (k *filing) keepMade(j runner.Job, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return f.String(), k.files.Use(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
+	return f.String(), k.files.Give(f, j.Instance, string(k.initiatorOf(j.Instance)), now)
 }
 
 // bring returns the path of a file of an instance, if it is here; else it has it come, and then

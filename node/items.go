@@ -194,21 +194,23 @@ func entitled(role workflow.RoleName, who worklist.Person, at, holder workflow.P
 	return false
 }
 
-// Claim has this node as the holder write down a person's word, and returns when that is durable.
-func (k peoplesItems) Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (out choreo.Claimed, err error) {
+// Claim has this node as the holder write down a person's word from a partner's node, and returns when that is durable.
+func (k peoplesItems) Claim(
+	ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *choreo.Claim,
+) (out choreo.Claimed, err error) {
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
 	err = k.do(ctx, id, func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
 			return err
 		}
-		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
-			if err := k.filing.given(h.def.Def, id.String(), h.sum.By, r.Outputs); err != nil {
-				return err
-			}
-		}
 		if err := k.reaches(h, c); err != nil {
 			return err
+		}
+		if r, ok := c.Body().(worklist.Result); ok && !r.Failed {
+			if err := k.filing.given(h.def.Def, id.String(), h.sum.By, r.Outputs, from == k.member.ID()); err != nil {
+				return err
+			}
 		}
 		done, err = h.m.Claim(c, s.moment(), k.partners)
 		s.touch(h)

@@ -103,7 +103,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	}
 	notes = append(notes, missed...)
 	id := m.Instance()
-	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input); err != nil {
+	if err := k.filing.given(e.Def, id.String(), k.member.ID(), m.Genesis().Body.Genesis.Input, true); err != nil {
 		k.ledger.takeBack(id)
 		return nil, err
 	}
@@ -492,7 +492,7 @@ func (k *desk) finishTask(ctx context.Context, r api.FinishRequest) error {
 			}
 			res.Outputs[d.Name] = v
 		}
-		err := k.filing.given(h.def.Def, h.m.Instance().String(), h.sum.By, res.Outputs)
+		err := k.filing.given(h.def.Def, h.m.Instance().String(), h.sum.By, res.Outputs, true)
 		if err != nil {
 			return err
 		}

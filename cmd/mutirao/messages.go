@@ -90,7 +90,7 @@ func (o *messagesOptions) followThem(ctx context.Context, u *ui, node api.Servic
 			shown[m.ID] = true
 			fresh = append(fresh, m)
 			if u.format == "text" {
-				fmt.Fprintln(u.out, messageLine(u, m))
+				fmt.Fprintln(u.out, oneLine(messageLine(u, m)))
 				continue
 			}
 			b, err := json.Marshal(m)

@@ -93,7 +93,7 @@ func image(t *testing.T, dir string) (all []kept, giver *site) {
 		case 5:
 			k.state = "coming"
 			k.file, k.content = giver.upload(t, n)
-			if err := giver.Use(k.file, k.instance.String(), "", time.Now()); err != nil {
+			if err := giver.Give(k.file, k.instance.String(), "", time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			s.link.to["giver"], s.link.cutEach = giver.Topic, 3
@@ -110,7 +110,7 @@ func image(t *testing.T, dir string) (all []kept, giver *site) {
 				t.Fatal(err)
 			}
 			for _, x := range []*site{s, giver} {
-				if err := x.Use(k.file, k.instance.String(), "", time.Now()); err != nil {
+				if err := x.Give(k.file, k.instance.String(), "", time.Now()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -208,10 +208,10 @@ func afterSpoiling(
 	t.Helper()
 	var h *host
 	var d report
-	giver.link.down["giver"] = false
+	giver.link.cut("giver", false)
 	begin := func(reach bool) (end func()) {
 		h = newHost(t, dir, all, giver)
-		h.link.down["giver"] = !reach
+		h.link.cut("giver", !reach)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { h.Keep(ctx); close(done) }()
@@ -264,9 +264,7 @@ func afterSpoiling(
 	if runs { // it starts again with its partner in reach
 		defer begin(true)()
 	} else {
-		h.link.mu.Lock()
-		h.link.down["giver"] = false
-		h.link.mu.Unlock()
+		h.link.cut("giver", false)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 	}
@@ -410,7 +408,7 @@ func TestAFalseLengthMakesNoRoom(t *testing.T) {
 		dir := t.TempDir()
 		taker := newSite(t, dir, files.Options{Limit: limit}, everybody{})
 		taker.link.to["giver"], taker.link.cutEach = giver.Topic, 8
-		taker.link.down["nobody"] = true
+		taker.link.cut("nobody", true)
 		for i := range 12 {
 			f, _ := giver.put(t, 4<<20-100*i)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

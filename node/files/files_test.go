@@ -87,7 +87,18 @@ func (l *link) Request(
 	return b, nil
 }
 
-func (l *link) Up(p workflow.PartnerID) bool { return !l.down[p] }
+// cut has a partner be out of reach, or in reach again.
+func (l *link) cut(p workflow.PartnerID, down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down[p] = down
+}
+
+func (l *link) Up(p workflow.PartnerID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.down[p]
+}
 
 func (l *link) Refuse(why string, _ workflow.PartnerID) {
 	l.mu.Lock()
@@ -145,7 +156,7 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 func (s *site) put(t *testing.T, n int) (workflow.File, []byte) {
 	t.Helper()
 	f, b := s.upload(t, n)
-	if err := s.Use(f, workflow.InstanceID{}.String(), "", time.Now()); err != nil {
+	if err := s.Give(f, workflow.InstanceID{}.String(), "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return f, b
@@ -306,7 +317,7 @@ func TestLostFiles(t *testing.T) {
 		taker := newSite(t, t.TempDir(), files.Options{}, everybody{})
 		taker.link.to["giver"], taker.link.to["empty"] = giver.Topic, empty.Topic
 		f, _ := giver.put(t, 10)
-		taker.link.down["giver"] = true
+		taker.link.cut("giver", true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := taker.Fetch(ctx, want(f, "giver", "empty")); !errors.Is(err, context.DeadlineExceeded) {
@@ -462,31 +473,56 @@ func TestReadingIsRationed(t *testing.T) {
 // Who knows only the hash of what is here for another instance gets nothing by naming it in
 // one of its own, also when that has the file "come" here.
 func TestAHashIsNotEnough(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { aHashIsNotEnough(t, restart) })
+	}
+}
+
+// A file that was uploaded before a restart, and is named after it, is given all the same.
+func TestGivenAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
+		f, _ := newSite(t, dir, files.Options{}, everybody{}).upload(t, 10)
 		giver := newSite(t, dir, files.Options{}, everybody{})
-		f, _ := giver.put(t, 10)
-		giver = newSite(t, dir, files.Options{}, everybody{}) // it was given before this start
-		mals := want(f, "mal")
-		mals.Instance = workflow.InstanceID{7}
-		if err := giver.Fetch(t.Context(), mals); err != nil { // a task here reads it
+		if err := giver.Give(f, workflow.InstanceID{}.String(), "", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		ask := func(id workflow.InstanceID) error {
-			req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: id, Item: "plan", File: f.String()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = giver.Answer("mal", req)
-			return err
+		req, err := wire.EncodeFileAsk(wire.FileAsk{Item: "plan", File: f.String()})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := ask(mals.Instance); !errors.Is(err, files.ErrNotHere) {
-			t.Errorf("for an instance that only names it: %v", err)
-		}
-		if err := ask(workflow.InstanceID{}); err != nil {
-			t.Errorf("for the instance that it was given for: %v", err)
+		if _, err := giver.Answer("asker", req); err != nil {
+			t.Errorf("it is not given: %v", err)
 		}
 	})
+}
+
+func aHashIsNotEnough(t *testing.T, restart bool) {
+	dir := t.TempDir()
+	giver := newSite(t, dir, files.Options{}, everybody{})
+	f, _ := giver.put(t, 10)
+	if restart {
+		giver = newSite(t, dir, files.Options{}, everybody{})
+	}
+	mals := want(f, "mal")
+	mals.Instance = workflow.InstanceID{7}
+	if err := giver.Fetch(t.Context(), mals); err != nil { // a task here reads it
+		t.Fatal(err)
+	}
+	ask := func(id workflow.InstanceID) error {
+		req, err := wire.EncodeFileAsk(wire.FileAsk{Instance: id, Item: "plan", File: f.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = giver.Answer("mal", req)
+		return err
+	}
+	if err := ask(mals.Instance); !errors.Is(err, files.ErrNotHere) {
+		t.Errorf("for an instance that only names it: %v", err)
+	}
+	if err := ask(workflow.InstanceID{}); err != nil {
+		t.Errorf("for the instance that it was given for: %v", err)
+	}
 }
 
 // What is kept for a file whose note could not be stored is not said to be kept.

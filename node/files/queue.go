@@ -156,9 +156,10 @@ type key struct {
 	name
 	item  workflow.DataName
 	payer payer
+	user  string // whose right it is; empty: this node's
 }
 
-func keyOf(x *wanted) key { return key{nameOf(x.File), x.Item, x.in.in.of} }
+func keyOf(x *wanted) key { return key{nameOf(x.File), x.Item, x.in.in.of, x.User} }
 
 // revisit is when to look at an instance again.
 type revisit struct {
@@ -183,7 +184,7 @@ func (h *revisits) Pop() any {
 // add enters a want, which waits from now on. The caller holds t.mu.
 func (t *Topic) add(w Want) *wanted {
 	n := t.needOf(w.Instance)
-	k := key{nameOf(w.File), w.Item, payerOf(w)}
+	k := key{nameOf(w.File), w.Item, payerOf(w), w.User}
 	if x := n.of[k]; x != nil {
 		if x.atMost > 0 && w.AtMost > 0 {
 			x.atMost = max(x.atMost, w.AtMost)
@@ -379,7 +380,7 @@ func (t *Topic) Ahead(id workflow.InstanceID, by workflow.PartnerID, refs []Ref,
 	n.refs, n.turned, n.until = len(refs), 0, now+time.Duration(len(refs))*lookCost
 	for _, r := range refs {
 		t.steps++
-		x := n.of[key{nameOf(r.File), r.Item, p}]
+		x := n.of[key{nameOf(r.File), r.Item, p, ""}]
 		if x == nil || !x.ahead {
 			if t.noted(r.File, id.String()) { // and it is here
 				continue

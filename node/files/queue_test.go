@@ -53,7 +53,7 @@ func (s *site) ahead(instance byte, by workflow.PartnerID, refs []files.Ref, ask
 func siteThatTakes(t *testing.T) (giver, taker *site) {
 	giver, taker = newSite(t, t.TempDir(), files.Options{}, everybody{}), newSite(t, t.TempDir(), files.Options{}, everybody{})
 	taker.link.to["giver"] = giver.Topic
-	taker.link.down["away"] = true
+	taker.link.cut("away", true)
 	taker.link.hangs = map[workflow.PartnerID]bool{"mute": true}
 	return giver, taker
 }
@@ -268,7 +268,7 @@ func TestFilesWithoutRoom(t *testing.T) {
 		of := func(f workflow.File, instance byte) files.Want {
 			w := want(f, "giver")
 			w.By, w.Instance = "mal", workflow.InstanceID{instance}
-			if err := honest.Use(f, w.Instance.String(), "", time.Now()); err != nil {
+			if err := honest.Give(f, w.Instance.String(), "", time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			return w
@@ -286,6 +286,7 @@ func TestFilesWithoutRoom(t *testing.T) {
 			taker.ahead(0, "mal", refs[:29+i%2], nil, "giver")
 			time.Sleep(time.Minute)
 		}
+		synctest.Wait()
 		if n := len(taker.link.refused); n < 29 || n > 29+20 || taker.link.refused[0] != "files-beyond-room" {
 			t.Errorf("%d were counted: %v", n, taker.link.refused)
 		}

@@ -77,7 +77,6 @@ type content struct {
 	next  int             // the number of the next use
 	by    map[string]int  // how many uses each member has
 	given map[string]bool // to these partners, whole, since the node runs
-	put   bool            // somebody at this node gave all of it, since the node runs
 	part  int64           // bytes of what there was of it, if no instance has it
 	// unsure: the record was lost, so that more instances may have it than uses says.
 	unsure bool
@@ -230,7 +229,6 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time
 	if err := s.settle(tmp.Name(), f, now); err != nil {
 		return f, err
 	}
-	c.put = true
 	s.justRead(c)
 	return f, s.record(n, c)
 }
@@ -401,15 +399,26 @@ func (s *Store) roomFor(f workflow.File, by string) error {
 }
 
 // Use notes, durably, that an instance has a file, so that its content stays. by began the
-// instance; empty: this node. It refuses what there is no room for.
+// instance; empty: this node. It refuses what there is no room for. It proves nothing:
+// whoever began the instance may know no more than the hash.
 func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
+	return s.use(f, instance, by, false, now)
+}
+
+// Give is Use of a file that this node's own user, or a program here, gives to an instance: if
+// the content is here, the node gives it to others for that instance.
+func (s *Store) Give(f workflow.File, instance, by string, now time.Time) error {
+	return s.use(f, instance, by, true, now)
+}
+
+func (s *Store) use(f workflow.File, instance, by string, gives bool, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := nameOf(f)
 	var before use
 	known := false
 	if c := s.held[n]; c != nil {
-		if before, known = c.uses[instance]; known && (before.proved || !c.put) {
+		if before, known = c.uses[instance]; known && (before.proved || !gives) {
 			return nil
 		}
 	}
@@ -423,7 +432,7 @@ func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
 	if c.label == "" {
 		c.label = f.Name
 	}
-	c.enter(instance, use{by: by, proved: before.proved || c.state == whole && c.put})
+	c.enter(instance, use{by: by, proved: before.proved || gives && c.state == whole})
 	err := s.record(n, c)
 	if err != nil {
 		c.drop(instance)

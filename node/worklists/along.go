@@ -85,7 +85,7 @@ func (d *Desk) fresh(ctx context.Context, who users.Who, r *Row) (*Sheet, error)
 	if was != nil && bytes.Equal(was.More, now.More) && was.Grant == now.Grant {
 		return s, nil
 	}
-	if err := d.keep(now); err != nil {
+	if err := d.keepOver(was, now); err != nil {
 		return nil, api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 	}
 	return s, nil

@@ -103,5 +103,5 @@ func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spo
 		d.in.Peers.Refuse("words-of-others", from)
 		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
 	}
-	return d.in.Instances.Claim(ctx, c.Instance, &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word})
+	return d.in.Instances.Claim(ctx, from, c.Instance, &choreo.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word})
 }

@@ -106,7 +106,7 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 		*of[i] = *fresh
 	}
 	if mode == worklist.Lock && of[0].At != d.in.Self {
-		if err := d.keepLocked(ctx, who, of); err != nil {
+		if err := d.keepTaken(ctx, who, of); err != nil {
 			return err
 		}
 	}
@@ -117,14 +117,18 @@ func (d *Desk) take(ctx context.Context, who users.Who, of []*Row, mode worklist
 	return nil
 }
 
-// keepLocked keeps on the device what was locked, with its grant, as its partner says now.
-func (d *Desk) keepLocked(ctx context.Context, who users.Who, of []*Row) error {
+// keepTaken keeps on the device what was locked, with its grant, as its partner says now.
+func (d *Desk) keepTaken(ctx context.Context, who users.Who, of []*Row) error {
 	for _, r := range of {
 		if r.Mine != worklist.Lock {
 			return api.Errorf(api.Failed, "%s is locked, but %s did not say so again: this device does not keep it for when it is out of reach", r.Task, r.At).
 				WithHint("lock it once more")
 		}
-		if err := d.keep(keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r))); err != nil {
+		was := d.keptFor(who.ID, r.ID())
+		if was != nil && len(was.Word) > 0 && was.Refused == "" {
+			continue // what was done of it waits to be handed in
+		}
+		if err := d.keepOver(was, keptOf(who, r, r.AsOf, d.askSheet(ctx, who, r))); err != nil {
 			return api.Errorf(api.Failed, "%s is locked, but this device cannot keep it for when it is out of reach: %w", r.Task, err)
 		}
 	}
@@ -190,7 +194,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	case err != nil:
 		return nil, d.inWords(r, err)
 	}
-	d.drop(keptOf(who, r, r.AsOf, nil))
+	d.delivered(keptOf(who, r, r.AsOf, nil))
 	if done.Kept != "" {
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task, Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))

@@ -83,6 +83,7 @@ func (d *Desk) deliver() {
 // handIn hands in what a user did, and forgets it when it is durable where it belongs. An error:
 // there was no answer.
 func (d *Desk) handIn(k *kept) error {
+	was := *k
 	c, err := wire.DecodeSpoken(k.Word)
 	if err != nil {
 		k.Refused = "it cannot be read any more"
@@ -102,10 +103,7 @@ func (d *Desk) handIn(k *kept) error {
 		}
 	}
 	k.RefusedAt = d.in.Clock.Now().Wall.UnixMilli()
-	if was := d.keptFor(k.User, k.id()); was == nil || was.Done != k.Done {
-		return nil // the user did it again meanwhile
-	}
-	if err := d.keep(k); err != nil {
+	if err := d.keepOver(&was, k); err != nil { // unless the user did it again meanwhile
 		d.in.Log.Warn("it cannot be kept that what a user did was refused", "task", k.Task, "why", k.Refused, "error", err)
 	}
 	return nil

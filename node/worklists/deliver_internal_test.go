@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 // halfMute are partners of whom all are connected, and one never answers.
 type halfMute struct {
 	Peers
+	mu    sync.Mutex // guards what follows
 	asked map[workflow.PartnerID]int
 	when  []time.Duration // when somebody who answers was asked
 	begun time.Time
@@ -26,11 +28,15 @@ func (*halfMute) UpPeers() []workflow.PartnerID { return []workflow.PartnerID{"g
 func (*halfMute) Up(workflow.PartnerID) bool    { return true }
 
 func (h *halfMute) Request(_ context.Context, p workflow.PartnerID, _ []string, _ string, _ []byte, wait time.Duration) ([]byte, error) {
+	h.mu.Lock()
 	h.asked[p]++
+	h.mu.Unlock()
 	if p == "mute" {
 		time.Sleep(wait)
 		return nil, errors.New("no answer")
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.when = append(h.when, time.Since(h.begun))
 	return []byte(`{}`), nil
 }

@@ -45,9 +45,9 @@ type Instances interface {
 	Items(ctx context.Context, person worklist.User, at workflow.PartnerID, only workflow.InstanceID) ([]Row, error)
 	// Sheet is one of them, with what is needed to do it.
 	Sheet(ctx context.Context, person worklist.User, at workflow.PartnerID, id workflow.InstanceID, item string) (*Row, *Sheet, error)
-	// Claim has this node as the holder write down a person's word. It returns when that
-	// is durable.
-	Claim(ctx context.Context, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
+	// Claim has this node as the holder write down the word of a person at a partner's node. It
+	// returns when that is durable.
+	Claim(ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *choreo.Claim) (choreo.Claimed, error)
 	// Target is what an order is about: a task, or, empty, the instance. A person who may not
 	// decide about it is refused.
 	Target(ctx context.Context, ref string, task workflow.TaskName, by worklist.User) (Target, error)

@@ -184,10 +184,34 @@ func (d *Desk) load() error {
 
 var errKeepsEnough = fmt.Errorf("this device keeps %d locked items, no more are taken", maxKept)
 
-// keep makes it durable that a user has locked an item, or did it.
+// keep makes it durable that a user did an item.
 func (d *Desk) keep(k *kept) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.keepLocked(k)
+}
+
+// keepOver keeps what is known of an item in place of what was kept when that was read; nil:
+// nothing was. If the user did it meanwhile, or it was handed in, that stays.
+func (d *Desk) keepOver(was, k *kept) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !was.still(d.kept[string(k.key())]) {
+		return nil
+	}
+	return d.keepLocked(k)
+}
+
+// still reports whether what the user did of an item is the same.
+func (k *kept) still(now *kept) bool {
+	if k == nil || now == nil {
+		return k == now
+	}
+	return k.Done == now.Done && bytes.Equal(k.Word, now.Word)
+}
+
+// keepLocked is keep. The caller holds d.mu.
+func (d *Desk) keepLocked(k *kept) error {
 	key := string(k.key())
 	if d.kept[key] == nil && len(d.kept) >= maxKept {
 		return errKeepsEnough
@@ -199,10 +223,26 @@ func (d *Desk) keep(k *kept) error {
 	return nil
 }
 
-// drop forgets an item. If that does not outlast a crash, it is found out again.
+// drop forgets an item, as it was read, unless the user did it meanwhile. If that does not
+// outlast a crash, it is found out again.
 func (d *Desk) drop(k *kept) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if k.still(d.kept[string(k.key())]) {
+		d.dropLocked(k)
+	}
+}
+
+// delivered forgets an item whose result is durable where it belongs, whatever was done of it
+// out of reach before.
+func (d *Desk) delivered(k *kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dropLocked(k)
+}
+
+// dropLocked is drop. The caller holds d.mu.
+func (d *Desk) dropLocked(k *kept) {
 	key := k.key()
 	if d.kept[string(key)] == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -28,6 +29,12 @@ type Target struct {
 	Held worklist.ID `json:"held"`
 	// Result is the one that is to be adopted; zero: it is not about that.
 	Result worklist.ID `json:"result"`
+}
+
+// same reports whether two partners say the same of what an order is about. Any of them carries
+// out what is about an instance, or a result.
+func (t *Target) same(o *Target) bool {
+	return t.Item == o.Item && t.Result == o.Result && (t.At == o.At || t.Task == "" || !t.Result.IsZero())
 }
 
 // Order has a person who decides about an instance say what becomes of a task.
@@ -110,7 +117,7 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 	if err == nil || !errors.As(d.in.Explain(err), &e) || e.Code != api.NotFound || d.takesPart(ctx, x.ref, x.who) {
 		return t, err
 	}
-	found := map[workflow.InstanceID]Target{}
+	found, disputed := map[workflow.InstanceID]Target{}, ""
 	var mu sync.Mutex // guards found and err
 	silent := d.askEach(func(p workflow.PartnerID) error {
 		b, asking := d.in.Peers.Request(ctx, p, nil, x.protocol, x.req, listPatience)
@@ -126,6 +133,9 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		defer mu.Unlock()
 		switch {
 		case a.Refusal == nil:
+			if was, said := found[a.Target.Instance]; said && !was.same(&a.Target) {
+				disputed = fmt.Sprintf("partners do not agree on what that is: by one %s holds it, by another %s", d.in.Name(was.At), d.in.Name(a.Target.At))
+			}
 			found[a.Target.Instance] = a.Target
 		case a.Here:
 			err = api.Errorf(a.Refusal.Code, "%s", a.Refusal.Message).WithHint("%s", a.Refusal.Hint)
@@ -133,6 +143,9 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		return nil
 	})
 	switch {
+	case disputed != "":
+		return t, api.Errorf(api.Refused, "%s", disputed).
+			WithHint("order it at the node that holds it; one of the two lies, or has not heard of what happened")
 	case len(found) > 1:
 		return t, api.Errorf(api.Invalid, "%q begins the IDs of %d instances", x.ref, len(found)).WithHint("give more of the ID")
 	case len(found) == 0 && errors.As(err, &e) && e.Code == api.NotFound && len(silent) > 0:

@@ -53,7 +53,7 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 			if ahead != nil && a.Partner != m.self {
 				wall = wall.Add(-ahead(a.Partner))
 			}
-			since = min(since, now.Boot-readyFor(arrivals.arrival(a), wall)) - arrivals.passedAfter(a)
+			since = min(since, now.Boot-readyFor(arrivals.arrival(a), wall)) - arrivals.passedAfter(a, wall)
 		}
 		left, has := due.Left(since, worklist.Moment{Boot: now.Boot, Wall: now.Wall})
 		if !has {
@@ -89,8 +89,8 @@ func readyFor(arrival int64, now time.Time) time.Duration {
 }
 
 // passedAfter is for how long a task could be done before an attempt at it was passed on to its holder: its
-// deadline goes on.
-func (m *moments) passedAfter(a *Attempt) time.Duration {
+// deadline goes on. Whoever gave it on says when, by a clock of its own: it was not later than now.
+func (m *moments) passedAfter(a *Attempt, now time.Time) time.Duration {
 	first := a
 	for first.by == nil && first.after != nil {
 		m.s.log.steps++
@@ -99,7 +99,10 @@ func (m *moments) passedAfter(a *Attempt) time.Duration {
 	if first == a {
 		return 0
 	}
-	return time.Duration(max(0, a.assigned.fact.At-m.arrival(first))) * time.Millisecond
+	if at := time.UnixMilli(a.assigned.fact.At); at.Before(now) {
+		now = at
+	}
+	return readyFor(m.arrival(first), now)
 }
 
 // dueOf is the deadline of an attempt, by the data of now, and with how much time left people are warned. It

@@ -182,6 +182,7 @@ func (m *Machine) lookAt(sl *Slot) {
 // tick tells the machine what time it is.
 func (d *decision) tick() {
 	first := d.decided == 0
+	d.noticedAt = d.now.Wall
 	if d.decided = d.now.Boot; first {
 		for _, sl := range d.state.slots { // was looked at when it was loaded
 			d.notice(sl)
@@ -195,7 +196,7 @@ func (m *Machine) notice(sl *Slot) {
 	if a := sl.Current; sl.State != workflow.NotReady && a.noticed == 0 {
 		a.noticed = m.decided
 		if m.dated && a.Partner == m.self && a.Task.Deadline != nil {
-			a.noticed -= (&moments{s: m.state}).passedAfter(a)
+			a.noticed -= (&moments{s: m.state}).passedAfter(a, m.noticedAt)
 		}
 	}
 }

@@ -75,10 +75,7 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 			s.charge(e, s.payer(x.Grant, to), c.takes().plus(s.granting(x.Grant, to)), 1)
 		}
 	case worklist.Transfer:
-		takes := c.takes()
-		if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
-			takes = takes.plus(s.granting(x.Grant, to))
-		}
+		takes := s.transferTakes(c, x)
 		if s.work().MayOrder(by, who.Roles) == "" {
 			s.chargeOrder(e, by, takes)
 		} else {
@@ -97,6 +94,15 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 			}
 		}
 	}
+}
+
+// transferTakes is what a transfer takes, with the grant that it ends.
+func (s *State) transferTakes(c *Claim, x worklist.Transfer) idled {
+	out := c.takes()
+	if to, _, ever := s.work().Given(x.Item, x.Grant); ever {
+		out = out.plus(s.granting(x.Grant, to))
+	}
+	return out
 }
 
 // payer is who is charged for the end of a grant: whom it was given to, unless that one was only handed

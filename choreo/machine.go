@@ -37,6 +37,7 @@ type Machine struct {
 	entrustedAt time.Duration
 	told        int           // entries of our own that routes have been worked out for
 	decided     time.Duration // Boot, when it last did
+	noticedAt   time.Time     // the same by the wall clock
 	begun       []begun       // starts to be told of if the task still runs then, the earliest first
 	peers       map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.

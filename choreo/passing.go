@@ -91,7 +91,7 @@ func (d *decision) passOn(c *Claim, x worklist.Transfer, by worklist.Person, bef
 		return Claimed{}, err
 	}
 	if d.state.work().MayOrder(by.User, by.Roles) == "" {
-		err = d.mayOrderMore(c.takes(), by.User)
+		err = d.mayOrderMore(d.state.transferTakes(c, x), by.User)
 	} else {
 		err = d.mayIdle(c, by.User)
 	}

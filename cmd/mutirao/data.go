@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -130,17 +131,25 @@ func getFile(
 	return u.done(map[string]any{"file": to, "size": f.Size}, "%s: %s", to, workflow.FormatSize(f.Size))
 }
 
-// saveFile writes the content of a file to a new one, or leaves nothing there.
+// saveFile writes the content of a file to a new one, or leaves nothing there: whatever has that
+// name is whole.
 func saveFile(f *api.File, content io.Reader, to string) error {
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if _, err := os.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	part := to + ".part-" + rand.Text()[:8]
+	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	n, err := io.Copy(out, content)
-	if err = errors.Join(wholly(f, n, err), out.Close()); err != nil {
-		return errors.Join(err, os.Remove(to))
+	if err = errors.Join(wholly(f, n, err), out.Sync(), out.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
 	}
-	return nil
+	if err = os.Link(part, to); err != nil && !errors.Is(err, fs.ErrExist) {
+		return os.Rename(part, to) // this folder has no links
+	}
+	return errors.Join(err, os.Remove(part))
 }
 
 // wholly is the error of a copy of a file, also if not all of it came.

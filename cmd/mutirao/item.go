@@ -57,6 +57,7 @@ func (u *ui) saveFiles(ctx context.Context, node api.Service, q api.ItemQuery, s
 		return api.Errorf(api.Refused, "only whoever has %s gets its files", sheet.Item.Task).
 			WithHint("take it first: mutirao worklist select %s", sheet.Item.ID)
 	}
+	written := map[string]bool{}
 	for _, x := range sheet.Data {
 		if x.File == nil {
 			continue
@@ -66,6 +67,10 @@ func (u *ui) saveFiles(ctx context.Context, node api.Service, q api.ItemQuery, s
 			return err
 		}
 		path := filepath.Join(folder, filepath.Base(f.Name))
+		if written[path] { // two files of one name
+			path = filepath.Join(folder, x.Name+"-"+filepath.Base(f.Name))
+		}
+		written[path] = true
 		err = errors.Join(saveFile(f, content, path), content.Close())
 		switch {
 		case errors.Is(err, fs.ErrExist):

@@ -83,8 +83,8 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	for _, in := range list {
 		for _, n := range in.Needs {
 			if n.Kind == "failed" && len(n.Tasks) > 0 {
-				fmt.Fprintf(w, "%s waits for an order: mutirao task again %s %s; mutirao show %s says what else can be ordered\n",
-					u.id(in.ID), u.id(in.ID), oneLine(string(n.Tasks[0])), u.id(in.ID))
+				fmt.Fprintf(w, "%s waits for an order about %s: mutirao show %s says who decides, and what can be ordered\n",
+					u.id(in.ID), oneLine(string(n.Tasks[0])), u.id(in.ID))
 			}
 		}
 		if in.Quarantine != nil {

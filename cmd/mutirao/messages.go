@@ -31,7 +31,7 @@ who is signed in here, or else this partner, who is a user of its own name.`,
   mutirao messages --unread --user ana
   mutirao messages --follow
   mutirao messages -o json`,
-		Args: cobra.NoArgs,
+		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
 			o.user = user.who()
 			if o.follow {
@@ -40,6 +40,9 @@ who is signed in here, or else this partner, who is a user of its own name.`,
 			list, err := node.Messages(ctx, api.MessagesQuery{User: o.user, Unread: o.unread})
 			if err != nil {
 				return err
+			}
+			if len(list) == 0 {
+				u.note("nothing is to be told; what is to be done: mutirao worklist")
 			}
 			if err := u.result(list, func(w io.Writer) { u.writeMessages(w, list) }); err != nil {
 				return err

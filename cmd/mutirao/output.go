@@ -31,8 +31,9 @@ type ui struct {
 
 // addFormatFlag adds -o under a long name. It is --output everywhere but where
 // --output gives a task's results.
-func addFormatFlag(f *pflag.FlagSet, name string) {
+func addFormatFlag(cmd *cobra.Command, f *pflag.FlagSet, name string) {
 	f.StringP(name, "o", "text", "the `format` of results: text, json or yaml")
+	completeWords(cmd, name, outputFormats...)
 }
 
 // What -o and --color take.

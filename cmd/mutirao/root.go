@@ -72,11 +72,10 @@ func newRoot() *cobra.Command {
 	f.SortFlags = false
 	f.String("dir", defaultDir(), "the node's `folder`")
 	f.Lookup("dir").DefValue = "$MUTIRAO_DIR, else ~/.mutirao"
-	addFormatFlag(f, "output")
+	addFormatFlag(root, f, "output")
 	f.String("color", "auto", "`when` to use colour: auto, always or never; NO_COLOR is honoured")
 	f.BoolP("quiet", "q", false, "say nothing but results and errors")
 	f.BoolP("verbose", "v", false, "say more: complete IDs, more columns, a fuller log")
-	completeWords(root, "output", outputFormats...)
 	completeWords(root, "color", colorModes...)
 
 	all := commands()

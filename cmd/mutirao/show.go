@@ -127,6 +127,9 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		for i, c := range a.Commands {
 			commands[i] = oneLine(c)
 		}
+		if len(commands) == 0 {
+			commands = []string{"nothing can be ordered; if nobody goes on with it, start the workflow again"}
+		}
 		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", u.paint(yellow, "waits for an order:"), oneLine(string(a.Task)), what,
 			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
 	}

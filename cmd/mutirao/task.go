@@ -115,7 +115,7 @@ what its definition names under out. (-o still chooses how results are printed.)
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
 	given.add(cmd, "a result that is a file")
-	addFormatFlag(cmd.Flags(), "output-format")
+	addFormatFlag(cmd, cmd.Flags(), "output-format")
 	return cmd
 }
 

@@ -77,7 +77,7 @@ has no mistakes, and never overwritten.`,
 	cmd.Flags().StringVar(&from, "from", "", "the `format` of FILE")
 	cmd.Flags().StringVar(&name, "workflow", "", "which `workflow` of FILE, if it has several")
 	cmd.Flags().StringVar(&output, "output", "", "write to this `file` instead of stdout")
-	addFormatFlag(cmd.Flags(), "output-format")
+	addFormatFlag(cmd, cmd.Flags(), "output-format")
 	return cmd
 }
 

@@ -201,7 +201,7 @@ func newClaimCommand(claim, short, long string) *cobra.Command {
 		Short:             short,
 		Long:              long + forWhom,
 		Example:           "  mutirao worklist " + claim + " 3f9a\n  mutirao worklist " + claim + " 3f9a 77c0 --user bia",
-		Args:              cobra.MinimumNArgs(1),
+		Args:              arguments("ITEM..."),
 		ValidArgsFunction: completeItems(&user, func(x api.Item) bool { return (x.State == api.ItemReady) == (claim != api.ClaimRelease) }),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			items, err := node.ClaimItems(ctx, api.ClaimRequest{User: user.who(), Claim: claim, Items: args})
@@ -252,7 +252,7 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 	}
 	cmd.Flags().StringArrayVar(&outputs, "output", nil, "a result, `NAME=VALUE`; may be repeated")
 	given.add(cmd, "a result that is a file, where the partner that holds the task is this node")
-	addFormatFlag(cmd.Flags(), "output-format")
+	addFormatFlag(cmd, cmd.Flags(), "output-format")
 	user.add(cmd)
 	return cmd
 }

@@ -73,9 +73,8 @@ type shown struct {
 	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
 	holding, apart, own, begun     bool
 	expected                       time.Duration
-	done                           bool           // it waits for nothing any more
-	reads                          *workflow.Task // ours, which reads files (files.go)
-	answers, works                 bool           // see partDesk
+	done                           bool // it waits for nothing any more
+	answers, works                 bool // see partDesk
 	waits                          time.Duration
 }
 
@@ -84,7 +83,6 @@ func newDesk(made int) desk {
 		made: made, at: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
 		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
 		names: map[name]*awaited{}, awaited: map[*Slot][]*awaited{}, writers: map[workflow.DataName][]*Slot{},
-		reading: beingRead{tasks: map[workflow.DataName]int{}},
 	}
 }
 
@@ -138,6 +136,9 @@ func (m *Machine) lookAt(sl *Slot) {
 	if was.clocked || is.clocked || was.undoing || is.undoing {
 		m.clocks.freshen(sl)
 	}
+	if m.filed {
+		d.reading.look(sl, m)
+	}
 	if was == is {
 		return
 	}
@@ -166,10 +167,6 @@ func (m *Machine) lookAt(sl *Slot) {
 			m.log.steps++
 			w.count(m.state.plan.Home(sl.Task.Name), one(was.done)-one(is.done), &m.log.steps)
 		}
-	}
-	if was.reads != is.reads {
-		d.reading.count(was.reads, -1, m.state.decls)
-		d.reading.count(is.reads, +1, m.state.decls)
 	}
 	if was.own {
 		d.inHand -= was.expected
@@ -241,9 +238,6 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	x.atWork = m.atWork(sl)
 	x.others = (sl.Pending != nil && sl.Pick == nil) || (!mine && wanted && m.maySingle(sl))
 	x.left = !done || x.atWork
-	if mine && m.filed && (sl.State == workflow.Ready || sl.State == workflow.Running) {
-		x.reads = a.Task
-	}
 	if sl.unjudged() {
 		x.unjudged = a.Partner
 	}

@@ -55,8 +55,27 @@ type Reading struct {
 // begin or run; and, once asked for, which files these are now.
 type beingRead struct {
 	tasks map[workflow.DataName]int
+	by    map[*Slot]*workflow.Task // whose tasks these are
 	files []Reading
 	known bool
+}
+
+// look follows what a slot reads.
+func (r *beingRead) look(sl *Slot, m *Machine) {
+	if r.tasks == nil {
+		r.tasks, r.by = map[workflow.DataName]int{}, map[*Slot]*workflow.Task{}
+	}
+	var reads *workflow.Task
+	if a := sl.Current; a.Partner == m.self && (sl.State == workflow.Ready || sl.State == workflow.Running) {
+		reads = a.Task
+	}
+	if was := r.by[sl]; was != reads {
+		r.count(was, -1, m.state.decls)
+		r.count(reads, +1, m.state.decls)
+		if r.by[sl] = reads; reads == nil {
+			delete(r.by, sl)
+		}
+	}
 }
 
 // count counts that a task reads its files now, or, with by = -1, does so no more.

@@ -235,7 +235,7 @@ func newState(def *workflow.Definition, plan *partition.Plan, l *Log, trust Trus
 func (s *State) reset() {
 	s.genesis = s.log.genesis.fact.Body.Genesis
 	s.rank = map[workflow.PartnerID]int{}
-	s.bySucc = map[FactID]*Attempt{}
+	s.bySucc = make(map[FactID]*Attempt, min(len(s.def.Tasks), 16)) // most instances are small, and it grows in steps
 	s.joined = map[workflow.PartnerID][]*entry{}
 	s.refused = map[string]int{}
 	s.refusals = map[refusal]refusedFacts{}

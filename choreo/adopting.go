@@ -129,10 +129,8 @@ func (s *State) adoptable(r *entry) error {
 
 // adopt writes down that somebody adopts a result, who may.
 func (d *decision) adopt(c *Claim, x worklist.Adopt, p worklist.Person, before bool) (Claimed, error) {
-	if d.state.work().MayOrder(p.User, p.Roles) != "" {
-		return Claimed{}, &worklist.Refusal{
-			Item: x.Item, Why: worklist.NotDeciding, By: d.state.responsible(), Text: "you answer neither for the instance nor for all of its workflow",
-		}
+	if err := d.state.mayDecide(x.Item, p); err != nil {
+		return Claimed{}, err
 	}
 	if before { // the answer was lost
 		return Claimed{Already: true}, nil

@@ -114,12 +114,20 @@ func (m *Machine) HeldBy(i worklist.Item) worklist.ID {
 	return h.Grant
 }
 
+// mayDecide is the refusal of a person who does not decide about the instance; nil: the person does.
+func (s *State) mayDecide(i worklist.Item, p worklist.Person) error {
+	if s.work().MayOrder(p.User, p.Roles) == "" {
+		return nil
+	}
+	return &worklist.Refusal{
+		Item: i, Why: worklist.NotDeciding, By: s.responsible(), Text: "you answer neither for the instance nor for all of its workflow",
+	}
+}
+
 // order writes down what somebody decides, who may. What follows from it is for Decide.
 func (d *decision) order(c *Claim, x worklist.Order, p worklist.Person, before bool) (Claimed, error) {
-	if d.state.work().MayOrder(p.User, p.Roles) != "" {
-		return Claimed{}, &worklist.Refusal{
-			Item: x.Item, Why: worklist.NotDeciding, By: d.state.responsible(), Text: "you answer neither for the instance nor for all of its workflow",
-		}
+	if err := d.state.mayDecide(x.Item, p); err != nil {
+		return Claimed{}, err
 	}
 	if before { // the answer was lost
 		return Claimed{Already: true}, nil

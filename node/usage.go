@@ -208,7 +208,7 @@ const maxStrangers = 64
 
 // named are those of an instance's audience whom its summary names. Whoever takes part can
 // bring in as many partners as it likes that do not exist, and each fact that comes after
-// the end has the summary stored once more. Who is left out though it exists is compared
+// the end has the summary stored once more. A partner that is left out though it exists is compared
 // with all the same, since its digest differs.
 func (h *held) named(audience []workflow.PartnerID, known func(workflow.PartnerID) bool) (out []workflow.PartnerID) {
 	strangers := 0

@@ -470,7 +470,7 @@ func TestReadingIsRationed(t *testing.T) {
 	})
 }
 
-// Who knows only the hash of what is here for another instance gets nothing by naming it in
+// Somebody who knows only the hash of what is here for another instance gets nothing by naming it in
 // one of its own, also when that has the file "come" here.
 func TestAHashIsNotEnough(t *testing.T) {
 	for _, restart := range []bool{false, true} {

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"fmt"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
-)
+import "github.com/mutirao-mesh/mutirao/workflow"
 
 // FileAsk asks a partner for something of a file that an instance has among its data:
 // for the hashes of its chunks, or for a piece of its content.
@@ -21,13 +17,7 @@ type FileAsk struct {
 }
 
 // EncodeFileAsk writes a request for DecodeFileAsk.
-func EncodeFileAsk(a FileAsk) ([]byte, error) {
-	b, err := encMode.Marshal(a)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeFileAsk(a FileAsk) ([]byte, error) { return encodeRequest(a, unbounded) }
 
 // DecodeFileAsk reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeFileAsk(b []byte) (a FileAsk, err error) {

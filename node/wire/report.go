@@ -119,13 +119,7 @@ const (
 )
 
 // EncodeLook writes a request for DecodeLook: a version byte and CBOR, as a frame.
-func EncodeLook(l Look) ([]byte, error) {
-	b, err := encMode.Marshal(l)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeLook(l Look) ([]byte, error) { return encodeRequest(l, unbounded) }
 
 // DecodeLook reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeLook(b []byte) (Look, error) {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -20,13 +21,7 @@ type Spoken struct {
 const maxClaim = 160 << 10
 
 // EncodeSpoken writes a request for DecodeSpoken.
-func EncodeSpoken(c Spoken) ([]byte, error) {
-	b, err := encMode.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeSpoken(c Spoken) ([]byte, error) { return encodeRequest(c, unbounded) }
 
 // DecodeSpoken reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeSpoken(b []byte) (c Spoken, err error) {
@@ -43,13 +38,7 @@ type Items struct {
 }
 
 // EncodeItems writes a request for DecodeItems.
-func EncodeItems(i Items) ([]byte, error) {
-	b, err := encMode.Marshal(i)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeItems(i Items) ([]byte, error) { return encodeRequest(i, unbounded) }
 
 // DecodeItems reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeItems(b []byte) (i Items, err error) {
@@ -66,13 +55,7 @@ type Item struct {
 }
 
 // EncodeItem writes a request for DecodeItem.
-func EncodeItem(i Item) ([]byte, error) {
-	b, err := encMode.Marshal(i)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeItem(i Item) ([]byte, error) { return encodeRequest(i, unbounded) }
 
 // DecodeItem reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeItem(b []byte) (i Item, err error) {
@@ -98,16 +81,7 @@ type Kept struct {
 }
 
 // EncodeKept writes a request for DecodeKept.
-func EncodeKept(k Kept) ([]byte, error) {
-	b, err := encMode.Marshal(k)
-	if err == nil && len(b) >= 4*maxName {
-		err = fmt.Errorf("names of %d bytes, at most %d", len(b), 4*maxName)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeKept(k Kept) ([]byte, error) { return encodeRequest(k, 4*maxName) }
 
 // DecodeKept reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeKept(b []byte) (k Kept, err error) {
@@ -116,21 +90,27 @@ func DecodeKept(b []byte) (k Kept, err error) {
 }
 
 // EncodeTarget writes a request for DecodeTarget.
-func EncodeTarget(t Target) ([]byte, error) {
-	b, err := encMode.Marshal(t)
-	if err == nil && len(b) >= 4*maxName {
-		err = fmt.Errorf("names of %d bytes, at most %d", len(b), 4*maxName)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
+func EncodeTarget(t Target) ([]byte, error) { return encodeRequest(t, 4*maxName) }
 
 // DecodeTarget reads a request. Its error wraps ErrVersion or ErrMalformed.
 func DecodeTarget(b []byte) (t Target, err error) {
 	err = decodeRequest(b, 4*maxName, &t)
 	return t, err
+}
+
+// unbounded is for requests whose writer bounds what is in them.
+const unbounded = math.MaxInt
+
+// encodeRequest writes a request for decodeRequest. most bounds its bytes.
+func encodeRequest(v any, most int) ([]byte, error) {
+	b, err := encMode.Marshal(v)
+	if err == nil && len(b) >= most {
+		err = fmt.Errorf("names of %d bytes, at most %d", len(b), most)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return append([]byte{Version}, b...), nil
 }
 
 func decodeRequest(b []byte, most int, into any) error {

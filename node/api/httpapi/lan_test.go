@@ -402,7 +402,7 @@ func TestThePageIsClosedWhenNobodyIsLeft(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		n.gone()
 
-		// Who signed in late is not cut off with who came first.
+		// A browser that signed in late is not cut off with who came first.
 		n.enter()
 		time.Sleep(6 * time.Hour)
 		late := n.enter()
@@ -603,7 +603,7 @@ func TestTheNetworkIsLimited(t *testing.T) {
 }
 
 // The certificate is kept, for its user alone, and replaced in good time, and where it does not name the
-// addresses. Who is signed in stays so.
+// addresses. A browser that is signed in stays so.
 func TestTheCertificateOfThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "node")

@@ -96,11 +96,11 @@ func (s *State) showedRole(r *entry, a *Attempt, x worklist.Result) bool {
 	if !s.givenTo(r, x.Item, x.Grant, u.User) {
 		return false
 	}
-	if s.entitledAt(r, a, u.Roles) {
+	if s.entitledAt(r, a, u) {
 		return true
 	}
 	g := s.log.byID[FactID(x.Grant)]
-	return g.speaker().User == u.User && s.entitledAt(g, a, g.speaker().Roles)
+	return g.speaker().User == u.User && s.entitledAt(g, a, g.speaker())
 }
 
 // adoptable says why a result cannot be adopted now, as far as is known here; nil: it can.

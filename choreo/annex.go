@@ -38,6 +38,15 @@ type Annex struct {
 	// Order is, in an assignment by which a task that failed is done once more, the order that
 	// asked for it; nil: none did.
 	Order *FactID `cbor:"8,keyasint,omitempty"`
+	// Parent is, in a genesis, what the instance is for; nil: for itself. Uses are the
+	// workflows that it and its children use, sorted by name (nested.go).
+	Parent *Parent `cbor:"9,keyasint,omitempty"`
+	Uses   []Pin   `cbor:"10,keyasint,omitempty"`
+	// Warnings are, in a genesis, with how much time left people are warned of a deadline, the longest first;
+	// empty: as the definition says. Transfer is with how much left people's tasks pass to the responsible
+	// user; 0: as it says. Either is for all tasks, in place of what they say themselves.
+	Warnings []time.Duration `cbor:"11,keyasint,omitempty"`
+	Transfer time.Duration   `cbor:"12,keyasint,omitempty"`
 }
 
 // Dropped is a task whose only purpose, a data set, existed when the instance

@@ -152,7 +152,7 @@ func TestGenesisGivesWhatIsDeclared(t *testing.T) {
 		{map[workflow.DataName]workflow.Value{"n": int64(9), "f": 0.5, "at": "2026-11-22T10:00:00Z", "l": []any{"x"}}, ""},
 		{map[workflow.DataName]workflow.Value{"f": 3.0, "n": nil}, ""},
 		{map[workflow.DataName]workflow.Value{"n": int64(10)}, "not in the range"},
-		{map[workflow.DataName]workflow.Value{"n": "nine"}, "n: want an integer, have a string"},
+		{map[workflow.DataName]workflow.Value{"n": "nine"}, "n: \"nine\": want an integer, have a string"},
 		{map[workflow.DataName]workflow.Value{"at": "soon"}, "at: "},
 		{map[workflow.DataName]workflow.Value{"other": int64(1)}, "gives other, which the definition does not declare"},
 		{map[workflow.DataName]workflow.Value{"f": math.NaN()}, "not a number that can be counted with"},

@@ -92,8 +92,13 @@ func (b *Success) enter(s *State, e *entry) (why string) {
 func (s *State) succeed(a *Attempt, e *entry) {
 	a.successes = append(a.successes, e)
 	slices.SortFunc(a.successes, byTime)
-	if a.undoes == nil {
+	switch {
+	case a.fired != nil:
+		s.flow.say(a.fired.flow, e)
+		s.undoable(a, e)
+	case a.undoes == nil:
 		s.bySucc[e.id] = a
+		s.noteGivers(a, e)
 		a.Slot.askAgain() // whether its users deny it
 		s.undoable(a, e)
 	}
@@ -166,6 +171,9 @@ func (s *State) knewOf(e *entry, id AttemptID) bool {
 // rebase finds the start that says what an attempt built upon: the earliest that its
 // success knew, while it has none the earliest.
 func (s *State) rebase(a *Attempt) {
+	if a.fired != nil {
+		return // it is built upon data states
+	}
 	was, ok := a.base, a.success()
 	a.base = nil
 	for _, e := range a.starts {

@@ -74,6 +74,8 @@ func (m *Machine) Claim(c *Claim, now Moment, partners Partners) (Claimed, error
 		return d.passOn(c, x, p, before)
 	case worklist.Adopt:
 		return d.adopt(c, x, p, before)
+	case worklist.Extend:
+		return d.extend(c, x, p, before)
 	}
 	return Claimed{}, fmt.Errorf("%w: no person says that", ErrFactInvalid)
 }
@@ -89,11 +91,17 @@ func (d *decision) mayClaim(id AttemptID, who Speaker, body worklist.Body) error
 		return &Elsewhere{Task: a.Task.Name, Partner: a.Partner}
 	case !forPeople(a, body):
 		return fmt.Errorf("%w: %s is not for a person to claim", ErrNotNow, a.Task.Name)
-	case a.Task.Role == "" && who.At != d.self && !decides(body) && !d.state.passes(body, who):
+	case d.elsewhere(a, who) && !decides(body) && !d.state.passes(body, who):
 		return fmt.Errorf("%w: %s names no role, so it is for people at its holder", ErrNotNow, a.Task.Name)
 	}
 	d.state.placeItem(a)
 	return nil
+}
+
+// elsewhere reports whether somebody cannot have an attempt of ours, as things stand.
+func (d *decision) elsewhere(a *Attempt, who Speaker) bool {
+	due := who.User == d.state.responsible() && len(d.state.peoples.dueTo[a.ID]) > 0
+	return a.Task.Role == "" && who.At != d.self && !due
 }
 
 // grant gives items to whoever asks for them, all or none.
@@ -213,10 +221,11 @@ func (s *State) written(t *workflow.Task, x worklist.Result) (map[workflow.DataN
 // mindClaims writes what follows from claims for this node as the holder, and has attempts end
 // whose items were closed. It reports whether it added facts.
 func (d *decision) mindClaims() (added bool) {
+	d.look()
+	d.dueItems()
 	if d.state.peoples.board == nil {
 		return false
 	}
-	d.look()
 	d.hearClaims()
 	out := d.state.work().Decide(d.self, claimants{d.partners}, worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall})
 	for _, body := range out.Write {
@@ -228,13 +237,7 @@ func (d *decision) mindClaims() (added bool) {
 			}
 			continue
 		}
-		says, err := worklist.Encode(body)
-		if err != nil {
-			d.beyond = append(d.beyond, err)
-			continue
-		}
-		e, err := d.append(Body{Claim: &Claim{Says: says}})
-		added = added || err == nil && e.counted
+		added = d.claim(body) || added
 	}
 	if out.Wake > 0 {
 		d.out.wake(out.Wake)
@@ -248,6 +251,17 @@ func (d *decision) mindClaims() (added bool) {
 		added = d.endAsClosed(id) || added
 	}
 	return added
+}
+
+// claim writes down what this node says itself of people's work. It reports whether it added a fact.
+func (d *decision) claim(body worklist.Body) (added bool) {
+	says, err := worklist.Encode(body)
+	if err != nil {
+		d.beyond = append(d.beyond, err)
+		return false
+	}
+	e, err := d.append(Body{Claim: &Claim{Says: says}})
+	return err == nil && e.counted
 }
 
 // PeopleChanged has this node look again whether those who have people's work may still have
@@ -351,16 +365,21 @@ type ItemView struct {
 	Until    time.Time
 }
 
-// Items are the tasks of people that can be done now.
+// Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
+// only presumed to have failed (GoesOn).
 func (m *Machine) Items() (out []ItemView) {
-	if !m.peopled || m.state.overall() != workflow.InstanceRunning {
+	running := m.state.overall() == workflow.InstanceRunning
+	if !m.peopled || !running && !(m.heeded() && m.goesOn()) {
 		return nil
 	}
 	since := moments{s: m.state}
 	for _, sl := range m.state.slots {
 		a := sl.Current
 		m.log.steps++
-		if a.Task.Type == workflow.Automatic || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil || a.endedByHolder() {
+		if a.Task.ByNode() || !m.state.wanted(a) || a.start == nil && !a.mayStart() || a.success() != nil || a.endedByHolder() {
+			continue
+		}
+		if !running && !m.atWork(sl) {
 			continue
 		}
 		v := itemView(a, &since)

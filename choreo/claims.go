@@ -101,18 +101,24 @@ func (c *Claim) validate(workflow.PartnerID) error {
 	if len(c.Word) > maxWord {
 		return fmt.Errorf("a person's word of %d bytes, at most %d", len(c.Word), maxWord)
 	}
-	byPerson := len(c.Word) > 0
-	switch body.(type) {
-	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Transfer, worklist.Adopt:
-		if !byPerson {
-			return errors.New("it is said in nobody's name")
-		}
-	default:
-		if byPerson || c.Nonce != [16]byte{} {
-			return errors.New("only its author can say that")
-		}
+	switch byPerson := len(c.Word) > 0; {
+	case peopleSay(body) && !byPerson:
+		return errors.New("it is said in nobody's name")
+	case !peopleSay(body) && (byPerson || c.Nonce != [16]byte{}):
+		return errors.New("only its author can say that")
 	}
 	return nil
+}
+
+// peopleSay reports whether something is the word of a person, and not that of its author alone.
+func peopleSay(body worklist.Body) bool {
+	switch x := body.(type) {
+	case worklist.Grant, worklist.Release, worklist.Result, worklist.Order, worklist.Adopt, worklist.Extend:
+		return true
+	case worklist.Transfer:
+		return x.Cause != worklist.ByDeadline
+	}
+	return false
 }
 
 // About are the attempts that a claim is about.
@@ -151,8 +157,9 @@ type peoplesWork struct {
 	closed  []AttemptID
 	// idled is what words that ended nothing take (idled.go).
 	idled map[idler]idled
-	// passed are the claims by which an item was passed to a role (passing.go).
-	passed map[AttemptID][]*entry
+	// passed are the claims by which an item was passed to a role (passing.go), dueTo those by which one passed
+	// to the responsible user as its deadline was near.
+	passed, dueTo map[AttemptID][]*entry
 }
 
 // work is the board of the instance. With it begins what is noted of claims.
@@ -160,7 +167,7 @@ func (s *State) work() *worklist.Board {
 	if s.peoples.board == nil {
 		s.peoples = peoplesWork{
 			spoken: map[[sha256.Size]byte][]*entry{}, of: map[claimsOf][]*entry{}, done: map[AttemptID][]*entry{}, idled: map[idler]idled{},
-			passed: map[AttemptID][]*entry{},
+			passed: map[AttemptID][]*entry{}, dueTo: map[AttemptID][]*entry{},
 		}
 		terms := worklist.Terms{
 			Instance: s.log.instance, Workflow: s.def.Name, Open: true,
@@ -204,7 +211,7 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		if why := s.work().MayOrder(who.User, who.Roles); why != "" {
 			return why
 		}
-	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return a.Task.Role == "" && who.At != a.Partner }) {
+	} else if len(c.Word) > 0 && slices.ContainsFunc(of, func(a *Attempt) bool { return s.elsewhere(e, a, who) }) {
 		return notHere
 	}
 	if x, adopts := body.(worklist.Adopt); adopts {
@@ -230,12 +237,15 @@ func (c *Claim) enter(s *State, e *entry) (why string) {
 		if x, closes := body.(worklist.Close); closes {
 			s.closeItem(e, a, x)
 		}
-		if x, passes := body.(worklist.Transfer); passes && x.Role != "" {
-			s.peoples.passed[a.ID] = append(s.peoples.passed[a.ID], e)
+		if x, passes := body.(worklist.Transfer); passes {
+			s.notePassed(e, a, x)
 		}
 		if _, adopts := body.(worklist.Adopt); adopts {
 			s.succeed(a, e)
 			s.touch(a.Slot)
+		}
+		if recovers(body) && s.flow != nil && a.Slot == s.flow.slot {
+			s.flow.say(a, e)
 		}
 		s.peoples.of[c.of(a)] = append(s.peoples.of[c.of(a)], e)
 		s.move(a.Slot)
@@ -318,7 +328,10 @@ func (s *State) claimable(e *entry, id AttemptID, c *Claim) (*Attempt, string) {
 // of any by those who decide about the instance.
 func forPeople(a *Attempt, body worklist.Body) bool {
 	x, closes := body.(worklist.Close)
-	return a.undoes == nil && (a.Task.Type != workflow.Automatic || decides(body) || closes && !x.Order.IsZero())
+	if a.Task.Whole || recovers(body) {
+		return a.Task.Whole && recovers(body)
+	}
+	return !a.beside() && (!a.Task.ByNode() || decides(body) || closes && !x.Order.IsZero())
 }
 
 // saidOften says why a claim does not count, of which kind there are so many that its author knew; "": it does.
@@ -340,7 +353,7 @@ func (s *State) closeItem(e *entry, a *Attempt, x worklist.Close) {
 	if r == nil || !r.counted || !s.log.knew(e, r) || r.fact.Body.Claim == nil || !slices.Contains(r.fact.Body.Claim.About(), a.ID) {
 		return
 	}
-	if a.Task.ByRole() && s.entitledAt(r, a, r.speaker().Roles) {
+	if a.Task.ByRole() && s.entitledAt(r, a, r.speaker()) {
 		s.peoples.done[a.ID] = firstOf(s.peoples.done[a.ID], e)
 	}
 }
@@ -363,11 +376,22 @@ func (s *State) placeItem(a *Attempt) {
 	skipped := wanted && !ready && a.Slot.State == workflow.Skipped
 	s.work().Set(worklist.Place{
 		Item: itemOf(a.ID), Holder: a.Partner, Partition: s.plan.Home(a.Task.Name),
-		Task:     worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority},
+		Task:     s.taskOf(a),
 		InCharge: a.Slot.Current == a || a.Slot.Pick == a, Stands: s.endOf(a), Ready: ready, Since: a.noticed,
 		Over: !wanted || skipped || a.success() != nil || a.endedByHolder(), Why: s.whyOver(a, wanted && !ready),
 		Unhandled: s.unhandled(a), Failure: failureOf(a),
 	})
+}
+
+// taskOf is what the board has to know of the task of an attempt. A deadline matters to it only where the item
+// passes on as it is near, once it is known since when it can be done.
+func (s *State) taskOf(a *Attempt) worklist.Task {
+	t := worklist.Task{Role: a.Task.Role, Offline: a.Task.Offline, Priority: a.Task.Priority}
+	if left := s.transferOf(a); left > 0 && a.noticed != 0 {
+		t.Transfer = left
+		t.Due, _ = s.dueOf(a)
+	}
+	return t
 }
 
 // whyOver is why people cannot do an attempt any more, or not now if it waits, if that is not for its item's
@@ -394,7 +418,7 @@ func (s *State) placeItems(sl *Slot) {
 		return
 	}
 	for _, a := range sl.Attempts {
-		if s.peoples.board.Knows(itemOf(a.ID)) {
+		if s.peoples.board.Knows(itemOf(a.ID)) || s.transferOf(a) > 0 {
 			s.placeItem(a)
 		}
 	}

@@ -288,7 +288,11 @@ func (s *story) deadlines() string {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, d := range s.node(0).m.Deadlines(Moment{Boot: s.w.now, Wall: s.w.momentAt(s.w.now).Add(wrong)}, ahead) {
-		fmt.Fprintf(tw, "%s\t%s\t%s left\twarns at %s\n", d.Task.Name, d.Partner, d.Left, d.Warnings)
+		waits := ""
+		if d.Waits {
+			waits = ", and waits"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s left\twarns at %s%s\n", d.Task.Name, d.Partner, d.Left, d.Warnings, waits)
 	}
 	tw.Flush()
 	return b.String()

@@ -308,9 +308,12 @@ func (cs *clocks) only() {
 // watchSlot clocks what this node holds of a slot. It reports whether it added facts.
 func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
 	c := &d.clocks
+	if !d.desk.undoing[sl] && (!c.goesOn || !d.desk.clocked[sl]) && c.slots[sl] == nil {
+		return false // it has no clocks, and had none
+	}
 	is := &slotClocks{}
 	if d.desk.undoing[sl] {
-		for _, a := range sl.Attempts {
+		for _, a := range d.state.mayUndoIn(sl) {
 			if d.log.steps++; !added && a.Partner == d.self && a.undoing() {
 				added = d.overdue(a.undo, is)
 			}
@@ -321,7 +324,7 @@ func (d *decision) watchSlot(sl *Slot, age time.Duration) (added bool) {
 		case d.state.armed(sl):
 			added = d.triggers(sl, is, age)
 		case a.start != nil || a.mayStart():
-			added = d.overdue(a, is)
+			added = d.overdue(a, is) || d.overdueJobs(a, is)
 		}
 	}
 	if was := c.slots[sl]; was != nil {

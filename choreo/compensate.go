@@ -55,6 +55,9 @@ func (s *State) mayUndo(a *Attempt) bool {
 	builtUponIt := func(u *Attempt) bool {
 		return (u.lost() || u.undoing()) && s.writtenOff[u.Partner] == nil
 	}
+	if a.fired != nil {
+		return s.settledFlow(a)
+	}
 	return !slices.ContainsFunc(a.users, builtUponIt) && s.settled(a.Slot)
 }
 
@@ -138,9 +141,12 @@ func (a *Attempt) runs() bool {
 // hasSeen reports whether a counted fact of the partner has all the slot's
 // successes in its past.
 func (s *State) hasSeen(p workflow.PartnerID, sl *Slot) bool {
-	return slices.ContainsFunc(s.log.byAuthor[p], func(c *chain) bool {
-		return slices.ContainsFunc(c.heeded(), func(e *entry) bool { return s.knewSuccesses(e, sl) })
-	})
+	return s.anyHeeded(p, func(e *entry) bool { return s.knewSuccesses(e, sl) })
+}
+
+// anyHeeded reports whether something is so of a counted fact of a partner.
+func (s *State) anyHeeded(p workflow.PartnerID, is func(*entry) bool) bool {
+	return slices.ContainsFunc(s.log.byAuthor[p], func(c *chain) bool { return slices.ContainsFunc(c.heeded(), is) })
 }
 
 func (s *State) knewSuccesses(e *entry, sl *Slot) bool {
@@ -152,9 +158,9 @@ func (s *State) knewSuccesses(e *entry, sl *Slot) bool {
 // undo does what this node has to do about the slot's successes that lost. It
 // reports whether it added facts.
 func (d *decision) undo(sl *Slot) (added bool) {
-	for _, a := range sl.Attempts {
+	for _, a := range d.state.mayUndoIn(sl) {
 		switch {
-		case a.lost() && !d.haveSaid(sl):
+		case a.lost() && !d.haveSaidOf(a):
 			if _, err := d.append(Body{Seen: &Seen{}}); err == nil {
 				return true
 			}
@@ -178,13 +184,22 @@ func (m *Machine) haveSaid(sl *Slot) bool {
 	return m.own != nil && m.state.knewSuccesses(m.own, sl)
 }
 
+// haveSaidOf reports whether a fact of ours shows that this node knows all that an attempt that lost
+// waits for.
+func (m *Machine) haveSaidOf(a *Attempt) bool {
+	if a.fired != nil {
+		return m.own != nil && m.state.knewFlow(m.own, a)
+	}
+	return m.haveSaid(a.Slot)
+}
+
 // cleansUp reports whether this node still has something to do about successes
 // that lost.
 func (m *Machine) cleansUp() bool {
 	for sl := range m.look().undoing {
-		if slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool {
+		if slices.ContainsFunc(m.state.mayUndoIn(sl), func(a *Attempt) bool {
 			mine := a.Partner == m.self && (a.lost() || a.undoing())
-			return mine || (a.lost() && !m.haveSaid(sl))
+			return mine || (a.lost() && !m.haveSaidOf(a))
 		}) {
 			return true
 		}
@@ -202,8 +217,8 @@ func (d *decision) failUndo(u *Attempt, cause Cause, reason string) bool {
 // personsUndo finds a compensation of that name that waits here for a person.
 func (m *Machine) personsUndo(t workflow.TaskName) *Attempt {
 	for _, sl := range inOrder(m.look().undoing) {
-		for _, a := range sl.Attempts {
-			if u := a.undo; u != nil && u.Task.Name == t && u.Task.Type != workflow.Automatic && a.Partner == m.self && a.undoing() {
+		for _, a := range m.state.mayUndoIn(sl) {
+			if u := a.undo; u != nil && u.Task.Name == t && !u.Task.ByNode() && a.Partner == m.self && a.undoing() {
 				return u
 			}
 		}

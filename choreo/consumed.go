@@ -8,42 +8,44 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// This file is about what a start built upon. Most of it follows from the start's
-// own past, so that a start is no larger for a wide fan-in: of a slot that its rule
-// mentions and of which it knew one attempt, that one's success, if it knew it. Of a
-// slot of which its author knew of several attempts the start names what it built
-// upon; where it names nothing, it built upon nothing there. Being about the start's
-// past alone, none of it changes with what becomes known later.
+// This file is about what a start built upon. Most of it follows from the start's own
+// past, so that a start is no larger for a wide fan-in, contested or not: of a slot that
+// its rule mentions, the attempt whose success it knew, if that is one. Where its author
+// saw something else count, or knew of the successes of several, the start names what it
+// built upon; where it does not, it built upon nothing there: so a success that a fork
+// takes away is not replaced by another. Being about the start's past alone, none of it
+// changes with what becomes known later.
 
-// consumed is what a start of the attempt has to name, sorted by slot: of every slot
-// with several attempts that its rule mentions its success, or the verdict that ended
-// it, or nothing (a zero Fact). A compensation builds upon nothing.
+// consumed is what a start of the attempt has to name, sorted by slot: of every slot that
+// its rule mentions the success that counts, or nothing (a zero Fact), where that does not
+// follow. A compensation builds upon nothing.
 func (s *State) consumed(a *Attempt) []Consumption {
-	if a.undoes != nil {
+	if a.beside() {
 		return nil
 	}
 	var out []Consumption
 	for _, from := range a.Slot.mentions {
-		if len(from.Attempts) == 1 {
+		// Of several attempts with a fork about, another success may count later than now.
+		sure := s.log.forks == 0 || len(from.Attempts) == 1
+		if only, others := s.succeeded(from, anySuccess); sure && !others && only == from.Pick {
 			continue
 		}
 		c := Consumption{Slot: from.Task.Name}
-		switch {
-		case from.Pick != nil:
+		if from.Pick != nil {
 			c.Fact = from.Pick.success().id
-		case from.Outcome != nil:
-			c.Fact = from.Outcome.at.id
 		}
 		out = append(out, c)
 	}
 	return out
 }
 
+func anySuccess(*entry) bool { return true }
+
 // builtOn are the attempts that a start of a built upon, of those that it knew to
 // have succeeded. Only slots before its own can have been waited for.
 func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
 	return func(yield func(*Attempt) bool) {
-		if start == nil || a.undoes != nil {
+		if start == nil || a.beside() {
 			return
 		}
 		named := start.fact.Body.Start.Consumed
@@ -54,7 +56,7 @@ func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
 			var used *Attempt
 			if len(named) > 0 && named[0].Slot == from.Task.Name {
 				used = s.named(start, from, named[0].Fact)
-			} else if only := s.only(start, from); only != nil && slices.ContainsFunc(only.successes, func(ok *entry) bool { return s.log.knew(start, ok) }) {
+			} else if only, others := s.succeeded(from, func(ok *entry) bool { return s.log.knew(start, ok) }); !others {
 				used = only
 			}
 			if used != nil && from.place < a.Slot.place && !yield(used) {
@@ -64,12 +66,20 @@ func (s *State) builtOn(a *Attempt, start *entry) iter.Seq[*Attempt] {
 	}
 }
 
-// only is the slot's first attempt if the start knew of no other; nil: it did.
-func (s *State) only(start *entry, from *Slot) *Attempt {
-	if slices.ContainsFunc(from.Attempts[1:], func(a *Attempt) bool { return s.certain(start, a.assigned) }) {
-		return nil
+// succeeded is the slot's one attempt with a success that is known to somebody; nil: there is
+// none. others: there are several.
+func (s *State) succeeded(from *Slot, known func(ok *entry) bool) (only *Attempt, others bool) {
+	for _, a := range from.Attempts {
+		s.log.steps++
+		if !slices.ContainsFunc(a.successes, known) {
+			continue
+		}
+		if only != nil {
+			return nil, true
+		}
+		only = a
 	}
-	return from.Attempts[0]
+	return only, false
 }
 
 // named is the slot's attempt that succeeded by a fact that the start knew; nil: none.

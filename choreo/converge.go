@@ -28,9 +28,8 @@ import (
 //     finds others for a slot, is limited by what the author knew (limits.go).
 //     A verdict that ends a slot is followed by another attempt where the attempt's holder
 //     began one by order of the responsible user (orders.go).
-//  2. A start consumed, of each slot that its rule mentions, the success of the
-//     attempt that it knew of, if that success is in its past; where it knew of
-//     several attempts, what it names (consumed.go).
+//  2. A start consumed, of each slot that its rule mentions, what it names; else the
+//     success of the one attempt whose success it knew, and of several nothing (consumed.go).
 //     Slots are judged against rule order, consumers before what they
 //     consumed. A success that a standing success consumed stands; so does one
 //     that the running current attempt of a slot without success consumed. A

@@ -117,6 +117,7 @@ func (s *State) writeData(sl *Slot) {
 // rewrite finds the current value of one data item among the standing writes.
 func (s *State) rewrite(n workflow.DataName) {
 	it := s.item(n)
+	s.rewritten++
 	was := s.data[n].by
 	cur, conflict := it.current(s.log)
 	if cur != nil {

@@ -1,7 +1,6 @@
 package choreo
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -13,7 +12,8 @@ import (
 // holder's clock as far as they know how that one differs from theirs. So nothing has to be sent, and a node
 // that is cut off still knows.
 
-// Deadline is the deadline of a task that is READY or RUNNING.
+// Deadline is the deadline of a task that is READY or RUNNING, or waits: then it is a point in time, since a span
+// begins when the task is READY.
 type Deadline struct {
 	Item    worklist.Item
 	Task    *workflow.Task // what is performed
@@ -23,6 +23,7 @@ type Deadline struct {
 	// Left is how much time is left, below zero once it is over.
 	Left     time.Duration
 	Warnings []time.Duration // with how much left people are warned, the longest first
+	Waits    bool            // the task is not READY yet
 	// Decided: somebody who may has said that it goes on beyond its deadline.
 	Decided bool
 }
@@ -30,8 +31,9 @@ type Deadline struct {
 // Dated reports whether a task has a deadline, so that Deadlines may find one.
 func (m *Machine) Dated() bool { return m.dated }
 
-// Deadlines are those of the tasks that can be done, or are being done, in rule order. ahead is by how much this
-// node's wall clock is ahead of a partner's, as far as that is known; nil: nothing is.
+// Deadlines are those of the tasks that can be done, or are being done, and points in time also of those that wait,
+// in rule order. ahead is by how much this node's wall clock is ahead of a partner's, as far as that is known; nil:
+// nothing is.
 func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Duration) (out []Deadline) {
 	if !m.dated || m.state.overall() != workflow.InstanceRunning {
 		return nil
@@ -40,15 +42,19 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 	for _, sl := range m.state.slots {
 		m.log.steps++
 		a := sl.Current
-		if a.Task.Deadline == nil || sl.State != workflow.Ready && sl.State != workflow.Running || !m.state.wanted(a) {
+		if a.Task.Deadline == nil || sl.State.Done() || !m.state.wanted(a) {
 			continue
 		}
+		waits := sl.State == workflow.NotReady
 		due, warnings := m.state.dueOf(a)
+		if waits && due.After > 0 {
+			continue
+		}
 		since := a.noticed
 		if since == 0 { // it was just started, and has not looked yet
 			since = now.Boot
 		}
-		if a.Partner != m.self || a.noticed == 0 {
+		if !waits && (a.Partner != m.self || a.noticed == 0) {
 			wall := now.Wall
 			if ahead != nil && a.Partner != m.self {
 				wall = wall.Add(-ahead(a.Partner))
@@ -60,7 +66,8 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 			continue
 		}
 		d := Deadline{
-			Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Due: due, Left: left, Warnings: warnings, Decided: m.state.goesOn(a),
+			Item: itemOf(a.ID), Task: a.Task, Partner: a.Partner, Due: due, Left: left, Warnings: warnings, Waits: waits,
+			Decided: m.state.goesOn(a),
 		}
 		if h, held := m.state.holdOf(a); held {
 			d.Holder = h.User
@@ -68,6 +75,14 @@ func (m *Machine) Deadlines(now Moment, ahead func(workflow.PartnerID) time.Dura
 		out = append(out, d)
 	}
 	return out
+}
+
+// DueOf is the deadline that an attempt has now; zero: it has none, or its data are not there.
+func (m *Machine) DueOf(i worklist.Item) (due worklist.Due) {
+	if a := m.state.attempts[attemptIDOf(i)]; a != nil {
+		due, _ = m.state.dueOf(a)
+	}
+	return due
 }
 
 // overdueTask reports whether the deadline is over of an attempt of this node that can be done, or is being done.
@@ -109,9 +124,13 @@ func (m *moments) passedAfter(a *Attempt, now time.Time) time.Duration {
 // costs what the expression costs.
 func (s *State) dueOf(a *Attempt) (due worklist.Due, warnings []time.Duration) {
 	d := a.Task.Deadline
-	switch {
-	case d == nil:
+	if d == nil {
 		return worklist.Due{}, nil
+	}
+	given, extended := s.extended(a)
+	switch {
+	case extended:
+		due = given
 	case d.Expr == nil:
 		due.After = d.After
 	default:
@@ -124,14 +143,33 @@ func (s *State) dueOf(a *Attempt) (due worklist.Due, warnings []time.Duration) {
 		}
 		due.At = at
 	}
-	warnings = a.Task.Warnings
-	if warnings == nil {
+	switch x := s.log.genesis.fact.Body.Annex; {
+	case x != nil && len(x.Warnings) > 0:
+		warnings = x.Warnings
+	case a.Task.Warnings != nil:
+		warnings = a.Task.Warnings
+	default:
 		warnings = s.def.Warnings
 	}
-	if due.After > 0 { // it is not near before it begins
-		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w time.Duration) bool { return w >= due.After })
+	return due, due.Within(warnings, time.UnixMilli(s.log.genesis.fact.At))
+}
+
+// extended is the deadline that somebody who decides gave an attempt, or one that was passed on to its holder; false:
+// nobody did.
+func (s *State) extended(a *Attempt) (worklist.Due, bool) {
+	if s.peoples.board == nil {
+		return worklist.Due{}, false
 	}
-	return due, warnings
+	for {
+		if due, is := s.peoples.board.Extended(itemOf(a.ID)); is {
+			return due, true
+		}
+		if a.by != nil || a.after == nil {
+			return worklist.Due{}, false
+		}
+		s.log.steps++
+		a = a.after
+	}
 }
 
 // goesOn reports whether somebody who may has said that an attempt goes on beyond its deadline.
@@ -155,5 +193,6 @@ func (d *decision) backdate() {
 		if a.noticed == 0 {
 			a.noticed = -1 // 0: not known
 		}
+		d.state.placeItems(sl)
 	}
 }

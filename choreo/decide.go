@@ -16,7 +16,9 @@ import (
 // with those that events added before.
 func (m *Machine) Decide(now Moment, partners Partners) Effects {
 	d := m.deciding(now, partners)
+	defer m.reuse(d)
 	d.tick()
+	defer func() { m.ticked = false }()
 	undoes := d.mayLookForUndoing()
 	for again := true; again && d.heeded(); {
 		again = false
@@ -130,6 +132,7 @@ func (d *decision) decideSlot(sl *Slot) (added bool) {
 		}
 		switch wanted := d.state.wanted(a); {
 		case a.start != nil && !wanted:
+			d.stopFlow(a)
 			if d.state.evidenceOf(nil).mayCallOff(a) != "" {
 				continue // it would not count
 			}
@@ -150,7 +153,7 @@ func (d *decision) decideSlot(sl *Slot) (added bool) {
 			if _, err := d.append(Body{Ready: &ReadyBody{Attempt: a.ID}}); err == nil {
 				return true
 			}
-		case a.mayStart() && a.Task.Type == workflow.Automatic:
+		case a.mayStart() && a.Task.ByNode():
 			if d.start(a, 1) {
 				return true
 			}
@@ -218,7 +221,7 @@ func (d *decision) start(a *Attempt, try int) (added bool) {
 	if _, err := d.append(Body{Start: &Start{Attempt: a.ID, Try: try, Consumed: d.state.consumed(a)}}); err != nil {
 		return d.fail(a, CauseReported, "it could not be started: "+err.Error())
 	}
-	if a.Task.Type == workflow.Automatic {
+	if a.Task.ByNode() && !a.Task.Whole {
 		d.running[a.ID] = true
 		d.out.Start = append(d.out.Start, d.state.job(a, try))
 	}
@@ -228,7 +231,10 @@ func (d *decision) start(a *Attempt, try int) (added bool) {
 // resume runs again what was running when the node stopped, with the same try
 // and so the same idempotency key, or what waits for its next try.
 func (d *decision) resume(a *Attempt) (added bool) {
-	if d.running[a.ID] || a.Task.Type != workflow.Automatic {
+	if a.Task.Whole {
+		return d.runFlow(a)
+	}
+	if d.running[a.ID] || !a.Task.ByNode() {
 		return false
 	}
 	due, waiting := d.again[a.ID]
@@ -254,14 +260,21 @@ func (a *Attempt) try() int { return a.tries }
 func (s *State) job(a *Attempt, try int) Job {
 	input := make(map[workflow.DataName]workflow.Value, len(a.Task.In))
 	for _, n := range inputs(a.Task) {
-		if w, ok := s.data[n]; ok {
+		if w, ok := s.data[n]; ok && !a.transition() {
 			input[n] = w.value
 		}
 		if v, ok := a.undone()[n]; ok {
 			input[n] = v
 		}
 	}
-	return Job{Attempt: a.ID, Try: try, Task: a.Task, Input: input}
+	j := Job{Attempt: a.ID, Try: try, Task: a.Task, Input: input}
+	if l := a.leased(); l != nil && l.Try == try {
+		j.Lease = l
+	}
+	if a.fired != nil {
+		s.flow.fit(&j, a)
+	}
+	return j
 }
 
 // undone is what the success that a compensation undoes had written.
@@ -272,13 +285,18 @@ func (a *Attempt) undone() map[workflow.DataName]workflow.Value {
 	return a.undoes.success().gave()
 }
 
-// inputs are the data that a task may read: what it declares, and for the
-// built-in set, whose expressions were checked, all that they mention.
+// inputs are the data that a task may read: what it declares, and for the built-in set and
+// what a sub-workflow is given, whose expressions were checked, all that they mention.
 func inputs(t *workflow.Task) []workflow.DataName {
-	if t.Application != workflow.AppSet {
+	if t.Application != workflow.AppSet && t.Uses == nil {
 		return t.In
 	}
 	names := slices.Clone(t.In)
+	if t.Uses != nil {
+		for _, e := range t.Uses.Input {
+			names = append(names, e.Names()...)
+		}
+	}
 	for _, e := range t.With.Set {
 		names = append(names, e.Names()...)
 	}
@@ -295,19 +313,22 @@ type Result struct {
 // TaskEnded records how a try that Effects.Start asked for ended. A result that
 // nobody waits for any more is recorded all the same: finished work does not
 // disappear.
-func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partners Partners) {
+func (m *Machine) TaskEnded(id AttemptID, try int, res Result, now Moment, partners Partners) error {
 	d := m.deciding(now, partners)
+	defer m.reuse(d)
 	a := d.state.attempts[id]
 	if a == nil || !d.heeded() || a.Partner != d.self || a.start == nil || a.off != nil || a.success() != nil || a.endedByHolder() {
-		return
+		return ErrNotAwaited
 	}
 	delete(d.running, id)
 	d.state.move(a.Slot)
-	if a.try() == try {
-		d.record(a, try, res)
+	if a.try() != try {
+		// This node had begun again from an older state, and came to know since that it
+		// had tried again before: it is the newest try that runs now (resume).
+		return ErrNotAwaited
 	}
-	// Otherwise this node had begun again from an older state, and came to know since that it
-	// had tried again before: it is the newest try that runs now (resume).
+	d.record(a, try, res)
+	return nil
 }
 
 // record records the end of a try: success, another try to come, or failure.
@@ -319,13 +340,19 @@ func (d *decision) record(a *Attempt, try int, res Result) {
 			res = Result{Failed: true, Reason: err.Error()}
 		}
 	}
+	if a.fired != nil && !res.Failed {
+		var waits bool
+		if res, waits = d.weighEnd(a, try, outputs); waits {
+			return
+		}
+	}
 	switch {
 	case !res.Failed:
 		if _, err := d.append(Body{Success: &Success{Attempt: a.ID, Try: try, Outputs: outputs}}); err != nil {
 			d.fail(a, CauseReported, "its result cannot be recorded: "+err.Error())
 		}
 		return
-	case try <= a.Task.Retries.Times && a.Task.Type == workflow.Automatic:
+	case try <= a.Task.Retries.Times && a.Task.ByNode():
 		if _, err := d.append(Body{TryFailed: &TryFailed{Attempt: a.ID, Try: try, Reason: clip(res.Reason)}}); err == nil {
 			d.pause(a)
 			return
@@ -336,7 +363,11 @@ func (d *decision) record(a *Attempt, try int, res Result) {
 
 // pause sets when the next try may start.
 func (d *decision) pause(a *Attempt) {
-	d.again[a.ID] = d.now.Boot + pause(a.Task.Retries, a.try(), d.now.Chance)
+	r := a.Task.Retries
+	if a.tooEarly() {
+		r = workflow.Retries{Backoff: tooEarlyPause, Factor: 2, Max: maxTooEarly}
+	}
+	d.again[a.ID] = d.now.Boot + pause(r, a.try(), d.now.Chance)
 }
 
 // pause is how long to wait after a failed try: backoff × factor^(try-1), at
@@ -355,7 +386,7 @@ func pause(r workflow.Retries, try int, chance float64) time.Duration {
 // fail records that an attempt of ours has failed for good, and what follows. It
 // reports whether that could be recorded.
 func (d *decision) fail(a *Attempt, cause Cause, reason string) bool {
-	if a.undoes != nil {
+	if a.beside() {
 		return d.failUndo(a, cause, reason)
 	}
 	return d.judge([]*Attempt{a}, cause, reason)
@@ -399,8 +430,8 @@ func (m *Machine) Begin(t workflow.TaskName, now Moment, partners Partners) erro
 	switch {
 	case err != nil:
 		return err
-	case a.Task.Type == workflow.Automatic:
-		return fmt.Errorf("%w: %s is automatic, it begins by itself", ErrNotNow, t)
+	case a.Task.ByNode():
+		return fmt.Errorf("%w: %s is %s, it begins by itself", ErrNotNow, t, kindOf(a.Task))
 	case a.start != nil:
 		return fmt.Errorf("%w: %s runs already", ErrNotNow, t)
 	}
@@ -418,8 +449,8 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	if err != nil {
 		return err
 	}
-	if a.Task.Type == workflow.Automatic {
-		return fmt.Errorf("%w: %s is automatic, its application ends it", ErrNotNow, t)
+	if a.Task.ByNode() {
+		return fmt.Errorf("%w: %s is %s ends it", ErrNotNow, t, byWhat(a.Task))
 	}
 	if err := d.taken(a); err != nil {
 		return err
@@ -439,6 +470,20 @@ func (m *Machine) Finish(t workflow.TaskName, res Result, now Moment, partners P
 	a = d.state.attempts[a.ID] // where a chain is forked, a fact of ours has all be made again
 	d.record(a, a.try(), res)
 	return nil
+}
+
+func kindOf(t *workflow.Task) string {
+	if t.Type == workflow.SubWorkflow {
+		return "a workflow of its own"
+	}
+	return "automatic"
+}
+
+func byWhat(t *workflow.Task) string {
+	if t.Type == workflow.SubWorkflow {
+		return kindOf(t) + ", its instance"
+	}
+	return "automatic, its application"
 }
 
 // begin records that a person starts a task, unless that is recorded, and shows
@@ -476,6 +521,9 @@ func (m *Machine) attemptOf(t workflow.TaskName) (*Attempt, error) {
 	}
 	if u := m.personsUndo(t); u != nil {
 		return u, nil
+	}
+	if m.state.def.Task(t).Condition != nil {
+		return m.transitionOf(t)
 	}
 	var ended error
 	err := fmt.Errorf("%w: nothing is to be compensated by %s", ErrNotNow, t)

@@ -31,7 +31,19 @@ func (m *Machine) looking(now Moment, partners Partners) outlook { return outloo
 
 // deciding begins to decide.
 func (m *Machine) deciding(now Moment, partners Partners) *decision {
-	return &decision{outlook: m.looking(now, partners)}
+	d := m.spare
+	if m.spare = nil; d == nil {
+		d = &decision{}
+	}
+	d.outlook = m.looking(now, partners)
+	return d
+}
+
+// reuse ends a decision, which nobody may use any more. The next one is made in its place:
+// there are two for each task.
+func (m *Machine) reuse(d *decision) {
+	*d = decision{}
+	m.spare = d
 }
 
 // Effects are what a driver is to do, in the order of its fields: nothing of a
@@ -82,6 +94,10 @@ type Job struct {
 	Try     int
 	Task    *workflow.Task
 	Input   map[workflow.DataName]workflow.Value
+	Lease   *Lease // a worker's that has it already; nil: nobody's
+	// Key names the job in place of the attempt where it is the same at whoever begins it: the
+	// state that fired a transition, and its trigger. Zero: the attempt does.
+	Key AttemptID
 }
 
 // Made is a data set that a task made which this node did.

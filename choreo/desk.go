@@ -25,15 +25,19 @@ type desk struct {
 	// time may run, others those of others that this node clocks one by one, undoing
 	// those with successes that lost.
 	todo, clocked, others, undoing map[*Slot]bool
-	atWork                         int // slots at which this node may still work
-	unjudged                       map[workflow.PartnerID]int
-	parts                          map[workflow.PartitionName]*partDesk
-	names                          map[name]*awaited             // what the parts whose before is known wait for
-	awaited                        map[*Slot][]*awaited          // the same by slot
-	writers                        map[workflow.DataName][]*Slot // of those data that were asked for
-	apart                          map[*Slot]bool                // with unfinished work that came to its holder by itself
-	inHand                         time.Duration
-	reading                        beingRead
+	// dues are those of our own that pass to the responsible user as their deadline is near.
+	dues map[*Slot]bool
+	// duesAt is State.rewritten when these were brought before the board.
+	duesAt   int
+	atWork   int // slots at which this node may still work
+	unjudged map[workflow.PartnerID]int
+	parts    map[workflow.PartitionName]*partDesk
+	names    map[name]*awaited             // what the parts whose before is known wait for
+	awaited  map[*Slot][]*awaited          // the same by slot
+	writers  map[workflow.DataName][]*Slot // of those data that were asked for
+	apart    map[*Slot]bool                // with unfinished work that came to its holder by itself
+	inHand   time.Duration
+	reading  beingRead
 
 	queue byPlace // the slots that this pass of Decide has still to look at
 	at    int     // the place that it has reached; -1: no pass is under way
@@ -70,17 +74,18 @@ type partDesk struct {
 type shown struct {
 	todo, clocked, others, undoing bool
 	atWork, left, active           bool
-	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
 	holding, apart, own, begun     bool
+	done                           bool               // it waits for nothing any more
+	answers, works                 bool               // see partDesk
+	unjudged                       workflow.PartnerID // who holds what nobody judged; empty: no such thing
 	expected                       time.Duration
-	done                           bool // it waits for nothing any more
-	answers, works                 bool // see partDesk
 	waits                          time.Duration
 }
 
 func newDesk(made int) desk {
 	return desk{
-		made: made, at: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
+		made: made, at: -1, duesAt: -1, todo: map[*Slot]bool{}, clocked: map[*Slot]bool{}, others: map[*Slot]bool{}, undoing: map[*Slot]bool{},
+		dues:     map[*Slot]bool{},
 		unjudged: map[workflow.PartnerID]int{}, parts: map[workflow.PartitionName]*partDesk{}, apart: map[*Slot]bool{},
 		names: map[name]*awaited{}, awaited: map[*Slot][]*awaited{}, writers: map[workflow.DataName][]*Slot{},
 	}
@@ -91,6 +96,7 @@ func (m *Machine) look() *desk {
 	s, d := m.state, &m.desk
 	if d.made != s.made {
 		was, at, first := *d, d.at, d.made == 0
+		m.unnoticed = nil // slots of before say nothing of those that there are now
 		if *d = newDesk(s.made); !first {
 			d.at, d.all, d.undid = at, was.all, was.undid
 			d.goOn(&was, &m.log.steps)
@@ -127,6 +133,7 @@ func (d *desk) goOn(was *desk, steps *int) {
 
 func (m *Machine) lookAt(sl *Slot) {
 	d, was, is := &m.desk, sl.shown, m.show(sl)
+	put(d.dues, sl, m.falls(sl))
 	m.notice(sl)
 	m.state.placeItems(sl)
 	if (is.todo || is.undoing && d.all) && d.at >= 0 && sl.place > d.at && !sl.due {
@@ -178,9 +185,17 @@ func (m *Machine) lookAt(sl *Slot) {
 
 // tick tells the machine what time it is.
 func (d *decision) tick() {
-	first := d.decided == 0
-	d.noticedAt = d.now.Wall
-	if d.decided = d.now.Boot; first {
+	d.ticked, d.decided, d.noticedAt = true, d.now.Boot, d.now.Wall
+	if d.desk.made == d.state.made { // else all slots were made again, and are looked at next
+		for _, sl := range d.unnoticed {
+			d.log.steps++
+			d.notice(sl)
+			d.state.placeItems(sl)
+		}
+	}
+	d.unnoticed = nil
+	if !d.backdated {
+		d.backdated = true
 		for _, sl := range d.state.slots { // was looked at when it was loaded
 			d.notice(sl)
 		}
@@ -188,9 +203,20 @@ func (d *decision) tick() {
 	}
 }
 
-// notice notes since when the attempt in charge of a slot is known to be able to begin.
+// notice notes since when the attempt in charge of a slot is known to be able to begin. Looked at between two
+// decisions it waits for the next one, which comes in the same round and knows what time it is: the last may be
+// long ago. What was blocked or skipped and can begin after all is noticed once more: nobody could begin it meanwhile.
 func (m *Machine) notice(sl *Slot) {
-	if a := sl.Current; sl.State != workflow.NotReady && a.noticed == 0 {
+	a, blocked := sl.Current, sl.State == workflow.Blocked || sl.State == workflow.Skipped
+	if a.blocked && !blocked {
+		a.noticed = 0
+	}
+	a.blocked = blocked
+	if sl.State != workflow.NotReady && a.noticed == 0 {
+		if !m.ticked {
+			m.unnoticed = append(m.unnoticed, sl)
+			return
+		}
 		a.noticed = m.decided
 		if m.dated && a.Partner == m.self && a.Task.Deadline != nil {
 			a.noticed -= (&moments{s: m.state}).passedAfter(a, m.noticedAt)
@@ -232,7 +258,7 @@ func (m *Machine) show(sl *Slot) (x shown) {
 	m.log.steps += len(sl.Attempts)
 	a := sl.Current
 	mine, wanted, done := a.Partner == m.self, m.state.wanted(a), sl.State.Done()
-	x.undoing = m.undoes && slices.ContainsFunc(sl.Attempts, func(a *Attempt) bool { return a.lost() || a.undoing() })
+	x.undoing = m.undoes && slices.ContainsFunc(m.state.mayUndoIn(sl), func(a *Attempt) bool { return a.lost() || a.undoing() })
 	x.todo = slices.ContainsFunc(sl.Attempts, m.mayAct)
 	x.clocked = mine && wanted && (m.state.armed(sl) || a.start != nil || a.mayStart())
 	x.atWork = m.atWork(sl)
@@ -269,11 +295,11 @@ func (m *Machine) mayAct(a *Attempt) bool {
 	}
 	switch wanted := m.state.wanted(a); {
 	case a.start != nil && wanted:
-		return a.Task.Type == workflow.Automatic && !m.running[a.ID]
+		return a.Task.ByNode() && !m.running[a.ID]
 	case a.start != nil || !wanted:
 		return a.start != nil
 	}
-	return a.waitsForData() || (a.mayStart() && (a.Task.Type == workflow.Automatic || a.Task.ByRole()))
+	return a.waitsForData() || (a.mayStart() && (a.Task.ByNode() || a.Task.ByRole()))
 }
 
 // pass calls fn for all slots at hand in rule order, and for those behind that come

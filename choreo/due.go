@@ -73,7 +73,7 @@ func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
 	for _, p := range o.state.def.Predecessors(sl.Task.Name) {
 		for _, from := range o.state.slotsOf(p) {
 			if from.State != workflow.NotReady {
-				left, runs = max(left, o.now.Boot-from.Current.noticed), true
+				left, runs = max(left, o.noticedFor(from.Current)), true
 			}
 		}
 	}
@@ -88,6 +88,14 @@ func (o outlook) triggerLeft(sl *Slot) (left time.Duration, runs bool) {
 	return max(begins+sl.Task.TimeToWait-age.read(o.now.Boot), 0), true
 }
 
+// noticedFor is for how long an attempt is known here to be able to begin.
+func (o outlook) noticedFor(a *Attempt) time.Duration {
+	if a.noticed == 0 { // it was just told, and nothing was decided since
+		return 0
+	}
+	return o.now.Boot - a.noticed
+}
+
 // timeoutLeft is after what time an attempt that is ready or runs is overdue.
 func (o outlook) timeoutLeft(a *Attempt) (left time.Duration, runs bool) {
 	total := a.Task.Timeout
@@ -95,7 +103,7 @@ func (o outlook) timeoutLeft(a *Attempt) (left time.Duration, runs bool) {
 		return 0, false
 	}
 	if a.Partner != o.self {
-		return max(total-a.waitedBefore()-(o.now.Boot-a.noticed), 0), true
+		return max(total-a.waitedBefore()-o.noticedFor(a), 0), true
 	}
 	c := o.clocks.get(WaitKey{Kind: WaitTimeout, Name: a.ID.String()})
 	if c == nil {

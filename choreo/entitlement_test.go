@@ -90,6 +90,7 @@ func TestFactsWithoutEntitlement(t *testing.T) {
 		{"another succeeds", "three", Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": int64(9)}}}, "does not hold"},
 		{"another is ready", "three", Body{Ready: &ReadyBody{Attempt: b, Trigger: true}}, "does not hold"},
 		{"another's try failed", "two", Body{TryFailed: &TryFailed{Attempt: a, Try: 1}}, "does not hold"},
+		{"another's try goes to a worker", "two", Body{Lease: &Lease{Attempt: a, Try: 1}}, "does not hold"},
 		{"another calls off", "two", Body{CalledOff: &CalledOff{Attempt: a}}, "does not hold"},
 		{"start of nothing", "one", Body{Start: &Start{Attempt: AttemptID{Slot: "z"}, Try: 1}}, "does not know"},
 		{"success of an attempt that nobody assigned", "one", Body{Success: &Success{Attempt: AttemptID{Fact: FactID{1}, Slot: "a"}, Try: 1}}, "does not know"},

@@ -103,6 +103,9 @@ type Body struct {
 	Seen      *Seen      `cbor:"10,keyasint,omitempty"`
 	WriteOff  *WriteOff  `cbor:"11,keyasint,omitempty"`
 	Claim     *Claim     `cbor:"12,keyasint,omitempty"`
+	Child     *Child     `cbor:"13,keyasint,omitempty"`
+	Fire      *Fire      `cbor:"14,keyasint,omitempty"`
+	Lease     *Lease     `cbor:"17,keyasint,omitempty"`
 
 	// Annex may go with a genesis, a verdict or an assignment.
 	Annex *Annex `cbor:"20,keyasint,omitempty"`

@@ -10,25 +10,42 @@ import (
 // This file says who has to do with the files that are among an instance's data
 // (workflow.File). The facts carry references only; node/files keeps and fetches content.
 
-// GivenBy are the partners that ever gave a data item this value, each once: who started
+// giving is a file that a data item had.
+type giving struct {
+	item workflow.DataName
+	file string // workflow.File
+}
+
+// noteGivers notes who gave the files that a success brought. A giver is noted once, in the order in
+// which the successes were learned; that costs nothing where there are no files.
+func (s *State) noteGivers(a *Attempt, ok *entry) {
+	for n, v := range ok.gave() {
+		text, is := v.(string)
+		if !is || !isFile(s.decls[n]) {
+			continue
+		}
+		g, author := giving{n, text}, givenAt(a, ok)
+		if slices.Contains(s.givers[g], author) {
+			continue
+		}
+		if s.givers == nil {
+			s.givers = map[giving][]workflow.PartnerID{}
+		}
+		s.givers[g] = append(s.givers[g], author)
+	}
+}
+
+// GivenBy are the partners that ever gave a data item this file, each once: who started
 // the instance with it, and who ended a task with it, whether or not that counts now. So they
 // may have the content; whoever takes part may say so of a reference that it read, so it
 // gives nobody a right.
-func (m *Machine) GivenBy(n workflow.DataName, v workflow.Value) (by []workflow.PartnerID) {
-	if m.state.genesis.Input[n] == v && v != nil {
-		by = append(by, m.log.genesis.strand.chain.id.Author)
+func (m *Machine) GivenBy(n workflow.DataName, file string) (by []workflow.PartnerID) {
+	if initiator := m.log.genesis.strand.chain.id.Author; m.state.genesis.Input[n] == file && isFile(m.state.decls[n]) {
+		by = append(by, initiator)
 	}
-	for _, sl := range m.state.slots {
-		if !slices.Contains(sl.Task.Out, n) && len(sl.Attempts) < 2 {
-			continue
-		}
-		for _, a := range sl.Attempts {
-			for _, ok := range a.successes {
-				given, has := ok.gave()[n]
-				if author := givenAt(a, ok); has && given == v && !slices.Contains(by, author) {
-					by = append(by, author)
-				}
-			}
+	for _, p := range m.state.givers[giving{n, file}] {
+		if m.log.steps++; !slices.Contains(by, p) {
+			by = append(by, p)
 		}
 	}
 	return by

@@ -96,3 +96,54 @@ partitions: {a: [treat], b: [hello]}
 		t.Errorf("without the role: %t, with it: %t", reads(false), reads(true))
 	}
 }
+
+// Those who gave a file are told in as many steps as they are, however many tasks there are and however many other
+// files they gave: any partner can ask for that. Those whose file another has replaced are known, too, and each once.
+func TestStepsOfWhoGaveAFile(t *testing.T) {
+	file := func(i int) string {
+		return workflow.File{Name: "photo", Size: 5, Root: [32]byte{byte(i), byte(i >> 8), 1}}.String()
+	}
+	for _, n := range []int{10, 100, 1000} {
+		var b strings.Builder
+		b.WriteString("workflow: survey\ndata: {photo: {type: file}, words: {type: string}}\ntasks:\n")
+		var parts [2][]string
+		for i := range n {
+			fmt.Fprintf(&b, "  t%04d: {type: manual, out: [photo, words]}\n", i)
+			parts[i%2] = append(parts[i%2], fmt.Sprintf("t%04d", i))
+		}
+		fmt.Fprintf(&b, "partitions: {a: [%s], b: [%s]}\n", strings.Join(parts[0], ", "), strings.Join(parts[1], ", "))
+		w := newMesh(t, parse(t, b.String()))
+		g := w.genesis(map[workflow.PartitionName]workflow.PartnerID{"a": "ana", "b": "bia"}, "ana", "bia")
+		g.Input = map[workflow.DataName]workflow.Value{"photo": file(0)}
+		if err := w.start("ana", g); err != nil {
+			t.Fatal(err)
+		}
+		w.stabilize(false)
+		for i := range 9 {
+			who := w.nodes[[]workflow.PartnerID{"ana", "bia"}[i%2]]
+			res := Result{Outputs: map[workflow.DataName]workflow.Value{"photo": file(i / 3), "words": file(7)}}
+			if err := who.m.Finish(workflow.TaskName(fmt.Sprintf("t%04d", i)), res, w.moment(), w); err != nil {
+				t.Fatal(err)
+			}
+			w.step(who)
+		}
+		w.meetAll()
+		w.stabilize(false)
+		for _, of := range []string{"ana", "bia"} {
+			m := w.nodes[workflow.PartnerID(of)].m
+			for i, want := range []int{2, 2, 2, 0} {
+				before := m.log.steps
+				got := m.GivenBy("photo", file(i))
+				if len(got) != want || i == 0 && got[0] != "ana" {
+					t.Errorf("of %d tasks: at %s, file %d was given by %v", n, of, i, got)
+				}
+				if steps := m.log.steps - before; steps > 2 {
+					t.Errorf("of %d tasks: %d steps", n, steps)
+				}
+			}
+			if got := m.GivenBy("words", file(7)); len(got) > 0 {
+				t.Errorf("what is no file was given by %v", got)
+			}
+		}
+	}
+}

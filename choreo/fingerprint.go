@@ -38,7 +38,7 @@ func (m *Machine) Fingerprint() []byte {
 		p.slot(sl)
 	}
 	p.data()
-	for _, l := range m.state.claimLines() {
+	for _, l := range slices.Concat(m.state.claimLines(), m.state.flowLines()) {
 		p.line("%s", l)
 	}
 	return p.out.Bytes()

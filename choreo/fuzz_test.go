@@ -144,6 +144,9 @@ func anyBody(r *rand.Rand, m *Machine) Body {
 		values := []workflow.Value{int64(3), "text", []any{int64(1), nil}, map[string]any{"k": 1.5}, []byte{1}, nil}
 		return Body{Success: &Success{Attempt: a, Try: 1, Outputs: map[workflow.DataName]workflow.Value{"x": values[r.IntN(len(values))], "y": true}}}
 	case 2:
+		if r.IntN(2) == 0 {
+			return Body{Lease: &Lease{Attempt: a, Try: r.IntN(3), Worker: "w"}}
+		}
 		return Body{TryFailed: &TryFailed{Attempt: a, Try: r.IntN(3)}}
 	case 3, 4:
 		v := &Verdict{Cause: CauseTimeout}

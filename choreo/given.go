@@ -1,8 +1,6 @@
 package choreo
 
 import (
-	"slices"
-
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -17,6 +15,7 @@ type Giving struct {
 // FilesGiven are all files that an instance ever had among its data, each once for each
 // partner that gave it.
 func (m *Machine) FilesGiven() (out []Giving) {
+	seen := map[Giving]bool{}
 	take := func(values map[workflow.DataName]workflow.Value, by workflow.PartnerID) {
 		for n, v := range values {
 			text, is := v.(string)
@@ -24,8 +23,8 @@ func (m *Machine) FilesGiven() (out []Giving) {
 				continue
 			}
 			f, err := workflow.ParseFile(text)
-			if g := (Giving{n, f, by}); err == nil && !slices.Contains(out, g) {
-				out = append(out, g)
+			if g := (Giving{n, f, by}); err == nil && !seen[g] {
+				seen[g], out = true, append(out, g)
 			}
 		}
 	}

@@ -75,6 +75,12 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 			s.charge(e, s.payer(x.Grant, to), c.takes().plus(s.granting(x.Grant, to)), 1)
 		}
 	case worklist.Transfer:
+		if x.Cause == worklist.ByDeadline { // whoever had it is charged for the grant; of what is said there is one for each deadline
+			if h, held := s.work().Holds(x.Item); held {
+				s.charge(e, h.User, s.granting(h.Grant, h.User), 1)
+			}
+			return
+		}
 		takes := s.transferTakes(c, x)
 		if s.work().MayOrder(by, who.Roles) == "" {
 			s.chargeOrder(e, by, takes)
@@ -87,6 +93,8 @@ func (s *State) spend(e *entry, c *Claim, body worklist.Body, who Speaker) {
 		s.chargeOrder(e, by, s.orderTakes(c, x))
 	case worklist.Adopt:
 		s.chargeOrder(e, by, c.takes())
+	case worklist.Extend:
+		s.chargeOrder(e, by, extendTakes(c))
 	case worklist.Close:
 		if r := s.log.byID[FactID(x.Result)]; r != nil && r.counted && r.fact.Body.Claim != nil && s.log.knew(e, r) {
 			if res, is := r.fact.Body.Claim.Body().(worklist.Result); is && res.Item == x.Item {
@@ -134,18 +142,24 @@ func (s *State) orderTakes(c *Claim, x worklist.Order) idled {
 		return out
 	}
 	tries := 1
-	if a.Task.Type == workflow.Automatic {
+	if a.Task.ByNode() {
 		tries += a.Task.Retries.Times
 	}
 	switch x.What {
 	case worklist.Again: // the assignment, of each try its start and its end, and the verdict
 		facts := 1 + 2*tries + 1
+		if a.Task.Type == workflow.SubWorkflow {
+			facts += tries // which instance does it
+		}
 		out = out.plus(idled{facts, facts*aroundClaim + tries*aroundTry})
 	case worklist.Stop: // the end of the item, and the verdict, which says why
 		out = out.plus(idled{2, 2*aroundClaim + len(x.Reason)})
 	}
 	return out
 }
+
+// extendTakes is what another deadline takes, with the fact by which the item may pass on once more.
+func extendTakes(c *Claim) idled { return c.takes().plus(idled{1, aroundClaim}) }
 
 // granting is what a grant takes for one of its items; nothing, if it is not that person's.
 func (s *State) granting(grant worklist.ID, to worklist.User) idled {

@@ -388,6 +388,10 @@ func aboutOf(b *Body) AttemptID {
 		return b.Success.Attempt
 	case b.TryFailed != nil:
 		return b.TryFailed.Attempt
+	case b.Child != nil:
+		return b.Child.Attempt
+	case b.Lease != nil:
+		return b.Lease.Attempt
 	case b.CalledOff != nil:
 		return b.CalledOff.Attempt
 	case b.Ready != nil:

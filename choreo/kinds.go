@@ -11,7 +11,7 @@ import (
 
 // This file says what makes a kind of fact. All that is particular to one is in the
 // methods below, which stand where the state is that it changes: attempts.go,
-// verdicts.go, writeoff.go, claims.go, and here those that change next to nothing. To add a kind:
+// verdicts.go, writeoff.go, claims.go, flow.go, nested.go, leases.go, and here those that change next to nothing. To add a kind:
 // a type with these methods, a field of Body, and a line in Body.says; if it may give
 // somebody work, it is appointing as well, and if it may have an annex, Fact.validateAnnex
 // lets it.
@@ -45,7 +45,8 @@ func (b *Body) says() (what statement) {
 		{b.Genesis, b.Genesis != nil}, {b.Ready, b.Ready != nil}, {b.Start, b.Start != nil}, {b.Success, b.Success != nil},
 		{b.TryFailed, b.TryFailed != nil}, {b.Verdict, b.Verdict != nil}, {b.Assign, b.Assign != nil},
 		{b.CalledOff, b.CalledOff != nil}, {b.Cancel, b.Cancel != nil}, {b.Seen, b.Seen != nil}, {b.WriteOff, b.WriteOff != nil},
-		{b.Claim, b.Claim != nil},
+		{b.Claim, b.Claim != nil}, {b.Child, b.Child != nil}, {b.Lease, b.Lease != nil},
+		{b.Fire, b.Fire != nil},
 	} {
 		if x.set {
 			what = x.statement

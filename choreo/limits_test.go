@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,21 @@ func TestLimitsOfFacts(t *testing.T) {
 		return hs
 	}
 	long := func(n int) string { return strings.Repeat("x", n) }
+	part := func(depth, try int) Parent {
+		return Parent{Instance: workflow.InstanceID{9}, Attempt: a, Try: try, Line: slices.Repeat([]workflow.PartnerID{"one"}, depth)}
+	}
+	nested := func(p Parent, uses ...Pin) Body {
+		return Body{Genesis: &Genesis{
+			Nonce: p.Nonce(), Succession: []workflow.PartnerID{"one"}, Assign: []Placement{{Partition: "main", Partner: "one"}},
+		}, Annex: &Annex{Parent: &p, Uses: uses}}
+	}
+	many := func(n int) (out []Pin) {
+		for i := range n {
+			out = append(out, Pin{Workflow: workflow.Name(fmt.Sprintf("w%03d", i))})
+		}
+		return out
+	}
+	genesis := func(f *Fact) { f.Seq, f.Instance, f.Prev = 1, workflow.InstanceID{}, FactID{} }
 	for _, c := range []struct {
 		what string
 		body Body
@@ -98,6 +114,17 @@ func TestLimitsOfFacts(t *testing.T) {
 		{"a reason as long as may be", Body{Cancel: &Cancel{Reason: long(4096)}}, nil, ""},
 		{"a reason too long", Body{Cancel: &Cancel{Reason: long(4097)}}, nil, "at most 4096"},
 		{"a reason that is no text", Body{TryFailed: &TryFailed{Attempt: a, Try: 1, Reason: "no\xff"}}, nil, "not UTF-8"},
+		{"a child that is no instance", Body{Child: &Child{Attempt: a, Try: 1}}, nil, "no instance"},
+		{"a child of try zero", Body{Child: &Child{Attempt: a, Instance: workflow.InstanceID{1}}}, nil, "want 1 to"},
+		{"a child as deep as may be", nested(part(MaxNesting, 1)), genesis, ""},
+		{"a child too deep", nested(part(MaxNesting+1, 1)), genesis, "want 1 to 8"},
+		{"a child of nothing", nested(Parent{Attempt: a, Try: 1, Line: []workflow.PartnerID{"one"}}), genesis, "part of none"},
+		{"a child with another nonce", nested(part(1, 1)), func(f *Fact) { genesis(f); f.Body.Genesis.Nonce[0]++ }, "whose nonce"},
+		{"a name that stands for two", nested(part(1, 1), Pin{Workflow: "w"}, Pin{Workflow: "w"}), genesis, "named twice"},
+		{"too many workflows", nested(part(1, 1), many(MaxPins+1)...), genesis, "at most 64"},
+		{"as many workflows as may be", nested(part(1, 1), many(MaxPins)...), genesis, ""},
+		{"a parent outside a genesis", Body{Assign: &Assign{After: a, Task: "b", Partner: "one"}, Annex: &Annex{Uses: []Pin{{Workflow: "w"}}}}, nil, "in its genesis"},
+		{"a worker's name too long", Body{Lease: &Lease{Attempt: a, Try: 1, Worker: long(129)}}, nil, "at most 128"},
 		{"try zero", Body{Start: &Start{Attempt: a}}, nil, "want 1 to"},
 		{"a try without end", Body{Start: &Start{Attempt: a, Try: math.MaxInt64}}, nil, "want 1 to"},
 		{"a slot consumed twice", Body{Start: &Start{Attempt: a, Try: 1, Consumed: []Consumption{{Slot: "b"}, {Slot: "b"}}}}, nil, "named twice"},

@@ -36,8 +36,12 @@ type Machine struct {
 	// entrustedAt is before all of it was (Boot), as far as known when that was last looked at.
 	entrustedAt time.Duration
 	told        int           // entries of our own that routes have been worked out for
-	decided     time.Duration // Boot, when it last did
+	spare       *decision     // that has ended; nil: there is none
+	backdated   bool          // what could begin when it was loaded was noticed
+	decided     time.Duration // Boot, when it last was
 	noticedAt   time.Time     // the same by the wall clock
+	ticked      bool          // a decision is under way, so decided is now
+	unnoticed   []*Slot       // looked at since the last decision, see notice
 	begun       []begun       // starts to be told of if the task still runs then, the earliest first
 	peers       map[workflow.PartnerID]*peer
 	// perhapsDue are the peers that may be due (peer.go); all others are not.
@@ -66,6 +70,7 @@ type Machine struct {
 	peopled   bool // some of its tasks are for people
 	filed     bool // some of its data are files
 	dated     bool // some of its tasks have a deadline
+	passesOn  bool // some of people's tasks pass to the responsible user as their deadline is near
 }
 
 // Moment is when something happens, for this node: Boot is the time since the
@@ -185,9 +190,10 @@ func Open(self Self, def *workflow.Definition, plan *partition.Plan, genesis Rec
 	m.timed = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Timeout > 0 || t.TimeToWait > 0 })
 	m.undoes = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Compensate != nil })
 	m.timed = m.timed || slices.ContainsFunc(plan.Partitions(), func(p *partition.Partition) bool { return p.Timeout > 0 })
-	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Type != workflow.Automatic })
+	m.peopled = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return !t.ByNode() })
 	m.filed = slices.ContainsFunc(def.Data, func(d workflow.DataDecl) bool { return isFile(&d) })
 	m.dated = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return t.Deadline != nil })
+	m.passesOn = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool { return m.state.transferAt(t) > 0 })
 	m.endless = slices.ContainsFunc(def.Tasks, func(t *workflow.Task) bool {
 		_, known := plan.WorstEnd(t.Name)
 		return !known && !t.ContingencyOnly
@@ -213,6 +219,9 @@ func given(def *workflow.Definition, g *Genesis) error {
 		if _, err := workflow.CheckValue(decls[n], g.Input[n]); err != nil {
 			return fmt.Errorf("the genesis gives what the definition does not allow: %w", err)
 		}
+	}
+	if why := Rejects(def, g.Input); why != "" {
+		return errors.New(why)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (m *Machine) Failures() (out []Failure) {
 	for _, sl := range s.slots {
 		for _, a := range sl.Attempts {
 			s.log.steps++
-			if len(a.rulings) == 0 || a.success() != nil {
+			if len(a.rulings) == 0 || a.success() != nil || a.Task.Whole {
 				continue
 			}
 			r := s.prevailing(a.rulings)
@@ -44,6 +44,12 @@ func (m *Machine) Failures() (out []Failure) {
 				Asks: s.unhandled(a) && !s.answered(sl),
 			})
 		}
+	}
+	if x := m.Interrupted(); x != nil {
+		out = append(out, Failure{
+			Item: worklist.Item{Assigned: worklist.ID(x.By), Slot: x.Task}, Task: x.Task, By: worklist.ID(x.By), At: x.At,
+			Reason: "the instance is interrupted: " + x.Cause, Asks: true,
+		})
 	}
 	slices.SortFunc(out, func(x, y Failure) int {
 		return cmp.Or(cmp.Compare(x.At, y.At), x.Item.Compare(y.Item))
@@ -79,7 +85,8 @@ func (m *Machine) Reminders(
 			continue
 		}
 		more, then := of.Reminders(worklist.Dated{
-			Item: d.Item, Task: d.Task.Name, Due: d.Due, Since: d.Due.Since(d.Left, at), Warnings: d.Warnings, Asks: answers && !d.Decided,
+			Item: d.Item, Task: d.Task.Name, Due: d.Due, Since: d.Due.Since(d.Left, at), Warnings: d.Warnings, Waits: d.Waits,
+			Asks: answers && !d.Decided,
 		}, at)
 		out = append(out, more...)
 		if then > 0 && (next == 0 || then < next) {

@@ -15,6 +15,8 @@ const (
 	NeedBlocked  NeedKind = "blocked"  // tasks wait for what cannot come
 	NeedNobody   NeedKind = "nobody"   // tasks that nobody can perform, or take
 	NeedIncident NeedKind = "incident" // something happened that people should look at
+	// NeedInterrupted: it is driven by its data, and what happened must be recovered before it goes on.
+	NeedInterrupted NeedKind = "interrupted"
 )
 
 // Need is why an instance needs a person.
@@ -22,6 +24,9 @@ type Need struct {
 	Kind   NeedKind
 	Number int
 	Tasks  []workflow.TaskName // the first of them, in rule order
+	// Presumed is how many of those that failed their holders have not given up themselves: nobody can order
+	// anything about them.
+	Presumed int
 }
 
 // maxNeedTasks bounds the tasks that a need names.
@@ -31,13 +36,16 @@ const maxNeedTasks = 3
 // a role, and byUser whether a user has it, who may take the task from a worklist. A failure that was released, or taken up by a task that has started, needs
 // nobody.
 func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
-	var failed, blocked, nobody, incident Need
+	var failed, blocked, nobody, incident, interrupted Need
 	for _, sl := range m.state.slots {
 		t := sl.Current.Task
 		switch {
 		case sl.State == workflow.Failed:
 			if !m.state.handled(sl) && !m.state.answered(sl) {
 				failed.add(sl.Task.Name)
+				if !sl.Current.endedByHolder() {
+					failed.Presumed++
+				}
 			}
 		case sl.State == workflow.Blocked:
 			blocked.add(sl.Task.Name)
@@ -50,12 +58,15 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	for _, i := range m.state.incidents() {
 		incident.add(i.Task)
 	}
+	if x := m.Interrupted(); x != nil {
+		interrupted.add(x.Task)
+	}
 	switch m.state.overall() {
 	case workflow.InstanceSucceeded, workflow.InstanceCancelled:
 		failed, blocked, nobody = Need{}, Need{}, Need{}
 	}
-	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind = NeedFailed, NeedBlocked, NeedNobody, NeedIncident
-	return slices.DeleteFunc([]Need{failed, blocked, nobody, incident}, func(n Need) bool { return n.Number == 0 })
+	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind, interrupted.Kind = NeedFailed, NeedBlocked, NeedNobody, NeedIncident, NeedInterrupted
+	return slices.DeleteFunc([]Need{interrupted, failed, blocked, nobody, incident}, func(n Need) bool { return n.Number == 0 })
 }
 
 func (n *Need) add(t workflow.TaskName) {

@@ -44,15 +44,18 @@ func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
 
 // decides reports whether only those who decide about the instance say something.
 func decides(body worklist.Body) bool {
-	_, orders := body.(worklist.Order)
-	return orders || adopts(body)
+	switch body.(type) {
+	case worklist.Order, worklist.Adopt, worklist.Extend:
+		return true
+	}
+	return false
 }
 
 // unhandled reports whether an attempt has failed, and nothing deals with that.
 func (s *State) unhandled(a *Attempt) bool {
 	sl := a.Slot
 	return sl.Current == a && sl.Pick == nil && sl.Outcome != nil && sl.Outcome.action.Kind == workflow.FailBlock &&
-		s.cancel == nil && a.undoes == nil && !s.handled(sl)
+		s.cancel == nil && !a.beside() && !s.handled(sl)
 }
 
 // failureOf is the verdict by which an attempt in charge failed; zero: it has not.
@@ -158,9 +161,12 @@ func (d *decision) mayOrder(x worklist.Order) error {
 		return nil
 	}
 	a := d.state.attempts[attemptIDOf(x.Item)]
+	if x.What == worklist.Recover {
+		return d.mayRecover(a, x)
+	}
 	sl, t := a.Slot, a.Task.Name
 	if sl.Current != a {
-		return fmt.Errorf("%w: %s was given to another partner, or begun anew, meanwhile: look at it again", ErrNotNow, t)
+		return notInCharge(t)
 	}
 	if x.What == worklist.Stop {
 		if !d.state.wanted(a) || a.start == nil && !a.mayStart() {
@@ -209,7 +215,7 @@ func (s *State) applyAgain(e *entry, a *Attempt, b *Assign, order FactID) (why s
 	})
 	followed := func(n *Attempt) bool { return s.log.knew(e, n.assigned) } // by this order or another
 	switch {
-	case a.Partner != e.fact.Chain.Author || b.Partner != a.Partner || b.Task != a.Task.Name || a.undoes != nil:
+	case a.Partner != e.fact.Chain.Author || b.Partner != a.Partner || b.Task != a.Task.Name || a.beside():
 		return "by order the holder of an attempt does the same once more, and nothing else"
 	case asked < 0:
 		return "no verdict had ended the attempt, as its author knew"
@@ -278,7 +284,9 @@ func (d *decision) callOff(id AttemptID) {
 	d.out.Stop = append(d.out.Stop, id)
 	delete(d.running, id)
 	delete(d.again, id)
-	d.state.move(d.state.bySlot[id.Slot])
+	if a := d.state.attempts[id]; a != nil {
+		d.state.move(a.Slot)
+	}
 }
 
 // cancelBy cancels the instance as an order asks.
@@ -289,4 +297,9 @@ func (d *decision) cancelBy(order FactID) (added bool) {
 	x, _ := d.log.byID[order].fact.Body.Claim.Body().(worklist.Order)
 	e, err := d.append(Body{Cancel: &Cancel{Reason: clip(x.Reason)}})
 	return err == nil && e.counted
+}
+
+// notInCharge refuses a word about an attempt in whose place there is another by now.
+func notInCharge(t workflow.TaskName) error {
+	return fmt.Errorf("%w: %s was given to another partner, or begun anew, meanwhile: look at it again", ErrNotNow, t)
 }

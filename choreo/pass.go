@@ -323,7 +323,7 @@ var errMovedOften = fmt.Errorf("this node has found others for it %d times, no m
 // that it keeps it.
 func (s *State) applyPass(e *entry, a *Attempt, b *Assign) (why string) {
 	switch {
-	case a.undoes != nil || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):
+	case a.beside() || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):
 		return "no verdict asked for it, and its author does not hold the attempt"
 	case b.Task != a.Task.Name:
 		return "it passes something else on"

@@ -30,22 +30,47 @@ func (s *State) rolesAt(e *entry, a *Attempt) []workflow.RoleName {
 	return out
 }
 
-// entitledAt reports whether somebody with these roles may do an attempt, as far as a fact's author knew.
-func (s *State) entitledAt(e *entry, a *Attempt, roles []workflow.RoleName) bool {
-	return a.Task.Role == "" || slices.ContainsFunc(s.rolesAt(e, a), func(r workflow.RoleName) bool { return slices.Contains(roles, r) })
+// entitledAt reports whether somebody may do an attempt, as far as a fact's author knew: by a role, or as the
+// responsible user, to whom it had passed as its deadline was near.
+func (s *State) entitledAt(e *entry, a *Attempt, who Speaker) bool {
+	return a.Task.Role == "" || s.dueAt(e, a, who.User) ||
+		slices.ContainsFunc(s.rolesAt(e, a), func(r workflow.RoleName) bool { return slices.Contains(who.Roles, r) })
+}
+
+// dueAt reports whether an attempt had passed to a user as its deadline was near, as far as a fact's author knew.
+func (s *State) dueAt(e *entry, a *Attempt, u worklist.User) bool {
+	return u == s.responsible() && slices.ContainsFunc(s.peoples.dueTo[a.ID], func(p *entry) bool { return s.log.knew(e, p) })
+}
+
+// elsewhere reports whether somebody cannot have an attempt, as far as a fact's author knew: its task names no role,
+// so it is for people at its holder, and for the responsible user, wherever that one is, once it has passed on.
+func (s *State) elsewhere(e *entry, a *Attempt, who Speaker) bool {
+	return a.Task.Role == "" && who.At != a.Partner && !s.dueAt(e, a, who.User)
+}
+
+// notePassed notes that an item was passed to a role, or to the responsible user as its deadline was near.
+func (s *State) notePassed(e *entry, a *Attempt, x worklist.Transfer) {
+	switch {
+	case x.Role != "":
+		s.peoples.passed[a.ID] = append(s.peoples.passed[a.ID], e)
+	case x.Cause == worklist.ByDeadline:
+		s.peoples.dueTo[a.ID] = append(s.peoples.dueTo[a.ID], e)
+	}
 }
 
 // mayPass says why an item may not be passed on as a person asks; "": it may, as far as that can be told
 // from the past of the fact. Whether the person still had it says the board.
 func (s *State) mayPass(e *entry, a *Attempt, x worklist.Transfer, who Speaker) (why string) {
 	switch {
+	case x.Cause == worklist.ByDeadline:
+		return s.mayPassDue(a, x)
 	case s.work().MayOrder(who.User, who.Roles) == "":
 		return ""
 	case !s.givenTo(e, x.Item, x.Grant, who.User):
 		return "whoever passes it on was not given it, as its author knew, and does not answer for the instance"
-	case a.Task.Role == "" && who.At != a.Partner:
+	case s.elsewhere(e, a, who):
 		return notHere
-	case !s.entitledAt(e, a, who.Roles):
+	case !s.entitledAt(e, a, who):
 		return "whoever passes it on does not show the role"
 	}
 	return ""

@@ -254,8 +254,8 @@ func (v *evidence) gaveUp(a *Attempt) bool {
 // it can.
 func (v *evidence) mayReady(a *Attempt, trigger bool) string {
 	switch {
-	case a.undoes != nil:
-		return "a compensation waits for no rule"
+	case a.beside():
+		return "it waits for no rule"
 	case trigger && a.Slot.Task.TimeToWait == 0:
 		return "its task has no trigger"
 	case !trigger && !a.Slot.hasData:
@@ -271,7 +271,9 @@ func (v *evidence) mayStart(a *Attempt) string {
 	sl := a.Slot
 	done := func(o *Attempt) bool { return slices.ContainsFunc(o.successes, v.certain) && !v.givenUp(o) }
 	switch {
-	case a.undoes != nil || v.any(a.starts):
+	case a.transition() && !v.any(a.starts):
+		return v.mayPerform(a)
+	case a.beside() || v.any(a.starts):
 		return ""
 	case v.mayPerform(a) != "":
 		return v.mayPerform(a)
@@ -320,7 +322,7 @@ func (v *evidence) maySucceed(a *Attempt) string {
 
 // mayCallOff says why an attempt's holder may not call it off; "": it may.
 func (v *evidence) mayCallOff(a *Attempt) string {
-	if a.undoes == nil && v.any(v.s.cancels) {
+	if !a.beside() && v.any(v.s.cancels) {
 		return ""
 	}
 	before := map[*Attempt]bool{}
@@ -332,7 +334,7 @@ func (v *evidence) mayCallOff(a *Attempt) string {
 		return v.any(o.successes) || (!before[o] && v.knew(o.assigned)) ||
 			slices.ContainsFunc(o.rulings, func(r *ruling) bool { return !because[r] && v.knew(r.at) })
 	}
-	if a.undoes != nil || !slices.ContainsFunc(a.Slot.Attempts, replaced) {
+	if a.beside() || !slices.ContainsFunc(a.Slot.Attempts, replaced) {
 		return "it was still needed, as far as its author knew"
 	}
 	return ""

@@ -75,7 +75,7 @@ func (d *decision) handsOver(e *entry) bool {
 }
 
 func (d *decision) routeSuccess(e *entry, a *Attempt) {
-	if len(a.Slot.Attempts) > 1 || a.undoes != nil {
+	if len(a.Slot.Attempts) > 1 || a.beside() {
 		d.oweAll(e)
 		return
 	}

@@ -51,6 +51,9 @@ import (
 //	show P                    tasks as P knows them
 //	partitions P              partitions as P knows them
 //	jobs P                    what runs at P
+//	history P                 the data states, as P knows them
+//	recover P METHOD [steps=N]      the one who answers orders a step of recovery, at P
+//	     [until=N] [data=value…]
 //	facts P, owed P
 //	built P                   what every start built upon, as P knows
 //	flood P from=P chains=N   somebody who takes part tells P of N chains of its own that nobody else has
@@ -139,6 +142,8 @@ func (s *story) commands() map[string]func() string {
 		"show":       s.show,
 		"partitions": s.partitions,
 		"jobs":       s.jobs,
+		"history":    s.history,
+		"recover":    s.recover,
 		"facts":      s.facts,
 		"owed":       s.owed,
 		"messages":   s.messages,
@@ -232,7 +237,12 @@ func (s *story) values(from int) map[workflow.DataName]workflow.Value {
 		if i < 0 {
 			continue
 		}
-		v, err := workflow.ParseValue(&s.w.def.Data[i], strings.Join(a.Vals, ","))
+		text := strings.Join(a.Vals, ",")
+		if text == "null" {
+			out[s.w.def.Data[i].Name] = nil
+			continue
+		}
+		v, err := workflow.ParseValue(&s.w.def.Data[i], text)
 		if err != nil {
 			s.d.Fatalf(s.t, "%v", err)
 		}
@@ -547,6 +557,9 @@ func remarks(t TaskView) []string {
 	if t.TriggerFired {
 		out = append(out, "its emergency trigger fired")
 	}
+	if t.PresumedBy != "" {
+		out = append(out, "it goes on here; presumed to have failed by "+string(t.PresumedBy))
+	}
 	if t.Reason != "" {
 		out = append(out, t.Reason)
 	}
@@ -574,6 +587,9 @@ func (s *story) attempt(m *Machine, id AttemptID) string {
 		undo := ""
 		if a.undoes != nil {
 			undo = "undo "
+		}
+		if a.fired != nil {
+			return fmt.Sprintf("%s%s in %s.%d", undo, id.Slot, a.Slot.Task.Name, a.fired.flow.Depth)
 		}
 		return fmt.Sprintf("%s%s.%d", undo, a.Slot.Task.Name, a.Depth)
 	}

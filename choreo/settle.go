@@ -12,6 +12,7 @@ import (
 func (s *State) settle() {
 	s.end = ""
 	s.conclude()
+	s.settleFlow()
 	if !s.cyclic {
 		s.propagate()
 		return

@@ -42,13 +42,15 @@ type StandIn struct {
 
 // TaskView is one task of an instance.
 type TaskView struct {
-	Task          *workflow.Task
-	Partition     workflow.PartitionName
-	Partner       workflow.PartnerID // empty: nobody yet
-	Attempt       int
-	State         workflow.State
-	Immediate     bool
-	Started       int64 // ms, its performer's clock; 0: not yet, or nobody said when
+	Task      *workflow.Task
+	Partition workflow.PartitionName
+	Partner   workflow.PartnerID // empty: nobody yet
+	Attempt   int
+	State     workflow.State
+	Immediate bool
+	// Started is when work on it began: a program's start, or when a person took it from a
+	// worklist (ms, its holder's clock); 0: not yet, or nobody said when.
+	Started       int64
 	Ended         int64
 	Outputs       map[workflow.DataName]workflow.Value
 	ContingencyOf workflow.TaskName
@@ -56,12 +58,21 @@ type TaskView struct {
 	StandIn       *StandIn // how that stands, where it is a task in the flow as well: what it has here is its own
 	TriggerFired  bool
 	Reason        string
-	Awaits        workflow.TaskName // a contingency that nobody can take yet
-	Superseded    []SupersededView
+	// ID names the attempt that is shown. Lease is the last by which a worker had its newest
+	// try, and LeasedAt since when, by its holder's clock (ms); nil: none had.
+	ID       AttemptID
+	Lease    *Lease
+	LeasedAt int64
+	// PresumedBy said that it had failed, while it goes on here; empty: nobody, or it does not.
+	PresumedBy workflow.PartnerID
+	Awaits     workflow.TaskName // a contingency that nobody can take yet
+	Superseded []SupersededView
 	// Why is how it came to its partner, where it was assigned by itself.
 	Why *Why
 	// Dropped says why it is not needed; nil: it is.
 	Dropped *Dropped
+	// Child is the instance that does it; zero: none, as far as is known.
+	Child workflow.InstanceID
 }
 
 // SupersededView is a finished execution that does not count.
@@ -97,14 +108,21 @@ type IncidentView struct {
 // Snapshot shows the instance as this replica knows it.
 func (m *Machine) Snapshot() Snapshot {
 	s := m.state
-	out := Snapshot{State: s.overall(), Started: m.log.genesis.fact.At, Data: maps.Clone(s.values), Conflicts: map[workflow.DataName][]workflow.Value{}}
+	out := Snapshot{State: s.shownState(), Started: m.log.genesis.fact.At, Data: maps.Clone(s.values), Conflicts: map[workflow.DataName][]workflow.Value{}}
 	for _, name := range s.def.TopoOrder() {
 		t := s.def.Task(name)
-		if t.ContingencyOnly {
+		switch {
+		case t.Whole:
+		case t.Condition != nil:
+			out.Tasks = append(out.Tasks, s.triggerView(t))
+		case t.ContingencyOnly:
 			out.Tasks = append(out.Tasks, s.contingencyView(t))
-		} else {
+		default:
 			out.Tasks = append(out.Tasks, s.slotView(s.bySlot[t.Name]))
 		}
+	}
+	for i := range out.Tasks {
+		m.showPresumed(&out.Tasks[i])
 	}
 	for _, g := range s.genesis.Assign {
 		why := s.log.genesis.fact.Body.Annex.of(g.Partition, "")
@@ -124,8 +142,32 @@ func (m *Machine) Snapshot() Snapshot {
 	for _, sl := range s.slots {
 		out.Duplicated = out.Duplicated || sl.Duplicated
 	}
-	out.Incidents = m.state.incidents()
+	if x := s.interruption(); x != nil {
+		out.Incidents = append(out.Incidents, IncidentView{At: x.At, Task: x.Task, What: "interrupted: " + x.Cause})
+	}
+	out.Incidents = append(out.Incidents, s.incidents()...)
 	return out
+}
+
+// showPresumed shows a task of this node's as it is, which goes on here though somebody presumed that it had failed.
+func (m *Machine) showPresumed(v *TaskView) {
+	if v.State != workflow.Failed || v.Partner != m.self {
+		return
+	}
+	for _, sl := range m.state.slotsOf(v.Task.Name) {
+		a := sl.Current
+		r := m.state.prevailing(a.rulings)
+		if a.Task != v.Task || a.Depth != v.Attempt || r == nil || !m.atWork(sl) {
+			continue
+		}
+		v.PresumedBy, v.Ended, v.State = r.at.fact.Chain.Author, 0, workflow.NotReady
+		switch {
+		case a.start != nil:
+			v.State = workflow.Running
+		case a.mayStart():
+			v.State = workflow.Ready
+		}
+	}
 }
 
 // incidents are what people should look at.
@@ -138,10 +180,15 @@ func (s *State) incidents() (out []IncidentView) {
 			out = append(out, s.undoIncidents(a)...)
 			if a.tookItself() {
 				what := "it presumed that another had failed " + string(a.after.Task.Name) + ", and gave the contingency to itself"
-				out = append(out, IncidentView{At: a.assigned.fact.At, Task: a.Task.Name, Who: a.Partner, What: what})
+				task := a.Task.Name
+				if a.Task.Whole {
+					task, what = "", "it presumed that the holder of the data states was lost, and goes on with them itself"
+				}
+				out = append(out, IncidentView{At: a.assigned.fact.At, Task: task, Who: a.Partner, What: what})
 			}
 		}
 	}
+	out = append(out, s.flowIncidents()...)
 	out = append(out, s.uncounted()...)
 	for _, h := range s.log.Forks() {
 		out = append(out, IncidentView{At: s.log.genesis.fact.At, Who: h.Chain.Author, What: "two facts with one number: this partner lied or was restored from a backup"})
@@ -210,7 +257,7 @@ type PeoplesWork struct {
 func (m *Machine) PeoplesWork() map[worklist.User]PeoplesWork {
 	out := map[worklist.User]PeoplesWork{}
 	for _, sl := range m.state.slots {
-		if sl.Task.Type == workflow.Automatic {
+		if sl.Task.ByNode() {
 			continue
 		}
 		who := worklist.User(sl.Current.Partner)
@@ -361,8 +408,9 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	if a.byItself() {
 		v.Why = a.why()
 	}
-	if a.start != nil && !a.startUnknown() {
-		v.Started = a.start.fact.At
+	v.Started, v.Child, v.ID = s.workedOnSince(a), a.childInstance(), a.ID
+	if v.Lease = a.leased(); v.Lease != nil {
+		v.LeasedAt = a.lease.fact.At
 	}
 	if e := a.success(); e != nil {
 		v.Ended, v.Outputs = e.fact.At, e.gave()
@@ -377,10 +425,24 @@ func (s *State) attemptView(a *Attempt, st workflow.State) TaskView {
 	return v
 }
 
+// workedOnSince is when an attempt was started, or somebody took it from a worklist, by the clock of its
+// holder (ms); 0: neither, or nobody said when.
+func (s *State) workedOnSince(a *Attempt) (at int64) {
+	if a.start != nil && !a.startUnknown() {
+		at = a.start.fact.At
+	}
+	if s.peoples.board != nil && !a.Task.ByNode() {
+		if taken := s.peoples.board.TakenAt(itemOf(a.ID)); !taken.IsZero() && (at == 0 || taken.UnixMilli() < at) {
+			at = taken.UnixMilli()
+		}
+	}
+	return at
+}
+
 // startUnknown reports whether a person's task was only said to have begun in one
 // breath with its end: nobody knows when.
 func (a *Attempt) startUnknown() bool {
-	if a.Task.Type == workflow.Automatic {
+	if a.Task.ByNode() {
 		return false
 	}
 	together := func(e *entry) bool { return e.fact.Prev == a.start.id && e.fact.At == a.start.fact.At }

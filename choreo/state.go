@@ -39,6 +39,7 @@ type State struct {
 	offices      []*entry // the first counted verdict in each office, of each strand
 	// writtenOff are partners for whom nobody waits before what lost is undone.
 	writtenOff map[workflow.PartnerID]*entry
+	flow       *flowWork // of an instance that is driven by its data (flow.go); nil: it is not
 	// peoples is what is known of people's work (claims.go).
 	peoples peoplesWork
 	// bound: something was held against an author that was certain to have counted for it.
@@ -63,8 +64,10 @@ type State struct {
 	items      map[workflow.DataName]*item
 	data       map[workflow.DataName]written
 	values     map[workflow.DataName]workflow.Value // of data; nobody else changes it
+	rewritten  int                                  // how often one of them changed
 	conflicts  map[workflow.DataName]bool
-	refiled    bool // a file among the data is another, or none, since FilesToRead was asked
+	givers     map[giving][]workflow.PartnerID // besides the initiator's
+	refiled    bool                            // a file among the data is another, or none, since FilesToRead was asked
 	questions  map[asked]*question
 	conditions map[string]*condition // by their one spelling
 	fills      map[workflow.TaskName][]*Slot
@@ -115,35 +118,34 @@ type Slot struct {
 	Pending *ruling
 	// Pick is the attempt whose success is the slot's value; nil: none yet.
 	Pick *Attempt
+	// State is where the slot's task stands.
+	State workflow.State
 	// Held: several attempts live or wait for others; nothing may build upon it now.
 	Held bool
 	// Duplicated: both sides of a split built upon a success of their own.
 	Duplicated bool
-	// State is where the slot's task stands.
-	State workflow.State
 	// Dropped: the task is not needed, as its data set exists. Spared: its rule
 	// held, so that it counts as succeeded.
-	Dropped *Dropped
 	Spared  bool
+	Dropped *Dropped
 
 	place      int     // in rule order
 	mentions   []*Slot // that its rule mentions, by name
 	dependents []*Slot // whose rules mention it
 	rule       *clause // nil: it has none
 	answers    []answer
-	hasData    bool    // its rule has data terms
-	asks       []*item // that they are about
+	asks       []*item // that its rule's data terms are about
 	writes     []*item // that it may write
-	open       bool    // it is not done
-	weighs     weight
-	queued     bool
-	moved      bool // since its machine last looked
-	due        bool // it waits for its machine to look at it (desk.go)
 	shown      shown
-	// awaits: it waits to be judged (converge.go).
-	awaits bool
 	// mayHold and mayEnd are what the evidence that was asked last says of its rule.
 	mayHold, mayEnd ruleWas
+	weighs          weight
+	hasData         bool // its rule has data terms
+	open            bool // it is not done
+	queued          bool
+	moved           bool // since its machine last looked
+	due             bool // it waits for its machine to look at it (desk.go)
+	awaits          bool // it waits to be judged (converge.go)
 }
 
 // Attempt is one assignment of a slot to a partner.
@@ -168,6 +170,8 @@ type Attempt struct {
 	tries     int    // the newest try's number
 	successes []*entry
 	failed    *entry // the newest failed try
+	child     *entry // the newest word of which instance does it
+	lease     *entry // the newest by which a worker has a try
 	off       *entry // the earliest
 	rulings   []*ruling
 	kept      *entry     // its holder was chosen to perform it
@@ -176,9 +180,12 @@ type Attempt struct {
 
 	undo   *Attempt // its compensation; nil: none is defined, or no success is known
 	undoes *Attempt // of a compensation: what it undoes
+	fired  *fired   // of a transition of the flow; nil: it is none
 
-	// noticed is when (Boot) this node first knew that it could begin; for people.
+	// noticed is when (Boot) this node first knew that it could begin; for people. blocked: what it knew is that
+	// it could not, but for what may still come.
 	noticed time.Duration
+	blocked bool
 
 	stands    stands
 	claims    stands // what it stands up for of what it was built upon, as its users know
@@ -320,6 +327,7 @@ func (s *State) layOut() {
 		s.touch(sl)
 	}
 	s.going = len(s.slots)
+	s.layFlow()
 	s.layData()
 	for _, sl := range s.slots {
 		sl.rule = s.compile(sl)

@@ -24,6 +24,7 @@ func sampleFacts() []*Fact {
 	a := AttemptID{Slot: "procedure-1"}
 	b := AttemptID{Fact: id(7), Slot: "procedure-1"}
 	chain := Chain{Author: "12D3KooWexample", Incarnation: Incarnation{1, 2, 3, 4, 5, 6, 7, 8}}
+	part := Parent{Instance: instance, Attempt: b, Try: 1, Line: []workflow.PartnerID{"12D3KooWother"}}
 	bodies := []Body{
 		{Genesis: &Genesis{
 			Definition: workflow.Hash(id(2)), Nonce: [16]byte{9, 8, 7},
@@ -54,6 +55,13 @@ func sampleFacts() []*Fact {
 		}}, Dropped: []Dropped{{Task: "survey", DataSet: "flood-map", Hash: id(9), Holder: "12D3KooWother"}}}},
 		{Assign: &Assign{After: a, Task: "procedure-1", Partner: "12D3KooWother"}, Annex: &Annex{
 			Rejected: "no water", Why: []Why{{Tasks: []workflow.TaskName{"procedure-1"}, Reason: "the only one able"}}}},
+		{Child: &Child{Attempt: b, Try: 1, Instance: InstanceOf(id(10))}},
+		{Genesis: &Genesis{
+			Definition: workflow.Hash(id(2)), Nonce: part.Nonce(), Succession: []workflow.PartnerID{"12D3KooWexample"},
+			Coordination: workflow.Choreography, Assign: []Placement{{Partition: "main", Partner: "12D3KooWexample"}},
+		}, Annex: &Annex{Parent: &part, Uses: []Pin{{Workflow: "evacuation", Definition: workflow.Hash(id(11))}}}},
+		{Lease: &Lease{Attempt: b, Try: 1, Worker: "weigher-2", At: "12D3KooWother", Key: [16]byte{5, 6, 7}}},
+		{Fire: &Fire{Attempt: AttemptID{Fact: id(6), Slot: workflow.FlowTask}, State: id(5), Tasks: []workflow.TaskName{"look", "tell"}}},
 	}
 	facts := make([]*Fact, len(bodies))
 	for i, body := range bodies {

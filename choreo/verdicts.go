@@ -70,6 +70,9 @@ func (v *Verdict) enter(s *State, e *entry) (why string) {
 			}
 		}
 		a.rulings = append(a.rulings, r)
+		if a.fired != nil {
+			s.flow.say(a.fired.flow, e)
+		}
 		judged[a.Slot] = true
 		s.touch(a.Slot)
 		why = ""
@@ -113,7 +116,7 @@ func (s *State) judgedOften(e *entry, a *Attempt) bool {
 // it failed, and nothing follows from it.
 func allowed(a *Attempt, act Action, author workflow.PartnerID) bool {
 	t := a.Task
-	if a.undoes != nil {
+	if a.beside() {
 		return author == a.Partner && act.Kind == workflow.FailBlock && act.Task == ""
 	}
 	kind := cmp.Or(t.OnFailure, workflow.FailBlock)

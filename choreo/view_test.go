@@ -211,3 +211,50 @@ partitions:
 		t.Errorf("tow deals with it: %v", got)
 	}
 }
+
+// What is only presumed to have failed can still be done by its holder's people. A block that was lifted takes nothing
+// of the time of what waits behind it: nobody could begin it meanwhile.
+func TestLiftedBlock(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: lifted
+tasks:
+  a: {type: manual}
+  b: {after: a, type: manual, timeout: 30m, deadline: 1h}
+partitions:
+  p1: [a]
+  p2: [b]
+`))
+	w.now = time.Hour
+	at := map[workflow.PartitionName]workflow.PartnerID{"p1": "one", "p2": "two"}
+	if err := w.start("judge", w.genesis(at, "judge", "one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	w.gone["one"] = true
+	w.advance(time.Minute)
+	if got := viewed(t, w, "judge", "b"); got.State != workflow.Blocked {
+		t.Fatalf("b is %s, want blocked by the presumed failure of a", got.State)
+	}
+	w.advance(20 * time.Minute)
+	for _, at := range []workflow.PartnerID{"judge", "one", "two"} { // its holder alone may still do it
+		if got := w.node(at).m.Items(); len(got) != one(at == "one") {
+			t.Errorf("items at %s, blocked: %v", at, got)
+		}
+	}
+	w.gone["one"] = false
+	if err := w.node("one").m.Finish("a", Result{}, w.moment(), w); err != nil {
+		t.Fatal(err)
+	}
+	w.step(w.node("one"))
+	w.stabilize(false)
+	w.advance(5 * time.Minute)
+	for _, at := range []workflow.PartnerID{"judge", "two"} {
+		m := w.node(at).m
+		if got := m.Dues(w.moment(), w).Tasks["b"]; len(got) != 1 || got[0].Left != 25*time.Minute {
+			t.Errorf("b at %s: %v, want 25 minutes left", at, got)
+		}
+		if got := m.Deadlines(w.moment(), nil); len(got) != 1 || got[0].Left < 54*time.Minute {
+			t.Errorf("the deadline of b at %s: %v, want 55 minutes left", at, got)
+		}
+	}
+}

@@ -91,9 +91,8 @@ func (e *Unanswerable) Error() string {
 
 func (e *Unanswerable) Unwrap() error { return ErrNotNow }
 
-// WriteOff records that nobody is to wait any more for what a partner may have
-// done unheard: the node that answers for the instance gives its part up.
-func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
+// MayWriteOff says why WriteOff would be refused; nil: it would not.
+func (m *Machine) MayWriteOff(p workflow.PartnerID) error {
 	switch {
 	case !m.Participates(p):
 		return fmt.Errorf("%w: it takes no part in the instance", ErrNotNow)
@@ -105,6 +104,15 @@ func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
 		return &Unanswerable{By: m.log.genesis.fact.Chain.Author}
 	case !m.heeded():
 		return errUnheeded
+	}
+	return nil
+}
+
+// WriteOff records that nobody is to wait any more for what a partner may have
+// done unheard: the node that answers for the instance gives its part up.
+func (m *Machine) WriteOff(p workflow.PartnerID, now Moment) error {
+	if err := m.MayWriteOff(p); err != nil {
+		return err
 	}
 	_, err := m.deciding(now, nil).append(Body{WriteOff: &WriteOff{Partner: p}})
 	return err

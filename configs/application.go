@@ -11,7 +11,7 @@ import (
 )
 
 // Application is what an application name runs on this node: a command or an
-// HTTP call, never both.
+// HTTP call, or that workers do it; one of these.
 type Application struct {
 	// Command is a program and its arguments; no shell reads them. It gets the
 	// job as JSON on stdin and answers with its outputs as a JSON object on
@@ -34,6 +34,10 @@ type Application struct {
 	Method string `yaml:"method,omitempty"`
 	// Headers are added to the call, e.g. Authorization.
 	Headers map[string]string `yaml:"headers,omitempty"`
+
+	// Worker has the application's jobs wait for workers: programs that come for them
+	// (mutirao worker run). A task's own timeout is the only time limit.
+	Worker bool `yaml:"worker,omitempty"`
 
 	// Timeout ends a run that takes longer, as a failure; 0: 10 minutes. A
 	// task's own timeout counts besides.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -24,7 +26,7 @@ type slip struct {
 	what      string
 }
 
-// formless are the mistakes of form in a source, the first of which is err. What is wrong
+// formless are the mistakes of form in a source, the first of which is err, if that is not nil. What is wrong
 // with values comes after them, except where what was left out may be why.
 func formless(name string, src []byte, err error) error {
 	var body ast.Node
@@ -34,6 +36,20 @@ func formless(name string, src []byte, err error) error {
 	var slips []slip
 	var without []string
 	var rest Config
+	again := func() {
+		rest, err = parse(src, func(into any, opts ...yaml.DecodeOption) error {
+			return workflow.GuardYAML(func() error { return yaml.NodeToValue(body, into, opts...) })
+		})
+	}
+	for _, s := range fractions(body, reflect.TypeFor[Config](), "") {
+		slips = append(slips, s)
+		key, ok := leaveOut(body, s.line, s.col)
+		if !ok {
+			return &Error{[]string{fmt.Sprintf("%s:%d:%d: %s", name, s.line, s.col, s.what)}}
+		}
+		without = append(without, key)
+		again()
+	}
 	for err != nil {
 		s := locate(src, body, err)
 		if s.line == 0 {
@@ -45,9 +61,7 @@ func formless(name string, src []byte, err error) error {
 			break
 		}
 		without = append(without, key)
-		rest, err = parse(src, func(into any, opts ...yaml.DecodeOption) error {
-			return workflow.GuardYAML(func() error { return yaml.NodeToValue(body, into, opts...) })
-		})
+		again()
 	}
 	slices.SortStableFunc(slips, func(a, b slip) int { return cmp.Or(a.line-b.line, a.col-b.col) })
 	e := &Error{}
@@ -59,6 +73,35 @@ func formless(name string, src []byte, err error) error {
 		e.what = append(e.what, placed(name, src, apart).what...)
 	}
 	return e
+}
+
+// fractions are the numbers with a fraction where a key of a type has a whole one: the YAML
+// library takes 1.9 for 1 and says nothing.
+func fractions(n ast.Node, t reflect.Type, key string) (out []slip) {
+	if _, is := n.(*ast.FloatNode); is && (t.Kind() == reflect.Int || t.Kind() == reflect.Int64) && t != reflect.TypeFor[time.Duration]() {
+		tk := n.GetToken()
+		return []slip{{tk.Position.Line, tk.Position.Column, fmt.Sprintf("%s: %q: want %s", key, tk.Value, wanted(t.Kind())+rangeOf(key))}}
+	}
+	for _, v := range valuesOf(n) {
+		name := v.Key.GetToken().Value
+		switch t.Kind() {
+		case reflect.Map:
+			out = append(out, fractions(v.Value, t.Elem(), strings.TrimPrefix(key+"."+name, "."))...)
+		case reflect.Struct:
+			for i := range t.NumField() {
+				if f := t.Field(i); yamlKey(f) == name {
+					out = append(out, fractions(v.Value, f.Type, strings.TrimPrefix(key+"."+name, "."))...)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// hasFraction reports whether a source has a number with a fraction where it cannot be.
+func hasFraction(src []byte) bool {
+	file, err := workflow.ParseYAML(src)
+	return err == nil && len(file.Docs) > 0 && len(fractions(file.Docs[0].Body, reflect.TypeFor[Config](), "")) > 0
 }
 
 // locate says in our words what the YAML library found in what is left of a source, and

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +54,7 @@ func Parse(name string, src []byte) (Config, error) {
 	c, err := parse(src, func(into any, opts ...yaml.DecodeOption) error {
 		return workflow.GuardYAML(func() error { return yaml.UnmarshalWithOptions(src, into, opts...) })
 	})
-	if err != nil {
+	if err != nil || hasFraction(src) {
 		return Config{}, formless(name, src, err)
 	}
 	if wrong := c.mistakes(); len(wrong) > 0 {
@@ -101,6 +103,9 @@ func (e *durationError) Error() string { return e.err.Error() }
 func (e *durationError) in(n ast.Node, above string) (slip, bool) {
 	for _, v := range valuesOf(n) {
 		key, tk := above+v.Key.GetToken().Value, v.Value.GetToken()
+		if kind := collection(v.Value); kind != "" && above != "applications." && isDuration(v.Key.GetToken().Value) {
+			return slip{tk.Position.Line, tk.Position.Column, key + ": want a duration such as 90s, 15m, 1h30m or 3d, and not a " + kind}, true
+		}
 		if tk.Value == strings.Trim(e.text, `"'`) {
 			return slip{tk.Position.Line, tk.Position.Column, key + ": " + e.Error()}, true
 		}
@@ -109,4 +114,27 @@ func (e *durationError) in(n ast.Node, above string) (slip, bool) {
 		}
 	}
 	return slip{}, false
+}
+
+// collection is what a value is that has several; empty: it is a single one.
+func collection(n ast.Node) string {
+	switch n.(type) {
+	case *ast.SequenceNode:
+		return "list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "mapping"
+	}
+	return ""
+}
+
+// isDuration reports whether a key has a duration.
+func isDuration(key string) bool {
+	return slices.ContainsFunc(structs, func(t reflect.Type) bool {
+		for i := range t.NumField() {
+			if f := t.Field(i); yamlKey(f) == key {
+				return f.Type == reflect.TypeFor[time.Duration]()
+			}
+		}
+		return false
+	})
 }

@@ -158,26 +158,44 @@ func inWords(y yaml.Error, key string) string {
 		}
 		return text + written(value)
 	case errors.As(y, &mistyped):
-		text := fmt.Sprintf("%q: want %s", value, wanted(mistyped.DstType.Kind()))
-		switch {
-		case key != "":
+		if key == "" && mistyped.StructFieldName != nil {
+			key = keyOf(*mistyped.StructFieldName)
+		}
+		want := wanted(mistyped.DstType.Kind()) + rangeOf(key)
+		text := fmt.Sprintf("%q: want %s", value, want)
+		if made := structure(y.GetToken()); made != "" {
+			text = fmt.Sprintf("want %s, and not %s", want, made)
+		}
+		if key != "" {
 			text = key + ": " + text
-		case mistyped.StructFieldName != nil:
-			text = keyOf(*mistyped.StructFieldName) + ": " + text
 		}
 		return text
 	case errors.As(y, &large):
-		text := fmt.Sprintf("%s is beyond the numbers that fit here", large.SrcNum)
+		text := fmt.Sprintf("%s is beyond the numbers that fit here: want a whole number%s", large.SrcNum, rangeOf(key))
 		if key != "" {
 			text = key + ": " + text
 		}
 		return text
 	case errors.As(y, &kind):
 		text := fmt.Sprintf("%q: want %s", value, wanted(kinds[kind.Expected]))
+		if made := structure(y.GetToken()); made != "" {
+			text = fmt.Sprintf("want %s, and not %s", wanted(kinds[kind.Expected]), made)
+		}
 		if colon := y.GetToken().Prev; colon != nil && colon.Value == ":" && colon.Prev != nil {
 			text = colon.Prev.Value + ": " + text
 		}
 		return text + written(value)
+	}
+	return ""
+}
+
+// structure is what a token begins that is made of several values; empty: nothing.
+func structure(tk *token.Token) string {
+	switch tk.Type {
+	case token.SequenceStartType, token.SequenceEntryType:
+		return "a list"
+	case token.MappingStartType, token.MappingValueType:
+		return "keys with values"
 	}
 	return ""
 }

@@ -72,19 +72,8 @@ func (c Config) ValidateIn(dir string) error {
 func (c Config) mistakes() (m mistakes) {
 	oneOf(&m, "preset", c.Preset, LAN, Mobile, Local)
 	oneOf(&m, "store", c.Store, StoreDefault, StoreSmall)
-	within(&m, "connection-time", c.ConnectionTime, MinConnectionTime, MaxConnectionTime)
-	within(&m, "shards", c.Shards, 1, 256)
-	within(&m, "parallel", c.Parallel, 1, 1024)
-	within(&m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
-	within(&m, "limits.ended", c.Limits.Ended, 1, 10_000_000)
-	within(&m, "limits.keep", c.Limits.Keep, time.Hour, 3650*day)
-	within(&m, "limits.facts", c.Limits.Facts, 1_000, 10_000_000)
-	within(&m, "limits.bytes", c.Limits.Bytes, 1<<20, 1<<30)
-	within(&m, "limits.memory", c.Limits.Memory, 1<<20, 64<<30)
-	within(&m, "limits.disk", c.Limits.Disk, 1<<20, 1<<40)
-	within(&m, "limits.workflows", c.Limits.Workflows, 1, 4_000) // those of others and of this node, removed and turned away ones fit into one greeting
-	within(&m, "limits.files", c.Limits.Files, 1<<20, 1<<40)
-	within(&m, "limits.connections", c.Limits.Connections, 2, 10_000)
+	c.validateConnectionTime(&m)
+	c.ranges(&m)
 	c.validateListen(&m)
 	c.validateRelays(&m)
 	c.validateAPI(&m)
@@ -97,6 +86,47 @@ func (c Config) mistakes() (m mistakes) {
 		c.Applications[name].validate(&m, name)
 	}
 	return m
+}
+
+func (c Config) validateConnectionTime(m *mistakes) {
+	why := ""
+	if c.ConnectionTime < MinConnectionTime {
+		why = ": a partner gives three signs of life in that time, at least a second apart, so that one may be lost"
+	}
+	if c.ConnectionTime < MinConnectionTime || c.ConnectionTime > MaxConnectionTime {
+		m.add("connection-time", shown(c.ConnectionTime), "want %v to %v%s", shown(MinConnectionTime), shown(MaxConnectionTime), why)
+	}
+}
+
+// ranges are the numbers that have to be within bounds.
+func (c Config) ranges(m *mistakes) {
+	within(m, "shards", c.Shards, 1, 256)
+	within(m, "parallel", c.Parallel, 1, 1024)
+	within(m, "limits.instances", c.Limits.Instances, 1, 1_000_000)
+	within(m, "limits.ended", c.Limits.Ended, 1, 10_000_000)
+	within(m, "limits.keep", c.Limits.Keep, time.Hour, 3650*day)
+	within(m, "limits.facts", c.Limits.Facts, 1_000, 10_000_000)
+	within(m, "limits.bytes", c.Limits.Bytes, 1<<20, 1<<30)
+	within(m, "limits.memory", c.Limits.Memory, 1<<20, 64<<30)
+	within(m, "limits.disk", c.Limits.Disk, 1<<20, 1<<40)
+	within(m, "limits.workflows", c.Limits.Workflows, 1, 4_000) // those of others and of this node, removed and turned away ones fit into one greeting
+	within(m, "limits.files", c.Limits.Files, 1<<20, 1<<40)
+	within(m, "limits.connections", c.Limits.Connections, 2, 10_000)
+}
+
+// rangeOf is the range of a key that takes a whole number, as words that follow "a whole number"; empty: it is none.
+func rangeOf(key string) string {
+	var m mistakes
+	Config{}.ranges(&m) // zero is below each of them
+	for _, err := range m {
+		var is *mistake
+		if errors.As(err, &is) && is.key == key {
+			if _, bounds, ok := strings.Cut(is.text, "want "); ok {
+				return " from " + bounds
+			}
+		}
+	}
+	return ""
 }
 
 func (c Config) validateListen(m *mistakes) {
@@ -189,8 +219,10 @@ func (a Application) validate(m *mistakes, name workflow.ApplicationName) {
 		}
 	}
 	switch {
+	case a.Worker:
+		a.validateWorker(m, key)
 	case len(a.Command) == 0 && a.URL == "":
-		m.add(key(""), "runs nothing", "want a command or a url")
+		m.add(key(""), "runs nothing", "want a command, a url, or worker: true")
 	case len(a.Command) > 0 && a.URL != "":
 		m.add(key(""), "has a command and a url", "want one of them")
 	case a.URL != "":
@@ -207,6 +239,20 @@ func (a Application) validate(m *mistakes, name workflow.ApplicationName) {
 	for i, w := range a.Allow {
 		if wrong := w.validate(); wrong != "" {
 			m.add(key(fmt.Sprintf(".allow[%d]", i)), fmt.Sprintf("%q", w), "%s", wrong)
+		}
+	}
+}
+
+func (a Application) validateWorker(m *mistakes, key func(string) string) {
+	for _, x := range []struct {
+		set  bool
+		name string
+	}{
+		{len(a.Command) > 0, "command"}, {a.URL != "", "url"}, {a.Folder != "", "folder"}, {len(a.Env) > 0, "env"}, {a.Method != "", "method"},
+		{len(a.Headers) > 0, "headers"}, {a.Timeout != 0, "timeout"}, {a.MaxOutput != 0, "max-output"},
+	} {
+		if x.set {
+			m.add(key("."+x.name), "is set", "workers do this application: leave it out, or leave worker out")
 		}
 	}
 }

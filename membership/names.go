@@ -78,7 +78,21 @@ func (l *List) Resolve(text string) (workflow.PartnerID, error) {
 			return "", fmt.Errorf("%w: %q may be %s%s: use the ID", ErrAmbiguous, plain.CutBytes(text, maxShown), l.describe(found), gone)
 		}
 	}
-	return "", fmt.Errorf("%w: %q", ErrNoPartner, plain.CutBytes(text, maxShown))
+	return "", fmt.Errorf("%w: %q%s", ErrNoPartner, plain.CutBytes(text, maxShown), l.nearest(text))
+}
+
+// nearest asks whether another partner was meant, whose name is nearly the same.
+func (l *List) nearest(text string) string {
+	var names []string
+	for _, id := range l.ids() {
+		if it := l.partners[id]; it.State != Evicted {
+			names = append(names, it.Record.Name())
+		}
+	}
+	if near := workflow.Nearest(text, names); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
 }
 
 // describe lists candidates for an error, not too many.

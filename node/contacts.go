@@ -124,15 +124,6 @@ func (c *contacts) refuse(reason string, p workflow.PartnerID) {
 	c.refusals.count(p, reason, c.clock.Now().Wall)
 }
 
-func (c *contacts) logRefusal(p workflow.PartnerID) func(error) {
-	return func(err error) {
-		if err != nil {
-			c.refuse("facts-not-taken", p)
-			c.log.Warn("message not taken", "from", p, "error", err)
-		}
-	}
-}
-
 // peers are the contacts for topics in packages of their own.
 type peers struct{ *contacts }
 

@@ -91,22 +91,44 @@ func (c *crew) have(fn func(*shard) error) {
 // do has fn run on the owner of an instance and waits until what it did is durable.
 func (c *crew) do(ctx context.Context, id workflow.InstanceID, fn func(*shard) error) error {
 	done := make(chan error, 1)
-	return c.hand(ctx, c.shardOf(id), event{apply: fn, after: func(err error) { done <- err }}, done)
+	return c.hand(ctx, c.shardOf(id), event{of: id, apply: fn, after: func(err error) { done <- err }}, done)
 }
 
 // peek has fn read an instance on its owner.
 func (c *crew) peek(ctx context.Context, id workflow.InstanceID, fn func(*held)) error {
 	done := make(chan error, 1)
-	return c.hand(ctx, c.shardOf(id), event{look: func(s *shard) {
-		h, err := s.find(id)
-		if err == nil {
-			fn(h)
-			if h.sum.Settled { // it was loaded only to be read
-				s.unload(id)
-			}
+	return c.hand(ctx, c.shardOf(id), event{look: func(s *shard) { done <- s.read(id, fn) }}, done)
+}
+
+// visit is peek for what does more than to read (shard.visit).
+func (c *crew) visit(ctx context.Context, id workflow.InstanceID, fn func(*held)) error {
+	done := make(chan error, 1)
+	return c.hand(ctx, c.shardOf(id), event{look: func(s *shard) { done <- s.visit(id, fn) }}, done)
+}
+
+// lookAt has all shards look at what they hold, beside each other, and returns what they found,
+// in their order; an error, if one of them failed at what it holds outside its machine. Whoever
+// stops waiting leaves it to them.
+func lookAt[T any](ctx context.Context, c *crew, look func(s *shard) T) ([]T, error) {
+	found, done := make([]T, len(c.shards)), make([]chan error, len(c.shards))
+	for i, s := range c.shards {
+		done[i] = make(chan error, 1)
+		if !c.post(s, event{look: func(s *shard) {
+			s.reading, s.unread = true, nil
+			found[i] = look(s)
+			s.reading = false
+			done[i] <- s.unread // else what could not be read would be passed over
+		}}) {
+			return nil, api.ErrStopping
 		}
-		done <- err
-	}}, done)
+		c.handed(s)
+	}
+	for i := range c.shards {
+		if err := c.await(ctx, done[i]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // hand hands an event to a shard and waits for the answer.
@@ -115,6 +137,11 @@ func (c *crew) hand(ctx context.Context, s *shard, e event, done <-chan error) e
 		return api.ErrStopping
 	}
 	c.handed(s)
+	return c.await(ctx, done)
+}
+
+// await waits for the answer of a shard.
+func (c *crew) await(ctx context.Context, done <-chan error) error {
 	select { // what is done is answered, even if the time is over
 	case err := <-done:
 		return err

@@ -136,6 +136,7 @@ func (l *losses) sift() (own bool, err error) {
 		{[]byte{prefixPartner}, "the record of a partner; partners tell it again", false, decodes(membership.DecodeStored)},
 		{[]byte{prefixEviction}, "an eviction; partners tell it again on contact, until then the evicted may be admitted here", false, decodes(trust.DecodeEviction)},
 		{[]byte{prefixInvitation}, "an open invitation, which admits nobody any more", false, decodes(invitation.DecodeEntry)},
+		{[]byte{prefixNewcomer}, "who joined by an invitation and was not seen yet: it can be evicted once it was", false, decodes(trust.DecodeChain)},
 		{[]byte{prefixUser}, "a record about a user; partners tell it again", false, decodes(users.DecodeRecord)},
 		{[]byte{prefixTicket}, "a sign-in token, which signs nobody in any more", false, decodes(users.DecodeTicket)},
 		{[]byte{prefixItem}, "an item that a user has locked, or what the user did of it: look at the worklist, and hand it in again", false, worklists.DecodesKept},
@@ -230,10 +231,14 @@ func (l *losses) assess(ran bool) (own bool) {
 }
 
 // checkLosses says what was lost, and which promises this node cannot keep for it.
-func (l *losses) checkLosses(d *diagnosis, aside int) {
+func (l *losses) checkLosses(d *diagnosis, aside, failed int) {
 	if aside > 0 {
 		d.wrong("quarantine", asideInWords(aside)+": nothing is done here meanwhile about this node's part",
 			"mutirao instances --all says which and why. Partners who have them are asked on contact; if none has one, only a backup of the folder can bring it back")
+	}
+	if failed > 0 {
+		d.wrong("quarantine", failedInWords(failed)+": nothing is done here meanwhile about this node's part",
+			"mutirao instances --all says which and why, and the node's log where: please report it. Each start tries them again, so start a newer version, or ask the others who take part to go on without this node")
 	}
 	reborn, lost := l.recent()
 	if reborn {
@@ -251,9 +256,19 @@ func asideInWords(instances int) string {
 	return fmt.Sprintf("%d instances cannot be read and are set aside", instances)
 }
 
+func failedInWords(instances int) string {
+	if instances == 1 {
+		return "this program failed at 1 instance, which is set aside"
+	}
+	return fmt.Sprintf("this program failed at %d instances, which are set aside", instances)
+}
+
 // damages are the quarantine and the losses, for status.
-func (l *losses) damages(aside int) []string {
+func (l *losses) damages(aside, failed int) []string {
 	var out []string
+	if failed > 0 {
+		out = append(out, failedInWords(failed)+": mutirao instances --all")
+	}
 	if aside > 0 {
 		out = append(out, asideInWords(aside)+": mutirao instances --all")
 	}

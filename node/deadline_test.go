@@ -114,3 +114,105 @@ func TestDeadlinesOfItems(t *testing.T) {
 		tm.wantLeft("tablet", "bia", "span", -61*time.Minute)
 	})
 }
+
+// People are warned of what comes: a warning that was due before the instance began is told to nobody. How much time
+// is left is said all the same, and that it is over.
+func TestNoWarningFromBeforeTheInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		tm.add("base", `
+workflow: voyage
+tasks:
+  sail: {type: manual, deadline: 2000-01-01T03:00:00Z, warnings: [24h, 2h, 1h]}
+partitions: {ship: {tasks: [sail], partner: tablet}}
+`)
+		pass(90 * time.Minute)
+		id := tm.begin("base", "voyage", nil)
+		told := func(want ...string) {
+			t.Helper()
+			var got []string
+			list, err := tm.p["base"].node.Messages(t.Context(), api.MessagesQuery{})
+			for _, m := range list {
+				if m.Type == api.MessageDeadline {
+					got = append(got, m.Text)
+				}
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("told of %q (%v), want %q", got, err, want)
+			}
+		}
+		pass(time.Second)
+		told()
+		for _, at := range []string{"base", "tablet"} {
+			if due := tm.taskOf(at, id, "sail").Due; len(due) != 1 || due[0].Kind != "deadline" {
+				t.Errorf("%s says of the time that is left %+v", at, due)
+			}
+		}
+		pass(time.Hour)
+		told("sail is due in 1h")
+		pass(time.Hour)
+		told("sail is due in 1h", "the deadline of sail is over: let it go on, or stop it")
+	})
+}
+
+// A deadline that is a point in time is told before its task can be done: how much time is left at every node, and
+// in messages. What waits still cannot be stopped nor let go on, so that is asked once it is ready.
+func TestAPointInTimeIsToldBeforeItsTaskCanBeDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "tablet")
+		tm.add("base", `
+workflow: voyage
+tasks:
+  load: {}
+  sail: {type: manual, after: load, deadline: 2000-01-01T03:00:00Z, warnings: [1h]}
+  rest: {type: manual, after: load, deadline: 1h}
+partitions:
+  quay: {tasks: [load], partner: base}
+  ship: {tasks: [sail, rest], partner: tablet}
+`)
+		tm.p["base"].hand.hold("load")
+		id := tm.begin("base", "voyage", nil)
+		said := func(want ...string) {
+			t.Helper()
+			list, err := tm.p["base"].node.Messages(t.Context(), api.MessagesQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, m := range list {
+				if m.Type == api.MessageDeadline {
+					got = append(got, m.Text)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("told of %q, want %q", got, want)
+			}
+		}
+		pass(time.Hour)
+		for _, at := range []string{"base", "tablet"} {
+			for _, x := range tm.show(at, id).Tasks {
+				switch {
+				case x.Name == "sail" && (len(x.Due) != 1 || x.Due[0].Kind != "deadline" || x.Due[0].About):
+					t.Errorf("sail is %s at %s, due %+v", x.State, at, x.Due)
+				case x.Name == "rest" && len(x.Due) != 0:
+					t.Errorf("a span has begun at %s: %+v", at, x.Due)
+				}
+			}
+		}
+		said()
+		pass(time.Hour)
+		said("sail is due in 1h")
+		pass(time.Hour)
+		said("sail is due in 1h", "the deadline of sail is over, and it still waits for what comes before it")
+		tm.p["base"].hand.letGo(t, "load")
+		pass(time.Minute)
+		said("sail is due in 1h", "the deadline of sail is over: let it go on, or stop it")
+		for _, at := range []string{"base", "tablet"} { // a span begins when its task is ready
+			for _, x := range tm.show(at, id).Tasks {
+				if x.Name == "rest" && (len(x.Due) != 1 || x.Due[0].Left != "59m0s") {
+					t.Errorf("rest is %s at %s, due %+v", x.State, at, x.Due)
+				}
+			}
+		}
+	})
+}

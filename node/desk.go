@@ -20,7 +20,7 @@ type desk struct {
 type survey interface {
 	Accounts(workflow.InstanceID) []overview.Account
 	Find(prefix string) []workflow.InstanceID
-	Elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary
+	Elsewhere(all bool, start int64, id workflow.InstanceID, limit int) []api.InstanceSummary
 	Witness(overview.Account) api.Witness
 }
 

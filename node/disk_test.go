@@ -23,6 +23,7 @@ type disk struct {
 	fail    error // every commit fails with it
 	blind   error // every reading of one key does
 	slow    bool  // commits wait for free
+	left    int   // commits until that begins; 0: it does not by itself
 	waiting []waitingCommit
 	commits int
 	named   map[string]choreo.FactID // of what is stored, as far as facts has read it
@@ -44,6 +45,10 @@ func newDisk() *disk { return &disk{data: map[string]string{}, named: map[string
 // Commit implements node.Store.
 func (d *disk) Commit(writes []kv.Write, done func(error)) {
 	d.mu.Lock()
+	if d.left > 0 {
+		d.left--
+		d.slow = d.left == 0
+	}
 	if d.slow {
 		d.waiting = append(d.waiting, waitingCommit{writes, done})
 		d.mu.Unlock()
@@ -136,11 +141,18 @@ func (d *disk) hold() {
 	d.slow = true
 }
 
+// holdAt has the n-th commit from now on, and those after it, wait until free.
+func (d *disk) holdAt(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left = n
+}
+
 // free carries the waiting commits out, and those to come at once.
 func (d *disk) free() {
 	d.mu.Lock()
 	waiting := d.waiting
-	d.waiting, d.slow = nil, false
+	d.waiting, d.slow, d.left = nil, false, 0
 	errs := make([]error, len(waiting))
 	for i, w := range waiting {
 		errs[i] = d.put(w.writes)
@@ -155,7 +167,7 @@ func (d *disk) free() {
 func (d *disk) loseWaiting() {
 	d.mu.Lock()
 	waiting := d.waiting
-	d.waiting, d.slow = nil, false
+	d.waiting, d.slow, d.left = nil, false, 0
 	d.mu.Unlock()
 	for _, w := range waiting {
 		w.done(kv.ErrClosed)

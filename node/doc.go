@@ -6,12 +6,12 @@
 // goroutine (shard.go); all that happens to it comes in by one channel of
 // events, and what the core asks for is carried out in the order of
 // choreo.Effects. After a failed write the instance is loaded again from what is
-// durable.
+// durable. What panics in the machine of an instance stops that instance (faults.go).
 //
 // It declares the small interfaces that it needs (Store, Carrier, Runner);
 // package node/assemble puts a whole node together.
 //
-// It imports choreo, configs, internal/private, internal/said, membership,
+// It imports choreo, configs, dataflow, internal/plain, internal/private, internal/said, membership,
 // membership/election, membership/invitation, membership/moment, membership/trust,
 // membership/users, node/api, node/certificates, node/clocks, node/closings, node/codec,
 // node/datasets, node/elections, node/evictions, node/files, node/joining, node/library,

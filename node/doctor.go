@@ -40,8 +40,10 @@ type doctor struct {
 	}
 	retention interface{ checkLate(*diagnosis) }
 	away      func() (since time.Time, away bool)
-	index     interface{ quarantined() int }
-	files     *files.Topic // nil: this node keeps none
+	index     interface{ quarantined() (unread, failed int) }
+	faults    interface{ untaken() int }
+	files     *files.Topic                             // nil: this node keeps none
+	seen      func(workflow.ApplicationName) time.Time // when a worker last came for its jobs
 }
 
 // patients is what the doctor asks of the partner list.
@@ -67,7 +69,16 @@ func (k *doctor) examine(ctx context.Context) (*api.Diagnosis, error) {
 	var d diagnosis
 	partners := k.people.All()
 	k.checkStore(&d)
-	k.losses.checkLosses(&d, k.index.quarantined())
+	unread, failed := k.index.quarantined()
+	k.losses.checkLosses(&d, unread, failed)
+	if n := k.faults.untaken(); n > 0 {
+		what := "1 new instance of others since it started, and does not take it in"
+		if n > 1 {
+			what = fmt.Sprintf("%d new instances of others since it started, and does not take them in", n)
+		}
+		d.warn("quarantine", "this program failed at "+what,
+			"the node's log says where: please report it, and try a newer version")
+	}
 	k.checkDisk(&d)
 	k.checkFiles(&d)
 	if k.files != nil {
@@ -212,9 +223,11 @@ func (k *doctor) checkPartners(d *diagnosis, partners []membership.Partner) {
 }
 
 func (k *doctor) checkProfile(d *diagnosis) {
-	missing := slices.DeleteFunc(k.own.Announced(), k.parts.Runner.Has)
+	missing := slices.DeleteFunc(k.own.Announced(), func(app workflow.ApplicationName) bool {
+		return k.parts.Runner.Has(app) || !k.seen(app).IsZero()
+	})
 	if len(missing) > 0 {
-		d.warn("profile", "announces what nothing here runs now: "+strings.Join(texts(missing), ", "),
+		d.warn("profile", "announces what no worker has come for since the node started: "+strings.Join(texts(missing), ", "),
 			"start a worker for it, add it to applications in config.yaml, or take it back: mutirao profile set --application …")
 		return
 	}

@@ -89,6 +89,8 @@ func TestDoctor(t *testing.T) {
 		mend  string
 	}{
 		{"nothing is wrong with the clock", func(*team) {}, "clock", api.FindingOK, "agrees with 2 partners", ""},
+		{"the clock of an evicted partner says nothing", func(tm *team) { tm.expel("one", "three"); synctest.Wait() },
+			"clock", api.FindingOK, "agrees with 1 partner", ""},
 		{"a clock that is ahead", clockOf(9 * minute), "clock", api.FindingWarning, "this clock is 9m0s ahead of the partners'", "set it"},
 		{"a clock that is a day behind", clockOf(-day), "clock", api.FindingWrong, "this clock is 24h0m0s behind the partners'", "certificates count as expired"},
 		{"a clock from before its certificate", clockOf(-400 * day), "clock", api.FindingWrong, "before this node's certificate was made", "set it"},

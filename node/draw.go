@@ -1,12 +1,49 @@
 package node
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/diagram"
 )
+
+// gantt is the format of a drawing of when each task of an instance ran.
+const gantt = "gantt"
+
+// drawGantt draws when each task of an instance ran, as its facts say.
+func drawGantt(in *api.Instance, now time.Time, language string) []byte {
+	c := diagram.Chart{Title: fmt.Sprintf("%s@%d  %s", in.Workflow, in.Version, in.ID), From: in.Started, To: now, Language: language}
+	if in.Ended != nil {
+		c.To = *in.Ended
+	}
+	for _, t := range in.Tasks {
+		b := diagram.Bar{Name: string(t.Name), Who: cmp.Or(t.PerformedBy, t.ClaimedBy, t.Partner), State: t.State}
+		if t.Started != nil {
+			b.Begin = *t.Started
+		}
+		if t.Ended != nil {
+			b.End = *t.Ended
+		}
+		for _, x := range t.Superseded {
+			b.Others = append(b.Others, x.Ended)
+		}
+		for _, at := range append(slices.Clone(b.Others), b.Begin, b.End) { // clocks of partners differ
+			if !at.IsZero() && at.Before(c.From) {
+				c.From = at
+			}
+			if at.After(c.To) {
+				c.To = at
+			}
+		}
+		c.Bars = append(c.Bars, b)
+	}
+	return diagram.Gantt(c)
+}
 
 // draw draws an instance: its definition, the partner of each partition and
 // the state of each task.
@@ -23,6 +60,9 @@ func draw(def *workflow.Definition, in *api.Instance, format string) ([]byte, er
 	}
 	if of, ok := strings.CutSuffix(format, "-"+diagram.Portuguese); ok {
 		format, opt.Language = of, diagram.Portuguese
+	}
+	if format == "svg-tall" {
+		format, opt.Tall = "svg", true
 	}
 	b, err := diagram.Render(def, format, opt)
 	if err != nil {

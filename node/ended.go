@@ -17,7 +17,9 @@ import (
 // memory, and nobody compares them any more. A store that was put back from a
 // backup may hold one of them as it was before the end. So with every contact,
 // and at intervals, two partners compare a digest of all ended instances that they
-// share; where it differs they compare the newest of them as they would any other.
+// share; where it differs they compare the newest of them as they would any other. What
+// differs although it was compared may do so for good, as where one of them has an instance
+// set aside: it is compared again ever less often, until one of the digests changes.
 
 // maxCompared bounds how many ended instances one contact has compared.
 const maxCompared = 256
@@ -41,18 +43,25 @@ func (x *index) shared(p workflow.PartnerID) []ended {
 	return out
 }
 
-// change changes what is known of an instance, and the digests with it. The caller
-// holds x.mu.
+// change changes what is known of an instance, and with it the digests and where it stands in lists. The
+// caller holds x.mu.
 func (x *index) change(id workflow.InstanceID, fn func()) {
 	x.digest(id)
+	x.roll.leave(rank{x.all[id].Started, id})
 	fn()
 	x.digest(id)
+	if sum, listed := x.all[id]; listed {
+		x.roll.enter(rank{sum.Started, id}, x.open(id))
+	}
 }
 
-// digest adds an instance to the digests, or takes it out of them again.
+// digest adds an instance to the digests, or takes it out of them again. One that is set
+// aside is to be compared, and so left out, unless this program failed at it: then what is
+// stored of it is whole.
 func (x *index) digest(id workflow.InstanceID) {
 	sum := x.all[id]
-	if _, aside := x.aside[id]; aside || sum.State == "" || sum.State == workflow.InstanceRunning {
+	q, aside := x.aside[id]
+	if aside && (!q.fault || q.Lost) || sum.State == "" || sum.State == workflow.InstanceRunning {
 		return
 	}
 	for _, p := range strings.Fields(sum.With) {
@@ -84,8 +93,8 @@ func (t *retention) Greet(p workflow.PartnerID, m *wire.Message) { m.Ended = t.i
 // Take compares what a partner says of the ended instances that it shares
 // with this node.
 func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
-	digest := m.Ended
-	if len(digest) == 0 || bytes.Equal(digest, t.index.endedWith(p)) {
+	l, _ := t.link(p)
+	if len(m.Ended) == 0 || l == nil || !l.differs(t.index.endedWith(p), m.Ended, t.clock.Now().Awake) {
 		return
 	}
 	all := t.index.shared(p)
@@ -94,10 +103,56 @@ func (t *retention) Take(p workflow.PartnerID, m *wire.Message) {
 	})
 	for _, x := range all[:min(len(all), maxCompared)] {
 		if !t.mayCompare(p, x.sum) {
+			l.compareSoon()
 			return // the digests differ still when it tells its own again
 		}
-		t.crew.post(t.crew.shardOf(x.id), event{apply: func(s *shard) error { return s.compare(p, x.id) }, after: t.logRefusal(p)})
+		s := t.crew.shardOf(x.id)
+		t.crew.post(s, event{
+			of: x.id, from: p, apply: func(s *shard) error { return s.compare(p, x.id) }, after: s.n.logRefusal(p, x.id),
+		})
 	}
+}
+
+// differing are two digests of the ended instances shared with a partner, which differ.
+type differing struct {
+	ours, its string
+	due       time.Duration // Awake from which on the instances are compared again
+	pause     time.Duration // from comparing them until then
+}
+
+// The pause after ended instances were compared, doubled each time while both digests stay
+// as they are.
+const (
+	firstEndedPause = antiEntropy
+	maxEndedPause   = time.Hour
+)
+
+// differs reports whether digests differ and it is time to compare what they are of.
+func (l *link) differs(ours, its []byte, now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Equal(ours, its) {
+		l.ended = nil
+		return false
+	}
+	d := l.ended
+	if d == nil || d.ours != string(ours) || d.its != string(its) {
+		l.ended = &differing{string(ours), string(its), now + firstEndedPause, firstEndedPause}
+		return true
+	}
+	if now < d.due {
+		return false
+	}
+	d.pause = min(2*d.pause, maxEndedPause)
+	d.due = now + d.pause
+	return true
+}
+
+// compareSoon has no pause kept, as not all could be compared.
+func (l *link) compareSoon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = nil
 }
 
 // compare has an ended instance read again and compared with a partner.

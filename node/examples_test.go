@@ -43,5 +43,24 @@ func TestExamplesStartOrSayWhen(t *testing.T) {
 		if !slices.Equal(want, said) {
 			t.Errorf("%s says that this version lacks %q of what it uses: it lacks %q", f, said, want)
 		}
+		starts := "| now | |"
+		if len(want) > 0 {
+			starts = "| later | " + strings.Join(want, ", ") + " |"
+		}
+		name := strings.TrimSuffix(filepath.Base(f), ".yaml")
+		row := regexp.MustCompile(`(?m)^\| \[` + name + `\]\(` + name + `\.yaml\) \|.*$`).FindString(readme(t))
+		if !strings.HasSuffix(row, starts) {
+			t.Errorf("the row of %s in the README of the examples is %q: want it to end in %q", name, row, starts)
+		}
 	}
+}
+
+// readme is the README of the examples.
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../configs/workflows/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -299,10 +300,11 @@ func (p *plug) Silence(on bool) {
 	}
 }
 
-// Distrust, Relayed and Refused implement node.Carrier.
+// Distrust, Relayed, Refused and Traffic implement node.Carrier.
 func (p *plug) Distrust(id workflow.PartnerID) { p.ClosePeer(id) }
 func (*plug) Relayed() []workflow.PartnerID    { return nil }
 func (*plug) Refused() map[string]uint64       { return nil }
+func (*plug) Traffic() api.Traffic             { return api.Traffic{} }
 
 // network is the plug as a node is given it.
 func (p *plug) network() node.Network { return node.Network{Carrier: p, Requester: p} }

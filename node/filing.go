@@ -201,7 +201,7 @@ func (k *filing) fetchAhead(h *held) {
 
 // again looks at an instance for files that its tasks are about to read.
 func (k *filing) again(ctx context.Context, id workflow.InstanceID) {
-	err := k.peek(ctx, id, k.fetchAhead)
+	err := k.visit(ctx, id, k.fetchAhead)
 	if _, here := k.index.get(id); err != nil && !here {
 		k.files.Ahead(id, "", nil, nil)
 	}

@@ -125,7 +125,16 @@ func (k *filing) isStopping() bool {
 
 // keep takes in the files that an application made in its folder, and removes that.
 func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
-	defer os.RemoveAll(j.Folder) // what stays is removed at the next start
+	if answer := res.Answer; answer != nil { // a worker's, which may come again if this cannot be recorded
+		res.Answer = func(err error) {
+			if err == nil {
+				_ = os.RemoveAll(j.Folder) // what stays is removed at the next start
+			}
+			answer(err)
+		}
+	} else {
+		defer os.RemoveAll(j.Folder) // what stays is removed at the next start
+	}
 	if res.Failed || res.Cancelled {
 		return res
 	}
@@ -140,7 +149,7 @@ func (r *filesFirst) keep(j runner.Job, res runner.Result) runner.Result {
 			return runner.Result{Cancelled: true, Reason: "the node is stopping"}
 		}
 		if err != nil {
-			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err)}
+			return runner.Result{Failed: true, Reason: fmt.Sprintf("output %s: %v", name, err), Answer: res.Answer}
 		}
 		outputs[name] = value
 	}

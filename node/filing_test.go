@@ -9,9 +9,31 @@ import (
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
+
+// A task may begin in the round in which its instance came here. What it asks of the instance, as for its
+// files, finds it.
+func TestWhatBeginsIsInAnInstanceThatIsHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "ana", "bia")
+		tm.add("ana", "workflow: flood\ntasks: {look: {}, warn: {after: look}}\npartitions: {pa: [warn], pb: [look]}\n")
+		begun := 0
+		tm.p["bia"].hand.begins = func(j runner.Job) {
+			begun++
+			if !node.IsHere(tm.p["bia"].node, j.Instance) {
+				t.Error("a task begins, and its instance is not here")
+			}
+		}
+		tm.begin("ana", "flood", map[string]string{"pa": "ana", "pb": "bia"})
+		synctest.Wait()
+		if begun != 1 {
+			t.Errorf("%d tasks began at bia", begun)
+		}
+	})
+}
 
 // Whoever takes part sees the reference of a file. That it says that it gave the file as well
 // does not let it have the content.

@@ -29,8 +29,9 @@ func (k *desk) refusedStart(ctx context.Context, h workflow.Hash) (out, notes []
 	found, missed := k.data.Materialised(ctx, e.Def, nil)
 	dropped := datasets.Dropped(found)
 	plan := e.Plan.Without(dropped)
+	_, uses := k.uses(ctx, e, nil)
 	for _, err := range []error{
-		k.notYet(e.Def, api.StartRequest{}),
+		k.notYet(e.Def, api.StartRequest{}), uses,
 		k.mayCreate(e.Def),
 		partition.Unperformed(plan, k.partners.roles()),
 		k.nobodyTakes(e.Def, plan),

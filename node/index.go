@@ -23,14 +23,17 @@ type index struct {
 	aside map[workflow.InstanceID]setAside // in quarantine; what is known of them is in all
 	news  map[workflow.InstanceID]news     // of those that have ended
 	tally tally
+	roll  roll
 	// digests are, by partner, of the ended instances that are shared with it (ended.go).
 	digests map[workflow.PartnerID]closings.Digest
+	// parts are the instances that are for a task of another one, by that one.
+	parts map[workflow.InstanceID]map[workflow.InstanceID]bool
 }
 
 func newIndex() *index {
 	return &index{
-		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, news: map[workflow.InstanceID]news{}, tally: newTally(),
-		digests: map[workflow.PartnerID]closings.Digest{},
+		all: map[workflow.InstanceID]summary{}, aside: map[workflow.InstanceID]setAside{}, news: map[workflow.InstanceID]news{}, tally: newTally(), roll: newRoll(),
+		digests: map[workflow.PartnerID]closings.Digest{}, parts: map[workflow.InstanceID]map[workflow.InstanceID]bool{},
 	}
 }
 
@@ -58,6 +61,42 @@ func (x *index) put(id workflow.InstanceID, sum summary) {
 	x.tally.count(was, -1)
 	x.tally.count(sum, 1)
 	x.change(id, func() { x.all[id] = sum })
+	if p, part := readPart(sum.Of); part {
+		if x.parts[p.Instance] == nil {
+			x.parts[p.Instance] = map[workflow.InstanceID]bool{}
+		}
+		x.parts[p.Instance][id] = true
+	}
+}
+
+// children are the instances that self began for tasks of an instance.
+func (x *index) children(parent workflow.InstanceID, self workflow.PartnerID) map[workflow.InstanceID]summary {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := map[workflow.InstanceID]summary{}
+	for id := range x.parts[parent] {
+		if sum := x.all[id]; sum.By == self && !sum.Closed {
+			out[id] = sum
+		}
+	}
+	return out
+}
+
+// beganFor counts the instances under way that self began for tasks of those that a member began.
+func (x *index) beganFor(by, self workflow.PartnerID) (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for parent, of := range x.parts {
+		if x.all[parent].By != by {
+			continue
+		}
+		for id := range of {
+			if sum := x.all[id]; sum.By == self && sum.State == workflow.InstanceRunning {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // begin has an instance that is about to be stored take its room; an error says that
@@ -107,6 +146,13 @@ func (x *index) uses() map[workflow.Hash]bool {
 			out[h] = true
 		}
 	}
+	for _, sum := range x.all {
+		for _, h := range strings.Fields(sum.Uses) {
+			if b, err := hex.DecodeString(h); err == nil && len(b) == len(workflow.Hash{}) {
+				out[workflow.Hash(b)] = true
+			}
+		}
+	}
 	return out
 }
 
@@ -146,6 +192,12 @@ func (x *index) forget(id workflow.InstanceID) {
 	x.tally.forget(id)
 }
 
+// has reports whether something of an instance is stored.
+func (x *index) has(id workflow.InstanceID) bool {
+	_, has := x.get(id)
+	return has
+}
+
 func (x *index) get(id workflow.InstanceID) (summary, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -157,10 +209,12 @@ func (x *index) get(id workflow.InstanceID) (summary, bool) {
 func (x *index) setAside(id workflow.InstanceID, q setAside) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.change(id, func() { x.aside[id] = q })
-	if _, listed := x.all[id]; !listed {
-		x.all[id] = summary{} // nothing else is known of it
-	}
+	x.change(id, func() {
+		x.aside[id] = q
+		if _, listed := x.all[id]; !listed {
+			x.all[id] = summary{} // nothing else is known of it
+		}
+	})
 }
 
 func (x *index) takeBack(id workflow.InstanceID) {
@@ -169,11 +223,25 @@ func (x *index) takeBack(id workflow.InstanceID) {
 	x.change(id, func() { delete(x.aside, id) })
 }
 
-// quarantined counts the instances that are set aside.
-func (x *index) quarantined() int {
+// asideOf is why an instance is set aside, if it is.
+func (x *index) asideOf(id workflow.InstanceID) (q setAside, aside bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.aside)
+	q, aside = x.aside[id]
+	return q, aside
+}
+
+// quarantined counts the instances that are set aside as they cannot be read, and those at
+// which this program failed.
+func (x *index) quarantined() (unread, failed int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, q := range x.aside {
+		if q.fault {
+			failed++
+		}
+	}
+	return len(x.aside) - failed, failed
 }
 
 // running counts the instances that have not ended.
@@ -199,48 +267,49 @@ func (x *index) settled(n int) []workflow.InstanceID {
 	return ids[:min(n, len(ids))]
 }
 
-// list shows instances, in any order.
-func (x *index) list(all bool) []api.InstanceSummary {
+// page shows at most limit of the instances that stand behind a place (nil: from the first on), newest first;
+// all: those too in which nothing is to happen any more.
+func (x *index) page(all bool, behind *rank, limit int) []api.InstanceSummary {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := []api.InstanceSummary{}
-	for id, s := range x.all {
-		q, aside := x.aside[id]
-		if all || aside || s.State == workflow.InstanceRunning {
-			row := api.InstanceSummary{
-				ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
-				Started: wire.AtMilli(s.Started), Ended: wire.Instant(s.Ended), Done: s.Done, Tasks: s.Tasks, Needs: readNeeds(s.Needs),
-			}
-			if aside {
-				row.Quarantine = &api.Quarantine{Since: wire.AtMilli(q.Since), Why: q.Why}
-			}
-			out = append(out, row)
+	order, out := x.roll.open, []api.InstanceSummary{}
+	if all {
+		order = x.roll.all
+	}
+	for p := range after(order, behind) {
+		if len(out) == limit {
+			break
 		}
+		out = append(out, x.row(p.id))
 	}
 	return out
 }
 
-// newestFirst sorts a list of instances.
-func newestFirst(list []api.InstanceSummary) {
-	slices.SortFunc(list, func(a, b api.InstanceSummary) int {
-		if n := b.Started.Compare(a.Started); n != 0 {
-			return n
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+// row is an instance in a list. The caller holds x.mu.
+func (x *index) row(id workflow.InstanceID) api.InstanceSummary {
+	s := x.all[id]
+	row := api.InstanceSummary{
+		ID: id.String(), Workflow: s.Workflow, Version: s.Version, State: s.State,
+		Started: wire.AtMilli(s.Started), Ended: wire.Instant(s.Ended), Done: s.Done, Tasks: s.Tasks, Needs: readNeeds(s.Needs),
+	}
+	if q, aside := x.aside[id]; aside {
+		row.Quarantine = &api.Quarantine{Since: wire.AtMilli(q.Since), Why: q.Why}
+	}
+	return row
+}
+
+// open reports whether something is to happen in an instance, or it is set aside. The caller holds x.mu.
+func (x *index) open(id workflow.InstanceID) bool {
+	s := x.all[id]
+	_, aside := x.aside[id]
+	return aside || api.UnderWay(s.State, readNeeds(s.Needs))
 }
 
 // find lists the instances whose IDs begin so.
 func (x *index) find(prefix string) []workflow.InstanceID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var found []workflow.InstanceID
-	for id := range x.all {
-		if strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
-			found = append(found, id)
-		}
-	}
-	return found
+	return slices.Collect(x.roll.called(prefix))
 }
 
 // locate finds the instance with an ID or a unique prefix of one. there is what

@@ -41,8 +41,11 @@ type instances struct {
 	restoration *restoration
 	chief       func() overview.Chief // who holds the office
 	credentials credentials
+	trust       choreo.Trust // what machines ask of the credentials
 	verifier    verifier
+	faults      *faults
 	filing      *filing
+	nested      *nested
 	bootID      string // of the machine's present boot
 }
 
@@ -83,14 +86,24 @@ func (x *instances) met(p workflow.PartnerID) {
 // Take hands on what a partner says of instances.
 func (x *instances) Take(p workflow.PartnerID, m *wire.Message) {
 	for i := range m.Facts {
-		x.routeFacts(p, &m.Facts[i])
+		if !x.faults.has(m.Facts[i].Instance) { // else it would be verified for nothing
+			x.routeFacts(p, &m.Facts[i])
+		}
 	}
 	for _, r := range m.Refusals {
-		x.post(x.shardOf(r.Instance), event{apply: func(s *shard) error { return s.takeRefusal(p, r) }})
+		if x.faults.has(r.Instance) {
+			continue
+		}
+		x.post(x.shardOf(r.Instance), event{of: r.Instance, from: p, apply: func(s *shard) error { return s.takeRefusal(p, r) }})
 	}
 	for i := range m.Heads {
 		w := &m.Heads[i]
-		x.post(x.shardOf(w.Instance), event{apply: func(s *shard) error { return s.takeHeads(p, w) }, after: x.logRefusal(p)})
+		if x.faults.has(w.Instance) {
+			continue
+		}
+		x.post(x.shardOf(w.Instance), event{
+			of: w.Instance, from: p, apply: func(s *shard) error { return s.takeHeads(p, w) }, after: x.logRefusal(p, w.Instance),
+		})
 	}
 }
 
@@ -99,7 +112,7 @@ func (x *instances) Tick(moment.Now) time.Duration { return moment.Never }
 
 // self says for which partner machines act.
 func (x *instances) self() choreo.Self {
-	return choreo.Self{Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: &x.credentials}
+	return choreo.Self{Partner: x.member.ID(), Incarnation: x.life.incarnation(), Trust: x.trust}
 }
 
 // routeFacts verifies facts, on the peer's own goroutine, and hands them on.
@@ -134,12 +147,24 @@ func (x *instances) routeFacts(p workflow.PartnerID, f *wire.Facts) {
 	if !l.queue(size, x.crew) {
 		return
 	}
-	posted := x.post(x.shardOf(f.Instance), event{apply: func(s *shard) error {
-		l.done(size)
-		return s.takeFacts(p, f, facts)
-	}, after: x.logRefusal(p)})
+	posted := x.post(x.shardOf(f.Instance), event{
+		of: f.Instance, from: p, taken: func() { l.done(size) },
+		apply: func(s *shard) error { return s.takeFacts(p, f, facts) }, after: x.logRefusal(p, f.Instance),
+	})
 	if !posted {
 		l.done(size)
+	}
+}
+
+// logRefusal counts that something was not taken in of what a partner says of an instance.
+// Where this program failed at the instance, that is not the partner's doing.
+func (x *instances) logRefusal(p workflow.PartnerID, id workflow.InstanceID) func(error) {
+	return func(err error) {
+		if err == nil || x.faults.has(id) {
+			return
+		}
+		x.refuse("facts-not-taken", p)
+		x.log.Warn("message not taken", "from", p, "instance", id, "error", err)
 	}
 }
 

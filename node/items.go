@@ -28,40 +28,38 @@ func (k peoplesItems) Items(ctx context.Context, person worklist.User, at workfl
 	if !known {
 		return nil, api.Errorf(api.NotAllowed, "this node knows no such person, or it was removed")
 	}
-	now, out := k.clock.Now(), []worklists.Row{}
+	now := k.clock.Now()
 	if only != (workflow.InstanceID{}) {
 		var found []worklists.Row // whoever stops waiting leaves it to the shard
 		err := k.peek(ctx, only, func(h *held) { found = k.itemsOf(h, who, at, now) })
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return nil, err
 		}
-		return append(out, found...), nil
+		return append([]worklists.Row{}, found...), nil
 	}
-	for _, s := range k.shards {
-		done := make(chan error, 1)
-		var found []worklists.Row // whoever stops waiting leaves it to the shard
-		err := k.hand(ctx, s, event{look: func(s *shard) {
-			s.each(func(_ workflow.InstanceID, h *held) { found = append(found, k.itemsOf(h, who, at, now)...) })
-			done <- nil
-		}}, done)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out [][]worklists.Row) {
+		s.each(func(_ workflow.InstanceID, h *held) { out = append(out, k.itemsOf(h, who, at, now)) })
+		return out
+	})
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	rows := slices.Concat(slices.Concat(found...)...)
+	if rows == nil {
+		rows = []worklists.Row{}
+	}
+	return rows, nil
 }
 
 // itemsOf are the items of one instance.
 func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerID, now moment.Now) (out []worklists.Row) {
 	var dues choreo.Dues
-	about, deadlines := "", map[worklist.Item]choreo.Deadline{}
+	about := ""
+	var deadlines map[worklist.Item]choreo.Deadline
 	for i, v := range h.m.ItemsFor(who.User) {
 		if i == 0 {
 			about, dues = subject(h), h.m.Dues(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, k.partners)
-			for _, d := range k.view.deadlines(h) {
-				deadlines[d.Item] = d
-			}
+			deadlines = byItem(k.view.deadlines(h, now))
 		}
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
@@ -104,6 +102,18 @@ func (k peoplesItems) itemsOf(h *held, who worklist.Person, at workflow.PartnerI
 			r.Over = true // but for what the person still brings
 		}
 		out = append(out, r)
+	}
+	return out
+}
+
+// byItem are deadlines by what they are about; nil: there are none.
+func byItem(list []choreo.Deadline) map[worklist.Item]choreo.Deadline {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(map[worklist.Item]choreo.Deadline, len(list))
+	for _, d := range list {
+		out[d.Item] = d
 	}
 	return out
 }
@@ -365,7 +375,7 @@ func (vw *view) addClaims(h *held, in *api.Instance) {
 		}
 		x := api.Incident{At: time.UnixMilli(r.At).UTC(), Task: r.Task, What: what + outputs(r.Outputs), Result: r.ID.String()}
 		if r.Adoptable {
-			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.m.Instance(), r.ID.Short())}
+			x.Commands = []string{fmt.Sprintf("mutirao task adopt %s %s", h.m.Instance(), r.ID)}
 		}
 		in.Incidents = append(in.Incidents, x)
 	}

@@ -1,19 +1,33 @@
 package node_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/joining"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // newcomer is somebody with an empty folder.
 func (tm *team) newcomer(name string) *partner {
 	return &partner{t: tm.t, f: tm.f, name: name, dir: filepath.Join(tm.t.TempDir(), name), disk: newDisk(), hand: newHand()}
+}
+
+// idIn is whose folder it is.
+func idIn(t *testing.T, dir string) workflow.PartnerID {
+	t.Helper()
+	m, err := node.LoadMember(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID()
 }
 
 func (tm *team) invite(at string, r api.InviteRequest) string {
@@ -139,6 +153,137 @@ func TestJoiningByANameThatLooksLikeAnother(t *testing.T) {
 		wantRefusal(t, "one with a Cyrillic o", tm.join(tm.newcomer("\u043ene"), once), "letters of one alphabet")
 		if err := tm.join(tm.newcomer("\u043a\u043e\u0442"), once); err != nil {
 			t.Errorf("a Cyrillic name that is nobody else's: %v", err)
+		}
+	})
+}
+
+// Whoever joined and was never up can be evicted by whom it has its certificate of, by name or whole ID, also
+// after a restart and when the invitation has run out. It is on no partner list.
+func TestEvictingWhoWasNeverUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		twice := tm.invite("one", api.InviteRequest{Uses: 4, Expires: time.Hour})
+		for _, name := range []string{"never", "ever", "later", "double"} {
+			p := tm.newcomer(name)
+			if err := tm.join(p, twice); err != nil {
+				t.Fatal(err)
+			}
+			tm.p[name] = p
+		}
+		again := tm.newcomer("double")
+		if err := tm.join(again, tm.invite("one", api.InviteRequest{})); err != nil {
+			t.Fatal(err)
+		}
+		ever := tm.p["ever"]
+		ever.start()
+		tm.connect("ever", "one")
+		pass(26 * time.Hour)
+		tm.p["one"].crash()
+		tm.p["one"].start()
+		tm.connect("one", "two")
+		tm.connect("one", "ever")
+		evict := func(at, who string, check bool) (*api.Evicted, error) {
+			return tm.p[at].node.Evict(t.Context(), api.EvictRequest{Partner: who, Check: check})
+		}
+		if _, err := evict("one", "never-invited", false); err == nil || !strings.Contains(err.Error(), "no such partner") {
+			t.Errorf("somebody who is not there: %v", err)
+		}
+		if _, err := evict("two", "never", false); err == nil {
+			t.Error("two, who invited nobody, evicts somebody whom it does not know")
+		}
+		for _, again := range []bool{false, true} {
+			if e, err := evict("one", "never", true); err != nil || !e.Unseen || e.Name != "never" || e.Already != again {
+				t.Errorf("it is only asked about (evicted: %t): %+v, %v", again, e, err)
+			}
+			if e, err := evict("one", "never", false); err != nil || !e.Unseen || e.Already != again {
+				t.Errorf("it is evicted (before: %t): %+v, %v", again, e, err)
+			}
+		}
+		if e, err := evict("one", "ever", true); err != nil || e.Unseen {
+			t.Errorf("somebody who was up: %+v, %v", e, err)
+		}
+		if _, err := evict("one", "double", false); err == nil || !strings.Contains(err.Error(), "2 partners joined as") {
+			t.Errorf("two of one name: %v", err)
+		}
+		for _, p := range []*partner{tm.p["double"], again} {
+			if e, err := evict("one", string(idIn(t, p.dir)), false); err != nil || !e.Unseen {
+				t.Errorf("one of two of a name, by its ID: %+v, %v", e, err)
+			}
+		}
+		tm.p["never"].start()
+		tm.p["later"].start()
+		tm.connect("two", "later")
+		pass(time.Minute)
+		if !tm.p["two"].node.Evicted(tm.p["never"].id()) || tm.p["two"].node.Evicted(tm.p["later"].id()) {
+			t.Error("two was not told who is evicted")
+		}
+		if e, err := evict("one", "later", false); err != nil || e.Unseen {
+			t.Errorf("somebody who came late is evicted from the list: %+v, %v", e, err)
+		}
+	})
+}
+
+// A join that was refused, or reached nobody, leaves the folder as it was: nothing where there was
+// nothing, and all that was there. Where the answer to it was lost, the key stays, and the same invitation goes on.
+func TestAJoinThatFailedLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one")
+		once := tm.invite("one", api.InviteRequest{})
+		other := tm.invite("one", api.InviteRequest{})
+		if err := tm.join(tm.newcomer("a"), once); err != nil {
+			t.Fatal(err)
+		}
+		deep := tm.newcomer("b")
+		deep.dir = filepath.Join(deep.dir, "c", "d")
+		wantRefusal(t, "a second use of one", tm.join(deep, once), "used up")
+		if _, err := os.Stat(filepath.Dir(filepath.Dir(deep.dir))); !os.IsNotExist(err) {
+			t.Errorf("of the folder something was left: %v", err)
+		}
+		full := tm.newcomer("c")
+		if err := os.MkdirAll(full.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		note := filepath.Join(full.dir, "note")
+		if err := os.WriteFile(note, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, "a second use of one", tm.join(full, once), "used up")
+		if list, err := os.ReadDir(full.dir); err != nil || len(list) != 1 || list[0].Name() != "note" {
+			t.Errorf("a folder with a note has %v (%v)", list, err)
+		}
+		tm.p["one"].crash()
+		wantRefusal(t, "an issuer that is away", tm.join(full, other), "no answer at")
+		if list, err := os.ReadDir(full.dir); err != nil || len(list) != 1 {
+			t.Errorf("nobody was reached, and a folder with a note has %v (%v)", list, err)
+		}
+		tm.p["one"].start()
+		lost := tm.newcomer("e")
+		tm.f.unheard = func(_ workflow.PartnerID, protocol string) bool { return protocol == joining.ProtocolProof }
+		wantRefusal(t, "an answer that was lost", tm.join(lost, other), "no answer at")
+		key, err := os.ReadFile(filepath.Join(lost.dir, "key"))
+		if err != nil {
+			t.Fatal("the key that may be certified is gone: ", err)
+		}
+		tm.f.unheard = nil
+		if err := tm.join(lost, other); err != nil {
+			t.Fatal(err)
+		}
+		if same, err := os.ReadFile(filepath.Join(lost.dir, "key")); err != nil || string(same) != string(key) {
+			t.Errorf("another key was made (%v)", err)
+		}
+		// Its answer was lost, and then the issuer refuses: nothing was issued, and nothing stays.
+		times := 0
+		tm.f.unheard = func(_ workflow.PartnerID, protocol string) bool {
+			if protocol == joining.ProtocolProof {
+				times++
+			}
+			return protocol == joining.ProtocolProof && times == 1
+		}
+		taken := tm.newcomer("one")
+		taken.dir = filepath.Join(taken.dir, "again")
+		wantRefusal(t, "a name that is taken", tm.join(taken, tm.invite("one", api.InviteRequest{})), "is taken")
+		if _, err := os.Stat(taken.dir); times < 2 || !os.IsNotExist(err) {
+			t.Errorf("after %d answers the folder is there: %v", times, err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"encoding/binary"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 //	p partner                 a partner's record (membership.Stored)
 //	e eviction                an eviction
 //	v invitation(…)           an open invitation
+//	a partner                 the certificate of one who joined and was not seen yet (joining)
 //	l shard partner task      what was learned of a partner (storedLesson)
 //	s name                    a data set that a user registered (storedData)
 //	s name 0 author           one that a task made, for the author of its workflow
@@ -51,6 +53,7 @@ const (
 	prefixPartner    = roster.Prefix
 	prefixEviction   = evictions.Prefix
 	prefixInvitation = joining.Prefix
+	prefixNewcomer   = joining.NewcomerPrefix
 	prefixLesson     = 'l'
 	prefixData       = datasets.Prefix
 	prefixMeta       = 'm'
@@ -76,6 +79,14 @@ func factKey(id workflow.InstanceID, place int) []byte {
 
 func instanceKey(id workflow.InstanceID) []byte {
 	return append([]byte{prefixInstance}, id[:]...)
+}
+
+// instanceOfKey is the instance that an entry is of which lies with its facts (ofInstances).
+func instanceOfKey(key []byte) (id workflow.InstanceID, ok bool) {
+	if len(key) < instanceRange || bytes.IndexByte(ofInstances, key[0]) < 0 {
+		return id, false
+	}
+	return workflow.InstanceID(key[1:instanceRange]), true
 }
 
 func waitsKey(id workflow.InstanceID) []byte {
@@ -133,6 +144,10 @@ type summary struct {
 	// People are, by partner, the people's tasks of an ended instance that succeeded
 	// (work.go).
 	People string
+	// Of says which try of which task of which instance it is for (nested.go); empty: it is for itself.
+	Of string
+	// Uses are the definitions that its children use, until it is settled: hashes, separated by spaces.
+	Uses string
 }
 
 // encode and decode are those of what is stored.

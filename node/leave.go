@@ -227,17 +227,31 @@ func (d *departure) giveOn(ctx context.Context) ([]api.Given, []api.Stay, error)
 func (d *departure) giveOnFrom(ctx context.Context, s *shard) ([]api.Given, []api.Stay, error) {
 	var given []api.Given
 	var stays []api.Stay
+	var of []workflow.InstanceID
+	aside := func(id workflow.InstanceID) {
+		stays = append(stays, api.Stay{Instance: id.String(), Reason: "it is in quarantine: mutirao doctor says why"})
+	}
 	done := make(chan error, 1)
 	err := d.crew.hand(ctx, s, event{apply: func(s *shard) error {
 		s.each(func(id workflow.InstanceID, h *held) {
 			g, st := d.giveOnOf(s, id, h)
-			given, stays = append(given, g...), append(stays, st...)
+			given, stays, of = append(given, g...), append(stays, st...), append(of, id)
 		})
 		for id := range s.aside {
-			stays = append(stays, api.Stay{Instance: id.String(), Reason: "it is in quarantine: mutirao doctor says why"})
+			aside(id)
 		}
 		return nil
-	}, after: func(err error) { done <- err }}, done)
+	}, after: func(err error) {
+		for _, id := range of {
+			if !s.n.faults.has(id) { // else nothing of it was passed on: it failed as that was to be durable
+				continue
+			}
+			given = slices.DeleteFunc(given, func(x api.Given) bool { return x.Instance == id.String() })
+			stays = slices.DeleteFunc(stays, func(x api.Stay) bool { return x.Instance == id.String() })
+			aside(id)
+		}
+		done <- err
+	}}, done)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -272,7 +272,7 @@ func (l *lineup) end(id workflow.InstanceID) (called []call) {
 func (x *instances) call(called []call) {
 	for _, c := range called {
 		s := x.shardOf(c.id)
-		x.postOwn(s, event{apply: func(s *shard) error {
+		x.postOwn(s, event{of: c.id, apply: func(s *shard) error {
 			if h := s.held[c.id]; h != nil {
 				s.sendAgain(h, c.to)
 			}

@@ -26,11 +26,13 @@ type link struct {
 	// connections it has.
 	reading sync.Mutex
 
-	mu sync.Mutex // guards what follows: frames may come over two connections
+	mu sync.Mutex // guards what follows, as frames may come over two connections
 	// waiting is how many bytes of the partner's facts wait for their shards, freed is
 	// closed when that becomes less; nil: nobody waits for it.
 	waiting int
 	freed   chan struct{}
+	// ended is how the digests of ended instances differed last (ended.go); nil: they did not.
+	ended *differing
 }
 
 // read verifies facts of the partner.
@@ -294,14 +296,19 @@ func (s *shard) retry() {
 	out := s.n.newOutbox()
 	for _, id := range due {
 		h := s.held[id]
-		for _, p := range slices.Sorted(maps.Keys(h.pending)) {
-			if f := h.pending[p]; s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
-				s.n.count("resent", 1)
-				s.send(out, h, p)
-			}
-		}
+		s.contained(id, func() { s.resend(out, h) })
 	}
 	out.flush()
+}
+
+// resend sends again what of an instance is due.
+func (s *shard) resend(out *outbox, h *held) {
+	for _, p := range slices.Sorted(maps.Keys(h.pending)) {
+		if f := h.pending[p]; s.n.up(p) && !s.wantsNoMore(h, p) && s.forget(h, p, f) {
+			s.n.count("resent", 1)
+			s.send(out, h, p)
+		}
+	}
 }
 
 // compareAll tells connected partners what is here of every instance of

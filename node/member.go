@@ -56,13 +56,19 @@ type InitOptions struct {
 	Roles []string
 }
 
-// Init founds a mesh: it makes the founder's key in dir and certifies it.
-func Init(dir string, o InitOptions) (Member, error) {
-	key, err := newKey(dir)
+// Init founds a mesh: it makes the founder's key in dir and certifies it. Where that
+// fails, the folder is as it was before.
+func Init(dir string, o InitOptions) (m Member, err error) {
+	key, undo, err := newKey(dir)
 	if err != nil {
 		return Member{}, err
 	}
-	m := Member{Key: key}
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	m = Member{Key: key}
 	m.Mesh = trust.Mesh{Name: o.Mesh, Founder: m.ID()}
 	if err := m.Mesh.Validate(); err != nil {
 		return Member{}, err
@@ -83,7 +89,9 @@ func Init(dir string, o InitOptions) (Member, error) {
 }
 
 // Join redeems an invitation and makes dir a member of its mesh. dial is given
-// the new node's key and returns what sends its requests.
+// the new node's key and returns what sends its requests. Where nothing came of it, the
+// folder is as it was before. Only if a certificate may have been issued, and its answer
+// was lost, the key stays: by it the same invitation gives the same certificate again.
 func Join(ctx context.Context, dir, token, name string, dial func(ed25519.PrivateKey) (Requester, func(), error)) (Member, error) {
 	inv, err := invitation.ParseInvitation(token)
 	if err != nil {
@@ -92,17 +100,21 @@ func Join(ctx context.Context, dir, token, name string, dial func(ed25519.Privat
 	if err := inv.ExpiredAt(time.Now()); err != nil {
 		return Member{}, err
 	}
-	key, err := newKey(dir)
+	key, undo, err := newKey(dir)
 	if err != nil {
 		return Member{}, err
 	}
 	net, done, err := dial(key)
 	if err != nil {
+		undo()
 		return Member{}, err
 	}
 	defer done()
 	m := Member{Key: key}
 	if err := m.redeem(ctx, net, inv, name); err != nil {
+		if !m.unanswered {
+			undo()
+		}
 		return Member{}, err
 	}
 	return m, m.save(dir)
@@ -166,6 +178,13 @@ func (m *Member) redeemBy(ctx context.Context, net Requester, w invitation.Way, 
 		return errRefusal{err}
 	}
 	b, err = ask(joining.ProtocolProof, invitation.EncodeProof(proof))
+	var refused errRefusal
+	switch {
+	case !errors.As(err, &refused):
+		m.unanswered = true
+	case w.To == inv.Issuer: // it says itself that this key has no certificate, also where an answer was lost before
+		m.unanswered = false
+	}
 	if err != nil {
 		return err
 	}
@@ -208,23 +227,52 @@ func askBy(ctx context.Context, net Requester, w invitation.Way, inv invitation.
 }
 
 // newKey returns the folder's key, making it where there is none. A folder
-// that is a member's is refused.
-func newKey(dir string) (ed25519.PrivateKey, error) {
+// that is a member's is refused. undo takes back what newKey has made, and nothing that
+// was there before, unless the folder has become a member's meanwhile.
+func newKey(dir string) (key ed25519.PrivateKey, undo func(), err error) {
 	if _, err := os.Stat(filepath.Join(dir, memberFile)); err == nil {
-		return nil, fmt.Errorf("%w: %s; use another --dir", ErrMember, dir)
+		return nil, nil, fmt.Errorf("%w: %s; use another --dir", ErrMember, dir)
+	}
+	made := missing(dir)
+	undo = func() {
+		if _, err := os.Stat(filepath.Join(dir, memberFile)); err == nil {
+			return
+		}
+		for _, path := range made {
+			if os.Remove(path) != nil { // a folder with something else in it stays
+				return
+			}
+		}
 	}
 	if err := private.Folder(dir); err != nil {
-		return nil, err
+		undo()
+		return nil, nil, err
 	}
-	key, err := loadKey(dir)
+	key, err = loadKey(dir)
 	if !errors.Is(err, os.ErrNotExist) {
-		return key, err
+		return key, undo, err
 	}
 	_, key, err = ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return key, writeKey(filepath.Join(dir, keyFile), key)
+	made = append([]string{filepath.Join(dir, keyFile)}, made...)
+	return key, undo, writeKey(made[0], key)
+}
+
+// missing are the folders that are to be made so that there is a folder, the innermost first.
+func missing(dir string) (out []string) {
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+			return out
+		}
+		out = append(out, dir)
+		up := filepath.Dir(dir)
+		if up == dir {
+			return out
+		}
+		dir = up
+	}
 }
 
 func loadKey(dir string) (ed25519.PrivateKey, error) { return readKey(filepath.Join(dir, keyFile)) }

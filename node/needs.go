@@ -33,7 +33,7 @@ func (vw *view) needs(h *held) []api.Need {
 	}
 	out := []api.Need{}
 	for _, x := range h.m.Needs(performed, byUser) {
-		out = append(out, api.Need{Kind: string(x.Kind), Number: x.Number, Tasks: append([]workflow.TaskName{}, x.Tasks...)})
+		out = append(out, api.Need{Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed, Tasks: append([]workflow.TaskName{}, x.Tasks...)})
 	}
 	if refused := len(h.refused); refused > 0 {
 		out = addIncidents(out, refused)

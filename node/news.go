@@ -110,38 +110,39 @@ func (x *index) told(u worklist.User, but map[workflow.InstanceID]bool) (out []w
 func (k peoplesItems) Messages(ctx context.Context, u worklist.User) (out []worklists.Told, next time.Duration, err error) {
 	now := k.clock.Now()
 	at := choreo.Moment{Boot: now.Boot, Wall: now.Wall}
+	type news struct {
+		told []worklists.Told
+		of   []workflow.InstanceID
+		next time.Duration
+	}
+	found, err := lookAt(ctx, k.crew, func(s *shard) (is news) {
+		s.each(func(id workflow.InstanceID, h *held) {
+			is.of = append(is.of, id)
+			answers := h.m.Responsible() == u
+			more, then := h.m.Reminders(u, answers, at, k.view.ahead)
+			if answers {
+				more = append(more, newsOf(h).messages(id, h.sum)...)
+			}
+			slices.SortStableFunc(more, func(a, b worklist.Message) int { return a.At.Compare(b.At) })
+			for _, m := range more[max(0, len(more)-maxOfOne):] {
+				is.told = append(is.told, worklists.Told{Message: m, From: h.sum.By})
+			}
+			if then > 0 && (is.next == 0 || then < is.next) {
+				is.next = then
+			}
+		})
+		return is
+	})
+	if err != nil {
+		return nil, 0, err
+	}
 	inMemory := map[workflow.InstanceID]bool{}
-	for _, s := range k.shards {
-		done := make(chan error, 1)
-		var found []worklists.Told // whoever stops waiting leaves it to the shard
-		var seen []workflow.InstanceID
-		var soonest time.Duration
-		err := k.hand(ctx, s, event{look: func(s *shard) {
-			s.each(func(id workflow.InstanceID, h *held) {
-				seen = append(seen, id)
-				answers := h.m.Responsible() == u
-				more, then := h.m.Reminders(u, answers, at, k.view.ahead)
-				if answers {
-					more = append(more, newsOf(h).messages(id, h.sum)...)
-				}
-				slices.SortStableFunc(more, func(a, b worklist.Message) int { return a.At.Compare(b.At) })
-				for _, m := range more[max(0, len(more)-maxOfOne):] {
-					found = append(found, worklists.Told{Message: m, From: h.sum.By})
-				}
-				if then > 0 && (soonest == 0 || then < soonest) {
-					soonest = then
-				}
-			})
-			done <- nil
-		}}, done)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, id := range seen {
+	for _, is := range found {
+		for _, id := range is.of {
 			inMemory[id] = true
 		}
-		if out = append(out, found...); soonest > 0 && (next == 0 || soonest < next) {
-			next = soonest
+		if out = append(out, is.told...); is.next > 0 && (next == 0 || is.next < next) {
+			next = is.next
 		}
 	}
 	return append(out, k.index.told(u, inMemory)...), next, nil

@@ -46,6 +46,7 @@ type Node struct {
 	users        *users.Topic
 	worklists    *worklists.Desk
 	filing       *filing
+	jobs         *jobs
 	departure    *departure
 	absence      *absence
 	prefetcher   *prefetcher
@@ -128,11 +129,13 @@ func (n *Node) begin() error {
 	c.HandleRequest(users.ProtocolSignIn, false, n.users.Redeem)
 	c.HandleRequest(users.ProtocolPass, false, n.users.Pass)
 	c.HandleRequest(protocolLook, false, n.desk.tellLook)
+	c.HandleRequest(protocolDefinition, false, n.desk.giveDefinition)
 	c.HandleRequest(worklists.ProtocolItems, false, n.worklists.AnswerItems)
 	c.HandleRequest(worklists.ProtocolItem, false, n.worklists.AnswerItem)
 	c.HandleRequest(worklists.ProtocolClaim, false, n.worklists.AnswerClaim)
 	c.HandleRequest(worklists.ProtocolTarget, false, n.worklists.AnswerTarget)
 	c.HandleRequest(worklists.ProtocolKept, false, n.worklists.AnswerKept)
+	c.HandleRequest(protocolWork, false, n.jobs.answerWork)
 	if n.filing.files != nil {
 		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
 	}
@@ -171,6 +174,7 @@ func (n *Node) Run(ctx context.Context) error {
 // stop ends what the node does.
 func (n *Node) stop() {
 	close(n.stopped)
+	n.jobs.pool.Close()
 	if n.filing.files != nil {
 		n.filing.files.Stop()
 	}

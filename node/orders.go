@@ -17,8 +17,8 @@ import (
 // This file is about those who decide about instances: who answers for one, and what such a
 // person orders.
 
-// responsible says who answers for a new instance: whom the start names, else the definition, else
-// who starts it. The name is empty where nobody is named, the key where it is this partner.
+// responsible says who answers for a new instance: whom the start names, who must be known here, else the
+// definition, else who starts it. The name is empty where nobody is named, the key where it is this partner.
 func (k *desk) responsible(def *workflow.Definition, r api.StartRequest) (name workflow.UserName, key worklist.User, notes []string, err error) {
 	starter, err := k.starter(r.User)
 	if err != nil {
@@ -34,6 +34,9 @@ func (k *desk) responsible(def *workflow.Definition, r api.StartRequest) (name w
 	who, err := k.persons.Anybody(named)
 	if err == nil {
 		return workflow.UserName(who.Name), k.keyOf(who), nil, nil
+	}
+	if r.Responsible != "" {
+		return "", "", nil, fmt.Errorf("responsible: %w", err)
 	}
 	why := fmt.Sprintf("no user or partner that is known here is called %s, who is responsible", named)
 	if k.people.called(named) {
@@ -103,6 +106,7 @@ func (k peoplesItems) seek(
 	case err != nil:
 		return out, err
 	case there != nil: // of which this node only hears
+		out.Instance = id
 		return out, api.Errorf(api.NotFound, "this node takes no part in instance %s", there[0].Instance).
 			WithHint("do it on a node that takes part, such as %s", k.people.label(there[0].By))
 	}
@@ -113,13 +117,13 @@ func (k peoplesItems) seek(
 }
 
 func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Person) (t worklists.Target, err error) {
-	t = worklists.Target{Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID()}
+	t = worklists.Target{Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: task, At: k.member.ID(), Here: true}
 	if !h.m.MayOrder(who.User, who.Roles) && !(task == "" && k.unanswerable(h, who)) {
 		return t, k.refusedClaim(&worklist.Refusal{Why: worklist.NotDeciding, By: h.m.Responsible()})
 	}
 	if task != "" {
 		t.Item, t.At, err = h.m.Ordered(task)
-		t.Held = h.m.HeldBy(t.Item)
+		t.Held, t.Due = h.m.HeldBy(t.Item), h.m.DueOf(t.Item)
 	}
 	return t, err
 }

@@ -43,11 +43,14 @@ func TestWhoAnswersForAnInstance(t *testing.T) {
 				t.Errorf("%+v: %s answers, want %s; notes %q", x.in, who, x.want, notes)
 			}
 		}
-		who, notes := tm.answers(api.StartRequest{Workflow: "rota", Responsible: "nix"})
+		tm.add("base", strings.Replace(rota, "workflow: rota", "workflow: far\nresponsible: nix", 1))
+		who, notes := tm.answers(api.StartRequest{Workflow: "far"})
 		if text := strings.Join(notes, "; "); who != "ana" || !strings.Contains(text, "ana decides about the instance in place of nix") {
 			t.Errorf("%s answers; notes %q", who, notes)
 		}
-		_, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", User: "bia"})
+		_, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "nix"})
+		wantCode(t, err, api.NotFound, `no such user: "nix"`)
+		_, err = tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "rota", User: "bia"})
 		wantCode(t, err, api.Refused, "is not signed in at this node")
 
 		// Where several users are signed in, the partner starts what nobody is named for.
@@ -118,7 +121,8 @@ func TestOrdersAboutAFailure(t *testing.T) {
 		wantCode(t, tm.order("tablet", "bia", id, api.TaskAgain, "weigh"), api.NotFound, "no instance")
 		tm.connect("base", "tablet")
 		pass(time.Second)
-		if err := tm.order("tablet", "bia", id[:8], api.TaskAgain, "weigh"); err != nil {
+		wantCode(t, tm.order("tablet", "bia", id[:8], api.TaskAgain, "weigh"), api.Refused, "not signed for what another completes")
+		if err := tm.order("tablet", "bia", id, api.TaskAgain, "weigh"); err != nil {
 			t.Fatal(err)
 		}
 		if got := tm.stateOf("base", id, "weigh"); got != "READY running" {

@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/internal/private"
 	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
@@ -57,8 +59,10 @@ type Carrier interface {
 	Silence(on bool)
 	// Relayed are the connected partners to whom frames go by a relay.
 	Relayed() []workflow.PartnerID
-	// Refused are the totals of what the carrier refused, by reason, for people.
+	// Refused are the totals of what the carrier refused, by reason, for people, and Traffic
+	// of what it carried, since it was opened.
 	Refused() map[string]uint64
+	Traffic() api.Traffic
 }
 
 // Runner runs the applications of automatic tasks.
@@ -114,6 +118,12 @@ type Parts struct {
 	// nil: not looked at.
 	Unfit  func() []string
 	Logger *slog.Logger
+	// Loud: what panics in the machine of an instance ends the node, and does not set that
+	// instance aside. For whoever looks for such mistakes.
+	Loud bool
+
+	// trust stands before what machines ask about proofs; nil: nothing does. For tests.
+	trust func(choreo.Trust) choreo.Trust
 }
 
 // Member is who this node is: its key, its mesh, and the certificate that
@@ -125,6 +135,9 @@ type Member struct {
 
 	welcome invitation.Welcome // what joining brought, to begin with
 	id      workflow.PartnerID // of Key, once worked out: that is dear
+	// unanswered: a request to be certified was sent while joining, and no answer came: it
+	// may have been granted.
+	unanswered bool
 }
 
 // ID is the node's partner ID.

@@ -108,7 +108,7 @@ func (p *people) administers(id workflow.PartnerID) bool {
 func (p *people) resolveWhole(ref string) (workflow.PartnerID, error) {
 	id, err := p.Find(ref)
 	if err == nil && ref != string(id) && ref != p.Called(id) {
-		return "", api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref).
+		return "", api.Errorf(api.Invalid, "%q has only the beginning of an ID: want a name or a whole ID", ref).
 			WithHint("if you mean %s, type %s", p.label(id), id)
 	}
 	return id, err

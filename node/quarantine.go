@@ -32,6 +32,9 @@ type setAside struct {
 	// Lost: some of its entries are gone or cannot be read, and own facts may be
 	// among them. Such an instance is never loaded from what is left alone.
 	Lost bool
+	// fault: its machine panicked in this process (faults.go). It is not stored: the next
+	// start tries it once more.
+	fault bool
 }
 
 // unreadable is the error of an instance that cannot be read.
@@ -75,8 +78,11 @@ func (x *instances) quarantine(id workflow.InstanceID, q setAside) {
 
 // errAside is the answer to a request for an instance that is set aside.
 func errAside(id workflow.InstanceID, q setAside) error {
-	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id, time.UnixMilli(q.Since).UTC().Format(time.RFC3339), q.Why).
-		WithHint("partners who have it are asked for it on contact; mutirao doctor says what else is damaged")
+	hint := "partners who have it are asked for it on contact; mutirao doctor says what else is damaged"
+	if q.fault {
+		hint = "the node's log says more; please report it. The next start tries it again, so try a newer version"
+	}
+	return api.Errorf(api.Refused, "instance %s is set aside since %s: %s", id, time.UnixMilli(q.Since).UTC().Format(time.RFC3339), q.Why).WithHint("%s", hint)
 }
 
 // isolate sets an instance aside that cannot be read, durably.
@@ -92,6 +98,9 @@ func (x *instances) isolate(id workflow.InstanceID, u *unreadable) error {
 // may have.
 func (s *shard) askForAside(p workflow.PartnerID) {
 	for _, id := range slices.SortedFunc(maps.Keys(s.aside), workflow.InstanceID.Compare) {
+		if s.aside[id].fault {
+			continue // what comes would lead to the same
+		}
 		if sum, _ := s.n.index.get(id); sum.With == "" || slices.Contains(strings.Fields(sum.With), string(p)) {
 			s.sendHeads(p, id, wire.Ask)
 		}
@@ -119,25 +128,32 @@ func (s *shard) readmit(from workflow.PartnerID, f *wire.Facts, facts []choreo.R
 // reopenAlone takes up the damaged instances in which nobody else takes part, as far as
 // can be read, with what is left of them: there is nobody to ask.
 func (s *shard) reopenAlone() error {
-	self := s.n.member.ID()
 	for _, id := range slices.SortedFunc(maps.Keys(s.aside), workflow.InstanceID.Compare) {
+		if !s.aside[id].Lost {
+			continue
+		}
 		kept, _, err := s.salvage(id)
 		if err != nil {
 			return err
 		}
-		if !s.aside[id].Lost || !s.n.isOwnAffair(id, kept) {
-			continue
-		}
-		h, err := s.readmit(self, &wire.Facts{Instance: id}, kept[:1])
-		if err != nil {
-			s.log.Error("an instance cannot be opened with what is left of it", "instance", id, "error", err)
-			continue
-		}
-		s.putBack(h)
-		s.touch(h)
-		s.n.losses.lost("some facts of instance %s, in which nobody else takes part: it goes on with what is left", id)
+		s.contained(id, func() { s.reopenIfAlone(id, kept) })
 	}
 	return nil
+}
+
+// reopenIfAlone is reopenAlone of one, of which so much can be read.
+func (s *shard) reopenIfAlone(id workflow.InstanceID, kept []choreo.Received) {
+	if !s.n.isOwnAffair(id, kept) {
+		return
+	}
+	h, err := s.readmit(s.n.member.ID(), &wire.Facts{Instance: id}, kept[:1])
+	if err != nil {
+		s.log.Error("an instance cannot be opened with what is left of it", "instance", id, "error", err)
+		return
+	}
+	s.putBack(h)
+	s.touch(h)
+	s.n.losses.lost("some facts of instance %s, in which nobody else takes part: it goes on with what is left", id)
 }
 
 // isOwnAffair reports whether facts begin an instance, and name nobody but this node.

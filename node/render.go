@@ -13,6 +13,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -29,6 +30,9 @@ func (vw *view) render(h *held) *api.Instance {
 		ID: h.m.Instance().String(), Workflow: h.def.Def.Name, Version: h.def.Def.Version, State: snap.State, Subject: subject(h), Duplicated: snap.Duplicated,
 		Incidents: []api.Incident{}, Conflicts: []api.Conflict{}, Coordination: g.Coordination, Mechanism: string(h.m.Mechanism()), Responsible: vw.answersFor(h),
 		Started: wire.AtMilli(snap.Started), Ended: wire.Instant(h.sum.Ended), Data: map[string]any{},
+	}
+	if p := h.m.Parent(); p != nil {
+		out.Parent = &api.Parent{Instance: p.Instance.String(), Task: p.Attempt.Slot, Attempt: p.Attempt.String(), Try: p.Try}
 	}
 	for _, i := range snap.Incidents {
 		what := i.What
@@ -72,7 +76,8 @@ func (vw *view) render(h *held) *api.Instance {
 	vw.dateTasks(h, snap.Tasks, out.Tasks)
 	vw.addDues(h, out)
 	vw.addClaims(h, out)
-	out.Asks = vw.asks(h)
+	vw.addWorkers(h, snap.Tasks, out.Tasks)
+	out.Asks, out.Recovery = vw.asks(h), vw.recovery(h)
 	out.Quality = quality(out)
 	return out
 }
@@ -105,11 +110,10 @@ func quality(in *api.Instance) *api.Quality {
 }
 
 // deadlines are those of an instance.
-func (vw *view) deadlines(h *held) []choreo.Deadline {
+func (vw *view) deadlines(h *held, now moment.Now) []choreo.Deadline {
 	if !h.m.Dated() {
 		return nil
 	}
-	now := vw.clock.Now()
 	return h.m.Deadlines(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, vw.ahead)
 }
 
@@ -127,7 +131,7 @@ func (vw *view) addDues(h *held, in *api.Instance) {
 	for i, t := range in.Tasks {
 		in.Tasks[i].Due = render(dues.Tasks[t.Name])
 	}
-	for _, d := range vw.deadlines(h) {
+	for _, d := range vw.deadlines(h, now) {
 		for i := range in.Tasks {
 			if t := &in.Tasks[i]; t.Name == d.Task.Name && !t.State.Done() {
 				t.Due = append(t.Due, render([]choreo.Due{{Kind: choreo.DueDeadline, Left: d.Left, Held: d.Partner != vw.member.ID() && d.Due.At.IsZero()}})...)
@@ -183,6 +187,13 @@ func (vw *view) renderTask(t choreo.TaskView) api.Task {
 	}
 	if t.Partner != "" {
 		v.Partner = vw.people.name(t.Partner)
+	}
+	if t.Child != (workflow.InstanceID{}) {
+		v.Child = t.Child.String()
+	}
+	if t.PresumedBy != "" {
+		v.PresumedBy = vw.people.name(t.PresumedBy)
+		v.Reason = fmt.Sprintf("it goes on here, and %s presumed that it failed: %s", vw.people.label(t.PresumedBy), t.Reason)
 	}
 	if t.ContingencyOf != "" {
 		v.ContingencyOf = &t.ContingencyOf
@@ -250,8 +261,10 @@ const maxNamed = 12
 func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string) {
 	b := &f.Fact.Body
 	name := func(a choreo.AttemptID) workflow.TaskName {
-		t, _ := h.m.AttemptTask(a)
-		return t
+		if t, _ := h.m.AttemptTask(a); t != workflow.FlowTask {
+			return t
+		}
+		return "" // the flow as a whole is no task that anybody wrote
 	}
 	try := func(t int) string {
 		if t > 1 {
@@ -278,6 +291,9 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 		return name(b.Ready.Attempt), "ready: its rule about data holds"
 	case b.Start != nil:
 		text := undoing(b.Start.Attempt) + "started" + try(b.Start.Try)
+		if b.Start.Attempt.Slot == workflow.FlowTask {
+			return "", "keeps the data states from here on"
+		}
 		if on := f.BuiltUpon; len(on) > 0 {
 			text += ", building upon " + strings.Join(texts(on[:min(len(on), maxNamed)]), ", ")
 			if more := len(on) - maxNamed; more > 0 {
@@ -285,10 +301,16 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 			}
 		}
 		return name(b.Start.Attempt), text
+	case b.Success != nil && b.Success.Attempt.Slot == workflow.FlowTask:
+		return "", "the data state is final"
 	case b.Success != nil:
 		return name(b.Success.Attempt), undoing(b.Success.Attempt) + "succeeded" + try(b.Success.Try) + outputs(b.Success.Outputs)
 	case b.TryFailed != nil:
 		return name(b.TryFailed.Attempt), undoing(b.TryFailed.Attempt) + fmt.Sprintf("try %d failed: %s", b.TryFailed.Try, b.TryFailed.Reason)
+	case b.Child != nil:
+		return name(b.Child.Attempt), undoing(b.Child.Attempt) + "done by instance " + b.Child.Instance.String()
+	case b.Lease != nil:
+		return name(b.Lease.Attempt), undoing(b.Lease.Attempt) + "given to " + vw.workerCalled(b.Lease) + try(b.Lease.Try)
 	case b.Verdict != nil:
 		return vw.tellVerdict(b.Verdict, h.m, name)
 	case b.Assign != nil && b.Annex != nil && b.Annex.Offered:
@@ -310,16 +332,38 @@ func (vw *view) describe(h *held, f *choreo.FactView) (workflow.TaskName, string
 	case b.Seen != nil:
 		return "", "has seen what was known"
 	}
+	if b.Fire != nil {
+		return vw.tellFire(b.Fire)
+	}
 	if b.Claim != nil {
 		return vw.describeClaim(b.Claim, f.Speaker, name)
 	}
 	return "", "nobody is to wait for " + vw.people.label(b.WriteOff.Partner) + " any more"
 }
 
+// tellFire says which transitions a data state fired.
+func (vw *view) tellFire(b *choreo.Fire) (workflow.TaskName, string) {
+	if !b.Undoes.IsZero() {
+		return b.Tasks[0], "its compensation began"
+	}
+	if len(b.Tasks) == 1 {
+		return b.Tasks[0], "fired by the data state, and begun"
+	}
+	return "", "fired by the data state, and begun: " + strings.Join(texts(b.Tasks), ", ")
+}
+
 func (vw *view) tellVerdict(v *choreo.Verdict, m *choreo.Machine, name func(choreo.AttemptID) workflow.TaskName) (workflow.TaskName, string) {
 	var what []string
 	for _, a := range v.Actions {
 		text := fmt.Sprintf("%s failed, %s", name(a.Attempt), a.Kind)
+		if a.Attempt.Slot == workflow.FlowTask {
+			who := "nobody yet"
+			if a.Partner != "" {
+				who = vw.people.label(a.Partner)
+			}
+			what = append(what, "the holder of the data states is lost, and "+who+" goes on with them")
+			continue
+		}
 		if m.Compensates(a.Attempt) {
 			text = "compensation of " + string(a.Attempt.Slot) + " failed"
 		}
@@ -371,6 +415,9 @@ func (k *desk) diagram(ctx context.Context, ref, format string) ([]byte, error) 
 		return nil, api.Errorf(api.Failed, "only a summary of this instance is known here: %s", in.Told.Why).
 			WithHint("draw it on a node that takes part: %s", strings.Join(in.Told.Participants, ", "))
 	}
+	if of, language, _ := strings.Cut(format, "-"); of == gantt {
+		return drawGantt(in, k.clock.Now().Wall, language), nil
+	}
 	sum, _ := k.index.get(id)
 	hash := sum.Definition
 	if there != nil {
@@ -393,6 +440,7 @@ type view struct {
 	people   *people
 	partners *partners
 	filing   *filing
+	jobs     *jobs
 	// ahead is how far this node's clock is ahead of a partner's, as far as that is known.
 	ahead func(workflow.PartnerID) time.Duration
 }

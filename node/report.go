@@ -102,7 +102,9 @@ func (s *shard) bunch() (m *wire.Message, n int) {
 	m = &wire.Message{}
 	size := 0
 	for _, id := range s.reports.queue {
-		rep, ok := s.reportOf(id)
+		var rep wire.Report
+		ok := false
+		s.contained(id, func() { rep, ok = s.reportOf(id) })
 		if size += rep.Size(); ok && (len(m.Reports) == wire.MaxReports || size > wire.MaxReportBytes) {
 			return m, n
 		}

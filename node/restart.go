@@ -35,6 +35,13 @@ func (x *instances) loadInstances(reborn bool) error {
 	for _, id := range x.losses.suspect {
 		list[id], _ = x.index.get(id) // not listed: an empty one, made again of its facts
 	}
+	for _, s := range x.shards {
+		for id, q := range s.aside {
+			if _, listed := list[id]; !listed && !q.Lost {
+				list[id] = summary{} // only a part was stored when this program failed at it
+			}
+		}
+	}
 	lost := false
 	for _, id := range slices.SortedFunc(maps.Keys(list), workflow.InstanceID.Compare) {
 		u, err := x.loadInstance(id, list[id])
@@ -78,7 +85,11 @@ func (x *instances) loadInstance(id workflow.InstanceID, sum summary) (*unreadab
 		return nil, nil
 	}
 	delete(s.aside, id)
-	h, err := s.load(id, sum)
+	var h *held
+	var err error
+	if !s.contained(id, func() { h, err = s.load(id, sum) }) {
+		return nil, nil // set aside, as before or from now on
+	}
 	var u *unreadable
 	switch {
 	case errors.As(err, &u) && aside:

@@ -102,7 +102,7 @@ func (t *retention) Tick(now moment.Now) time.Duration {
 // retain gives up what need not be kept, and returns after what time to look again.
 func (t *retention) retain() time.Duration {
 	t.closings.KeepAge()
-	due := t.index.closable(t.config.Limits, t.closings.Age())
+	due := t.index.closable(t.config.Limits, t.closings.Age(), t.member.ID())
 	more := len(due) > closeBatch*len(t.crew.shards)
 	for _, s := range t.crew.shards {
 		var ids []workflow.InstanceID
@@ -246,8 +246,9 @@ func (sum summary) closable() bool { return sum.Settled && !sum.Open || sum.Clos
 
 // closable are the instances to be given up at that age of the node, the oldest first:
 // whose time is over and, where there are more than their limits, those that ended
-// longest ago, a while after their end.
-func (x *index) closable(l configs.Limits, age time.Duration) []workflow.InstanceID {
+// longest ago, a while after their end. Those that self began for others are kept as
+// these are.
+func (x *index) closable(l configs.Limits, age time.Duration, self workflow.PartnerID) []workflow.InstanceID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	over := func(n, limit int) int { return max(n-limit+limit/8, 0) } // before the limit is reached
@@ -272,7 +273,7 @@ func (x *index) closable(l configs.Limits, age time.Duration) []workflow.Instanc
 		if sum.Unanswered || sum.Late {
 			least = reluctantly
 		}
-		if !aside && sum.closable() && (sum.Closed || past >= l.Keep || spare && past >= least) {
+		if !aside && sum.closable() && !(sum.By == self && x.needed(sum)) && (sum.Closed || past >= l.Keep || spare && past >= least) {
 			due = append(due, id)
 		}
 	}
@@ -290,11 +291,28 @@ func (x *index) closable(l configs.Limits, age time.Duration) []workflow.Instanc
 	})
 }
 
+// needed reports whether an instance that this node began is for a task of one that has not
+// ended: what it came to is asked for then. The caller holds x.mu.
+func (x *index) needed(sum summary) bool {
+	p, part := readPart(sum.Of)
+	if !part || sum.Closed {
+		return false
+	}
+	parent, here := x.all[p.Instance]
+	return here && !(parent.Settled && parent.State != workflow.InstanceRunning)
+}
+
 // drop takes an instance off the list that was given up. It stays in the digests.
 func (x *index) drop(id workflow.InstanceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.tally.count(x.all[id], -1)
+	x.roll.leave(rank{x.all[id].Started, id})
+	if p, part := readPart(x.all[id].Of); part {
+		if delete(x.parts[p.Instance], id); len(x.parts[p.Instance]) == 0 {
+			delete(x.parts, p.Instance)
+		}
+	}
 	delete(x.all, id)
 	delete(x.news, id)
 }

@@ -41,7 +41,7 @@ func (stillClock) After(time.Duration) <-chan time.Time { return nil }
 // takes: at the next start the instance is there whole, or its summary is, and what is
 // left of its facts goes.
 func TestKilledWhileGivingUp(t *testing.T) {
-	key, err := newKey(t.TempDir())
+	key, _, err := newKey(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestKilledWhileGivingUp(t *testing.T) {
 				return n
 			}
 			give := func(n *instances) error {
-				return n.shards[0].close(n.index.closable(n.config.Limits, 100*24*time.Hour))
+				return n.shards[0].close(n.index.closable(n.config.Limits, 100*24*time.Hour, n.member.ID()))
 			}
 			err := give(open())
 			if units >= 5 { // marked, three of facts, the end of the entry

@@ -79,6 +79,10 @@ func TestRetention(t *testing.T) {
 			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Closed == nil || list[0].State != workflow.InstanceSucceeded {
 				t.Errorf("%s lists %+v, %v", name, list, err)
 			}
+			page, err := tm.p[name].node.InstancePage(t.Context(), api.InstanceQuery{All: true, Limit: 1})
+			if err != nil || len(page.Instances) != 1 || page.Next != "" {
+				t.Errorf("%s has the page %+v, %v", name, page, err)
+			}
 			if _, err := tm.p[name].node.Log(t.Context(), id[:8]); err == nil || !strings.Contains(err.Error(), "only its summary is kept") {
 				t.Errorf("%s shows the log: %v", name, err)
 			}

@@ -141,6 +141,7 @@ func (l *losses) rebornWrite() kv.Write {
 func (s *shard) reload() error {
 	b := s.batch
 	s.batch = batch{}
+	s.leaveOut(&b) // what failed in it stays aside for that
 	s.lose(b, errRestored)
 	s.each(func(id workflow.InstanceID, h *held) {
 		s.unload(id)

@@ -21,6 +21,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 var _ api.Service = (*Node)(nil)
@@ -35,7 +36,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 		Leaving:      n.departure.leaving.Load(), ForGood: n.departure.leaving.Load() && n.departure.forGood.Load(),
 	}
 	if n.carrier != nil {
-		st.Addresses = n.carrier.Addrs()
+		st.Addresses, st.Traffic = n.carrier.Addrs(), n.carrier.Traffic()
 		for k, v := range n.carrier.Refused() {
 			st.Counters["mesh.refused."+k] = v
 		}
@@ -92,9 +93,39 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, err
 	}
+	started, err := k.launch(ctx, e, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	id, err := workflow.ParseInstanceID(started.ID)
+	if err != nil {
+		return nil, err
+	}
+	started.HeldOnlyHere, err = k.heldOnlyHere(ctx, id)
+	return started, err
+}
+
+// birth is how an instance begins that is for a task of another (nested.go).
+type birth struct {
+	parent      *choreo.Parent
+	input       map[workflow.DataName]workflow.Value
+	responsible workflow.UserName
+	decides     worklist.User
+	uses        []choreo.Pin
+}
+
+// launch creates an instance. Without a birth it is for itself.
+func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartRequest, b *birth) (*api.Started, error) {
 	input, _ := inputs(e.Def, r.Input) // what is wrong with it is said below
+	if b != nil {
+		input = b.input
+	}
 	found, missed := k.data.Materialised(ctx, e.Def, input)
-	m, notes, err := k.prepare(e, r, found)
+	uses, err := k.uses(ctx, e, b)
+	if err != nil {
+		return nil, datasets.AndMissed(err, missed)
+	}
+	m, notes, err := k.prepare(e, r, found, uses, b)
 	if err != nil {
 		if why := k.wallet.Standing(); why != nil { // that is what kept partners from taking it
 			err = api.Errorf(api.NotAllowed, "this node is no member any more: %s", k.people.say(why)).WithHint("mutirao doctor says how to mend it")
@@ -117,8 +148,7 @@ func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, err
 	if err != nil {
 		return nil, err
 	}
-	only, err := k.heldOnlyHere(ctx, id)
-	return &api.Started{ID: id.String(), HeldOnlyHere: only, Notes: notes}, err
+	return &api.Started{ID: id.String(), Notes: notes}, nil
 }
 
 // open opens an instance that this node begins.
@@ -137,12 +167,15 @@ func (s *shard) open(m *choreo.Machine, e *library.Definition) error {
 
 // prepare makes the machine of a new instance. Its work counts as given from
 // now on, so that of many that are started at once each sees those before it.
-func (k *desk) prepare(e *library.Definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Machine, []string, error) {
+func (k *desk) prepare(
+	e *library.Definition, r api.StartRequest, found []datasets.Materialised, uses []choreo.Pin, b *birth,
+) (*choreo.Machine, []string, error) {
 	defer k.ledger.choosing()()
-	g, annex, notes, err := k.genesis(e, r, found)
+	g, annex, notes, err := k.genesis(e, r, found, b)
 	if err != nil {
 		return nil, nil, err
 	}
+	annex.Uses = uses
 	self := k.self()
 	self.Credentials = k.people.Credentials()
 	m, err := choreo.Create(self, e.Def, e.Plan, g, annex, choreo.Moment{Wall: k.clock.Now().Wall})
@@ -181,17 +214,25 @@ func (k *desk) heldOnlyHere(ctx context.Context, id workflow.InstanceID) (bool, 
 }
 
 // genesis works out what a new instance begins with.
-func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datasets.Materialised) (*choreo.Genesis, *choreo.Annex, []string, error) {
+func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datasets.Materialised, b *birth) (*choreo.Genesis, *choreo.Annex, []string, error) {
 	if err := k.notYet(e.Def, r); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := k.mayCreate(e.Def); err != nil {
+	err := k.mayCreate(e.Def)
+	if err == nil {
+		err = k.mayHaveCreated(e.Def, b)
+	}
+	if err != nil {
 		k.count("refused.role", 1)
 		return nil, nil, nil, err
 	}
-	input, err := inputs(e.Def, r.Input)
+	input, err := b.inputs(e.Def, r.Input)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if why := choreo.Rejects(e.Def, input); why != "" {
+		return nil, nil, nil, api.Errorf(api.Refused, "workflow %s is not started: %s", e.Def.Name, why).
+			WithHint("mutirao workflow show %s has its data: give others with --input NAME=VALUE", e.Def.Name)
 	}
 	pins, err := k.pins(e, r.Assign)
 	if err != nil {
@@ -202,7 +243,10 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 		return nil, nil, nil, api.Errorf(api.Invalid, "--mechanism %v", err)
 	}
 	annex := &choreo.Annex{Mechanism: mechanism}
-	var notes []string
+	notes, err := dates(annex, e.Def, r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	for _, x := range found {
 		notes = append(notes, x.TakenUp(annex, input))
 	}
@@ -211,8 +255,8 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 	case err == nil:
 	case r.WaitForRole && mechanism == partition.PlainRule:
 		notes = append(notes, strings.Split(err.Error(), "\n")...)
-	case r.WaitForRole:
-		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("%s chooses who is apt at the start, so nobody can be waited for: leave the mechanism out", mechanism)
+	case mechanism != partition.PlainRule: // --wait-for-role or not
+		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("%s chooses who is apt at the start, so nobody can be waited for: have somebody join with the role, or leave the mechanism out of the definition and of the command", mechanism)
 	default:
 		return nil, nil, nil, api.Judge(api.Refused, err).WithHint("--wait-for-role starts it all the same; what nobody has the role for waits, with its time-out running")
 	}
@@ -228,7 +272,9 @@ func (k *desk) genesis(e *library.Definition, r api.StartRequest, found []datase
 		Succession: []workflow.PartnerID{k.member.ID()}, Coordination: workflow.Choreography,
 	}
 	var who []string
-	if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r); err != nil {
+	if b != nil {
+		g.Nonce, annex.Parent, g.Responsible, annex.Responsible = b.parent.Nonce(), b.parent, b.responsible, b.decides
+	} else if g.Responsible, annex.Responsible, who, err = k.responsible(e.Def, r); err != nil {
 		return nil, nil, nil, err
 	}
 	notes = append(notes, who...)
@@ -272,6 +318,14 @@ func (k *desk) pins(e *library.Definition, assign map[string]string) (map[workfl
 	return pins, nil
 }
 
+// inputs are the values with which an instance begins: those of its birth, or else given as texts.
+func (b *birth) inputs(def *workflow.Definition, given map[string]string) (map[workflow.DataName]workflow.Value, error) {
+	if b != nil {
+		return maps.Clone(b.input), nil
+	}
+	return inputs(def, given)
+}
+
 // inputs reads the values given at the start by the types of the data.
 func inputs(def *workflow.Definition, given map[string]string) (map[workflow.DataName]workflow.Value, error) {
 	input := map[workflow.DataName]workflow.Value{}
@@ -312,18 +366,22 @@ func declares(names []string) string {
 var alive = map[string]bool{
 	"coordination: orchestration": true,
 	"timeout":                     true, "time-to-wait": true, "reconcile": true, "on-failure: release": true, "on-failure: contingency": true, "on-failure: block": true,
-	"type: manual": true, "type: semi-automatic": true,
+	"type: manual": true, "type: semi-automatic": true, "type: workflow": true, "uses": true,
 	"needs": true, "retries": true, "compensate": true, "responsible": true, "administrators": true, "role": true, "creator-role": true,
 	"produces": true, "distribution: mechanism": true, "distribution: dispatching": true, "distribution: compensate-violations": true, "distribution: learning": true, "constraints: violated": true, "suitability": true, "urgency": true, "duration": true, "offline": true,
-	"data: file": true, "deadline": true, "warnings": true,
+	"data: file": true, "deadline": true, "warnings": true, "transfer": true, "priority": true, "initial": true,
+}
+
+// driven are those that a definition may have besides that is driven by its data.
+var driven = map[string]bool{
+	"repeat": true, "on-conflict": true, "enabled": true, "final": true, "constraints: when": true,
 }
 
 // NotYet are the parts of the language that a definition uses and that nodes of
 // this version cannot do, in the order of its text: they refuse to start it.
 func NotYet(def *workflow.Definition) []workflow.FeatureUse {
 	return slices.DeleteFunc(workflow.Features(def), func(f workflow.FeatureUse) bool {
-		byPerson := f.Task != "" && def.Task(f.Task).Type != workflow.Automatic
-		return alive[f.Feature] || byPerson && f.Feature == "priority" // of what nodes run it is not heeded
+		return alive[f.Feature] || def.Flow() != nil && driven[f.Feature]
 	})
 }
 
@@ -332,43 +390,23 @@ func (k *desk) notYet(def *workflow.Definition, r api.StartRequest) error {
 	var missing []string
 	for _, f := range NotYet(def) {
 		what := f.Feature
-		if f.Task != "" {
+		if why := def.FlowObstacle(); f.Feature == "repeat" && why != "" {
+			what += ": " + why
+		} else if f.Task != "" {
 			what += " (task " + string(f.Task) + ")"
 		}
 		missing = append(missing, what)
 	}
-	for flag, v := range map[string]string{"--notify": r.Notify, "--warnings": r.Warnings, "--transfer": r.Transfer} {
-		if v != "" {
-			missing = append(missing, flag)
-		}
+	if r.Notify != "" {
+		missing = append(missing, "--notify")
 	}
 	if len(missing) == 0 {
 		return nil
 	}
 	slices.Sort(missing)
+	missing = slices.Compact(missing)
 	return api.Errorf(api.Refused, "workflow %s uses what this version cannot do yet: %s", def.Name, strings.Join(missing, ", ")).
 		WithHint("leave it out, or wait for the version that has it; nothing of a definition is ever ignored")
-}
-
-// list lists instances, newest first: those that this node takes part in
-// and, at the coordinator, those of the whole mesh.
-func (k *desk) list(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	list := k.index.list(all)
-	if all {
-		closed, err := k.retention.closings.List("")
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range closed {
-			if c.Signer != "" {
-				list = append(list, listedClosing(c))
-			}
-		}
-	}
-	k.addProgress(ctx, list)
-	list = k.overview.Elsewhere(list, all)
-	newestFirst(list)
-	return list, nil
 }
 
 // progressWait is how long a list of instances waits for their progress: a
@@ -379,40 +417,43 @@ const progressWait = 2 * time.Second
 func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	ctx, cancel := context.WithTimeout(ctx, progressWait)
 	defer cancel()
-	of := make(map[string]*api.InstanceSummary, len(list))
+	rows := make(map[*shard]map[workflow.InstanceID]*api.InstanceSummary, len(k.crew.shards))
 	for i := range list {
-		of[list[i].ID] = &list[i]
+		id := idOf(list[i].ID)
+		s := k.crew.shardOf(id)
+		if rows[s] == nil {
+			rows[s] = map[workflow.InstanceID]*api.InstanceSummary{}
+		}
+		rows[s][id] = &list[i]
 	}
-	for _, s := range k.shards {
-		type progress struct {
-			id          string
-			done, tasks int
-			at          []workflow.PartnerID
-			needs       []api.Need
-			asOf        *time.Time
-			known       string
-			subject     string
-		}
-		var found []progress
-		done := make(chan error, 1)
-		err := k.hand(ctx, s, event{look: func(s *shard) {
-			s.each(func(id workflow.InstanceID, h *held) {
-				p := progress{id: id.String()}
-				p.done, p.tasks, p.at = h.m.Progress()
-				p.needs, p.subject = s.n.view.needs(h), subject(h)
-				p.asOf, p.known = s.n.view.oldest(h)
-				found = append(found, p)
-			})
-			done <- nil
-		}}, done)
-		if err != nil {
-			return // the list does without
-		}
-		for _, p := range found {
-			if sum := of[p.id]; sum != nil {
-				sum.Done, sum.Tasks, sum.At = p.done, p.tasks, k.people.names(p.at)
-				sum.Needs, sum.AsOf, sum.Known, sum.Subject = p.needs, p.asOf, p.known, p.subject
-			}
+	type progress struct {
+		row         *api.InstanceSummary
+		done, tasks int
+		at          []workflow.PartnerID
+		needs       []api.Need
+		asOf        *time.Time
+		known       string
+		subject     string
+		state       workflow.InstanceState
+	}
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
+		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
+			p := progress{row: rows[s][id]}
+			p.done, p.tasks, p.at = h.m.Progress()
+			p.needs, p.subject, p.state = s.n.view.needs(h), subject(h), h.m.Shown()
+			p.asOf, p.known = s.n.view.oldest(h)
+			out = append(out, p)
+		})
+		return out
+	})
+	if err != nil {
+		return // the list does without
+	}
+	for _, p := range slices.Concat(found...) {
+		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
+		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
+		if p.state == workflow.InstanceInterrupted {
+			p.row.State = p.state
 		}
 	}
 }
@@ -441,13 +482,33 @@ func (k *desk) history(ctx context.Context, ref string) ([]api.LogEntry, error) 
 	return out, err
 }
 
-// writeOff has nobody wait for a partner before superseded work is undone.
-func (k *desk) writeOff(ctx context.Context, ref, who string) error {
+// states are the data states of an instance that is driven by its data.
+func (k *desk) states(ctx context.Context, ref string) (out []api.DataState, err error) {
+	var none error
+	err = k.look(ctx, ref, func(h *held) {
+		if h.m.DrivenByData() {
+			out = k.view.renderHistory(h)
+		} else {
+			none = api.Errorf(api.Refused, "workflow %s is not driven by its data: it has no task with repeat, and so no history of data states", h.def.Def.Name).
+				WithHint("mutirao log %s lists what happened, mutirao show %s shows the data as they are now", ref, ref)
+		}
+	}, k.onlyThere)
+	if err == nil {
+		err = none
+	}
+	return out, err
+}
+
+// writeOff has nobody wait for a partner before superseded work is undone; with check it only says whether it may.
+func (k *desk) writeOff(ctx context.Context, ref, who string, check bool) error {
 	p, err := k.people.resolveWhole(who)
 	if err != nil {
 		return err
 	}
 	return k.with(ctx, ref, func(s *shard, h *held) error {
+		if check {
+			return h.m.MayWriteOff(p)
+		}
 		err := h.m.WriteOff(p, s.moment())
 		s.touch(h)
 		return err
@@ -671,6 +732,12 @@ func (n *Node) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, 
 	return out, n.explain(err)
 }
 
+// InstancePage lists a part of them.
+func (n *Node) InstancePage(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+	out, err := n.desk.page(ctx, q)
+	return out, n.explain(err)
+}
+
 // Refresh asks the participants of an instance for what is new, and says who answered.
 func (n *Node) Refresh(ctx context.Context, ref string) (*api.Refreshed, error) {
 	out, err := n.desk.refresh(ctx, ref)
@@ -689,6 +756,12 @@ func (n *Node) Log(ctx context.Context, ref string) ([]api.LogEntry, error) {
 	return out, n.explain(err)
 }
 
+// History are the data states that an instance went through.
+func (n *Node) History(ctx context.Context, ref string) ([]api.DataState, error) {
+	out, err := n.desk.states(ctx, ref)
+	return out, n.explain(err)
+}
+
 // Diagram draws an instance or a workflow.
 func (n *Node) Diagram(ctx context.Context, ref, format string) ([]byte, error) {
 	out, err := n.desk.diagram(ctx, ref, format)
@@ -701,9 +774,9 @@ func (n *Node) Cancel(ctx context.Context, ref, reason string) error {
 	return n.explain(err)
 }
 
-// WriteOff says that a participant will not answer any more.
-func (n *Node) WriteOff(ctx context.Context, ref, who string) error {
-	return n.explain(n.desk.writeOff(ctx, ref, who))
+// WriteOff says that a participant will not answer any more; with check it only says whether that may be said.
+func (n *Node) WriteOff(ctx context.Context, ref, who string, check bool) error {
+	return n.explain(n.desk.writeOff(ctx, ref, who, check))
 }
 
 // RejectTask passes a task that this node holds, and has not started, on to
@@ -839,6 +912,12 @@ func (n *Node) TransferItem(ctx context.Context, r api.TransferRequest) (*api.Tr
 // OrderTask has a user who decides about an instance say what becomes of a task.
 func (n *Node) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error) {
 	out, err := n.worklists.Order(ctx, r)
+	return out, n.explain(err)
+}
+
+// ExtendDeadline has a user who decides about an instance give a task a later deadline.
+func (n *Node) ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error) {
+	out, err := n.worklists.Extend(ctx, r)
 	return out, n.explain(err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -36,6 +37,7 @@ type shard struct {
 	// tellings are, by peer, heads of which not all parts have come yet.
 	tellings map[workflow.PartnerID]*telling
 	local    []event // of our own making, before anything from outside
+	carried  []event // out in an earlier round, for its array
 	batch    batch
 	spent    batch         // of an earlier round, for its arrays
 	wakeAt   time.Duration // Boot time; 0: never
@@ -54,6 +56,11 @@ type shard struct {
 	// commit is over.
 	again   map[workflow.InstanceID]bool
 	aside   map[workflow.InstanceID]setAside // in quarantine
+	broken  []workflow.InstanceID            // whose machines panicked since the last flush (faults.go)
+	within  workflow.InstanceID              // of which something is done now, if anything is contained
+	reading bool                             // an instance is read for somebody
+	unread  error                            // the last failure at that outside machines
+	heard   workflow.PartnerID               // by whose word something is done now, if by a partner's
 	reports reports
 	// expected is the moment (Boot) by which the next turn should be taken.
 	expected time.Duration
@@ -64,6 +71,7 @@ type shard struct {
 
 // held is an instance in memory.
 type held struct {
+	id      workflow.InstanceID
 	m       *choreo.Machine
 	def     *library.Definition
 	sum     summary
@@ -98,6 +106,9 @@ type held struct {
 	// durable, and saved facts that lack their past.
 	was  *setAside
 	kept []choreo.Received
+	// Of a child (nested.go): its parent was looked at since it is in memory, and was told
+	// how it ended.
+	tended, handedOn bool
 }
 
 // inflight is what was sent to a peer. It is sent again when no acknowledgement comes in
@@ -114,11 +125,18 @@ type inflight struct {
 	next     bool          // it was the instance's turn there (lineup)
 }
 
-// event is something that happened, for one shard. apply changes machines;
+// event is something that happened, for one shard. apply changes machines; of is the
+// instance that it is about, zero if it sees to several itself (only), and from whose
+// word it is, if it is a partner's.
 // after is called once what it led to is durable, or with the error. look only
 // reads: it comes before everything else of its round, when all that is in
 // memory is durable, so that no failing disk keeps people from reading.
+// taken gives back what the event held while it waited: it is called even if the instance
+// is set aside meanwhile and apply is not called.
 type event struct {
+	of    workflow.InstanceID
+	from  workflow.PartnerID
+	taken func()
 	look  func(*shard)
 	apply func(*shard) error
 	after func(error)
@@ -131,10 +149,54 @@ type batch struct {
 	// supplies are peers to bring up to date after the commit.
 	supplies []supply
 	refusals []refusalTo
-	after    []func(error)
+	after    []ending
 	writes   []kv.Write
 	open     map[int]bool // writes after which nothing vouches yet for a fact (choreo.Stored)
 	ready    []readied
+}
+
+// ending is what is done when something is durable, or with the error; of is as in event.
+type ending struct {
+	of workflow.InstanceID
+	fn func(error)
+}
+
+// without takes out what a round was to do of some instances. Whoever waits for it gets an
+// error.
+func (b *batch) without(is map[workflow.InstanceID]bool, failure func(workflow.InstanceID) error) {
+	b.touched = slices.DeleteFunc(b.touched, func(h *held) bool { return is[h.id] })
+	b.supplies = slices.DeleteFunc(b.supplies, func(x supply) bool { return is[x.h.id] })
+	b.ready = slices.DeleteFunc(b.ready, func(x readied) bool { return is[x.h.id] })
+	b.refusals = slices.DeleteFunc(b.refusals, func(x refusalTo) bool { return is[x.r.Instance] })
+	for k, ids := range b.heads {
+		b.heads[k] = slices.DeleteFunc(ids, func(id workflow.InstanceID) bool { return is[id] })
+	}
+	b.after = slices.DeleteFunc(b.after, func(x ending) bool {
+		if is[x.of] {
+			x.fn(failure(x.of))
+		}
+		return is[x.of]
+	})
+	writes, open := b.writes[:0], b.open
+	b.open = nil
+	for i, w := range b.writes {
+		if id, ok := instanceOfKey(w.Key); ok && is[id] {
+			continue
+		}
+		if open[i] {
+			b.opens(len(writes))
+		}
+		writes = append(writes, w)
+	}
+	b.writes = writes
+}
+
+// opens notes that nothing vouches yet for the fact of a write.
+func (b *batch) opens(i int) {
+	if b.open == nil {
+		b.open = map[int]bool{}
+	}
+	b.open[i] = true
 }
 
 // emptied is the batch without what it led to.
@@ -248,17 +310,28 @@ func (s *shard) each(fn func(workflow.InstanceID, *held)) {
 	s.only(func(*held) bool { return true }, fn)
 }
 
+// those is each for some of them, as far as they are in memory.
+func (s *shard) those(some iter.Seq[workflow.InstanceID], fn func(workflow.InstanceID, *held)) {
+	for _, id := range slices.SortedFunc(some, workflow.InstanceID.Compare) {
+		if h := s.held[id]; h != nil {
+			s.contained(id, func() { fn(id, h) })
+		}
+	}
+}
+
 // only is each for those that are meant; meant is asked in any order.
 func (s *shard) only(meant func(*held) bool, fn func(workflow.InstanceID, *held)) {
 	var ids []workflow.InstanceID
 	for id, h := range s.held {
-		if meant(h) {
-			ids = append(ids, id)
-		}
+		s.contained(id, func() {
+			if meant(h) {
+				ids = append(ids, id)
+			}
+		})
 	}
 	slices.SortFunc(ids, workflow.InstanceID.Compare)
 	for _, id := range ids {
-		fn(id, s.held[id])
+		s.contained(id, func() { fn(id, s.held[id]) })
 	}
 }
 
@@ -323,7 +396,7 @@ func (s *shard) drain() {
 func (s *shard) round() {
 	for {
 		events := s.local
-		s.local = nil
+		s.local, s.carried = s.carried, nil
 		s.readClock()
 		for _, e := range events {
 			if e.look != nil {
@@ -334,16 +407,17 @@ func (s *shard) round() {
 			if e.apply == nil {
 				continue
 			}
-			err := e.apply(s)
+			err := s.carryOut(e)
 			if e.after != nil {
 				if err != nil {
 					e.after(err)
 				} else {
-					s.batch.after = append(s.batch.after, e.after)
+					s.batch.after = append(s.batch.after, ending{e.of, e.after})
 				}
 			}
 		}
 		s.flush()
+		s.carried = emptied(events)
 		if len(s.local) == 0 {
 			return
 		}
@@ -365,16 +439,20 @@ func (s *shard) flush() {
 	s.spent = batch{}
 	defer func() { s.spent = b.emptied() }()
 	for _, h := range b.touched {
-		s.n.ledger.enter(h.m) // what has ended takes nobody's time while others choose
+		s.contained(h.id, func() { s.n.ledger.enter(h.m) }) // what has ended takes nobody's time while others choose
 	}
 	for _, h := range b.touched {
-		s.decide(h, &b)
+		s.conclude(h, &b)
 	}
+	s.leaveOut(&b)
 	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
 	}
 	out := s.n.newOutbox()
+	for _, x := range b.ready {
+		s.n.index.put(x.h.id, x.h.sum) // what is started asks whether the instance is here
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
@@ -382,27 +460,34 @@ func (s *shard) flush() {
 		out.refusal(x.to, x.r)
 	}
 	for _, x := range each(b.supplies) {
-		s.send(out, x.h, x.to)
+		s.contained(x.h.id, func() { s.send(out, x.h, x.to) })
 	}
 	for _, x := range b.ready {
-		for _, p := range x.r.Tell {
-			s.send(out, x.h, p)
-		}
-		for _, p := range x.r.Ask {
-			if s.n.up(p) {
-				s.tellHeads(out, p, []workflow.InstanceID{x.h.m.Instance()}, wire.Ask)
-			} else {
-				x.h.m.Away(p)
-			}
-		}
+		s.contained(x.h.id, func() { s.tellOf(out, x) })
 	}
 	out.flush()
-	for _, fn := range b.after {
-		fn(nil)
+	for _, x := range b.after {
+		x.fn(nil)
 	}
 	for _, x := range b.ready {
-		s.n.ledger.keep(x.h.m.Instance())
-		s.act(x.h, x.r)
+		s.contained(x.h.id, func() {
+			s.n.ledger.keep(x.h.id)
+			s.act(x.h, x.r)
+		})
+	}
+}
+
+// tellOf tells those of an instance who are to hear of what was decided.
+func (s *shard) tellOf(out *outbox, x readied) {
+	for _, p := range x.r.Tell {
+		s.send(out, x.h, p)
+	}
+	for _, p := range x.r.Ask {
+		if s.n.up(p) {
+			s.tellHeads(out, p, []workflow.InstanceID{x.h.id}, wire.Ask)
+		} else {
+			x.h.m.Away(p)
+		}
 	}
 }
 
@@ -437,6 +522,22 @@ func (b *batch) unitEnd(from int) int {
 	return most
 }
 
+// conclude has a machine decide. If it panics, the batch is as before, but for those who
+// wait for it: they are told when it is left out.
+func (s *shard) conclude(h *held, b *batch) {
+	writes := len(b.writes)
+	if s.contained(h.id, func() { s.decide(h, b) }) {
+		return
+	}
+	s.unlearn(b.writes[writes:])
+	b.writes = b.writes[:writes]
+	for i := range b.open {
+		if i >= writes {
+			delete(b.open, i)
+		}
+	}
+}
+
 // decide collects what a machine wants done.
 func (s *shard) decide(h *held, b *batch) {
 	var r choreo.Effects
@@ -452,7 +553,7 @@ func (s *shard) decide(h *held, b *batch) {
 	for _, made := range r.Made {
 		writes, registered := s.n.data.Register(made, h.def.Hash)
 		if b.writes = append(b.writes, writes...); registered != nil {
-			b.after = append(b.after, registered)
+			b.after = append(b.after, ending{h.id, registered})
 		}
 	}
 	for _, f := range r.Persist {
@@ -461,10 +562,7 @@ func (s *shard) decide(h *held, b *batch) {
 			sf.Came = s.now.Wall.UnixMilli()
 		}
 		if f.Open {
-			if b.open == nil {
-				b.open = map[int]bool{}
-			}
-			b.open[len(b.writes)] = true
+			b.opens(len(b.writes))
 		}
 		b.writes = append(b.writes, kv.Write{Key: factKey(id, f.Place), Value: encode(sf), New: true})
 	}
@@ -495,11 +593,16 @@ func (s *shard) decide(h *held, b *batch) {
 func (s *shard) lose(b batch, err error) {
 	s.log.Error("could not make facts durable; the instances are loaded again", "instances", len(b.touched), "error", err)
 	s.unlearn(b.writes)
+	for _, w := range b.writes {
+		if w.Key[0] == prefixQuarantine && !w.Delete {
+			s.broken = append(s.broken, workflow.InstanceID(w.Key[1:])) // to be noted with the next round
+		}
+	}
 	for _, h := range slices.Backward(b.touched) {
-		s.n.ledger.takeBack(h.m.Instance())
+		s.n.ledger.takeBack(h.id)
 	}
 	for _, h := range b.touched {
-		id := h.m.Instance()
+		id := h.id
 		s.unload(id)
 		if h.was != nil {
 			s.n.index.forget(id)
@@ -511,8 +614,8 @@ func (s *shard) lose(b batch, err error) {
 			s.loadAgain(id)
 		}
 	}
-	for _, fn := range b.after {
-		fn(err)
+	for _, x := range b.after {
+		x.fn(err)
 	}
 }
 
@@ -521,7 +624,7 @@ func (s *shard) lose(b batch, err error) {
 // was not taken in, so they are asked.
 func (s *shard) loadAgain(id workflow.InstanceID) {
 	s.again[id] = true
-	s.later(func(s *shard) error {
+	s.later(id, func(s *shard) error {
 		delete(s.again, id)
 		h, err := s.find(id)
 		switch {
@@ -550,15 +653,16 @@ func (s *shard) loadAgain(id workflow.InstanceID) {
 // and to forget it again as nothing can be stored, has each of them answered.
 func (s *shard) putOff(id workflow.InstanceID) bool { return s.again[id] && s.held[id] == nil }
 
-// later applies fn after a pause that grows while nothing can be made durable.
-func (s *shard) later(fn func(*shard) error) {
+// later applies fn to an instance after a pause that grows while nothing can be made durable.
+func (s *shard) later(id workflow.InstanceID, fn func(*shard) error) {
 	pause := min(firstPause<<min(max(s.lost-1, 0), 5), maxPause)
-	s.delayed = append(s.delayed, delayed{due: s.now.Awake + pause, fn: fn})
+	s.delayed = append(s.delayed, delayed{due: s.now.Awake + pause, of: id, fn: fn})
 }
 
 // delayed is something to do at a moment (Awake).
 type delayed struct {
 	due time.Duration
+	of  workflow.InstanceID
 	fn  func(*shard) error
 }
 
@@ -568,7 +672,7 @@ func (s *shard) release(now time.Duration) {
 		if now < d.due {
 			return false
 		}
-		s.local = append(s.local, event{apply: d.fn})
+		s.local = append(s.local, event{of: d.of, apply: d.fn})
 		return true
 	})
 }
@@ -585,13 +689,15 @@ func (s *shard) act(h *held, r choreo.Effects) {
 	if len(r.Persist) > 0 && s.n.events.watched() {
 		s.n.events.publish(api.Event{At: s.now.Wall, Kind: "instance", Instance: id.String(), Text: string(h.sum.State)})
 	}
-	s.n.index.put(id, h.sum)
 	if h.news != nil {
 		s.n.index.tell(id, *h.news)
 		h.news = nil
 	}
 	s.readmitted(h)
 	s.changed(h)
+	if h.sum.Of != "" || len(h.m.Pins()) > 0 {
+		s.nestedChanged(h)
+	}
 	if s.n.filing.concerns(h.def.Def) {
 		s.n.filing.fetchAhead(h)
 	}
@@ -606,8 +712,20 @@ func jobKey(id workflow.InstanceID, a choreo.AttemptID) string {
 	return id.String() + "/" + string(a.Slot) + "/" + a.Fact.String()
 }
 
+// idempotency names what a job does, where it is not the attempt that does it.
+func idempotency(id workflow.InstanceID, j choreo.Job) string {
+	if j.Key == (choreo.AttemptID{}) {
+		return ""
+	}
+	return "state " + jobKey(id, j.Key)
+}
+
 func (s *shard) start(h *held, j choreo.Job) {
 	id := h.m.Instance()
+	if j.Task.Type == workflow.SubWorkflow {
+		s.nest(h, j)
+		return
+	}
 	origin := configs.Origin{}
 	if !runner.BuiltIn(j.Task.Application) {
 		origin = s.n.library.OriginOf(h.def)
@@ -616,26 +734,26 @@ func (s *shard) start(h *held, j choreo.Job) {
 		if res.Cancelled {
 			return
 		}
-		e := event{apply: func(s *shard) error {
+		e := event{of: id, after: res.Answer, apply: func(s *shard) error {
 			h, err := s.find(id)
 			if err != nil {
 				return err
 			}
 			s.n.partners.among(h.m, func(p choreo.Partners) []choreo.Holding {
-				h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), p)
+				err = h.m.TaskEnded(j.Attempt, j.Try, choreo.Result{Outputs: res.Outputs, Failed: res.Failed, Reason: res.Reason}, s.moment(), p)
 				return h.m.Given()
 			})
 			s.touch(h)
-			return nil
+			return err
 		}}
 		s.n.postOwn(s, e)
 	}
 	reads, makes := filesOf(h.def.Def, j.Task, j.Input)
 	s.n.runner.Start(runner.Job{
-		Files: reads, Makes: makes,
-		Key: jobKey(id, j.Attempt), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
+		Files: reads, Makes: makes, Ref: jobRef{id, j.Attempt, j.Lease, h.def},
+		Key: jobKey(id, j.Attempt), Idempotency: idempotency(id, j), Instance: id.String(), Origin: origin, Task: j.Task.Name, Attempt: j.Attempt.String(), Try: j.Try,
 		Application: j.Task.Application, With: j.Task.With, Input: j.Input,
-		Dispatching: h.def.Def.Distribution.Dispatching, Rank: h.rank(j.Task),
+		Dispatching: h.def.Def.Distribution.Dispatching, Rank: h.rank(j.Task), Priority: j.Task.Priority,
 		AgeOfInstance: max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0), // people's time: it decides nothing
 	}, done)
 }
@@ -670,7 +788,7 @@ func (s *shard) summarise(h *held) summary {
 	if sum.Settled && h.settledAt == h.m.Len() {
 		return sum
 	}
-	sum.State = h.m.Overall()
+	sum.State, sum.Uses = h.m.Overall(), usedBy(h.m)
 	if sum.State == workflow.InstanceRunning {
 		sum.Ended, sum.Age, sum.Settled, sum.Facts, sum.With, sum.Number, sum.Open = 0, 0, false, closings.Digest{}, "", 0, false
 		sum.Sizes, sum.Late, sum.Unanswered = "", false, false
@@ -700,6 +818,9 @@ func (s *shard) summarise(h *held) summary {
 		waits, unheard := s.awaited(h, p)
 		sum.Settled = sum.Settled && !waits
 		sum.Unanswered = sum.Unanswered || unheard
+	}
+	if sum.Settled {
+		sum.Uses = ""
 	}
 	return sum
 }
@@ -813,9 +934,9 @@ func (s *shard) loadFacts(id workflow.InstanceID) (facts []choreo.Received, came
 
 // hold keeps an instance in memory.
 func (s *shard) hold(m *choreo.Machine, def *library.Definition, sum summary) *held {
-	h := &held{m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
+	h := &held{id: m.Instance(), m: m, def: def, sum: sum, pending: map[workflow.PartnerID]*inflight{}}
 	h.expected = s.n.expect(def, m)
-	s.held[m.Instance()] = h
+	s.held[h.id] = h
 	return h
 }
 
@@ -831,17 +952,21 @@ func (s *shard) create(m *choreo.Machine, def *library.Definition, began int64) 
 
 func firstSummary(m *choreo.Machine, def *library.Definition) summary {
 	g := m.Genesis()
-	return summary{Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At, Began: g.At}
+	return summary{Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At, Began: g.At, Of: partOf(m.Parent()), Uses: usedBy(m)}
 }
 
 // tellHeads tells p what is durable here of these instances.
 func (s *shard) tellHeads(out *outbox, p workflow.PartnerID, ids []workflow.InstanceID, mode wire.HeadsMode) {
 	for _, id := range each(ids) {
 		w := wire.Heads{Instance: id, Incarnation: s.n.life.incarnation(), Mode: mode}
-		if h := s.held[id]; h != nil && h.m.Involved(p) {
-			w.Heads = h.m.Heads()
+		whole := s.contained(id, func() {
+			if h := s.held[id]; h != nil && h.m.Involved(p) {
+				w.Heads = h.m.Heads()
+			}
+		})
+		if whole {
+			out.heads(p, w)
 		}
-		out.heads(p, w)
 	}
 }
 

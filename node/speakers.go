@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/users"
@@ -112,7 +113,12 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 		}
 		return task, "result of " + person + outputs(x.Outputs)
 	case worklist.Order:
+		if x.What == worklist.Recover {
+			return "", tellStep(person, x.Reason)
+		}
 		return task, strings.TrimSuffix(fmt.Sprintf("%s orders: %s: %s", person, x.What, x.Reason), ": ")
+	case worklist.Extend:
+		return task, fmt.Sprintf("%s extends its deadline %s", person, dueText(x.Due))
 	case worklist.Adopt:
 		return task, fmt.Sprintf("%s adopts the result %s", person, choreo.FactID(x.Result).Short())
 	case worklist.Transfer:
@@ -126,10 +132,20 @@ func (vw *view) describeClaim(c *choreo.Claim, who worklist.User, name func(chor
 	return task, "a claim that cannot be read"
 }
 
-// describeTransfer says in words how a person passes an item on.
+// dueText is a deadline in words.
+func dueText(d worklist.Due) string {
+	if d.At.IsZero() {
+		return "to " + workflow.FormatDuration(d.After) + " after it can be done"
+	}
+	return "to " + d.At.UTC().Format(time.RFC3339)
+}
+
+// describeTransfer says in words how an item passes on, mostly as a person asks.
 func (vw *view) describeTransfer(x worklist.Transfer, person string) string {
 	text := "put back by " + person
 	switch {
+	case x.Cause == worklist.ByDeadline:
+		return fmt.Sprintf("passed to %s, who answers for the instance, as its deadline is near", vw.partners.called(x.To))
 	case x.To != "":
 		text = fmt.Sprintf("handed to %s by %s, and kept for an hour", vw.partners.called(x.To), person)
 	case x.Role != "":

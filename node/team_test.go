@@ -56,8 +56,9 @@ type hand struct {
 	started []runner.Job
 	held    map[workflow.TaskName]bool
 	waiting map[workflow.TaskName]func(runner.Result)
-	takes   time.Duration // more than 0: tasks are done one after the other, each in that time
-	free    time.Time     // when the last of them will be done
+	takes   time.Duration      // more than 0: tasks are done one after the other, each in that time
+	free    time.Time          // when the last of them will be done
+	begins  func(j runner.Job) // called when a task begins; nil: nothing is
 }
 
 func newHand() *hand {
@@ -100,6 +101,9 @@ func (h *hand) Cancel(string) {}
 
 // Start implements node.Runner.
 func (h *hand) Start(j runner.Job, done func(runner.Result)) {
+	if h.begins != nil {
+		h.begins(j)
+	}
 	h.mu.Lock()
 	h.started = append(h.started, j)
 	if h.takes > 0 {

@@ -256,8 +256,8 @@ func (s *shard) unload(id workflow.InstanceID) {
 // weighAgain counts what this node wrote itself since. What was refused for want of room is
 // taken as soon as there is room.
 func (s *shard) weighAgain() {
-	for _, h := range s.held {
-		s.weigh(h)
+	for id, h := range s.held {
+		s.contained(id, func() { s.weigh(h) })
 	}
 	refuses := func(h *held) bool { return h.m.Refuses() }
 	s.refuses = false

@@ -18,11 +18,11 @@ func TestWholeNamesForWhatCannotBeTakenBack(t *testing.T) {
 		id := tm.begin("one", "guarded", map[string]string{"pa": "one", "pb": "two", "pc": "one"})
 		one, whole := tm.p["one"].node, string(tm.p["two"].id())
 		start := whole[:len(whole)-2]
-		const why = "is only the beginning of an ID: want a name or a whole ID"
+		const why = "has only the beginning of an ID: want a name or a whole ID"
 
 		_, err := one.Evict(t.Context(), api.EvictRequest{Partner: start})
 		wantRefusal(t, "evict", err, why)
-		wantRefusal(t, "write-off", one.WriteOff(t.Context(), id, start), why)
+		wantRefusal(t, "write-off", one.WriteOff(t.Context(), id, start, false), why)
 		_, err = one.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", start}, Override: true})
 		wantRefusal(t, "electorate --override", err, why)
 

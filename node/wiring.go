@@ -22,6 +22,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/profile"
 	"github.com/mutirao-mesh/mutirao/node/roster"
+	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
@@ -71,7 +72,7 @@ func (n *Node) load(t *tools, turn int, reborn bool) error {
 		contacts: n.contacts, parts: n.parts, losses: n.losses, people: n.people, wallet: s.wallet, own: n.own,
 		evictions: n.evictions, elections: n.elections,
 		clocks: n.clocks, users: n.users, retention: n.retention, index: n.index, away: n.absence.away,
-		files: n.filing.files,
+		files: n.filing.files, faults: n.instances.faults, seen: n.jobs.pool.Seen,
 	}
 	_ = n.certificates.CheckStanding() // noted
 	for i := range max(t.config.Shards, 1) {
@@ -147,7 +148,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	n.evictions = evictions.New(s.evicted, evictions.Surroundings{
 		Self: t.member.ID(), Mesh: t.member.Mesh, Peers: peers{n.contacts}, Members: members{n.people},
 		Certificates: n.certificates, Clock: t.clock, Log: t.log,
-		Issued: s.users.IssuedBy, Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
+		Issued: s.users.IssuedBy, Unseen: n.joining.Unseen, Chance: t.chance, Nudge: t.nudge, Aside: func(fn func()) { n.crew.side(fn) },
 	})
 	n.roster = roster.New(s.list, turn, roster.Surroundings{
 		Self: t.member.ID(), Clock: t.clock, Log: t.log, Peers: peers{n.contacts}, Gossip: direct{n.contacts}, Own: n.own,
@@ -175,7 +176,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: n.own, partners: n.partners, elections: n.elections,
 		announce: n.announce, hasLeft: make(chan struct{}),
 	}
-	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Label: n.people.label, Chain: s.wallet.Chain})
+	n.clocks = clocks.New(clocks.Surroundings{Clock: t.clock, Gone: n.people.Evicted, Label: n.people.label, Chain: s.wallet.Chain})
 	return nil
 }
 
@@ -207,12 +208,21 @@ func (n *Node) wireInstances(t *tools, s *stock) {
 		partners: n.partners, ledger: s.ledger,
 		learned: s.learned, definitions: n.definitions, library: n.library, data: n.data, index: n.index, usage: newUsage(),
 		lineup: newLineup(), retention: n.retention, chief: n.overview.Chief,
-		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(),
+		credentials: credentials{mesh: t.member.Mesh}, bootID: t.clock.BootID(), faults: newFaults(n.parts.Loud),
+	}
+	n.instances.trust = &n.instances.credentials
+	if n.parts.trust != nil {
+		n.instances.trust = n.parts.trust(n.instances.trust)
 	}
 	n.desk = &desk{instances: n.instances, overview: n.overview, elections: n.elections}
 	n.filing = &filing{desk: n.desk, data: n.data}
 	n.instances.filing, n.instances.view.filing = n.filing, n.filing
-	n.instances.runner = &filesFirst{Runner: n.parts.Runner, filing: n.filing, waiting: map[string]context.CancelFunc{}}
+	n.jobs = &jobs{desk: n.desk, pool: &runner.Pool{}, config: t.config.Applications, own: n.own, runs: n.parts.Runner.Has, setProfile: n.SetProfile, elsewhere: newElsewhere()}
+	n.instances.view.jobs = n.jobs
+	n.instances.runner = &filesFirst{
+		Runner: &withWorkers{n.parts.Runner, n.jobs}, filing: n.filing, waiting: map[string]context.CancelFunc{},
+	}
+	n.instances.nested = &nested{desk: n.desk, busy: map[string]bool{}}
 	if n.parts.Files != nil {
 		n.filing.files = files.New(n.parts.Files, files.Surroundings{
 			Clock: t.clock, Log: t.log, Partner: peers{n.contacts}, Instances: n.filing, Label: n.people.label, Gone: n.people.Gone,

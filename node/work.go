@@ -24,24 +24,20 @@ func (k *desk) peoplesWork(ctx context.Context) (map[string]users.Work, error) {
 		out[string(p)] = users.Work{Done: sum.Done + w.Done, Assigned: sum.Assigned + w.Assigned, Selected: sum.Selected + w.Selected}
 	}
 	k.index.eachDone(func(p worklist.User, done int) { add(p, choreo.PeoplesWork{Done: done}) })
-	for _, s := range k.shards {
-		done := make(chan error, 1)
-		var found []map[worklist.User]choreo.PeoplesWork
-		err := k.hand(ctx, s, event{look: func(s *shard) {
-			s.each(func(_ workflow.InstanceID, h *held) {
-				if h.m.Overall() == workflow.InstanceRunning {
-					found = append(found, h.m.PeoplesWork())
-				}
-			})
-			done <- nil
-		}}, done)
-		if err != nil {
-			return nil, err
-		}
-		for _, of := range found {
-			for p, w := range of {
-				add(p, w)
+	found, err := lookAt(ctx, k.crew, func(s *shard) (out []map[worklist.User]choreo.PeoplesWork) {
+		s.each(func(_ workflow.InstanceID, h *held) {
+			if h.m.Overall() == workflow.InstanceRunning {
+				out = append(out, h.m.PeoplesWork())
 			}
+		})
+		return out
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range slices.Concat(found...) {
+		for p, w := range of {
+			add(p, w)
 		}
 	}
 	return out, nil

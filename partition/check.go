@@ -41,7 +41,6 @@ func Check(p *Plan) []Warning {
 			out = append(out, p.checkContingency(part, i)...)
 			out = append(out, p.checkInFlow(part, i)...)
 			out = append(out, p.checkStandIn(part, i)...)
-			out = append(out, p.checkJoin(part, i)...)
 		}
 	}
 	return out
@@ -119,32 +118,6 @@ func (p *Plan) checkStandIn(part *Partition, i int) []Warning {
 		fmt.Sprintf("task %s waits for %s, which runs only in place of %s: as long as that is not needed, %s is skipped, and the instance succeeds without it",
 			t.Name, c.Name, names, t.Name),
 		fmt.Sprintf("to have it run in either case, wait for %s: it has succeeded too when its contingency has", names)}}
-}
-
-// What the start of a task may name of those that it waits for, in bytes: each that was given
-// to another partner, or to a contingency, by its name and the hash of a fact (docs/language.md,
-// tasks). What choreo takes in as one fact is the limit.
-const (
-	MaxNamed = 256 << 10
-	oneNamed = 40
-)
-
-// checkJoin finds tasks that wait for so many others that they could not start if most of those
-// were contested.
-func (p *Plan) checkJoin(part *Partition, i int) []Warning {
-	preds := p.graph.preds[i]
-	size := 0
-	for _, q := range preds {
-		size += oneNamed + len(p.graph.tasks[q].Name)
-	}
-	if size <= MaxNamed {
-		return nil
-	}
-	name := p.graph.tasks[i].Name
-	return []Warning{{part.Name, name,
-		fmt.Sprintf("task %s waits for %d tasks: where more than about %d of them are done by another partner than planned, or by a contingency, it cannot start, and fails",
-			name, len(preds), len(preds)*MaxNamed/size),
-		"join them in several tasks, and those in " + string(name)}}
 }
 
 // standsFor are the tasks with rules of their own that a task stands in for, be it

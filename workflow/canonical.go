@@ -52,6 +52,13 @@ func canonical(d *Definition) []byte {
 	o.expr("initial", d.Initial)
 	o.spans("warnings", d.Warnings)
 	o.span("transfer", d.Transfer)
+	if len(d.Conditions) > 0 {
+		all := object{}
+		for _, c := range d.Conditions {
+			all.expr(string(c.Name), c.Expr)
+		}
+		o["conditions"] = all
+	}
 	group(o, "data", d.Data, func(x DataDecl) string { return string(x.Name) }, canonicalData)
 	group(o, "applications", d.Applications, func(x ApplicationDecl) string { return string(x.Name) }, canonicalApplication)
 	group(o, "tasks", d.Tasks, func(x *Task) string { return string(x.Name) }, canonicalTask)
@@ -168,7 +175,12 @@ func canonicalTask(t *Task) object {
 	}
 	o.span("duration", t.Duration)
 	put(o, "offline", t.Offline, false)
+	put(o, "enabled", !t.Disabled, true)
 	put(o, "repeat", t.Repeat, false)
+	if t.RepeatTimes > 0 {
+		o["repeat"] = object{"times": t.RepeatTimes}
+	}
+	put(o, "on-conflict", t.OnConflict, ConflictApply)
 	canonicalProduces(o, t.Produces)
 	return o
 }

@@ -46,6 +46,7 @@ func (r *reader) checkTask(t *Task) {
 		r.refuse(t, "compensate", "name another task", "a task cannot undo itself")
 	}
 	r.checkWarnings(t)
+	r.checkTransfer(t)
 	r.checkArguments(t)
 	r.checkRule(t)
 }
@@ -97,5 +98,8 @@ func (r *reader) checkRule(t *Task) {
 	}
 	if t.Repeat && r.written(t, "when") == nil {
 		r.on(r.where(t, "repeat"), "write when: an expression over data", "a task repeats at each data state that satisfies its when, and it has none")
+	}
+	if !t.Repeat {
+		r.refuse(t, "on-conflict", "write repeat: true, or leave it out", "on-conflict is about tasks that repeat")
 	}
 }

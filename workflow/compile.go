@@ -39,6 +39,7 @@ type compiler struct {
 	ages   map[time.Duration]bool
 	aged   bool // instance.age was mentioned
 	ageLeg bool // the part being compiled is a side of a comparison with a constant
+	parts  int  // with those of the conditions that are named
 }
 
 // scope is what an expression may mention.
@@ -47,18 +48,25 @@ type scope struct {
 	tasks []string // in the order written, for hints
 	known map[TaskName]bool
 
+	// conditions are those of the definition; readCondition reads one that is not read yet.
+	conditions    map[DataName]*condition
+	readCondition func(DataName, *condition)
+
 	memory *memory
 
 	// The rest depends on where the expression stands.
 	decides    bool // a condition: ages must be foreseeable
 	allocation bool // task, partner and performer are known
+	timeless   bool // a named condition: it is about data alone
 }
 
 // memory is what is worked out once for all expressions of a definition.
 type memory struct {
 	compared  int      // for hints, see didYouMean
 	dataNames []string // sorted
+	readable  []string // those, and the names of conditions
 	enums     map[*DataDecl]map[Value]bool
+	open      []DataName // the conditions that are being read, each named by the one before
 }
 
 func newMemory() *memory { return &memory{enums: map[*DataDecl]map[Value]bool{}} }
@@ -100,13 +108,14 @@ func (s *scope) compile(src string, n ast.Node, fail func(offset int, hint, mess
 	c := &compiler{scope: s, fail: fail, names: map[DataName]bool{}, ages: map[time.Duration]bool{}}
 	op := c.node(n)
 	e := &Expr{
-		Source: src, spelling: spell(n), typ: op.typ, run: op.run, constant: op.constant, aged: c.aged,
+		Source: src, spelling: spell(n), typ: op.typ, run: op.run, constant: op.constant, aged: c.aged, parts: c.parts,
 		names: slices.Sorted(maps.Keys(c.names)), ages: slices.Sorted(maps.Keys(c.ages)),
 	}
 	return e, op
 }
 
 func (c *compiler) node(n ast.Node) operand {
+	c.parts++
 	switch n := n.(type) {
 	case *ast.NilNode:
 		return constant(nullType, nil)
@@ -202,6 +211,8 @@ func (c *compiler) identifier(n *ast.IdentifierNode) operand {
 		return c.errorf(n, "write "+n.Value+".name", "%s is not a value", n.Value)
 	case n.Value == "instance":
 		return c.errorf(n, "write instance.id or instance.age", "instance is not a value")
+	case c.scope.conditions[name] != nil:
+		return c.condition(n, c.scope.conditions[name])
 	case decl == nil:
 		return c.unknownName(n)
 	}
@@ -212,7 +223,7 @@ func (c *compiler) identifier(n *ast.IdentifierNode) operand {
 }
 
 func (c *compiler) unknownName(n *ast.IdentifierNode) operand {
-	hint := c.scope.memory.didYouMean(n.Value, c.scope.dataNames())
+	hint := c.scope.memory.didYouMean(n.Value, c.scope.readable())
 	switch {
 	case hint != "":
 	case c.scope.known[TaskName(n.Value)]:
@@ -271,6 +282,9 @@ func (c *compiler) instance(n *ast.MemberNode) operand {
 		return operand{typ: stringType, run: func(env *Env) (any, error) { return env.Instance, nil }}
 	case field == nil || field.Value != "age":
 		return c.errorf(n, "there are instance.id and instance.age", "the instance has no such member")
+	case c.scope.timeless:
+		return c.errorf(n, "write instance.age where the condition is named: NAME and instance.age > …",
+			"a named condition is about data alone: instance.age has no place in it")
 	case c.scope.decides && !c.ageLeg:
 		return c.errorf(n, `write for example instance.age > duration("1h")`, "instance.age may only be compared, by < <= > >=, with a constant duration")
 	}

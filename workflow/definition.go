@@ -21,6 +21,7 @@ type Definition struct {
 	Final       *Expr // nil: the default end
 	Initial     *Expr // nil: anything may start
 	Constraints []Constraint
+	Conditions  []Condition // in the order written; they are about data alone
 	CreatorRole RoleName
 	Responsible UserName
 	// Administrators are the role whose users may decide what the responsible user may; empty: nobody else may.
@@ -33,12 +34,25 @@ type Definition struct {
 	index     map[TaskName]*Task
 	links     links
 	features  []FeatureUse
+	flow      *Flow
 	canonical []byte
 	hash      Hash
+
+	flowObstacle string
 }
 
 // Task returns the task of that name, or nil.
 func (d *Definition) Task(n TaskName) *Task { return d.index[n] }
+
+// Condition returns the condition of that name, or nil.
+func (d *Definition) Condition(n DataName) *Expr {
+	for _, c := range d.Conditions {
+		if c.Name == n {
+			return c.Expr
+		}
+	}
+	return nil
+}
 
 // Hash identifies the definition: SHA-256 of Canonical().
 func (d *Definition) Hash() Hash { return d.hash }
@@ -146,9 +160,14 @@ type Task struct {
 	Suitability     map[string]float64
 	Duration        time.Duration
 	Offline         bool
+	Disabled        bool // enabled: false
 	Repeat          bool
+	RepeatTimes     int      // at most so often in one instance; 0: no bound
+	OnConflict      Conflict // of a task that repeats
 	Produces        Produces
-	ContingencyOnly bool // some task names it as contingency and it has no rule: never ready by itself
+	ContingencyOnly bool  // some task names it as contingency and it has no rule, or it is a flow's trigger: never ready by itself
+	Condition       *Expr // of a trigger of the definition's flow: at which data states it fires
+	Whole           bool  // it stands for the definition's flow (FlowTask)
 }
 
 // Produces is the data set that a task makes. The zero value: none.
@@ -162,6 +181,10 @@ type Produces struct {
 func (t *Task) ByRole() bool {
 	return t.Role != "" && (t.Type == Manual || t.Type == SemiAutomatic)
 }
+
+// ByNode reports whether the node that holds a task does it, by an application or by another
+// workflow. All other tasks are people's.
+func (t *Task) ByNode() bool { return t.Type == Automatic || t.Type == SubWorkflow }
 
 // With are the arguments of an application.
 type With struct {
@@ -256,6 +279,22 @@ type Constraint struct {
 	Violated *Expr
 	Penalty  float64
 }
+
+// Condition is a predicate over data with a name, by which expressions may mention it.
+type Condition struct {
+	Name DataName
+	Expr *Expr
+}
+
+// Conflict says what becomes of a result that sets data which was changed after the
+// state that the task got.
+type Conflict string
+
+// The choices of on-conflict (docs/language.md, on-conflict).
+const (
+	ConflictApply Conflict = "apply"
+	ConflictFail  Conflict = "fail"
+)
 
 // Coordination is how partners work together.
 type Coordination string

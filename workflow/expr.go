@@ -26,6 +26,7 @@ type Expr struct {
 	ages     []time.Duration
 	constant bool // its value does not depend on anything
 	aged     bool // it mentions instance.age
+	parts    int  // with those of the conditions that it names
 }
 
 // Env is what an expression is evaluated in.

@@ -12,6 +12,7 @@ type FeatureUse struct {
 	Feature string   // a key such as "time-to-wait", or "key: value"
 	Task    TaskName // empty: the whole definition
 	Line    int      // in the text that was parsed
+	Col     int      // there
 }
 
 // FeatureAge is the use of instance.age in a rule, which no key shows.
@@ -28,7 +29,7 @@ var (
 	definitionFeatures = []string{"final", "initial", "creator-role", "responsible", "administrators", "warnings", "transfer"}
 	taskFeatures       = []string{
 		"uses", "role", "needs", "timeout", "time-to-wait", "retries", "compensate", "reconcile", "deadline", "warnings", "transfer",
-		"priority", "urgency", "suitability", "duration", "offline", "repeat", "produces",
+		"priority", "urgency", "suitability", "duration", "offline", "repeat", "on-conflict", "produces",
 	}
 )
 
@@ -36,7 +37,7 @@ func (r *reader) features() []FeatureUse {
 	var out []FeatureUse
 	add := func(t TaskName, n *node, feature string) {
 		if n != nil {
-			out = append(out, FeatureUse{feature, t, n.line})
+			out = append(out, FeatureUse{feature, t, n.line, n.col})
 		}
 	}
 	d := r.def
@@ -89,6 +90,9 @@ func (r *reader) taskFeatures(t *Task, add func(TaskName, *node, string)) {
 			continue
 		}
 		add(t.Name, n, key)
+	}
+	if t.Disabled {
+		add(t.Name, r.written(t, "enabled"), "enabled")
 	}
 	if t.Type != Automatic {
 		add(t.Name, r.written(t, "type"), "type: "+string(t.Type))

@@ -72,6 +72,27 @@ var shapes = []struct {
 	{"rules of many terms", false, func(n int) string {
 		return "data: {x: {type: integer}}\ntasks:\n  a: {}\n" + lines(n/20, "  t%d: {when: '"+strings.Repeat("x > 1 and ", 100)+`failed("a")'}`)
 	}},
+	{"conditions that name each other", false, func(n int) string {
+		var b strings.Builder
+		b.WriteString("data: {x: {type: integer}}\nconditions:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  c%d: x > %d", i, i)
+			if i%100 != 99 {
+				fmt.Fprintf(&b, " and c%d", i+1)
+			}
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "  c%d: x > 1\n", n)
+		return b.String() + "tasks:\n" + lines(n, "  t%d: {when: c%[1]d}")
+	}},
+	{"conditions that each name the next twice", true, func(n int) string {
+		var b strings.Builder
+		b.WriteString("data: {x: {type: integer}}\nconditions:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  c%d: c%d and c%[2]d\n", i, i+1)
+		}
+		return b.String() + fmt.Sprintf("  c%d: x > 1\ntasks: {t: {}}\n", n)
+	}},
 	{"all lead into a loop of contingencies", true, func(n int) string {
 		return "tasks:\n  a: {contingency: b}\n  b: {contingency: a}\n" + lines(n, "  t%d: {contingency: a}")
 	}},

@@ -17,9 +17,12 @@ import (
 // what the YAML library found. Its words are for authors of parsers, and its place
 // is where it noticed, often a line too early or too late. So the text itself is
 // looked at, from that place on. The package configs and the study use it too.
-func NotYAML(file string, src []byte, err error) Problem {
+func NotYAML(file string, src []byte, err error) Problem { return notYAML(file, src, err, KeyHint) }
+
+// notYAML is NotYAML of a text in which hint says how a key with its value is written.
+func notYAML(file string, src []byte, err error, hint func(text string) string) Problem {
 	tokens, _ := YAMLTokens(src) // none, if the library cannot even cut the text
-	s := stumble{lines: strings.Split(string(src), "\n"), line: 1, col: 1, tokens: tokens}
+	s := stumble{lines: strings.Split(string(src), "\n"), line: 1, col: 1, tokens: tokens, hint: hint}
 	var at yaml.Error
 	if errors.As(err, &at) {
 		s.message = at.GetMessage()
@@ -44,6 +47,7 @@ type stumble struct {
 	lines     []string
 	line, col int
 	message   string // the library's
+	hint      func(text string) string
 	tokens    token.Tokens
 }
 
@@ -221,7 +225,7 @@ func (s stumble) keys() (Problem, bool) {
 		found := keyRE.FindStringSubmatch(s.content(i))
 		if found == nil {
 			text := strings.TrimLeft(s.content(i), "- ")
-			if hint := KeyHint(text); hint != "" {
+			if hint := s.hint(text); hint != "" {
 				return Problem{Line: i + 1, Col: first, Message: fmt.Sprintf("%s is no key with a value", excerpt(text)), Hint: hint}, true
 			}
 			if strings.HasPrefix(text, ":") {
@@ -322,28 +326,63 @@ func enter(open, line []column) (now, gone []column) {
 	return append(open[:at], line...), gone
 }
 
-// The ways in which people who know other notations give a key its value.
+// The ways in which people who know other notations give a key its value. Of several lines that are all written so,
+// YAML makes one text.
 var (
-	assignment = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?)\s*(?:=>|:=|->|=)\s*([^=]*)$`)
-	arrow      = regexp.MustCompile(`^\S+\s*[=-]>`)
+	assignment = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?)\s*(=>|:=|->|=)\s*([^=]*)$`)
+	several    = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?)\s*(=>|:=|->|=)\s*(.*?)\s+["']?[\pL\pN_][\pL\pM\pN_.-]*["']?\s*(?:=>|:=|->|=)(?:[^=]|$)`)
+	keyless    = regexp.MustCompile(`^(=>|:=|=)(?:\s+([^=]*))?$`)
 	clockTime  = regexp.MustCompile(`^["']?[0-9]+:[0-9]`)
 	noSpace    = regexp.MustCompile(`^(["']?[\pL\pN_][\pL\pM\pN_.-]*["']?):([^\s/:].*)$`)
 )
 
+// assigned are the key, the sign and the value of a text with one of them; nil: it is none.
+func assigned(text string) []string {
+	m := assignment.FindStringSubmatch(text)
+	if m != nil && strings.Contains(m[3], "->") {
+		return nil
+	}
+	return m
+}
+
 // KeyHint says how a text has to be written that was meant to be a key with its
-// value, as key = value was; empty if it is no such text.
+// value, or several, as key = value was; empty if it is no such text.
 func KeyHint(text string) string {
-	if m := assignment.FindStringSubmatch(text); m != nil {
-		write := strings.TrimSpace("write "+m[1]+": "+whole(m[2])) + ", with a colon and a space"
-		if arrow.MatchString(text) && ValidName(m[1]) && ValidName(m[2]) && m[2][0] > '9' { // as of edges, elsewhere
-			write += fmt.Sprintf("; if %s is to wait for %s, write %s: {after: %s} under tasks", m[2], m[1], m[2], m[1])
-		}
-		return write
+	if m := assigned(text); m != nil {
+		return strings.TrimSpace("write "+m[1]+": "+whole(m[3])) + ", with a colon and a space"
+	}
+	if m := several.FindStringSubmatch(text); m != nil && m[3] != "" {
+		return "write " + m[1] + ": " + whole(m[3]) + ", with a colon and a space, and so each of these lines"
+	}
+	if m := keyless.FindStringSubmatch(text); m != nil {
+		return strings.TrimSpace("write KEY: "+whole(m[2])) + ", with a colon and a space, without " + m[1]
 	}
 	if m := noSpace.FindStringSubmatch(text); m != nil && !clockTime.MatchString(text) {
 		return "put a space after the colon: " + m[1] + ": " + whole(m[2])
 	}
 	return ""
+}
+
+// entryHint is KeyHint in a definition, where an arrow may have been meant as an edge: the first task before the
+// second.
+func entryHint(text string) string {
+	hint := KeyHint(text)
+	m := assigned(text)
+	if m == nil {
+		m = several.FindStringSubmatch(text)
+	}
+	if m == nil {
+		return hint
+	}
+	from, to := m[1], m[3]
+	if to == "" { // one arrow after the other
+		to, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(text, from)), m[2])), " ")
+	}
+	if (m[2] != "=>" && m[2] != "->") || !ValidName(from) || !ValidName(to) || to[0] <= '9' { // as of edges, elsewhere
+		return hint
+	}
+	wait := fmt.Sprintf("if %s is to wait for %s, write %s: {after: %s} under tasks", to, from, to, from)
+	return strings.TrimPrefix(hint+"; "+wait, "; ")
 }
 
 // whole is a value for a hint. What opens a bracket may go on after the text.

@@ -5,13 +5,14 @@ import "fmt"
 // Parse reads and checks a definition. File is its name in messages. A
 // definition with mistakes gives Errors with all of them; the result is then
 // nil.
-func Parse(file string, src []byte) (*Definition, error) {
+func Parse(file string, src []byte) (*Definition, error) { return ParseWith(file, src, nil) }
+
+// ParseWith is Parse of a definition that may take pieces which it does not have: they are
+// written out in it, so that its hash says what they were.
+func ParseWith(file string, src []byte, shared Shared) (*Definition, error) {
 	pr := &problems{file: file}
-	r := &reader{
-		problems: pr, def: &Definition{},
-		places: map[any]map[string]*node{}, heads: map[any]*node{},
-		scope: scope{memory: newMemory()},
-	}
+	r := newReader(pr)
+	r.shared = shared
 	if root := readSource(src, pr); root != nil {
 		r.definition(root)
 	}
@@ -22,6 +23,14 @@ func Parse(file string, src []byte) (*Definition, error) {
 		return nil, Errors{{File: file, Line: 1, Col: 1, Message: err.Error()}}
 	}
 	return r.def, nil
+}
+
+func newReader(pr *problems) *reader {
+	return &reader{
+		problems: pr, def: &Definition{},
+		places: map[any]map[string]*node{}, heads: map[any]*node{},
+		scope: scope{memory: newMemory()},
+	}
 }
 
 // definitionKeys are the keys at the top level.
@@ -37,6 +46,7 @@ var definitionKeys = []key[Definition]{
 	{"final", kept[Definition]},
 	{"initial", kept[Definition]},
 	{"constraints", kept[Definition]},
+	{"conditions", kept[Definition]},
 	{"creator-role", func(r *reader, n *node, d *Definition) { d.CreatorRole = RoleName(r.name(n)) }},
 	{"responsible", func(r *reader, n *node, d *Definition) { d.Responsible = UserName(r.name(n)) }},
 	{"administrators", func(r *reader, n *node, d *Definition) { d.Administrators = RoleName(r.name(n)) }},
@@ -59,8 +69,10 @@ func (r *reader) definition(root *node) {
 		r.on(root, "begin with workflow: NAME", "the definition has no name")
 	}
 	r.data()
+	r.conditions()
 	r.applications()
 	r.tasks()
+	r.shareApplications()
 	r.partitions()
 	if n := r.written(d, "final"); n != nil && !n.isNull() {
 		d.Final = r.condition(n)

@@ -21,13 +21,13 @@ func (r *reader) data() {
 		return
 	}
 	if n.kind != mapNode {
-		r.on(n, "write data: {name: {type: string}}", "want a mapping of names, have %s", n.what())
+		r.on(n, cmp.Or(entryHint(n.text), "write data: {name: {type: string}}"), "want a mapping of names, have %s", n.what())
 		return
 	}
 	for _, e := range r.unique(n) {
 		switch name := e.key.text; {
 		case !ValidDataName(name):
-			r.on(e.key, cmp.Or(KeyHint(name), dataRule(name)), "%s is not a valid name for data", excerpt(name))
+			r.on(e.key, cmp.Or(entryHint(name), dataRule(name)), "%s is not a valid name for data", excerpt(name))
 		case reserved[name]:
 			r.on(e.key, "choose another name", "%q means something in expressions", name)
 		default:

@@ -46,7 +46,9 @@ var taskKeys = []key[Task]{
 	{"suitability", func(r *reader, n *node, t *Task) { t.Suitability = r.suitability(n) }},
 	{"duration", func(r *reader, n *node, t *Task) { t.Duration = r.span(n) }},
 	{"offline", func(r *reader, n *node, t *Task) { t.Offline = r.boolean(n) }},
-	{"repeat", func(r *reader, n *node, t *Task) { t.Repeat = r.boolean(n) }},
+	{"enabled", func(r *reader, n *node, t *Task) { t.Disabled = !r.boolean(n) }},
+	{"repeat", func(r *reader, n *node, t *Task) { r.repeat(n, t) }},
+	{"on-conflict", func(r *reader, n *node, t *Task) { t.OnConflict = oneOf(r, n, ConflictApply, ConflictFail) }},
 	{"produces", func(r *reader, n *node, t *Task) { t.Produces = r.produces(n) }},
 }
 
@@ -69,7 +71,7 @@ func (r *reader) tasks() {
 	r.def.index = make(map[TaskName]*Task, len(entries))
 	r.scope.known = make(map[TaskName]bool, len(entries))
 	for _, e := range entries {
-		t := &Task{Name: TaskName(e.key.text), Type: Automatic, OnFailure: FailBlock, Reconcile: KeepFirst, Urgency: DefaultUrgency}
+		t := &Task{Name: TaskName(e.key.text), Type: Automatic, OnFailure: FailBlock, Reconcile: KeepFirst, OnConflict: ConflictApply, Urgency: DefaultUrgency}
 		r.heads[t] = e.key
 		r.def.Tasks = append(r.def.Tasks, t)
 		r.def.index[t.Name] = t
@@ -77,6 +79,7 @@ func (r *reader) tasks() {
 		r.scope.known[t.Name] = true
 	}
 	models := r.models()
+	r.shareModels(entries, models)
 	written := r.writtenOut(entries, models)
 	if written > MaxSource {
 		r.on(n, "cut it into sub-workflows, or take less from models",
@@ -105,16 +108,9 @@ func (r *reader) models() map[string]*node {
 	}
 	for _, e := range r.named(n, "models") {
 		out[e.key.text] = e.value
-		if e.value.isNull() {
-			continue
+		if t := r.model(e); t != nil {
+			r.taskExpressions(t)
 		}
-		t := &Task{Type: Automatic}
-		r.heads[t] = e.key
-		readMap(r, e.value, taskKeys, t)
-		if m := r.written(t, "model"); m != nil {
-			r.on(m, "write out what it takes from there", "a model cannot take another model")
-		}
-		r.taskExpressions(t)
 	}
 	return out
 }
@@ -297,7 +293,7 @@ func (r *reader) taskRule(t *Task) *Rule {
 func (r *reader) dataNames(n *node) []DataName {
 	out := names[DataName](r, n, (*reader).dataName)
 	for _, item := range n.list() {
-		if item.kind == scalarNode && !item.isNull() && r.scope.data[DataName(item.text)] == nil {
+		if item.kind == scalarNode && !item.isNull() && !r.apart && r.scope.data[DataName(item.text)] == nil {
 			r.on(item, r.nearData(item.text), "there is no data %q", item.text)
 		}
 	}
@@ -355,6 +351,26 @@ func (r *reader) retries(n *node) Retries {
 		return Retries{}
 	}
 	return *t
+}
+
+// MaxRepeats bounds how often repeat: {times: N} lets a task fire.
+const MaxRepeats = 1_000_000
+
+var repeatKeys = []key[Task]{
+	{"times", func(r *reader, n *node, t *Task) { t.RepeatTimes = int(r.integer(n, 1, MaxRepeats)) }},
+}
+
+// repeat reads true, false, or a mapping with a bound.
+func (r *reader) repeat(n *node, t *Task) {
+	if n.kind != mapNode {
+		t.Repeat = r.boolean(n)
+		return
+	}
+	inner := &Task{}
+	if readMap(r, n, repeatKeys, inner) && r.written(inner, "times") == nil {
+		r.on(n, "write times: N, or repeat: true", "repeat does not say how often")
+	}
+	t.Repeat, t.RepeatTimes = true, inner.RepeatTimes
 }
 
 // MaxReaders bounds who may read a data set or a file: partners tell one another of them.
@@ -456,6 +472,20 @@ func (r *reader) checkWarnings(t *Task) {
 					FormatDuration(t.Deadline.After), FormatDuration(w))
 			}
 		}
+	}
+}
+
+// checkTransfer reports a transfer by which a task would never pass on, or would at once.
+func (r *reader) checkTransfer(t *Task) {
+	n := r.written(t, "transfer")
+	switch {
+	case n == nil || n.isNull() || t.Transfer == 0:
+	case t.Type == Automatic || t.Type == SubWorkflow:
+		r.on(n, "it is for tasks of type manual and semi-automatic", "no person has this task, so it passes to nobody")
+	case t.Deadline == nil && r.written(t, "deadline") == nil:
+		r.on(n, "write deadline: 48h, or leave it out", "there is no deadline before which it would pass on")
+	case t.Deadline != nil && t.Deadline.After > 0 && t.Transfer >= t.Deadline.After:
+		r.on(n, "want less than the deadline", "the deadline is %s after the task is ready, so it would pass on at once", FormatDuration(t.Deadline.After))
 	}
 }
 

@@ -99,13 +99,13 @@ func (r *reader) uses(n *node) *Use {
 // definition.
 func (r *reader) inputs(n *node) map[DataName]*Expr {
 	if n.kind != mapNode {
-		r.on(n, "write input: {name: expression}", "want a mapping, have %s", n.what())
+		r.on(n, cmp.Or(entryHint(n.text), "write input: {name: expression}"), "want a mapping, have %s", n.what())
 		return nil
 	}
 	out := map[DataName]*Expr{}
 	for _, e := range r.unique(n) {
 		if !ValidDataName(e.key.text) {
-			r.on(e.key, cmp.Or(KeyHint(e.key.text), dataRule(e.key.text)), "%s is not a valid name for data", excerpt(e.key.text))
+			r.on(e.key, cmp.Or(entryHint(e.key.text), dataRule(e.key.text)), "%s is not a valid name for data", excerpt(e.key.text))
 			continue
 		}
 		out[DataName(e.key.text)] = r.expression(e.value, r.scope, assignable(TypeQuery)...)

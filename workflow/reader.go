@@ -28,6 +28,8 @@ type reader struct {
 	scope  scope
 	places map[any]map[string]*node // what was written, by the thing it belongs to
 	heads  map[any]*node            // where the thing's name, or else the thing, stands
+	apart  bool                     // models are read by themselves: which data there are is not known
+	shared Shared                   // nil: a definition takes nothing that it has not
 }
 
 // written is the value of a key of a thing, or nil when it was not written.
@@ -53,7 +55,7 @@ func (r *reader) where(of any, key string) *node {
 // reported beside its misspelling.
 func readMap[T any](r *reader, n *node, keys []key[T], into *T) (known bool) {
 	if n.kind != mapNode {
-		r.on(n, cmp.Or(KeyHint(n.text), "its keys are "+keyNames(keys)), "want a mapping, have %s", n.what())
+		r.on(n, cmp.Or(entryHint(n.text), "its keys are "+keyNames(keys)), "want a mapping, have %s", n.what())
 		return false
 	}
 	known = true
@@ -88,7 +90,7 @@ func (e entry) outdented() string {
 }
 
 func (r *reader) unknownKey(n *node, outdented string, known []string) {
-	hint := cmp.Or(KeyHint(n.text), outdented, r.scope.memory.didYouMean(n.text, known), "the keys here are "+strings.Join(known, ", "))
+	hint := cmp.Or(entryHint(n.text), outdented, r.scope.memory.didYouMean(n.text, known), "the keys here are "+strings.Join(known, ", "))
 	r.on(n, hint, "unknown key %q", n.text)
 }
 
@@ -121,7 +123,7 @@ func (r *reader) unique(n *node) []entry {
 // whose names are not valid.
 func (r *reader) named(n *node, what string) []entry {
 	if n.kind != mapNode {
-		r.on(n, cmp.Or(KeyHint(n.text), "write "+what+": {name: …}"), "want a mapping of names, have %s", n.what())
+		r.on(n, cmp.Or(entryHint(n.text), "write "+what+": {name: …}"), "want a mapping of names, have %s", n.what())
 		return nil
 	}
 	return slices.DeleteFunc(r.unique(n), func(e entry) bool { return !r.validName(e.key) })
@@ -130,7 +132,7 @@ func (r *reader) named(n *node, what string) []entry {
 func (r *reader) validName(n *node) bool {
 	rule := NameRule(n.text)
 	if rule != "" {
-		r.on(n, cmp.Or(KeyHint(n.text), rule), "%s is not a valid name", excerpt(n.text))
+		r.on(n, cmp.Or(entryHint(n.text), rule), "%s is not a valid name", excerpt(n.text))
 	}
 	return rule == ""
 }
@@ -183,8 +185,10 @@ func (r *reader) integer(n *node, low, high int64) int64 {
 	switch {
 	case isNumber && f == math.Trunc(f):
 		r.on(n, fmt.Sprintf("from %d to %d", low, high), "%s is out of range", n.text)
+	case isNumber:
+		r.on(n, fmt.Sprintf("from %d to %d", low, high), "%s is not a whole number", n.text)
 	case !ok:
-		r.on(n, "", "want a whole number, have %s", n.what())
+		r.on(n, fmt.Sprintf("from %d to %d", low, high), "want a whole number, have %s", n.what())
 	case i < low || i > high:
 		r.on(n, fmt.Sprintf("from %d to %d", low, high), "%d is out of range", i)
 	}
@@ -195,7 +199,7 @@ func (r *reader) number(n *node, low, high float64) float64 {
 	f, ok := float(n.value)
 	switch {
 	case !ok:
-		r.on(n, "", "want a number, have %s", n.what())
+		r.on(n, fmt.Sprintf("from %v to %v", low, high), "want a number, have %s", n.what())
 		return high // so that no second mistake is found in it
 	case f < low || f > high:
 		r.on(n, fmt.Sprintf("from %v to %v", low, high), "%v is out of range", f)

@@ -49,6 +49,7 @@ func TestSchemaHasTheParsersKeys(t *testing.T) {
 		{"distribution", def("distribution"), keyList(distributionKeys)},
 		{"retries", def("retries"), keyList(retriesKeys)},
 		{"on-failure", def("on-failure"), keyList(onFailureKeys)},
+		{"repeat", def("repeat"), keyList(repeatKeys)},
 		{"produces", def("produces"), keyList(producesKeys)},
 		{"uses", def("uses"), keyList(usesKeys)},
 		{"compensation", def("compensation"), keyList(compensateKeys)},

@@ -25,6 +25,9 @@ func (d *Definition) seal(r *reader) error {
 		return fmt.Errorf("with its models written out the definition has %d bytes: at most %d are allowed", len(d.canonical), MaxSource)
 	}
 	d.hash = sha256.Sum256(d.canonical)
+	if d.layFlow(); d.flow != nil {
+		d.links = link(d)
+	}
 	return nil
 }
 

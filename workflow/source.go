@@ -103,7 +103,7 @@ func readSource(src []byte, pr *problems) *node {
 	}
 	file, err := parseTokens(tokens, parser.AllowDuplicateMapKey())
 	if err != nil {
-		p := NotYAML(pr.file, src, err)
+		p := notYAML(pr.file, src, err, entryHint)
 		pr.at(p.Line, p.Col, p.Message, p.Hint)
 		return nil
 	}

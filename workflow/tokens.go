@@ -15,7 +15,7 @@ func tokenize(src []byte, pr *problems) (tokens token.Tokens, ok bool) {
 	before := len(pr.list)
 	tokens, err := YAMLTokens(src)
 	if err != nil {
-		p := NotYAML(pr.file, src, err)
+		p := notYAML(pr.file, src, err, entryHint)
 		pr.at(p.Line, p.Col, p.Message, p.Hint)
 	}
 	g := gauge{}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 )
 
 // MaxValue bounds one value of a data item, as JSON, in bytes. What is greater
@@ -100,7 +102,8 @@ func conform(decl *DataDecl, v Value) (Value, error) {
 		ok = decl.Type == TypeMap
 	}
 	if !ok && decl.Type != TypeQuery {
-		return nil, fmt.Errorf("%s: want %s, have %s", decl.Name, decl.Type.a(), typeOf(v).a())
+		text, _ := json.Marshal(v) //nolint:errcheck // plain values; what cannot be written is left out
+		return nil, fmt.Errorf("%s: %s: want %s, have %s", decl.Name, plain.Cut(string(text), shown), decl.Type.a(), typeOf(v).a())
 	}
 	return v, nil
 }
@@ -232,6 +235,9 @@ func parseTime(s string) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("%q is not a time: write for example 2026-07-01T08:00:00Z", s)
 }
+
+// ParseTime reads a point in time as definitions and values of data do: RFC 3339, or a date.
+func ParseTime(s string) (time.Time, error) { return parseTime(s) }
 
 // importValue brings a data item's value into the evaluator: a time becomes
 // one that can be compared. What lists and maps hold is looked at when it is

@@ -21,6 +21,7 @@ type ruler struct {
 	fail  func(offset int, hint, message string)
 	// speaks are the parts that speak of tasks.
 	speaks map[ast.Node]bool
+	parts  int // of all leaves of data, with those of the conditions that they name
 }
 
 // newRuler is for the rule of one syntax tree.
@@ -116,6 +117,12 @@ func (r *ruler) data(n ast.Node, negated bool) *Rule {
 		n = not
 	}
 	e, op := r.scope.compile(spell(n), n, r.fail)
+	if before := r.parts; before <= maxExprNodes {
+		if r.parts += e.parts; r.parts > maxExprNodes {
+			r.fail(n.Location().From, "compute a part of it into a data item",
+				fmt.Sprintf("with the conditions that it names the rule has more than %d parts", maxExprNodes))
+		}
+	}
 	if op.typ != boolType && !op.typ.open() {
 		r.fail(n.Location().From, "compare it with something", fmt.Sprintf("a rule must be a boolean, this is %s", op.typ.a()))
 	}

@@ -193,6 +193,10 @@ func (d *deciding) closing(it *item) Body {
 	return nil
 }
 
+// clockPatience is how late it may be noticed that somebody set the wall clock on, by which a deadline comes
+// that is a point in time.
+const clockPatience = 10 * time.Minute
+
 // passing passes an item to the responsible user as its deadline is near (rule 10).
 func (d *deciding) passing(it *item) Body {
 	left, has := d.left(it)
@@ -201,11 +205,17 @@ func (d *deciding) passing(it *item) Body {
 		return nil
 	}
 	if left > it.Task.Transfer {
-		d.wake(it, d.now.Boot+left-it.Task.Transfer)
+		wait := left - it.Task.Transfer
+		if !it.deadline().At.IsZero() { // somebody may set the clock by which it comes
+			wait = min(wait, clockPatience)
+		}
+		d.wake(it, d.now.Boot+wait)
 		return nil
 	}
-	p, _ := d.people.Known(to)
-	return Transfer{Item: it.Item, To: to, ToRoles: p.Roles, Cause: ByDeadline}
+	if _, known := d.people.Known(to); !known {
+		return nil // it would be taken from that user at once
+	}
+	return NewDueTransfer(it.Item, to)
 }
 
 // ending revokes a grant whose lease is over, or whose user is no longer entitled (rule 6).

@@ -1,6 +1,7 @@
 package worklist
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -13,6 +14,9 @@ type Due struct {
 
 // IsZero reports whether there is no deadline.
 func (d Due) IsZero() bool { return d.After == 0 && d.At.IsZero() }
+
+// MaxDue is the longest span after which an item may be due.
+const MaxDue = 100 * 365 * 24 * time.Hour
 
 // number tells deadlines of one item apart.
 func (d Due) number() int64 {
@@ -31,6 +35,10 @@ func (d Due) wrong() string {
 		return "the deadline is before the item was ready"
 	case d.After > 0 && !d.At.IsZero():
 		return "it names two deadlines"
+	case d.After > MaxDue:
+		return fmt.Sprintf("a deadline %s after the item is ready: at most %s", d.After, MaxDue)
+	case !d.At.IsZero() && (d.At.UnixMilli() <= 0 || d.At.Year() > 9999):
+		return fmt.Sprintf("a deadline in the year %d: want one of the years 1970 to 9999", d.At.Year())
 	}
 	return ""
 }
@@ -57,6 +65,15 @@ func (d Due) Left(since time.Duration, now Moment) (left time.Duration, has bool
 		return min(max(d.At.Sub(now.Wall), -farAway), farAway), true
 	}
 	return 0, false
+}
+
+// Extended is the deadline that somebody who may gave an item in place of its task's; false: nobody did.
+func (b *Board) Extended(i Item) (Due, bool) {
+	it := b.items[i]
+	if it == nil || it.due == nil {
+		return Due{}, false
+	}
+	return *it.due, true
 }
 
 func (d *deciding) left(it *item) (left time.Duration, has bool) {

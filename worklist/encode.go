@@ -15,7 +15,8 @@ import (
 
 // This file says how what happens to people's work is written down: in one way only, so
 // that a person's signature is for exactly these bytes. Of the kinds of fact.go those have an
-// encoding that the core makes: grant, release, revoke, transfer, result, close, adopt, order.
+// encoding that the core makes: grant, release, revoke, transfer, result, close, adopt, order,
+// extend.
 
 // Limits of what is written down.
 const (
@@ -41,6 +42,8 @@ type says struct {
 	Stop    *saysStop    `cbor:"7,keyasint,omitempty"` // a Close by an order
 	Pass    *saysPass    `cbor:"8,keyasint,omitempty"` // a Transfer
 	Adopt   *saysAdopt   `cbor:"9,keyasint,omitempty"`
+	Due     *saysDue     `cbor:"10,keyasint,omitempty"` // a Transfer as a deadline is near
+	Extend  *saysExtend  `cbor:"11,keyasint,omitempty"`
 }
 
 type saysItem struct {
@@ -113,6 +116,20 @@ type saysAdopt struct {
 	Result ID
 }
 
+type saysDue struct {
+	_    struct{} `cbor:",toarray"`
+	Item saysItem
+	To   User
+}
+
+// saysExtend has a span or a point in time, in ms since 1970; the other is 0.
+type saysExtend struct {
+	_     struct{} `cbor:",toarray"`
+	Item  saysItem
+	After time.Duration
+	At    int64
+}
+
 var (
 	encMode = func() cbor.EncMode {
 		m, err := cbor.CoreDetEncOptions().EncMode()
@@ -173,9 +190,18 @@ func Encode(b Body) ([]byte, error) {
 	case Order:
 		s.Order = &saysOrder{Item: said(x.Item), What: x.What, Reason: x.Reason}
 	case Transfer:
+		if x.Cause == ByDeadline {
+			s.Due = &saysDue{Item: said(x.Item), To: x.To}
+			break
+		}
 		s.Pass = &saysPass{Item: said(x.Item), Grant: x.Grant, To: x.To, Role: x.Role, Reason: x.Reason}
 	case Adopt:
 		s.Adopt = &saysAdopt{Item: said(x.Item), Result: x.Result}
+	case Extend:
+		s.Extend = &saysExtend{Item: said(x.Item), After: x.Due.After}
+		if !x.Due.At.IsZero() {
+			s.Extend.At = x.Due.At.UnixMilli()
+		}
 	default:
 		return nil, fmt.Errorf("a %s is not yet written down", b.kind())
 	}
@@ -250,6 +276,16 @@ func (s *says) body() (out Body, err error) {
 	if x := s.Adopt; x != nil {
 		set(Adopt{Item: x.Item.item(), Result: x.Result})
 	}
+	if x := s.Due; x != nil {
+		set(NewDueTransfer(x.Item.item(), x.To))
+	}
+	if x := s.Extend; x != nil {
+		e := Extend{Item: x.Item.item(), Due: Due{After: x.After}}
+		if x.At != 0 {
+			e.Due.At = time.UnixMilli(x.At).UTC()
+		}
+		set(e)
+	}
 	if n != 1 {
 		return nil, errors.New("it says more than one thing of people's work, or nothing")
 	}
@@ -291,6 +327,10 @@ func validate(b Body) error {
 		return x.validate()
 	case Transfer:
 		return x.validate()
+	case Extend:
+		if why := x.Due.wrong(); why != "" {
+			return errors.New(why)
+		}
 	case Adopt:
 		if x.Result.IsZero() {
 			return errors.New("an adoption that names no result")
@@ -305,7 +345,7 @@ func validate(b Body) error {
 
 func (x Order) validate() error {
 	switch x.What {
-	case Continue, Stop, Again:
+	case Continue, Stop, Again, Recover:
 		if x.Item.Slot == "" {
 			return fmt.Errorf("an order to %s that names no task", x.What)
 		}
@@ -314,7 +354,7 @@ func (x Order) validate() error {
 			return errors.New("an order to cancel the instance that names a task")
 		}
 	default:
-		return fmt.Errorf("an order to %q: want %s, %s, %s or %s", x.What, Again, Continue, Stop, Cancel)
+		return fmt.Errorf("an order to %q: want %s, %s, %s, %s or %s", x.What, Again, Continue, Stop, Cancel, Recover)
 	}
 	return reason(x.Reason)
 }

@@ -21,6 +21,9 @@ var written = []Body{
 	Close{Item: Item{Slot: "a"}, Order: ID{4}},
 	Order{Item: Item{Assigned: ID{1}, Slot: "a"}, What: Again, Reason: "the road is open"},
 	Order{What: Cancel},
+	NewDueTransfer(Item{Slot: "a"}, "ana"),
+	Extend{Item: Item{Assigned: ID{1}, Slot: "a"}, Due: Due{After: 50 * time.Hour}},
+	Extend{Item: Item{Slot: "a"}, Due: Due{At: time.UnixMilli(1_700_000_000_123).UTC()}},
 }
 
 // What is written down is read as it was meant, and in no other way.
@@ -58,6 +61,11 @@ func TestWhatIsNotWrittenDown(t *testing.T) {
 		"not yet written down":           Notify{},
 		"with a result and by an order":  Close{Item: one[0], Result: ID{1}, Order: ID{1}},
 		"that names no task":             Order{What: Stop},
+		"names no deadline":              Extend{Item: one[0]},
+		"names two deadlines":            Extend{Item: one[0], Due: Due{After: time.Hour, At: time.UnixMilli(1)}},
+		"at most 876000h":                Extend{Item: one[0], Due: Due{After: MaxDue + 1}},
+		"in the year 10000":              Extend{Item: one[0], Due: Due{At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"that is all that is said":       Transfer{Item: one[0], To: "ana", Cause: ByDeadline, Reason: "late"},
 		"cancel the instance that names": Order{Item: Item{Assigned: ID{1}}, What: Cancel},
 		`to "dance"`:                     Order{Item: one[0], What: "dance"},
 		"reason of 5001":                 Order{Item: one[0], What: Stop, Reason: strings.Repeat("a", 5001)},

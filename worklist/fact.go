@@ -203,6 +203,7 @@ const (
 	Stop     = "stop"     // the task fails
 	Cancel   = "cancel"   // the instance ends
 	Again    = "again"    // the task is done once more
+	Recover  = "recover"  // a step that recovers an instance that is interrupted; Reason says which
 )
 
 // Order is what the responsible user, or an administrator, decides: about an item or, to cancel,

@@ -26,9 +26,11 @@ type item struct {
 	works  []*work
 	ends   []*End // of this round, those that may count
 	due    *Due   // in place of the task's
+	goes   bool   // somebody who may has said that it goes on beyond the deadline there is
 	orders []*Fact
 	used   map[ID]bool // orders that were carried out
-	passed bool        // it passed to the responsible user as its deadline was near
+	passed bool        // it passed to the responsible user as the deadline that it has now was near
+	dueTo  bool        // it did so at whatever deadline: that user may do it
 	went   bool        // it was pushed by the mechanism, or handed on
 	rounds int         // how often it was reopened
 	prior  map[ID]*Fact
@@ -80,7 +82,7 @@ type End struct {
 func (it *item) clear() {
 	it.refused, it.to, it.used, it.prior = map[ID]string{}, map[User]bool{}, map[ID]bool{}, map[ID]*Fact{}
 	it.role, it.under, it.offer, it.all, it.holds, it.open, it.works, it.ends = "", ID{}, ID{}, false, nil, nil, nil, nil
-	it.due, it.orders, it.passed, it.went, it.rounds = nil, nil, false, false, 0
+	it.due, it.orders, it.goes, it.passed, it.dueTo, it.went, it.rounds = nil, nil, false, false, false, false, 0
 }
 
 // add takes a fact in. What comes last in the order of facts, as nearly all do, is read on

@@ -30,7 +30,9 @@ type MessageID struct {
 	By       ID            // the fact that it is about
 	Due      int64         // of a deadline: which, if it was changed (Due.number)
 	Warning  time.Duration // with so much left
-	Round    string        // of an end: which, as an order may have an instance go on
+	// Round is, of an end, which, as an order may have an instance go on; of a deadline, "waits" before its
+	// task is ready.
+	Round string
 }
 
 // String is the name as it is written down: the same on all devices.
@@ -131,6 +133,8 @@ type Dated struct {
 	Due      Due
 	Since    time.Duration // Boot: when it became ready
 	Warnings []time.Duration
+	// Waits: it is not ready, so nobody can stop it yet, or let it go on.
+	Waits bool
 	// Asks: whoever is told is to decide whether it goes on once the deadline is over.
 	Asks bool
 }
@@ -141,12 +145,32 @@ func (s Source) Reminders(d Dated, now Moment) (out []Message, next time.Duratio
 	for _, a := range alerts {
 		m := s.Message(Deadline, d.Item, a.At, a.text(d.Task))
 		m.ID.Due, m.ID.Warning = d.Due.number(), a.Left
-		if m.Asks = d.Asks && a.Left == 0; m.Asks {
+		switch over := a.Left == 0; {
+		case over && d.Waits: // once it is ready, another asks what becomes of it
+			m.ID.Round = "waits"
+			m.Text += ", and it still waits for what comes before it"
+		case over && d.Asks:
+			m.Asks = true
 			m.Text += ": let it go on, or stop it"
 		}
 		out = append(out, m)
 	}
 	return out, next
+}
+
+// Within leaves those of the warnings of a deadline that come after what it is about: of a span after the item is
+// ready, of a point in time after the instance began. Whoever starts it sees that the deadline is near.
+func (d Due) Within(warnings []time.Duration, began time.Time) []time.Duration {
+	before := func(w time.Duration) bool {
+		if d.After > 0 {
+			return w >= d.After
+		}
+		return !d.At.IsZero() && d.At.Add(-w).Before(began)
+	}
+	if !slices.ContainsFunc(warnings, before) {
+		return warnings
+	}
+	return slices.DeleteFunc(slices.Clone(warnings), before)
 }
 
 // Since is when something became ready (Boot) of whose deadline so much is left.
@@ -171,19 +195,14 @@ func (b *Board) reminders(it *item, now Moment, answers bool) (out []Message, ne
 		return nil, 0
 	}
 	return b.source().Reminders(Dated{
-		Item: it.Item, Task: it.Item.Slot, Due: it.deadline(), Since: it.Since, Warnings: it.Task.Warnings, Asks: answers && !b.goesOn(it),
+		Item: it.Item, Task: it.Item.Slot, Due: it.deadline(), Since: it.Since, Warnings: it.deadline().Within(it.Task.Warnings, b.course.Started), Asks: answers && !it.goes,
 	}, now)
 }
 
-// goesOn reports whether somebody has decided that an item goes on beyond its deadline.
-func (b *Board) goesOn(it *item) bool {
-	return slices.ContainsFunc(it.orders, func(o *Fact) bool { return o.Body.(Order).What == Continue })
-}
-
-// GoesOn reports whether somebody has decided that an item goes on beyond its deadline.
+// GoesOn reports whether somebody has decided that an item goes on beyond the deadline that it has now.
 func (b *Board) GoesOn(i Item) bool {
 	it := b.items[i]
-	return it != nil && b.goesOn(it)
+	return it != nil && it.goes
 }
 
 // Alert is a warning that a deadline is near, or over (Left 0).

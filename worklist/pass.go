@@ -23,8 +23,18 @@ func NewTransfer(i Item, grant ID, to User, role workflow.RoleName, reason strin
 	return x
 }
 
+// NewDueTransfer is how an item passes to the responsible user as its deadline is near: nobody asks for it, its
+// holder says so, and it ends whatever grant there is.
+func NewDueTransfer(i Item, to User) Transfer { return Transfer{Item: i, To: to, Cause: ByDeadline} }
+
 // validate checks what a person may ask for: what follows from it is not written down.
 func (x Transfer) validate() error {
+	if x.Cause == ByDeadline {
+		if x.Role != "" || x.Lease != 0 || !x.Grant.IsZero() || x.Reason != "" {
+			return errors.New("by a deadline an item passes to a user, and that is all that is said")
+		}
+		return name("the user", string(x.To))
+	}
 	if x.To != "" && x.Role != "" {
 		return errors.New("it is passed both to a user and to a role: want one of them")
 	}

@@ -56,7 +56,7 @@ func (x Grant) enter(b *Board, it *item, f *Fact) (why string) {
 // and the responsible user, once it has passed on as its deadline was near.
 func (it *item) maydo(b *Board, u User, roles []workflow.RoleName) bool {
 	r := it.roleNow()
-	return r == "" || slices.Contains(roles, r) || u == b.terms.Responsible && it.passed
+	return r == "" || slices.Contains(roles, r) || u == b.terms.Responsible && it.dueTo
 }
 
 // closedAsKnown reports whether the author of a fact knew that the item had ended in this round.
@@ -74,8 +74,8 @@ func (it *item) take(b *Board, f *Fact, h *Hold) {
 	}
 	it.holds = append(it.holds, h)
 	switch {
-	case it.end() != nil: // side by side with its end
-		h.lose(it.end().By, "the item was done meanwhile")
+	case len(it.ends) > 0: // side by side with its end; which of several stands may change
+		h.lose(it.ends[0].By, "the item was done meanwhile")
 	case was == nil:
 		it.open = h
 	case it.prevails(b, h, was):
@@ -168,7 +168,9 @@ func (x Transfer) enter(b *Board, it *item, f *Fact) (why string) {
 	if x.Cause == ByDeadline {
 		h.Mode, h.lease = Select, Grant{Mode: Select} // it stays there until something is decided
 	}
-	it.passed = it.passed || x.Cause == ByDeadline
+	if x.Cause == ByDeadline {
+		it.passed, it.dueTo = true, true
+	}
 	it.take(b, f, h)
 	return ""
 }
@@ -339,7 +341,7 @@ func (x Order) enter(b *Board, it *item, f *Fact) (why string) {
 	}
 	switch x.What {
 	case Continue, Stop, Cancel, Again:
-		it.orders = append(it.orders, f)
+		it.orders, it.goes = append(it.orders, f), it.goes || x.What == Continue
 		return ""
 	}
 	return "it orders nothing that there is"
@@ -357,6 +359,7 @@ func (x Reopen) enter(b *Board, it *item, f *Fact) (why string) {
 	}
 	it.used[x.Order] = true
 	it.ends, it.rounds, it.all, it.to, it.passed, it.went = nil, it.rounds+1, false, map[User]bool{}, false, false
+	it.dueTo = false
 	return ""
 }
 
@@ -367,6 +370,6 @@ func (x Extend) enter(b *Board, it *item, f *Fact) (why string) {
 	if why := x.Due.wrong(); why != "" {
 		return why
 	}
-	it.due, it.passed = &x.Due, false
+	it.due, it.goes, it.passed = &x.Due, false, false // whether it goes on is asked once more when that one is over
 	return ""
 }

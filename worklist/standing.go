@@ -33,6 +33,34 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 	return s, true
 }
 
+// TakenAt is when whoever has an item took it, or took it last whose result or hold it ended with: by the clock
+// of the holder that granted it. The zero time: nobody, or it was only kept for somebody.
+func (b *Board) TakenAt(i Item) time.Time {
+	it := b.items[i]
+	if it == nil {
+		return time.Time{}
+	}
+	h := it.open
+	if e := it.end(); e != nil && e.work != nil {
+		h = e.work.hold
+	} else if e != nil {
+		if at := slices.IndexFunc(it.holds, func(h *Hold) bool { return h.By == e.By }); at >= 0 {
+			h = it.holds[at]
+		}
+	}
+	if h == nil {
+		return time.Time{}
+	}
+	for _, g := range h.Grants {
+		if f := b.facts[g]; f != nil {
+			if _, took := f.Body.(Grant); took {
+				return f.At
+			}
+		}
+	}
+	return time.Time{}
+}
+
 // Role is the role for which an item is now; empty: for people at its holder.
 func (b *Board) Role(i Item) workflow.RoleName {
 	if it := b.items[i]; it != nil {
@@ -189,6 +217,9 @@ func (b *Board) Lines() (out []string) {
 		add("item %s %s of %s", it.Item.Slot, it.Item.Assigned, it.Holder)
 		if it.role != "" && it.role != it.Task.Role {
 			add("  passed to role %s", it.role)
+		}
+		if it.due != nil {
+			add("  due after=%s at=%d", it.due.After, it.due.number())
 		}
 		for _, h := range it.holds {
 			add("  hold %s %s %s begun=%t open=%t ended=%q by=%s lost=%t", h.User, h.Mode, names(h.Grants), h.Begun, h == it.open, h.Ended, h.By, h.Lost)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,22 +36,14 @@ each partner that takes part may. --user says who cancels it.`,
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			id, what, err := u.whichInstance(ctx, node, yes, args[0])
+			in, err := u.askToCancel(ctx, node, yes, args[0])
 			if err != nil {
 				return err
 			}
-			if u.asks(yes) { // what is refused anyway is not asked about
-				if err := isOver(ctx, node, id); err != nil {
-					return err
-				}
-			}
-			if err := u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what); err != nil {
+			if _, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: in.ID, Order: api.TaskCancel, Reason: reason}); err != nil {
 				return err
 			}
-			if _, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: id, Order: api.TaskCancel, Reason: reason}); err != nil {
-				return err
-			}
-			return u.done(map[string]string{"id": id, "state": "cancelled"}, "%s is cancelled", id)
+			return u.done(map[string]string{"id": in.ID, "state": "cancelled"}, "%s is cancelled", in.ID)
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
@@ -58,28 +52,51 @@ each partner that takes part may. --user says who cancels it.`,
 	return cmd
 }
 
-// isOver refuses to cancel an instance that runs no more.
-func isOver(ctx context.Context, node shower, id string) error {
-	in, err := node.Show(ctx, id)
-	if err != nil || in.Ended == nil && in.State != workflow.InstanceBlocked {
-		return err
+// askToCancel asks whether an instance is to be cancelled. What is refused anyway, as it runs no more, is not asked
+// about.
+func (u *ui) askToCancel(ctx context.Context, node shower, yes bool, ref string) (*api.Instance, error) {
+	in, what, err := u.whichInstance(ctx, node, yes, ref)
+	if err != nil {
+		return nil, err
 	}
-	return api.Errorf(api.Refused, "instance %s is %s already", id, in.State)
+	if u.asks(yes) && in.State != "" && in.State != workflow.InstanceRunning && in.State != workflow.InstanceBlocked {
+		return nil, api.Errorf(api.Refused, "instance %s is %s already", in.ID, in.State)
+	}
+	return in, u.confirm(yes, "%s is cancelled everywhere, and nobody can take that back.", what)
 }
 
-// whichInstance is the whole ID of an instance, and what tells people which one it is.
+// whichInstance is an instance, and what tells people which one it is.
 // What cannot be taken back is asked, done and reported by the one ID: what a beginning
 // of it means may change meanwhile. Where nobody is asked, nobody sees which one it is:
 // then only the whole ID will do.
-func (u *ui) whichInstance(ctx context.Context, node shower, yes bool, ref string) (id, what string, err error) {
-	in, err := node.Show(ctx, ref)
+func (u *ui) whichInstance(ctx context.Context, node shower, yes bool, ref string) (in *api.Instance, what string, err error) {
+	in, err = node.Show(ctx, ref)
+	if id := strings.ToLower(strings.TrimSpace(ref)); err != nil && isWhole(id) && errorCode(err) == api.NotFound {
+		// Who decides about it may be at a node that takes no part in it, which asks its partners.
+		return &api.Instance{ID: id}, "instance " + id + ", which is not here,", nil
+	}
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	what = fmt.Sprintf("%s@%d %s, started %s,", in.Workflow, in.Version, in.ID, clock(in.Started))
 	if !u.asks(yes) && !strings.EqualFold(strings.TrimSpace(ref), in.ID) {
-		return "", "", api.Errorf(api.Invalid, "%q is only the beginning of an ID, and nobody is asked whether it is the right one: want the whole ID", ref).
+		return nil, "", api.Errorf(api.Invalid, "%q is only the beginning of an ID, and nobody is asked whether it is the right one: want the whole ID", ref).
 			WithHint("if you mean %s type %s", what, in.ID)
 	}
-	return in.ID, what, nil
+	return in, what, nil
+}
+
+// isWhole reports whether a text is the whole ID of an instance.
+func isWhole(id string) bool {
+	_, err := hex.DecodeString(id)
+	return err == nil && len(id) == 2*len(workflow.InstanceID{})
+}
+
+// errorCode is the code of a node's error.
+func errorCode(err error) api.Code {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return api.Internal
 }

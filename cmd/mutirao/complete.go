@@ -33,8 +33,11 @@ func completeInstances(cmd *cobra.Command, args []string, _ string) ([]string, c
 		if len(args) > 0 {
 			return nil
 		}
-		list, _ := node.Instances(ctx, true) // none, when it fails
-		for _, in := range list {
+		page, err := node.InstancePage(ctx, api.InstanceQuery{All: true}) // the newest
+		if err != nil {
+			return nil
+		}
+		for _, in := range page.Instances {
 			out = append(out, in.ID+"\t"+string(in.Workflow)+" "+string(in.State))
 		}
 		return out
@@ -43,10 +46,20 @@ func completeInstances(cmd *cobra.Command, args []string, _ string) ([]string, c
 
 // completePartners completes the name of a partner that is a member.
 func completePartners(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return completePartnersBut(cmd, "evicted")
+}
+
+// completeTakers completes the name of a partner to which something can be given.
+func completeTakers(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return completePartnersBut(cmd, "evicted", "left")
+}
+
+// completePartnersBut completes the name of a partner that is in none of some states.
+func completePartnersBut(cmd *cobra.Command, states ...string) ([]string, cobra.ShellCompDirective) {
 	return candidates(cmd, func(ctx context.Context, node api.Service) (out []string) {
 		list, _ := node.Partners(ctx) // none, when it fails
 		for _, p := range list {
-			if p.State != "evicted" {
+			if !slices.Contains(states, string(p.State)) {
 				out = append(out, p.Name+"\t"+p.State)
 			}
 		}
@@ -62,7 +75,9 @@ func completeWorkflows(cmd *cobra.Command, args []string, _ string) ([]string, c
 		}
 		list, _ := node.Workflows(ctx) // none, when it fails
 		for _, wf := range list {
-			out = append(out, string(wf.Name))
+			if wf.Kind == "" || cmd.Name() != "start" {
+				out = append(out, string(wf.Name))
+			}
 		}
 		slices.Sort(out)
 		return slices.Compact(out)
@@ -109,7 +124,7 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 func completeAssignment(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	partition, _, named := strings.Cut(typed, "=")
 	if named {
-		partners, directive := completePartners(cmd, args, "")
+		partners, directive := completeTakers(cmd, args, "")
 		for i := range partners {
 			partners[i] = partition + "=" + partners[i]
 		}

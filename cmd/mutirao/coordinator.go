@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,15 +51,23 @@ func writeCoordinator(w io.Writer, c *api.Coordinator, e *api.Electorate) {
 		if c.Term == 0 {
 			line("term", "none yet: nobody was ever elected")
 		} else {
-			line("term", "%d was the last", c.Term)
+			line("term", "%d is the latest that is known here, and nobody holds it: mutirao coordinator elect", c.Term)
 		}
 	} else {
-		line("coordinator", "%s", *c.Coordinator)
+		line("coordinator", "%s%s", *c.Coordinator, evictedAlready(*c.Coordinator, e))
 		line("term", "%d", c.Term)
 		line("since", "%s", clockOf(c.Since))
 		line("votes", "%s", strings.Join(c.Votes, ", "))
 	}
 	line("electorate", "%s", describeElectorate(e))
+}
+
+// evictedAlready says of a coordinator that it was evicted: nobody else is elected before its lease ends.
+func evictedAlready(name string, e *api.Electorate) string {
+	if slices.ContainsFunc(e.Voters, func(v api.Voter) bool { return v.Name == name && v.State == "evicted" }) {
+		return " (evicted; in office until its lease ends)"
+	}
+	return ""
 }
 
 // describeElectorate says who may vote, and shows an override for what it is.
@@ -103,7 +112,7 @@ coordinator, it has to resign first.`,
 		}),
 	}
 	cmd.Flags().StringVar(&candidate, "candidate", "", "the `partner` that is to stand")
-	complete(cmd, "candidate", completePartners)
+	complete(cmd, "candidate", completeTakers)
 	return cmd
 }
 
@@ -145,6 +154,12 @@ can take that back, partners are given by their names or whole IDs.`,
   mutirao coordinator electorate --set station,engine-7,reserve
   mutirao coordinator electorate --set station,reserve --override`,
 		Args: arguments(),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("set") && len(set) == 0 {
+				return usagef("--set names nobody: want partners, as in --set station,engine-7")
+			}
+			return nil
+		},
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
 			r := api.ElectorateRequest{Set: set, Override: override}
 			if len(set) == 0 {
@@ -184,7 +199,7 @@ can take that back, partners are given by their names or whole IDs.`,
 	f.StringVar(&lease, "lease", "", "how `long` a vote lasts unless it is prolonged; as before when left out")
 	f.BoolVar(&override, "override", false, "without the consent of the present voters; the founder only")
 	addYesFlag(cmd, &yes)
-	complete(cmd, "set", completePartners)
+	complete(cmd, "set", completeTakers)
 	return cmd
 }
 
@@ -224,7 +239,10 @@ func (u *ui) writeElectorate(e *api.Electorate, err error) error {
 		}
 		t.write(u, w, "")
 	})
-	if e.Warning != "" {
+	switch {
+	case e.Already:
+		u.note("these were the voters before, with that lease: nothing has changed")
+	case e.Warning != "":
 		u.note("%s", e.Warning)
 	}
 	return err

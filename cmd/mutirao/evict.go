@@ -22,7 +22,8 @@ func newEvictCommand() *cobra.Command {
 		Long: `Removes a member: its connections are cut, every node refuses it from the moment
 it hears of the eviction, and its unfinished work counts as failed. It cannot be
 taken back; the same person joins again with a fresh folder and an invitation.
-PARTNER is a name or a whole ID. On a terminal the command asks first.
+PARTNER is a name or a whole ID. On a terminal the command asks first. Who joined by an
+invitation of this node and was never up can be evicted, too, at this node.
 
 Only the founder and delegates evict, and only the founder evicts a delegate. The
 certificates that an evicted delegate issued stay good if the founder's node lists
@@ -33,7 +34,10 @@ their owners; all others become void.`,
 		ValidArgsFunction: completePartners,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			who, err := describePartner(ctx, node, args[0])
-			if err != nil {
+			if errorCode(err) == api.NotFound {
+				who = describeUnseen(ctx, node, args[0])
+			}
+			if err != nil && who == "" {
 				return err
 			}
 			if err := u.confirm(yes, "%s is removed from the mesh for good: its unfinished work fails, and nobody can take that back.", who); err != nil {
@@ -88,9 +92,25 @@ func stillVotes(e *api.Evicted, votes *api.Electorate) string {
 	return fmt.Sprintf("%s still counts among those who may vote: set another list with %s", e.Name, set)
 }
 
+// describeUnseen is a partner who joined and was never seen, so that no list has it; empty: nobody is meant, or it may
+// not be evicted.
+func describeUnseen(ctx context.Context, node api.Service, ref string) string {
+	e, err := node.Evict(ctx, api.EvictRequest{Partner: ref, Check: true})
+	if err != nil || !e.Unseen {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s, who joined and was never seen here)", e.Name, e.ID)
+}
+
 // lister is a node that lists partners.
 type lister interface {
 	Partners(ctx context.Context) ([]api.Partner, error)
+}
+
+// onlyBeginning refuses to do what cannot be taken back to somebody who is named by the beginning of an ID: that
+// is too easily somebody else's.
+func onlyBeginning(ref string) *api.Error {
+	return api.Errorf(api.Invalid, "%q has only the beginning of an ID: want a name or a whole ID", ref)
 }
 
 // describePartner is a partner with what tells it from others of its name. Nobody is asked
@@ -100,7 +120,7 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	var found, begun []api.Partner // called so, or whose ID begins so
+	var begun []api.Partner // whose ID begins so
 	there := false
 	for _, p := range list {
 		name, mark, _ := strings.Cut(p.Name, " (") // of partners of one name, Name has the beginning of the ID, too
@@ -108,17 +128,17 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 		if strings.HasPrefix(string(p.ID), ref) || strings.HasPrefix(strings.TrimPrefix(string(p.ID), workflow.CommonID), ref) {
 			begun = append(begun, p)
 		}
-		if string(p.ID) == ref || p.Name == ref || name == ref && mark != "" && p.State != "evicted" {
-			found = append(found, p)
+		if p.Name == ref && mark != "" {
+			return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", p.Name, p.ID)
 		}
 	}
+	found := meant(list, ref)
 	switch {
 	case !there && len(begun) > 0 && ref != "":
-		err := api.Errorf(api.Invalid, "%q is only the beginning of an ID: want a name or a whole ID", ref)
 		if len(begun) > 1 {
-			return "", err
+			return "", onlyBeginning(ref)
 		}
-		return "", err.WithHint("if you mean %s, type %s", begun[0].Name, begun[0].ID)
+		return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", begun[0].Name, begun[0].ID)
 	case !there || ref == "":
 		return "", api.Errorf(api.NotFound, "no such partner: %q", ref).WithHint("mutirao partners lists them")
 	case len(found) != 1: // the command itself will say what is wrong
@@ -126,4 +146,24 @@ func describePartner(ctx context.Context, node lister, ref string) (string, erro
 	}
 	p := found[0]
 	return fmt.Sprintf("%s (%s, roles %s, %s)", p.Name, p.ID, orDash(strings.Join(p.Roles, ", ")), p.State), nil
+}
+
+// meant are the partners that a name or a whole ID means, in the order in which the node resolves it
+// (membership.List.Resolve): who is here, else who was not evicted, else whoever bears the name.
+func meant(list []api.Partner, ref string) []api.Partner {
+	for _, passed := range [][]string{{"expired", "left", "evicted"}, {"evicted"}, nil} {
+		var found []api.Partner
+		for _, p := range list {
+			if string(p.ID) == ref {
+				return []api.Partner{p}
+			}
+			if name, _, _ := strings.Cut(p.Name, " ("); name == ref && !slices.Contains(passed, p.State) {
+				found = append(found, p)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
 }

@@ -30,6 +30,9 @@ that folder, decides who belongs to the mesh: keep a copy of it in a safe place.
   mutirao init --mesh trial --name one --dir ./one`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkRoles(cmd, o.Roles); err != nil {
+				return err
+			}
 			if err := checkNames(map[string][]string{"mesh": {o.Mesh}, "name": {o.Name}, "role": o.Roles}); err != nil {
 				return err
 			}
@@ -59,6 +62,15 @@ func checkNames(flags map[string][]string) error {
 				return usagef("--%s %q: want %s", flag, name, rule)
 			}
 		}
+	}
+	return nil
+}
+
+// checkRoles refuses --role without a name, as of a variable that is not set in a script:
+// nobody wants a partner without its role by mistake.
+func checkRoles(cmd *cobra.Command, roles []string) error {
+	if f := cmd.Flags().Lookup("role"); f != nil && f.Changed && len(roles) == 0 {
+		return usagef("--role has no name: name a role, or leave --role out")
 	}
 	return nil
 }

@@ -12,40 +12,62 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newInstancesCommand() *cobra.Command {
 	var all bool
+	var limit int
 	cmd := &cobra.Command{
-		Use:   "instances [--all]",
+		Use:   "instances [--all] [--limit N]",
 		Short: "The instances that this node takes part in; at the coordinator, the whole mesh's",
-		Long: `Lists what runs: the instances that this node takes part in and, while it holds the
-office of coordinator, those of all partners, as they report them. KNOWN-BY then says
-who reported an instance, and since when nothing was heard of it where that partner
-cannot be reached. TASKS ENDED counts those of which nothing more is expected, whether
-they succeeded, failed or are blocked. NEEDS A PERSON says what has failed or is
-blocked, what nobody can perform, and how many incidents there were. With --all also
-those that have ended; of some only a summary is kept (limits.keep in config.yaml).`,
+		Long: `Lists what runs, and what is blocked or has failed and waits for an order: the
+instances that this node takes part in and, while it holds the office of coordinator,
+those of all partners, as they report them. What has failed leaves the list when it is
+ordered what becomes of that (mutirao task again, mutirao task continue) or when it is
+cancelled. KNOWN-BY says who reported an instance, and since when nothing was heard of
+it where that partner cannot be reached. TASKS ENDED counts those of which nothing more
+is expected, whether they succeeded, failed or are blocked. NEEDS A PERSON says what has
+failed or is blocked, what nobody can perform, and how many incidents there were. With
+--all also those that have ended; of some only a summary is kept (limits.keep in
+config.yaml). --limit 20 lists the newest 20.`,
 		Example: `  mutirao instances
   mutirao instances --all -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
-			list, err := node.Instances(ctx, all)
+			list, more, err := newest(ctx, node, all, limit)
 			if err != nil {
 				return err
+			}
+			if more {
+				u.note("there are more than %d; without --limit all are listed", limit)
 			}
 			switch {
 			case len(list) > 0:
 			case all:
 				u.note("none yet; start one: mutirao start WORKFLOW (mutirao workflow list shows which there are)")
 			default:
-				u.note("nothing runs; --all shows what has ended, mutirao start WORKFLOW begins something")
+				u.note("nothing runs, and nothing waits for an order; --all shows what has ended, mutirao start WORKFLOW begins something")
 			}
 			return u.result(list, func(w io.Writer) { u.writeInstances(w, list) })
 		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "finished ones too")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "how many at most, the newest: a `number` from 1 to 1000 (default: all)")
 	return cmd
+}
+
+// newest lists instances, at most limit of them, and says whether there are more; limit 0: all.
+func newest(ctx context.Context, node api.Service, all bool, limit int) (list []api.InstanceSummary, more bool, err error) {
+	if limit == 0 {
+		list, err = node.Instances(ctx, all)
+		return list, false, err
+	}
+	page, err := node.InstancePage(ctx, api.InstanceQuery{All: all, Limit: limit})
+	if err != nil {
+		return nil, false, err
+	}
+	return page.Instances, page.Next != "", nil
 }
 
 func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
@@ -81,8 +103,15 @@ func (u *ui) writeInstances(w io.Writer, list []api.InstanceSummary) {
 	}
 	t.write(u, w, "")
 	for _, in := range list {
+		if in.State == workflow.InstanceBlocked && !slices.ContainsFunc(in.Needs, api.Need.Waits) {
+			fmt.Fprintf(w, "%s is blocked: mutirao show %s shows what failed, or cannot come, mutirao cancel %s ends it\n",
+				u.id(in.ID), u.id(in.ID), u.id(in.ID))
+		}
+		if in.State == workflow.InstanceInterrupted {
+			fmt.Fprintf(w, "%s is interrupted: mutirao recover %s says why, and what can be done\n", u.id(in.ID), u.id(in.ID))
+		}
 		for _, n := range in.Needs {
-			if n.Kind == "failed" && len(n.Tasks) > 0 {
+			if n.Waits() && len(n.Tasks) > 0 {
 				fmt.Fprintf(w, "%s waits for an order about %s: mutirao show %s says who decides, and what can be ordered\n",
 					u.id(in.ID), oneLine(string(n.Tasks[0])), u.id(in.ID))
 			}
@@ -118,6 +147,8 @@ func inWords(needs []api.Need) []string {
 		switch n.Kind {
 		case "failed", "blocked":
 			out = append(out, n.Kind+": "+of)
+		case "interrupted":
+			out = append(out, strings.TrimSuffix("interrupted: "+of, ": "))
 		case "nobody":
 			out = append(out, "nobody can perform "+of)
 		default:

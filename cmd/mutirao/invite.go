@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/skip2/go-qrcode"
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -19,7 +21,7 @@ import (
 func newInviteCommand() *cobra.Command {
 	var roles []string
 	var expires string
-	var uses int
+	uses := uses(1)
 	var delegate bool
 	var qr string
 	cmd := &cobra.Command{
@@ -36,16 +38,14 @@ give that right.`,
   mutirao invite --role crew --uses 10 --expires 3d
   mutirao invite --qr invitation.png
   mutirao invite -o json`,
-		Args: arguments(),
+		Args:    arguments(),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkRoles(cmd, roles) },
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
 			within, err := workflow.ParseDuration(expires)
 			if err != nil || within == 0 {
-				return usagef("--expires %s: want a duration such as 15m, 24h or 3d", expires)
+				return usagef("--expires %s: want a duration such as 15m, 24h or 3d, at most %s", expires, workflow.FormatDuration(workflow.MaxDuration))
 			}
-			if uses < 1 {
-				return usagef("--uses %d: want 1 or more", uses)
-			}
-			inv, err := node.Invite(ctx, api.InviteRequest{Roles: roles, Expires: within, Uses: uses, Delegate: delegate})
+			inv, err := node.Invite(ctx, api.InviteRequest{Roles: roles, Expires: within, Uses: int(uses), Delegate: delegate})
 			if err != nil {
 				return err
 			}
@@ -55,10 +55,27 @@ give that right.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&roles, "role", nil, "a `role` of the newcomer; may be repeated")
 	f.StringVar(&expires, "expires", "24h", "how `long` it can be used")
-	f.IntVar(&uses, "uses", 1, "how `often` it can be used")
+	f.Var(&uses, "uses", "how `often` it can be used")
 	f.StringVar(&qr, "qr", "", "write its QR code into this new `file`, a PNG picture")
 	f.BoolVar(&delegate, "delegate", false, "the newcomer may invite and evict, too; the founder only")
 	return cmd
+}
+
+// uses is how often an invitation can be used.
+type uses int
+
+func (u *uses) String() string { return strconv.Itoa(int(*u)) }
+
+// Type names what is wanted for wrongFlag.
+func (u *uses) Type() string { return "uses" }
+
+func (u *uses) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err == nil && (n < 1 || n > invitation.MaxUses) {
+		err = strconv.ErrRange
+	}
+	*u = uses(n)
+	return err
 }
 
 // codeOf is the QR code of an invitation, or of a sign-in token. In capitals, in which

@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mutirao-mesh/mutirao/membership/invitation"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -27,8 +30,8 @@ func commands() map[string][]*cobra.Command {
 		},
 		workflowGroup: {newWorkflowCommand()},
 		instanceGroup: {
-			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(),
-			newDiagramCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(), newWorklistCommand(), newOutboxCommand(), newMessagesCommand(), newDataCommand(),
+			newStartCommand(), newInstancesCommand(), newShowCommand(), newLogCommand(), newHistoryCommand(), newRecoverCommand(),
+			newDiagramCommand(), newGanttCommand(), newCancelCommand(), newWriteOffCommand(), newTaskCommand(), newWorkerCommand(), newWorklistCommand(), newOutboxCommand(), newMessagesCommand(), newDataCommand(),
 		},
 		programGroup: {newDemoCommand(), newStudyCommand(), newCompletionCommand(), newVersionCommand()},
 	}
@@ -86,6 +89,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
+	root.AddCommand(newPlannedCommands()...)
 	root.SetHelpCommandGroupID(programGroup)
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -116,6 +120,9 @@ func newHelpCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
+			if err == nil && of.Hidden { // planned: it says so itself
+				return of.RunE(of, rest)
+			}
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(of, rest[0])
 			}
@@ -133,11 +140,14 @@ func wrongFlag(err error) error {
 	}
 	f := invalid.GetFlag()
 	want := map[string]string{
-		"int": "a whole number", "uint64": "a whole number from 0 up", "bool": "true or false", "float64": "a number",
-		"duration": "a duration such as 500ms, 10s or 5m",
+		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 up", "bool": "true or false", "float64": "a number",
+		"uses": fmt.Sprintf("a whole number from 1 to %d", invitation.MaxUses), "duration": "a duration such as 500ms, 10s or 5m",
 	}[f.Value.Type()]
 	if want == "" {
 		want = "a value of another kind"
+	}
+	if errors.Is(err, strconv.ErrRange) && f.Value.Type() != "uses" {
+		want += " that is not so large"
 	}
 	return usagef("--%s %s: want %s", f.Name, invalid.GetValue(), want)
 }

@@ -103,6 +103,9 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 		return
 	}
 	fmt.Fprintf(w, "started %s, ended %s, by %s, responsible %s\n", clock(in.Started), clockOf(in.Ended), oneLine(string(in.Coordination)), orDash(oneLine(string(in.Responsible))))
+	if p := in.Parent; p != nil {
+		fmt.Fprintf(w, "it does task %s of instance %s\n", oneLine(string(p.Task)), oneLine(p.Instance))
+	}
 	if leaderless {
 		fmt.Fprintln(w, "no coordinator is known here: it goes on by choreography")
 	}
@@ -128,7 +131,8 @@ func (u *ui) writeInstance(w io.Writer, in *api.Instance, leaderless bool) {
 			commands[i] = oneLine(c)
 		}
 		if len(commands) == 0 {
-			commands = []string{"nothing can be ordered; if nobody goes on with it, start the workflow again"}
+			fmt.Fprintf(w, "%s %s: nothing can be ordered about that; if nobody goes on with it, start the workflow again\n", oneLine(string(a.Task)), what)
+			continue
 		}
 		fmt.Fprintf(w, "%s %s %s; %s decides: %s\n", u.paint(yellow, "waits for an order:"), oneLine(string(a.Task)), what,
 			orDash(oneLine(string(in.Responsible))), orDash(strings.Join(commands, "; ")))
@@ -267,9 +271,18 @@ func left(dues []api.Due) string {
 			out = append(out, "was due at "+clock(d.At))
 			continue
 		}
-		out = append(out, what[d.Kind]+in+d.Left)
+		out = append(out, what[d.Kind]+in+days(d.Left))
 	}
 	return orDash(strings.Join(out, ", "))
+}
+
+// days is how much time is left, in days and hours where it is much.
+func days(left string) string {
+	d, err := time.ParseDuration(left)
+	if err != nil || d < 48*time.Hour {
+		return left
+	}
+	return workflow.FormatDuration(d.Truncate(time.Hour))
 }
 
 // replaced says what became of a task that another stands in for.
@@ -286,6 +299,27 @@ func replaced(t api.Task, by workflow.State) string {
 		return fmt.Sprintf("%s; done by %s", failed, *t.ReplacedBy)
 	}
 	return fmt.Sprintf("%s; %s stands in for it%s", failed, *t.ReplacedBy, at)
+}
+
+// working is who does an automatic task for its holder, and how far that is.
+func working(t api.Task) []string {
+	switch {
+	case t.WaitsForWorker:
+		return []string{"waits for a worker"}
+	case t.Worker == nil:
+		return nil
+	}
+	text := "worker " + t.Worker.Name
+	if t.Worker.At != "" {
+		text += " at " + t.Worker.At
+	}
+	if t.Worker.Progress > 0 {
+		text += fmt.Sprintf(", %.0f%%", 100*t.Worker.Progress)
+	}
+	if t.Worker.Note != "" {
+		text += ": " + t.Worker.Note
+	}
+	return []string{text}
 }
 
 // remarks are what is out of the ordinary about a task. states are those of all.
@@ -311,12 +345,16 @@ func remarks(t api.Task, states map[workflow.TaskName]workflow.State) string {
 	for _, s := range t.Superseded {
 		add("superseded: %s at %s%s", s.Task, s.Partner, undone[s.Compensation])
 	}
+	if t.Child != "" {
+		out = append(out, "done by instance "+t.Child)
+	}
 	if t.ClaimedBy != "" {
 		out = append(out, t.ClaimedBy+" has it")
 	}
 	if t.KeptFor != "" {
 		out = append(out, "kept for "+t.KeptFor)
 	}
+	out = append(out, working(t)...)
 	if t.PerformedBy != "" && !lost {
 		out = append(out, "performed by "+t.PerformedBy)
 	}

@@ -49,10 +49,15 @@ func (u *ui) writeStatus(w io.Writer, st *api.Status) {
 	if st.Disconnected != nil {
 		line("contact", "disconnected on purpose since "+clock(*st.Disconnected)+"; back: mutirao worklist reconnect")
 	}
+	if st.LAN != nil {
+		line("page", st.LAN.String())
+	}
 	line("version", st.Version)
 	if u.verbose {
 		line("incarnation", st.Incarnation)
 		line("boot", fmt.Sprint(st.Boot))
+		line("received", fmt.Sprintf("%d frames, %d bytes from partners", st.Traffic.FramesIn, st.Traffic.BytesIn))
+		line("sent", fmt.Sprintf("%d frames, %d bytes to partners", st.Traffic.FramesOut, st.Traffic.BytesOut))
 		for _, name := range slices.Sorted(maps.Keys(st.Counters)) {
 			fmt.Fprintf(w, "  %-40s %d\n", name, st.Counters[name])
 		}

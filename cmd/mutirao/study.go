@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/partition/study"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func newStudyCommand() *cobra.Command {
@@ -78,6 +81,15 @@ func readScenario(stdin io.Reader, args []string) (*study.Scenario, error) {
 		return s, nil
 	}
 	src, err := readSource(stdin, args[0])
+	var missing *api.Error
+	if errors.As(err, &missing) {
+		names := study.Builtins()
+		hint := "built in are " + strings.Join(names, ", ")
+		if near := workflow.Nearest(args[0], names); near != "" {
+			hint += "; did you mean " + near + "?"
+		}
+		return nil, missing.WithHint("%s", hint)
+	}
 	if err != nil {
 		return nil, err
 	}

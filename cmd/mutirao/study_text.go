@@ -226,4 +226,8 @@ func (p *publishedStudies) print(u *ui, w io.Writer) {
 	}
 	t := studyText{u, w, nil}
 	t.para("", "In all, seed %d: %d of %d published cells came out as published.", p.Seed, p.Same, p.Cells)
+	if unknown := study.PublishedCells - p.Cells; unknown > 0 {
+		t.para("", "The source has %d. %d are not compared, as their signs are not known here: those within the Sel-push family in three and selective.",
+			study.PublishedCells, unknown)
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,23 +14,59 @@ import (
 func newTaskCommand() *cobra.Command {
 	return newGroup("task", "Begin, complete, fail or reject a task; decide what becomes of one", newTaskStartCommand(),
 		newTaskCompleteCommand(), newTaskFailCommand(), newTaskRejectCommand(),
-		newTaskOrderCommand(api.TaskAgain, "Have a task that failed done once more", `Has a task done once more that has failed, where nothing stands in for it: its holder
+		newTaskOrderCommand(api.TaskAgain, nil, "Have a task that failed done once more", `Has a task done once more that has failed, where nothing stands in for it: its holder
 begins another attempt, and what waited for the task waits again, also when the
 instance had ended so.`),
-		newTaskOrderCommand(api.TaskContinue, "Leave a failure as it is", `Answers the question what becomes of a failure: nothing, it stays as it is.`),
-		newTaskOrderCommand(api.TaskStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
+		newTaskOrderCommand(api.TaskContinue, nil, "Leave a failure as it is", `Answers the question what becomes of a failure: nothing, it stays as it is.`),
+		newTaskOrderCommand(api.TaskStop, (*ui).askToStop, "Have a task fail that is READY or RUNNING", `Has a task fail, by the word of its holder, that is READY or RUNNING. What follows
 is what the definition says under on-failure. Work that somebody brings of it later
 is kept and shown.`),
-		newTaskTransferCommand(), newTaskAdoptCommand(),
-		newTaskOrderCommand(api.TaskCancel, "Cancel the instance of a task", `Cancels the instance, as mutirao cancel does.`))
+		newTaskExtendCommand(), newTaskTransferCommand(), newTaskAdoptCommand(),
+		newTaskOrderCommand(api.TaskCancel, askToCancelFor, "Cancel the instance of a task", `Cancels the instance, as mutirao cancel does.`))
 }
 
-// newTaskOrderCommand makes a command by which somebody decides about a task.
-func newTaskOrderCommand(order, short, long string) *cobra.Command {
+// asksFirst asks whether a task of an instance is to be dealt with in a way that cannot be taken back.
+type asksFirst func(u *ui, ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName) (*api.Instance, error)
+
+func askToCancelFor(u *ui, ctx context.Context, node shower, yes bool, ref string, _ workflow.TaskName) (*api.Instance, error) {
+	return u.askToCancel(ctx, node, yes, ref)
+}
+
+// askToStop asks whether a task is to fail. What is refused anyway is not asked about.
+func (u *ui) askToStop(ctx context.Context, node shower, yes bool, ref string, task workflow.TaskName) (*api.Instance, error) {
+	in, what, err := u.whichInstance(ctx, node, yes, ref)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == task })
+	switch {
+	case !u.asks(yes):
+		return in, nil
+	case at < 0 && len(in.Tasks) > 0:
+		return nil, api.Errorf(api.NotFound, "%s has no task %s", in.ID, task).WithHint("mutirao show %s lists its tasks", u.id(in.ID))
+	case at >= 0 && in.Tasks[at].State != workflow.Ready && in.Tasks[at].State != workflow.Running:
+		return nil, api.Errorf(api.Refused, "%s is %s: only what is READY or RUNNING can be stopped", task, in.Tasks[at].State)
+	}
+	return in, u.confirm(yes, "Task %s of %s fails, and nobody can take that back.", task, what)
+}
+
+// newTaskOrderCommand makes a command by which somebody decides about a task; first asks before what cannot be
+// taken back, and is nil where that is nothing.
+func newTaskOrderCommand(order string, first asksFirst, short, long string) *cobra.Command {
 	var user userFlag
 	var reason string
+	var yes bool
+	sure, use := "", ""
+	if first != nil {
+		use = " [--yes]"
+		sure = `
+
+It cannot be taken back: on a terminal the command asks first, and names the instance
+with its workflow and whole ID. With --yes, or where nobody sits at a terminal, ID must be
+the whole ID (else 2).`
+	}
 	cmd := &cobra.Command{
-		Use:   order + " ID TASK [--reason R] [--user U]",
+		Use:   order + " ID TASK [--reason R] [--user U]" + use,
 		Short: short,
 		Long: long + `
 
@@ -38,11 +75,18 @@ those who have the role that its definition names under administrators; others a
 refused (5). The user signs the order. The partner that holds the task writes it
 down and carries it out, once, so it must be reached: else the command says who that
 is (6). --user says who orders, or else ` + userVariable + `; without either it is the
-one user who is signed in here, or else this partner.`,
+one user who is signed in here, or else this partner.` + sure,
 		Example:           "  mutirao task " + order + " 3f9a dispatch\n  mutirao task " + order + " 3f9a dispatch --user ana --reason \"the road is open\"",
 		Args:              arguments("ID", "TASK"),
 		ValidArgsFunction: completeTasks,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if first != nil {
+				in, err := first(u, ctx, node, yes, args[0], workflow.TaskName(args[1]))
+				if err != nil {
+					return err
+				}
+				args[0] = in.ID
+			}
 			done, err := node.OrderTask(ctx, api.TaskOrder{
 				User: user.who(), ID: args[0], Task: workflow.TaskName(args[1]), Order: order, Reason: reason,
 			})
@@ -54,6 +98,9 @@ one user who is signed in here, or else this partner.`,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")
 	user.add(cmd)
+	if first != nil {
+		addYesFlag(cmd, &yes)
+	}
 	return cmd
 }
 
@@ -66,6 +113,8 @@ func orderedText(o *api.TaskOrdered) string {
 		return fmt.Sprintf("task %s of %s is stopped", o.Task, o.ID)
 	case api.TaskCancel:
 		return o.ID + " is cancelled"
+	case api.TaskRecover:
+		return fmt.Sprintf("%s was given the step: mutirao history %s shows what came of it", o.At, o.ID)
 	}
 	return fmt.Sprintf("task %s of %s stays as it is", o.Task, o.ID)
 }
@@ -146,11 +195,11 @@ func finish(ctx context.Context, u *ui, node finisher, r api.FinishRequest) erro
 	if err := node.FinishTask(ctx, r); err != nil {
 		return err
 	}
-	state := "completed"
+	state, said := "completed", "is completed"
 	if r.Failed {
-		state = "failed"
+		state, said = "failed", "has failed; mutirao show "+r.ID+" says what follows"
 	}
-	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s is %s", r.Task, r.ID, state)
+	return u.done(map[string]string{"id": r.ID, "task": string(r.Task), "state": state}, "task %s of %s %s", r.Task, r.ID, said)
 }
 
 func newTaskRejectCommand() *cobra.Command {

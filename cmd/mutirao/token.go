@@ -16,24 +16,25 @@ func newTokenCommand() *cobra.Command {
 func newTokenAddCommand() *cobra.Command {
 	var scope string
 	cmd := &cobra.Command{
-		Use:   "add NAME --scope read|work|admin",
+		Use:   "add NAME --scope read|work|admin|worker:APPLICATION",
 		Short: "Make a token for a program",
 		Long: `Makes a token for a program that uses the local API, and prints it, once: the node
 keeps only its hash. The program sends it as "Authorization: Bearer TOKEN".
 
 read looks at everything and changes nothing; work also starts and cancels instances,
-finishes and rejects tasks, and registers data; admin does all that this command line
-does. worker:APPLICATION is refused: it comes with workers, which this version does
-not have yet.
+finishes and rejects tasks, registers data and does jobs; admin does all that this command
+line does. worker:APPLICATION takes the jobs of that application and brings their results,
+and does nothing else; with it workers may do the application at this node.
 
 This command line needs no token: it takes the one in the node's folder.`,
 		Example: `  mutirao token add dashboard --scope read
   mutirao token add dispatch --scope work > dispatch.token
+  mutirao token add scales --scope worker:weigh
   mutirao token add backup --scope admin -o json`,
 		Args: arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if scope == "" {
-				return usagef("--scope is missing: want read, work or admin")
+				return usagef("--scope is missing: want read, work, admin or worker:APPLICATION")
 			}
 			node, err := connect(cmd)
 			if err != nil {
@@ -48,7 +49,7 @@ This command line needs no token: it takes the one in the node's folder.`,
 			return u.result(made, func(w io.Writer) { fmt.Fprintln(w, made.Token) })
 		},
 	}
-	cmd.Flags().StringVar(&scope, "scope", "", "what the token lets a program do: read, `work` or admin")
+	cmd.Flags().StringVar(&scope, "scope", "", "what the token lets a program do: read, `work`, admin or worker:APPLICATION")
 	completeWords(cmd, "scope", "read", "work", "admin")
 	return cmd
 }

@@ -19,7 +19,7 @@ type transferFlags struct {
 
 func (f *transferFlags) add(cmd *cobra.Command) {
 	f.user.add(cmd)
-	cmd.Flags().StringVar(&f.to, "to", "", "the `user` for whom it is kept for an hour, by name or whole ID")
+	cmd.Flags().StringVar(&f.to, "to", "", "the `user` for whom it is kept for an hour, by name or ID")
 	cmd.Flags().StringVar(&f.role, "role", "", "the `role` to which it is offered in place of its own")
 	cmd.Flags().BoolVar(&f.back, "back", false, "it is free again, for those for whom its task is")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`why`, for its log")

@@ -67,7 +67,8 @@ out, the same command without --role makes another token.`,
 		Example: `  mutirao user add bia --role attendant
   mutirao user add rui --role technician --role driver --expires 3d
   mutirao user add bia --qr bia.png`,
-		Args: arguments("NAME"),
+		Args:    arguments("NAME"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkRoles(cmd, roles) },
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
 			within, err := flags.within()
 			if err != nil {
@@ -318,9 +319,16 @@ func describeUser(ctx context.Context, node userLister, ref string) (string, err
 		return "", err
 	}
 	there := false
+	var begun []api.User // whose ID begins so
 	for _, x := range list {
+		if !x.Partner && ref != "" && strings.HasPrefix(x.ID, ref) {
+			begun = append(begun, x)
+		}
 		name, _, _ := strings.Cut(x.Name, " (") // of users of one name, Name has the beginning of the ID, too
 		there = there || name == ref || x.ID == ref
+		if !x.Partner && x.Name == ref && name != ref { // its label
+			return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", x.Name, x.ID)
+		}
 		if !x.Partner && (x.Name == ref || x.ID == ref) {
 			return fmt.Sprintf("user %s (%s, roles %s, at %s)", x.Name, x.ID, orDash(strings.Join(x.Roles, ", ")), orDash(strings.Join(x.Devices, ", "))), nil
 		}
@@ -330,8 +338,13 @@ func describeUser(ctx context.Context, node userLister, ref string) (string, err
 			}
 		}
 	}
-	if there {
+	switch {
+	case there:
 		return ref, nil // the command itself will say what is wrong
+	case len(begun) == 1:
+		return "", onlyBeginning(ref).WithHint("if you mean %s, type %s", begun[0].Name, begun[0].ID)
+	case len(begun) > 1:
+		return "", onlyBeginning(ref)
 	}
 	return "", api.Errorf(api.NotFound, "no such user: %q", ref).WithHint("mutirao user list shows them")
 }

@@ -82,7 +82,9 @@ func (wt waiting) verdict(u *ui, in *api.Instance) error {
 		return nil
 	case workflow.InstanceRunning:
 		return &exitError{exitTimeout, fmt.Sprintf("still running after %s; it goes on", workflow.FormatDuration(wt.timeout)), hint + " --watch"}
-	case workflow.InstanceBlocked, workflow.InstanceInterrupted:
+	case workflow.InstanceInterrupted:
+		return api.Errorf(api.Refused, "%s", explain(in)).WithHint("mutirao recover %s says what can be done", u.id(in.ID))
+	case workflow.InstanceBlocked:
 		return api.Errorf(api.Refused, "%s", explain(in)).WithHint("%s", hint)
 	}
 	return api.Errorf(api.Failed, "%s", explain(in)).WithHint("%s", hint)

@@ -12,7 +12,8 @@ import (
 )
 
 func newWorkflowAddCommand() *cobra.Command {
-	return &cobra.Command{
+	applyTo := ""
+	cmd := &cobra.Command{
 		Use:   "add FILE...",
 		Short: "Check definitions and spread them to the mesh",
 		Long: `Adds definitions to the mesh: every partner learns of them, and any may start
@@ -20,11 +21,18 @@ them. A definition of the same name is kept beside it, under its own version and
 hash; the name alone means what was added last. What is listed already stays as it is,
 and is said on stderr: to have an older edition current again, remove the newer ones.
 What start would refuse here, as things are, is a warning on stderr. FILE may
-be - for stdin.`,
+be - for stdin.
+
+A file that has only models and applications, and no workflow, adds these by themselves:
+definitions that are added later take them, as model: NAME and application: NAME, when
+they have none of that name. What they were then stays part of such a definition.`,
 		Example: `  mutirao workflow add fire-call.yaml
   mutirao workflow add plans/*.yaml`,
 		Args: arguments("FILE..."),
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if cmd.Flags().Changed("apply-to") {
+				return notBuilt("workflow add --apply-to "+applyTo, planned[0].does, planned[0].nearest)
+			}
 			node, err := connect(cmd)
 			if err != nil {
 				return err
@@ -32,6 +40,8 @@ be - for stdin.`,
 			return addWorkflows(cmd, uiOf(cmd), node, files)
 		},
 	}
+	cmd.Flags().StringVar(&applyTo, "apply-to", "", "change instances that are `running`, too (not yet: refused)")
+	return cmd
 }
 
 func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) error {
@@ -60,14 +70,27 @@ func addWorkflows(cmd *cobra.Command, u *ui, node api.Service, files []string) e
 		case wf.Already && wf.Newest != "" && !wf.Current:
 			u.note("%s@%d was listed before: nothing has changed. Its name alone starts %s, which was added later: mutirao workflow remove %s makes an earlier one current",
 				wf.Name, wf.Version, wf.Newest, wf.Newest)
-		case wf.Already:
+		case wf.Already && wf.Kind == "":
 			u.note("%s@%d was listed before: nothing has changed", wf.Name, wf.Version)
 		}
-		added = append(added, *wf)
+		before := wf.Before
+		wf.Before = nil
+		for i := range before {
+			before[i].Definition = nil
+		}
+		added = append(append(added, before...), *wf)
 	}
 	return u.result(added, func(w io.Writer) {
 		for _, wf := range added {
-			fmt.Fprintf(w, "%s@%d\n", wf.Name, wf.Version)
+			fmt.Fprintln(w, edition(wf))
 		}
 	})
+}
+
+// edition names what is listed: a workflow by its version, a model or application by its hash.
+func edition(w api.Workflow) string {
+	if w.Kind != "" {
+		return fmt.Sprintf("%s@%.10s", w.Name, w.Hash)
+	}
+	return fmt.Sprintf("%s@%d", w.Name, w.Version)
 }

@@ -28,7 +28,9 @@ file:line:col: message (hint), and makes the exit status 1. What works, but
 probably not as it is meant, is a warning on stderr, and with -o json in the list too,
 after the mistakes, with "severity": "warning"; where a node runs in --dir, so is
 what nobody in its mesh is or has (roles, capabilities, applications, partners), and
-which hard constraint leaves nobody. FILE may be - for stdin.
+which hard constraint leaves nobody. FILE may be - for stdin. The workflows that a
+definition uses are looked for in the other files, and then in that mesh: what is
+given to them, and taken of them, must fit.
 
 --suggest-partitions prints a cut of each definition without mistakes, as it may be
 put there: tasks that ask the same of their performers stay together, and few
@@ -80,6 +82,20 @@ func (r *checked) warn(file string, line int, message string) {
 	r.warnings = append(r.warnings, mistake{File: file, Line: max(line, 1), Col: 1, Message: message, Severity: "warning"})
 }
 
+// pieces checks a file of models and applications, and reports whether it has mistakes.
+func (r *checked) pieces(file string, src []byte) (wrong bool) {
+	list, err := workflow.ParsePieces(file, src)
+	var problems workflow.Errors
+	errors.As(err, &problems)
+	for _, p := range problems {
+		r.mistakes = append(r.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
+	}
+	if err == nil {
+		r.u.note("%s: models and applications by themselves (%d), no mistakes", file, len(list))
+	}
+	return err != nil
+}
+
 func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, files []string, s *suggester) error {
 	count, err := s.count()
 	if err != nil {
@@ -87,12 +103,18 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 	}
 	found, wrong := &checked{u: u, mistakes: []mistake{}}, 0
 	partners := partnersHere(ctx, dir)
-	for _, file := range files {
-		src, err := readSource(stdin, file)
-		if err != nil {
-			return err
+	texts, others, err := readGiven(ctx, stdin, dir, files)
+	if err != nil {
+		return err
+	}
+	for i, file := range files {
+		if workflow.HoldsPieces(texts[i]) {
+			if found.pieces(file, texts[i]) {
+				wrong++
+			}
+			continue
 		}
-		def, err := workflow.Parse(file, src)
+		def, err := workflow.ParseWith(file, texts[i], others.shared)
 		var problems workflow.Errors
 		switch {
 		case errors.As(err, &problems):
@@ -105,13 +127,24 @@ func checkWorkflows(ctx context.Context, u *ui, stdin io.Reader, dir string, fil
 		case library.Check(def) != nil:
 			wrong++
 			found.mistakes = append(found.mistakes, mistake{File: file, Line: 1, Col: 1, Message: library.Check(def).Error()})
+		case len(workflow.CheckUses(file, def, others.known)) > 0 || len(others.loop(file, def)) > 0:
+			wrong++
+			for _, p := range append(workflow.CheckUses(file, def, others.known), others.loop(file, def)...) {
+				found.mistakes = append(found.mistakes, mistake{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message, Hint: p.Hint})
+			}
 		default:
 			u.note("%s: %s", file, describe(def))
 			for _, w := range partition.Check(partition.New(def)) {
 				found.warn(file, 0, w.String())
 			}
+			for _, d := range workflow.Doubts(file, texts[i], others.shared) {
+				found.warn(file, d.Line, d.Message)
+			}
 			for _, f := range onceALine(node.NotYet(def)) {
 				found.warn(file, f.Line, fmt.Sprintf("this version cannot do %s yet, and refuses to start the workflow", f.Feature))
+			}
+			for _, f := range others.unknown(def) {
+				found.warn(file, f.Line, fmt.Sprintf("workflow %s is not known here: what task %s gives it and takes of it is not checked", def.Task(f.Task).Uses.Workflow, f.Task))
 			}
 			if len(partners) > 0 {
 				for _, w := range append(partition.Unknown(def, partners), partition.Barred(partition.New(def), partners)...) {
@@ -184,7 +217,7 @@ func describe(def *workflow.Definition) string {
 	if n := len(def.Partitions); n > 0 {
 		parts = ", " + plural(n, "partition")
 	}
-	return fmt.Sprintf("workflow %s: %s%s, no mistakes", def.Name, plural(len(def.Tasks), "task"), parts)
+	return fmt.Sprintf("workflow %s: %s%s, no mistakes", def.Name, plural(len(def.Written()), "task"), parts)
 }
 
 func plural(n int, what string) string {

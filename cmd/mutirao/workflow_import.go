@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,48 +14,87 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/workflow/lxpdl"
 	"github.com/mutirao-mesh/mutirao/workflow/pdl"
+	"github.com/mutirao-mesh/mutirao/workflow/wedsql"
+	"github.com/mutirao-mesh/mutirao/workflow/wedxml"
 )
 
 // importers translate other formats to the native one, by their names.
 var importers = []struct {
 	format string
 	// translate translates the workflow of that name; empty: the only one of the file.
-	// nil: this version cannot do it.
-	translate func(file string, src []byte, name string) ([]byte, error)
+	translate func(file string, src []byte, name string) (translation, error)
 }{
 	{"lxpdl", importLXPDL},
 	{"pdl", importPDL},
-	{"wed-xml", nil},
-	{"wed-sql", nil},
+	{"wed-xml", importWEDXML},
+	{"wed-sql", importWEDSQL},
 }
 
-func importLXPDL(file string, src []byte, name string) ([]byte, error) {
+// translation is what came out of a file.
+type translation struct {
+	native []byte
+	starts []string // commands that start the instances that the file makes
+}
+
+func importLXPDL(file string, src []byte, name string) (translation, error) {
 	if name != "" {
-		return nil, usagef("--workflow %s: a file of LXPDL has one workflow, so leave --workflow out", name)
+		return translation{}, usagef("--workflow %s: a file of LXPDL has one workflow, so leave --workflow out", name)
 	}
 	p, err := lxpdl.Parse(file, src)
 	if err != nil {
-		return nil, err
+		return translation{}, err
 	}
-	return p.ToYAML(), nil
+	return translation{native: p.ToYAML()}, nil
 }
 
-func importPDL(file string, src []byte, name string) ([]byte, error) {
+func importWEDSQL(file string, src []byte, name string) (translation, error) {
+	if name != "" {
+		return translation{}, usagef("--workflow %s: a script of WED-SQL has one flow, so leave --workflow out", name)
+	}
+	d, err := wedsql.Parse(file, src)
+	if err != nil {
+		return translation{}, err
+	}
+	return translation{d.ToYAML(), d.Commands()}, nil
+}
+
+func importWEDXML(file string, src []byte, name string) (translation, error) {
+	d, err := wedxml.Parse(file, src)
+	if err != nil {
+		return translation{}, err
+	}
+	name, err = chosen(file, name, d.Names())
+	if err != nil {
+		return translation{}, err
+	}
+	f, _ := d.Find(name)
+	return translation{native: d.ToYAML(f)}, nil
+}
+
+func importPDL(file string, src []byte, name string) (translation, error) {
 	d, err := pdl.Parse(file, src)
 	if err != nil {
-		return nil, err
+		return translation{}, err
 	}
-	names := d.Names()
-	if name == "" && len(names) == 1 {
-		name = names[0]
+	name, err = chosen(file, name, d.Names())
+	if err != nil {
+		return translation{}, err
 	}
-	if w, found := d.Find(name); found {
-		return d.ToYAML(w), nil
+	w, _ := d.Find(name)
+	return translation{native: d.ToYAML(w)}, nil
+}
+
+// chosen is the workflow of a file that --workflow names, or the only one.
+func chosen(file, name string, names []string) (string, error) {
+	switch {
+	case name == "" && len(names) == 1:
+		return names[0], nil
+	case name == "":
+		return "", usagef("%s has %d workflows: say which with --workflow, one of %s", file, len(names), strings.Join(names, ", "))
+	case !slices.Contains(names, name):
+		return "", usagef("--workflow %s: %s has no such workflow, it has %s", name, file, strings.Join(names, ", "))
 	}
-	if name == "" {
-		return nil, usagef("%s has %d workflows: say which with --workflow, one of %s", file, len(names), strings.Join(names, ", "))
-	}
-	return nil, usagef("--workflow %s: %s has no such workflow, it has %s", name, file, strings.Join(names, ", "))
+	return name, nil
 }
 
 func newWorkflowImportCommand() *cobra.Command {
@@ -62,12 +102,16 @@ func newWorkflowImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --from FORMAT FILE [--output FILE]",
 		Short: "° Translate a definition of another format to the native one",
-		Long: `Translates a definition and checks what came out. FORMAT is lxpdl or pdl; wed-xml and
-wed-sql are not there yet. A file of pdl may hold several workflows: --workflow says
-which. FILE may be - for stdin. What --output names is written only if the translation
-has no mistakes, and never overwritten.`,
+		Long: `Translates a definition and checks what came out. FORMAT is lxpdl, pdl, wed-sql or
+wed-xml. A file of pdl or wed-xml may hold several workflows: --workflow says which. A
+script of wed-sql may make instances: the commands that start them stand at the end of
+what comes out, and are printed if --output writes that to a file. FILE may be - for
+stdin. What --output names is written only if the translation has no mistakes, and never
+overwritten.`,
 		Example: `  mutirao workflow import --from lxpdl process.lxpdl
+  mutirao workflow import --from wed-sql rental.sql --output rental.yaml
   mutirao workflow import --from lxpdl process.lxpdl --output process.yaml
+  mutirao workflow import --from wed-xml rental.xml --workflow rental
   mutirao workflow import --from pdl office.pdl --workflow maintenance`,
 		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,34 +134,47 @@ func importWorkflow(u *ui, stdin io.Reader, from, name, file, output string) err
 	if err != nil {
 		return err
 	}
-	native, err := translate(file, src, name)
+	out, err := translate(file, src, name)
 	if err != nil {
 		return err
 	}
-	def, err := workflow.Parse(file, native)
+	def, err := workflow.Parse(file, out.native)
 	if err != nil {
 		return fmt.Errorf("what came out of %s has mistakes (the lines are those of the translation):\n%w", file, err)
 	}
 	if output == "" {
-		return u.result(map[string]string{"workflow": string(def.Name), "definition": string(native)}, func(w io.Writer) { fmt.Fprint(w, string(native)) })
+		return u.result(out.said(def, "definition", string(out.native)), func(w io.Writer) { fmt.Fprint(w, string(out.native)) })
 	}
-	if err := createFile(output, native); err != nil {
+	if err := createFile(output, out.native); err != nil {
 		return err
 	}
-	return u.done(map[string]string{"workflow": string(def.Name), "file": output}, "%s: %s", output, describe(def))
+	if len(out.starts) == 0 {
+		return u.done(out.said(def, "file", output), "%s: %s", output, describe(def))
+	}
+	u.note("%s: %s", output, describe(def))
+	return u.result(out.said(def, "file", output), func(w io.Writer) {
+		for _, command := range out.starts {
+			fmt.Fprintln(w, command)
+		}
+	})
 }
 
-func importer(from string) (func(string, []byte, string) ([]byte, error), error) {
+// said is the result as JSON has it.
+func (t translation) said(def *workflow.Definition, key, value string) map[string]any {
+	m := map[string]any{"workflow": string(def.Name), key: value}
+	if len(t.starts) > 0 {
+		m["starts"] = t.starts
+	}
+	return m
+}
+
+func importer(from string) (func(string, []byte, string) (translation, error), error) {
 	var there []string
 	for _, i := range importers {
-		switch {
-		case i.format == from && i.translate == nil:
-			return nil, fmt.Errorf("this version cannot import %s yet: translate the file to the native format by hand (mutirao workflow check FILE)", from)
-		case i.format == from:
+		if i.format == from {
 			return i.translate, nil
-		case i.translate != nil:
-			there = append(there, i.format)
 		}
+		there = append(there, i.format)
 	}
 	if from == "" {
 		return nil, usagef("--from is missing: the format of the file, one of %s", strings.Join(there, ", "))

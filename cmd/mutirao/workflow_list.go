@@ -42,11 +42,14 @@ func (u *ui) writeWorkflows(w io.Writer, list []api.Workflow) {
 		several[wf.Name]++
 	}
 	for _, wf := range list {
-		version := strconv.Itoa(wf.Version)
+		version, tasks := strconv.Itoa(wf.Version), strconv.Itoa(wf.Tasks)
+		if wf.Kind != "" {
+			version, tasks = "-", "-"
+		}
 		if several[wf.Name] > 1 && wf.Current {
 			version += " *"
 		}
-		t.add(string(wf.Name), version, strconv.Itoa(wf.Tasks), orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), orDash(wf.Author), u.id(wf.Hash))
+		t.add(string(wf.Name), version, tasks, orDash(strings.Join(wf.Partitions, ",")), clock(wf.Added), orDash(wf.Author), u.id(wf.Hash))
 	}
 	t.write(u, w, "")
 }

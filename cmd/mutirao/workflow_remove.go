@@ -40,7 +40,7 @@ asks first.`,
 			}
 			var names []string
 			for _, w := range removed {
-				names = append(names, fmt.Sprintf("%s@%d (%.10s)", w.Name, w.Version, w.Hash))
+				names = append(names, fmt.Sprintf("%s (%.10s)", edition(w), w.Hash))
 			}
 			return u.done(removed, "removed: %s", strings.Join(names, ", "))
 		}),
@@ -62,7 +62,7 @@ func editions(ctx context.Context, node api.Service, ref string) (string, error)
 	var names []string
 	for _, w := range list {
 		if w.Hash == one.Hash || w.Name == one.Name && ref == string(one.Name) {
-			names = append(names, fmt.Sprintf("%s@%d (%.10s)", w.Name, w.Version, w.Hash))
+			names = append(names, fmt.Sprintf("%s (%.10s)", edition(w), w.Hash))
 		}
 	}
 	return "taken off the list: " + strings.Join(names, ", "), nil

@@ -31,7 +31,7 @@ again. NAME takes the newest; NAME@3 a version; NAME@9f2c a hash or its prefix.`
 				return err
 			}
 			return u.result(wf, func(w io.Writer) {
-				fmt.Fprintf(w, "# %s@%d %s\n%s\n", wf.Name, wf.Version, wf.Hash, bytes.TrimSpace(source))
+				fmt.Fprintf(w, "# %s %s\n%s\n", edition(*wf), wf.Hash, bytes.TrimSpace(source))
 			})
 		}),
 	}

@@ -20,7 +20,7 @@ import (
 type userFlag struct{ name string }
 
 func (f *userFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.name, "user", "", "the `user`, by name or whole ID")
+	cmd.Flags().StringVar(&f.name, "user", "", "the `user`, by name or ID, as user list shows")
 	_ = cmd.RegisterFlagCompletionFunc("user", completeUsers(func(x api.User) bool { return x.Here })) // the flag is there
 }
 
@@ -189,7 +189,7 @@ func untilDue(at *time.Time) string {
 	if left <= 0 {
 		return clock(*at) + " (over)"
 	}
-	return fmt.Sprintf("%s (in %s)", clock(*at), left.Round(max(time.Second, left.Truncate(time.Minute)/60)).String())
+	return fmt.Sprintf("%s (in %s)", clock(*at), days(left.Round(max(time.Second, left.Truncate(time.Minute)/60)).String()))
 }
 
 // newClaimCommand makes a command that takes items or gives them back.
@@ -276,7 +276,7 @@ definition says under on-failure.` + forWhom,
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s is failed%s", x.Task, x.Instance, whenThere(x))
+			return u.done(x, "task %s of %s has failed%s", x.Task, x.Instance, whenThere(x))
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for its log")

@@ -29,7 +29,7 @@ and whole ID. With --yes, or where nobody sits at a terminal, ID must be the who
 
 		ValidArgsFunction: completeInstances,
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
-			id, what, err := u.whichInstance(ctx, node, yes, args[0])
+			in, what, err := u.whichInstance(ctx, node, yes, args[0])
 			if err != nil {
 				return err
 			}
@@ -37,13 +37,18 @@ and whole ID. With --yes, or where nobody sits at a terminal, ID must be the who
 			if err != nil {
 				return err
 			}
+			if u.asks(yes) { // what is refused anyway is not asked about
+				if err := node.WriteOff(ctx, in.ID, args[1], true); err != nil {
+					return err
+				}
+			}
 			if err := u.confirm(yes, "%s waits no longer for %s, and nobody can take that back.", what, who); err != nil {
 				return err
 			}
-			if err := node.WriteOff(ctx, id, args[1]); err != nil {
+			if err := node.WriteOff(ctx, in.ID, args[1], false); err != nil {
 				return err
 			}
-			return u.done(map[string]string{"id": id, "written_off": args[1]}, "%s waits no longer for %s", id, args[1])
+			return u.done(map[string]string{"id": in.ID, "written_off": args[1]}, "%s waits no longer for %s", in.ID, args[1])
 		}),
 	}
 	addYesFlag(cmd, &yes)

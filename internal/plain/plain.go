@@ -61,6 +61,10 @@ func replace(s, layout string, write func(b *strings.Builder, r rune, raw string
 // layout, -1 if there is none.
 func first(s, layout string) int {
 	for at := 0; at < len(s); {
+		if c := s[at]; ' ' <= c && c < 0x7f {
+			at++
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(s[at:])
 		if !visible(r, n, layout) && !Joins(s[:at], r, s[at+n:]) {
 			return at

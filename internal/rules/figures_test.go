@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"go/ast"
 	"io/fs"
+	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +14,7 @@ import (
 const (
 	figuresIn   = "docs/architecture.md"
 	figuresWhy  = "a figure that was true once misleads"
-	figuresMend = "write what is counted now"
+	figuresMend = "write what is counted now: go test ./internal/rules -run TestHouse/figures -rewrite"
 )
 
 // figures are those of docs/architecture.md that can be counted in the source: where each
@@ -62,6 +64,33 @@ func figureComplaints(t *tree) []string {
 		}
 	}
 	return out
+}
+
+// countFigures writes into the map of the code what is counted now, where it is off.
+func countFigures(t *tree, file string) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for _, f := range figures {
+		m := regexp.MustCompile(f.at).FindSubmatchIndex(src)
+		if m == nil {
+			continue // figureComplaints says so
+		}
+		said, _ := strconv.Atoi(strings.ReplaceAll(string(src[m[2]:m[3]]), ",", ""))
+		if n := f.counted(t); 20*max(said-n, n-said) > max(n, said) {
+			src = slices.Replace(src, m[2], m[3], []byte(grouped(n))...)
+		}
+	}
+	return os.WriteFile(file, src, 0o644)
+}
+
+// grouped is a number as the map writes it: 13,805.
+func grouped(n int) string {
+	if n < 1_000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", grouped(n/1_000), n%1_000)
 }
 
 // in calls fn with each declaration of a package.

@@ -18,7 +18,7 @@ type layer struct {
 
 // core is what the driver and its adapters may see of the pure packages.
 const core = "workflow partition contingency membership membership/election membership/invitation membership/moment " +
-	"membership/trust membership/users worklist choreo"
+	"membership/trust membership/users dataflow worklist choreo"
 
 // layers says who may import whom (docs/design.md, Packages). Imports go one way:
 //
@@ -35,6 +35,8 @@ var layers = []layer{
 	{"workflow/internal/native", words("workflow"), "what importers share only writes the native language"},
 	{"workflow/lxpdl", words("workflow workflow/internal/native internal/plain"), "an importer only translates into the native language"},
 	{"workflow/pdl", words("workflow workflow/internal/native internal/plain"), "an importer only translates into the native language"},
+	{"workflow/wedsql", words("workflow workflow/internal/native internal/plain"), "an importer only translates into the native language"},
+	{"workflow/wedxml", words("workflow workflow/internal/native internal/plain"), "an importer only translates into the native language"},
 	{"workflow/diagram", words("workflow internal/plain"), "a drawing shows a definition, and nothing that cannot be seen"},
 	{"partition", words("workflow partition/aptitude"), "a cut follows from the definition alone, and who takes a part of it from the metric"},
 	{"partition/aptitude", words(""), "the metric compares resources and items, whatever they are"},
@@ -49,9 +51,10 @@ var layers = []layer{
 	{"membership/invitation", words("workflow internal/said membership membership/internal/codec membership/internal/token membership/trust"), "a stranger comes in by the signatures of members, and learns the list"},
 	{"membership/users", words("workflow internal/plain internal/said membership membership/internal/codec membership/internal/token membership/trust"), "who works here is what signed records say, whoever is there"},
 	{"membership/gossip", words("workflow membership membership/trust"), "an adapter knows its own core package and no other adapter"},
+	{"dataflow", words("workflow"), "what follows for data states depends on records, whoever brings them: the core folds it, and so it cannot know the core"},
 	{"worklist", words("workflow"), "what follows for people's work depends on facts, whoever brings them: the core folds it, and so it cannot know the core"},
 	{"worklist/device", words("workflow"), "a device knows what its users need with them, and not what it means to an instance"},
-	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency membership membership/election membership/trust worklist"), "the one machine uses the rules of the other pure packages, and no adapter"},
+	{"choreo", words("internal/plain internal/said workflow partition partition/aptitude contingency dataflow membership membership/election membership/trust worklist"), "the one machine uses the rules of the other pure packages, and no adapter"},
 	{"node", words(core + " internal/plain internal/said partition/aptitude workflow/diagram configs node/api node/certificates node/clocks node/closings node/codec node/datasets node/elections node/evictions node/files node/joining node/library node/overview node/profile node/ration node/roster node/runner node/store/kv node/users node/wire node/worklists internal/private worklist/device"), "the driver moves facts between the core and its adapters, which it knows by their words; only node/assemble puts them together"},
 	{"node/assemble", words(core + " configs node/... membership/gossip internal/private"), "it alone puts a whole node together, with the page that the interface serves"},
 	{"node/store", nil, "the store keeps bytes; what they mean is no affair of a disk"},
@@ -77,8 +80,9 @@ var layers = []layer{
 	{"node/mesh", words(core + " configs node/wire"), "adapters do not know one another: only node and cmd see two"},
 	{"node/runner", words(core + " configs node/wire internal/plain"), "adapters do not know one another: only node and cmd see two"},
 	{"node/api", words("workflow internal/said"), "what a node can be asked does not depend on how the question travels"},
-	{"node/api/httpapi", words("workflow configs node/api internal/private"), "HTTP carries what the contract says, to whoever answers it"},
-	{"node/web", words("workflow node/api node/api/httpapi internal/plain"), "the page uses only the public API, like any other program"},
+	{"node/api/httpapi", words("workflow configs node/api internal/plain internal/private"), "HTTP carries what the contract says, to whoever answers it"},
+	{"node/web", words("workflow workflow/diagram node/api node/api/httpapi internal/plain"), "the page uses only the public API, like any other program, and draws definitions"},
+	{"worker", nil, "a worker is any program: it knows the HTTP contract and nothing of the node"},
 	{"configs", words("workflow"), "configuration describes the node and must be readable without it"},
 	{"cmd", words(core + " ..."), "the command line wires everything together"},
 	{"internal/sim/meaning", words("workflow worklist choreo"), "the second reading of the rules shares with the first only the facts, and the definitions they are about"},
@@ -91,7 +95,7 @@ var layers = []layer{
 	{"internal/test/testdisk", nil, "it makes small disks, whatever is kept on them"},
 	{"internal/test/testlan", nil, "it makes networks of hosts, whatever runs on them"},
 	{"internal/test/testnode", words("configs node node/api node/api/httpapi node/assemble"), "it runs whole nodes and asks them what any program may"},
-	{"internal/test/testliar", words("choreo membership/gossip membership/trust node node/mesh node/wire workflow"), "it lies in the words of the protocols, by the packages that speak them"},
+	{"internal/test/testliar", words("choreo membership/gossip membership/trust membership/users node node/files node/mesh node/wire node/worklists workflow worklist"), "it lies in the words of the protocols, by the packages that speak them"},
 	{"internal/rules", nil, "the rules judge the packages and belong to none"},
 }
 

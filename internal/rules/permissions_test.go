@@ -30,6 +30,7 @@ var house = []permission{
 	{"panic", "internal/test/testliar.Liar.definition", "a liar's notice of its own definition is one that any member may give"},
 	{"panic", "internal/test/testliar.verdicts", "its definition is a constant of ours"},
 	{"panic", "internal/test/testliar.removals", "its definitions are constants of ours"},
+	{"panic", "internal/test/testliar.must", "what it encodes or parses is a constant of ours, or within the bounds of its kind"},
 	{"panic", "internal/test/testliar.dense", "its definition is a constant of ours"},
 	{"panic", "membership/internal/codec.must", constantOptions},
 	{"panic", "membership/internal/codec.Encode", ownTypes},

@@ -37,7 +37,7 @@ var rules = []struct {
 
 // rewrite records what the rules say of the synthetic trees, as the flag of the
 // same name does for scenarios elsewhere. Review the difference.
-var rewrite = flag.Bool("rewrite", false, "record the complaints in testdata/*.txtar")
+var rewrite = flag.Bool("rewrite", false, "record the complaints in testdata/*.txtar, and the figures of "+figuresIn)
 
 // root is the folder of the module, from here.
 const root = "../.."
@@ -53,6 +53,11 @@ func TestHouse(t *testing.T) {
 	}
 	if !slices.Contains(ours.dirs(), "workflow") {
 		t.Fatalf("package workflow is not among the packages found: %v", ours.dirs())
+	}
+	if *rewrite {
+		if err := countFigures(ours, path.Join(root, figuresIn)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (c *checks) atEnd() {
 				c.w.violate("durable: n%d had acknowledged number %d of %s, and it is not on its disk", m.i, x.Seq, c.w.label(x.Chain.Author))
 			}
 		}
-		room := len(c.w.def.Canonical()) + diskRoom + diskPerFact*len(m.disk.facts)
+		room := len(c.w.def.Canonical()) + diskRoom + diskPerFact*len(m.disk.facts) + diskPerUser*len(c.w.users)
 		if size := m.disk.size(); size > room {
 			c.w.violate("bounded: n%d's disk holds %d bytes for %d facts", m.i, size, len(m.disk.facts))
 		}
@@ -83,6 +83,7 @@ func (c *checks) fewChains(m *machine) {
 const (
 	diskRoom    = 16 << 10
 	diskPerFact = 1536
+	diskPerUser = 1 << 10 // the records about a user, and what was certified here
 )
 
 // honest are the machines whose nodes run and never lied. What a liar itself

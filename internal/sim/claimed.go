@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -33,6 +34,14 @@ func (p *Plan) enlist(r *rand.Rand) {
 		}
 		p.Users = append(p.Users, u)
 	}
+}
+
+// administer lets whoever has a role decide about the instances of two fifths of the definitions.
+func administer(r *rand.Rand, text string) string {
+	if k := r.IntN(5); k < len(Roles) {
+		return strings.Replace(text, "workflow: random\n", "workflow: random\nadministrators: "+string(Roles[k])+"\n", 1)
+	}
+	return text
 }
 
 // dispute adds what goes wrong with people's work. A third of the plans have nothing else.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
 // strike has a fault happen, and end.
@@ -147,11 +148,14 @@ func (w *world) restored(m *machine, i image) {
 // cancel cancels an instance that the node knows.
 func (w *world) cancel(m *machine) {
 	w.act(m, func(n *node.Node) {
-		list, err := n.Instances(context.Background(), false)
+		list, err := underWay(n)
 		if err != nil || len(list) == 0 {
 			return
 		}
 		id := list[w.people.IntN(len(list))].ID
+		for _, u := range w.users { // whoever is at the node says so, or the partner
+			w.checks.peoples.intents[intent{u.id, id, ordering(api.TaskCancel, "")}] = true
+		}
 		if err := n.Cancel(context.Background(), id, "simulated"); err != nil && !m.disk.full {
 			w.note("n%d could not cancel %s: %v", m.i, id[:8], err)
 		}

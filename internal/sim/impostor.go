@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -19,49 +20,113 @@ import (
 
 // impersonate adds claims under a liar's own proper signature: a chain of some.
 func (w *world) impersonate(m *machine, f *wire.Facts) {
-	if w.r.IntN(3) > 0 {
+	closed, twice := w.closedItem(m, f.Instance)
+	verdict, again := w.falseAgain(m, f.Instance)
+	if !twice && again == nil && w.r.IntN(3) > 0 { // few chains of one author are taken in, so not too soon
 		return
 	}
-	of := w.r.IntN(len(f.Facts))
-	id, known, err := w.read.raw(f.Facts[of].Raw)
+	id, known, err := w.read.raw(f.Facts[w.r.IntN(len(f.Facts))].Raw)
 	if err != nil {
 		return
 	}
-	lie := w.fresh(m, f, known, id, choreo.Body{})
-	add := func(b choreo.Body, forged bool) bool {
-		lie.Body = b
-		x, id, ok := w.sign(m, lie)
-		if !ok {
-			return false
-		}
-		f.Facts = append(f.Facts, x)
-		w.checks.lies[id] = true
-		if forged {
-			w.checks.forged[id] = b.Kind()
-		}
-		lie = &choreo.Fact{Instance: lie.Instance, Chain: lie.Chain, Seq: lie.Seq + 1, Prev: id}
-		return true
+	k := w.r.IntN(4)
+	twice, again = twice && k < 2, map[bool]*choreo.Body{k == 2: again}[true]
+	if gid, g := genesisIn(m, f.Instance); g != nil && (twice || again == nil && w.r.IntN(3) == 0) {
+		id, known = gid, g // it has heard of nothing, it says
+	}
+	of, result, late := w.aResult(m, f.Instance)
+	late = late && k == 3
+	switch facts := m.disk.factsOf(f.Instance); {
+	case again != nil:
+		id, known = verdict, facts[verdict]
+	case late:
+		id, known = result, facts[result]
+	}
+	l := &lying{w, m, f, w.fresh(m, f, known, id, choreo.Body{})}
+	if twice {
+		l.giveTwice(closed)
+	}
+	switch {
+	case again != nil:
+		l.add(*again, true)
+	case late: // whatever became of the grant, as it knew
+		l.add(choreo.Body{Claim: saying(worklist.Close{Item: of, Result: worklist.ID(result)})}, false)
 	}
 	for range 1 + w.r.IntN(5) {
 		claim, forged := w.falseClaim(m, f.Instance)
-		if claim == nil || !add(choreo.Body{Claim: claim}, forged) {
+		if claim == nil || !l.add(choreo.Body{Claim: claim}, forged) {
 			continue
 		}
 		if _, closes := claim.Body().(worklist.Close); !closes {
 			continue
 		}
-		// What was closed with nobody's result has been done, though the liar lacks the role.
+		// What was closed has been done, though the liar lacks the role: that counts only if somebody
+		// had it whose result the liar knew (peoplesWork).
 		a := claim.About()[0]
 		if t := w.def.Task(a.Slot); t.ByRole() && !slices.Contains(RolesOf(m.i), string(t.Role)) {
-			add(choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}}, true)
+			l.add(choreo.Body{Start: &choreo.Start{Attempt: a, Try: 1}}, false)
 		}
+	}
+}
+
+// lying is a chain of lies that goes with a machine's true facts.
+type lying struct {
+	w    *world
+	m    *machine
+	f    *wire.Facts
+	next *choreo.Fact
+}
+
+// add adds a lie, and says whether it could.
+func (l *lying) add(b choreo.Body, forged bool) bool {
+	l.next.Body = b
+	x, id, ok := l.w.sign(l.m, l.next)
+	if !ok {
+		return false
+	}
+	l.f.Facts = append(l.f.Facts, x)
+	l.w.checks.lies[id] = true
+	if forged {
+		l.w.checks.forged[id] = b.Kind()
+	}
+	l.next = &choreo.Fact{Instance: l.next.Instance, Chain: l.next.Chain, Seq: l.next.Seq + 1, Prev: id}
+	return true
+}
+
+// giveTwice says that what somebody has done had been given to the liar's own user before the liar heard of that;
+// and, now and then, that this one had done it.
+func (l *lying) giveTwice(i worklist.Item) {
+	grant := worklist.Grant{Items: []worklist.Item{i}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)}
+	claim := l.w.inOwnName(l.m, l.f.Instance, grant)
+	if claim == nil || !l.add(choreo.Body{Claim: claim}, false) || l.w.r.IntN(2) == 0 {
+		return
+	}
+	result := worklist.Result{Item: i, Grant: worklist.ID(l.next.Prev), Failed: true, Reason: "a lie"}
+	if claim = l.w.inOwnName(l.m, l.f.Instance, result); claim != nil && l.add(choreo.Body{Claim: claim}, false) {
+		l.add(choreo.Body{Claim: saying(worklist.Close{Item: i, Result: worklist.ID(l.next.Prev)})}, false)
 	}
 }
 
 // falseClaim is a claim of a liar's, and whether it must not count; nil: it finds none.
 func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim, forged bool) {
 	mine, others := w.itemsOf(m)
-	switch k := w.r.IntN(8); {
+	switch k := w.r.IntN(12); {
+	case k == 8 && len(mine) > 0: // it decides, whoever it is
+		return w.falseDecision(m, id, worklist.Order{Item: mine[w.r.IntN(len(mine))], What: anOrder(w.r), Reason: "a lie"})
+	case k == 9: // that the instance ends
+		return w.falseDecision(m, id, worklist.Order{What: worklist.Cancel, Reason: "a lie"})
+	case k == 10: // what is kept counts
+		of, result, ok := w.aResult(m, id)
+		if !ok {
+			return nil, false
+		}
+		return w.falseDecision(m, id, worklist.Adopt{Item: of, Result: worklist.ID(result)})
+	case k == 11: // what is kept ends its item, or an order that there may be
+		of, result, ok := w.aResult(m, id)
+		if !ok {
+			return nil, false
+		}
+		return saying(worklist.Close{Item: of, Result: worklist.ID(result)}), false
 	case k == 0 && len(others) > 0: // of what another holds, by a user of its own
 		return w.inOwnName(m, id, w.anyGrant(others)), true
 	case k == 1 && len(mine) > 0: // in the name of somebody who did not ask
@@ -80,6 +145,106 @@ func (w *world) falseClaim(m *machine, id workflow.InstanceID) (c *choreo.Claim,
 		return w.heardWord(m, id)
 	}
 	return nil, false
+}
+
+// genesisIn is the first fact of an instance, as a machine's disk has it; nil: it does not.
+func genesisIn(m *machine, id workflow.InstanceID) (factID, *choreo.Fact) {
+	for fid, f := range m.disk.factsOf(id) {
+		if f.Body.Genesis != nil {
+			return fid, f
+		}
+	}
+	return factID{}, nil
+}
+
+// anOrder is one about a task.
+func anOrder(r *rand.Rand) string {
+	return []string{worklist.Again, worklist.Stop, worklist.Continue, worklist.Cancel}[r.IntN(4)]
+}
+
+// falseDecision has the machine's partner, or a user there, decide something, and says whether it must not count: as
+// that one does not decide about the instance.
+func (w *world) falseDecision(m *machine, id workflow.InstanceID, b worklist.Body) (*choreo.Claim, bool) {
+	c := w.inOwnName(m, id, b)
+	if c == nil {
+		return nil, false
+	}
+	who, known := w.checks.voices(id)(c)
+	all := w.checks.onDiskOf(m, id)
+	if all == nil {
+		return nil, false
+	}
+	return c, !known || !all.Decides(who.User, who.Roles)
+}
+
+// falseAgain begins a task of the machine's once more that failed, which no order asked for, and by which verdict it
+// failed; nil: there is none.
+func (w *world) falseAgain(m *machine, id workflow.InstanceID) (verdict factID, again *choreo.Body) {
+	facts := m.disk.factsOf(id)
+	var ids []factID
+	for fid, f := range facts {
+		if v := f.Body.Verdict; v != nil && f.Chain.Author == m.id && v.Actions[0].Kind == workflow.FailBlock {
+			ids = append(ids, fid)
+		}
+	}
+	if len(ids) == 0 {
+		return verdict, nil
+	}
+	slices.SortFunc(ids, compareFacts(facts))
+	verdict = ids[w.r.IntN(len(ids))]
+	a, order := facts[verdict].Body.Verdict.Actions[0].Attempt, choreo.FactID(w.random(len(choreo.FactID{})))
+	task := a.Slot
+	if from := facts[a.Fact]; from != nil && from.Body.Assign != nil {
+		task = from.Body.Assign.Task
+	}
+	if w.r.IntN(2) == 0 {
+		order = verdict // that is none
+	}
+	return verdict, &choreo.Body{
+		Assign: &choreo.Assign{After: a, Verdict: verdict, Task: task, Partner: m.id}, Annex: &choreo.Annex{Order: &order},
+	}
+}
+
+// closedItem is one of a machine's items, from the start of an instance, that it closed with a result.
+func (w *world) closedItem(m *machine, id workflow.InstanceID) (of worklist.Item, ok bool) {
+	mine, _ := w.itemsOf(m)
+	facts := m.disk.factsOf(id)
+	for _, i := range mine {
+		for _, f := range facts {
+			if f.Body.Claim == nil || f.Chain.Author != m.id {
+				continue
+			}
+			if x, closes := f.Body.Claim.Body().(worklist.Close); closes && x.Item == i && x.Result != (worklist.ID{}) {
+				return i, true
+			}
+		}
+	}
+	return of, false
+}
+
+// aResult is a result that somebody brought about an item of a machine's, as its disk has it.
+func (w *world) aResult(m *machine, id workflow.InstanceID) (of worklist.Item, result factID, ok bool) {
+	r, result, ok := aWord[worklist.Result](w, m, id, func(*choreo.Fact) bool { return true })
+	return r.Item, result, ok
+}
+
+// aWord is what somebody said in an instance, as a machine's disk has it, in a fact like that.
+func aWord[T worklist.Body](w *world, m *machine, id workflow.InstanceID, like func(*choreo.Fact) bool) (said T, by factID, ok bool) {
+	facts := m.disk.factsOf(id)
+	var ids []factID
+	for fid, f := range facts {
+		if f.Body.Claim != nil && like(f) {
+			if _, is := f.Body.Claim.Body().(T); is {
+				ids = append(ids, fid)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return said, by, false
+	}
+	slices.SortFunc(ids, compareFacts(facts))
+	by = ids[w.r.IntN(len(ids))]
+	return facts[by].Body.Claim.Body().(T), by, true
 }
 
 // itemsOf are the first items of people's tasks that a machine holds, and those of others.
@@ -216,22 +381,7 @@ func (w *world) heardWord(m *machine, id workflow.InstanceID) (*choreo.Claim, bo
 
 // aGrant is a grant of the machine's own in an instance, as its disk has it.
 func (w *world) aGrant(m *machine, id workflow.InstanceID) (g worklist.Grant, by factID, ok bool) {
-	facts := m.disk.factsOf(id)
-	var ids []factID
-	for fid, f := range facts {
-		if f.Body.Claim != nil && f.Chain.Author == m.id {
-			if _, is := f.Body.Claim.Body().(worklist.Grant); is {
-				ids = append(ids, fid)
-			}
-		}
-	}
-	if len(ids) == 0 {
-		return g, by, false
-	}
-	slices.SortFunc(ids, compareFacts(facts))
-	by = ids[w.r.IntN(len(ids))]
-	g = facts[by].Body.Claim.Body().(worklist.Grant)
-	return g, by, true
+	return aWord[worklist.Grant](w, m, id, func(f *choreo.Fact) bool { return f.Chain.Author == m.id })
 }
 
 func (w *world) anyRevoke(m *machine, id workflow.InstanceID) *choreo.Claim {
@@ -267,6 +417,22 @@ func (w *world) pester(m *machine) {
 		taken := w.rowOf(m, o, func(r worklists.Row) bool { return r.Other != "" && !r.Over })
 		if taken != nil {
 			w.tell(m, o, taken.Instance, worklist.Grant{Items: []worklist.Item{taken.Item}, Mode: worklist.Select, Lease: worklist.DefaultLease(worklist.Select)})
+			w.command(m, o, taken)
+		}
+	}
+}
+
+// command orders something about an item that a partner holds, has it pass on to nobody, or adopts a result, as the
+// liar's own user, whether or not that one decides.
+func (w *world) command(m, o *machine, r *worklists.Row) {
+	switch of, result, kept := w.aResult(m, r.Instance); w.r.IntN(4) {
+	case 0:
+		w.tell(m, o, r.Instance, worklist.Order{Item: r.Item, What: anOrder(w.r), Reason: "a lie"})
+	case 1:
+		w.tell(m, o, r.Instance, worklist.NewTransfer(r.Item, r.Held, "", "", "a lie"))
+	case 2:
+		if kept {
+			w.tell(m, o, r.Instance, worklist.Adopt{Item: of, Result: worklist.ID(result)})
 		}
 	}
 }

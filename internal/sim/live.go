@@ -133,7 +133,7 @@ func (w *world) patience() time.Duration {
 func (c *checks) ended() {
 	for _, m := range c.w.honest() {
 		c.w.guard(m, func() {
-			running, err := m.node.Instances(context.Background(), false)
+			running, err := underWay(m.node)
 			if err != nil {
 				return
 			}

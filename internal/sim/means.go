@@ -24,12 +24,16 @@ const most = 400
 // meanwhile has a machine's idea of an instance checked as soon as its step is over, if
 // several have succeeded in one slot: that is when it is easily wrong for a while.
 func (c *checks) meanwhile(m *machine, f *choreo.Fact) {
+	a, ends := adoptedBy(f)
 	if s := f.Body.Success; s != nil {
-		k := slot{f.Instance, s.Attempt.Slot}
+		a, ends = s.Attempt, true
+	}
+	if ends {
+		k := slot{f.Instance, a.Slot}
 		if m.several[k] == nil {
 			m.several[k] = map[choreo.AttemptID]bool{}
 		}
-		m.several[k][s.Attempt] = true
+		m.several[k][a] = true
 		m.contested[f.Instance] = m.contested[f.Instance] || len(m.several[k]) > 1
 	}
 	if !m.contested[f.Instance] || m.looking[f.Instance] {
@@ -88,6 +92,9 @@ func (c *checks) meant(m *machine, id workflow.InstanceID, print []byte) {
 	for _, fid := range slices.SortedFunc(maps.Keys(facts), compareFacts(facts)) {
 		if c.forged[fid] != "" || c.lies[fid] {
 			continue
+		}
+		if i, ok := c.w.who(facts[fid].Chain.Author); ok && c.w.nodes[i].lied && c.w.claims() {
+			continue // its own node may believe what it lied about its items
 		}
 		for _, wrong := range h.Faults(fid) {
 			f := facts[fid]

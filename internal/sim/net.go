@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -47,6 +48,9 @@ func (c *carrier) Relayed() []workflow.PartnerID { return nil }
 
 // Refused is nothing: the nodes themselves refuse.
 func (c *carrier) Refused() map[string]uint64 { return nil }
+
+// Traffic is nothing: the world counts frames.
+func (c *carrier) Traffic() api.Traffic { return api.Traffic{} }
 
 // Send delivers a frame after a while, if the link lets it through.
 func (c *carrier) Send(p workflow.PartnerID, frame []byte) error {

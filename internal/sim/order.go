@@ -11,6 +11,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file checks who may do what, and in which order: tasks after what they
@@ -28,11 +29,25 @@ func (m *machine) learnEnds(f *choreo.Fact) {
 	if s := f.Body.Success; s != nil {
 		m.ends[slot{f.Instance, s.Attempt.Slot}] = true
 	}
+	if a, adopts := adoptedBy(f); adopts {
+		m.ends[slot{f.Instance, a.Slot}] = true
+	}
 	if v := f.Body.Verdict; v != nil {
 		for _, a := range v.Actions {
 			m.ends[slot{f.Instance, a.Attempt.Slot}] = true
 		}
 	}
+}
+
+// adoptedBy is the attempt whose result a fact adopts; false: it adopts none.
+func adoptedBy(f *choreo.Fact) (a choreo.AttemptID, is bool) {
+	if f.Body.Claim == nil {
+		return a, false
+	}
+	if _, is = f.Body.Claim.Body().(worklist.Adopt); is {
+		a = f.Body.Claim.About()[0]
+	}
+	return a, is
 }
 
 // notBefore checks that nothing starts before what it waits for has ended as
@@ -90,7 +105,7 @@ func (c *checks) resumes(m *machine, n *node.Node) {
 }
 
 func (c *checks) resumed(m *machine, n *node.Node) {
-	running, err := n.Instances(context.Background(), false)
+	running, err := underWay(n)
 	if err != nil {
 		return
 	}
@@ -128,7 +143,10 @@ func (c *checks) lifted(id workflow.InstanceID) {
 		if f.Instance != id {
 			continue
 		}
+		a, adopts := adoptedBy(f)
 		switch b := f.Body; {
+		case adopts:
+			ended[slot{id, a.Slot}] = true
 		case b.Cancel != nil:
 			return
 		case b.Success != nil:

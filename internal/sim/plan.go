@@ -240,6 +240,7 @@ func NewPlan(seed uint64) Plan {
 		befall(strains, &p, pace.situation)
 	}
 	if claimed {
+		p.Workflow = administer(rand.New(rand.NewPCG(seed, 9)), p.Workflow)
 		dispute(claims, &p)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })

@@ -72,7 +72,8 @@ func sleeps(name, more string, long, timeout time.Duration) string {
 }
 
 // torn: a node is cut off while it works, is presumed gone, and another takes its task;
-// both succeed. Then the node is back while it still works upon its own success.
+// both succeed. Then the node is back while it still works upon its own success. Now and then
+// the other has work that is built upon one of the two once both are known.
 func torn(r *rand.Rand, p *Plan) *situation {
 	p.need(2)
 	k := r.IntN(p.Nodes)
@@ -86,7 +87,9 @@ func torn(r *rand.Rand, p *Plan) *situation {
 	}}
 	if r.IntN(3) == 0 {
 		s.tasks = append(s.tasks, sleeps("s2", ", after: s0", between(r, time.Second, 10*time.Minute), time.Hour))
-		s.places[o] = []string{"s2"}
+		// s4 begins when both successes are known, so it has to say upon which it builds
+		s.tasks = append(s.tasks, sleeps("s3", "", long+10*time.Minute, 2*time.Hour), sleeps("s4", ", after: [s0, s3]", time.Minute, time.Hour))
+		s.places[o] = []string{"s2", "s3", "s4"}
 	}
 	s.faults = func(at time.Duration) []Fault { return p.cutOff(k, at+30*time.Second, long) }
 	return s

@@ -25,6 +25,7 @@ type Total struct {
 	// What users were told: items that they took, results that count, that their device keeps, and that
 	// came too late. Requests are those between nodes.
 	Requests, Taken, PassedOn, Recorded, Away, TooLate int
+	Ordered, Adopted                                   int
 
 	Failed int // runs with a violation
 	// Fingerprint is of those of the runs, in their order.
@@ -55,6 +56,8 @@ func (t *Total) Add(o *Outcome) {
 	t.Away += o.Away
 	t.TooLate += o.TooLate
 	t.PassedOn += o.PassedOn
+	t.Ordered += o.Ordered
+	t.Adopted += o.Adopted
 	if len(o.Violations) > 0 {
 		t.Failed++
 	}
@@ -80,7 +83,7 @@ func (t Total) String() string {
 	}
 	people := ""
 	if t.Requests > 0 {
-		people = fmt.Sprintf("; users took %d items and passed %d on, %d results counted, %d were kept for later, %d came too late, %d requests", t.Taken, t.PassedOn, t.Recorded, t.Away, t.TooLate, t.Requests)
+		people = fmt.Sprintf("; users took %d items and passed %d on, %d results counted, %d were kept for later, %d came too late and %d were adopted, %d orders, %d requests", t.Taken, t.PassedOn, t.Recorded, t.Away, t.TooLate, t.Adopted, t.Ordered, t.Requests)
 	}
 	return fmt.Sprintf("%d seeds (%d with violations), %.0f node-hours, %d facts, %d frames, %d commits\ninstances: %s\nfaults: %s; %d forged facts; %d successes superseded, %d compensations; %d tasks kept by the chosen node, %d passed on%s; fingerprint %x",
 		t.Seeds, t.Failed, t.Virtual.Hours(), t.Facts, t.Frames, t.Commits, counts(t.Ended), counts(faults), t.Lies, t.Superseded, t.Undone, t.Kept, t.Passed, people, t.Fingerprint[:8])

@@ -148,6 +148,7 @@ func (w *world) uses(u *user, m *machine) {
 			return
 		}
 		w.act(m, func(n *node.Node) { w.use(u, m, n) })
+		w.act(m, func(n *node.Node) { w.decide(u, m, n) })
 		w.uses(u, m)
 	})
 }

@@ -168,6 +168,9 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 		c.learned(m, choreo.InstanceOf(id))
 		return
 	}
+	if c.unbegun[f.Instance] { // that is wrong enough, and may be of another workflow
+		return
+	}
 	lie := c.forged[id] != "" || c.lies[id]
 	if s := f.Body.Success; s != nil && !lie {
 		m.succeeded[job{f.Instance, s.Attempt}] = true
@@ -194,7 +197,7 @@ func (c *checks) wrote(m *machine, id factID, f *choreo.Fact) {
 			c.w.out.Passed++
 		}
 	}
-	if b := f.Body.Start; b != nil {
+	if b := f.Body.Start; b != nil && !m.lied { // what a liar believes is its own affair
 		c.notBefore(m, f.Instance, b.Attempt)
 		c.knownToAll(m, f.Instance, b.Attempt)
 	}

@@ -218,10 +218,11 @@ func (c *checks) peoplesWork(m *machine, id workflow.InstanceID, h *meaning.Hist
 		return
 	}
 	c.wordsMeant(id, all)
-	all.Closed(func(a *meaning.Attempt, t *workflow.Task, success choreo.FactID, byRole bool) {
+	all.Closed(func(a *meaning.Attempt, t *workflow.Task, said choreo.FactID, byRole bool) {
 		i, _ := c.w.who(a.Partner)
 		if t.ByRole() && !byRole && !slices.Contains(RolesOf(i), string(t.Role)) {
-			c.w.violate("authorised: %s of %s is done by n%d, which has no role %s, nor had whoever brought its result", t.Name, id.String()[:8], i, t.Role)
+			c.w.violate("authorised: %s of %s is done by n%d (fact %s), which has no role %s, nor had whoever brought its result",
+				t.Name, id.String()[:8], i, said.Short(), t.Role)
 		}
 	})
 	items := all.Items()
@@ -349,7 +350,13 @@ func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 			}
 			what = saidOf(x.Failed, outputs)
 		}
+		if len(worklist.About(body)) == 0 && !c.decisionMeant(id, who.User, body, &workflow.Task{}) {
+			c.w.violate("authorised: in %s fact %s orders %v in the name of %s, who never meant that", id.String()[:8], fact.Short(), body, who.User)
+		}
 		for _, i := range worklist.About(body) {
+			if c.decisionMeant(id, who.User, body, all.TaskOf(body)) {
+				continue
+			}
 			if !c.peoples.intents[intent{who.User, itemID(id, i), what}] {
 				c.w.violate("authorised: in %s fact %s says %q of %s in the name of %s, who never meant that", id.String()[:8], fact.Short(), what, i.Slot, who.User)
 			}
@@ -385,7 +392,7 @@ func (w *world) newestUser() (last time.Duration) {
 // have it, or all who may take it see it.
 func (c *checks) offers(m *machine) {
 	ctx := context.Background()
-	running, err := m.node.Instances(ctx, false)
+	running, err := underWay(m.node)
 	if err != nil {
 		return
 	}
@@ -439,7 +446,7 @@ func (c *checks) itemNow(m *machine, in *api.Instance, task workflow.TaskName) (
 	h.Hear(c.voices(id))
 	all := h.Of(h.All())
 	for _, it := range all.Items() {
-		if it.Holder == m.id && it.Task.Name == task && it.End == nil && (found == nil || it.Open != nil) {
+		if it.Holder == m.id && it.Task.Name == task && !it.Ended() && it.InCharge() && (found == nil || it.Open != nil) {
 			found = it
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
@@ -62,7 +63,8 @@ type world struct {
 	out       *Outcome
 	trace     hash.Hash // of all that was written and sent, and when
 	users     []*user
-	hushed    bool // users do nothing any more
+	results   map[string][]string // by instance, results that somebody saw to be kept
+	hushed    bool                // users do nothing any more
 }
 
 // machine is a device with its disk and, while it runs, its node.
@@ -144,10 +146,12 @@ type Outcome struct {
 	// Of users: requests, items that were taken, results that were recorded and counted, that were kept on
 	// a device first, and that came too late.
 	Requests, Taken, PassedOn, Recorded, Away, TooLate int
-	Instances                                          map[workflow.InstanceState]int
-	Faults                                             map[FaultKind]int
-	Tasks                                              map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
-	Notes                                              []string
+	// Ordered and Adopted are words of those who decide that were written down.
+	Ordered, Adopted int
+	Instances        map[workflow.InstanceState]int
+	Faults           map[FaultKind]int
+	Tasks            map[workflow.TaskName]workflow.State // of the last instance, as the survivors see it
+	Notes            []string
 	// Fingerprint is of all that the nodes wrote and sent, in its order, and when: two runs
 	// of one plan have the same.
 	Fingerprint [sha256.Size]byte
@@ -168,7 +172,7 @@ func Run(p Plan, v Variant) *Outcome {
 		plan: p, variant: v, r: rand.New(rand.NewPCG(p.Seed, 1)), people: rand.New(rand.NewPCG(p.Seed, 2)),
 		cut: map[[2]int]int{}, links: map[[2]int]*session{}, out: &Outcome{Instances: map[workflow.InstanceState]int{}, Faults: map[FaultKind]int{}, Tasks: map[workflow.TaskName]workflow.State{}},
 		read: &reader{known: map[string]decoded{}}, healed: -1,
-		trace: sha256.New(),
+		trace: sha256.New(), results: map[string][]string{},
 	}
 	if err := w.define(); err != nil {
 		w.violate("the definition is refused: %v", err)
@@ -318,7 +322,7 @@ func (w *world) boot(m *machine) {
 	m.jobs, m.born, m.bornWall = map[string]int{}, w.now, base.Add(w.now+m.skew)
 	w.guard(m, func() {
 		parts := node.Parts{
-			Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
+			Loud: true, Member: m.member, Config: cfg, Store: m.disk, Vouching: m.disk, Runner: m, Clock: m, Version: "sim", Chance: w.r.Float64, Random: w.random,
 		}
 		to := node.Network{Carrier: &carrier{m: m}}
 		if w.claims() {
@@ -432,7 +436,13 @@ func (w *world) start(s Start) {
 		for p, i := range w.plan.Pins {
 			pins[p] = string(w.nodes[i].id)
 		}
-		st, err := n.Start(ctx, api.StartRequest{Workflow: string(w.def.Name), Assign: pins})
+		r := api.StartRequest{Workflow: string(w.def.Name), Assign: pins}
+		if w.claims() && w.people.IntN(2) == 0 {
+			if u := w.users[w.people.IntN(len(w.users))]; u.id != "" {
+				r.Responsible = u.name
+			}
+		}
+		st, err := n.Start(ctx, r)
 		if err != nil {
 			w.note("n%d does not start an instance: %v", m.i, err)
 			return
@@ -456,6 +466,12 @@ func (w *world) traced(format string, args ...any) {
 	fmt.Fprintf(w.trace, "%d "+format+"\n", append([]any{w.now}, args...)...)
 }
 
+// underWay are the instances that run, as far as a node knows. Its list has others, too: they wait for an order.
+func underWay(n *node.Node) ([]api.InstanceSummary, error) {
+	list, err := n.Instances(context.Background(), false)
+	return slices.DeleteFunc(list, func(in api.InstanceSummary) bool { return in.State != workflow.InstanceRunning }), err
+}
+
 // settled reports whether every instance has ended wherever it is known, also for
 // a node that is only presumed to have failed.
 func (w *world) settled() bool {
@@ -468,7 +484,7 @@ func (w *world) settled() bool {
 		}
 		ended := false
 		w.guard(m, func() {
-			running, err := m.node.Instances(context.Background(), false)
+			running, err := underWay(m.node)
 			ended = m.lied || (err == nil && len(running) == 0)
 			for _, id := range w.started {
 				goesOn, err := m.node.GoesOn(context.Background(), id)

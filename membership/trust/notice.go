@@ -2,6 +2,7 @@ package trust
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
 	"github.com/mutirao-mesh/mutirao/membership/internal/codec"
@@ -68,7 +69,7 @@ func (n Notice) Verify(m Mesh) error {
 	switch {
 	case n.Mesh != m.ID():
 		return fmt.Errorf("notice %w: %s, this one is %s", ErrWrongMesh, n.Mesh.Short(), m.Name)
-	case !workflow.ValidName(string(n.Name)):
+	case !ValidListed(n.Name):
 		return BadName("workflow", string(n.Name))
 	case n.Number == 0 || n.Number > MaxNotices:
 		return fmt.Errorf("notice %d of workflow %s: want 1 to %d", n.Number, n.Name, MaxNotices)
@@ -116,4 +117,13 @@ func (i Issuer) Announce(n Notice) (Notice, error) {
 	}
 	n.Signature = Sign(i.Key, noticeDomain, n.body())
 	return n, n.Verify(i.Mesh)
+}
+
+// ValidListed reports whether something may be listed under a name: a workflow under its own, a model or an
+// application by itself as model/NAME or application/NAME.
+func ValidListed(name workflow.Name) bool {
+	if kind, of, piece := strings.Cut(string(name), "/"); piece {
+		return (kind == string(workflow.PieceModel) || kind == string(workflow.PieceApplication)) && workflow.ValidName(of)
+	}
+	return workflow.ValidName(string(name))
 }

@@ -37,11 +37,11 @@ func Labels(all []User) []string {
 	return out
 }
 
-// Resolve finds the user that a person means: by name, by whole ID, or by the label that
-// people are shown. The error wraps [ErrNoUser] or [membership.ErrAmbiguous].
+// Resolve finds the user that a person means: by name, by ID, by the label that people are
+// shown, or by the beginning of an ID, as much of it as they are shown. The error wraps [ErrNoUser] or [membership.ErrAmbiguous].
 func (s *Set) Resolve(text string, at time.Time) (User, error) {
 	const maxShown = 40
-	var named []User
+	var named, begun []User
 	all := s.Users(at)
 	labels := Labels(all)
 	for i, u := range all {
@@ -51,6 +51,12 @@ func (s *Set) Resolve(text string, at time.Time) (User, error) {
 		if u.Name == text {
 			named = append(named, u)
 		}
+		if len(text) >= len(u.ID.Short()) && strings.HasPrefix(u.ID.String(), text) {
+			begun = append(begun, u)
+		}
+	}
+	if len(named) == 0 && len(begun) == 1 {
+		return begun[0], nil
 	}
 	switch len(named) {
 	case 0:

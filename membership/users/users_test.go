@@ -750,8 +750,11 @@ func TestNames(t *testing.T) {
 	if _, err := w.Resolve("eva", trusttest.Noon); !errors.Is(err, ErrNoUser) {
 		t.Errorf("eva: %v", err)
 	}
-	if _, err := w.Resolve(bia.ID().Short(), trusttest.Noon); !errors.Is(err, ErrNoUser) {
-		t.Errorf("the beginning of an ID: %v", err)
+	if u, err := w.Resolve(bia.ID().Short(), trusttest.Noon); err != nil || u.Name != "bia" {
+		t.Errorf("the beginning of an ID, as it is shown: %v", err)
+	}
+	if _, err := w.Resolve(bia.ID().Short()[:4], trusttest.Noon); !errors.Is(err, ErrNoUser) {
+		t.Errorf("less than is shown, which could be a name: %v", err)
 	}
 	if u, ok := w.Namesake("bіа", trusttest.Noon); !ok || u.Name != "bia" { // Cyrillic i and a
 		t.Errorf("a name that looks like bia: %v", u.Name)

@@ -40,6 +40,8 @@ type MeshService interface {
 type EvictRequest struct {
 	Partner string `json:"partner"`
 	Reason  string `json:"reason,omitempty"` // for people, everybody sees it
+	// Check: only say who is meant, and whether it may be evicted; nothing is done.
+	Check bool `json:"check,omitempty"`
 }
 
 // Evicted says who was removed.
@@ -50,6 +52,8 @@ type Evicted struct {
 	Voided []string `json:"voided"`
 	// Already: it was evicted before, and nothing has changed.
 	Already bool `json:"already,omitempty"`
+	// Unseen: it joined by an invitation of this node, and was never seen here.
+	Unseen bool `json:"unseen,omitempty"`
 }
 
 // LeaveRequest asks this node to leave.
@@ -111,6 +115,8 @@ type Electorate struct {
 	Override bool `json:"override"`
 	// Warning says what the last change risks.
 	Warning string `json:"warning,omitempty"`
+	// Already: these voters had been set before, with that lease, and nothing has changed.
+	Already bool `json:"already,omitempty"`
 }
 
 // Voter is one member of an electorate.
@@ -198,7 +204,7 @@ type Diagnosis struct {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate, refused, users
+	Check string `json:"check"` // links, addresses, clock, disk, certificate, store, partners, profile, electorate, refused, users, page
 	State string `json:"state"` // ok, warning, wrong
 	What  string `json:"what"`
 	Mend  string `json:"mend,omitempty"` // what to do about it

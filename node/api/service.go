@@ -9,9 +9,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -30,6 +34,7 @@ type Service interface {
 	UserService
 	WorkService
 	WorklistService
+	JobService
 
 	AddWorkflow(ctx context.Context, file string, source []byte) (*Workflow, error)
 	Workflows(ctx context.Context) ([]Workflow, error)
@@ -40,15 +45,19 @@ type Service interface {
 	RemoveWorkflow(ctx context.Context, ref string) ([]Workflow, error)
 
 	Start(ctx context.Context, r StartRequest) (*Started, error)
-	// Instances lists running instances, or all: those that the node takes part in
-	// and, at the coordinator, those of the whole mesh.
+	// Instances lists the instances that run or wait for an order, or all: those that the node
+	// takes part in and, at the coordinator, those of the whole mesh.
 	Instances(ctx context.Context, all bool) ([]InstanceSummary, error)
+	// InstancePage lists a part of them: it costs no more where more are held.
+	InstancePage(ctx context.Context, q InstanceQuery) (*InstancePage, error)
 	// Refresh asks the partners that hold what of an instance is not done, and can
 	// be reached, what they have, and waits half a second at most: what Show says
 	// after that is as new as can be.
 	Refresh(ctx context.Context, id string) (*Refreshed, error)
 	Show(ctx context.Context, id string) (*Instance, error)
 	Log(ctx context.Context, id string) ([]LogEntry, error)
+	// History are the data states of an instance that is driven by its data, in order.
+	History(ctx context.Context, id string) ([]DataState, error)
 	// PutFile keeps a file at this node, to be given to an instance within a day: its
 	// Value is what stands among the data.
 	PutFile(ctx context.Context, name string, content io.Reader) (*File, error)
@@ -56,11 +65,12 @@ type Service interface {
 	// fetched from partners if it is not here, until ctx ends; whoever reads it closes it.
 	Data(ctx context.Context, id string) ([]DataItem, error)
 	File(ctx context.Context, id string, item workflow.DataName) (*File, io.ReadCloser, error)
-	// Diagram draws an instance: "svg", "mermaid" or "dot", or "svg-pt-BR" with words in Portuguese.
+	// Diagram draws an instance: "svg", "mermaid" or "dot"; "svg-tall" is for a narrow screen, and "svg-pt-BR" and
+	// "svg-tall-pt-BR" have their words in Portuguese.
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
 	Cancel(ctx context.Context, id, reason string) error
-	// WriteOff has nobody wait for a partner before superseded work is undone.
-	WriteOff(ctx context.Context, id, partner string) error
+	// WriteOff has nobody wait for a partner before superseded work is undone; with check it only says whether it may.
+	WriteOff(ctx context.Context, id, partner string, check bool) error
 	// BeginTask notes that a person began a task that this node holds.
 	BeginTask(ctx context.Context, r BeginRequest) error
 	// FinishTask completes or fails a person's task that this node holds.
@@ -93,6 +103,36 @@ type Status struct {
 	// Trouble is what is wrong now, in words, e.g. a full disk; empty: nothing.
 	Trouble  []string          `json:"trouble"`
 	Counters map[string]uint64 `json:"counters"`
+	Traffic  Traffic           `json:"traffic"`
+	// LAN says how the web page is open to the network for a while; left out: it is not.
+	LAN *LANPage `json:"lan,omitempty"`
+}
+
+// Traffic is what a node and its partners sent each other since it was started: frames,
+// and the bytes in them, without what the transports below add.
+type Traffic struct {
+	FramesIn  uint64 `json:"frames_in"`
+	FramesOut uint64 `json:"frames_out"`
+	BytesIn   uint64 `json:"bytes_in"`
+	BytesOut  uint64 `json:"bytes_out"`
+}
+
+// LANPage is the web page while it is open to the network.
+type LANPage struct {
+	Addresses []string `json:"addresses"` // HOST:PORT of each
+	Browsers  int      `json:"browsers"`  // that are signed in there
+}
+
+// String says that in words, and how to close it.
+func (p *LANPage) String() string {
+	browsers := fmt.Sprintf("%d browsers", p.Browsers)
+	switch p.Browsers {
+	case 0:
+		browsers = "no browser"
+	case 1:
+		browsers = "a browser"
+	}
+	return fmt.Sprintf("open to the network at %s, with %s signed in; to close it: mutirao web --lan --off", strings.Join(p.Addresses, ", "), browsers)
 }
 
 // Partner is one row of the partner list.
@@ -143,15 +183,18 @@ type Invitation struct {
 
 // Workflow is a definition that the node holds.
 type Workflow struct {
-	Name       workflow.Name `json:"name"`
-	Version    int           `json:"version"`
-	Hash       string        `json:"hash"`
-	Doc        string        `json:"doc,omitempty"`
-	Tasks      int           `json:"tasks"`
-	Partitions []string      `json:"partitions"`
-	Added      time.Time     `json:"added"`
-	Author     string        `json:"author,omitempty"` // who lists it
-	Current    bool          `json:"current"`          // it is what its name alone starts
+	Name workflow.Name `json:"name"`
+	// Kind is model or application for one by itself, which definitions take, and whose name is model/NAME or
+	// application/NAME; empty: a workflow.
+	Kind       string    `json:"kind,omitempty"`
+	Version    int       `json:"version"`
+	Hash       string    `json:"hash"`
+	Doc        string    `json:"doc,omitempty"`
+	Tasks      int       `json:"tasks"`
+	Partitions []string  `json:"partitions"`
+	Added      time.Time `json:"added"`
+	Author     string    `json:"author,omitempty"` // who lists it
+	Current    bool      `json:"current"`          // it is what its name alone starts
 	// Refused are the reasons for which start would refuse it at this node now, or its
 	// tasks would fail here; only where it was just added.
 	Refused []string `json:"refused,omitempty"`
@@ -161,6 +204,8 @@ type Workflow struct {
 	Already bool `json:"already,omitempty"`
 	// Newest is the edition that its name alone starts; only where it was just added.
 	Newest string `json:"newest,omitempty"`
+	// Before are what else was in the file, of models and applications; only where it was just added.
+	Before []Workflow `json:"before,omitempty"`
 	// Definition is the canonical form; lists leave it out.
 	Definition json.RawMessage `json:"definition,omitempty"`
 }
@@ -181,6 +226,40 @@ type StartRequest struct {
 	Transfer string `json:"transfer,omitempty"`
 	// WaitForRole starts it although nobody has the role of some task.
 	WaitForRole bool `json:"wait_for_role,omitempty"`
+}
+
+// DataState is a step in the history of an instance that is driven by its data: a data state with
+// what brought it or, where it is aborted, a transition that brought none.
+type DataState struct {
+	// State is its number, from 0; null: none was brought.
+	State *int `json:"state"`
+	// EquivalentTo is the first state before that satisfies the same conditions.
+	EquivalentTo *int               `json:"equivalent_to"`
+	Transition   *workflow.TaskName `json:"transition"`
+	Kind         string             `json:"kind"`     // initial, transition, compensation, jump-back or jump-forward
+	FiredBy      *int               `json:"fired_by"` // the state that fired it
+	Input        *int               `json:"input"`    // the state to which its result was applied
+	Partner      string             `json:"partner"`
+	Started      *time.Time         `json:"started"`
+	Ended        time.Time          `json:"ended"`
+	Mark         string             `json:"mark"` // compensated, aborted, jumped, or nothing
+	Attributes   map[string]any     `json:"attributes"`
+	// Changed are the attributes that have another value than before, Conflicts those that it set
+	// though they were changed after the state that fired it.
+	Changed   []workflow.DataName `json:"changed"`
+	Conflicts []workflow.DataName `json:"conflicts"`
+	Status    string              `json:"status"` // regular, final or exception
+}
+
+// Recovery says why an instance is interrupted, and what the rules allow now.
+type Recovery struct {
+	Cause      string            `json:"cause"`
+	Task       workflow.TaskName `json:"task,omitempty"` // that failed, or brought the state
+	At         time.Time         `json:"at"`
+	State      int               `json:"state"` // the current one
+	Consistent bool              `json:"consistent"`
+	Methods    []string          `json:"methods"`
+	UnderWay   bool              `json:"under_way"` // compensations that were ordered have not ended
 }
 
 // Started says what Start did.
@@ -220,22 +299,89 @@ type InstanceSummary struct {
 	// KnownBy are the partners that told this node, as the coordinator, of an
 	// instance that it takes no part in itself; the best informed first.
 	KnownBy []Witness `json:"known_by"`
-	// Quarantine says why an instance is set aside that cannot be read here; then
-	// the rest is what was last known of it, if anything.
+	// Quarantine says why an instance is set aside that cannot be read here, or at which
+	// this program failed; then the rest is what was last known of it, if anything.
 	Quarantine *Quarantine `json:"quarantine"`
 	// Closed is when the facts of an ended instance were deleted; nil: they are here.
 	Closed *time.Time `json:"closed"`
 }
 
+// InstanceQuery says which part of the list of instances is wanted.
+type InstanceQuery struct {
+	All   bool   // those that have ended, too
+	Limit int    // how many at most, up to MaxPage; 0: UsualPage
+	After string // Next of the page before; empty: the first page
+}
+
+// How many instances a page has.
+const (
+	UsualPage = 500
+	MaxPage   = 1_000
+)
+
+// InstancePage is a part of the list of instances: newest first, and last those of which
+// only a summary is left.
+type InstancePage struct {
+	Instances []InstanceSummary
+	Next      string // After of the next page; empty: this is the last
+}
+
+// AllInstances puts all pages together, newest first.
+func AllInstances(
+	ctx context.Context, all bool, page func(context.Context, InstanceQuery) (*InstancePage, error),
+) ([]InstanceSummary, error) {
+	out := []InstanceSummary{}
+	for q := (InstanceQuery{All: all, Limit: MaxPage}); ; {
+		p, err := page(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p.Instances...)
+		if q.After = p.Next; q.After == "" {
+			NewestFirst(out)
+			return out, nil
+		}
+	}
+}
+
+// NewestFirst sorts a list of instances: those of one moment by their IDs.
+func NewestFirst(list []InstanceSummary) {
+	slices.SortFunc(list, func(a, b InstanceSummary) int {
+		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.ID, b.ID))
+	})
+}
+
+// UnderWay reports whether something is to happen in an instance in a state, with such needs: it
+// runs, or it has failed or is blocked and somebody is to say what becomes of that.
+func UnderWay(state workflow.InstanceState, needs []Need) bool {
+	switch state {
+	case workflow.InstanceRunning, workflow.InstanceBlocked, workflow.InstanceInterrupted:
+		return true
+	case workflow.InstanceFailed:
+		return slices.ContainsFunc(needs, Need.Waits)
+	}
+	return false
+}
+
+// NeedFailed is the kind of Need of tasks that failed with nothing in their place, about which nobody has
+// ordered anything yet.
+const NeedFailed = "failed"
+
 // Need says why an instance needs a person.
 type Need struct {
-	// Kind: failed (tasks failed, and nothing stands in for them; where a task asks for the
+	// Kind: interrupted (it must be recovered before it goes on), failed (tasks failed, and nothing stands in for them; where a task asks for the
 	// failure with failed("t"), until that one has started), blocked (they wait
 	// for what cannot come), nobody (can perform or take them), incident.
 	Kind   string              `json:"kind"`
 	Number int                 `json:"number"` // of tasks or incidents
 	Tasks  []workflow.TaskName `json:"tasks"`  // the first of them
+	// Presumed is how many of the failed ones others only presume to have failed: nobody can order anything about
+	// them. A coordinator is not told of how many that is so.
+	Presumed int `json:"presumed,omitempty"`
 }
+
+// Waits reports whether it is a failure about which somebody can order something.
+func (n Need) Waits() bool { return n.Kind == NeedFailed && n.Number > n.Presumed }
 
 // Refreshed says which partners Refresh asked.
 type Refreshed struct {
@@ -270,7 +416,7 @@ type Closing struct {
 }
 
 // Quarantine says since when and why an instance is set aside. It ends by itself once
-// partners have sent what is missing.
+// partners have sent what is missing; where this program failed, at a start that goes well.
 type Quarantine struct {
 	Since time.Time `json:"since"`
 	Why   string    `json:"why"`
@@ -317,6 +463,10 @@ type Instance struct {
 	Partitions  []Partition       `json:"partitions"`
 	Tasks       []Task            `json:"tasks"`
 	Data        map[string]any    `json:"data"`
+	// Parent is the instance of which it does a task; null: none, it is for itself.
+	Parent *Parent `json:"parent,omitempty"`
+	// Recovery is what may be done about an interruption; left out: it is not interrupted.
+	Recovery *Recovery `json:"recovery,omitempty"`
 	// Asks are the failures that wait for an order of the responsible user, or an administrator.
 	Asks []Ask `json:"asks,omitempty"`
 	// Quality is what those who did its work reached, of what could be had; left out
@@ -327,6 +477,15 @@ type Instance struct {
 	Closed *Closing `json:"closed,omitempty"`
 	// Told is set at the coordinator, for an instance of others.
 	Told *Told `json:"told,omitempty"`
+}
+
+// Parent says what an instance is for: a try of a task of type workflow. That is the word of the node that
+// began it, which holds the task.
+type Parent struct {
+	Instance string            `json:"instance"`
+	Task     workflow.TaskName `json:"task"`
+	Attempt  string            `json:"attempt"`
+	Try      int               `json:"try"`
 }
 
 // Ask is a failure of which somebody has to decide what becomes of it.
@@ -445,8 +604,17 @@ type Task struct {
 	ClaimedBy string `json:"claimed_by,omitempty"`
 	// KeptFor is the user for whom it is kept, to whom it was handed and who has not taken it; empty: nobody.
 	KeptFor string `json:"kept_for,omitempty"`
+	// PresumedBy is the partner that presumed that it had failed, while it goes on at its holder, this node; empty:
+	// nobody, or it does not.
+	PresumedBy string `json:"presumed_by,omitempty"`
+	// Worker is the worker that has its job, or had the last one; left out: none.
+	Worker *JobWorker `json:"worker,omitempty"`
+	// WaitsForWorker: this node holds it, and no worker has come for its job yet.
+	WaitsForWorker bool `json:"waits_for_worker,omitempty"`
 	// PerformedBy is the user whose result ended it as an item of a worklist; empty: nobody's did.
 	PerformedBy string `json:"performed_by,omitempty"`
+	// Child is the instance that does it, of a task of type workflow; empty: none, as far as is known here.
+	Child string `json:"child,omitempty"`
 }
 
 // StandIn is a contingency that is a task in the flow as well, as it stands in for another.

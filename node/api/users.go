@@ -105,7 +105,7 @@ type Role struct {
 	Users []string `json:"users"`
 }
 
-// RoleRequest names a user, by name or whole ID, and a role.
+// RoleRequest names a user, by name or ID, and a role.
 type RoleRequest struct {
 	User string `json:"user"`
 	Role string `json:"role"`

@@ -43,6 +43,9 @@ type WorklistService interface {
 	// OrderTask has a user who decides about an instance say what becomes of a task, or that the
 	// instance is cancelled. It returns when the partner that holds the task has that durable.
 	OrderTask(ctx context.Context, r TaskOrder) (*TaskOrdered, error)
+	// ExtendDeadline has a user who decides about an instance give a task a later deadline. It returns when the partner
+	// that holds the task has that durable.
+	ExtendDeadline(ctx context.Context, r ExtendRequest) (*Extended, error)
 	// AdoptResult has a user who decides about an instance adopt a result that is kept. It returns when a partner that
 	// takes part has that durable; the one that holds the task is not needed.
 	AdoptResult(ctx context.Context, r AdoptRequest) (*Adopted, error)
@@ -234,6 +237,7 @@ const (
 	TaskStop     = "stop"     // a task that is READY or RUNNING fails
 	TaskContinue = "continue" // it stays as it is
 	TaskCancel   = "cancel"   // the instance is cancelled
+	TaskRecover  = "recover"  // an interrupted instance is recovered by a step
 )
 
 // TaskOrder is what somebody orders who answers for an instance, or administers its workflow.
@@ -241,8 +245,22 @@ type TaskOrder struct {
 	User   string            `json:"user,omitempty"`
 	ID     string            `json:"id"`
 	Task   workflow.TaskName `json:"task,omitempty"` // may be left out to cancel
-	Order  string            `json:"order"`          // again, stop, continue or cancel
+	Order  string            `json:"order"`          // again, stop, continue, cancel or recover
 	Reason string            `json:"reason,omitempty"`
+	// Recover is the step to recover by; with it there is neither a task nor a reason.
+	Recover *RecoveryStep `json:"recover,omitempty"`
+}
+
+// RecoveryStep is a step by which an interrupted instance is recovered.
+type RecoveryStep struct {
+	Method string `json:"method"` // compensate, offer, restart, jump-back or jump-forward
+	// Steps, Until and When say when compensate stops: after so many, at a state equivalent to that
+	// one, when a condition holds. Of several all must be so; of none it is after one.
+	Steps int    `json:"steps,omitempty"`
+	Until *int   `json:"until,omitempty"`
+	When  string `json:"when,omitempty"`
+	// Set are the data that a jump sets, read by their types; null: null.
+	Set map[workflow.DataName]*string `json:"set,omitempty"`
 }
 
 // TaskOrdered says what was ordered.
@@ -252,6 +270,27 @@ type TaskOrdered struct {
 	Order string            `json:"order"`
 	User  string            `json:"user"`    // who ordered it
 	At    string            `json:"partner"` // who wrote it down, and carries it out
+}
+
+// ExtendRequest gives a task a later deadline: one of By and To.
+type ExtendRequest struct {
+	User string            `json:"user,omitempty"`
+	ID   string            `json:"id"`
+	Task workflow.TaskName `json:"task"`
+	By   string            `json:"by,omitempty"` // so much later than the one it has, a duration
+	To   string            `json:"to,omitempty"` // a point in time in its place
+}
+
+// Extended says which deadline a task has by now.
+type Extended struct {
+	ID   string            `json:"id"` // whole
+	Task workflow.TaskName `json:"task"`
+	// After is for how long the task may be READY or RUNNING, where its deadline is a span; else At is the point in time.
+	After   string     `json:"after,omitempty"`
+	At      *time.Time `json:"at,omitempty"`
+	User    string     `json:"user"`    // who extended it
+	Partner string     `json:"partner"` // who holds the task
+	Already bool       `json:"already"` // it had that one before
 }
 
 // AdoptRequest adopts a result that is kept and does not count by itself.

@@ -123,17 +123,14 @@ func OpenBy(clock node.Clock, dir string, cfg configs.Config, version string, lo
 	if err != nil {
 		return nil, err
 	}
-	preset := store.Default
-	if cfg.Store == configs.StoreSmall {
-		preset = store.Small
-	}
-	if h.store, err = store.Open(filepath.Join(dir, storeFolder), store.Options{Preset: preset, Range: node.StoreRange, Logger: log}); err != nil {
+	if h.store, err = store.Open(filepath.Join(dir, storeFolder), store.Options{Preset: presetOf(cfg), Range: node.StoreRange, Logger: log}); err != nil {
 		return nil, err
 	}
 	h.runner = runner.New(cfg.Applications, runner.Options{Parallel: cfg.Parallel, Dir: dir, Logger: log})
 	space := func() (free, total uint64, err error) { return diskSpace(dir) }
 	content, err := files.Open(filepath.Join(dir, filesFolder), files.Options{
-		Limit: cfg.Limits.Files, Space: space, Reserve: uint64(h.store.Reserve()),
+		// Files leave more than the store needs: else what others have come here would stop it.
+		Limit: cfg.Limits.Files, Space: space, Reserve: 2 * uint64(h.store.Reserve()),
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the folder for files: %w", err), h.Close())

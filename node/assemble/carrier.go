@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 )
 
@@ -20,4 +21,10 @@ func (c carrier) Refused() map[string]uint64 {
 		out[strings.ReplaceAll(string(why), " ", "-")] = n
 	}
 	return out
+}
+
+// Traffic implements node.Carrier.
+func (c carrier) Traffic() api.Traffic {
+	n := c.Counters()
+	return api.Traffic{FramesIn: n.FramesIn, FramesOut: n.FramesOut, BytesIn: n.BytesIn, BytesOut: n.BytesOut}
 }

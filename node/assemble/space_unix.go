@@ -14,3 +14,6 @@ func diskSpace(dir string) (free, total uint64, err error) {
 	size := uint64(st.Bsize)
 	return uint64(st.Bavail) * size, uint64(st.Blocks) * size, nil
 }
+
+// notWritable is why this user cannot write into a folder; nil: it can. Nothing is written to find out.
+func notWritable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }

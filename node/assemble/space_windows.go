@@ -12,3 +12,6 @@ func diskSpace(dir string) (free, total uint64, err error) {
 	err = windows.GetDiskFreeSpaceEx(path, &free, &total, nil)
 	return free, total, err
 }
+
+// notWritable: no file system of Windows tells that without writing.
+func notWritable(string) error { return nil }

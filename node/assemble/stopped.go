@@ -76,14 +76,36 @@ func Examine(dir string) (*api.Diagnosis, error) {
 	if len(loose) == 0 && private.Unchecked == "" {
 		add(api.FindingOK, "files", "the key and what else is private are this user's alone", "")
 	}
+	if err := notWritable(dir); err != nil {
+		add(api.FindingWrong, "disk", fmt.Sprintf("nothing can be written into %s: %v", dir, err), "give this user the right to, or mount its disk for writing; the node does not start before")
+	}
 	if free, total, err := diskSpace(dir); err == nil {
-		state, mend := api.FindingOK, ""
-		if free < node.ScarceSpace {
-			state, mend = api.FindingWarning, "make room on the disk of the node's folder"
-		}
-		add(state, "disk", fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20), mend)
+		need, _ := store.ReserveAt(filepath.Join(dir, storeFolder), store.Options{Preset: presetOf(cfg)}) // 0: it is damaged, and that is said
+		examineSpace(add, free, total, uint64(need))
 	}
 	return &api.Diagnosis{Findings: out}, nil
+}
+
+// examineSpace compares the free space of the disk, in bytes, with what the store needs to write.
+func examineSpace(add finding, free, total, need uint64) {
+	what := fmt.Sprintf("%d MiB of %d MiB are free", free>>20, total>>20)
+	switch {
+	case free < need:
+		add(api.FindingWrong, "disk", fmt.Sprintf("%s, and the store writes nothing with less than %d MiB", what, need>>20),
+			"delete something from the disk of the node's folder; the node does not start before")
+	case free < node.ScarceSpace:
+		add(api.FindingWarning, "disk", what, "make room on the disk of the node's folder")
+	default:
+		add(api.FindingOK, "disk", what, "")
+	}
+}
+
+// presetOf is for what kind of machine the store is, by a configuration.
+func presetOf(cfg configs.Config) store.Preset {
+	if cfg.Store == configs.StoreSmall {
+		return store.Small
+	}
+	return store.Default
 }
 
 // leftForGood reports whether the node of a folder, which does not run, left for good, by

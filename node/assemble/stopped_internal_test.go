@@ -2,11 +2,14 @@ package assemble
 
 import (
 	"net"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store"
 )
 
 // An address at which the node is to listen, and that another program has, is named.
@@ -65,5 +68,40 @@ func TestImplausibleClock(t *testing.T) {
 		if got != c.state {
 			t.Errorf("at %s: %s %s, want %s", c.now, got, what, c.state)
 		}
+	}
+}
+
+// With less room than the store needs the node does not start, and that is no warning only.
+func TestSpaceOfAStoppedNode(t *testing.T) {
+	for _, c := range []struct {
+		free  uint64
+		state string
+		what  string
+	}{
+		{2 << 30, api.FindingOK, "2048 MiB of 8192 MiB are free"},
+		{300 << 20, api.FindingWarning, "300 MiB of 8192 MiB are free"},
+		{100 << 20, api.FindingWrong, "100 MiB of 8192 MiB are free, and the store writes nothing with less than 256 MiB"},
+	} {
+		examineSpace(func(state, check, what, _ string) {
+			if state != c.state || check != "disk" || what != c.what {
+				t.Errorf("with %d MiB: %s %s %s", c.free>>20, state, check, what)
+			}
+		}, c.free, 8<<30, 256<<20)
+	}
+}
+
+// What the store needs is known before there is one; a folder that is not there takes nothing.
+func TestWhatAStoreNeeds(t *testing.T) {
+	dir := t.TempDir()
+	for preset, want := range map[store.Preset]int64{store.Default: 256 << 20, store.Small: 64 << 20} {
+		if need, err := store.ReserveAt(dir, store.Options{Preset: preset}); err != nil || need != want {
+			t.Errorf("%s: %d bytes, %v; want %d", preset, need, err, want)
+		}
+	}
+	if err := notWritable(dir); err != nil {
+		t.Errorf("nothing can be written into %s: %v", dir, err)
+	}
+	if err := notWritable(filepath.Join(dir, "none")); err == nil && runtime.GOOS != "windows" {
+		t.Error("a folder that is not there is said to take files")
 	}
 }

@@ -50,6 +50,8 @@ type Findings interface {
 // Surroundings are what this topic needs of the rest of a node.
 type Surroundings struct {
 	Clock Clock
+	// Gone reports whether a partner was evicted or left for good: its clock says nothing any more.
+	Gone func(workflow.PartnerID) bool
 	// Label is what people call a partner in a sentence.
 	Label func(workflow.PartnerID) string
 	// Chain is this node's certificate.
@@ -91,16 +93,17 @@ func (k *Topic) Take(from workflow.PartnerID, m *wire.Message) {
 }
 
 // ahead is how far this clock is ahead of that of each partner that told its
-// own.
+// own and is not gone.
 func (k *Topic) ahead() map[workflow.PartnerID]time.Duration {
 	now := k.in.Clock.Now()
 	ours := born(now.Wall, now)
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	out := map[workflow.PartnerID]time.Duration{}
 	for p, theirs := range k.of {
 		out[p] = ours.Sub(theirs).Round(time.Second)
 	}
+	k.mu.Unlock()
+	maps.DeleteFunc(out, func(p workflow.PartnerID, _ time.Duration) bool { return k.in.Gone(p) })
 	return out
 }
 

@@ -154,6 +154,34 @@ func (b *Book) List(prefix string) (out []Closing, err error) {
 	return out, err
 }
 
+// After gives the summaries in the order of their IDs, those after one (nil: all), until fn returns false. It
+// reads no more of the store than a 256th part beyond what it gives.
+func (b *Book) After(after *workflow.InstanceID, fn func(Closing) bool) error {
+	first := 0
+	if after != nil {
+		first = int(after[0])
+	}
+	for begin := first; begin < 256; begin++ {
+		err := b.in.Store.Scan([]byte{Prefix, byte(begin)}, func(key, value []byte) error {
+			id := workflow.InstanceID(key[1:])
+			if (after == nil || id.Compare(*after) > 0) && !fn(read(id, value)) {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errEnough ends a scan of the store.
+var errEnough = errors.New("enough was read")
+
 // Close signs the summary of an instance that is given up now. With are all that took part.
 func (b *Book) Close(c Closing) Closing {
 	c.Closed, c.Signer = b.in.Clock.Now().Wall.UnixMilli(), b.in.Self

@@ -110,3 +110,37 @@ func TestLevelOf(t *testing.T) {
 		}
 	}
 }
+
+// Summaries are given in the order of their IDs, from any of them on, and no more of the store is read than a
+// small part beyond what is given.
+func TestSummariesOneAfterTheOther(t *testing.T) {
+	s := &scanned{Shelf: kvtest.New()}
+	b := New(Whose{Store: s, Clock: still{}, Limit: 10_000})
+	ids := make([]workflow.InstanceID, 2_000)
+	for i := range ids {
+		binary.BigEndian.PutUint64(ids[i][:], uint64(i)*(math.MaxUint64/uint64(len(ids))))
+		c := Closing{Instance: ids[i], By: "one", Signer: "me"}
+		if err := s.CommitWait([]kv.Write{{Key: Key(ids[i]), Value: c.Encode()}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var after *workflow.InstanceID
+	for page := 0; ; page++ {
+		s.entries = 0
+		var got []workflow.InstanceID
+		if err := b.After(after, func(c Closing) bool { got = append(got, c.Instance); return len(got) < 300 }); err != nil {
+			t.Fatal(err)
+		}
+		rest := ids[min(page*300, len(ids)):]
+		if !slices.Equal(got, rest[:min(300, len(rest))]) {
+			t.Fatalf("page %d has %d summaries, or others", page, len(got))
+		}
+		if s.entries > len(got)+20 {
+			t.Errorf("page %d of %d summaries read %d entries", page, len(got), s.entries)
+		}
+		if len(got) < 300 {
+			break
+		}
+		after = &got[len(got)-1]
+	}
+}

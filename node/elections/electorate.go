@@ -212,7 +212,7 @@ func (o *Topic) Electorate() (*api.Electorate, error) {
 // overrideWarning says what an override risks.
 const overrideWarning = "Override: the voters before were not asked. " +
 	"If a majority of them lives and is only out of sight, " +
-	"it may keep or elect a coordinator of its own until it hears of this list; then the two sides had a coordinator each."
+	"it may keep or elect a coordinator of its own until it hears of this list; then the two sides have a coordinator each, for that long."
 
 // maxLineageBytes keeps the proof of an electorate within a frame.
 const maxLineageBytes = wire.MaxFrame / 2
@@ -235,6 +235,13 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 	if lease < election.MinLease || lease > election.MaxLease {
 		return nil, api.Errorf(api.Invalid, "lease %s: want %s to %s", lease, election.MinLease, election.MaxLease)
 	}
+	if err := o.maySet(r.Override); err != nil {
+		return nil, err
+	}
+	if is, err := o.Electorate(); err == nil && sameVoters(v.head, voters, lease) && (is.Override || !r.Override) {
+		is.Already = true
+		return is, nil
+	}
 	if r.Override {
 		err = o.override(v, voters, lease)
 	} else {
@@ -248,6 +255,25 @@ func (o *Topic) SetElectorate(ctx context.Context, r api.ElectorateRequest) (*ap
 		out.Warning = overrideWarning
 	}
 	return out, err
+}
+
+// maySet returns an *api.Error unless this node may set who votes, in this way.
+func (o *Topic) maySet(override bool) error {
+	if override && o.in.Self != o.in.Mesh.Founder {
+		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.in.Mesh.Name).
+			WithHint("run it on %s", o.in.Members.Label(o.in.Mesh.Founder))
+	}
+	if override {
+		return nil
+	}
+	return o.in.MayAdminister("change who may vote")
+}
+
+// sameVoters reports whether an electorate has these voters, in their present incarnations, and that lease: another
+// with the same would only make its proof longer.
+func sameVoters(e election.Electorate, voters []election.Voter, lease time.Duration) bool {
+	return e.Lease == lease && len(e.Voters) == len(voters) &&
+		!slices.ContainsFunc(voters, func(v election.Voter) bool { return !slices.Contains(e.Voters, v) })
 }
 
 // voters finds the partners that are to vote, in their present incarnations.
@@ -284,10 +310,6 @@ func (o *Topic) lifeOf(p membership.Partner) trust.Incarnation {
 
 // override sets the electorate on the founder's word alone.
 func (o *Topic) override(v officeView, voters []election.Voter, lease time.Duration) error {
-	if o.in.Self != o.in.Mesh.Founder {
-		return api.Errorf(api.NotAllowed, "only the founder of mesh %s overrides the electorate", o.in.Mesh.Name).
-			WithHint("run it on %s", o.in.Members.Label(o.in.Mesh.Founder))
-	}
 	lineage, err := election.FoundElectorate(o.in.Mesh, o.in.Key, voters, lease, v.lineage, v.term)
 	if err != nil {
 		return api.Judge(api.Invalid, err)
@@ -319,9 +341,6 @@ func (o *Topic) current(p membership.Partner, x election.Voter) bool {
 
 // handOver asks the present voters to be succeeded by others.
 func (o *Topic) handOver(ctx context.Context, v officeView, voters []election.Voter, lease time.Duration) error {
-	if err := o.in.MayAdminister("change who may vote"); err != nil {
-		return err
-	}
 	if len(election.EncodeLineage(v.lineage)) > maxLineageBytes {
 		return api.Errorf(api.Refused,
 			"the electorate was handed over %d times, so that its proof became too long", len(v.lineage)-1).

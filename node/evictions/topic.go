@@ -3,6 +3,8 @@ package evictions
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,6 +69,8 @@ type Surroundings struct {
 	Log          *slog.Logger
 	// Issued are the serials of what an administrator said of users.
 	Issued func(workflow.PartnerID) []trust.Serial
+	// Unseen are the certificates of those who joined by this node, were never seen, and are named so.
+	Unseen func(ref string) []trust.Chain
 	// Chance is a number in [0, 1).
 	Chance func() float64
 	// Nudge has the node look at once for what is due.
@@ -111,9 +115,13 @@ func (t *Topic) Tick(now moment.Now) time.Duration {
 // Evict removes a member for good: the eviction is made durable, sent to every connected
 // partner, and cuts the connections to those that it concerns. Its errors are for users.
 func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
-	id, err := t.in.Members.ResolveWhole(r.Partner)
+	id, unseen, err := t.whom(r.Partner)
 	if err != nil {
 		return nil, err
+	}
+	out := &api.Evicted{Name: t.in.Members.Name(id), ID: id, Voided: []string{}}
+	if unseen != nil {
+		out.Name, out.Unseen = unseen.Leaf().Name, true
 	}
 	if err := t.mayEvict(id); err != nil {
 		return nil, err
@@ -122,9 +130,15 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 		return nil, api.Errorf(api.Invalid, "eviction with a reason of %d bytes: at most %d", len(r.Reason), trust.MaxReason)
 	}
 	if t.evicted(id) { // once is enough: every eviction is kept by everybody, for good
-		return &api.Evicted{Name: t.in.Members.Name(id), ID: id, Voided: []string{}, Already: true}, nil
+		out.Already = true
+	}
+	if out.Already || r.Check {
+		return out, nil
 	}
 	var listed []trust.Chain
+	if unseen != nil {
+		listed = append(listed, unseen)
+	}
 	for _, x := range t.in.Members.All() {
 		listed = append(listed, x.Record.Chain)
 	}
@@ -135,13 +149,38 @@ func (t *Topic) Evict(r api.EvictRequest) (*api.Evicted, error) {
 	events := t.in.Members.Review()
 	t.exchange.Share([][]byte{trust.EncodeEviction(e)}, "")
 	t.enforce(events)
-	out := &api.Evicted{Name: t.in.Members.Name(id), ID: id, Voided: []string{}}
 	for _, ev := range events {
 		if ev.Kind == membership.EventEvicted && ev.Partner != id {
 			out.Voided = append(out.Voided, t.in.Members.Name(ev.Partner))
 		}
 	}
 	return out, nil
+}
+
+// whom finds the partner that a user wants to evict: on the partner list, or else, with its certificate, among
+// those who joined by this node and were never seen. Of several of one name only one can be meant that is not
+// evicted yet.
+func (t *Topic) whom(ref string) (workflow.PartnerID, trust.Chain, error) {
+	id, err := t.in.Members.ResolveWhole(ref)
+	if err == nil {
+		return id, nil, nil
+	}
+	found := t.in.Unseen(ref)
+	if in := slices.DeleteFunc(slices.Clone(found), func(ch trust.Chain) bool { return t.KeyEvicted(ch.Leaf().Partner) }); len(in) > 0 {
+		found = in
+	}
+	if len(found) == 0 {
+		return "", nil, err
+	}
+	if len(found) > 1 {
+		var ids []string
+		for _, ch := range found {
+			ids = append(ids, string(ch.Leaf().Partner))
+		}
+		return "", nil, api.Errorf(api.Invalid, "%d partners joined as %q and were never seen: %s", len(found), ref, strings.Join(ids, ", ")).
+			WithHint("name one by its whole ID")
+	}
+	return found[0].Leaf().Partner, found[0], nil
 }
 
 // evicted reports whether another eviction of a partner would change nothing: one by the

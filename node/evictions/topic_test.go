@@ -140,6 +140,7 @@ func found(t *testing.T) (w *world, set *evictions.Set, topic *evictions.Topic, 
 		Self: mesh.Founder, Mesh: mesh, Peers: w, Members: w, Certificates: w, Clock: w,
 		Log: slog.New(slog.DiscardHandler), Nudge: func() {}, Chance: func() float64 { return 0 },
 		Aside: func(fn func()) { fn() }, Issued: func(workflow.PartnerID) []trust.Serial { return nil },
+		Unseen: func(string) []trust.Chain { return nil },
 	})
 	return w, set, topic, mal
 }

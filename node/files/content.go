@@ -81,8 +81,11 @@ func good(r io.ReaderAt, f workflow.File, s sums, n int, buffer []byte) (bool, e
 	return sha256.Sum256(b) == s[n], nil
 }
 
-// copyIn copies what r gives into a file, up to most bytes, and hashes it on the way.
-func copyIn(ctx context.Context, to *os.File, r io.Reader, most int64) (size int64, s sums, err error) {
+// copyIn copies what r gives into a file, up to most bytes, and hashes it on the way. It ends where spare says
+// that the disk has no room: others may write at the same time.
+func copyIn(
+	ctx context.Context, to *os.File, r io.Reader, most int64, spare func(bytes int64) error,
+) (size int64, s sums, err error) {
 	buffer := make([]byte, Chunk)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -92,6 +95,9 @@ func copyIn(ctx context.Context, to *os.File, r io.Reader, most int64) (size int
 		if n > 0 {
 			if size += int64(n); size > most {
 				return 0, nil, &tooLarge{most}
+			}
+			if err := spare(int64(n)); err != nil {
+				return 0, nil, err
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return 0, nil, err

@@ -410,7 +410,7 @@ func TestAFalseLengthMakesNoRoom(t *testing.T) {
 		taker.link.to["giver"], taker.link.cutEach = giver.Topic, 8
 		taker.link.cut("nobody", true)
 		for i := range 12 {
-			f, _ := giver.put(t, 4<<20-100*i)
+			f, _ := giver.put(t, 4<<20-files.Overhead-100*i)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			err := taker.Fetch(ctx, want(f, "giver")) // the last piece does not come
 			cancel()
@@ -452,7 +452,7 @@ func TestAFileCountsForEachWhoHasIt(t *testing.T) {
 	n := 0
 	use := func(root byte, by string) error {
 		n++
-		return s.Use(workflow.File{Name: "f", Size: 2 * files.Chunk, Root: [32]byte{root}}, fmt.Sprint("i", n), by, now)
+		return s.Use(workflow.File{Name: "f", Size: 2*files.Chunk - files.Overhead, Root: [32]byte{root}}, fmt.Sprint("i", n), by, now)
 	}
 	for _, c := range []struct {
 		root byte

@@ -11,8 +11,8 @@
 // changed it later; content stays as long as an instance that is here has it, and a day
 // longer; what others make this node keep is bounded, in all and by who began the
 // instance; so is what waits to come here, and files that do not come hold up only those of
-// the same initiator.
+// the same initiator. What this node's own disk does not take is no partner's fault.
 //
-// It imports membership/moment, node/ration, node/wire and workflow; node and
-// node/assemble import it.
+// It imports membership/moment, node/ration, node/wire and workflow; internal/test/testliar, node
+// and node/assemble import it.
 package files

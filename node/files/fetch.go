@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -154,30 +155,41 @@ func (t *Topic) round(ctx context.Context, o *order) (r result) {
 		}
 		return t.useAll(c, r)
 	}
-	if err := t.reopen(ctx, c); err != nil {
+	if err := own(t.reopen(ctx, c)); err != nil {
+		if fault := (*ownFault)(nil); errors.As(err, &fault) {
+			return t.failed(fault, r)
+		}
 		r.trouble = err.Error()
 		return r
 	}
-	before := c.part.bytes
+	p := c.part
+	before := p.bytes
 	defer func() {
-		r.moved = r.moved || c.part.bytes > before
-		if err := c.part.close(); err != nil && r.trouble == "" {
+		r.moved = r.moved || p.bytes > before
+		if err := p.close(); err != nil && r.trouble == "" {
 			r.trouble = err.Error()
 		}
 	}()
-	if c.part.complete() {
+	if p.complete() {
 		return t.whole(o, nil, r)
+	}
+	if err := t.fits(c.file); err != nil && !t.known(c.file) { // no partner can help
+		if fault, full := (*ownFault)(nil), (*fullDisk)(nil); errors.As(err, &full) && errors.As(own(err), &fault) {
+			return t.failed(fault, r)
+		}
 	}
 	wants, all := t.some(o)
 	var troubles []string
 	for _, x := range wants {
-		err := t.roundFor(ctx, x, c)
-		switch {
+		err := t.roundFor(ctx, x, o, &r)
+		switch fault := (*ownFault)(nil); {
 		case err == nil:
 			return t.whole(o, x, r)
 		case errors.Is(err, errYield), ctx.Err() != nil:
 			r.yielded = true
 			return r
+		case errors.As(err, &fault):
+			return t.failed(fault, r)
 		case t.over(x, err):
 			r.end(x, err)
 		}
@@ -238,22 +250,47 @@ func (e *notThere) Error() string {
 
 func (e *notThere) Is(target error) bool { return e.over && target == ErrLost }
 
+// failed is a round in which this node could not keep what came.
+func (t *Topic) failed(fault *ownFault, r result) result {
+	t.fails()
+	r.own, r.trouble = true, fault.Error()
+	return r
+}
+
 // whole makes what came, for one of its wants, the content of a file.
 func (t *Topic) whole(o *order, given *wanted, r result) result {
-	p, why := o.of.part, error(nil)
+	c := o.of
+	p := c.part
 	var instances []string
 	if given != nil {
 		instances = append(instances, given.Instance.String())
 	}
-	if why = errors.Join(p.file.Sync(), p.close()); why == nil {
-		why = t.fetched(p.name, p.of, instances, t.in.Clock.Now().Wall)
+	if p.file == nil { // it is empty, so that no chunk of it came
+		if why := t.begun(p, given); why != nil {
+			return t.failed(&ownFault{why}, r)
+		}
 	}
-	if why != nil {
-		r.trouble = why.Error()
-		return r
+	if why := errors.Join(t.sync(p.file), p.close()); why != nil {
+		// What could not be synced can be read, and may be on no disk: it has to come again.
+		c.part = nil
+		return t.failed(&ownFault{errors.Join(why, t.unlink(p.name))}, r)
+	}
+	if why := t.fetched(p.name, p.of, instances, t.in.Clock.Now().Wall); why != nil {
+		c.part = nil // look what is there
+		return t.failed(&ownFault{why}, r)
 	}
 	r.moved = true
-	return t.useAll(o.of, r)
+	return t.useAll(c, r)
+}
+
+// begun has an empty file be there, which came for one of its wants.
+func (t *Topic) begun(p *part, given *wanted) error {
+	if given != nil {
+		if err := t.came(given.File, given.Instance.String(), string(given.By), t.in.Clock.Now().Wall); err != nil {
+			return err
+		}
+	}
+	return t.ready(p)
 }
 
 // useAll notes that all instances that want a content have it, which is here.
@@ -265,7 +302,11 @@ func (t *Topic) useAll(c *fetch, r result) result {
 	}
 	t.mu.Unlock()
 	for _, x := range all {
-		r.end(x, t.Use(x.File, x.Instance.String(), string(x.By), t.in.Clock.Now().Wall))
+		err := own(t.Use(x.File, x.Instance.String(), string(x.By), t.in.Clock.Now().Wall))
+		if fault := (*ownFault)(nil); errors.As(err, &fault) {
+			return t.failed(fault, r)
+		}
+		r.end(x, err)
 	}
 	return r
 }
@@ -278,25 +319,36 @@ func (t *Topic) note(change func()) {
 }
 
 // roundFor asks each partner once that could have a file for one instance.
-func (t *Topic) roundFor(ctx context.Context, x *wanted, c *fetch) error {
+func (t *Topic) roundFor(ctx context.Context, x *wanted, o *order, r *result) error {
 	from, err := x.From(ctx)
 	if err != nil {
 		return err
 	}
 	var troubles []string
 	lost := true
-	for _, partner := range t.sorted(from) {
-		if t.in.Gone(partner) {
-			troubles = append(troubles, t.in.Label(partner)+" is gone")
-			continue
+	s := t.search(ctx, x, o, from)
+	defer s.cancel(nil)
+	for {
+		a, more := s.next()
+		if !more {
+			break
 		}
-		err := t.fetchFrom(ctx, partner, x, c)
-		if room := (*noRoom)(nil); err == nil || ctx.Err() != nil || errors.Is(err, errYield) || errors.As(err, &room) {
+		err := a.err
+		if err == nil {
+			err = t.fetchFrom(ctx, a, x, o, s.others)
+		}
+		room, fault := (*noRoom)(nil), (*ownFault)(nil)
+		if err == nil || ctx.Err() != nil || errors.Is(err, errYield) || errors.As(err, &room) || errors.As(err, &fault) {
 			return err
 		}
-		lost = lost && saysNotHere(err)
+		if errors.Is(err, errSilent) {
+			r.mute = true
+			return err
+		}
+		lost = lost && (errors.Is(err, errGone) || saysNotHere(err))
+		r.mute = r.mute || t.isMute(a.from)
 		if len(troubles) < maxTroubles {
-			troubles = append(troubles, fmt.Sprintf("%s: %v", t.in.Label(partner), err))
+			troubles = append(troubles, fmt.Sprintf("%s: %v", t.in.Label(a.from), err))
 		}
 	}
 	why := cmp.Or(strings.Join(troubles, "; "), "nobody else could have it")
@@ -321,77 +373,115 @@ func saysNotHere(err error) bool {
 // errYield: others have their turn.
 var errYield = errors.New("others have their turn")
 
-// fetchFrom gets what is missing of a file from one partner.
-func (t *Topic) fetchFrom(ctx context.Context, from workflow.PartnerID, x *wanted, c *fetch) error {
-	if !t.in.Partner.Up(from) {
-		return errors.New("cannot be reached")
-	}
+// fetchFrom gets what is missing of a file from one partner, which has said that it has it. Others reports
+// whether another may have it, too.
+func (t *Topic) fetchFrom(ctx context.Context, a found, x *wanted, o *order, others func() bool) error {
+	c, from := o.of, a.from
 	p, w, since := c.part, x.Want, t.in.Clock.Now().Awake
-	chunks := p.chunks
-	if chunks == nil {
-		b, err := t.ask(ctx, from, w, true, 0)
-		if err != nil {
-			return err
-		}
-		if chunks, err = readSums(b, w.File); err != nil {
-			return err
-		}
-	}
-	if err := t.claim(ctx, x, p, chunks); err != nil {
+	if err := own(t.claim(ctx, x, p, a.chunks)); err != nil {
 		return err
 	}
 	t.note(func() { c.from, c.have = from, p.bytes })
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	missing, last := p.missing(), t.in.Clock.Now().Awake
-	for i, coming := 0, t.begin(ctx, from, w, missing); i < len(missing); i++ {
-		n := missing[i]
-		b, err := coming()
-		if err != nil {
-			return err
+	defer t.note(func() { c.from = "" })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	in, end := t.takeIn(from)
+	defer end()
+	f := &flight{t: t, from: from, want: w, left: p.missing(), in: in, others: others}
+	f.ask(ctx, 1)
+	for last := t.in.Clock.Now().Awake; len(f.asked) > 0; {
+		coming := f.asked[0]
+		if why := t.answered(o, f, coming.done); why != nil {
+			cancel(why)
+			<-coming.done
+			return why
 		}
-		took := t.in.Clock.Now().Awake - last
-		if err := t.hold(ctx, x.in, int64(len(b)), took, since); err != nil {
+		if coming.err != nil {
+			return coming.err
+		}
+		size, took := int64(chunkSize(w.File, coming.n)), t.in.Clock.Now().Awake-last
+		if err := t.hold(ctx, x.in, size, took, since); err != nil {
 			return err
 		}
 		last = t.in.Clock.Now().Awake
-		yields := i+1 < len(missing) && t.mustYield(x.in, since)
-		if !yields {
-			coming = t.begin(ctx, from, w, missing[i+1:])
+		f.asked = f.asked[1:]
+		if f.yields = f.yields || len(f.left) > 0 && t.mustYield(x.in, since); !f.yields {
+			f.ask(ctx, together(took))
 		}
-		if sha256.Sum256(b) != p.chunks[n] {
+		if !coming.fits(w.File, p.chunks) {
 			t.in.Partner.Refuse("file-forged", from)
 			return fmt.Errorf("gives other content than that of file %s", w.File.Name)
 		}
-		if err := p.write(n, b); err != nil {
+		if err := own(t.keep(x, p, coming)); err != nil {
 			return err
 		}
-		t.note(func() { c.have, t.rate = p.bytes, measured(t.rate, int64(len(b)), took) })
-		if yields {
-			return errYield
-		}
+		t.paced(f, took)
+		t.note(func() { c.have, t.rate = p.bytes, measured(t.rate, size, took) })
+	}
+	if f.yields {
+		return errYield
 	}
 	return nil
 }
 
-// claim has room kept for a file of which somebody has said that it is there: what nobody has
-// costs the disk nothing.
+// claim looks whether there is room for a file of which somebody has said that it is there, and what
+// of it is here.
 func (t *Topic) claim(ctx context.Context, x *wanted, p *part, chunks sums) error {
 	if !x.used {
-		if err := t.Use(x.File, x.Instance.String(), string(x.By), t.in.Clock.Now().Wall); err != nil {
-			return err
-		}
-		x.used = true
-	}
-	if p.file == nil {
-		if err := p.open(os.O_RDWR | os.O_CREATE); err != nil {
+		if err := t.mayHave(x.File, string(x.By)); err != nil {
 			return err
 		}
 	}
 	if p.chunks != nil {
 		return nil
 	}
-	return p.expect(ctx, t.Store, chunks)
+	return p.know(ctx, chunks)
+}
+
+// keep writes a chunk that came for an instance. Before the first of these it notes durably that this
+// instance has the file, and that somebody gave it for it; so what nobody has costs the disk nothing,
+// and what is here is known to be proved for whom, whenever the node is stopped.
+func (t *Topic) keep(x *wanted, p *part, a *arrival) error {
+	size := int64(chunkSize(p.of, a.n))
+	if err := t.spare(size); err != nil {
+		return err
+	}
+	if !x.used {
+		if err := t.came(x.File, x.Instance.String(), string(x.By), t.in.Clock.Now().Wall); err != nil {
+			return err
+		}
+		x.used = true
+	}
+	if err := t.ready(p); err != nil {
+		return err
+	}
+	at := int64(a.n) * Chunk
+	for _, b := range a.pieces {
+		if len(b) == 0 {
+			break
+		}
+		if err := t.writeAt(p.file, b, at); err != nil {
+			return err
+		}
+		at += int64(len(b))
+	}
+	p.got[a.n] = true
+	p.bytes += size
+	return nil
+}
+
+// ready has a file be there into which chunks are written, and beside it their hashes.
+func (t *Topic) ready(p *part) error {
+	if !p.noted {
+		if err := t.writeSums(nameOf(p.of), p.chunks); err != nil {
+			return err
+		}
+		p.noted = true
+	}
+	if p.file != nil {
+		return nil
+	}
+	return p.open(os.O_RDWR | os.O_CREATE)
 }
 
 // hold waits until so many bytes may have come, where all who want a file bound that, or until
@@ -430,52 +520,98 @@ func (t *Topic) bound(c *fetch) (most int64) {
 	return most
 }
 
-// begin has the first of the missing chunks of a file come, while the one before it is verified
-// and written: what a break costs is still no more than one chunk. It returns what waits for it.
-func (t *Topic) begin(ctx context.Context, from workflow.PartnerID, w Want, missing []int) func() ([]byte, error) {
-	if len(missing) == 0 {
-		return nil
+// flight is what of a file comes from one partner.
+type flight struct {
+	t      *Topic
+	from   workflow.PartnerID
+	want   Want
+	left   []int      // chunks that were not asked for yet
+	asked  []*arrival // that were, in this order
+	yields bool       // no more are, as others have their turn
+	in     *intake
+	others func() bool // another partner may have the file
+}
+
+// arrival is a chunk that was asked for.
+type arrival struct {
+	n      int
+	done   chan struct{}
+	pieces [Chunk / Piece][]byte // they are hashed and written as they came, not copied together
+	err    error
+}
+
+// fits reports whether a chunk is what it should be.
+func (a *arrival) fits(f workflow.File, chunks sums) bool {
+	h, size := sha256.New(), 0
+	for _, b := range a.pieces {
+		h.Write(b) // a hash never fails to be written to
+		size += len(b)
 	}
-	var b []byte
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b, err = t.chunk(ctx, from, w, missing[0])
-	}()
-	return func() ([]byte, error) { <-done; return b, err }
+	return size == chunkSize(f, a.n) && [32]byte(h.Sum(nil)) == chunks[a.n]
+}
+
+// quick is how long a chunk takes at most where two are asked for at once: there what a break costs,
+// which is what was asked for, is little.
+const quick = 250 * time.Millisecond
+
+// together is how many chunks are asked for at once, after one took so long.
+func together(took time.Duration) int {
+	if took <= quick {
+		return 2
+	}
+	return 1
+}
+
+// ask asks for chunks until so many are on their way, while those before are verified and written.
+func (f *flight) ask(ctx context.Context, most int) {
+	for len(f.asked) < most && len(f.left) > 0 {
+		a := &arrival{n: f.left[0], done: make(chan struct{})}
+		f.left, f.asked = f.left[1:], append(f.asked, a)
+		go func() {
+			defer close(a.done)
+			a.err = f.t.chunk(ctx, f, a)
+		}()
+	}
 }
 
 // chunk gets one chunk of a file, its pieces at once.
-func (t *Topic) chunk(ctx context.Context, from workflow.PartnerID, w Want, n int) ([]byte, error) {
-	size := chunkSize(w.File, n)
-	var pieces [together][]byte
-	var errs [together]error
+func (t *Topic) chunk(ctx context.Context, f *flight, a *arrival) error {
+	var errs [len(a.pieces)]error
 	var all sync.WaitGroup
-	for i := range pieces {
-		if i*Piece < size {
-			all.Go(func() { pieces[i], errs[i] = t.ask(ctx, from, w, false, int64(n)*Chunk+int64(i)*Piece) })
+	for i := range a.pieces {
+		if i*Piece < chunkSize(f.want.File, a.n) {
+			at := int64(a.n)*Chunk + int64(i)*Piece
+			all.Go(func() { a.pieces[i], errs[i] = t.ask(ctx, f.from, f.in, f.want, false, at) })
 		}
 	}
 	all.Wait()
-	b := make([]byte, 0, size)
-	for i, piece := range pieces {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		b = append(b, piece...)
-	}
-	return b, nil
+	return cmp.Or(errs[:]...)
 }
 
-func (t *Topic) ask(ctx context.Context, from workflow.PartnerID, w Want, sums bool, offset int64) ([]byte, error) {
+// ask asks a partner for the hashes of a file's chunks, or for a piece of it.
+func (t *Topic) ask(
+	ctx context.Context, from workflow.PartnerID, in *intake, w Want, sums bool, offset int64,
+) ([]byte, error) {
 	req, err := wire.EncodeFileAsk(wire.FileAsk{
 		Instance: w.Instance, Item: w.Item, File: w.File.String(), User: w.User, Sums: sums, Offset: offset,
 	})
 	if err != nil {
-		return nil, err
+		return nil, &ownFault{err}
 	}
-	return t.in.Partner.Request(ctx, from, nil, Protocol, req, askWait)
+	wait := askWait + time.Duration(chunksOf(w.File.Size))*32*time.Second/slowest // for the hashes
+	if !sums {
+		back, err := t.place(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		defer back()
+		wait = pieceWait
+	}
+	began := t.in.Clock.Now().Awake
+	b, err := t.in.Partner.Request(t.watched(ctx, in), from, nil, Protocol, req, wait)
+	var answer interface{ Answer() string }
+	t.heard(from, err == nil || errors.As(err, &answer), t.silent(ctx, in, began))
+	return b, err
 }
 
 // part is what is here of a file that is on its way.
@@ -486,6 +622,7 @@ type part struct {
 	was    os.FileInfo // when it was closed
 	chunks sums        // nil: not known yet
 	got    []bool      // by chunk: it is here, and as it should be
+	noted  bool        // chunks are on disk
 	bytes  int64       // of those
 }
 
@@ -508,6 +645,7 @@ func (t *Topic) reopen(ctx context.Context, c *fetch) error {
 			if err := p.know(ctx, chunks); err != nil {
 				return errors.Join(err, p.close())
 			}
+			p.noted = true
 		}
 	}
 	c.part = p
@@ -517,6 +655,11 @@ func (t *Topic) reopen(ctx context.Context, c *fetch) error {
 // open opens the file, which must be as it was closed.
 func (p *part) open(how int) (err error) {
 	f, err := os.OpenFile(p.name, how, 0o600)
+	if errors.Is(err, fs.ErrPermission) { // it was about to be the whole content, which nobody writes into
+		if err = os.Chmod(p.name, 0o600); err == nil {
+			f, err = os.OpenFile(p.name, how, 0o600)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -548,14 +691,6 @@ func (p *part) close() error {
 // complete reports whether all of the file is here.
 func (p *part) complete() bool { return p.chunks != nil && p.bytes == p.of.Size }
 
-// expect notes, durably, which chunks there are.
-func (p *part) expect(ctx context.Context, s *Store, chunks sums) error {
-	if err := s.writeSums(nameOf(p.of), chunks); err != nil {
-		return err
-	}
-	return p.know(ctx, chunks)
-}
-
 // know looks which chunks are here already.
 func (p *part) know(ctx context.Context, chunks sums) error {
 	p.chunks, p.got, p.bytes = chunks, make([]bool, len(chunks)), 0
@@ -580,15 +715,6 @@ func (p *part) missing() (out []int) {
 		}
 	}
 	return out
-}
-
-func (p *part) write(n int, b []byte) error {
-	if _, err := p.file.WriteAt(b, int64(n)*Chunk); err != nil {
-		return err
-	}
-	p.got[n] = true
-	p.bytes += int64(len(b))
-	return nil
 }
 
 // noted reports whether a file is here whole, and the store knows that an instance has it.

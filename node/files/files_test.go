@@ -42,7 +42,13 @@ type link struct {
 	forge   bool
 	hangs   map[workflow.PartnerID]bool // takes requests and does not answer
 	takes   time.Duration               // each answer
-	refused []string
+	fades   workflow.PartnerID          // says that it has files, and then nothing more
+	rates   map[workflow.PartnerID]int  // of links that give so many bytes a second; 0: as many as there are
+	on      map[workflow.PartnerID]int  // requests that share such a link now
+	// quickSums: hashes come at once all the same.
+	quickSums bool
+	all       int // requests
+	refused   []string
 }
 
 // answer is what the other side refused.
@@ -54,7 +60,15 @@ func (a answer) Answer() string { return a.text }
 func (l *link) Request(
 	ctx context.Context, p workflow.PartnerID, _ []string, _ string, req []byte, wait time.Duration,
 ) ([]byte, error) {
-	if l.hangs[p] {
+	a, err := wire.DecodeFileAsk(req)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.all++
+	mute := l.hangs[p]
+	l.mu.Unlock()
+	if mute || l.fades == p && !a.Sums {
 		select {
 		case <-time.After(wait):
 			return nil, errors.New("no answer")
@@ -63,10 +77,6 @@ func (l *link) Request(
 		}
 	}
 	time.Sleep(l.takes)
-	a, err := wire.DecodeFileAsk(req)
-	if err != nil {
-		return nil, err
-	}
 	l.mu.Lock()
 	if !a.Sums {
 		if l.pieces++; l.cutEach > 0 && l.pieces%l.cutEach == 0 {
@@ -84,7 +94,62 @@ func (l *link) Request(
 	if forge && !a.Sums {
 		b = bytes.Repeat([]byte{7}, len(b))
 	}
-	return b, nil
+	if a.Sums && l.quickSums {
+		return b, nil
+	}
+	return b, l.trickle(ctx, p, len(b), wait)
+}
+
+// drips has a partner be asked over a link that gives so many bytes a second.
+func (l *link) drips(p workflow.PartnerID, asked *files.Topic, rate int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to[p], l.rates[p] = asked, rate
+}
+
+// speed has a link give so many bytes a second.
+func (l *link) speed(p workflow.PartnerID, rate int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rates[p] = rate
+}
+
+// trickle is the time that an answer takes over a link of few bytes a second.
+func (l *link) trickle(ctx context.Context, p workflow.PartnerID, size int, wait time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rates[p] == 0 {
+		return nil
+	}
+	l.on[p]++
+	defer func() { l.on[p]-- }()
+	for began, left := time.Now(), float64(size); left > 0; {
+		n := float64(l.rates[p]) / float64(l.on[p]) / 4
+		l.mu.Unlock()
+		select {
+		case <-time.After(time.Second / 4):
+			if some := int(left) - int(left-n); some > 0 {
+				wire.Came(ctx)(min(some, int(left)))
+			}
+		case <-ctx.Done():
+		}
+		l.mu.Lock()
+		left -= n
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Since(began) > wait {
+			return errors.New("it took too long")
+		}
+	}
+	return nil
+}
+
+// hang has a partner take requests and answer none, or answer again.
+func (l *link) hang(p workflow.PartnerID, mute bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hangs[p] = mute
 }
 
 // cut has a partner be out of reach, or in reach again.
@@ -138,6 +203,7 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 		t.Fatal(err)
 	}
 	l := &link{to: map[workflow.PartnerID]*files.Topic{}, down: map[workflow.PartnerID]bool{}, asked: map[int64]int{}}
+	l.rates, l.on = map[workflow.PartnerID]int{}, map[workflow.PartnerID]int{}
 	s := &site{dir: dir, link: l}
 	s.Topic = files.New(store, files.Surroundings{
 		Clock: clock{time.Now()}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Partner: l, Instances: with,
@@ -148,7 +214,12 @@ func newSite(t *testing.T, dir string, o files.Options, with files.Instances) *s
 			}
 		},
 	})
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() {
+		s.Stop()
+		if err := store.Audit(); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
 }
 
@@ -218,44 +289,48 @@ func TestFilesComeWhole(t *testing.T) {
 }
 
 // A link that is cut again and again, and a node that starts again in between, cost no
-// byte twice beyond one chunk for each break.
+// byte twice beyond two chunks for each break, those on their way; over a link that is not fast, beyond one.
 func TestGoesOnWhereItBroke(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
-		f, b := giver.put(t, 12*files.Chunk+9)
-		dir := t.TempDir()
-		asked, cuts := 0, 0
-		for cuts < 4 { // the node starts again after each
-			taker := newSite(t, dir, files.Options{}, everybody{})
-			taker.link.to["giver"], taker.link.cutEach = giver.Topic, 7
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // before it asks again
-			err := taker.Fetch(ctx, want(f, "giver"))
-			cancel()
-			for _, n := range taker.link.asked {
-				asked += n
-			}
-			if err == nil {
-				break
-			}
-			cuts++
-		}
+	for takes, chunks := range map[time.Duration]int{0: 2, 300 * time.Millisecond: 1} {
+		synctest.Test(t, func(t *testing.T) { goesOnWhereItBroke(t, takes, chunks) })
+	}
+}
+
+func goesOnWhereItBroke(t *testing.T, takes time.Duration, chunks int) {
+	giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
+	f, b := giver.put(t, 12*files.Chunk+9)
+	dir := t.TempDir()
+	asked, cuts := 0, 0
+	for cuts < 4 { // the node starts again after each
 		taker := newSite(t, dir, files.Options{}, everybody{})
-		taker.link.to["giver"], taker.link.cutEach = giver.Topic, 7
-		if err := taker.Fetch(t.Context(), want(f, "giver")); err != nil {
-			t.Fatal(err)
-		}
+		taker.link.to["giver"], taker.link.cutEach, taker.link.takes = giver.Topic, 7, takes
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond+3*takes) // before it asks again
+		err := taker.Fetch(ctx, want(f, "giver"))
+		cancel()
 		for _, n := range taker.link.asked {
 			asked += n
 		}
-		if !bytes.Equal(taker.read(t, f), b) {
-			t.Fatal("other bytes came")
+		if err == nil {
+			break
 		}
-		pieces := 25 // of the file
-		broke := cuts + taker.link.pieces/7
-		if most := pieces + broke*files.Chunk/files.Piece; asked > most || cuts == 0 {
-			t.Errorf("%d pieces were got for %d, with %d breaks: at most %d", asked, pieces, broke, most)
-		}
-	})
+		cuts++
+	}
+	taker := newSite(t, dir, files.Options{}, everybody{})
+	taker.link.to["giver"], taker.link.cutEach, taker.link.takes = giver.Topic, 7, takes
+	if err := taker.Fetch(t.Context(), want(f, "giver")); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range taker.link.asked {
+		asked += n
+	}
+	if !bytes.Equal(taker.read(t, f), b) {
+		t.Fatal("other bytes came")
+	}
+	pieces := 25 // of the file
+	broke := cuts + taker.link.pieces/7
+	if most := pieces + broke*chunks*files.Chunk/files.Piece; asked > most || cuts == 0 {
+		t.Errorf("%d pieces were got for %d, with %d breaks: at most %d", asked, pieces, broke, most)
+	}
 }
 
 // What the disk changed is given to nobody: whoever asks gets it from another.
@@ -357,7 +432,7 @@ func TestRoomForFiles(t *testing.T) {
 	s := newSite(t, t.TempDir(), files.Options{Limit: 16 * files.Chunk, Space: func() (uint64, uint64, error) { return 64 * files.Chunk, 0, nil }, Reserve: 1}, everybody{})
 	now := time.Now()
 	file := func(n byte, chunks int64) workflow.File {
-		return workflow.File{Name: "f", Size: chunks * files.Chunk, Root: [32]byte{n}}
+		return workflow.File{Name: "f", Size: chunks*files.Chunk - files.Overhead, Root: [32]byte{n}}
 	}
 	for _, c := range []struct {
 		n      byte

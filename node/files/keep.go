@@ -89,7 +89,8 @@ func (t *Topic) tend(ctx context.Context, first bool) {
 		removed, err := t.Sweep(t.in.Instances.Here, now)
 		if err != nil {
 			t.in.Log.Error("files could not be removed", "error", err)
-		} else if removed > 0 {
+		}
+		if removed > 0 {
 			t.in.Log.Info("files were removed that no instance has any more", "number", removed)
 			t.roomFreed()
 		}
@@ -196,12 +197,14 @@ func (s *Store) remember(m Mention, now time.Time) (noRoom, err error) {
 		c.since, c.unsure = now, true
 	case !c.unsure && !s.unused(c, now):
 		return nil, nil
+	case c.state == going:
+		s.revive(n, c)
 	}
 	if _, known := c.uses[instance]; known {
 		return nil, nil
 	}
 	if !c.unsure {
-		if err := s.roomFor(m.File, string(m.By)); err != nil {
+		if err := s.shareFor(m.File, string(m.By)); err != nil {
 			return err, nil
 		}
 	}
@@ -210,10 +213,14 @@ func (s *Store) remember(m Mention, now time.Time) (noRoom, err error) {
 	}
 	c.enter(instance, use{by: string(m.By), proved: m.Gave})
 	if m.Gave && c.state == coming {
-		c.state, c.fault = damaged, "its content is gone"
+		c.fault = "its content is gone"
+		c.become(damaged)
 		s.tell(n, c)
 	}
-	return nil, s.record(n, c)
+	if err = s.record(n, c); err != nil {
+		c.drop(instance)
+	}
+	return nil, err
 }
 
 func (s *Store) anyDamaged() bool {
@@ -305,12 +312,15 @@ func (t *Topic) Diagnose(ctx context.Context, to Findings) {
 	for _, what := range mended {
 		to.Warn(check, what, "nothing: it was mended. Look at the disk, which may be failing")
 	}
+	if why := t.Unkept(); why != "" {
+		to.Wrong(check, why, "free room on the disk of the node's folder (or mend it): files go on to come by themselves")
+	}
 	tellFaults(to, wrong, "a partner that has it is asked as soon as it can be reached (mutirao data list INSTANCE shows how it comes)")
 	if unread > 0 {
 		to.Warn(check, fmt.Sprintf("%s of files were read, and %s could not be in %s", workflow.FormatSize(size),
 			workflow.FormatSize(unread), workflow.FormatDuration(examineFor)),
 			"ask again: it goes on with those. Each is verified in any case before anybody gets it")
-	} else if len(wrong)+len(mended) == 0 {
+	} else if len(wrong)+len(mended) == 0 && t.Unkept() == "" {
 		to.OK(check, "%d files among the data of instances were read (%s) and are what was kept", read, workflow.FormatSize(size))
 	}
 }
@@ -356,12 +366,13 @@ func (s *Store) look(n name) error {
 		s.mu.Unlock()
 		return nil
 	}
-	b, err := os.ReadFile(s.path(n, recordFile))
-	if err == nil {
-		err = newContent().decode(b)
-	}
+	err := s.read(n, newContent(n, &ledger{by: map[string]int64{}}))
 	if errors.Is(err, errRecord) || errors.Is(err, fs.ErrNotExist) { // what it said is known here
 		s.news = append(s.news, describeAs(n, c, "the record of which instances have it was gone or damaged, and was written again"))
+		for block := range c.blocks {
+			c.change(block)
+		}
+		c.stored = ""
 		err = s.record(n, c)
 	}
 	isWhole := c.state == whole

@@ -52,7 +52,7 @@ const (
 // payer is whose share a file is in while it comes.
 type payer struct {
 	by    workflow.PartnerID // began the instances; empty: this node, or a user of its
-	asked bool               // somebody at this node waits for it
+	asked bool               // somebody at this node waits for it; then by is empty
 }
 
 func payerOf(w Want) payer {
@@ -71,6 +71,8 @@ type line struct {
 	served    uint64        // when it had a turn last, by Topic.served
 	notBefore time.Duration // (Awake) it has no turn
 	ahead     int           // wants of tasks that are about to begin
+	lent      int           // turns that others have while these wait for answers
+	vain      bool          // its last turn waited for mute partners, and nothing came, or for slow ones
 }
 
 // most is how many wants of tasks that are about to begin a line may have.
@@ -96,6 +98,11 @@ type order struct {
 	blocked bool
 	cancel  context.CancelFunc // ends its turn; nil: it has none
 	ended   chan struct{}      // closed when its turn ended
+	lent    bool               // others have its turn
+	lentAt  time.Duration      // (Awake) since then
+	own     bool               // this node could not keep what comes
+	vain    bool               // its turn is one of those for lines that are vain
+	slow    bool               // in its turn a chunk came slowly while others waited for a turn
 }
 
 // orders are a heap, the one that is due first at its top.
@@ -482,7 +489,10 @@ func (t *Topic) watch() {
 // until a turn ends or something comes. The caller holds t.mu.
 func (t *Topic) dispatch() time.Duration {
 	now := t.in.Clock.Now().Awake
-	for {
+	if t.ill.why != nil && now >= t.ill.until && !t.ill.trying && len(t.lines) > 0 {
+		t.tryAgain()
+	}
+	for t.ill.why == nil {
 		l := t.choose(now)
 		if l == nil {
 			break
@@ -504,6 +514,12 @@ func (t *Topic) dispatch() time.Duration {
 		}
 	}
 	t.crowded = false
+	if t.ill.why != nil {
+		if !t.ill.trying {
+			sooner(t.ill.until)
+		}
+		return wait
+	}
 	for _, l := range t.lines {
 		if len(l.orders) == 0 {
 			continue
@@ -528,11 +544,22 @@ func (t *Topic) choose(now time.Duration) (next *line) {
 		if len(l.orders) == 0 || l.orders[0].due > now || l.notBefore > now || !t.mayHaveTurn(l) {
 			continue
 		}
-		if next == nil || l.of.asked && !next.of.asked || l.of.asked == next.of.asked && l.served < next.served {
+		if next == nil || l.rank() < next.rank() || l.rank() == next.rank() && l.served < next.served {
 			next = l
 		}
 	}
 	return next
+}
+
+// rank is which lines go before others: less before more.
+func (l *line) rank() int {
+	switch {
+	case l.of.asked:
+		return 0
+	case !l.vain:
+		return 1
+	}
+	return 2
 }
 
 // mayHaveTurn reports whether there is a turn for a line.
@@ -543,7 +570,18 @@ func (t *Topic) mayHaveTurn(l *line) bool {
 	case l.of.by == "":
 		return t.running < turns
 	}
-	return t.running < turns && t.others < othersTurns && l.turns < memberTurns
+	return t.running < turns && t.others < othersTurns && l.turns < memberTurns && (!l.vain || t.vain < vainTurns)
+}
+
+// tooMany reports whether more have turns than there are, since somebody took back what it had lent.
+func (t *Topic) tooMany(l *line) bool {
+	switch {
+	case l.of.asked:
+		return l.turns > askedTurns
+	case l.of.by == "":
+		return t.running > turns
+	}
+	return t.running > turns || t.others > othersTurns || l.turns > memberTurns
 }
 
 // lookAgain looks at an instance beside what goes on.
@@ -568,14 +606,19 @@ func (t *Topic) start(o *order) {
 	ctx, o.cancel = context.WithCancel(t.ctx)
 	o.ended, o.of.running = make(chan struct{}), o
 	t.served++
-	o.in.turns++
 	o.in.served = t.served
-	t.turned(o.in, 1)
+	o.slow, o.vain = false, o.in.vain && o.in.of.by != ""
+	t.takes(o, 1)
 	t.work.Go(func() { t.turn(ctx, o) })
 }
 
-// turned counts turns that are taken.
-func (t *Topic) turned(l *line, by int) {
+// takes counts turns that are taken. The caller holds t.mu.
+func (t *Topic) takes(o *order, by int) {
+	l := o.in
+	l.turns += by
+	if o.vain {
+		t.vain += by
+	}
 	switch {
 	case l.of.asked:
 		return
@@ -589,6 +632,9 @@ func (t *Topic) turned(l *line, by int) {
 func (t *Topic) mustYield(o *order, since time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.tooMany(o.in) {
+		return true
+	}
 	over := t.in.Clock.Now().Awake-since >= slice
 	for _, other := range o.of.orders {
 		if other.blocked && (over || other.in.of.asked && !o.in.of.asked) {
@@ -604,6 +650,8 @@ type result struct {
 	moved   bool              // something came
 	put     bool              // for all that was wanted it is over for now
 	yielded bool              // it goes on at its next turn
+	mute    bool              // a partner did not answer
+	own     bool              // this node cannot keep what comes
 	trouble string            // why it does not go on
 }
 
@@ -615,8 +663,10 @@ func (t *Topic) end(o *order, r result) (tell []func()) {
 	o.cancel()
 	o.cancel, c.running, c.from = nil, nil, ""
 	close(o.ended)
-	o.in.turns--
-	t.turned(o.in, -1)
+	t.giveUp(o)
+	if r.moved || r.mute {
+		o.in.vain = !r.moved || o.slow
+	}
 	for x, err := range r.ended {
 		if noRoom := (*noRoom)(nil); errors.As(err, &noRoom) && !x.refused {
 			x.refused = true
@@ -657,6 +707,13 @@ func (t *Topic) after(o *order, r result, now time.Duration) time.Duration {
 		return now
 	}
 	c.trouble = r.trouble
+	if o.own = r.own; r.own && t.ill.why == nil { // others can be kept
+		o.parked = min(max(2*o.parked, firstTry), maxTry)
+		return now + o.parked
+	}
+	if r.own {
+		return now // as soon as anything can be kept
+	}
 	if r.moved {
 		o.pause = firstPause
 	}
@@ -683,6 +740,7 @@ func (t *Topic) roomFreed() {
 		}
 		heap.Init(&l.orders)
 	}
+	t.ill.until = now
 	t.rouse()
 }
 

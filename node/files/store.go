@@ -1,11 +1,11 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,6 +36,8 @@ type Options struct {
 	// them are left.
 	Space   func() (free, total uint64, err error)
 	Reserve uint64
+	// step has tests have what is done to the folder fail; nil: nothing does.
+	step func(what string) error
 }
 
 // Store is the folder in which content lies. Its methods may be called from any
@@ -44,11 +46,17 @@ type Store struct {
 	dir string
 	o   Options
 
-	mu    sync.Mutex // guards what follows
-	held  map[name]*content
-	news  []string // what was found lost
-	said  int      // so much of it people were told
-	reads int      // how often a content was read and found right
+	mu       sync.Mutex // guards what follows
+	held     map[name]*content
+	room     *ledger
+	news     []string // what was found lost
+	said     int      // so much of it people were told
+	reads    int      // how often a content was read and found right
+	recorded int      // bytes of records that were stored, for tests
+	recent   struct { // what sumsToGive remembers
+		sync.Mutex
+		of []namedSums
+	}
 	// reading is held while one is: one at a time costs the disk enough.
 	reading sync.Mutex
 	// mentioned are the contents here that instances have, as of the last time that these were
@@ -70,20 +78,29 @@ const (
 
 // content is what is known of one content.
 type content struct {
-	label string // what the file is called; empty: not known
-	state state
-	since time.Time       // when it came, or was last let go
-	uses  map[string]use  // by instance
-	next  int             // the number of the next use
-	by    map[string]int  // how many uses each member has
-	given map[string]bool // to these partners, whole, since the node runs
-	part  int64           // bytes of what there was of it, if no instance has it
+	name   name
+	room   *ledger // in which it counts
+	label  string  // what the file is called; empty: not known
+	state  state
+	since  time.Time               // when it came, or was last let go
+	uses   map[string]use          // by instance
+	next   int                     // the number of the next use
+	blocks map[int]map[string]bool // the instances by block of the record
+	dirty  map[int]bool            // the blocks that are not on the disk as they are here
+	stored string                  // the first line of the record on the disk
+	by     map[string]int          // how many uses each member has
+	given  map[string]bool         // to these partners, whole, since the node runs; nil: to nobody
+	part   int64                   // bytes of what there was of it, if no instance has it
+	weighs int64                   // bytes that it counts in the ledger
 	// unsure: the record was lost, so that more instances may have it than uses says.
 	unsure bool
 	fault  string // what is wrong with it; empty: nothing is known to be
 	// unrecorded: it is whole, and the record does not say so yet.
 	unrecorded bool
-	read       int // when it was last read and found right, by Store.reads; 0: not since the start
+	// arrived: the record says that it is whole, and all of it still has the name of what comes: the
+	// node was stopped between the two.
+	arrived bool
+	read    int // when it was last read and found right, by Store.reads; 0: not since the start
 }
 
 // use is that an instance has a content.
@@ -96,41 +113,12 @@ type use struct {
 	number int // of those of this content, in the order in which they came
 }
 
-func newContent() *content {
-	return &content{state: coming, uses: map[string]use{}, by: map[string]int{}, given: map[string]bool{}}
-}
-
-// bytes is the room that a content takes, or is to take.
-func (c *content) bytes(n name) int64 {
-	if c.state == whole || len(c.uses) > 0 {
-		return n.size
+func newContent(n name, room *ledger) *content {
+	c := &content{
+		name: n, room: room, state: coming, uses: map[string]use{}, by: map[string]int{}, blocks: map[int]map[string]bool{}, dirty: map[int]bool{},
 	}
-	return c.part
-}
-
-// enter enters a use, or changes it.
-func (c *content) enter(instance string, u use) {
-	if old, known := c.uses[instance]; known {
-		u.number = old.number
-		c.drop(instance)
-	} else {
-		u.number = c.next
-		c.next++
-	}
-	c.uses[instance] = u
-	c.by[u.by]++
-}
-
-// drop takes a use away.
-func (c *content) drop(instance string) {
-	u, known := c.uses[instance]
-	if !known {
-		return
-	}
-	delete(c.uses, instance)
-	if c.by[u.by]--; c.by[u.by] == 0 {
-		delete(c.by, u.by)
-	}
+	c.weigh()
+	return c
 }
 
 // Open opens the store in a folder, which it makes. What an upload left behind is removed. What
@@ -154,17 +142,24 @@ func Open(dir string, o Options) (*Store, error) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
+	var trouble error
 	for n, c := range s.held {
-		switch c.state {
-		case going:
-			err = errors.Join(err, s.remove(n))
+		switch {
+		case c.state == going:
+			trouble = errors.Join(trouble, s.remove(n))
 			continue
-		case damaged:
-			err = errors.Join(err, s.setAside(n))
+		case c.arrived:
+			trouble = errors.Join(trouble, s.arrive(n, c))
+		case c.state == damaged:
+			trouble = errors.Join(trouble, s.setAside(n))
 		}
 		if c.fault != "" {
 			s.tell(n, c)
 		}
+	}
+	if trouble != nil { // as on a full disk, on which a node must start all the same
+		s.news = append(s.news, fmt.Sprintf("the folder of files could not be put in order: %v", trouble))
+		s.stir()
 	}
 	return s, err
 }
@@ -184,7 +179,7 @@ func (s *Store) path(n name, kind string) string {
 func (s *Store) of(n name) *content {
 	c := s.held[n]
 	if c == nil {
-		c = newContent()
+		c = newContent(n, s.room)
 		s.held[n] = c
 	}
 	return c
@@ -205,20 +200,26 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, gone(os.Remove(tmp.Name()))) }()
-	size, chunks, err := copyIn(ctx, tmp, r, min(most, workflow.MaxFile))
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+	defer func() { err = errors.Join(err, s.unlink(tmp.Name())) }()
+	size, chunks, err := copyIn(ctx, tmp, r, min(most, workflow.MaxFile), s.spare)
+	if err == nil {
+		err = s.sync(tmp)
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
 		return f, err
 	}
 	f = workflow.File{Name: name, Size: size, Root: chunks.root(size)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := nameOf(f)
+	if err := s.shareFor(f, ""); err != nil { // others came meanwhile
+		return f, err
+	}
 	if s.held[n] == nil { // what comes has a record first, so that a record that is missing is lost
 		c := s.of(n)
 		c.label, c.since = f.Name, now
 		if err := s.record(n, c); err != nil {
-			delete(s.held, n)
+			s.forget(n, c)
 			return f, err
 		}
 	}
@@ -226,32 +227,36 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader, now time.Time
 		return f, err
 	}
 	c := s.of(n)
-	if err := s.settle(tmp.Name(), f, now); err != nil {
+	if err := s.settle(tmp.Name(), n); err != nil {
 		return f, err
 	}
+	c.label, c.since, c.fault = f.Name, now, ""
+	c.become(whole)
 	s.justRead(c)
-	return f, s.record(n, c)
+	c.unrecorded = true // until its record is there
+	if err := s.record(n, c); err != nil {
+		return f, err
+	}
+	c.unrecorded = false
+	return f, nil
 }
 
-// gone is err, unless the file was not there.
-func gone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// revive makes of a content that could not be removed what there still is of it. The caller holds s.mu.
+func (s *Store) revive(n name, c *content) {
+	c.read, c.since = 0, time.Time{}
+	c.become(coming)
+	if info, err := os.Stat(s.path(n, wholeFile)); err == nil && info.Size() == n.size {
+		c.become(whole)
 	}
-	return err
 }
 
-// replace stores a small file in the folder, durably, in place of what it held.
-func (s *Store) replace(path string, b []byte) error {
-	tmp, err := os.CreateTemp(s.dir, newFile)
-	if err != nil {
-		return err
+// forget forgets what nothing is known of. The caller holds s.mu.
+func (s *Store) forget(n name, c *content) {
+	for instance := range c.uses {
+		c.drop(instance)
 	}
-	_, err = tmp.Write(b)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return errors.Join(os.Rename(tmp.Name(), path), syncFolder(s.dir))
+	s.room.all -= c.weighs
+	delete(s.held, n)
 }
 
 // writeSums stores the hashes of chunks, durably.
@@ -259,40 +264,30 @@ func (s *Store) writeSums(n name, chunks sums) error {
 	return s.replace(s.path(n, sumsFile), chunks.bytes())
 }
 
-// settle makes a file on disk, which is synced and fits its hash, the whole content of f. The
-// caller holds s.mu, and stores the record.
-func (s *Store) settle(from string, f workflow.File, now time.Time) error {
-	n := nameOf(f)
+// settle gives a file on disk, which is synced and fits its hash, the name of the whole content. After
+// an error it has the name that it had. The caller holds s.mu.
+func (s *Store) settle(from string, n name) error {
 	if err := os.Chmod(from, 0o400); err != nil { // applications read it, and nobody writes into it
 		return err
 	}
-	if err := os.Rename(from, s.path(n, wholeFile)); err != nil {
+	to := s.path(n, wholeFile)
+	if err := s.rename(from, to); err != nil {
 		return err
 	}
-	if err := syncFolder(s.dir); err != nil {
-		return err
+	if err := s.syncFolder(); err != nil {
+		return errors.Join(err, s.rename(to, from))
 	}
-	c := s.of(n)
-	c.label, c.state, c.since, c.fault, c.read = f.Name, whole, now, "", 0
 	return nil
 }
 
-// within is most, or what is free on the disk if that is less.
-func (s *Store) within(most int64) (int64, error) {
-	if s.o.Space != nil {
-		free, _, err := s.o.Space()
-		if err != nil {
-			return 0, err
-		}
-		most = min(most, int64(free)-int64(s.o.Reserve))
+// arrive ends what was begun before the node was stopped: its record says that all of it came.
+func (s *Store) arrive(n name, c *content) error {
+	if err := s.settle(s.path(n, partFile), n); err != nil {
+		return err
 	}
-	return max(most, 0), nil
-}
-
-// Coming is a file that is to come, and who began its instance; empty: this node.
-type Coming struct {
-	File workflow.File
-	By   string
+	c.arrived = false
+	c.become(whole) // it is read before anybody gets it
+	return nil
 }
 
 // Have is how many bytes of a file are here, as far as its length on disk says, and
@@ -301,124 +296,48 @@ func (s *Store) Have(f workflow.File) (bytes int64, whole bool) {
 	if _, whole := s.Path(f); whole {
 		return f.Size, true
 	}
+	bytes, _ = s.part(f)
+	return bytes, false
+}
+
+// part is how many bytes are here of a file that comes, as far as its length on disk says.
+func (s *Store) part(f workflow.File) (bytes int64, here bool) {
 	info, err := os.Stat(s.path(nameOf(f), partFile))
 	if err != nil {
 		return 0, false
 	}
-	return min(info.Size(), f.Size), false
-}
-
-// Lacks is how many bytes of room there lack for all of these files.
-func (s *Store) Lacks(files []Coming) (most int64, err error) {
-	var disk int64
-	shares := map[string]int64{}
-	for _, c := range files {
-		have, _ := s.Have(c.File)
-		disk += c.File.Size - have
-		s.mu.Lock()
-		if s.held[nameOf(c.File)] == nil {
-			shares[c.By] += c.File.Size
-		}
-		s.mu.Unlock()
-	}
-	if s.o.Space != nil {
-		free, _, err := s.o.Space()
-		if err != nil {
-			return 0, err
-		}
-		most = max(disk-max(int64(free)-int64(s.o.Reserve), 0), 0)
-	}
-	for by, size := range shares {
-		room, err := s.roomOf(by)
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, size-room)
-	}
-	return most, nil
-}
-
-// taken is the room that is taken but for one content: in all, by others than this node, and by
-// a member. The caller holds s.mu.
-func (s *Store) taken(but *content, by string) (all, others, its int64) {
-	for n, o := range s.held {
-		if o == but {
-			continue
-		}
-		size := o.bytes(n)
-		all += size
-		if o.by[by] > 0 {
-			its += size
-		}
-		if len(o.by) > 1 || len(o.by) == 1 && o.by[""] == 0 {
-			others += size
-		}
-	}
-	return all, others, its
-}
-
-// share is what others leave to a member of most: each has a quarter of the limit, and all
-// together seven eighths.
-func (s *Store) share(most, others, its int64) int64 {
-	return min(most, max(s.o.Limit/4-its, 0), max(s.o.Limit/8*7-others, 0))
-}
-
-// roomOf is how many bytes more may be kept of new files for instances that a member began
-// (empty: this node).
-func (s *Store) roomOf(by string) (int64, error) {
-	s.mu.Lock()
-	all, others, its := s.taken(nil, by)
-	s.mu.Unlock()
-	most, err := s.within(s.o.Limit - all)
-	if by != "" {
-		most = s.share(most, others, its)
-	}
-	return most, err
-}
-
-// roomFor returns an error if an instance that by began (empty: this node) cannot have a file
-// for want of room. A content takes room once, and counts for each member whose instances have
-// it: so nobody has more than a share when another lets go of it. The caller holds s.mu.
-func (s *Store) roomFor(f workflow.File, by string) error {
-	c := s.held[nameOf(f)]
-	most, here := f.Size, c != nil && (c.state == whole || len(c.uses) > 0)
-	all, others, its := s.taken(c, by)
-	if !here {
-		var err error
-		if most, err = s.within(s.o.Limit - all); err != nil {
-			return err
-		}
-	}
-	if by != "" && (c == nil || c.by[by] == 0) {
-		most = s.share(most, others, its)
-	}
-	if f.Size > most {
-		return &noRoom{f, most}
-	}
-	return nil
+	return min(info.Size(), f.Size), true
 }
 
 // Use notes, durably, that an instance has a file, so that its content stays. by began the
 // instance; empty: this node. It refuses what there is no room for. It proves nothing:
 // whoever began the instance may know no more than the hash.
 func (s *Store) Use(f workflow.File, instance, by string, now time.Time) error {
-	return s.use(f, instance, by, false, now)
+	return s.use(f, instance, by, func(*content) bool { return false }, now)
 }
 
 // Give is Use of a file that this node's own user, or a program here, gives to an instance: if
 // the content is here, the node gives it to others for that instance.
 func (s *Store) Give(f workflow.File, instance, by string, now time.Time) error {
-	return s.use(f, instance, by, true, now)
+	return s.use(f, instance, by, func(c *content) bool { return c.state == whole }, now)
 }
 
-func (s *Store) use(f workflow.File, instance, by string, gives bool, now time.Time) error {
+// came is Use of a file of which a chunk came for the instance: when all of it is here, the node gives it
+// to others for that instance.
+func (s *Store) came(f workflow.File, instance, by string, now time.Time) error {
+	return s.use(f, instance, by, func(*content) bool { return true }, now)
+}
+
+func (s *Store) use(f workflow.File, instance, by string, proof func(*content) bool, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := nameOf(f)
 	var before use
 	known := false
 	if c := s.held[n]; c != nil {
-		if before, known = c.uses[instance]; known && (before.proved || !gives) {
+		if c.state == going {
+			s.revive(n, c)
+		} else if before, known = c.uses[instance]; known && (before.proved || !proof(c)) {
 			return nil
 		}
 	}
@@ -427,38 +346,66 @@ func (s *Store) use(f workflow.File, instance, by string, gives bool, now time.T
 			return err
 		}
 	}
+	isNew := s.held[n] == nil
 	c := s.of(n)
-	c.since = now
-	if c.label == "" {
-		c.label = f.Name
-	}
-	c.enter(instance, use{by: by, proved: before.proved || gives && c.state == whole})
+	since, label := c.since, c.label
+	c.since, c.label = now, cmp.Or(c.label, f.Name)
+	c.enter(instance, use{by: by, proved: before.proved || proof(c)})
 	err := s.record(n, c)
-	if err != nil {
-		c.drop(instance)
-		if known {
+	switch {
+	case err == nil:
+	case isNew:
+		s.forget(n, c)
+	default:
+		if c.since, c.label = since, label; known {
 			c.enter(instance, before)
+		} else {
+			c.drop(instance)
 		}
 	}
 	return err
 }
 
-// fetched makes what was fetched for instances the whole content of f: it is proved for these.
+// fetched makes what was fetched for instances, all of which is in a file that is synced, the whole
+// content of f: it is proved for these. That is recorded first, so that it holds if the node is
+// stopped before the file has its name (arrive). After an error nothing has changed.
 func (s *Store) fetched(from string, f workflow.File, instances []string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.settle(from, f, now); err != nil {
-		return err
-	}
 	n := nameOf(f)
 	c := s.of(n)
+	was := *c
+	var proved []string
 	for _, i := range instances {
-		if u, known := c.uses[i]; known {
+		if u, known := c.uses[i]; known && !u.proved {
 			u.proved = true
-			c.enter(i, u)
+			c.uses[i] = u
+			c.change(u.blockOf())
+			proved = append(proved, i)
 		}
 	}
-	return s.record(n, c)
+	c.label, c.since, c.fault, c.read, c.unrecorded = f.Name, now, "", 0, false
+	c.become(whole)
+	recorded := s.record(n, c)
+	err := recorded
+	if err == nil {
+		err = s.settle(from, n)
+	}
+	if err == nil {
+		return nil
+	}
+	for _, i := range proved {
+		u := c.uses[i]
+		u.proved = false
+		c.uses[i] = u
+		c.change(u.blockOf())
+	}
+	c.label, c.since, c.fault, c.read, c.unrecorded = was.label, was.since, was.fault, was.read, was.unrecorded
+	c.become(was.state)
+	if recorded == nil {
+		err = errors.Join(err, s.record(n, c))
+	}
+	return err
 }
 
 // proved reports whether an instance does not only name a content.
@@ -469,17 +416,6 @@ func (s *Store) proved(f workflow.File, instance string) bool {
 	return c != nil && c.uses[instance].proved
 }
 
-// noRoom says that a file is not kept for want of room.
-type noRoom struct {
-	file workflow.File
-	most int64
-}
-
-func (e *noRoom) Error() string {
-	size, most := workflow.FormatSize(e.file.Size), workflow.FormatSize(e.most)
-	return fmt.Sprintf("file %s has %s, and there is room for %s here", e.file.Name, size, most)
-}
-
 // unusedFor is how long a content stays that no instance has: who uploads it, begins the
 // instance or ends the task only afterwards.
 const unusedFor = 24 * time.Hour
@@ -488,29 +424,93 @@ const unusedFor = 24 * time.Hour
 // had for a day. What may be had by instances of which the record was lost stays.
 func (s *Store) Sweep(here func(instance string) bool, now time.Time) (removed int, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, c := range s.held {
-		old := now.Sub(c.since) > unusedFor
-		before := len(c.uses)
-		for instance := range c.uses {
-			if !here(instance) && old {
-				c.drop(instance)
-			}
+	names := slices.Collect(maps.Keys(s.held))
+	s.mu.Unlock()
+	troubles := 0
+	for _, n := range names { // others go on in between: each that is let go costs the disk some time
+		went, trouble := s.sweep(n, here, now)
+		if went {
+			removed++
 		}
-		if len(c.uses) < before {
-			c.since = now
-			if info, err := os.Stat(s.path(n, partFile)); err == nil {
-				c.part = info.Size()
-			}
-			err = errors.Join(err, s.record(n, c))
+		if trouble == nil {
 			continue
 		}
-		if s.unused(c, now) {
-			err = errors.Join(err, s.remove(n))
-			removed++
+		err = errors.Join(err, trouble)
+		if troubles++; troubles == mostTroubles { // the disk is ill
+			break
 		}
 	}
 	return removed, err
+}
+
+// mostTroubles is after how many that could not be removed Sweep waits for its next time.
+const mostTroubles = 8
+
+// sweep is Sweep of one content.
+func (s *Store) sweep(n name, here func(instance string) bool, now time.Time) (removed bool, err error) {
+	if over := s.over(n, here, now); len(over) > 0 {
+		return false, s.letGo(n, over, here, now)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.held[n]
+	if c == nil || !s.unused(c, now) {
+		return false, nil
+	}
+	return true, s.remove(n)
+}
+
+// over are the instances of a content that are not here any more, in the order in which they came, if it is old enough.
+func (s *Store) over(n name, here func(instance string) bool, now time.Time) (over []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.held[n]
+	if c == nil || now.Sub(c.since) <= unusedFor {
+		return nil
+	}
+	for instance := range c.uses {
+		if !here(instance) {
+			over = append(over, instance)
+		}
+	}
+	slices.SortFunc(over, func(x, y string) int { return cmp.Compare(c.uses[x].number, c.uses[y].number) })
+	return over
+}
+
+// blocksAtOnce is of how many blocks of a record instances are let go while nobody else gets at the files.
+const blocksAtOnce = 8
+
+// letGo lets go of instances.
+func (s *Store) letGo(n name, over []string, here func(instance string) bool, now time.Time) error {
+	some := func() (more bool, err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c := s.held[n]
+		if c == nil {
+			return false, nil
+		}
+		for blocks := map[int]bool{}; len(over) > 0; over = over[1:] {
+			u, known := c.uses[over[0]]
+			if !known || here(over[0]) {
+				continue
+			}
+			if blocks[u.blockOf()] = true; len(blocks) > blocksAtOnce {
+				break
+			}
+			c.drop(over[0])
+		}
+		c.since = now
+		if info, err := os.Stat(s.path(n, partFile)); err == nil {
+			c.part = info.Size()
+			c.weigh()
+		}
+		return len(over) > 0, s.record(n, c) // after an error they are let go once more at the next start
+	}
+	for {
+		if more, err := some(); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // unused reports whether no instance is known to have had a content for a day. The caller
@@ -523,18 +523,34 @@ func (s *Store) unused(c *content, now time.Time) bool {
 // The caller holds s.mu.
 func (s *Store) remove(n name) (err error) {
 	c := s.of(n)
-	c.state = going
-	if err := s.record(n, c); err != nil {
-		return err
+	was := c.state
+	c.become(going)
+	if err := s.record(n, c); err != nil { // a full disk may have no room for that but what this content takes
+		if err := errors.Join(s.unlink(s.path(n, wholeFile)), s.unlink(s.path(n, partFile))); err != nil {
+			c.become(was)
+			return err
+		}
+		if err := s.record(n, c); err != nil {
+			return err
+		}
 	}
 	for _, kind := range []string{wholeFile, partFile, sumsFile} {
-		err = errors.Join(err, gone(os.Remove(s.path(n, kind))))
+		err = errors.Join(err, s.unlink(s.path(n, kind)))
+	}
+	for block := range c.dirty { // without the record it would look as if that were lost
+		err = errors.Join(err, s.unlink(s.path(n, blockFile(block))))
 	}
 	if err == nil {
-		err = errors.Join(syncFolder(s.dir), gone(os.Remove(s.path(n, recordFile))))
+		err = s.syncFolder()
 	}
-	delete(s.held, n)
-	return err
+	if err == nil {
+		err = s.unlink(s.path(n, recordFile))
+	}
+	if err != nil {
+		return err // it is tried again: unused, and removed at the next start
+	}
+	s.forget(n, c)
+	return nil
 }
 
 // Path is where the whole content of a file lies; false: it is not here.
@@ -571,6 +587,41 @@ func (s *Store) storedSums(f workflow.File) (sums, error) {
 	return readSums(b, f)
 }
 
+// recentSums are of how many files the hashes of the chunks are remembered while these are given, each of half a MiB
+// at most: else each chunk of a large file would have all of its hashes read and verified.
+const recentSums = 4
+
+// sumsToGive are the hashes of the chunks of a file of which a chunk is given.
+func (s *Store) sumsToGive(f workflow.File) (sums, error) {
+	n := nameOf(f)
+	s.recent.Lock()
+	for _, r := range s.recent.of {
+		if r.name == n {
+			s.recent.Unlock()
+			return r.chunks, nil
+		}
+	}
+	s.recent.Unlock()
+	chunks, err := s.sums(f)
+	if err != nil {
+		return nil, err
+	}
+	s.recent.Lock()
+	defer s.recent.Unlock()
+	if len(s.recent.of) == recentSums {
+		s.recent.of = slices.Delete(s.recent.of, 0, 1)
+	}
+	s.recent.of = append(s.recent.of, namedSums{n, chunks})
+	return chunks, nil
+}
+
+// namedSums are the hashes of the chunks of a content. They are right whatever becomes of the disk: they fit the
+// content's name.
+type namedSums struct {
+	name   name
+	chunks sums
+}
+
 // ErrNotHere is the answer to who asks for what is not here.
 var ErrNotHere = errors.New("it is not here")
 
@@ -602,7 +653,7 @@ func (s *Store) piece(f workflow.File, offset int64) ([]byte, error) {
 
 // chunk is a chunk of a content that is here whole, as it should be.
 func (s *Store) chunk(f workflow.File, n int) ([]byte, error) {
-	chunks, err := s.sums(f)
+	chunks, err := s.sumsToGive(f)
 	if err != nil {
 		return nil, err // perhaps it can be read the next time
 	}
@@ -625,7 +676,14 @@ func (s *Store) chunk(f workflow.File, n int) ([]byte, error) {
 func (s *Store) gave(f workflow.File, to workflow.PartnerID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(nameOf(f)).given[string(to)] = true
+	c := s.held[nameOf(f)]
+	if c == nil { // it was removed meanwhile
+		return
+	}
+	if c.given == nil {
+		c.given = map[string]bool{}
+	}
+	c.given[string(to)] = true
 }
 
 // GivenTo are the partners that got all of a file since this node runs.
@@ -643,15 +701,3 @@ func (s *Store) GivenTo(f workflow.File) (out []workflow.PartnerID) {
 // NewFolder makes a folder for what an application writes, which is removed at the next
 // start at the latest.
 func (s *Store) NewFolder() (string, error) { return os.MkdirTemp(s.dir, newFile) }
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || os.IsPermission(err) { // not all systems can
-		err = nil
-	}
-	return errors.Join(err, d.Close())
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +82,14 @@ type Topic struct {
 
 	running, others      int // turns that are taken, and those of other members
 	ahead, aheadOfOthers int // wants of tasks that are about to begin
+	lent, lentOfOthers   int // turns that others have while those who had them wait for answers
+	vain                 int // turns of lines whose last one waited for mute partners only
 	crowded              bool
+	mutes                map[workflow.PartnerID]*mute
+	slow                 map[workflow.PartnerID]time.Duration // (Awake) until when they are asked after others
+	intakes              map[workflow.PartnerID]*intake       // of those that are asked now
+	tried                int                                  // of these, that are asked now
+	ill                  ill
 	served, numbered     uint64
 	watching, stopped    bool
 	unsaid               int           // refused since the last line in the log
@@ -123,12 +129,8 @@ const (
 	maxPermissions = 1024
 	// sweepEvery is how often content is looked for that nobody needs.
 	sweepEvery = time.Hour
-	// askWait is how long a partner may take to answer.
-	askWait = 20 * time.Second
 	// judging is how many pieces it counts as to find out whether a partner may read a file.
 	judging = 64
-	// together is how many pieces of a chunk are asked for at once.
-	together = Chunk / Piece
 )
 
 // pieceRation is what one partner may have read here: 1 GiB at once, and 128 MiB a second.
@@ -139,7 +141,8 @@ func New(s *Store, in Surroundings) *Topic {
 	t := &Topic{
 		Store: s, in: in, pieces: ration.New(pieceRation),
 		allowed: map[permission]time.Duration{}, coming: map[name]*fetch{}, needs: map[workflow.InstanceID]*need{},
-		lines: map[payer]*line{}, wake: make(chan struct{}, 1),
+		lines: map[payer]*line{}, mutes: map[workflow.PartnerID]*mute{},
+		slow: map[workflow.PartnerID]time.Duration{}, intakes: map[workflow.PartnerID]*intake{}, wake: make(chan struct{}, 1),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
@@ -300,20 +303,4 @@ func (c *fetch) words(label func(workflow.PartnerID) string) string {
 		return c.trouble
 	}
 	return fmt.Sprintf("%s of %s are here", have, size)
-}
-
-// sorted are the partners in the order in which they are asked: those that are connected
-// first.
-func (t *Topic) sorted(from []workflow.PartnerID) []workflow.PartnerID {
-	out := slices.Clone(from)
-	slices.SortStableFunc(out, func(a, b workflow.PartnerID) int {
-		switch up, other := t.in.Partner.Up(a), t.in.Partner.Up(b); {
-		case up == other:
-			return 0
-		case up:
-			return -1
-		}
-		return 1
-	})
-	return out
 }

@@ -60,8 +60,10 @@ func (s *Store) verify(ctx context.Context, n name) (fits bool, err error) {
 	}
 	s.justRead(c)
 	if c.unrecorded {
+		if err := s.record(n, c); err != nil {
+			return true, err
+		}
 		c.unrecorded = false
-		return true, s.record(n, c)
 	}
 	return true, nil
 }
@@ -133,7 +135,8 @@ func (s *Store) damaged(n name, r *os.File, why string) error {
 			return err
 		}
 	}
-	c.state, c.fault, c.read = damaged, why, 0
+	c.fault, c.read, c.part = why, 0, n.size
+	c.become(damaged)
 	s.tell(n, c)
 	return s.setAside(n)
 }
@@ -142,7 +145,7 @@ func (s *Store) damaged(n name, r *os.File, why string) error {
 // s.mu, but for Open.
 func (s *Store) setAside(n name) error {
 	part := s.path(n, partFile)
-	err := errors.Join(gone(os.Rename(s.path(n, wholeFile), part)), gone(os.Chmod(part, 0o600)))
+	err := errors.Join(gone(s.rename(s.path(n, wholeFile), part)), gone(os.Chmod(part, 0o600)))
 	return errors.Join(err, s.record(n, s.of(n)))
 }
 
@@ -260,7 +263,8 @@ func Examine(ctx context.Context, dir string) (wrong []Fault, kept int, err erro
 		var bad *badContent
 		switch {
 		case errors.As(err, &bad):
-			c.state, c.fault = damaged, also(c.fault, bad.why)
+			c.fault = also(c.fault, bad.why)
+			c.become(damaged)
 		case err != nil:
 			return nil, 0, err
 		default:

@@ -2,7 +2,8 @@
 // or by way of a member that this one passes their requests on to.
 //
 // Promises: an invitation is durable before anybody sees it, and a use of it before the
-// certificate is given out; the same newcomer gets the same certificate again. While a
+// certificate is given out; the same newcomer gets the same certificate again; who joined
+// and was never seen is known until its certificate runs out, so that it can be evicted. While a
 // [Topic] holds its lock it asks the partner list for names, and who is evicted.
 //
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
@@ -108,6 +109,8 @@ type Topic struct {
 	mu      sync.Mutex // guards what follows
 	invites *invitation.InviteBook
 	offers  map[workflow.PartnerID]invitation.Offer // made, not proved yet
+	// newcomers have certificates of this node's, and were not seen yet when that was looked at last.
+	newcomers map[workflow.PartnerID]trust.Chain
 }
 
 // maxOffers bounds the strangers who may be in the middle of joining.
@@ -122,7 +125,7 @@ func New(in Surroundings) (*Topic, error) {
 	j := &Topic{
 		in:      in,
 		invites: invitation.NewInviteBook(in.Certificates.Issuer()),
-		offers:  map[workflow.PartnerID]invitation.Offer{},
+		offers:  map[workflow.PartnerID]invitation.Offer{}, newcomers: map[workflow.PartnerID]trust.Chain{},
 	}
 	err := in.Store.Scan([]byte{Prefix}, func(_, value []byte) error {
 		e, err := invitation.DecodeEntry(value)
@@ -134,7 +137,7 @@ func New(in Surroundings) (*Topic, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the stored invitations cannot be read: %w", err)
 	}
-	return j, nil
+	return j, j.loadNewcomers()
 }
 
 // Greet: members are in.
@@ -143,13 +146,14 @@ func (j *Topic) Greet(workflow.PartnerID, *wire.Message) {}
 // Take: members are in.
 func (j *Topic) Take(workflow.PartnerID, *wire.Message) {}
 
-// Tick forgets invitations that ran out.
+// Tick forgets invitations that ran out, and who joined and was seen since.
 func (j *Topic) Tick(now moment.Now) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, id := range j.invites.Expire(now.Wall) {
 		j.in.Store.Commit([]kv.Write{{Key: key(id), Delete: true}}, func(error) {})
 	}
+	j.forgetNewcomers(now.Wall)
 	return time.Minute
 }
 
@@ -269,8 +273,10 @@ func (j *Topic) admit(stranger workflow.PartnerID, req []byte) (trust.Chain, err
 		return nil, err
 	}
 	used := kv.Write{Key: key(entry.Secret.ID()), Value: invitation.EncodeEntry(entry)}
-	if err := j.in.Store.CommitWait([]kv.Write{used}); err != nil {
+	joined := kv.Write{Key: newcomerKey(stranger), Value: trust.EncodeChain(chain)}
+	if err := j.in.Store.CommitWait([]kv.Write{used, joined}); err != nil {
 		return nil, err
 	}
+	j.newcomers[stranger] = chain
 	return chain, j.invites.Open(entry)
 }

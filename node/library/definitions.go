@@ -118,11 +118,27 @@ func (c *claim) stamp(h workflow.Hash) wire.DefinitionStamp {
 	return wire.DefinitionStamp{Claim: wire.ClaimOf(h, c.author), Number: uint64(len(c.notices))}
 }
 
-// Definition is one that is in use.
+// Definition is one that is in use, or a piece that definitions take. Of a piece Def and Plan
+// are nil: Get returns none.
 type Definition struct {
-	Hash workflow.Hash
-	Def  *workflow.Definition
-	Plan *partition.Plan
+	Hash  workflow.Hash
+	Def   *workflow.Definition
+	Plan  *partition.Plan
+	piece *workflow.Piece
+}
+
+func (e *Definition) name() workflow.Name {
+	if e.piece != nil {
+		return workflow.Name(e.piece.Ref())
+	}
+	return e.Def.Name
+}
+
+func (e *Definition) canonical() []byte {
+	if e.piece != nil {
+		return e.piece.Canonical()
+	}
+	return e.Def.Canonical()
 }
 
 // Due is the latest moment, since its start, at which an instance should have
@@ -171,6 +187,12 @@ func (d *Definitions) enter(l *listing) {
 }
 
 func newListing(e *Definition) *listing {
+	if p := e.piece; p != nil {
+		return &listing{
+			hash: e.Hash, size: len(p.Canonical()), claims: map[workflow.PartnerID]*claim{}, parsed: weak.Make(e),
+			about: api.Workflow{Name: e.name(), Kind: string(p.Kind), Hash: e.Hash.String(), Partitions: []string{}},
+		}
+	}
 	w := api.Workflow{
 		Name: e.Def.Name, Version: e.Def.Version, Hash: e.Hash.String(), Doc: brief(e.Def.Doc), Tasks: len(e.Def.Tasks),
 	}
@@ -204,6 +226,13 @@ func decode(canonical []byte) (*Definition, error) {
 	case !json.Valid(canonical): // before anything dearer is done with it
 		return nil, errors.New("the definition is not in its canonical form, which is JSON")
 	}
+	if isPiece(canonical) {
+		p, err := workflow.ParsePiece(canonical)
+		if err != nil {
+			return nil, err
+		}
+		return &Definition{Hash: p.Hash(), piece: p}, nil
+	}
 	def, err := workflow.Parse("definition", canonical)
 	if err != nil {
 		return nil, err
@@ -216,6 +245,24 @@ func decode(canonical []byte) (*Definition, error) {
 		return nil, fmt.Errorf("definition %s is refused: %w", def.Name, err)
 	}
 	return &Definition{Hash: def.Hash(), Def: def, Plan: plan}, nil
+}
+
+// isPiece reports whether a canonical form is not that of a definition, which has a name.
+func isPiece(canonical []byte) bool {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(canonical, &keys) != nil {
+		return false
+	}
+	return keys["workflow"] == nil && keys["tasks"] == nil && (keys["models"] != nil || keys["applications"] != nil)
+}
+
+// Decode reads a definition that came from elsewhere in its canonical form, as decode does.
+func Decode(canonical []byte) (*Definition, error) {
+	e, err := decode(canonical)
+	if err == nil && e.piece != nil {
+		return nil, fmt.Errorf("%s is no definition", e.name())
+	}
+	return e, err
 }
 
 // Check says why no node would list a definition; nil: any would.
@@ -238,8 +285,17 @@ func (d *Definitions) has(h workflow.Hash) bool {
 }
 
 // Get returns a definition by hash, listed or not. The error wraps
-// kv.ErrNotFound if it is not known.
+// kv.ErrNotFound if it is not known, or is a piece.
 func (d *Definitions) Get(h workflow.Hash) (*Definition, error) {
+	e, err := d.get(h)
+	if err == nil && e.piece != nil {
+		return nil, fmt.Errorf("%s is no definition: %w", e.name(), kv.ErrNotFound)
+	}
+	return e, err
+}
+
+// get is Get of pieces, too.
+func (d *Definitions) get(h workflow.Hash) (*Definition, error) {
 	l := d.listing(h)
 	if l == nil || l.bare {
 		return nil, fmt.Errorf("definition %s: %w", h, kv.ErrNotFound)
@@ -293,7 +349,7 @@ func (d *Definitions) Fresh(h workflow.Hash) *Definition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.recent {
-		if e != nil && e.Hash == h {
+		if e != nil && e.Hash == h && e.piece == nil {
 			return e
 		}
 	}
@@ -317,7 +373,7 @@ func (d *Definitions) put(l *listing, e *Definition, changed *claim) error {
 	}
 	writes := []kv.Write{next.write()}
 	if was := d.listing(l.hash); e != nil && (was == nil || was.bare) {
-		writes = append(writes, kv.Write{Key: definitionKey(l.hash), Value: e.Def.Canonical()})
+		writes = append(writes, kv.Write{Key: definitionKey(l.hash), Value: e.canonical()})
 	}
 	if err := d.store.CommitWait(writes); err != nil {
 		return err

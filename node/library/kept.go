@@ -35,7 +35,7 @@ func (d *Definitions) RoomBeside(
 	if l := d.entries[e.Hash]; by == d.self || l != nil && l.isListed() {
 		return true
 	}
-	size := len(e.Def.Canonical())
+	size := len(e.canonical())
 	all, its := load{1, size}, load{1, size}
 	add := func(to *load, of map[workflow.Hash]int) {
 		for h := range of {

@@ -40,7 +40,23 @@ func (d *Definitions) Resolve(ref string) (workflow.Hash, error) {
 	if err != nil {
 		return workflow.Hash{}, err
 	}
+	if l.about.Kind != "" {
+		return workflow.Hash{}, api.Errorf(api.Refused, "%s is no workflow: definitions take it", l.about.Name)
+	}
 	return l.hash, nil
+}
+
+// Piece is the piece that is listed under a name, as definitions take it; nil: none is.
+func (d *Definitions) Piece(kind workflow.PieceKind, name string) *workflow.Piece {
+	l, err := d.find(string(kind) + "/" + name)
+	if err != nil {
+		return nil
+	}
+	e, err := d.get(l.hash)
+	if err != nil {
+		return nil
+	}
+	return e.piece
 }
 
 // find resolves NAME, NAME@VERSION and NAME@HASHPREFIX: of several editions the one
@@ -111,6 +127,8 @@ func (d *Definitions) notFound(ref string, names, versions []string) error {
 	err := api.Errorf(api.NotFound, "no workflow %q here", ref)
 	name, _, _ := strings.Cut(ref, "@")
 	switch near := workflow.Nearest(name, names); {
+	case name == "":
+		return api.Errorf(api.Invalid, "the name of the workflow is missing").WithHint("mutirao workflow list shows them")
 	case len(versions) > 0:
 		return err.WithHint("there are: %s", strings.Join(slices.Compact(versions), ", "))
 	case near != "":
@@ -139,12 +157,14 @@ func (d *Definitions) AuthorOf(h workflow.Hash) workflow.PartnerID {
 
 // whole is an entry with its definition.
 func (d *Definitions) whole(l *listing) (*api.Workflow, error) {
-	e, err := d.Get(l.hash)
+	e, err := d.get(l.hash)
 	if err != nil {
 		return nil, err
 	}
 	w := l.about
-	w.Doc, w.Definition = e.Def.Doc, e.Def.Canonical()
+	if w.Definition = e.canonical(); e.Def != nil {
+		w.Doc = e.Def.Doc
+	}
 	return &w, nil
 }
 

@@ -16,10 +16,16 @@ import (
 // It is kept as its canonical form says, so that every node has the tasks in
 // the same order. What is to be spread is in say, unless it is listed already.
 func (d *Definitions) add(def *workflow.Definition, now time.Time) (l *listing, say []wire.Definition, err error) {
-	e, err := decode(def.Canonical())
+	return d.addForm(def.Canonical(), now)
+}
+
+// addForm is add of a canonical form, of a definition or a piece.
+func (d *Definitions) addForm(canonical []byte, now time.Time) (l *listing, say []wire.Definition, err error) {
+	e, err := decode(canonical)
 	if err != nil {
 		return nil, nil, api.Judge(api.Invalid, err)
 	}
+	name := e.name()
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	l = d.listing(e.Hash)
@@ -32,30 +38,30 @@ func (d *Definitions) add(def *workflow.Definition, now time.Time) (l *listing, 
 	c := l.claims[d.self]
 	notices := c.all()
 	if len(notices)+1 > trust.MaxNotices {
-		return nil, nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", def.Name).
+		return nil, nil, api.Errorf(api.Refused, "workflow %s was added and removed as often as it can be", name).
 			WithHint("give it another version")
 	}
 	if n := d.count(d.self); n >= d.room.All {
 		return nil, nil, api.Errorf(api.Refused, "this node lists %d workflows of its own, as many as it may", n).
 			WithHint("remove some that are not used any more: mutirao workflow remove NAME; or raise limits.workflows")
 	}
-	n, err := d.announce(l, d.self, len(notices)+1, d.after(def.Name, trust.WallOf(now)))
+	n, err := d.announce(l, d.self, len(notices)+1, d.after(name, trust.WallOf(now)))
 	if err != nil {
 		return nil, nil, err
 	}
 	if c == nil {
 		c = &claim{author: d.self, first: n}
 	}
-	if o := d.owner(def.Name, c); !d.entitled(o, c) {
+	if o := d.owner(name, c); !d.entitled(o, c) {
 		return nil, nil, api.Errorf(api.NotAllowed, "the name %s belongs to another: %s listed a workflow under it",
-			def.Name, o.author).
+			name, o.author).
 			WithHint("choose another name, or have the founder or a delegate add it")
 	}
 	next := &claim{d.self, c.first, append(slices.Clip(notices), trust.EncodeNotice(n)), now}
 	if err := d.put(l, e, next); err != nil {
 		return nil, nil, err
 	}
-	return d.listing(e.Hash), []wire.Definition{{Notices: next.notices, Canonical: e.Def.Canonical()}}, nil
+	return d.listing(e.Hash), []wire.Definition{{Notices: next.notices, Canonical: e.canonical()}}, nil
 }
 
 func (c *claim) all() [][]byte {

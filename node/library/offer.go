@@ -98,8 +98,8 @@ func (d *Definitions) merge(
 				return false, "", err
 			}
 		}
-		if e.Hash != o.hash || e.Def.Name != o.name {
-			return false, "", fmt.Errorf("definition %s came under the name of another", e.Def.Name)
+		if e.Hash != o.hash || e.name() != o.name {
+			return false, "", fmt.Errorf("definition %s came under the name of another", e.name())
 		}
 	} else if l.about.Name != o.name {
 		return false, "", fmt.Errorf("definition %s came under the name of another", l.about.Name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/trust"
@@ -57,7 +58,7 @@ func readListing(key, value []byte) (*listing, error) {
 	}
 	l.about = api.Workflow{
 		Name: s.Name, Version: s.Version, Hash: l.hash.String(), Doc: s.Doc, Tasks: s.Tasks, Partitions: s.Partitions,
-		Added: wire.AtMilli(s.Added),
+		Added: wire.AtMilli(s.Added), Kind: kindOf(s.Name),
 	}
 	for _, sc := range s.Claims {
 		if len(sc.Notices) == 0 {
@@ -83,4 +84,12 @@ func (l *listing) write() kv.Write {
 		s.Claims = append(s.Claims, storedClaim{Notices: c.notices, Edited: c.edited.UnixMilli()})
 	}
 	return kv.Write{Key: listingKey(l.hash), Value: codec.Encode(s)}
+}
+
+// kindOf is the kind of a piece that is listed under a name; empty: it is a workflow.
+func kindOf(name workflow.Name) string {
+	if kind, _, piece := strings.Cut(string(name), "/"); piece {
+		return kind
+	}
+	return ""
 }

@@ -230,24 +230,17 @@ func (lib *Topic) ReadAhead(p workflow.PartnerID, f *wire.Facts) {
 
 // Add checks a definition, lists it and spreads it.
 func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Workflow, error) {
-	def, err := workflow.Parse(file, source)
+	if workflow.HoldsPieces(source) {
+		return lib.addPieces(file, source)
+	}
+	def, err := workflow.ParseWith(file, source, lib.definitions.Piece)
 	if err != nil {
 		return nil, api.Judge(api.Failed, err)
 	}
-	l, say, err := lib.definitions.add(def, lib.in.Clock.Now().Wall)
+	l, added, err := lib.list(def.Name, def.Canonical())
 	if err != nil {
 		return nil, err
 	}
-	if len(say) > 0 {
-		lib.share(say, "")
-		lib.in.Publish(api.Event{At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(def.Name) + " added"})
-	}
-	added, err := lib.definitions.whole(l)
-	if err != nil {
-		return nil, err
-	}
-	added.Author = lib.in.Members.Name(lib.definitions.author(l))
-	added.Already = len(say) == 0
 	if editions, err := lib.definitions.editions(string(def.Name)); err == nil { // else it was removed meanwhile
 		newest := lib.definitions.newest(editions)
 		added.Current, added.Newest = newest.hash == l.hash, newest.ref(editions)
@@ -258,7 +251,47 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 	return added, nil
 }
 
-// List lists the definitions.
+// addPieces lists the models and applications of a file. The answer is the last of them, with all before it.
+func (lib *Topic) addPieces(file string, source []byte) (*api.Workflow, error) {
+	pieces, err := workflow.ParsePieces(file, source)
+	if err != nil {
+		return nil, api.Judge(api.Failed, err)
+	}
+	var out *api.Workflow
+	var before []api.Workflow
+	for _, p := range pieces {
+		if out != nil {
+			before = append(before, *out)
+		}
+		if _, out, err = lib.list(workflow.Name(p.Ref()), p.Canonical()); err != nil {
+			return nil, err
+		}
+		out.Current = true
+	}
+	out.Before = before
+	return out, nil
+}
+
+// list lists something under a name, and spreads it.
+func (lib *Topic) list(name workflow.Name, canonical []byte) (*listing, *api.Workflow, error) {
+	l, say, err := lib.definitions.addForm(canonical, lib.in.Clock.Now().Wall)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(say) > 0 {
+		lib.share(say, "")
+		lib.in.Publish(api.Event{At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(name) + " added"})
+	}
+	added, err := lib.definitions.whole(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	added.Author = lib.in.Members.Name(lib.definitions.author(l))
+	added.Already = len(say) == 0
+	return l, added, nil
+}
+
+// List lists the definitions, and the pieces that definitions take.
 func (lib *Topic) List() []api.Workflow {
 	out := []api.Workflow{}
 	editions := map[workflow.Name][]*listing{}

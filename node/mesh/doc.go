@@ -32,5 +32,5 @@
 //     Limits.PenaltyTime; the key of somebody evicted is let in once in that time,
 //     to ask why (gate.go).
 //
-// It imports workflow; internal/test/testliar and node/assemble import it.
+// It imports node/wire and workflow; internal/test/testliar and node/assemble import it.
 package mesh

@@ -165,6 +165,13 @@ func TestRequest(t *testing.T) {
 	if got, err := a.Request(t.Context(), b.ID(), nil, "/test/echo/1", nil); err != nil || string(got) != string(a.ID())+": " {
 		t.Fatalf("an empty request: %q, %v", got, err)
 	}
+	for _, n := range []int{32<<10 - 1, 32 << 10, 32<<10 + 1, 512 << 10, 1<<20 - 1} { // a long answer is written in two parts
+		long := bytes.Repeat([]byte{byte(n), 7}, (n+1)/2)[:n]
+		b.HandleRequest(fmt.Sprint("/test/long/", n), false, func(workflow.PartnerID, []byte) ([]byte, error) { return long, nil })
+		if got, err := a.Request(t.Context(), b.ID(), nil, fmt.Sprint("/test/long/", n), nil); err != nil || !bytes.Equal(got, long) {
+			t.Fatalf("an answer of %d bytes comes as %d: %v", n, len(got), err)
+		}
+	}
 	var told *RequestError
 	if _, err := a.Request(t.Context(), b.ID(), nil, "/test/fail/1", nil); !errors.As(err, &told) || !strings.HasPrefix(told.Text, "no?[31m!") || len(told.Text) != maxReason {
 		t.Fatalf("a failing handler: %v", err)

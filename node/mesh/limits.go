@@ -50,7 +50,8 @@ type Limits struct {
 	// long it may take to send one that it has begun.
 	WriteTimeout time.Duration
 	FrameTime    time.Duration
-	// RequestTimeout bounds a request, where its context does not.
+	// RequestTimeout bounds a request, where its context does not. A long answer that is taken slowly may go on
+	// (writeAnswer).
 	RequestTimeout time.Duration
 	// DialTimeout bounds one attempt to connect; between attempts the wait doubles
 	// from BackoffMin to BackoffMax, with jitter.

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -35,13 +36,17 @@ func (e *RequestError) Answer() string { return e.Text }
 // Request asks p and waits for the answer: over the connection that exists, or
 // over one made from addrs and the address book. The other need not have admitted
 // us if its handler is open to strangers. An error of the other's handler is a
-// *RequestError.
+// *RequestError. It may take Limits.RequestTimeout, or as long as ctx says where that
+// has wire.WithCame.
 func (m *Mesh) Request(ctx context.Context, p workflow.PartnerID, addrs []string, proto string, req []byte) ([]byte, error) {
 	if len(req) > m.limits.Frame-1 {
 		return nil, fmt.Errorf("mesh: a request of %d bytes, at most %d are possible", len(req), m.limits.Frame-1)
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.limits.RequestTimeout)
-	defer cancel()
+	if wire.Came(ctx) == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.limits.RequestTimeout)
+		defer cancel()
+	}
 	l, err := m.linkFor(ctx, p, addrs)
 	if err != nil {
 		return nil, err
@@ -88,20 +93,20 @@ func (m *Mesh) linkFor(ctx context.Context, p workflow.PartnerID, addrs []string
 // exchange is the asking side of a request. The context's end resets the stream.
 func exchange(ctx context.Context, s network.Stream, req []byte, limit int) ([]byte, error) {
 	defer context.AfterFunc(ctx, func() { s.Reset() })()
-	answer, err := ask(s, req, limit)
+	answer, err := ask(s, req, limit, wire.Came(ctx))
 	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return answer, err
 }
 
-func ask(s network.Stream, req []byte, limit int) ([]byte, error) {
+func ask(s network.Stream, req []byte, limit int, came func(int)) ([]byte, error) {
 	if err := write(s, append([]byte{answerOK}, req...)); err != nil {
 		return nil, err
 	}
 	// An error here is harmless: the other may have answered and gone already.
 	_ = s.CloseWrite()
-	answer, err := readFrame(bufio.NewReader(s), limit)
+	answer, err := readFrame(bufio.NewReader(tallied{s, came}), limit)
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -109,6 +114,20 @@ func ask(s network.Stream, req []byte, limit int) ([]byte, error) {
 		return nil, err
 	}
 	return readAnswer(answer)
+}
+
+// tallied says what is read of an answer.
+type tallied struct {
+	io.Reader
+	came func(bytes int) // nil: nobody wants to know
+}
+
+func (r tallied) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if n > 0 && r.came != nil {
+		r.came(n)
+	}
+	return n, err
 }
 
 func readAnswer(answer []byte) ([]byte, error) {
@@ -181,7 +200,44 @@ func (l *link) answer(s network.Stream, fn func(workflow.PartnerID, []byte) ([]b
 		return write(s, append([]byte{answerError}, truncate(err.Error())...))
 	}
 	l.shows(shownReason)
-	return write(s, append([]byte{answerOK}, resp...))
+	return l.writeAnswer(s, resp)
+}
+
+const (
+	// answerBlock is how much of a long answer is written at once.
+	answerBlock = 16 << 10
+	// slowestAnswer is how many bytes a second a long answer has to be taken at, after the time that each has.
+	slowestAnswer = 512
+)
+
+// writeAnswer is write of an answer that went well. A long one is not copied for the byte before it, and may take
+// longer than Limits.RequestTimeout over a slow link, as long as half of the places for requests are free: whoever
+// takes its answers slowly keeps no other's request out.
+func (l *link) writeAnswer(s network.Stream, resp []byte) error {
+	if len(resp) < 2*answerBlock {
+		return write(s, append([]byte{answerOK}, resp...))
+	}
+	began, m := time.Now(), l.mesh
+	if _, err := s.Write(append(appendLength(nil, len(resp)+1), answerOK)); err != nil {
+		return err
+	}
+	for at := 0; at < len(resp); {
+		took := time.Since(began)
+		if took > m.limits.RequestTimeout && 2*len(m.requests) > cap(m.requests) {
+			m.counters.refuse(ReasonTooMany)
+			return errors.New("the answer is taken too slowly, and others ask")
+		}
+		n := min(answerBlock, len(resp)-at)
+		left := min(m.limits.RequestTimeout+time.Duration(at)*time.Second/slowestAnswer-took, m.limits.RequestTimeout)
+		if err := s.SetWriteDeadline(time.Now().Add(left)); err != nil {
+			return err
+		}
+		if _, err := s.Write(resp[at : at+n]); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
 }
 
 func (l *link) readRequest(s network.Stream) ([]byte, error) {

@@ -269,18 +269,30 @@ func (o *Topic) overflowing(full bool) {
 	o.in.Trouble("overview", why)
 }
 
-// Elsewhere adds to the list of instances what others reported to this node, if
-// it is the coordinator.
-func (o *Topic) Elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSummary {
+// Elsewhere lists what others reported to this node of instances that it does not have itself, if it is the
+// coordinator: newest first, at most limit of those that come after the one with that start (ms) and ID (start
+// and ID zero: from the first on). all: those too in which nothing is to happen any more.
+func (o *Topic) Elsewhere(all bool, start int64, id workflow.InstanceID, limit int) []api.InstanceSummary {
 	m, leads := o.in.Offices.Leads()
 	if !leads {
-		return list
+		return nil
 	}
+	first := start == 0 && id == workflow.InstanceID{}
+	var found [][]Account
 	for _, accounts := range o.list(m.Office) {
 		best := accounts[0]
-		if o.in.Here(best.Instance) || !all && best.State != workflow.InstanceRunning {
-			continue
+		after := cmp.Or(cmp.Compare(start, best.Started), best.Instance.Compare(id))
+		open := all || api.UnderWay(best.State, reportedNeeds(best.Needs))
+		if open && (first || after > 0) && !o.in.Here(best.Instance) {
+			found = append(found, accounts)
 		}
+	}
+	slices.SortFunc(found, func(a, b []Account) int {
+		return cmp.Or(cmp.Compare(b[0].Started, a[0].Started), a[0].Instance.Compare(b[0].Instance))
+	})
+	var out []api.InstanceSummary
+	for _, accounts := range found[:min(len(found), limit)] {
+		best := accounts[0]
 		sum := api.InstanceSummary{
 			ID: best.Instance.String(), Workflow: best.Workflow, Version: best.Version, State: best.State,
 			Started: wire.AtMilli(best.Started), Ended: wire.Instant(best.Ended),
@@ -290,9 +302,9 @@ func (o *Topic) Elsewhere(list []api.InstanceSummary, all bool) []api.InstanceSu
 		for _, a := range accounts {
 			sum.KnownBy = append(sum.KnownBy, o.Witness(a))
 		}
-		list = append(list, sum)
+		out = append(out, sum)
 	}
-	return list
+	return out
 }
 
 // Witness is a partner that reported something, and when.

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"encoding/hex"
 	"testing"
 	"time"
 
@@ -54,8 +55,17 @@ func TestRoomForReports(t *testing.T) {
 	}
 	want := func(when string, instances int, leftOut uint64, troubled bool) {
 		t.Helper()
-		if list := topic.Elsewhere(nil, true); len(list) != instances {
+		list := topic.Elsewhere(true, 0, workflow.InstanceID{}, 100)
+		if len(list) != instances {
 			t.Errorf("%s: %d instances are listed, want %d", when, len(list), instances)
+		}
+		for i, row := range list { // one by one they are the same
+			var id workflow.InstanceID
+			_, _ = hex.Decode(id[:], []byte(row.ID))
+			next := topic.Elsewhere(true, row.Started.UnixMilli(), id, 1)
+			if (i+1 < len(list)) != (len(next) == 1) || len(next) == 1 && next[0].ID != list[i+1].ID {
+				t.Errorf("%s: after %s comes %v", when, row.ID, next)
+			}
 		}
 		if counted["reports.left-out"] != leftOut || (trouble != "") != troubled {
 			t.Errorf("%s: %d reports were left out, want %d; trouble %q", when, counted["reports.left-out"], leftOut, trouble)

@@ -71,7 +71,8 @@ func (s stored) changed(c api.ProfileChange) (stored, error) {
 	if c.ConnectionTime != nil {
 		if d := *c.ConnectionTime; d != 0 && (d < membership.MinConnectionTime || d > membership.MaxConnectionTime) {
 			return s, api.Errorf(api.Invalid,
-				"connection time %s: want %s to %s, or 0 for what is configured",
+				"connection time %s: want %s to %s, or 0 for what is configured: "+
+					"a partner gives three signs of life in that time, at least a second apart, so that one may be lost",
 				workflow.FormatDuration(d), workflow.FormatDuration(membership.MinConnectionTime), workflow.FormatDuration(membership.MaxConnectionTime))
 		}
 		s.ConnectionTime = *c.ConnectionTime

@@ -51,7 +51,7 @@ func (c *call) run(ctx context.Context, j Job) (map[workflow.DataName]workflow.V
 	case int64(len(body)) > c.OutputLimit():
 		return nil, fmt.Errorf("%s answered more than the output limit of %d bytes", req.URL.Host, c.OutputLimit())
 	}
-	return decodeOutputs(body)
+	return DecodeOutputs(body)
 }
 
 func (c *call) request(ctx context.Context, j Job) (*http.Request, error) {
@@ -72,7 +72,7 @@ func (c *call) request(ctx context.Context, j Job) (*http.Request, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Idempotency-Key", j.idempotencyKey())
+	req.Header.Set("Idempotency-Key", j.IdempotencyKey())
 	req.Header.Set("Mutirao-Instance", j.Instance)
 	req.Header.Set("Mutirao-Task", string(j.Task))
 	req.Header.Set("Mutirao-Attempt", j.Attempt)

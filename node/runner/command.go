@@ -62,7 +62,7 @@ func (c *command) run(ctx context.Context, j Job) (map[workflow.DataName]workflo
 	if err := cmd.Run(); err != nil {
 		return nil, c.explain(ctx, cmd, err, stderr)
 	}
-	return decodeOutputs(stdout.b)
+	return DecodeOutputs(stdout.b)
 }
 
 // explain says why a run failed, after making sure that nothing of it is left.
@@ -106,6 +106,6 @@ func (c *command) environment(j Job) []string {
 		"MUTIRAO_APPLICATION="+string(j.Application),
 		"MUTIRAO_ATTEMPT="+j.Attempt,
 		"MUTIRAO_TRY="+strconv.Itoa(j.Try),
-		"MUTIRAO_IDEMPOTENCY_KEY="+j.idempotencyKey(),
+		"MUTIRAO_IDEMPOTENCY_KEY="+j.IdempotencyKey(),
 	)
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,18 +30,18 @@ type order struct {
 	Files       string                               `json:"files,omitempty"` // the folder for files that it makes
 }
 
-// idempotencyKey names this try of this attempt among all tries of all
+// IdempotencyKey names this try of this attempt among all tries of all
 // instances everywhere, and is the same however often a crash makes the node
 // run it. It is opaque: 128 bits of a hash, as 32 hex digits.
-func (j Job) idempotencyKey() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "mutirao try\x00%s\x00%d", j.Key, j.Try))
+func (j Job) IdempotencyKey() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "mutirao try\x00%s\x00%d", cmp.Or(j.Idempotency, j.Key), j.Try))
 	return hex.EncodeToString(sum[:16])
 }
 
 func (j Job) encode() ([]byte, error) {
 	o := order{
 		Instance: j.Instance, Workflow: j.Origin.Workflow, Task: j.Task, Application: j.Application,
-		Attempt: j.Attempt, Try: j.Try, Key: j.idempotencyKey(), Age: j.AgeOfInstance.String(),
+		Attempt: j.Attempt, Try: j.Try, Key: j.IdempotencyKey(), Age: j.AgeOfInstance.String(),
 		Args: j.With.Args, Input: j.Input, Files: j.Folder,
 	}
 	if o.Args == nil {
@@ -56,9 +57,9 @@ func (j Job) encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// decodeOutputs reads an application's answer: a JSON object, or nothing.
+// DecodeOutputs reads an application's answer: a JSON object, or nothing.
 // Whole numbers become int64, others float64, as workflow.Value wants them.
-func decodeOutputs(answer []byte) (map[workflow.DataName]workflow.Value, error) {
+func DecodeOutputs(answer []byte) (map[workflow.DataName]workflow.Value, error) {
 	if len(bytes.TrimSpace(answer)) == 0 {
 		return nil, nil
 	}

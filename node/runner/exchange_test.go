@@ -43,7 +43,7 @@ func FuzzDecodeOutputs(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		outputs, err := decodeOutputs(answer)
+		outputs, err := DecodeOutputs(answer)
 		if err != nil {
 			if !utf8.ValidString(err.Error()) {
 				t.Errorf("reason is not valid text: %q", err)

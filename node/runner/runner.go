@@ -1,6 +1,6 @@
 // Package runner runs the applications of automatic tasks: the built-in ones
 // (noop, sleep, set, fail) and those of the node's own configuration (a
-// command or an HTTP call).
+// command or an HTTP call). Jobs that workers do wait in a Pool.
 //
 // Promises: every started job is answered exactly once; no more than
 // Options.Parallel configured applications run at once, with the instances
@@ -30,7 +30,9 @@ import (
 type Job struct {
 	// Key names the attempt: no other attempt of any instance has it, and the same
 	// attempt has it after a restart too. The idempotency key is made of it.
-	Key           string
+	Key string
+	// Idempotency is what the idempotency key is made of instead; empty: of Key.
+	Idempotency   string
 	Instance      string
 	Origin        configs.Origin // of the definition; built-in applications do not need it
 	Task          workflow.TaskName
@@ -49,6 +51,10 @@ type Job struct {
 	// the same rule, Rank where: the smaller first. Empty: it takes turns.
 	Dispatching string
 	Rank        []float64
+	// Priority is the task's: where jobs wait for a slot, the higher goes first.
+	Priority int
+	// Ref is what whoever starts it knows it by.
+	Ref any
 }
 
 // Result is how a job ended: with outputs, with a reason for failure, or cut
@@ -60,6 +66,9 @@ type Result struct {
 	// Cancelled: the job was cut short and says nothing about its task. After a
 	// restart the node runs it again.
 	Cancelled bool
+	// Answer is called once with what became of a worker's result: nil, it is recorded,
+	// durably; else why it was not, and the job may be answered again. nil: nobody asks.
+	Answer func(error)
 }
 
 // Options adjust a Runner. The zero value works.
@@ -102,6 +111,15 @@ type application interface {
 	allows(configs.Origin) bool
 }
 
+// served is an application that workers do: its jobs are for a [Pool].
+type served struct{ configs.Application }
+
+func (served) run(context.Context, Job) (map[workflow.DataName]workflow.Value, error) {
+	return nil, errors.New("workers do this application: it runs nothing here")
+}
+
+func (s served) allows(o configs.Origin) bool { return s.Allows(o) }
+
 var errCancelled = errors.New("cancelled")
 
 // New returns a Runner for these applications, which configs.Config.Validate
@@ -120,7 +138,9 @@ func New(apps map[workflow.ApplicationName]configs.Application, o Options) *Runn
 		free: o.Parallel,
 	}
 	for name, c := range apps {
-		if c.URL != "" {
+		if c.Worker {
+			r.apps[name] = served{c}
+		} else if c.URL != "" {
 			r.apps[name] = newCall(c)
 		} else {
 			r.apps[name] = newCommand(c, o.Dir)

@@ -5,21 +5,33 @@ import "slices"
 // turns is a queue in which instances take turns, so that one with a thousand
 // ready tasks does not keep another's single task waiting. When the turn is one
 // of those that a dispatching rule orders, the first of them by the rule takes
-// it. Inside an instance the order is that of arrival. Its length is bounded by the node's limit of
+// it. Inside an instance the job with the highest priority comes first, else the order is that of
+// arrival. The turn goes to the instance whose first job has the highest priority, but not past the one
+// that has waited longest more than mostPassed times: whatever priority others write, everybody's turn
+// comes. Its length is bounded by the node's limit of
 // instances.
 type turns struct {
 	order   []string           // instances that wait, the next one first
 	waiting map[string][]*work // by instance, never empty
+	passed  map[string]int     // how often one that had waited longest was passed over for a higher priority
 }
+
+// mostPassed is how often that may be, in a row.
+const mostPassed = 8
 
 func (t *turns) push(w *work) {
 	if t.waiting == nil {
-		t.waiting = make(map[string][]*work)
+		t.waiting, t.passed = make(map[string][]*work), make(map[string]int)
 	}
 	if len(t.waiting[w.Instance]) == 0 {
 		t.order = append(t.order, w.Instance)
 	}
-	t.waiting[w.Instance] = append(t.waiting[w.Instance], w)
+	line := t.waiting[w.Instance]
+	at := len(line)
+	for at > 0 && line[at-1].Priority < w.Priority {
+		at--
+	}
+	t.waiting[w.Instance] = slices.Insert(line, at, w)
 }
 
 // pop returns the job whose turn it is, or nil.
@@ -29,6 +41,10 @@ func (t *turns) pop() *work {
 	}
 	at := t.first()
 	instance := t.order[at]
+	if longest := t.order[0]; t.waiting[instance][0].Priority > t.waiting[longest][0].Priority {
+		t.passed[longest]++
+	}
+	delete(t.passed, instance)
 	t.order = slices.Delete(t.order, at, at+1)
 	w := t.waiting[instance][0]
 	if rest := t.waiting[instance][1:]; len(rest) > 0 {
@@ -43,11 +59,20 @@ func (t *turns) pop() *work {
 // first is the place in order of the instance whose turn it is.
 func (t *turns) first() int {
 	next, at := t.waiting[t.order[0]][0], 0
-	if next.Dispatching == "" {
+	if t.passed[t.order[0]] >= mostPassed {
 		return 0
 	}
 	for i, instance := range t.order {
-		if w := t.waiting[instance][0]; w.Dispatching == next.Dispatching && slices.Compare(w.Rank, next.Rank) < 0 {
+		if w := t.waiting[instance][0]; w.Priority > next.Priority {
+			next, at = w, i
+		}
+	}
+	if next.Dispatching == "" {
+		return at
+	}
+	for i, instance := range t.order {
+		w := t.waiting[instance][0]
+		if w.Priority == next.Priority && w.Dispatching == next.Dispatching && slices.Compare(w.Rank, next.Rank) < 0 {
 			next, at = w, i
 		}
 	}
@@ -66,6 +91,7 @@ func (t *turns) remove(w *work) bool {
 		return true
 	}
 	delete(t.waiting, w.Instance)
+	delete(t.passed, w.Instance)
 	t.order = slices.DeleteFunc(t.order, func(s string) bool { return s == w.Instance })
 	return true
 }

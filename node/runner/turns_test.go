@@ -119,3 +119,28 @@ func TestTurnsProperties(t *testing.T) {
 		})
 	})
 }
+
+// The higher priority goes first, in an instance and among instances, but whoever has waited longest is
+// passed over so often at most.
+func TestTurnsByPriority(t *testing.T) {
+	var q turns
+	push := func(priority int, keys string) {
+		for _, s := range strings.Fields(keys) {
+			q.push(&work{Job: Job{Key: s, Instance: s[:1], Priority: priority}})
+		}
+	}
+	push(0, "a1 a2 b1")
+	push(5, "a3 c1")
+	push(9, "b2")
+	if got, want := drain(&q), "b2 a3 c1 b1 a1 a2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	push(0, "x1")
+	for i := range 3 * mostPassed {
+		push(1, fmt.Sprintf("%c1", 'A'+i))
+	}
+	before := strings.Fields(strings.SplitN(drain(&q), "x1", 2)[0])
+	if len(before) != mostPassed {
+		t.Errorf("x was passed over %d times, want %d", len(before), mostPassed)
+	}
+}

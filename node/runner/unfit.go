@@ -20,7 +20,7 @@ import (
 func Unfit(apps map[workflow.ApplicationName]configs.Application, dir string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(apps)) {
-		if a := apps[name]; a.URL == "" {
+		if a := apps[name]; a.URL == "" && !a.Worker {
 			if err := newCommand(a, dir).fit(); err != nil {
 				out = append(out, fmt.Sprintf("%s: %v", name, err))
 			}

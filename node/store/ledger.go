@@ -95,10 +95,11 @@ type change struct {
 func (c *change) of(l *ledger, name []byte) *tally {
 	t := c.ranges[string(name)]
 	if t == nil {
-		is := l.is.ranges[string(name)]
+		name := string(name)
+		is := l.is.ranges[name]
 		t = &is
-		c.ranges[string(name)] = t
-		c.names = append(c.names, string(name))
+		c.ranges[name] = t
+		c.names = append(c.names, name)
 	}
 	return t
 }

@@ -119,6 +119,16 @@ func noSpace(err error) error {
 // Reserve is how many bytes must be free on the disk for anything to be written.
 func (s *Store) Reserve() int64 { return s.opts.Reserve }
 
+// ReserveAt is the Reserve of the store in a folder, which need not be open nor be there yet.
+func ReserveAt(dir string, o Options) (int64, error) {
+	o, sz, err := o.complete()
+	if err != nil {
+		return 0, err
+	}
+	m, err := readMeta(dir)
+	return o.reserve(max(sz.memtable, m.Memtable)), err
+}
+
 // Get returns a copy of the value under key, or ErrNotFound. It sees every unit
 // whose done was called, and perhaps later ones. An error that wraps ErrDamaged says
 // that reading again will not help.

@@ -3,6 +3,7 @@ package users
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -91,18 +92,38 @@ func (t *Topic) nameFree(name string) error {
 	return api.Errorf(api.Refused, "the name %s looks like that of the %s %s", name, what, taken).WithHint("use another name")
 }
 
-// find finds the user that a person names; partner: it is a partner that is meant.
-func (t *Topic) find(ref string) (u users.User, partner bool, err error) {
+// find finds whom a person names: a user, or a partner, who is a user by being one. Both are named as lists show
+// them, by name or ID.
+func (t *Topic) find(ref string) (u users.User, partner workflow.PartnerID, err error) {
 	u, err = t.resolve(ref, t.in.Clock.Now().Wall)
-	if err == nil {
-		return u, false, nil
+	if err == nil || errors.Is(err, membership.ErrAmbiguous) {
+		return u, "", err
+	}
+	p, other := t.in.Members.Resolve(ref)
+	if errors.Is(other, membership.ErrAmbiguous) {
+		return u, "", other
+	}
+	if x, known := t.in.Members.Get(p); other == nil && known && x.State != membership.Evicted && (len(ref) >= len(p.Short()) || ref == x.Record.Name()) {
+		return u, p, nil
+	}
+	return u, "", t.unknown(ref, err)
+}
+
+// unknown says that nobody is called so, and who is called nearly so.
+func (t *Topic) unknown(ref string, err error) error {
+	var names []string
+	for _, u := range t.users(t.in.Clock.Now().Wall) {
+		names = append(names, u.Name)
 	}
 	for _, p := range t.in.Members.All() {
-		if p.State != membership.Evicted && (p.Record.Name() == ref || string(p.Record.Partner) == ref) {
-			return u, true, nil
+		if p.State != membership.Evicted {
+			names = append(names, p.Record.Name())
 		}
 	}
-	return u, false, err
+	if near := workflow.Nearest(ref, names); near != "" {
+		return api.Judge(api.NotFound, err).WithHint("did you mean %s?", near)
+	}
+	return err
 }
 
 // Remove removes a user for good or, by a key's ID, one of its keys.
@@ -115,11 +136,15 @@ func (t *Topic) Remove(ref string) (*api.RemovedUser, error) {
 	defer t.changing.Unlock()
 	var key workflow.PartnerID
 	u, partner, err := t.find(ref)
+	if err == nil && partner == "" && ref != u.Name && ref != u.ID.String() {
+		return nil, api.Errorf(api.Invalid, "%q has only the beginning of an ID: want a name or a whole ID", ref).
+			WithHint("if you mean %s, type %s", u.Name, u.ID)
+	}
 	if owner, ok := t.ownerOf(ref); ok {
 		u, key, err = owner, workflow.PartnerID(ref), nil
 	}
 	switch {
-	case partner:
+	case partner != "":
 		return nil, api.Errorf(api.Refused, "%s is a partner, and a user by being one", ref).
 			WithHint("to remove it from the mesh: mutirao evict %s", ref)
 	case err != nil:
@@ -161,7 +186,7 @@ func (t *Topic) ChangeRole(r api.RoleRequest, given bool) (*api.UserRoles, error
 	defer t.changing.Unlock()
 	u, partner, err := t.find(r.User)
 	switch {
-	case partner:
+	case partner != "":
 		return nil, api.Errorf(api.Refused, "%s is a partner: its roles are those of its certificate", r.User).
 			WithHint("it gets others by joining again with an invitation that gives them; or add a user who signs in there: mutirao user add NAME --role %s", r.Role)
 	case err != nil:

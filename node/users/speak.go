@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/internal/said"
-	"github.com/mutirao-mesh/mutirao/membership"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/membership/users"
 	"github.com/mutirao-mesh/mutirao/node/api"
@@ -22,7 +21,7 @@ type Who struct {
 	user users.ID // zero: the partner
 }
 
-// Who is the person that is meant by a name or a whole ID; empty: the one user who is signed
+// Who is the person that is meant by a name or an ID; empty: the one user who is signed
 // in here, or else the partner.
 func (t *Topic) Who(ref string) (Who, error) {
 	now := t.in.Clock.Now().Wall
@@ -47,7 +46,9 @@ func (t *Topic) Who(ref string) (Who, error) {
 	}
 	u, other, err := t.find(ref)
 	switch {
-	case other:
+	case other == t.in.Self:
+		return partner, nil
+	case other != "":
 		return Who{}, api.Errorf(api.Refused, "%s is another partner: what is its own is done on its node", ref)
 	case err != nil:
 		return Who{}, err
@@ -69,16 +70,13 @@ func (t *Topic) Here() []Who {
 	return out
 }
 
-// Anybody is the person of a name or a whole ID, at whichever node.
+// Anybody is the person of a name or an ID, at whichever node.
 func (t *Topic) Anybody(ref string) (Who, error) {
 	u, partner, err := t.find(ref)
 	switch {
-	case partner:
-		for _, p := range t.in.Members.All() {
-			if p.State != membership.Evicted && (p.Record.Name() == ref || string(p.Record.Partner) == ref) {
-				return Who{ID: string(p.Record.Partner), Name: p.Record.Name()}, nil
-			}
-		}
+	case partner != "":
+		x, _ := t.in.Members.Get(partner)
+		return Who{ID: string(partner), Name: x.Record.Name()}, nil
 	case err != nil:
 		return Who{}, err
 	}

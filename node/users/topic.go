@@ -46,6 +46,8 @@ type Members interface {
 	Known(p workflow.PartnerID) bool
 	// Name is what people call a partner.
 	Name(p workflow.PartnerID) string
+	// Resolve is the partner that people mean by a name, a label or an ID.
+	Resolve(ref string) (workflow.PartnerID, error)
 }
 
 // Certificates is what this node may do by its own certificate.

@@ -145,6 +145,8 @@ func (w *world) Namesake(name string, _ workflow.PartnerID) (p membership.Partne
 
 func (w *world) Known(p workflow.PartnerID) bool { return p == trusttest.IDOf("davi") }
 
+func (w *world) Resolve(string) (workflow.PartnerID, error) { return "", membership.ErrNoPartner }
+
 func (w *world) Name(p workflow.PartnerID) string {
 	w.unlocked("the name of a partner")
 	return string(p)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -10,19 +11,27 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // dataPrefix begins the names of the controls that set data: no data item is called like a button then.
 const dataPrefix = "data."
 
+// filePrefix begins the names of the controls that bring a file for data along.
+const filePrefix = "file."
+
+// lostPrefix begins the names of the fields that say why a file was not taken that the page's script sent.
+const lostPrefix = "lost."
+
 // control is a field of a form as people see it.
 type control struct {
 	ID, Name string
 	Label    string
-	Short    string // the data item's name, where the label is what the definition says of it
 	Hint     string // what the definition says of it
-	Kind     string // text, number, choice, list, yesno, moment, lines
+	Kind     string // text, number, choice, list, yesno, moment, lines, pairs, file
+	File     string // the name of the control that brings a file along
+	Has      string // which file there is, in words: what came with this form, or is set now
 	Mode     string // the keyboard of a phone
 	Required bool
 	Text     string   // what is typed, or was
@@ -47,7 +56,7 @@ const mostRadios = 6
 func (l *language) control(f api.Field, typed url.Values) control {
 	c := control{ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Name, Hint: f.Doc, Kind: "text", Required: f.Required}
 	if f.Doc != "" && len(f.Doc) <= longLabel {
-		c.Label, c.Short, c.Hint = f.Doc, f.Name, ""
+		c.Label, c.Hint = f.Doc, ""
 	}
 	was, given := typed[c.Name]
 	if given {
@@ -56,6 +65,8 @@ func (l *language) control(f api.Field, typed url.Values) control {
 		c.Text = l.written(f)
 	}
 	switch workflow.DataType(f.Type) {
+	case workflow.TypeFile:
+		l.fileControl(&c, f, was)
 	case workflow.TypeInteger:
 		c.Kind, c.Mode = "number", "numeric"
 	case workflow.TypeNumber:
@@ -91,6 +102,52 @@ func (l *language) control(f api.Field, typed url.Values) control {
 		c.Choices[i].Chosen = c.Choices[i].Value == c.Text
 	}
 	return c
+}
+
+// fileControl has a control bring a file along. One that came before with the form is named by a hidden text.
+func (l *language) fileControl(c *control, f api.Field, came []string) {
+	c.Kind, c.File, c.Text = "file", filePrefix+f.Name, ""
+	now, _ := f.Value.(string)
+	if len(came) > 0 && came[0] != "" {
+		c.Text, now = came[0], came[0]
+	}
+	if file, err := workflow.ParseFile(now); err == nil {
+		c.Has = file.Name + " (" + l.size(file.Size) + ")"
+	}
+}
+
+// withFiles takes over which files came with a form, and says which were not taken, by the names of the data.
+func (l *language) withFiles(form url.Values, came map[string]httpapi.Upload) invalid {
+	wrong := invalid{}
+	for field, up := range came {
+		name, ok := strings.CutPrefix(field, filePrefix)
+		var no *api.Error
+		switch {
+		case !ok:
+		case errors.As(up.Err, &no):
+			wrong[name] = l.reason(no.Message)
+		case up.Err != nil:
+			wrong[name] = l.say("error.internal")
+		default:
+			form.Set(dataPrefix+name, up.File.Value)
+		}
+	}
+	for field, why := range form { // what the page's script could not send
+		if name, ok := strings.CutPrefix(field, lostPrefix); ok && len(why[0]) < workflow.MaxValue {
+			wrong[name] = l.reason(why[0])
+		}
+	}
+	return wrong
+}
+
+// hasFiles reports whether a form has a control that brings a file along.
+func hasFiles(lists ...[]control) bool {
+	for _, list := range lists {
+		if slices.ContainsFunc(list, func(c control) bool { return c.Kind == "file" }) {
+			return true
+		}
+	}
+	return false
 }
 
 // interval says which numbers a field takes; empty: any.
@@ -211,6 +268,10 @@ func (l *language) read(f api.Field, text string) (v, wrong string) {
 		}
 		if _, err := time.Parse(time.RFC3339, text); err != nil {
 			return "", l.say("wrong.time")
+		}
+	case workflow.TypeFile:
+		if _, err := workflow.ParseFile(text); err != nil {
+			return "", l.say("wrong.file")
 		}
 	case workflow.TypeList:
 		return l.readLines(text, "[")

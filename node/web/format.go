@@ -25,13 +25,26 @@ func (l *language) functions() template.FuncMap {
 		"clock":  func(t time.Time) string { return l.hour(t, time.Now()) },
 		"secs":   func(d api.Due) int { return int(max(time.Until(d.At), 0).Seconds()) },
 		"saying": func(n *note) string { return l.say(n.Key, n.Args...) }, "replaced": replaced, "more": func(n api.Need) int { return max(n.Number-len(n.Tasks), 0) },
-		"zone": func() string { return time.Now().Format("UTC-07:00") },
-		"list": list, "voters": voters, "short": short, "value": value, "tone": tone,
+		"size": l.size, "hasFiles": hasFiles,
+		"title": func(key string, items []api.Item) titled { return titled{key, items} },
+		"zone":  func() string { return time.Now().Format("UTC-07:00") },
+		"list":  list, "voters": voters, "short": short, "value": value, "tone": tone,
 		"state": func(family string, value any) stated { return stated{family, fmt.Sprint(value)} },
 		"assignment": func(of string, name any, why *api.Why) assignment {
 			return assignment{fmt.Sprintf("why-%s-%v", of, name), why}
 		},
 	}
+}
+
+// titled are items under a title, which is the key of a string.
+type titled struct {
+	Title string
+	List  []api.Item
+}
+
+// size is so many bytes for people.
+func (l *language) size(n int64) string {
+	return strings.Replace(workflow.FormatSize(n), ".", l.comma, 1)
 }
 
 // stated is a state, and of what.
@@ -133,12 +146,15 @@ func short(id string) string {
 	return id
 }
 
-// value is data for people: strings as they are, everything else as JSON.
+// value is data for people: strings as they are, files by name and size, everything else as JSON.
 func value(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "–"
 	case string:
+		if f, err := workflow.ParseFile(v); err == nil {
+			return f.Name + ", " + workflow.FormatSize(f.Size) // as the command line has it
+		}
 		return v
 	}
 	b, err := json.Marshal(v)

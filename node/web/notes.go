@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -30,6 +31,7 @@ type note struct {
 // outcome is where a form leads, and what is said there.
 type outcome struct {
 	to   string
+	with url.Values // of the address; the note comes with it
 	note note
 	id   string
 	at   time.Time
@@ -75,7 +77,7 @@ func (n *notes) once(form string, fn func() (*outcome, error)) (*outcome, error)
 			delete(n.byForm, form)
 			return
 		}
-		is.to, is.note, is.id, is.ok = got.to, got.note, rand.Text()[:16], true
+		is.to, is.with, is.note, is.id, is.ok = got.to, got.with, got.note, rand.Text()[:16], true
 		n.byNote[is.id] = is
 	}()
 	if got, err = fn(); err != nil {
@@ -129,7 +131,9 @@ func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
 			p.show(w, r, again(err))
 			return
 		}
-		http.Redirect(w, r, is.to+"?"+url.Values{"note": {is.id}}.Encode(), http.StatusSeeOther)
+		query := url.Values{"note": {is.id}}
+		maps.Copy(query, is.with)
+		http.Redirect(w, r, is.to+"?"+query.Encode(), http.StatusSeeOther)
 	}
 }
 

@@ -18,8 +18,8 @@ const perPage = 50
 
 // needsPerson reports whether an instance waits for a person to look at it.
 func needsPerson(in api.InstanceSummary) bool {
-	return in.Ended == nil && len(in.Needs) > 0 || in.Quarantine != nil ||
-		in.State == workflow.InstanceBlocked || in.State == workflow.InstanceInterrupted
+	waits := api.UnderWay(in.State, in.Needs)
+	return in.Quarantine != nil || waits && (len(in.Needs) > 0 || in.State != workflow.InstanceRunning)
 }
 
 // filter is which instances are listed.
@@ -30,7 +30,7 @@ type filter struct {
 
 // The states that can be asked for beside those of instances.
 const (
-	stateOpen  = "open" // not ended; the default
+	stateOpen  = "open" // what runs or waits for an order; the default
 	stateNeeds = "needs"
 	stateAll   = "all"
 )
@@ -85,7 +85,7 @@ func (f filter) takes(in *api.InstanceSummary, words []string) bool {
 	switch f.State {
 	case stateAll:
 	case stateOpen:
-		if in.Ended != nil {
+		if in.Quarantine == nil && !api.UnderWay(in.State, in.Needs) {
 			return false
 		}
 	case stateNeeds:

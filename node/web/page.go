@@ -14,14 +14,14 @@
 // comes twice is carried out once; of a form that is not carried out nothing that was
 // typed is lost.
 //
-// It imports internal/plain, node/api, node/api/httpapi and workflow; node/assemble
-// imports it.
+// It imports internal/plain, node/api, node/api/httpapi, workflow and workflow/diagram;
+// node/assemble imports it.
 package web
 
 import (
-	"cmp"
 	"context"
 	"embed"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -29,6 +29,8 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/diagram"
 )
 
 //go:embed static
@@ -48,10 +50,12 @@ type Node interface {
 	Show(ctx context.Context, id string) (*api.Instance, error)
 	Log(ctx context.Context, id string) ([]api.LogEntry, error)
 	Diagram(ctx context.Context, id, format string) ([]byte, error)
+	Data(ctx context.Context, id string) ([]api.DataItem, error)
+	File(ctx context.Context, id string, item workflow.DataName) (*api.File, io.ReadCloser, error)
 }
 
 // worker is what the page asks of its node for the people who work with it. Start, ClaimItems, FinishItem,
-// OrderTask and ReadMessages are all by which the page changes anything.
+// OrderTask, TransferItem, AdoptResult, Disconnect, Reconnect and ReadMessages are all by which the page changes anything.
 type worker interface {
 	Worklist(ctx context.Context, q api.WorklistQuery) ([]api.Item, error)
 	WorklistUnanswered(ctx context.Context, user string) ([]string, error)
@@ -61,9 +65,16 @@ type worker interface {
 	UnreadMessages(ctx context.Context, user string) (int, error)
 	ReadMessages(ctx context.Context, r api.MessagesRead) error
 	ClaimItems(ctx context.Context, r api.ClaimRequest) ([]api.Item, error)
+	ItemFile(ctx context.Context, q api.ItemQuery, name string) (*api.File, io.ReadCloser, error)
 	FinishItem(ctx context.Context, r api.ItemResult) (*api.Item, error)
 	Start(ctx context.Context, r api.StartRequest) (*api.Started, error)
 	OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrdered, error)
+	TransferItem(ctx context.Context, r api.TransferRequest) (*api.Transferred, error)
+	AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error)
+	Users(ctx context.Context) ([]api.User, error)
+	Contact(ctx context.Context) (*api.Contact, error)
+	Disconnect(ctx context.Context, r api.DisconnectRequest) (*api.Contact, error)
+	Reconnect(ctx context.Context) (*api.Contact, error)
 }
 
 // Page is the web page of one node.
@@ -80,9 +91,13 @@ var _ httpapi.Page = (*Page)(nil)
 func New(node Node, log *slog.Logger) *Page {
 	p := &Page{node: node, log: log, mux: http.NewServeMux(), notes: newNotes()}
 	p.mux.HandleFunc("GET /static/{file}", asset)
-	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.diagram)
+	p.mux.HandleFunc("GET /instances/{id}/diagram.svg", p.drawing("svg"))
+	p.mux.HandleFunc("GET /instances/{id}/gantt.svg", p.drawing("gantt"))
+	p.mux.HandleFunc("GET /workflows/{workflow}/diagram.svg", p.plan)
+	p.mux.HandleFunc("GET /items/{item}/files/{name}", p.file)
+	p.mux.HandleFunc("GET /instances/{id}/files/{name}", p.dataFile)
 	for pattern, s := range map[string]screen{
-		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages, "GET /mesh": p.mesh,
+		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages, "GET /mesh": p.mesh, "GET /contact": p.contact,
 		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
 		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin, "/": nowhere,
 	} {
@@ -91,10 +106,14 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /items/{item}/take", p.act(p.claim(api.ClaimSelect), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}/lock", p.act(p.claim(api.ClaimLock), p.homeWith))
 	p.mux.HandleFunc("POST /items/{item}/release", p.act(p.claim(api.ClaimRelease), p.homeWith))
+	p.mux.HandleFunc("POST /contact", p.act(p.setContact, p.contactWith))
 	p.mux.HandleFunc("POST /messages", p.act(p.readMessages, p.messagesWith))
 	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))
+	p.mux.HandleFunc("POST /items/{item}/transfer", p.act(p.transfer, p.itemWith))
 	p.mux.HandleFunc("POST /workflows/{workflow}", p.act(p.start, p.beginWith))
 	p.mux.HandleFunc("POST /instances/{id}/orders", p.act(p.order, p.instanceWith))
+	p.mux.HandleFunc("POST /instances/{id}/transfer", p.act(p.transfer, p.instanceWith))
+	p.mux.HandleFunc("POST /instances/{id}/adopt", p.act(p.adopt, p.instanceWith))
 	return p
 }
 
@@ -164,7 +183,7 @@ func here(r *http.Request) string {
 // guard allows a page what ours needs: its own files, and nothing inline.
 func guard(w http.ResponseWriter) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "+
 		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser would not say of our forms that they are ours
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -175,11 +194,41 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, static, "static/"+r.PathValue("file"))
 }
 
-// diagram serves an instance's drawing. It is made of what partners say, so it
+// drawing serves a drawing of an instance. It is made of what partners say, so it
 // may do nothing at all when somebody opens it by itself.
-func (p *Page) diagram(w http.ResponseWriter, r *http.Request) {
-	format := map[string]string{"pt-BR": "svg-pt-BR"}[languageOf(r.Context()).code]
-	svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), cmp.Or(format, "svg"))
+func (p *Page) drawing(format string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		of := format
+		if format == "svg" && narrow(r) {
+			of = "svg-tall"
+		}
+		if code := languageOf(r.Context()).code; code == diagram.Portuguese {
+			of += "-" + code
+		}
+		svg, err := p.node.Diagram(r.Context(), r.PathValue("id"), of)
+		p.picture(w, r, svg, err)
+	}
+}
+
+// plan serves the drawing of a workflow.
+func (p *Page) plan(w http.ResponseWriter, r *http.Request) {
+	_, def, _, err := p.definition(r.Context(), r)
+	if err != nil {
+		p.picture(w, r, nil, err)
+		return
+	}
+	svg, err := diagram.Render(def, "svg", diagram.Options{Tall: narrow(r), Language: languageOf(r.Context()).code})
+	if err != nil {
+		err = api.Judge(api.Invalid, err)
+	}
+	p.picture(w, r, svg, err)
+}
+
+// narrow reports whether a drawing is asked for that fits a phone.
+func narrow(r *http.Request) bool { return r.URL.Query().Has("tall") }
+
+// picture answers with a drawing, which may do nothing at all when somebody opens it by itself.
+func (p *Page) picture(w http.ResponseWriter, r *http.Request, svg []byte, err error) {
 	if err != nil {
 		p.show(w, r, func(context.Context, *http.Request) (view, error) { return view{}, err })
 		return

@@ -35,6 +35,12 @@ func at(d time.Duration) time.Time {
 	return time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC).Add(d)
 }
 
+// planOfHouse is the reference to a file.
+var planOfHouse = "file:" + strings.Repeat("ab", 32) + ":2400000:house.pdf"
+
+// lateResult is the name of a result that came too late.
+var lateResult = strings.Repeat("7a", 32)
+
 func ref[T any](v T) *T { return &v }
 
 // brigade is a node in a mesh where a crew fell silent.
@@ -78,6 +84,12 @@ func brigade() *apitest.Fake {
 	f.OnCoordinatorStatus = func() (*api.Coordinator, error) {
 		return &api.Coordinator{Coordinator: ref("station"), Term: 4, Since: ref(at(0)), Votes: []string{"station", "reserve"}}, nil
 	}
+	f.OnUsers = func() ([]api.User, error) {
+		return []api.User{
+			{Name: "ana", ID: "id-of-ana", Roles: []string{"commander"}, Here: true}, {Name: "bia", ID: "id-of-bia", Roles: []string{"crew", "driver"}},
+			{Name: "caio", ID: "id-of-caio", Roles: []string{"medic"}}, {Name: "engine-7", ID: "id-of-engine-7", Roles: []string{"crew"}, Partner: true},
+		}, nil
+	}
 	f.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return work(), nil }
 	f.OnWorklistUnanswered = func(string) ([]string, error) { return []string{"medic"}, nil }
 	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) { return sheetOf(q.Item) }
@@ -87,6 +99,10 @@ func brigade() *apitest.Fake {
 			{Instance: id, Task: "hoses", What: "failed: no water", Since: at(0), User: "ana", Refused: "bia has done it"},
 		}, nil
 	}
+	f.OnData = func(string) ([]api.DataItem, error) {
+		return []api.DataItem{{Name: "plan", Type: "file", Value: planOfHouse, File: &api.File{Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true, OnlyHere: true}}}, nil
+	}
+	f.OnContact = func() (*api.Contact, error) { return &api.Contact{State: api.IsConnected}, nil }
 	f.OnUnreadMessages = func(string) (int, error) { return 2, nil }
 	f.OnMessages = func(q api.MessagesQuery) ([]api.Message, error) {
 		list := []api.Message{
@@ -121,14 +137,18 @@ func fireCall() *api.Instance {
 			{Task: "pump", Partner: "engine-7", Orders: []string{api.TaskAgain, api.TaskContinue, api.TaskCancel}},
 			{Task: "procedure-1", Partner: "engine-7", Presumed: true, Orders: []string{api.TaskCancel}},
 		},
-		Incidents:  []api.Incident{{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"}},
+		Incidents: []api.Incident{
+			{At: at(time.Hour), What: "engine-7: expired", Task: "procedure-1"},
+			{At: at(2 * time.Hour), What: "the result of bia does not count: the item was given back", Task: "pump", Result: lateResult, Commands: []string{"mutirao task adopt"}},
+			{At: at(3 * time.Hour), What: "the result of caio does not count: it is a failure", Task: "hoses", Result: strings.Repeat("c1", 32)},
+		},
 		Conflicts:  []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
 		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED", Timeout: "1h0m0s", Why: why, Due: []api.Due{{Kind: "verdict", At: at(2 * time.Hour), Left: "52m3s"}}}},
 		Tasks: []api.Task{
 			{Name: "dispatch", Partition: "station", Partner: "station", Attempt: 1, State: workflow.Succeeded, Started: ref(at(0)), Ended: ref(at(time.Minute)), Outputs: map[string]any{"report": "smoke", "floors": 2.0}},
 			{Name: "procedure-1", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, ReplacedBy: ref[workflow.TaskName]("look-again"), Reason: "no water",
 				Superseded: []api.Superseded{{Task: "procedure-1", Partner: "engine-7", Attempt: 1, Ended: at(2 * time.Hour), Compensation: "waiting"}}},
-			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
+			{Name: "look-again", Partner: "reserve", Attempt: 2, State: workflow.Running, ClaimedBy: "bia", ContingencyOf: ref[workflow.TaskName]("procedure-1"), TriggerFired: true,
 				AsOf: ref(at(11*time.Hour + 48*time.Minute)), Known: "as known 12 min ago", Due: []api.Due{{Kind: "timeout", At: at(13 * time.Hour), Left: "1h4m0s", About: true}},
 				Why: &api.Why{Reason: "the only one who can"}},
 			{Name: "hoses", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.NotReady, Known: "nothing was heard of it yet",
@@ -136,7 +156,7 @@ func fireCall() *api.Instance {
 			{Name: "pump", Partition: "engine", Partner: "engine-7", Attempt: 1, State: workflow.Failed, Reason: "no fuel", ReplacedBy: ref[workflow.TaskName]("hoses"), StandIn: &api.StandIn{Partner: "reserve", State: workflow.Succeeded}},
 			{Name: "map", State: workflow.Skipped, Attempt: 1, Reason: "dropped", Dropped: &api.Dropped{DataSet: "city-map", Holder: "medic"}},
 		},
-		Data: map[string]any{"address": "Rua 1", "floors": 2.0, "report": nil},
+		Data: map[string]any{"address": "Rua 1", "floors": 2.0, "plan": planOfHouse, "report": nil},
 	}
 }
 
@@ -166,10 +186,12 @@ func sheetOf(item string) (*api.ItemSheet, error) {
 				{Name: "boats", Type: "integer"}, {Name: "dry", Type: "boolean", Value: false}, {Name: "since", Type: "time"},
 				{Name: "state", Type: "string", Enum: []any{"calm", "alert", "flood"}}, {Name: "houses", Type: "list", Value: []any{"7", "9a"}},
 				{Name: "depth", Type: "map", Value: map[string]any{"bridge": 0.5}}, {Name: "grade", Type: "integer", Enum: []any{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}},
+				{Name: "photo", Type: "file", Doc: "A photo of the place"},
 			},
 		}
 		if x.State != api.ItemReady {
-			s.Data = []api.Datum{{Name: "address", Value: "Rua 1"}, {Name: "plan", Large: true}}
+			s.Data = []api.Datum{{Name: "address", Value: "Rua 1"}, {Name: "plan", Large: true},
+				{Name: "map", Type: "file", Value: planOfHouse, File: &api.File{Name: "house.pdf", Size: 2_400_000, Value: planOfHouse, Here: true}}, {Name: "sketch", Type: "file", Value: planOfHouse, File: &api.File{Name: "sketch.png", Size: 900, Value: planOfHouse}}}
 		}
 		return s, nil
 	}
@@ -195,7 +217,7 @@ tasks:
 }
 
 // ana is a user who signed in, and whose browser may act.
-var ana = httpapi.Session{User: "id-of-ana", Name: "ana", Acts: true, FormToken: "f0f0"}
+var ana = httpapi.Session{User: "id-of-ana", Name: "ana", Acts: true, Manages: true, FormToken: "f0f0"}
 
 // get asks a page for a path, as a browser that signed in.
 func get(t *testing.T, p *Page, path, lang string) *httptest.ResponseRecorder {
@@ -255,7 +277,7 @@ func TestPages(t *testing.T) {
 	alone.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) { return nil, nil }
 	alone.OnWorklistUnanswered = nil
 	alone.OnOutbox = func() ([]api.Undelivered, error) { return nil, nil }
-	alone.OnUnreadMessages = nil
+	alone.OnUnreadMessages, alone.OnUsers = nil, nil
 	alone.OnMessages = func(api.MessagesQuery) ([]api.Message, error) { return nil, nil }
 	for _, tt := range []struct {
 		name string
@@ -264,6 +286,7 @@ func TestPages(t *testing.T) {
 	}{
 		{"home", brigade(), "/"}, {"home-none", alone, "/"}, {"item", brigade(), "/items/b2"}, {"item-free", brigade(), "/items/a1"}, {"item-done", brigade(), "/items/c3"},
 		{"outbox", brigade(), "/outbox"}, {"outbox-none", alone, "/outbox"},
+		{"contact", brigade(), "/contact"}, {"contact-asks", leaving("too-slow"), "/contact?within=20"}, {"contact-leaving", leaving(""), "/contact"}, {"contact-gone", gone(), "/contact"},
 		{"messages", brigade(), "/messages"}, {"messages-none", alone, "/messages"},
 		{"mesh", brigade(), "/mesh"}, {"mesh-alone", alone, "/mesh"},
 		{"instances", brigade(), "/instances"}, {"instances-all", brigade(), "/instances?state=all"}, {"instances-none", alone, "/instances"},
@@ -286,7 +309,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-var screens = []string{"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/messages", "/workflows/flood", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
+var screens = []string{"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/contact", "/messages", "/workflows/flood", "/instances", "/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/nothing"}
 
 // hostile means something to HTML, to attributes, to URLs and to JavaScript, and
 // turns the direction of writing.
@@ -308,7 +331,7 @@ func TestHostileTextStaysText(t *testing.T) {
 			return out
 		}))
 	}
-	for _, name := range []string{"OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate", "OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox", "OnMessages"} {
+	for _, name := range []string{"OnStatus", "OnPartners", "OnInstances", "OnShow", "OnLog", "OnWorkflows", "OnCoordinatorStatus", "OnElectorate", "OnWorklist", "OnWorklistUnanswered", "OnItemSheet", "OnOutbox", "OnMessages", "OnUsers", "OnContact"} {
 		of(name)
 	}
 	for _, path := range screens {
@@ -382,12 +405,24 @@ func TestDiagram(t *testing.T) {
 		t.Errorf("%v", h)
 	}
 	a, b := fireCall(), fireCall()
-	if diagramURL(a) != diagramURL(b) {
+	if diagramOf(a) != diagramOf(b) {
 		t.Error("one drawing, two addresses")
 	}
 	b.Tasks[0].State = workflow.Failed
-	if diagramURL(a) == diagramURL(b) {
+	if diagramOf(a) == diagramOf(b) {
 		t.Error("two drawings, one address: a browser would go on showing the first")
+	}
+	for _, c := range []struct{ query, lang, format string }{{"", "en", "svg"}, {"?tall", "en", "svg-tall"}, {"?tall&v=1", "pt-BR", "svg-tall-pt-BR"}} {
+		f.OnDiagram = func(_, format string) ([]byte, error) { return []byte(format), nil }
+		if got := get(t, newPage(f), "/instances/"+id+"/diagram.svg"+c.query, c.lang).Body.String(); got != c.format {
+			t.Errorf("%s in %s is drawn as %s", c.query, c.lang, got)
+		}
+	}
+	for query, want := range map[string]string{"": `width="620"`, "?tall": `width="358"`} {
+		w := get(t, newPage(f), "/workflows/flood/diagram.svg"+query, "pt-BR")
+		if svg := w.Body.String(); !strings.Contains(svg, want) || !strings.Contains(svg, "após sucesso") || w.Header().Get("Content-Type") != "image/svg+xml" {
+			t.Errorf("a workflow is drawn as %.300s", svg)
+		}
 	}
 	f.OnDiagram = func(string, string) ([]byte, error) { return nil, api.Errorf(api.Failed, "only a summary") }
 	if w := get(t, newPage(f), "/instances/"+id+"/diagram.svg", "en"); w.Code != 500 || !strings.Contains(w.Body.String(), "only a summary") {

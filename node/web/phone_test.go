@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // crew is a node whose items can be taken and done.
@@ -33,7 +34,6 @@ type crew struct {
 
 func newCrew() *crew {
 	c := &crew{Fake: brigade(), items: work()}
-	c.OnUsers = func() ([]api.User, error) { return []api.User{{Name: "ana", ID: "id-of-ana", Here: true}}, nil }
 	c.OnWorklist = func(api.WorklistQuery) ([]api.Item, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -111,8 +111,9 @@ func (c *crew) change(fn func()) {
 type site struct {
 	*httptest.Server
 	t     *testing.T
-	mu    sync.Mutex // guards asked
+	mu    sync.Mutex // guards what follows
 	asked []string
+	cut   int // so many pieces of files break off, after some of each
 }
 
 func serveSite(t *testing.T, svc api.Service) *site {
@@ -121,7 +122,15 @@ func serveSite(t *testing.T, svc api.Service) *site {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.asked = append(s.asked, r.Method+" "+r.URL.Path)
+		breaks := s.cut > 0 && strings.HasPrefix(r.URL.Path, httpapi.UploadsPath)
+		if breaks {
+			s.cut--
+			r.Body = &broken{ReadCloser: r.Body, left: 300_000}
+		}
 		s.mu.Unlock()
+		if breaks {
+			defer panic(http.ErrAbortHandler) // nothing is answered, and the connection ends
+		}
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
@@ -129,6 +138,21 @@ func serveSite(t *testing.T, svc api.Service) *site {
 		s.Close()
 	})
 	return s
+}
+
+// broken is what comes over a link that breaks.
+type broken struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *broken) Read(to []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := b.ReadCloser.Read(to[:min(len(to), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // link is an address that signs a browser in, once.
@@ -253,7 +277,7 @@ func TestWithoutJavaScriptInABrowser(t *testing.T) {
 }
 
 // looked are the pages that people use.
-var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox", "/messages", "/instances/" + id + "/log"}
+var looked = []string{"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox", "/contact", "/messages", "/instances/" + id + "/log"}
 
 // Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be
 // pressed is as high as a thumb needs.
@@ -302,17 +326,19 @@ func TestAccessible(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := startChromium(t)
-	s := serveSite(t, newCrew())
-	for _, size := range screenSizes {
-		for _, dark := range []bool{false, true} {
-			b := s.signIn(c, size, "en", dark)
-			for _, path := range looked {
-				b.visit(s.URL + path)
-				b.eval(string(axe)+"; true", nil)
-				var found []string
-				b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join(" | ").slice(0, 600)))`, &found)
-				for _, f := range found {
-					t.Errorf("%s, dark %v, %s: %s", size.name, dark, path, f)
+	for _, on := range []struct {
+		svc   api.Service
+		paths []string
+	}{{newCrew(), looked}, {leaving("too-slow"), []string{"/contact"}}, {leaving(""), []string{"/contact"}}, {gone(), []string{"/", "/contact"}}} {
+		s := serveSite(t, on.svc)
+		for _, size := range screenSizes {
+			for _, dark := range []bool{false, true} {
+				b := s.signIn(c, size, "en", dark)
+				for _, path := range on.paths {
+					found := b.axe(s.URL+path, string(axe))
+					for _, f := range found {
+						t.Errorf("%s, dark %v, %s: %s", size.name, dark, path, f)
+					}
 				}
 			}
 		}
@@ -394,4 +420,140 @@ func TestSignedOutWhileTypingInABrowser(t *testing.T) {
 	if len(node.results) != 1 || node.results[0].Outputs["report"] != "smoke" {
 		t.Errorf("the node got %+v", node.results)
 	}
+}
+
+// An item is passed on, and a kept result adopted, by a step that says what that means: without JavaScript too.
+func TestPassingOnAndAdoptingInABrowser(t *testing.T) {
+	c := startChromium(t)
+	for _, size := range screenSizes {
+		node := newCrew()
+		var passed []api.TransferRequest
+		node.OnTransferItem = func(r api.TransferRequest) (*api.Transferred, error) {
+			passed = append(passed, r)
+			return &api.Transferred{ID: id, Task: "procedure-1", To: "bia", Partner: "engine-7"}, nil
+		}
+		var adopted []api.AdoptRequest
+		node.OnAdoptResult = func(r api.AdoptRequest) (*api.Adopted, error) {
+			adopted = append(adopted, r)
+			return &api.Adopted{ID: id, Task: "pump", Result: r.Result, User: "ana", At: "reserve"}, nil
+		}
+		s := serveSite(t, node)
+		b := c.open(size, "pt-BR", false)
+		if !size.phone {
+			b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+		}
+		b.visit(s.link())
+		b.until(`document.querySelector("nav.main")`)
+		b.visit(s.URL + "/items/b2")
+		b.tap("#pass > summary")
+		b.eval(`document.querySelector("#pass-to").value = "id-of-bia"`, nil)
+		b.shoot(size.name + "-pass")
+		b.tap(`button[value="to"]`)
+		b.until(`location.pathname === "/" && document.querySelector("#note")`)
+		b.visit(s.URL + "/instances/" + id)
+		b.tap(".adopt > summary")
+		b.tap("#pass > summary")
+		b.shoot(size.name + "-adopt")
+		b.tap(".adopt button")
+		b.until(`document.querySelector("#note")`)
+		if diff := cmp.Diff([]api.TransferRequest{{User: "id-of-ana", Item: "b2", To: "id-of-bia"}}, passed); diff != "" {
+			t.Errorf("%s: %s", size.name, diff)
+		}
+		if diff := cmp.Diff([]api.AdoptRequest{{User: "id-of-ana", ID: id, Result: lateResult}}, adopted); diff != "" {
+			t.Errorf("%s: %s", size.name, diff)
+		}
+	}
+}
+
+// An instance of twelve tasks is at most three screens of a phone, as long as nothing is unfolded; the drawing on a
+// phone is the one that fits it.
+func TestInstanceIsShort(t *testing.T) {
+	c := startChromium(t)
+	node := newCrew()
+	var drawn []string
+	node.OnDiagram = func(_, format string) ([]byte, error) {
+		node.mu.Lock()
+		defer node.mu.Unlock()
+		drawn = append(drawn, format)
+		return []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="300" height="300"/>`), nil
+	}
+	node.OnShow = func(string) (*api.Instance, error) {
+		in := fireCall()
+		in.Asks, in.Incidents, in.Conflicts, in.Duplicated = nil, nil, nil, false
+		for len(in.Tasks) < 12 {
+			next := in.Tasks[0]
+			next.Name = workflow.TaskName(fmt.Sprintf("task-%d", len(in.Tasks)))
+			in.Tasks = append(in.Tasks, next)
+		}
+		return in, nil
+	}
+	s := serveSite(t, node)
+	b := s.signIn(c, screenSizes[0], "en", false)
+	b.visit(s.URL + "/instances/" + id)
+	b.shoot("phone-twelve")
+	var high float64
+	if b.eval("document.documentElement.scrollHeight", &high); high > 3*float64(screenSizes[0].height) {
+		t.Errorf("an instance of twelve tasks is %v pixels high", high)
+	}
+	b.tap("#drawing > summary")
+	b.until(`document.querySelector("#drawing img").naturalWidth > 0`)
+	node.mu.Lock()
+	defer node.mu.Unlock()
+	if fmt.Sprint(drawn) != "[svg-tall]" {
+		t.Errorf("on a phone these were drawn: %v", drawn)
+	}
+}
+
+// A browser that trusts the node's address can install the page; on the network, with a certificate that no phone
+// knows, it is not offered.
+func TestInstallable(t *testing.T) {
+	c := startChromium(t)
+	s := serveSite(t, newCrew())
+	b := s.signIn(c, screenSizes[0], "en", false)
+	b.visit(s.URL + "/")
+	var got struct {
+		URL    string
+		Errors []struct{ Message string }
+		Data   string
+	}
+	if b.call("Page.getAppManifest", nil, &got); !strings.HasSuffix(got.URL, "/static/manifest.json") || len(got.Errors) > 0 || !strings.Contains(got.Data, `"standalone"`) {
+		t.Errorf("the manifest is %+v", got)
+	}
+	var not struct {
+		InstallabilityErrors []struct{ ErrorID string }
+	}
+	b.call("Page.getInstallabilityErrors", nil, &not)
+	for _, e := range not.InstallabilityErrors {
+		if e.ErrorID != "in-incognito" { // as each browser of these tests is
+			t.Errorf("it cannot be installed: %s", e.ErrorID)
+		}
+	}
+}
+
+// axe looks at a page with axe-core, which it is given. A page that was left meanwhile, as it brought itself up to
+// date, is looked at again.
+func (b *tab) axe(url, core string) (found []string) {
+	b.t.Helper()
+	const run = `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join(" | ").slice(0, 600)))`
+	var err error
+	for range 3 {
+		b.visit(url)
+		open := `document.querySelectorAll("details").forEach((d) => { d.open = true; });` // what is folded, too
+		var got json.RawMessage
+		got, err = b.try(b.session, "Runtime.evaluate",
+			map[string]any{"expression": open + core + "\n;" + run, "returnByValue": true, "awaitPromise": true})
+		if err != nil {
+			continue
+		}
+		var is struct {
+			Result           struct{ Value []string }
+			ExceptionDetails json.RawMessage
+		}
+		if err = json.Unmarshal(got, &is); err != nil || is.ExceptionDetails != nil {
+			b.t.Fatalf("axe-core on %s: %v, %s", url, err, is.ExceptionDetails)
+		}
+		return is.Result.Value
+	}
+	b.t.Fatalf("axe-core on %s: %v", url, err)
+	return nil
 }

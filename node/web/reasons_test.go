@@ -19,6 +19,10 @@ func TestReasons(t *testing.T) {
 		"procedure-1 failed, contingency (timeout)":                                  "procedure-1 falhou, contingency (tempo esgotado)",
 		"weigh: it is for the role nurse, which you do not have":                     "weigh: é para o papel nurse, que você não tem",
 		"try 1 failed: something => else":                                            "a tentativa 1 falhou: something => else", "failed: {1}": "não deu para fazer: {1}",
+		"a result of ana is kept and does not count, as the item was handed on: report = late": "um resultado de ana está guardado e não vale, porque a tarefa foi passada a outra pessoa: report = late",
+		"partition engine: nobody has role crew, which task reach needs (have somebody join with it: mutirao invite --role crew)\npartition reserve: nobody has role medic, which task mend needs (have somebody join with it: mutirao invite --role medic)": "partition engine: ninguém tem o papel crew, de que a tarefa reach precisa (alguém precisa entrar com ele: mutirao invite --role crew)\npartition reserve: ninguém tem o papel medic, de que a tarefa mend precisa (alguém precisa entrar com ele: mutirao invite --role medic)",
+		"file a.jpg is not kept: file a.jpg has 2 MB, and there is room for 1 MB here": "o arquivo a.jpg não foi guardado: o arquivo a.jpg tem 2 MB, e aqui há lugar para 1 MB",
+		"waits for file plan.pdf: 1 MB of 3 MB are here, from engine-7":                "espera pelo arquivo plan.pdf: 1 MB de 3 MB já estão aqui, de engine-7",
 		"no water": "no water", "": "", "what nobody knows": "what nobody knows", "started twice": "started twice",
 	} {
 		if got := pt.reason(text); got != want {

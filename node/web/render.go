@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/mutirao-mesh/mutirao/internal/plain"
@@ -24,6 +25,7 @@ type view struct {
 	name     string // what the page is about, as it is; empty: the title says it
 	data     any
 	live     bool
+	refresh  int    // after so many seconds it is asked for again, also without JavaScript; 0: it is not
 	status   int    // of the answer; 0: all is well
 	instance string // of which events concern the page; empty: all
 }
@@ -74,11 +76,16 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, s screen) {
 		n.Current = r.URL.Path == n.URL || (n.URL != "/" && strings.HasPrefix(r.URL.Path, n.URL+"/")) || n.URL == "/" && worksHere(r.URL.Path)
 		f.Nav = append(f.Nav, n)
 	}
+	if v.refresh > 0 {
+		w.Header().Set("Refresh", strconv.Itoa(v.refresh))
+	}
 	p.write(w, r, status, lang, part{"top", f}, part{v.template, v.data}, part{"bottom", f})
 }
 
 // worksHere reports whether a page belongs to a user's work.
-func worksHere(path string) bool { return path == "/outbox" || strings.HasPrefix(path, "/items/") }
+func worksHere(path string) bool {
+	return path == "/outbox" || path == "/contact" || strings.HasPrefix(path, "/items/")
+}
 
 // reach is how many partners can be reached now, of how many.
 type reach struct{ Up, All int }

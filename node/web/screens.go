@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -36,7 +39,8 @@ func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
 		Partners    []api.Partner
 		Coordinator *api.Coordinator
 		Electorate  *api.Electorate
-	}{st, partners, c, e}}, nil
+		Installable bool // the page may be put among a device's programs
+	}{st, partners, c, e, httpapi.LANWords(ctx) == ""}}, nil
 }
 
 // instance answers: where does it stand, and why is its work where it is?
@@ -64,12 +68,15 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 	for _, t := range in.Tasks {
 		states[t.Name] = t.State
 	}
-	lang, now := languageOf(ctx), time.Now()
+	lang, now, s := languageOf(ctx), time.Now(), session(ctx)
 	rows, from, to := timeline(in, now)
+	data, unset := p.data(ctx, in)
 	return view{template: "instance", name: about(string(in.Workflow), in.Subject), live: true, instance: in.ID, status: why.status(), data: struct {
 		Why      *problem
 		Note     *note
 		Asks     []ask
+		Kept     []kept // incidents, with results that can be adopted
+		Pass     *pass
 		Says     []string
 		Rows     []span
 		From, To time.Time
@@ -77,13 +84,66 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 		Silent   []string // those that were asked and did not answer
 		States   map[workflow.TaskName]workflow.State
 		Summary  bool // nobody can be asked for more
-		Diagram  string
-	}{why, p.notes.find(r), asks(in, session(ctx)), lang.sentences(in, now), rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramURL(in)}}, nil
+		Diagram  drawing
+		Gantt    string // of when each task ran
+		Data     []datum
+		Unset    []string // data that nobody has set
+	}{why, p.notes.find(r), asks(in, s), incidents(in, s, r.PostForm), p.deciding(ctx, r, in, s), lang.sentences(in, now), rows, from, to, in, asked.Silent, states, in.Told != nil && in.Told.Summary, diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset}}, nil
 }
 
-// diagramURL is where an instance's drawing is. It differs when the drawing does,
+// datum is a data item of an instance that has been set.
+type datum struct {
+	Name  string
+	Value any
+	File  *api.File // where it is a file
+}
+
+// data are the data of an instance that were set, and the names of the others.
+func (p *Page) data(ctx context.Context, in *api.Instance) (set []datum, unset []string) {
+	files := map[workflow.DataName]*api.File{}
+	if slices.ContainsFunc(slices.Collect(maps.Values(in.Data)), isFile) {
+		list, err := p.node.Data(ctx, in.ID)
+		if err != nil { // it is not held here: then its files are names
+			list = nil
+		}
+		for _, d := range list {
+			files[d.Name] = d.File
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Data)) {
+		if v := in.Data[name]; v != nil {
+			set = append(set, datum{name, v, files[workflow.DataName(name)]})
+		} else {
+			unset = append(unset, name)
+		}
+	}
+	return set, unset
+}
+
+// isFile reports whether a value is the reference to a file.
+func isFile(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return false
+	}
+	_, err := workflow.ParseFile(text)
+	return err == nil
+}
+
+// drawing is where a drawing is, as it is and for a narrow screen.
+type drawing struct{ URL, Tall string }
+
+// drawingOf are the drawings of what is at a path; state differs when they do.
+func drawingOf(path, state string) drawing {
+	if state != "" {
+		return drawing{path + "/diagram.svg?v=" + state, path + "/diagram.svg?tall&v=" + state}
+	}
+	return drawing{path + "/diagram.svg", path + "/diagram.svg?tall"}
+}
+
+// diagramOf is where an instance's drawing is. That differs when the drawing does,
 // so that a browser that shows it knows when to ask again.
-func diagramURL(in *api.Instance) string {
+func diagramOf(in *api.Instance) drawing {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, t := range in.Tasks {
@@ -92,7 +152,7 @@ func diagramURL(in *api.Instance) string {
 	for _, p := range in.Partitions {
 		_ = enc.Encode([]any{p.Name, p.Holders()})
 	}
-	return "/instances/" + url.PathEscape(in.ID) + "/diagram.svg?v=" + hex.EncodeToString(h.Sum(nil)[:6])
+	return drawingOf("/instances/"+url.PathEscape(in.ID), hex.EncodeToString(h.Sum(nil)[:6]))
 }
 
 // history answers: what happened, in what order?

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,10 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 		case t.State != workflow.Ready && t.State != workflow.Running:
 		case t.ClaimedBy != "":
 			at = append(at, l.say("tells.has", t.ClaimedBy, t.Name))
+		case t.WaitsForWorker:
+			at = append(at, l.say("tells.awaits", t.Name))
+		case t.Worker != nil && t.Worker.Until != nil:
+			at = append(at, l.say("tells.worker", t.Worker.Name, t.Name, fmt.Sprintf("%.0f%%", 100*t.Worker.Progress))+remark(t.Worker.Note))
 		case t.State == workflow.Running:
 			at = append(at, l.say("tells.works", t.Partner, t.Name))
 		default:
@@ -41,6 +46,14 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 		out = append(out, l.say("tells.nothing"))
 	}
 	return append(out, l.next(in, now)...)
+}
+
+// remark is what a worker says of its progress, after a sentence.
+func remark(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
 }
 
 func cut(list []string, most int) []string { return list[:min(len(list), most)] }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 // workflows answers: what can be started?
 func (p *Page) workflows(ctx context.Context, r *http.Request) (view, error) {
 	list, err := p.node.Workflows(ctx)
+	list = slices.DeleteFunc(slices.Clone(list), func(w api.Workflow) bool { return w.Kind != "" }) // they start nothing
 	return view{template: "workflows", title: "nav.workflows", live: true, data: struct {
 		List []api.Workflow
 		Acts bool
@@ -25,7 +27,8 @@ func (p *Page) workflows(ctx context.Context, r *http.Request) (view, error) {
 // beginning is a page with all that is needed to start a workflow.
 type beginning struct {
 	Workflow    *api.Workflow
-	Definition  *workflow.Definition
+	Tasks       []*workflow.Task // in the order in which they wait for each other
+	Diagram     drawing
 	Controls    []control // of what nobody sets later
 	Later       []control // of what a task sets later
 	Form, Token string
@@ -50,7 +53,7 @@ func (p *Page) beginWith(why error) screen {
 			return view{}, err
 		}
 		b := beginning{
-			Workflow: wf, Definition: def, Form: rand.Text(), Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
+			Workflow: wf, Tasks: inOrder(def), Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: rand.Text(), Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
 			Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
 		}
 		if !r.PostForm.Has("responsible") {
@@ -83,6 +86,15 @@ func (p *Page) beginWith(why error) screen {
 		}
 		return view{template: "begin", title: "nav.workflows", name: string(wf.Name), status: b.Why.status(), data: b}, nil
 	}
+}
+
+// inOrder are the tasks of a definition, each after those that it waits for.
+func inOrder(def *workflow.Definition) []*workflow.Task {
+	var out []*workflow.Task
+	for _, name := range def.TopoOrder() {
+		out = append(out, def.Task(name))
+	}
+	return out
 }
 
 // definition is the workflow that a path names, with what can be set at its start: what is required first.
@@ -119,8 +131,9 @@ func (p *Page) start(ctx context.Context, r *http.Request, s httpapi.Session) (*
 	if err != nil {
 		return nil, err
 	}
+	lost := languageOf(ctx).withFiles(r.PostForm, s.Files)
 	input, wrong := languageOf(ctx).typed(fields, r.PostForm, true)
-	if len(wrong) > 0 {
+	if maps.Copy(wrong, lost); len(wrong) > 0 {
 		return nil, invalid(wrong)
 	}
 	started, err := p.node.Start(ctx, api.StartRequest{

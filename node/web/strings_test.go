@@ -52,7 +52,7 @@ var uses = []*regexp.Regexp{
 	regexp.MustCompile(`\bsay\("([^"]+)"`),
 	regexp.MustCompile(`\btitle: "([^"]+)"`),
 	regexp.MustCompile(`\bCode: "([^"]+)"`),
-	regexp.MustCompile(`"((?:note|form|wrong)\.[a-z.]+)"`),
+	regexp.MustCompile(`"((?:note|form|wrong|contact)\.[a-z.]+)"`),
 }
 
 // used lists the keys of all strings that the page can show.

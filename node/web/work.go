@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 const (
@@ -53,8 +55,14 @@ type item struct {
 // Mine reports whether the user has it.
 func (i item) Mine() bool { return i.State == api.ItemSelected || i.State == api.ItemLocked }
 
-// Title is what people call it: what is to be done, or else its task's name.
-func (i item) Title() string { return cmp.Or(strings.TrimSuffix(i.Doc, "."), i.Task) }
+// Title is what people call it: the first sentence of what is to be done, or else its task's name.
+func (i item) Title() string {
+	first, _, more := strings.Cut(i.Doc, ". ")
+	if more && strings.ContainsAny(strings.TrimLeft(first, "0123456789"), " ") { // not "St. Mary", nor "1. Look"
+		return first
+	}
+	return cmp.Or(strings.TrimSuffix(i.Doc, "."), i.Task)
+}
 
 // home answers: what must I do now, until when, and what needs a person?
 func (p *Page) home(ctx context.Context, r *http.Request) (view, error) {
@@ -209,6 +217,8 @@ type sheet struct {
 	Why      *problem
 	Reason   string   // why it cannot be done, as typed
 	Failing  bool     // that was about to be said
+	Came     bool     // what was typed for the result is here
+	Pass     *pass    // by which it goes to somebody else; nil: it cannot
 	Typed    []string // what was typed and has no control any more
 	Gone     bool     // the item is not on the list any more
 }
@@ -222,7 +232,7 @@ func (p *Page) item(ctx context.Context, r *http.Request) (view, error) {
 func (p *Page) itemWith(why error) screen {
 	return func(ctx context.Context, r *http.Request) (view, error) {
 		s, lang := session(ctx), languageOf(ctx)
-		v := sheet{Note: p.notes.find(r), Why: p.problem(r, why), Reason: r.PostForm.Get("reason"), Failing: r.PostForm.Get("act") == "fail"}
+		v := sheet{Note: p.notes.find(r), Why: p.problem(r, why), Reason: r.PostForm.Get("reason"), Failing: r.PostForm.Get("act") == "fail", Came: r.PostForm.Has("act")}
 		got, err := p.node.ItemSheet(ctx, api.ItemQuery{User: s.User, Item: r.PathValue("item")})
 		var no *api.Error
 		switch {
@@ -233,7 +243,7 @@ func (p *Page) itemWith(why error) screen {
 			return view{}, err
 		}
 		v.Sheet, v.Item = got, item{got.Item, rand.Text(), s.FormToken, s.Acts}
-		v.Doc = beyond(got.Doc, v.Item.Title())
+		v.Doc, v.Pass = beyond(got.Doc, v.Item.Title()), p.passing(ctx, r, v.Item)
 		left := maps.Clone(r.PostForm)
 		var bad invalid
 		errors.As(why, &bad)
@@ -255,8 +265,9 @@ func (p *Page) itemWith(why error) screen {
 
 // beyond is what a text says after its first line, if that is the title; else all of it.
 func beyond(doc, title string) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(doc), "\n")
-	if strings.TrimRight(first, ". ") == strings.TrimRight(title, ".… ") {
+	doc = strings.TrimSpace(doc)
+	rest, ok := strings.CutPrefix(doc, strings.TrimRight(title, ".… "))
+	if rest = strings.TrimLeft(rest, ". "); ok && (rest == "" || strings.HasPrefix(doc, title+". ") || rest[0] == '\n') {
 		return strings.TrimSpace(rest)
 	}
 	return doc
@@ -293,6 +304,7 @@ func typedData(form url.Values) (out []string) {
 // finish hands in what the user made of an item.
 func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 	lang := languageOf(ctx)
+	lost := lang.withFiles(r.PostForm, s.Files)
 	in := api.ItemResult{User: s.User, Item: r.PathValue("item"), Failed: r.PostForm.Get("act") == "fail"}
 	if in.Failed {
 		if in.Reason = strings.TrimSpace(r.PostForm.Get("reason")); in.Reason == "" {
@@ -304,7 +316,8 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 			return nil, err
 		}
 		var wrong map[string]string
-		if in.Outputs, wrong = lang.typed(fieldsOf(got, r.PostForm), r.PostForm, false); len(wrong) > 0 {
+		in.Outputs, wrong = lang.typed(fieldsOf(got, r.PostForm), r.PostForm, false)
+		if maps.Copy(wrong, lost); len(wrong) > 0 {
 			return nil, invalid(wrong)
 		}
 	}
@@ -316,6 +329,30 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 		{false, true}: "note.done", {false, false}: "note.done.kept", {true, true}: "note.failed", {true, false}: "note.failed.kept",
 	}[[2]bool{in.Failed, done.Delivered}]
 	return &outcome{to: "/", note: note{Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}, Link: "/instances/" + done.Instance}}, nil
+}
+
+// file gives the content of a file that an item needs.
+func (p *Page) file(w http.ResponseWriter, r *http.Request) {
+	p.send(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
+		return p.node.ItemFile(ctx, api.ItemQuery{User: session(r.Context()).User, Item: r.PathValue("item")}, r.PathValue("name"))
+	})
+}
+
+// dataFile gives the content of a file among an instance's data.
+func (p *Page) dataFile(w http.ResponseWriter, r *http.Request) {
+	p.send(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
+		return p.node.File(ctx, r.PathValue("id"), workflow.DataName(r.PathValue("name")))
+	})
+}
+
+// send gives the content of a file, to be kept by the browser: it is never shown as a page.
+func (p *Page) send(w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error)) {
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	err := httpapi.SendFile(w, r, get)
+	if err != nil {
+		guard(w)
+		p.show(w, r, func(context.Context, *http.Request) (view, error) { return view{}, err })
+	}
 }
 
 // outbox answers: what was done here that nobody else has yet, and what was refused?

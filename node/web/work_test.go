@@ -154,7 +154,7 @@ func TestTakingAndGivingBack(t *testing.T) {
 // panic. What was typed is there again.
 func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 	form := url.Values{"data.report": {"two floors, <smoke>"}, "data.place": {"at the <bridge>"}, "act": {"done"}}
-	for _, path := range []string{"/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2", "/workflows/flood"} {
+	for _, path := range []string{"/contact", "/items/a1/take", "/items/a1/lock", "/items/b2/release", "/items/b2/transfer", "/instances/" + id + "/adopt", "/items/b2", "/workflows/flood"} {
 		for _, tt := range []struct {
 			worth httpapi.Sent
 			want  string
@@ -182,10 +182,10 @@ func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 // The buttons are there for whoever may press them.
 func TestWhoMayOnlyLookSeesNoButtons(t *testing.T) {
 	look := ana
-	look.Acts = false
+	look.Acts, look.Manages = false, false
 	nobody := httpapi.Session{FormToken: "f0f0"}
 	for _, s := range []httpapi.Session{look, nobody} {
-		for _, path := range []string{"/", "/items/a1", "/items/b2", "/workflows", "/workflows/flood"} {
+		for _, path := range []string{"/", "/items/a1", "/items/b2", "/contact", "/workflows", "/workflows/flood"} {
 			if s.User == "" && strings.HasPrefix(path, "/items") {
 				continue
 			}
@@ -452,7 +452,7 @@ func TestStartingAWorkflow(t *testing.T) {
 	}
 	p := newPage(f)
 	text := prose(get(t, p, "/workflows/flood@9f2c", "en").Body.String())
-	if place, boats := strings.Index(text, "Where the water is place (needed)\n"), strings.Index(text, "boats\n0 or more"); place < 0 || boats < place {
+	if place, boats := strings.Index(text, "Where the water is (needed)\n"), strings.Index(text, "boats\n0 or more"); place < 0 || boats < place {
 		t.Errorf("the form:\n%s", text)
 	}
 	w := post(t, p, sent(httpapi.Good), "en", "/workflows/flood@9f2c", url.Values{"data.place": {""}, "data.boats": {"-1"}})

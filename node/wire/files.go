@@ -7,20 +7,17 @@ import "github.com/mutirao-mesh/mutirao/workflow"
 type FileAsk struct {
 	_        struct{} `cbor:",toarray"`
 	Instance workflow.InstanceID
-	Item     workflow.DataName
-	File     string // workflow.File
+	Item     workflow.DataName `people:"the item"`
+	File     string            `people:"the reference"` // workflow.File
 	// User is for whom it is asked, by ID; empty: the partner itself.
-	User string
+	User string `people:"the user's ID"`
 	// Sums: the hashes are wanted, and Offset says nothing.
 	Sums   bool
 	Offset int64
 }
 
-// EncodeFileAsk writes a request for DecodeFileAsk.
-func EncodeFileAsk(a FileAsk) ([]byte, error) { return encodeRequest(a, unbounded) }
+// EncodeFileAsk writes a request for DecodeFileAsk. Its error is a *TooLong where a part is too long.
+func EncodeFileAsk(a FileAsk) ([]byte, error) { return fileAsks.encode(a) }
 
 // DecodeFileAsk reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeFileAsk(b []byte) (a FileAsk, err error) {
-	err = decodeRequest(b, 8*maxName, &a)
-	return a, err
-}
+func DecodeFileAsk(b []byte) (FileAsk, error) { return fileAsks.decode(b) }

@@ -118,23 +118,16 @@ const (
 	LookLog                      // its facts in words
 )
 
+// check holds a request against what can be shown.
+func (l *Look) check() error {
+	if l.What > LookLog {
+		return fmt.Errorf("a request to show %d, at most %d", l.What, LookLog)
+	}
+	return nil
+}
+
 // EncodeLook writes a request for DecodeLook: a version byte and CBOR, as a frame.
-func EncodeLook(l Look) ([]byte, error) { return encodeRequest(l, unbounded) }
+func EncodeLook(l Look) ([]byte, error) { return looks.encode(l) }
 
 // DecodeLook reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeLook(b []byte) (Look, error) {
-	var l Look
-	switch {
-	case len(b) == 0:
-		return l, fmt.Errorf("%w: it is empty", ErrMalformed)
-	case b[0] != Version:
-		return l, fmt.Errorf("%w: %d, this node reads %d", ErrVersion, b[0], Version)
-	}
-	if err := decMode.Unmarshal(b[1:], &l); err != nil {
-		return Look{}, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if l.What > LookLog {
-		return Look{}, fmt.Errorf("%w: a request to show %d, at most %d", ErrMalformed, l.What, LookLog)
-	}
-	return l, nil
-}
+func DecodeLook(b []byte) (Look, error) { return looks.decode(b) }

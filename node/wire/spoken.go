@@ -1,129 +1,76 @@
 package wire
 
-import (
-	"fmt"
-	"math"
-
-	"github.com/mutirao-mesh/mutirao/workflow"
-)
+import "github.com/mutirao-mesh/mutirao/workflow"
 
 // Spoken asks the holder of people's tasks to write down a person's word about them
 // (choreo.Claim).
 type Spoken struct {
 	_        struct{} `cbor:",toarray"`
 	Instance workflow.InstanceID
-	Says     []byte
+	Says     []byte `people:"what is said"`
 	Nonce    [16]byte
-	Word     []byte
+	Word     []byte `people:"the signature with its certificates"`
 }
 
-// maxClaim bounds an encoded request, in bytes.
-const maxClaim = 160 << 10
-
-// EncodeSpoken writes a request for DecodeSpoken.
-func EncodeSpoken(c Spoken) ([]byte, error) { return encodeRequest(c, unbounded) }
+// EncodeSpoken writes a request for DecodeSpoken. Its error is a *TooLong where a part is too long.
+func EncodeSpoken(c Spoken) ([]byte, error) { return claims.encode(c) }
 
 // DecodeSpoken reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeSpoken(b []byte) (c Spoken, err error) {
-	err = decodeRequest(b, maxClaim, &c)
-	return c, err
-}
+func DecodeSpoken(b []byte) (Spoken, error) { return claims.decode(b) }
 
 // Items asks a partner which of the tasks that it holds a person has, or may take.
 type Items struct {
 	_    struct{} `cbor:",toarray"`
-	User string
+	User string   `people:"the user's ID"`
 	// Only is the one instance that is asked about; zero: all.
 	Only workflow.InstanceID
 }
 
-// EncodeItems writes a request for DecodeItems.
-func EncodeItems(i Items) ([]byte, error) { return encodeRequest(i, unbounded) }
+// EncodeItems writes a request for DecodeItems. Its error is a *TooLong where a part is too long.
+func EncodeItems(i Items) ([]byte, error) { return itemLists.encode(i) }
 
 // DecodeItems reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeItems(b []byte) (i Items, err error) {
-	err = decodeRequest(b, 2*maxName, &i)
-	return i, err
-}
+func DecodeItems(b []byte) (Items, error) { return itemLists.decode(b) }
 
 // Item asks a partner for one of the tasks that it holds, with all that a person needs to do it.
 type Item struct {
 	_        struct{} `cbor:",toarray"`
-	User     string
+	User     string   `people:"the user's ID"`
 	Instance workflow.InstanceID
-	Item     string // as people name it
+	Item     string `people:"the item"` // as people name it
 }
 
-// EncodeItem writes a request for DecodeItem.
-func EncodeItem(i Item) ([]byte, error) { return encodeRequest(i, unbounded) }
+// EncodeItem writes a request for DecodeItem. Its error is a *TooLong where a part is too long.
+func EncodeItem(i Item) ([]byte, error) { return items.encode(i) }
 
 // DecodeItem reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeItem(b []byte) (i Item, err error) {
-	err = decodeRequest(b, 4*maxName, &i)
-	return i, err
-}
+func DecodeItem(b []byte) (Item, error) { return items.decode(b) }
 
 // Target asks a partner what an order of a person would be about, in an instance in which it takes part.
 type Target struct {
-	_        struct{} `cbor:",toarray"`
-	User     string
-	Instance string            // its ID, or a beginning of it
-	Task     workflow.TaskName // empty: the instance
+	_        struct{}          `cbor:",toarray"`
+	User     string            `people:"the user's ID"`
+	Instance string            `people:"the instance"` // its ID, or a beginning of it
+	Task     workflow.TaskName `people:"the task"`     // empty: the instance
 }
 
 // Kept asks a partner for a result that is kept in an instance in which it takes part, for a person who may
 // adopt it.
 type Kept struct {
 	_        struct{} `cbor:",toarray"`
-	User     string
-	Instance string // its ID, or a beginning of it
-	Result   string // likewise
+	User     string   `people:"the user's ID"`
+	Instance string   `people:"the instance"` // its ID, or a beginning of it
+	Result   string   `people:"the result"`   // likewise
 }
 
-// EncodeKept writes a request for DecodeKept.
-func EncodeKept(k Kept) ([]byte, error) { return encodeRequest(k, 4*maxName) }
+// EncodeKept writes a request for DecodeKept. Its error is a *TooLong where a part is too long.
+func EncodeKept(k Kept) ([]byte, error) { return keptOnes.encode(k) }
 
 // DecodeKept reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeKept(b []byte) (k Kept, err error) {
-	err = decodeRequest(b, 4*maxName, &k)
-	return k, err
-}
+func DecodeKept(b []byte) (Kept, error) { return keptOnes.decode(b) }
 
-// EncodeTarget writes a request for DecodeTarget.
-func EncodeTarget(t Target) ([]byte, error) { return encodeRequest(t, 4*maxName) }
+// EncodeTarget writes a request for DecodeTarget. Its error is a *TooLong where a part is too long.
+func EncodeTarget(t Target) ([]byte, error) { return targets.encode(t) }
 
 // DecodeTarget reads a request. Its error wraps ErrVersion or ErrMalformed.
-func DecodeTarget(b []byte) (t Target, err error) {
-	err = decodeRequest(b, 4*maxName, &t)
-	return t, err
-}
-
-// unbounded is for requests whose writer bounds what is in them.
-const unbounded = math.MaxInt
-
-// encodeRequest writes a request for decodeRequest. most bounds its bytes.
-func encodeRequest(v any, most int) ([]byte, error) {
-	b, err := encMode.Marshal(v)
-	if err == nil && len(b) >= most {
-		err = fmt.Errorf("names of %d bytes, at most %d", len(b), most)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return append([]byte{Version}, b...), nil
-}
-
-func decodeRequest(b []byte, most int, into any) error {
-	switch {
-	case len(b) == 0:
-		return fmt.Errorf("%w: it is empty", ErrMalformed)
-	case len(b) > most:
-		return fmt.Errorf("%w: a request of %d bytes, at most %d", ErrMalformed, len(b), most)
-	case b[0] != Version:
-		return fmt.Errorf("%w: %d, this node reads %d", ErrVersion, b[0], Version)
-	}
-	if err := decMode.Unmarshal(b[1:], into); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return nil
-}
+func DecodeTarget(b []byte) (Target, error) { return targets.decode(b) }

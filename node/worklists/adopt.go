@@ -26,12 +26,12 @@ func (d *Desk) Adopt(ctx context.Context, in api.AdoptRequest) (*api.Adopted, er
 		return nil, api.Judge(api.Invalid, err)
 	}
 	t, err := d.seek(ctx, sought{
-		who: who, ref: in.ID, protocol: ProtocolKept, req: req,
+		who: who, ref: in.ID, result: ref, protocol: ProtocolKept, req: req,
 		here: func(ctx context.Context) (Target, error) {
 			return d.in.Instances.Kept(ctx, in.ID, ref, worklist.User(who.ID))
 		},
 		fits: func(p workflow.PartnerID, t *Target) bool {
-			return t.fits(in.ID, t.Task) && t.At == p && ref != "" && strings.HasPrefix(hex.EncodeToString(t.Result[:]), ref)
+			return t.fits(in.ID) && t.Task != "" && t.Item.Slot != "" && t.At == p && ref != "" && strings.HasPrefix(hex.EncodeToString(t.Result[:]), ref)
 		},
 	})
 	if err != nil {

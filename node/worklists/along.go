@@ -52,7 +52,7 @@ func (d *Desk) alongOf(ctx context.Context, who users.Who) (out []Along, err err
 	if err != nil {
 		return nil, err
 	}
-	sortRows(rows, byArrival)
+	rows = sortedRows(rows, byArrival)
 	for i := range rows {
 		r := &rows[i]
 		if r.Mine == "" || r.Done {

@@ -48,17 +48,21 @@ func (d *Desk) Claim(ctx context.Context, r api.ClaimRequest) ([]api.Item, error
 	return out, nil
 }
 
-// find is the item that is named by its ID, or the beginning of it.
-func find(rows []Row, ref string) (found *Row, err error) {
+// find is the item that is named by its ID, or the beginning of it. An item has one holder: where two
+// say that they are, nobody's word is brought to either.
+func (d *Desk) find(rows []Row, ref string) (found *Row, err error) {
 	for i := range rows {
 		switch r := &rows[i]; {
-		case r.ID() == ref:
-			return r, nil
 		case ref == "" || !strings.HasPrefix(r.ID(), ref):
-		case found != nil:
-			return nil, api.Errorf(api.Invalid, "several items begin with %s", ref).WithHint("mutirao worklist -o json shows the whole IDs")
-		default:
+		case found == nil, r.ID() == ref && found.ID() != ref:
 			found = r
+		case found.ID() == ref && r.ID() != ref, found.ID() == r.ID() && found.At == r.At:
+		case found.ID() == r.ID():
+			both := d.names([]workflow.PartnerID{found.At, r.At})
+			return nil, api.Errorf(api.Refused, "both %s and %s say that they hold %s, and one of them lies", both[0], both[1], r.Task).
+				WithHint("do it at a node that takes part in instance %s: that one knows who holds it", r.Instance)
+		default:
+			return nil, api.Errorf(api.Invalid, "several items begin with %s", ref).WithHint("mutirao worklist -o json shows the whole IDs")
 		}
 	}
 	if found == nil {
@@ -147,6 +151,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row) error {
 			return err
 		}
 		d.dropUndone(who, r)
+		d.forgetTaken(who, r)
 		if _, err := d.again(ctx, who, r); err != nil {
 			return err
 		}
@@ -195,6 +200,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		return nil, d.inWords(r, err)
 	}
 	d.delivered(keptOf(who, r, r.AsOf, nil))
+	d.forgetTaken(who, r)
 	if done.Kept != "" {
 		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.Task, Because(done.Kept)).
 			WithHint("mutirao show %s shows it%s", r.Instance, d.whereShown(r))
@@ -267,7 +273,7 @@ func (d *Desk) bring(ctx context.Context, at workflow.PartnerID, c wire.Spoken) 
 	}
 	req, err := wire.EncodeSpoken(c)
 	if err != nil {
-		return choreo.Claimed{}, err
+		return choreo.Claimed{}, api.Judge(api.Invalid, err)
 	}
 	b, err := d.in.Peers.Request(ctx, at, nil, ProtocolClaim, req, claimPatience)
 	var no interface {

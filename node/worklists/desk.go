@@ -136,10 +136,11 @@ type Desk struct {
 	kept       map[string]*kept // by key in the store
 	next       time.Duration    // Awake: when it is tried to hand in what waits
 	delivering bool
-	heard      map[string]map[workflow.PartnerID]*heard           // by user
-	silent     map[string][]workflow.PartnerID                    // by user: who did not answer at last
-	taken      map[string]bool                                    // by user and item: taken from here since the node was started
-	seen       map[workflow.InstanceID]map[string]map[string]bool // names of messages that were read, by user
+	heard      map[string]map[workflow.PartnerID]*heard  // by user
+	silent     map[string][]workflow.PartnerID           // by user: who did not answer at last
+	taken      map[string]map[string]workflow.PartnerID  // by user and item: of whom it was taken from here since the node was started
+	seen       map[workflow.InstanceID]map[string]*marks // messages that were read, by user
+	staleAt    int                                       // which of them was looked at last
 	alarm      alarm
 	counted    map[string]counted                    // by user
 	hands      map[string]*worklist.Hand             // by user: how the list was ordered by hand
@@ -152,7 +153,7 @@ func New(in Surroundings) (*Desk, error) {
 	d := &Desk{
 		in: in, lists: ration.New(listRation), claims: ration.New(claimRation), kept: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
-		taken: map[string]bool{}, counted: map[string]counted{}, seen: map[workflow.InstanceID]map[string]map[string]bool{},
+		taken: map[string]map[string]workflow.PartnerID{}, counted: map[string]counted{}, seen: map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]setting{}, needs: map[string]map[string][]workflow.File{},
 	}
 	return d, errors.Join(d.load(), d.loadRead(), d.loadHands(), d.loadSettings())

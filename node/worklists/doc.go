@@ -12,5 +12,6 @@
 // counts once. How much a member may have a node do is bounded.
 //
 // It imports choreo, membership/moment, node/api, node/codec, node/ration, node/store/kv,
-// node/users, node/wire, workflow and worklist; internal/sim and node import it.
+// node/users, node/wire, workflow and worklist; internal/sim, internal/test/testliar and node
+// import it.
 package worklists

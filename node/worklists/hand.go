@@ -130,13 +130,13 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Mine == "" && !r.free() })
-	moved, err := find(rows, in.Item)
+	moved, err := d.find(rows, in.Item)
 	if err != nil {
 		return nil, d.notFound(err, in.Item, silent)
 	}
 	before := ""
 	if in.Before != "" {
-		b, err := find(rows, in.Before)
+		b, err := d.find(rows, in.Before)
 		if err != nil {
 			return nil, d.notFound(err, in.Before, silent)
 		}
@@ -150,8 +150,8 @@ func (d *Desk) Move(ctx context.Context, in api.MoveRequest) ([]api.Item, error)
 	}
 	d.sortByHand(who, rows)
 	out := []api.Item{}
-	for _, r := range rows {
-		out = append(out, d.item(who, &r))
+	for i := range rows {
+		out = append(out, d.item(who, &rows[i]))
 	}
 	return out, nil
 }

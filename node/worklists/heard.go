@@ -34,6 +34,26 @@ type heard struct {
 	gone  []Row // that it listed before, the last that went first
 }
 
+// holderFor is the partner of which a user has an item, as this device keeps it or saw it taken; "": neither. An
+// item has one holder for good, so what another says of it does not count. The caller holds d.mu.
+func (d *Desk) holderFor(user, item string) workflow.PartnerID {
+	if k := d.kept[string(Prefix)+user+" "+item]; k != nil {
+		return workflow.PartnerID(k.At)
+	}
+	return d.taken[user][item]
+}
+
+// counting leaves of what a partner says what it may say. The caller holds d.mu.
+func (d *Desk) counting(who users.Who, p workflow.PartnerID, rows []Row) []Row {
+	if len(d.kept) == 0 && len(d.taken[who.ID]) == 0 {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool {
+		at := d.holderFor(who.ID, r.ID())
+		return at != "" && at != p
+	})
+}
+
 // remember keeps what a partner says now, of one instance or everywhere.
 func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.InstanceID, rows []Row) {
 	now := d.in.Clock.Now()
@@ -59,8 +79,7 @@ func (d *Desk) remember(who users.Who, p workflow.PartnerID, only workflow.Insta
 	for i := range rows {
 		listed[rows[i].ID()] = true
 	}
-	is.rows = append(is.rows, rows...)
-	is.rows = is.rows[:min(len(is.rows), maxHeard)]
+	is.rows = append(is.rows, rows[:min(len(rows), max(maxHeard-len(is.rows), 0))]...)
 	for _, r := range slices.Concat(was.rows, was.gone) {
 		if about(r) && !listed[r.ID()] && now.Wall.Sub(r.AsOf) < shownFor && len(is.gone) < maxGone {
 			listed[r.ID()] = true
@@ -83,8 +102,10 @@ func (d *Desk) remembered(ctx context.Context, who users.Who, ref string) *Row {
 	}
 	var found []Row
 	d.mu.Lock()
-	for _, is := range d.heard[who.ID] {
-		if i := slices.IndexFunc(is.rows, func(r Row) bool { return r.ID() == ref }); i >= 0 {
+	only := d.holderFor(who.ID, ref)
+	for p, is := range d.heard[who.ID] {
+		i := slices.IndexFunc(is.rows, func(r Row) bool { return r.ID() == ref })
+		if i >= 0 && (only == "" || only == p) {
 			found = append(found, is.rows[i])
 		}
 	}
@@ -122,9 +143,9 @@ func (d *Desk) heardOf(who users.Who) (listed map[workflow.PartnerID][]Row, gone
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for p, is := range d.heard[who.ID] {
-		gone = append(gone, is.gone...)
+		gone = append(gone, d.counting(who, p, slices.Clone(is.gone))...)
 		if now.Sub(is.wall) < shownFor {
-			listed[p] = slices.Clone(is.rows)
+			listed[p] = d.counting(who, p, slices.Clone(is.rows))
 		}
 	}
 	return listed, gone
@@ -213,12 +234,12 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 					return nil, err
 				}
 			}
-			if r, err = find(known, ref); err != nil && !asked {
+			if r, err = d.find(known, ref); err != nil && !asked {
 				asked = true
 				if known, silent, err = d.rows(ctx, who); err != nil {
 					return nil, err
 				}
-				r, err = find(known, ref)
+				r, err = d.find(known, ref)
 			}
 		}
 		switch {
@@ -290,7 +311,7 @@ func (d *Desk) findGone(who users.Who, ref string, err error) *Row {
 		return nil
 	}
 	_, gone := d.heardOf(who)
-	r, err := find(gone, ref)
+	r, err := d.find(gone, ref)
 	if err != nil {
 		return nil
 	}

@@ -290,15 +290,24 @@ func (d *Desk) allKept(user string) (out []*kept) {
 // addKept adds to a list what is kept of partners that did not answer; what those that did say that
 // the user does not have any more is forgotten, unless there is something to hand in.
 func (d *Desk) addKept(who users.Who, rows []Row, answered func(workflow.PartnerID) bool) []Row {
-	at := map[string]int{}
+	all := d.allKept(who.ID)
+	if len(all) == 0 {
+		return rows
+	}
+	at := make(map[string]int, len(rows))
 	for i := range rows {
 		at[rows[i].ID()] = i
 	}
-	for _, k := range d.allKept(who.ID) {
+	for _, k := range all {
 		i, listed := at[k.id()]
 		here := answered(workflow.PartnerID(k.At))
 		waits := len(k.Word) > 0 && k.Refused == ""
 		switch {
+		case listed && rows[i].At != workflow.PartnerID(k.At): // the facts here name its holder
+			if len(k.Word) == 0 {
+				d.drop(k)
+			}
+			continue
 		case listed && rows[i].Mine != "":
 		case here && len(k.Word) == 0:
 			d.rememberGone(who, k.row()) // what the user still made of it can be brought
@@ -326,7 +335,7 @@ func (d *Desk) later(who users.Who, r *Row, c wire.Spoken, body worklist.Result)
 	}
 	word, err := wire.EncodeSpoken(c)
 	if err != nil {
-		return nil, err
+		return nil, api.Judge(api.Invalid, err)
 	}
 	k.Word, k.What, k.Done, k.Refused = word, "completed", now.UnixMilli(), ""
 	if body.Failed {

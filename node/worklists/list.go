@@ -18,16 +18,16 @@ import (
 
 // List lists what a person has and may take.
 func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error) {
-	var by func(a, b Row) int
+	var by func(a, b *Row) int
 	switch q.Order {
 	case "", api.OrderArrival:
 		by = byArrival
 	case api.OrderPriority:
-		by = func(a, b Row) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)) }
+		by = func(a, b *Row) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)) }
 	case api.OrderDeadline:
-		by = func(a, b Row) int { return cmp.Or(byDeadline(&a, &b), a.Since.Compare(b.Since)) }
+		by = func(a, b *Row) int { return cmp.Or(byDeadline(a, b), a.Since.Compare(b.Since)) }
 	case api.OrderSize:
-		by = func(a, b Row) int { return cmp.Or(cmp.Compare(a.Size, b.Size), a.Since.Compare(b.Since)) }
+		by = func(a, b *Row) int { return cmp.Or(cmp.Compare(a.Size, b.Size), a.Since.Compare(b.Since)) }
 	case api.OrderHand:
 	default:
 		return nil, api.Errorf(api.Invalid, "the order %q: want one of %s", q.Order, strings.Join(api.Orders, ", "))
@@ -46,12 +46,12 @@ func (d *Desk) List(ctx context.Context, q api.WorklistQuery) ([]api.Item, error
 	if by == nil {
 		d.sortByHand(who, rows)
 	} else {
-		sortRows(rows, by)
+		rows = sortedRows(rows, by)
 	}
-	out := []api.Item{}
-	for _, r := range rows {
-		if r.Mine != "" || r.free() {
-			out = append(out, d.item(who, &r))
+	out, now := make([]api.Item, 0, len(rows)), d.in.Clock.Now().Wall
+	for i := range rows {
+		if r := &rows[i]; r.Mine != "" || r.free() {
+			out = append(out, d.itemAt(who, r, now))
 		}
 	}
 	return out, nil
@@ -68,13 +68,29 @@ func byDeadline(a, b *Row) int {
 	return a.DueAt.Compare(b.DueAt)
 }
 
-func byArrival(a, b Row) int { return a.Since.Compare(b.Since) }
+func byArrival(a, b *Row) int { return a.Since.Compare(b.Since) }
 
-// sortRows sorts by what is wanted, and for the rest in one way at all nodes.
-func sortRows(rows []Row, by func(a, b Row) int) {
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(by(a, b), a.Instance.Compare(b.Instance), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID(), b.ID()))
+// sortedRows are the rows sorted by what is wanted, and for the rest in one way at all nodes.
+// They are large, so each is moved once.
+func sortedRows(rows []Row, by func(a, b *Row) int) []Row {
+	at := make([]*Row, len(rows))
+	for i := range rows {
+		at[i] = &rows[i]
+	}
+	slices.SortFunc(at, func(a, b *Row) int {
+		if n := by(a, b); n != 0 {
+			return n
+		}
+		if n := a.Instance.Compare(b.Instance); n != 0 {
+			return n
+		}
+		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID(), b.ID()))
 	})
+	out := make([]Row, len(rows))
+	for i, r := range at {
+		out[i] = *r
+	}
+	return out
 }
 
 // rows are all items of which a person has, had, or may take one: of each partner as it
@@ -86,7 +102,7 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 		return nil, nil, err
 	}
 	answers, silent := d.askAll(ctx, who)
-	d.remember(who, d.in.Self, everywhere, slices.DeleteFunc(slices.Clone(known), func(r Row) bool { return r.At != d.in.Self }))
+	d.remember(who, d.in.Self, everywhere, heldHere(d.in.Self, known))
 	answered := func(p workflow.PartnerID) bool {
 		_, said := answers[p]
 		return said || p == d.in.Self
@@ -114,6 +130,14 @@ func (d *Desk) rows(ctx context.Context, who users.Who) (out []Row, silent []wor
 		})
 	}
 	return d.addKept(who, d.addHeard(out, listed, answered), answered), silent, nil
+}
+
+// heldHere are the rows of what this node holds.
+func heldHere(self workflow.PartnerID, rows []Row) []Row {
+	if !slices.ContainsFunc(rows, func(r Row) bool { return r.At != self }) {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.At != self })
 }
 
 // askAll asks the partners that are connected, some at a time. silent are those without an answer.
@@ -184,6 +208,9 @@ func (d *Desk) askOne(ctx context.Context, who users.Who, p workflow.PartnerID, 
 	if only != everywhere {
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Instance != only })
 	}
+	d.mu.Lock()
+	rows = d.counting(who, p, rows)
+	d.mu.Unlock()
 	d.remember(who, p, only, rows)
 	return rows, nil
 }
@@ -205,7 +232,9 @@ func (d *Desk) read(p workflow.PartnerID, b []byte) (rows []Row, err error) {
 }
 
 // item is a row for people.
-func (d *Desk) item(who users.Who, r *Row) api.Item {
+func (d *Desk) item(who users.Who, r *Row) api.Item { return d.itemAt(who, r, d.in.Clock.Now().Wall) }
+
+func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	out := api.Item{
 		ID: r.ID(), Instance: r.Instance.String(), Workflow: string(r.Workflow), Task: string(r.Task), State: api.ItemReady,
 		Partner: d.in.Name(r.At), Role: string(r.Role), Priority: r.Priority, Offline: r.Offline, Since: r.Since, AsOf: r.AsOf,
@@ -219,11 +248,10 @@ func (d *Desk) item(who users.Who, r *Row) api.Item {
 	}
 	out.Doc, out.Subject = r.Doc, r.Subject
 	if !r.Until.IsZero() {
-		now := d.in.Clock.Now().Wall
 		out.Due = &api.Due{Kind: r.Ends, At: r.Until.Round(time.Second).UTC(), Left: max(r.Until.Sub(now), 0).Round(time.Second).String(), About: r.At != d.in.Self}
 	}
 	if !r.DueAt.IsZero() {
-		now, at := d.in.Clock.Now().Wall, r.DueAt.Round(time.Second).UTC()
+		at := r.DueAt.Round(time.Second).UTC()
 		out.Deadline = &at
 		if left := r.DueAt.Sub(now); out.Due == nil || left > 0 && r.DueAt.Before(r.Until) {
 			out.Due = &api.Due{

@@ -28,6 +28,12 @@ const PrefixRead = 'g'
 const (
 	// maxMessages bounds a list of messages; the instances of all who began some share it.
 	maxMessages = 1000
+	// maxMarks bounds what is noted as read about one instance, maxMarked the instances in which this node takes no
+	// part and of which a user has read something, and markedFor is how long that is noted of one of which there
+	// is nothing to read any more.
+	maxMarks  = 1024
+	maxMarked = 1000
+	markedFor = 90 * 24 * time.Hour
 	// maxTaken bounds the items of which it is known that they were taken from here.
 	maxTaken = 1000
 	// alarmEvery is how often at least it is looked for deadlines that have come near, while somebody watches.
@@ -46,40 +52,123 @@ func ReadPrefix(id workflow.InstanceID) []byte { return append([]byte{PrefixRead
 // read is what a user has read about an instance.
 type read struct {
 	_     struct{} `cbor:",toarray"`
+	Names [][]byte // what was read last comes last
+	// Noted is when that was written (ms).
+	Noted int64
+}
+
+// readBefore is read as versions before this one wrote it.
+type readBefore struct {
+	_     struct{} `cbor:",toarray"`
 	Names [][]byte
 }
 
 // DecodesRead returns an error for what cannot be read of the store.
-func DecodesRead(b []byte) error { return codec.Decode(b, &read{}) }
+func DecodesRead(b []byte) error {
+	_, err := readMarks(b)
+	return err
+}
+
+// marks are the names of messages about an instance that a user has read.
+type marks struct {
+	has   map[string]bool
+	order []string // those that were read last come last
+	noted int64    // when they were written down (ms)
+}
+
+func readMarks(b []byte) (*marks, error) {
+	var is read
+	if err := codec.Decode(b, &is); err != nil {
+		var before readBefore
+		if codec.Decode(b, &before) != nil {
+			return nil, err
+		}
+		is.Names = before.Names
+	}
+	m := &marks{has: map[string]bool{}, noted: is.Noted}
+	for _, n := range is.Names {
+		m.add(hex.EncodeToString(n))
+	}
+	return m, nil
+}
+
+func (m *marks) add(name string) {
+	if !m.has[name] {
+		m.has[name] = true
+		m.order = append(m.order, name)
+	}
+}
+
+// with are these marks, if there are any, and more. A message that is not there now keeps its mark, as it may be
+// there again: its instance cannot be read, or its holder not be asked. What is too much goes, first
+// of what is not there what was read first.
+func (m *marks) with(more []string, there map[string]bool, now time.Time) *marks {
+	out := &marks{has: map[string]bool{}, noted: now.UnixMilli()}
+	if m != nil {
+		for _, n := range m.order {
+			out.add(n)
+		}
+	}
+	for _, n := range more {
+		out.add(n)
+	}
+	over := len(out.order) - maxMarks
+	for _, gone := range []bool{true, false} {
+		out.order = slices.DeleteFunc(out.order, func(n string) bool {
+			if over <= 0 || gone == there[n] {
+				return false
+			}
+			over--
+			delete(out.has, n)
+			return true
+		})
+	}
+	return out
+}
+
+// write are the marks for the store.
+func (m *marks) write() ([]byte, error) {
+	is := read{Noted: m.noted}
+	for _, n := range m.order {
+		b, err := hex.DecodeString(n)
+		if err != nil {
+			return nil, fmt.Errorf("the name of a message: %w", err)
+		}
+		is.Names = append(is.Names, b)
+	}
+	return codec.Encode(is), nil
+}
+
+// hasRead reports whether a user has read a message. The caller holds d.mu.
+func (d *Desk) hasRead(user string, id *worklist.MessageID, name string) bool {
+	m := d.seen[id.Instance][user]
+	return m != nil && m.has[name]
+}
 
 // loadRead reads what was read.
 func (d *Desk) loadRead() error {
 	return d.in.Store.Scan([]byte{PrefixRead}, func(key, value []byte) error {
-		var is read
 		var id workflow.InstanceID
-		if len(key) <= 1+len(id) || codec.Decode(value, &is) != nil {
+		if len(key) <= 1+len(id) {
 			return nil
 		}
-		names := map[string]bool{}
-		for _, n := range is.Names {
-			names[hex.EncodeToString(n)] = true
+		if is, err := readMarks(value); err == nil {
+			d.setRead(workflow.InstanceID(key[1:1+len(id)]), string(key[1+len(id):]), is)
 		}
-		id = workflow.InstanceID(key[1 : 1+len(id)])
-		d.setRead(id, string(key[1+len(id):]), names)
 		return nil
 	})
 }
 
 // setRead notes what a user has read about an instance. The caller holds d.mu, or is the only one.
-func (d *Desk) setRead(id workflow.InstanceID, user string, names map[string]bool) {
+func (d *Desk) setRead(id workflow.InstanceID, user string, is *marks) {
 	of := d.seen[id]
 	switch {
-	case len(names) == 0:
+	case is == nil || len(is.order) == 0:
 		delete(of, user)
 	case of == nil:
-		d.seen[id] = map[string]map[string]bool{user: names}
+		d.seen[id] = map[string]*marks{user: is}
 	default:
-		of[user] = names
+		of[user] = is
 	}
 	if len(d.seen[id]) == 0 {
 		delete(d.seen, id)
@@ -102,12 +191,12 @@ func (d *Desk) Messages(ctx context.Context, q api.MessagesQuery) ([]api.Message
 	for i := range all {
 		m := &all[i]
 		name := m.ID.String()
-		seen := d.seen[m.ID.Instance][who.ID][name]
+		seen := d.hasRead(who.ID, &m.ID, name)
 		if seen && q.Unread {
 			continue
 		}
 		out = append(out, api.Message{
-			ID: name, At: m.At.Round(time.Second).UTC(), Type: string(m.ID.Type), Instance: m.ID.Instance.String(), Workflow: string(m.Workflow),
+			ID: name, At: shownAt(m.Message), Type: string(m.ID.Type), Instance: m.ID.Instance.String(), Workflow: string(m.Workflow),
 			Task: string(m.ID.Item.Slot), Text: m.Text, Asks: m.Asks, Read: seen,
 		})
 	}
@@ -144,7 +233,7 @@ func (d *Desk) Unread(ctx context.Context, ref string) (n int, err error) {
 	defer d.mu.Unlock()
 	d.counted[who.ID] = is
 	for i := range is.all {
-		if id := &is.all[i].ID; !d.seen[id.Instance][who.ID][id.String()] {
+		if id := &is.all[i].ID; !d.hasRead(who.ID, id, id.String()) {
 			n++
 		}
 	}
@@ -213,10 +302,52 @@ func share(all []Told, room int) []Told {
 
 // noteTaken notes that a user took an item from here, of an instance in which this node takes no part.
 func (d *Desk) noteTaken(who users.Who, r *Row) {
+	if r.At == d.in.Self || d.in.Instances.Here(r.Instance) {
+		return // what is known here says it
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.taken) < maxTaken {
-		d.taken[who.ID+" "+r.ID()] = true
+	if d.takenLocked() >= maxTaken {
+		d.pruneTaken()
+	}
+	if d.takenLocked() >= maxTaken {
+		return
+	}
+	if d.taken[who.ID] == nil {
+		d.taken[who.ID] = map[string]workflow.PartnerID{}
+	}
+	d.taken[who.ID][r.ID()] = r.At
+}
+
+// takenLocked is how many items are noted as taken. The caller holds d.mu.
+func (d *Desk) takenLocked() (n int) {
+	for _, of := range d.taken {
+		n += len(of)
+	}
+	return n
+}
+
+// pruneTaken forgets what its users do not have any more, as its holders said last. The caller holds d.mu.
+func (d *Desk) pruneTaken() {
+	for user, of := range d.taken {
+		mine := map[string]bool{}
+		for p, is := range d.heard[user] {
+			for i := range is.rows {
+				if r := &is.rows[i]; r.Mine != "" && of[r.ID()] == p {
+					mine[r.ID()] = true
+				}
+			}
+		}
+		maps.DeleteFunc(of, func(item string, _ workflow.PartnerID) bool { return !mine[item] })
+	}
+}
+
+// forgetTaken notes that a user does not have an item any more, by the user's own word.
+func (d *Desk) forgetTaken(who users.Who, r *Row) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if delete(d.taken[who.ID], r.ID()); len(d.taken[who.ID]) == 0 {
+		delete(d.taken, who.ID)
 	}
 }
 
@@ -228,7 +359,7 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 	for p, of := range listed {
 		for _, r := range of {
 			d.mu.Lock()
-			here := d.taken[who.ID+" "+r.ID()]
+			here := d.taken[who.ID][r.ID()] == p
 			d.mu.Unlock()
 			if p != d.in.Self && here && r.Mine != "" {
 				rows = append(rows, r)
@@ -268,44 +399,46 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	is := map[workflow.InstanceID]map[string]bool{} // of what there still is
-	fresh := map[workflow.InstanceID]bool{}
-	for _, m := range all {
-		id, name := m.ID.Instance, m.ID.String()
-		seen := d.seen[id][who.ID][name]
-		if is[id] == nil {
-			is[id] = map[string]bool{}
+	there := map[workflow.InstanceID]map[string]bool{}
+	fresh := map[workflow.InstanceID][]string{}
+	for i := range all {
+		id, name := all[i].ID.Instance, all[i].ID.String()
+		if there[id] == nil {
+			there[id] = map[string]bool{}
 		}
-		if wanted[name] || in.All {
-			fresh[id] = fresh[id] || !seen
-			is[id][name] = true
-			delete(wanted, name)
-		} else if seen {
-			is[id][name] = true
+		there[id][name] = true
+		if (wanted[name] || in.All) && !d.hasRead(who.ID, &all[i].ID, name) {
+			fresh[id] = append(fresh[id], name)
 		}
+		delete(wanted, name)
 	}
 	if len(wanted) > 0 && !in.All {
 		return api.Errorf(api.NotFound, "there is no message %q for %s", slices.Min(slices.Collect(maps.Keys(wanted))), who.Name).
 			WithHint("list them: mutirao messages -o json")
 	}
-	var writes []kv.Write
-	for id := range fresh {
-		if !fresh[id] {
-			continue
-		}
-		var names [][]byte
-		for _, n := range slices.Sorted(maps.Keys(is[id])) {
-			b, err := hex.DecodeString(n)
-			if err != nil {
-				return fmt.Errorf("the name of a message: %w", err)
-			}
-			names = append(names, b)
-		}
-		writes = append(writes, kv.Write{Key: append(ReadPrefix(id), who.ID...), Value: codec.Encode(read{Names: names})})
+	return d.mark(who, there, fresh)
+}
+
+// mark makes durable what a person has read, by instance, of what is there. The caller holds d.mu.
+func (d *Desk) mark(who users.Who, there map[workflow.InstanceID]map[string]bool, fresh map[workflow.InstanceID][]string) error {
+	now := d.in.Clock.Now().Wall
+	next := map[workflow.InstanceID]*marks{}
+	for id, names := range fresh {
+		next[id] = d.seen[id][who.ID].with(names, there[id], now)
 	}
-	stale := d.staleRead(who, is)
-	for _, id := range stale {
-		writes = append(writes, kv.Write{Key: append(ReadPrefix(id), who.ID...), Delete: true})
+	for _, id := range d.staleRead(who, there, now) {
+		next[id] = nil
+	}
+	var writes []kv.Write
+	for id, is := range next {
+		w := kv.Write{Key: append(ReadPrefix(id), who.ID...), Delete: is == nil}
+		if is != nil {
+			var err error
+			if w.Value, err = is.write(); err != nil {
+				return err
+			}
+		}
+		writes = append(writes, w)
 	}
 	for rest := writes; len(rest) > 0; {
 		n := kv.Unit(rest)
@@ -314,11 +447,8 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 		}
 		rest = rest[n:]
 	}
-	for id := range fresh {
-		d.setRead(id, who.ID, is[id])
-	}
-	for _, id := range stale {
-		d.setRead(id, who.ID, nil)
+	for id, is := range next {
+		d.setRead(id, who.ID, is)
 	}
 	return nil
 }
@@ -326,19 +456,32 @@ func (d *Desk) ReadMessages(ctx context.Context, in api.MessagesRead) error {
 // maxStale is of how many instances at a time it is asked whether there is still something of them.
 const maxStale = 64
 
-// staleRead are instances about which a person has read something, and of which there is nothing any more: of
-// those that are here it goes with the instance. The caller holds d.mu.
-func (d *Desk) staleRead(who users.Who, is map[workflow.InstanceID]map[string]bool) (out []workflow.InstanceID) {
-	asked := 0
+// staleRead are instances in which this node takes no part, about which a person has read something, and of which there
+// is nothing to read: for so long that nothing is to come, or more of them than there is room for. Of instances
+// that are here it goes with the instance. The caller holds d.mu.
+func (d *Desk) staleRead(who users.Who, there map[workflow.InstanceID]map[string]bool, now time.Time) (out []workflow.InstanceID) {
+	var absent []workflow.InstanceID
+	marked := 0
 	for id, of := range d.seen {
-		if of[who.ID] == nil || is[id] != nil {
+		if of[who.ID] == nil {
 			continue
 		}
-		if asked++; asked > maxStale {
-			break
+		if marked++; there[id] == nil {
+			absent = append(absent, id)
 		}
-		if !d.in.Instances.Here(id) {
+	}
+	slices.SortFunc(absent, func(a, b workflow.InstanceID) int {
+		return cmp.Or(cmp.Compare(d.seen[a][who.ID].noted, d.seen[b][who.ID].noted), a.Compare(b))
+	})
+	old := func(id workflow.InstanceID) bool {
+		return now.Sub(time.UnixMilli(d.seen[id][who.ID].noted)) > markedFor
+	}
+	absent = slices.DeleteFunc(absent, func(id workflow.InstanceID) bool { return marked <= maxMarked && !old(id) })
+	for range min(len(absent), maxStale) {
+		d.staleAt = (d.staleAt + 1) % len(absent) // others each time, as some may be here
+		if id := absent[d.staleAt]; (marked > maxMarked || old(id)) && !d.in.Instances.Here(id) {
 			out = append(out, id)
+			marked--
 		}
 	}
 	return out
@@ -404,4 +547,13 @@ func (d *Desk) lookAhead() {
 	if next > 0 {
 		d.in.Nudge()
 	}
+}
+
+// shownAt is when something happened of which somebody is told, to the second: facts as all lists show them, and
+// deadlines, which are worked out, to the next.
+func shownAt(m worklist.Message) time.Time {
+	if m.ID.Type == worklist.Deadline {
+		return m.At.Round(time.Second).UTC()
+	}
+	return m.At.Truncate(time.Second).UTC()
 }

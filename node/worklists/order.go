@@ -2,12 +2,14 @@ package worklists
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -27,6 +29,9 @@ type Target struct {
 	At       workflow.PartnerID  `json:"at"`
 	// Held is by which grant somebody has the item; zero: nobody has.
 	Held worklist.ID `json:"held"`
+	// Due is the deadline of the task; zero: it has none now. Here: this node says all that itself.
+	Due  worklist.Due `json:"due,omitzero"`
+	Here bool         `json:"-"`
 	// Result is the one that is to be adopted; zero: it is not about that.
 	Result worklist.ID `json:"result"`
 }
@@ -34,7 +39,8 @@ type Target struct {
 // same reports whether two partners say the same of what an order is about. Any of them carries
 // out what is about an instance, or a result.
 func (t *Target) same(o *Target) bool {
-	return t.Item == o.Item && t.Result == o.Result && (t.At == o.At || t.Task == "" || !t.Result.IsZero())
+	about := t.Workflow == o.Workflow && t.Task == o.Task && t.Item == o.Item && t.Result == o.Result
+	return about && (t.At == o.At || t.Task == "" || !t.Result.IsZero())
 }
 
 // Order has a person who decides about an instance say what becomes of a task.
@@ -45,8 +51,10 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 			return nil, api.Errorf(api.Invalid, "an order to %s names a task", in.Order)
 		}
 	case api.TaskCancel:
+	case api.TaskRecover:
+		return d.recover(ctx, in)
 	default:
-		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s, %s or %s", in.Order, api.TaskAgain, api.TaskContinue, api.TaskStop, api.TaskCancel)
+		return nil, api.Errorf(api.Invalid, "the order %q: want %s, %s, %s, %s or %s", in.Order, api.TaskAgain, api.TaskContinue, api.TaskStop, api.TaskCancel, api.TaskRecover)
 	}
 	who, err := d.decider(in)
 	if err != nil {
@@ -72,6 +80,34 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	return &api.TaskOrdered{ID: t.Instance.String(), Task: in.Task, Order: in.Order, User: who.Name, At: d.in.Name(t.At)}, nil
 }
 
+// recover has a person who decides about an instance recover it by a step.
+func (d *Desk) recover(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, error) {
+	if in.Recover == nil || in.Task != "" || in.Reason != "" {
+		return nil, api.Errorf(api.Invalid, "an order to recover has a step, and neither a task nor a reason")
+	}
+	step, err := json.Marshal(in.Recover)
+	if err != nil {
+		return nil, api.Judge(api.Invalid, err)
+	}
+	who, err := d.in.People.Who(in.User)
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.target(ctx, in.ID, workflow.FlowTask, who)
+	if errors.Is(err, choreo.ErrNoTask) {
+		return nil, api.Errorf(api.Refused, "the instance is not driven by its data: it has no data states to recover").
+			WithHint("mutirao task again, task continue and task stop decide about its tasks, mutirao cancel ends it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At}
+	if _, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: worklist.Recover, Reason: string(step)}); err != nil {
+		return nil, err
+	}
+	return &api.TaskOrdered{ID: t.Instance.String(), Order: in.Order, User: who.Name, At: d.in.Name(t.At)}, nil
+}
+
 // decider is the person who orders something. Where several are signed in here and none is named, an
 // instance is cancelled by the partner, who began it or takes part in it.
 func (d *Desk) decider(in api.TaskOrder) (users.Who, error) {
@@ -85,9 +121,10 @@ func (d *Desk) decider(in api.TaskOrder) (users.Who, error) {
 // sought is what a person wants to say something about: an order, or an adoption.
 type sought struct {
 	who users.Who
-	// ref names the instance. here looks for it at this node, req asks another by that protocol, and fits
-	// reports whether an answer is about it: the person signs for what it names.
+	// ref names the instance, result a result in it. here looks for it at this node, req asks another by that
+	// protocol, and fits reports whether an answer is about it: the person signs for what it names.
 	ref      string
+	result   string
 	here     func(ctx context.Context) (Target, error)
 	protocol string
 	req      []byte
@@ -105,7 +142,9 @@ func (d *Desk) target(ctx context.Context, ref string, task workflow.TaskName, w
 		here: func(ctx context.Context) (Target, error) {
 			return d.in.Instances.Target(ctx, ref, task, worklist.User(who.ID))
 		},
-		fits: func(_ workflow.PartnerID, t *Target) bool { return t.fits(ref, task) },
+		fits: func(p workflow.PartnerID, t *Target) bool {
+			return t.fits(ref) && t.Task == task && t.Result.IsZero() && (task != "" && t.Item.Slot != "" || task == "" && t.Item == worklist.Item{} && t.At == p)
+		},
 	})
 }
 
@@ -134,7 +173,9 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 		switch {
 		case a.Refusal == nil:
 			if was, said := found[a.Target.Instance]; said && !was.same(&a.Target) {
-				disputed = fmt.Sprintf("partners do not agree on what that is: by one %s holds it, by another %s", d.in.Name(was.At), d.in.Name(a.Target.At))
+				if disputed = "partners do not agree on what that is"; was.At != a.Target.At {
+					disputed += fmt.Sprintf(": by one %s holds it, by another %s", d.in.Name(was.At), d.in.Name(a.Target.At))
+				}
 			}
 			found[a.Target.Instance] = a.Target
 		case a.Here:
@@ -154,10 +195,32 @@ func (d *Desk) seek(ctx context.Context, x sought) (Target, error) {
 	case len(found) == 0:
 		return t, err
 	}
+	known := t.Instance
 	for _, t = range found {
 	}
-	return t, nil
+	return t, d.signable(x, known, &t)
 }
+
+// signable refuses to have a person sign what only a partner says that the person means. What is given whole says
+// by itself what it is; of an abbreviation that is known here. known is the instance, as far as it is.
+func (d *Desk) signable(x sought, known workflow.InstanceID, t *Target) error {
+	by, whole := d.in.Name(t.At), t.Instance.String()
+	switch result := hex.EncodeToString(t.Result[:]); {
+	case t.Instance != known && shortened(x.ref, whole):
+		return api.Errorf(api.Refused, "%q begins the ID of an instance of which only %s says something: it is not signed for what another completes", x.ref, by).
+			WithHint("give the whole ID; %s says %s", by, whole)
+	case !t.Result.IsZero() && shortened(x.result, result):
+		return api.Errorf(api.Refused, "%q begins the name of a result of which only %s says something: it is not signed for what another completes", x.result, by).
+			WithHint("give the whole name, from mutirao show %s -o json where it takes part; %s says %s", whole, by, result)
+	case t.Result.IsZero() && t.Task != t.Item.Slot:
+		return api.Errorf(api.Refused, "%s says that %s is done in place of %s, and nothing is known of that here", by, t.Task, t.Item.Slot).
+			WithHint("if it is meant, order it of %s", t.Item.Slot)
+	}
+	return nil
+}
+
+// shortened reports whether somebody gave less than the whole of a name.
+func shortened(ref, whole string) bool { return strings.ToLower(strings.TrimSpace(ref)) != whole }
 
 // takesPart reports whether this node takes part in an instance about which a person decides.
 func (d *Desk) takesPart(ctx context.Context, ref string, who users.Who) bool {
@@ -165,9 +228,9 @@ func (d *Desk) takesPart(ctx context.Context, ref string, who users.Who) bool {
 	return err == nil
 }
 
-// fits reports whether an answer is about what was asked for: the person signs for what it names.
-func (t *Target) fits(ref string, task workflow.TaskName) bool {
-	return strings.HasPrefix(t.Instance.String(), strings.ToLower(strings.TrimSpace(ref))) && t.Task == task && (t.Item.Slot == "") == (task == "") && t.At != ""
+// fits reports whether an answer is about the instance that was asked for.
+func (t *Target) fits(ref string) bool {
+	return strings.HasPrefix(t.Instance.String(), strings.ToLower(strings.TrimSpace(ref))) && t.At != ""
 }
 
 // answeredTarget is what an order is about, as a partner says; or why it may not be given.

@@ -49,6 +49,7 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 	}
 	if r.Mine != "" && to.ID != who.ID {
 		d.dropUndone(who, r)
+		d.forgetTaken(who, r)
 	}
 	if in.Item != "" {
 		if _, err := d.again(ctx, who, r); err != nil { // what is listed from now on

@@ -37,6 +37,10 @@ var (
 	columns = append(slices.Clone(older), aptitude.SelPush10, aptitude.SelPushFlowtime)
 )
 
+// PublishedCells is how many signs the source has in all: of each scenario the family against the older mechanisms
+// and among itself, in time and in quality. Of three and selective those among the family are not known here.
+const PublishedCells = 108
+
 // Comparison is how the signs of a study compare to the published ones.
 type Comparison struct {
 	Cells  []Cell  `json:"cells"`  // the published cells, row by row, time first

@@ -55,7 +55,7 @@ func (tm *team) running(ctx context.Context) string {
 			out = append(out, fmt.Sprintf("%s: %v", p.name, err))
 		}
 		for _, x := range list {
-			if tm.liars(x) {
+			if tm.liars(x) || x.State != workflow.InstanceRunning { // what waits for an order is listed, too
 				continue
 			}
 			out = append(out, fmt.Sprintf("%s of %s is %s at %s: %s", x.ID[:8], x.Workflow, x.State, p.name, waiting(ctx, p, x.ID)))

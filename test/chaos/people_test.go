@@ -118,7 +118,9 @@ func (p *proc) work(ctx context.Context, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
 	running, err := p.client.Instances(ctx, false)
-	running = slices.DeleteFunc(running, p.tm.liars)
+	running = slices.DeleteFunc(running, func(in api.InstanceSummary) bool {
+		return in.State != workflow.InstanceRunning || p.tm.liars(in)
+	})
 	if err != nil || len(running) == 0 {
 		return
 	}

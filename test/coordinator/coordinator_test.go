@@ -191,14 +191,16 @@ tasks:
   look: {type: manual}
 `
 
-// hears reports whether p lists an instance that others reported to it.
+// hears reports whether p lists a running instance that others reported to it.
 func (p *process) hears(id string) bool {
 	p.T.Helper()
 	list, err := p.API.Instances(p.T.Context(), false)
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	return slices.ContainsFunc(list, func(in api.InstanceSummary) bool { return in.ID == id && len(in.KnownBy) > 0 })
+	return slices.ContainsFunc(list, func(in api.InstanceSummary) bool {
+		return in.ID == id && in.State == workflow.InstanceRunning && len(in.KnownBy) > 0
+	})
 }
 
 // A coordinator that was stopped past its lease does nothing with its old

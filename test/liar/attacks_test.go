@@ -91,6 +91,7 @@ var before = map[string]func(v *victims, size int){
 // counted is as what some attacks must show in what ana refused: they did arrive.
 var counted = map[string]string{
 	"removals": "definition", "greetings": "greetings-too-fast", "news": "news-malformed", "garbage": "frame-malformed",
+	"files": "file-forged", "words": "words-of-others",
 }
 
 // clockIsRight checks that ana's doctor blames her clock for nobody's word.

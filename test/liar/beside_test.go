@@ -29,8 +29,8 @@ var (
 
 // While a lying member does all its attacks in turn, each at a twentieth of its full size,
 // and claims rights that it has not, two honest partners run
-// instances in which it has no work: all end, and not much later than beside a
-// liar that is idle. Liar and victims have processors of their own.
+// instances in which it has no work, and one gives the other files: all end, and not much
+// later than beside a liar that is idle, and all files come. Liar and victims have processors of their own.
 func TestHonestWorkBesideALiar(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("NOT TESTED: liar and victims need a processor each")
@@ -60,6 +60,8 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	var work sync.WaitGroup
 	m := measure(v.ana)
 	turns := 0
+	var photos outcome
+	work.Go(func() { v.photos(ctx, &photos) })
 	work.Go(func() {
 		for ctx.Err() == nil {
 			for _, a := range append(claims.attacks(), testliar.Attacks...) {
@@ -75,6 +77,12 @@ func TestHonestWorkBesideALiar(t *testing.T) {
 	work.Wait()
 	u := m.ends()
 	t.Logf("the liar busy: %s; %d attacks, %d frames; ana used %s", beside, turns, l.Sent, u)
+	slices.Sort(photos.took)
+	t.Logf("%d files came from bea to ana meanwhile, p50 %s, p99 %s, at most %s", len(photos.took), photos.percentile(50), photos.percentile(99),
+		photos.percentile(100))
+	if photos.failed > 0 || len(photos.took) == 0 {
+		t.Errorf("%d files came, %d did not: %s", len(photos.took), photos.failed, photos.why)
+	}
 	if beside.failed > 0 {
 		t.Errorf("%d instances did not end as they do beside an idle liar: %s", beside.failed, beside.why)
 	}

@@ -52,6 +52,7 @@ func newVictimsBy(t *testing.T, command []string) *victims {
 		return v.ana.Sees("active", "bea", "mal") && v.bea.Sees("active", "ana", "mal")
 	})
 	v.add(honest)
+	v.add(pictured)
 	v.add(shared)
 	mal.End()
 	v.malFolder = mal.Dir

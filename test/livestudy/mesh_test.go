@@ -20,6 +20,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -193,6 +194,7 @@ func (carrier) Distrust(workflow.PartnerID)                 {}
 func (carrier) Silence(bool)                                {}
 func (carrier) Relayed() []workflow.PartnerID               { return nil }
 func (carrier) Refused() map[string]uint64                  { return nil }
+func (carrier) Traffic() api.Traffic                        { return api.Traffic{} }
 func (carrier) HandleRequest(string, bool, func(workflow.PartnerID, []byte) ([]byte, error)) {
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/runner"
@@ -103,6 +104,7 @@ type mortalCarrier struct {
 
 // Refused implements node.Carrier: nobody looks at it here.
 func (mortalCarrier) Refused() map[string]uint64 { return nil }
+func (mortalCarrier) Traffic() api.Traffic       { return api.Traffic{} }
 
 func (m mortalCarrier) Send(p workflow.PartnerID, frame []byte) error {
 	n := m.sends.Add(1)

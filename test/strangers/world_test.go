@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
@@ -295,6 +296,7 @@ func (m *member) Distrust(p workflow.PartnerID) { m.ClosePeer(p) }
 func (*member) Silence(bool)                    {}
 func (*member) Relayed() []workflow.PartnerID   { return nil }
 func (*member) Refused() map[string]uint64      { return nil }
+func (*member) Traffic() api.Traffic            { return api.Traffic{} }
 
 func (m *member) Send(p workflow.PartnerID, b []byte) error {
 	o := m.w.find(p)

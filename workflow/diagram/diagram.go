@@ -13,6 +13,7 @@ type Options struct {
 	Partners map[workflow.PartitionName]string // who holds a partition
 	Known    map[workflow.TaskName]string      // as of when a state is known, where that is long ago
 	Language string                            // of the words that are not the definition's: Portuguese, or else English
+	Tall     bool                              // an SVG for a narrow screen: time goes downwards, and lanes are coloured edges
 }
 
 // Formats are the formats that Render knows.
@@ -23,6 +24,9 @@ func Render(d *workflow.Definition, format string, opt Options) ([]byte, error) 
 	s := newScene(d, opt)
 	switch format {
 	case "svg":
+		if opt.Tall {
+			return tallSVG(s)
+		}
 		return svg(s)
 	case "mermaid":
 		return mermaid(s), nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,14 @@ func TestGolden(t *testing.T) {
 				golden.Compare(t, file, have)
 			})
 		}
+		t.Run(c.name+".tall", func(t *testing.T) {
+			c.opt.Tall, c.opt.Language = true, Portuguese
+			have, err := Render(example(t, c.name), "svg", c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, filepath.Join("testdata", c.name+".tall.svg"), have)
+		})
 	}
 }
 
@@ -92,6 +101,13 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	if bytes.Contains(out, []byte(`onload="`)) {
 		t.Errorf("a text became an attribute:\n%s", out)
+	}
+	tall, err := Render(d, "svg", Options{States: hostileStates.States, Tall: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(elements(t, tall), "script") || slices.Contains(elements(t, tall), "b") || bytes.Contains(tall, []byte(`onload="`)) {
+		t.Errorf("a text became more than that:\n%s", tall)
 	}
 	out, err = Render(d, "mermaid", hostileStates)
 	if err != nil {
@@ -288,6 +304,14 @@ func TestManyArrows(t *testing.T) {
 		}
 		if s.steps > maxArrows+maxPassages || len(picture) > 2<<20 {
 			t.Errorf("%d arrows took %d steps and %d bytes", all, s.steps, len(picture))
+		}
+		narrow := dense(c.tasks, c.each)
+		tall, err := tallSVG(narrow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := maxTracks*maxPassages + maxArrows; narrow.steps > most || len(tall) > 2<<20 {
+			t.Errorf("%d arrows took %d steps (at most %d) and %d bytes downwards", all, narrow.steps, most, len(tall))
 		}
 		says := strings.Contains(string(picture), "arrows are left out, the longest ones: the format dot has them all")
 		if says != (c.tasks == 400) || s.leftOut+len(s.edges) != all {

@@ -30,7 +30,7 @@ type grid struct {
 // by the boxes before it and by the order in which arrows cross least.
 func arrange(s *scene) (*grid, error) {
 	if len(s.boxes) > maxDrawn {
-		return nil, fmt.Errorf("%d tasks are too many to draw: at most %d; use the format dot, and Graphviz", len(s.boxes), maxDrawn)
+		return nil, tooMany(len(s.boxes))
 	}
 	layers := layered(s)
 	s.simplify(layers)
@@ -61,6 +61,10 @@ func arrange(s *scene) (*grid, error) {
 		g.rows[lane] = max(g.rows[lane], row+1)
 	}
 	return g, nil
+}
+
+func tooMany(boxes int) error {
+	return fmt.Errorf("%d tasks are too many to draw: at most %d; use the format dot, and Graphviz", boxes, maxDrawn)
 }
 
 // wishedRow is the mean row of the boxes of the same lane that come before, so

@@ -14,13 +14,7 @@ type point struct{ x, y int }
 // them.
 func (p *picture) edge(e edge) {
 	path := p.route(e)
-	marker := "ink"
-	switch e.kind {
-	case failure, standIn:
-		marker = "fail"
-	case other, undoing:
-		marker = "soft"
-	}
+	marker := markerOf(e.kind)
 	p.put(`<path class="%s" d="%s" marker-end="url(#arrow-%s)"/>`, e.kind, smooth(path), marker)
 	if e.label == "" {
 		return
@@ -33,6 +27,17 @@ func (p *picture) edge(e edge) {
 	for _, c := range []string{"halo", class} {
 		p.put(`<text class="%s" x="%d" y="%d" text-anchor="end">%s</text>`, c, at.x-14, at.y-6, escape(e.label))
 	}
+}
+
+// markerOf names the tip of an arrow.
+func markerOf(k edgeKind) string {
+	switch k {
+	case failure, standIn:
+		return "fail"
+	case other, undoing:
+		return "soft"
+	}
+	return "ink"
 }
 
 // route gives the points that an arrow passes.

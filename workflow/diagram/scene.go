@@ -56,7 +56,7 @@ const (
 
 func newScene(d *workflow.Definition, opt Options) *scene {
 	s := &scene{language: opt.Language, title: string(d.Name), doc: d.Doc, index: map[workflow.TaskName]int{}}
-	for _, t := range d.Tasks {
+	for _, t := range d.Written() {
 		s.index[t.Name] = len(s.boxes)
 		s.boxes = append(s.boxes, box{task: t, lane: -1, state: opt.States[t.Name], known: s.age(opt.Known[t.Name])})
 	}
@@ -76,12 +76,14 @@ func newScene(d *workflow.Definition, opt Options) *scene {
 	if len(rest) > 0 {
 		s.addLane(lane{name: s.say("any available partner")}, rest)
 	}
-	for _, t := range d.Tasks {
+	for _, t := range d.Written() {
 		s.addEdges(t)
 	}
 	s.place = make([]int, len(s.boxes))
 	for i, name := range d.TopoOrder() {
-		s.place[s.index[name]] = i
+		if box, drawn := s.index[name]; drawn {
+			s.place[box] = i
+		}
 	}
 	s.orderLanes()
 	return s
@@ -106,7 +108,10 @@ func (s *scene) orderLanes() {
 
 func (s *scene) addLane(l lane, tasks []workflow.TaskName) {
 	for _, name := range tasks {
-		i := s.index[name]
+		i, drawn := s.index[name]
+		if !drawn {
+			continue
+		}
 		s.boxes[i].lane = len(s.lanes)
 		l.boxes = append(l.boxes, i)
 	}

@@ -30,7 +30,8 @@ type picture struct {
 	bytes.Buffer
 	scene    *scene
 	grid     *grid
-	height   int // of a box
+	style    string // beyond that of all pictures
+	height   int    // of a box
 	laneTops []int
 	bottom   int
 	arrivals map[edge]arrival
@@ -55,7 +56,8 @@ func svg(s *scene) ([]byte, error) {
 	}
 	p.bottom = y
 	p.survey()
-	p.open()
+	p.open(p.width(), p.bottom+legend)
+	p.put(`<text class="title" x="%d" y="%d">%s</text>`, margin, margin+20, escape(p.scene.title))
 	p.lanes()
 	for _, e := range s.edges {
 		p.edge(e)
@@ -135,12 +137,12 @@ text{fill:#e8edf3}
 @media (prefers-color-scheme:dark){.state .label{fill:#ff8a80}}
 `
 
-func (p *picture) open() {
-	w, h := p.width(), p.bottom+legend
+// open begins a picture of that size.
+func (p *picture) open(w, h int) {
 	p.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title desc">`, w, h, w, h)
 	p.put(`<title id="title">%s</title>`, escape(p.scene.title))
 	p.put(`<desc id="desc">%s</desc>`, escape(p.summary()))
-	p.put("<style>%s", style)
+	p.put("<style>%s%s", style, p.style)
 	for _, st := range statesOf(p.scene) {
 		p.put(".%s .box{fill:%s;stroke:#16202c}", st, stateColor[st])
 	}
@@ -151,7 +153,6 @@ func (p *picture) open() {
 	}
 	p.put(`</defs>`)
 	p.put(`<rect width="%d" height="%d" class="paper"/>`, w, h)
-	p.put(`<text class="title" x="%d" y="%d">%s</text>`, margin, margin+20, escape(p.scene.title))
 }
 
 // omission says what is not drawn.
@@ -190,11 +191,7 @@ func (p *picture) lanes() {
 func (p *picture) box(i int) {
 	b := p.scene.boxes[i]
 	x, y := p.corner(i)
-	class := "task"
-	if stateColor[b.state] != "" { // else it is a text like any other
-		class += " state " + string(b.state)
-	}
-	p.put(`<g class="%s"><title>%s</title>`, class, escape(p.scene.description(i)))
+	p.put(`<g class="%s"><title>%s</title>`, classOf(b), escape(p.scene.description(i)))
 	radius := 2
 	if b.byPeople() {
 		radius = 18
@@ -205,7 +202,7 @@ func (p *picture) box(i int) {
 	}
 	left := x + 14
 	if b.byPeople() {
-		p.put(`<path class="person" d="M%d %da4 4 0 1 0 .1 0zM%d %dc0-8 12-8 12 0z"/>`, left+6, y+11, left, y+29)
+		p.person(left, y)
 		left += 20
 	}
 	p.put(`<text class="name" x="%d" y="%d">%s</text>`, left, y+24, escape(plain.Cut(string(b.task.Name), (x+boxWidth-left)/8)))
@@ -226,18 +223,34 @@ func (p *picture) box(i int) {
 	p.put(`</g>`)
 }
 
+// classOf is how a box looks by its state.
+func classOf(b box) string {
+	if stateColor[b.state] == "" { // it is a text like any other
+		return "task"
+	}
+	return "task state " + string(b.state)
+}
+
+// person marks what people do.
+func (p *picture) person(left, y int) {
+	p.put(`<path class="person" d="M%d %da4 4 0 1 0 .1 0zM%d %dc0-8 12-8 12 0z"/>`, left+6, y+11, left, y+29)
+}
+
 // clock marks an emergency trigger on the upper edge of its box.
 func (p *picture) clock(x, y int, wait string) {
 	p.put(`<circle class="clock" cx="%d" cy="%d" r="8"/><path class="hand" d="M%d %dv-5M%d %dh4"/>`, x, y-3, x, y-3, x, y-3)
 	p.put(`<text class="label" x="%d" y="%d">%s</text>`, x+13, y-5, escape(wait))
 }
 
+// arrowKinds are the looks of arrows, and what they mean.
+var arrowKinds = []struct{ class, marker, text string }{
+	{"success", "ink", "after success"}, {"failure", "fail", "on failure"}, {"other", "soft", "other"},
+}
+
 func (p *picture) legend() {
 	y := p.bottom + 20
 	x := margin
-	for _, item := range []struct{ class, marker, text string }{
-		{"success", "ink", "after success"}, {"failure", "fail", "on failure"}, {"other", "soft", "other"},
-	} {
+	for _, item := range arrowKinds {
 		p.put(`<path class="%s" d="M%d %dh34" marker-end="url(#arrow-%s)"/><text class="detail" x="%d" y="%d">%s</text>`,
 			item.class, x, y, item.marker, x+42, y+4, p.scene.say(item.text))
 		x += 140

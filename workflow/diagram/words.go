@@ -39,8 +39,9 @@ var portuguese = map[string]string{
 	"starts by itself":                       "começa sozinha",
 	"%d tasks in %d partitions.":             "%d tarefas em %d partições.",
 	"%d of %d arrows are left out, the longest ones: the format dot has them all": "%d de %d setas não aparecem, as mais longas: o formato dot tem todas",
-	"as known %s ago":             "como se sabia há %s",
-	"nothing was heard of it yet": "sem notícia ainda",
+	"%d tasks, from %s to %s (UTC)":                                               "%d tarefas, de %s a %s (UTC)",
+	"as known %s ago":                                                             "como se sabia há %s",
+	"nothing was heard of it yet":                                                 "sem notícia ainda",
 }
 
 // say is a text of the picture, in its language.

@@ -85,7 +85,7 @@ var parents = map[string]string{
 // passed over.
 func (p *parser) read(src []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(src))
-	d.CharsetReader = charsetReader
+	d.CharsetReader = native.CharsetReader
 	var open []string // the elements around the present place
 	for {
 		line, column := d.InputPos()

@@ -1,7 +1,6 @@
 package pdl
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -104,26 +103,26 @@ func (w *writer) allData(of *Workflow) {
 		w.line("data:")
 	}
 	for _, d := range of.Data {
-		native := w.dataName(d.Name)
+		item := w.dataName(d.Name)
 		parts := []string{"type: " + string(d.Kind)}
 		add := func(key, value string) {
 			if value != "" {
-				parts = append(parts, key+": "+quoted(value))
+				parts = append(parts, key+": "+native.Quoted(value))
 			}
 		}
 		add("name", d.File)
 		add("database", d.Database)
 		add("expression", d.Expression)
 		if d.Text != nil {
-			parts = append(parts, "default: "+quoted(*d.Text))
+			parts = append(parts, "default: "+native.Quoted(*d.Text))
 		}
 		if d.Number != nil {
 			parts = append(parts, "default: "+strconv.FormatFloat(*d.Number, 'g', -1, 64))
 		}
-		if native != d.Name {
+		if item != d.Name {
 			add("doc", d.Name)
 		}
-		w.line("  %s: {%s}", native, strings.Join(parts, ", "))
+		w.line("  %s: {%s}", item, strings.Join(parts, ", "))
 	}
 }
 
@@ -138,7 +137,7 @@ func (w *writer) allApplications(all []Application) {
 		}
 		for _, p := range []struct{ key, value string }{{"os", a.OS}, {"cpu", a.CPU}, {"installer", a.Installer}} {
 			if p.value != "" {
-				parts = append(parts, p.key+": "+quoted(p.value))
+				parts = append(parts, p.key+": "+native.Quoted(p.value))
 			}
 		}
 		if len(a.Hosts) > 0 {
@@ -192,7 +191,7 @@ func (w *writer) activity(a Activity) {
 		doc = strings.TrimPrefix(doc+". "+a.Name, ". ")
 	}
 	if doc != "" {
-		w.line("    doc: %s", quoted(doc))
+		w.line("    doc: %s", native.Quoted(doc))
 	}
 	switch {
 	case a.SubWorkflow != "":
@@ -292,15 +291,6 @@ func (w *writer) configuration(all []Application) {
 		if file == "" {
 			file = a.Name
 		}
-		w.line("#   %s: {command: [%s]}", native.Scalar(w.application(a.Name)), quoted(file))
+		w.line("#   %s: {command: [%s]}", native.Scalar(w.application(a.Name)), native.Quoted(file))
 	}
-}
-
-// quoted writes a text so that YAML reads it back, whatever is in it, on one line.
-func quoted(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return `""` // a string can always be written
-	}
-	return strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`, "\u0085", `\u0085`, "\u007f", `\u007f`).Replace(string(b))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -49,28 +50,228 @@ func (m *Meaning) enterClaim(i int, c *choreo.Claim) bool {
 	if _, gives := body.(worklist.Grant); byPerson && !gives && !passes {
 		most *= 2
 	}
-	for _, id := range c.About() {
+	decides := byPerson && m.decides(who)
+	adoption, adopts := body.(worklist.Adopt)
+	orders := isOrder(body)
+	if (orders || adopts) && !decides || isDue(body) && (x.To != m.responsible() || byPerson) {
+		return false
+	}
+	about := c.About()
+	for _, id := range about {
 		a := m.own(id, i)
-		decides := passes && who.User == m.responsible()
-		if a == nil || a.task.Type == workflow.Automatic || byPerson && !decides && a.task.Role == "" && who.At != a.Partner {
+		if adopts {
+			a = m.known(id, i)
+		}
+		switch {
+		case a == nil || a.undoes != nil || !forPeople(a, body):
+			return false
+		case orders || adopts: // at any node, of any task
+		case isDue(body):
+			if m.transferOf(a) == 0 {
+				return false
+			}
+		case byPerson && !(passes && decides) && a.task.Role == "" && who.At != a.Partner && !m.due(i, id, who.User):
+			return false
+		case passes && !decides && !m.passes(i, a, x, who):
 			return false
 		}
-		if passes && !decides && !m.passes(i, a, x, who) {
-			return false
-		}
-		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool { return x.byPerson != byPerson || !x.isAbout(id) })
-		if knewMany(m, most, i, before, func(x claimed) int { return x.at }) {
+		if adopts && !m.enterAdoption(i, a, adoption) {
 			return false
 		}
 	}
-	m.claims = append(m.claims, claimed{i, body, who, byPerson, c.About()})
+	if m.saidOften(i, most, byPerson, about) {
+		return false
+	}
+	if adopts {
+		m.succeed(m.attempts[about[0]], i)
+	}
+	m.claims = append(m.claims, claimed{i, body, who, byPerson, about})
 	if byPerson {
 		m.spoken[said] = append(m.spoken[said], i)
 	}
 	return true
 }
 
-// responsible is who decides about the instance; in the simulator nobody is its administrator.
+// saidOften reports whether so many things had been said about an item, as the author of the next one knew: by
+// people, or by its holder. Orders about the instance are about an item of their own.
+func (m *Meaning) saidOften(i, most int, byPerson bool, about []choreo.AttemptID) bool {
+	if len(about) == 0 {
+		about = []choreo.AttemptID{{}}
+	}
+	return slices.ContainsFunc(about, func(id choreo.AttemptID) bool {
+		before := slices.DeleteFunc(slices.Clone(m.claims), func(x claimed) bool {
+			return x.byPerson != byPerson || !x.isAbout(id) && !(len(x.about) == 0 && id == choreo.AttemptID{})
+		})
+		return knewMany(m, most, i, before, func(x claimed) int { return x.at })
+	})
+}
+
+// isOrder reports whether only those who decide say that, and it is no adoption.
+func isOrder(b worklist.Body) bool {
+	switch b.(type) {
+	case worklist.Order, worklist.Extend:
+		return true
+	}
+	return false
+}
+
+// isDue reports whether that passes an item on since its deadline is near.
+func isDue(b worklist.Body) bool {
+	x, passes := b.(worklist.Transfer)
+	return passes && x.Cause == worklist.ByDeadline
+}
+
+// transferOf is with how much time left an attempt passes to the responsible user (rule 10); 0: never.
+func (m *Meaning) transferOf(a *Attempt) time.Duration {
+	x := m.h.facts[0].Body.Annex
+	switch {
+	case a.task.Deadline == nil || a.task.ByNode():
+		return 0
+	case x != nil && x.Transfer > 0:
+		return x.Transfer
+	case a.task.Transfer > 0:
+		return a.task.Transfer
+	}
+	return m.h.def.Transfer
+}
+
+// due reports whether an item had passed to a user since its deadline was near, as the author of a fact knew.
+func (m *Meaning) due(i int, id choreo.AttemptID, u worklist.User) bool {
+	return u == m.responsible() && slices.ContainsFunc(m.claims, func(c claimed) bool {
+		return isDue(c.body) && c.isAbout(id) && m.h.knew(i, c.at)
+	})
+}
+
+func isAdoption(b worklist.Body) bool {
+	_, is := b.(worklist.Adopt)
+	return is
+}
+
+// forPeople reports whether that is said of such a task: what a person does is for people, and an order is about any.
+func forPeople(a *Attempt, body worklist.Body) bool {
+	x, closes := body.(worklist.Close)
+	return !a.task.ByNode() || isOrder(body) || isAdoption(body) || closes && x.Order != worklist.ID{}
+}
+
+// decides reports whether somebody decides about the instance: whoever answers for it, or shows the role of its
+// administrators (rule 2).
+func (m *Meaning) decides(who Voice) bool {
+	return who.User == m.responsible() || m.h.def.Administrators != "" && slices.Contains(who.Roles, m.h.def.Administrators)
+}
+
+// Decides reports whether a user who ever had these roles may have decided about the instance.
+func (m *Meaning) Decides(u worklist.User, roles []workflow.RoleName) bool {
+	return m.decides(Voice{User: u, Roles: roles})
+}
+
+// claimOf is the claim that a fact is; nil: it is none that counts.
+func (m *Meaning) claimOf(id worklist.ID) *claimed {
+	for i := range m.claims {
+		if x := &m.claims[i]; m.h.facts[x.at].id == choreo.FactID(id) {
+			return x
+		}
+	}
+	return nil
+}
+
+// enterAdoption reports whether the author of a fact may have a result adopted, by what it knew (rule 9): one that
+// says that it is done, of somebody who showed the role with it or when it was taken, of a task that was not
+// done yet, in an instance that goes on.
+func (m *Meaning) enterAdoption(i int, a *Attempt, x worklist.Adopt) bool {
+	r := m.claimOf(x.Result)
+	if r == nil || !m.h.knew(i, r.at) || !r.isAbout(a.ID) {
+		return false
+	}
+	res, is := r.body.(worklist.Result)
+	if !is || res.Failed || !m.showed(r, a, res) {
+		return false
+	}
+	done := func(o *Attempt) bool {
+		return slices.ContainsFunc(o.successes, func(s int) bool { return m.certain(i, s) })
+	}
+	cancelled := slices.ContainsFunc(m.cancels, func(c int) bool { return m.certain(i, c) })
+	if cancelled || slices.ContainsFunc(a.slot.Attempts, done) || m.tookOne(i, a) || knewMany(m, choreo.MaxSuccesses, i, a.successes, func(s int) int { return s }) {
+		return false
+	}
+	out := map[workflow.DataName]workflow.Value{}
+	for n, v := range res.Outputs {
+		at := slices.IndexFunc(m.h.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		text, _ := v.(string)
+		if at < 0 || !slices.Contains(a.task.Out, n) {
+			return false
+		}
+		value, err := workflow.ParseValue(&m.h.def.Data[at], text)
+		if err == nil {
+			value, err = workflow.CheckValue(&m.h.def.Data[at], value)
+		}
+		if err != nil {
+			return false
+		}
+		out[n] = value
+	}
+	m.adopted[i] = out
+	return true
+}
+
+// showed reports whether whoever brought a result had been given the item, and showed the role with the result or
+// when taking the item.
+func (m *Meaning) showed(r *claimed, a *Attempt, x worklist.Result) bool {
+	g := m.granted(x.Grant, a.ID)
+	if g == nil || !m.h.knew(r.at, g.at) || givenTo(g) != r.who.User {
+		return false
+	}
+	return m.entitled(r.at, a.ID, a.task, r.who) || g.who.User == r.who.User && m.entitled(g.at, a.ID, a.task, g.who)
+}
+
+// tookOne reports whether a fact's author knew that the holder of an attempt had taken a result that it is done.
+func (m *Meaning) tookOne(i int, a *Attempt) bool {
+	return slices.ContainsFunc(m.claims, func(x claimed) bool {
+		c, closes := x.body.(worklist.Close)
+		if !closes || !x.isAbout(a.ID) || !m.certain(i, x.at) {
+			return false
+		}
+		for _, y := range m.claims {
+			if res, is := y.body.(worklist.Result); is && m.h.facts[y.at].id == choreo.FactID(c.Result) {
+				return !res.Failed
+			}
+		}
+		return false
+	})
+}
+
+// enterAgain: the holder of what failed does it once more, because an order that counts asked for it (rule 11); of
+// one attempt only once, as it knows.
+func (m *Meaning) enterAgain(i int, a *Attempt, b *choreo.Assign, order choreo.FactID) bool {
+	o := m.claimOf(worklist.ID(order))
+	if o == nil || !m.h.knew(i, o.at) || !o.isAbout(a.ID) {
+		return false
+	}
+	x, is := o.body.(worklist.Order)
+	if !is || x.What != worklist.Again || a.undoes != nil || a.Partner != m.h.facts[i].Chain.Author || b.Partner != a.Partner || b.Task != a.task.Name {
+		return false
+	}
+	followed := func(n *Attempt) bool { return m.h.knew(i, n.assigned) }
+	if slices.ContainsFunc(a.again, followed) || slices.ContainsFunc(a.found, followed) || m.movedOften(i, a.slot) {
+		return false
+	}
+	for _, r := range a.rulings {
+		if m.h.facts[r.at].id == b.Verdict && r.action.Kind == workflow.FailBlock && m.h.knew(i, r.at) {
+			a.again = append(a.again, m.follows(a, i, r, b.Task, b.Partner))
+			return true
+		}
+	}
+	return false
+}
+
+// stopped reports whether an attempt was closed by an order.
+func (m *Meaning) stopped(a *Attempt) bool {
+	return slices.ContainsFunc(m.claims, func(x claimed) bool {
+		c, closes := x.body.(worklist.Close)
+		return closes && c.Order != worklist.ID{} && x.isAbout(a.ID)
+	})
+}
+
+// responsible is who answers for the instance.
 func (m *Meaning) responsible() worklist.User {
 	g := m.h.facts[0]
 	if a := g.Body.Annex; a != nil && a.Responsible != "" {
@@ -83,18 +284,18 @@ func (m *Meaning) responsible() worklist.User {
 // given to that one, who shows the role.
 func (m *Meaning) passes(i int, a *Attempt, x worklist.Transfer, who Voice) bool {
 	g := m.granted(x.Grant, a.ID)
-	return g != nil && m.h.knew(i, g.at) && givenTo(g) == who.User && m.entitled(i, a.ID, a.task, who.Roles)
+	return g != nil && m.h.knew(i, g.at) && givenTo(g) == who.User && m.entitled(i, a.ID, a.task, who)
 }
 
-// entitled reports whether somebody with these roles may do an item, as the author of a fact knew: by the role of
-// the task, or one to which the item was passed.
-func (m *Meaning) entitled(i int, id choreo.AttemptID, t *workflow.Task, roles []workflow.RoleName) bool {
-	if t.Role == "" || slices.Contains(roles, t.Role) {
+// entitled reports whether somebody may do an item, as the author of a fact knew: by the role of the task, or one to
+// which the item was passed, or because it had passed to that user since its deadline was near.
+func (m *Meaning) entitled(i int, id choreo.AttemptID, t *workflow.Task, who Voice) bool {
+	if t.Role == "" || slices.Contains(who.Roles, t.Role) || m.due(i, id, who.User) {
 		return true
 	}
 	return slices.ContainsFunc(m.claims, func(c claimed) bool {
 		x, passes := c.body.(worklist.Transfer)
-		return passes && x.Role != "" && c.isAbout(id) && m.h.knew(i, c.at) && slices.Contains(roles, x.Role)
+		return passes && x.Role != "" && c.isAbout(id) && m.h.knew(i, c.at) && slices.Contains(who.Roles, x.Role)
 	})
 }
 
@@ -130,9 +331,13 @@ type Item struct {
 	// Role is for whom it is; empty: for people at its holder.
 	Role workflow.RoleName
 
-	m    *Meaning
-	ends []ending
-	both []*Hold
+	m      *Meaning
+	due    *worklist.Due // that somebody gave it in place of its task's
+	passed bool          // it passed to the responsible user since its deadline was near
+	ends   []ending
+	both   []*Hold
+	orders []*claimed
+	used   []worklist.ID // orders that were carried out
 }
 
 // Hold is what somebody was given.
@@ -162,9 +367,13 @@ type Result struct {
 }
 
 type ending struct {
-	at int
-	of *Result
+	at      int
+	of      *Result // nil: it was stopped
+	adopted bool
+	order   worklist.ID
 }
+
+func (e *ending) failed() bool { return e.of == nil || e.of.Says.Failed }
 
 // Items are the items of which something was claimed, in the order of their names.
 func (m *Meaning) Items() (out []*Item) {
@@ -192,10 +401,28 @@ func (m *Meaning) item(id choreo.AttemptID) *Item {
 			it.enter(x)
 		}
 	}
-	if len(it.ends) > 0 {
-		it.End = it.ends[0].of
+	if e := it.stands(); e != nil {
+		it.End = e.of
 	}
 	return it
+}
+
+// stands is the end that counts: the one that the success of its attempt follows, or the first; nil: there is none.
+func (it *Item) stands() *ending {
+	if len(it.ends) == 0 {
+		return nil
+	}
+	a := it.m.attempts[it.Attempt]
+	if s := a.success(); s != none && (len(a.successes) > 1 || it.m.h.facts[s].Body.Success == nil) {
+		for i := range slices.Backward(it.ends) {
+			e := &it.ends[i]
+			_, adopted := it.m.adopted[s]
+			if e.at == s || !adopted && !e.adopted && it.m.h.knew(s, e.at) {
+				return e
+			}
+		}
+	}
+	return &it.ends[0]
 }
 
 func (it *Item) enter(x *claimed) {
@@ -217,10 +444,53 @@ func (it *Item) enter(x *claimed) {
 			it.Results = append(it.Results, &Result{it.m.h.facts[x.at].id, x.who.User, b, x.who.Roles, x.at, h, h != nil && h.Mode == worklist.Handed})
 		}
 	case worklist.Transfer:
-		it.transfer(x, b)
+		if isDue(b) {
+			it.passDue(x, b)
+		} else {
+			it.transfer(x, b)
+		}
 	case worklist.Close:
 		it.close(x, b)
+	case worklist.Adopt:
+		it.adopt(x, b)
+	case worklist.Extend:
+		it.due = &b.Due
+	case worklist.Order:
+		it.orders = append(it.orders, x)
 	}
+}
+
+// adopt ends the item with a result that is kept. A failure that its author knew is no end any more.
+func (it *Item) adopt(x *claimed, b worklist.Adopt) {
+	at := slices.IndexFunc(it.Results, func(r *Result) bool { return r.ID == choreo.FactID(b.Result) && it.m.h.knew(x.at, r.at) })
+	known := func(e ending) bool { return it.m.h.knew(x.at, e.at) }
+	if at < 0 || it.Results[at].Says.Failed || slices.ContainsFunc(it.ends, func(e ending) bool { return known(e) && !e.failed() }) {
+		return
+	}
+	r := it.Results[at]
+	it.ends = slices.DeleteFunc(it.ends, known)
+	if h := it.Open; h != nil && h == r.hold {
+		it.finish(h, x.at, "done")
+	} else if h != nil {
+		it.finish(h, x.at, "a result was adopted")
+	}
+	it.ends = append(it.ends, ending{at: x.at, of: r, adopted: true})
+}
+
+// stop ends the item as an order asked, once.
+func (it *Item) stop(x *claimed, order worklist.ID) {
+	asked := slices.ContainsFunc(it.orders, func(o *claimed) bool {
+		says, _ := o.body.(worklist.Order)
+		return it.m.h.facts[o.at].id == choreo.FactID(order) && says.What == worklist.Stop && it.m.h.knew(x.at, o.at)
+	})
+	if !asked || it.endedFor(x.at) || slices.Contains(it.used, order) {
+		return
+	}
+	if it.Open != nil {
+		it.finish(it.Open, x.at, string(worklist.ByOrder))
+	}
+	it.used = append(it.used, order)
+	it.ends = append(it.ends, ending{at: x.at, order: order})
 }
 
 // endedFor reports whether the author of a fact knew that the item had ended.
@@ -228,11 +498,29 @@ func (it *Item) endedFor(i int) bool {
 	return slices.ContainsFunc(it.ends, func(e ending) bool { return it.m.h.knew(i, e.at) })
 }
 
+// passDue passes the item to the responsible user, whoever has it, since its deadline is near (rule 10).
+func (it *Item) passDue(x *claimed, t worklist.Transfer) {
+	if it.endedFor(x.at) {
+		return
+	}
+	if it.Open != nil {
+		it.finish(it.Open, x.at, string(worklist.ByDeadline))
+	}
+	it.passed = true
+	it.take(x, &Hold{User: t.To, Mode: worklist.Select, Grants: []choreo.FactID{it.m.h.facts[x.at].id}, at: []int{x.at}})
+}
+
+// PassedTo reports whether the item passed to a user since its deadline was near.
+func (it *Item) PassedTo(u worklist.User) bool { return it.passed && u == it.m.responsible() }
+
+// Responsible is who answers for the instance.
+func (it *Item) Responsible() worklist.User { return it.m.responsible() }
+
 // transfer passes the item on, if whoever says it still had it, or decides (rule 10).
 func (it *Item) transfer(x *claimed, t worklist.Transfer) {
 	has := it.Open != nil && it.Open.User == x.who.User
 	switch {
-	case it.endedFor(x.at), t.Role != "" && it.Task.Role == "", !has && x.who.User != it.m.responsible():
+	case it.endedFor(x.at), t.Role != "" && it.Task.Role == "", !has && !it.m.decides(x.who):
 		return
 	case t.Grant != worklist.ID{} && (it.Open == nil || !slices.Contains(it.Open.Grants, choreo.FactID(t.Grant))):
 		return
@@ -273,7 +561,7 @@ func (it *Item) hold(grant worklist.ID) *Hold {
 }
 
 func (it *Item) grant(x *claimed, g worklist.Grant) {
-	may := it.Role == "" || slices.Contains(x.who.Roles, it.Role)
+	may := it.Role == "" || slices.Contains(x.who.Roles, it.Role) || it.PassedTo(x.who.User)
 	if !may || g.Mode == worklist.Lock && !it.Task.Offline || it.endedFor(x.at) {
 		return
 	}
@@ -351,6 +639,10 @@ func (it *Item) finish(h *Hold, i int, why string) {
 
 // close ends the item with a result, unless the holder knew that it may not (rules 7 and 9).
 func (it *Item) close(x *claimed, c worklist.Close) {
+	if c.Result == (worklist.ID{}) {
+		it.stop(x, c.Order)
+		return
+	}
 	at := slices.IndexFunc(it.Results, func(r *Result) bool { return r.ID == choreo.FactID(c.Result) && it.m.h.knew(x.at, r.at) })
 	if at < 0 || it.endedFor(x.at) {
 		return
@@ -368,7 +660,7 @@ func (it *Item) close(x *claimed, c worklist.Close) {
 		it.Open.lose(id, "the item was done meanwhile")
 	}
 	h.Ended, h.by, h.lost, it.Open = "done", id, false, nil
-	it.ends = append(it.ends, ending{x.at, r})
+	it.ends = append(it.ends, ending{at: x.at, of: r})
 }
 
 // ItemLines are what the claims come to, as a fingerprint has it (ShownItems).
@@ -386,6 +678,11 @@ func (it *Item) Lines() (out []string) {
 	if it.Role != it.Task.Role {
 		add("  passed to role %s", it.Role)
 	}
+	if d := it.due; d != nil && d.After > 0 {
+		add("  due after=%s at=%d", d.After, int64(d.After))
+	} else if d != nil {
+		add("  due after=0s at=%d", d.At.UnixNano())
+	}
 	for _, h := range it.Holds {
 		grants := make([]string, len(h.Grants))
 		for i, g := range h.Grants {
@@ -397,7 +694,7 @@ func (it *Item) Lines() (out []string) {
 		add("  result %s of %s grant=%s failed=%t", worklist.ID(r.ID), r.User, r.Says.Grant, r.Says.Failed)
 	}
 	for _, e := range it.ends {
-		add("  end %s failed=%t adopted=false order=%s", worklist.ID(it.m.h.facts[e.at].id), e.of.Says.Failed, worklist.ID{})
+		add("  end %s failed=%t adopted=%t order=%s", worklist.ID(it.m.h.facts[e.at].id), e.failed(), e.adopted, e.order)
 	}
 	return out
 }
@@ -421,20 +718,23 @@ func ShownItems(print []byte) (out []string) {
 }
 
 // Entitled reports whether a result shows the role of the item's task, or one to which it was passed before.
-func (it *Item) Entitled(r *Result) bool { return it.m.entitled(r.at, it.Attempt, it.Task, r.roles) }
+func (it *Item) Entitled(r *Result) bool {
+	return it.m.entitled(r.at, it.Attempt, it.Task, Voice{User: r.User, Roles: r.roles})
+}
 
 // Asked is how many grants its user asked for.
 func (h *Hold) Asked() int { return h.asked }
 
-// Closed calls fn for each success of an attempt whose task asks for a role, with whether a result of
-// somebody who shows the role had closed its item, as far as the author of the success knew.
-func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, success choreo.FactID, byRole bool)) {
+// Closed calls fn for each start and each success that counts of an attempt, with whether a result of somebody who
+// shows the role of its task had closed its item, as far as its author knew.
+func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, said choreo.FactID, byRole bool)) {
 	items := m.Items()
 	for _, sl := range m.slots {
 		for _, a := range sl.Attempts {
-			for _, s := range a.successes {
-				by := slices.ContainsFunc(items, func(it *Item) bool {
-					return it.Attempt == a.ID && slices.ContainsFunc(it.ends, func(e ending) bool { return m.h.knew(s, e.at) && it.Entitled(e.of) })
+			for _, s := range slices.Concat(a.starts, a.successes) {
+				_, by := m.adopted[s] // then it was shown, or the adoption does not count
+				by = by || slices.ContainsFunc(items, func(it *Item) bool {
+					return it.Attempt == a.ID && slices.ContainsFunc(it.ends, func(e ending) bool { return e.of != nil && m.h.knew(s, e.at) && it.Entitled(e.of) })
 				})
 				fn(a, a.task, m.h.facts[s].id, by)
 			}
@@ -445,12 +745,13 @@ func (m *Meaning) Closed(fn func(a *Attempt, t *workflow.Task, success choreo.Fa
 // Outputs are what a success of an attempt says, if its author knew that the item had ended so; false:
 // there is none.
 func (it *Item) Outputs() (map[workflow.DataName]workflow.Value, bool) {
-	if len(it.ends) == 0 {
+	e := it.stands()
+	if e == nil {
 		return nil, false
 	}
 	for _, s := range it.m.attempts[it.Attempt].successes {
-		if it.m.h.knew(s, it.ends[0].at) {
-			return it.m.h.facts[s].Body.Success.Outputs, true
+		if it.m.h.knew(s, e.at) {
+			return it.m.gave(s), true
 		}
 	}
 	return nil, false
@@ -479,6 +780,25 @@ func (m *Meaning) Words(fn func(choreo.FactID, Voice, worklist.Body)) {
 			fn(m.h.facts[x.at].id, x.who, x.body)
 		}
 	}
+}
+
+// Ended reports whether the item has ended: with a result, or by an order.
+func (it *Item) Ended() bool { return len(it.ends) > 0 }
+
+// InCharge reports whether the item is that of the attempt in charge.
+func (it *Item) InCharge() bool {
+	a := it.m.attempts[it.Attempt]
+	return a.slot.Current == a
+}
+
+// TaskOf is the task of the attempt that a claim is about; an empty one: it is about none.
+func (m *Meaning) TaskOf(b worklist.Body) *workflow.Task {
+	for _, i := range worklist.About(b) {
+		if a := m.attempts[choreo.AttemptID{Fact: choreo.FactID(i.Assigned), Slot: i.Slot}]; a != nil {
+			return a.task
+		}
+	}
+	return &workflow.Task{}
 }
 
 // Both are the holds that were given although the holder knew that somebody else had the item.

@@ -31,6 +31,13 @@ func (h *History) Faults(id choreo.FactID) []string {
 		a := m.attempts[b.TryFailed.Attempt]
 		c.wants(a != nil && a.start != none && a.tries == b.TryFailed.Try, "the try that failed was not under way")
 		c.wants(a != nil && b.TryFailed.Try <= a.task.Retries.Times, "a try failed after which there is no other")
+	case b.Child != nil:
+		a := m.attempts[b.Child.Attempt]
+		c.wants(a != nil && a.start != none && a.tries == b.Child.Try, "the try that an instance does was not under way")
+	case b.Lease != nil:
+		a := m.attempts[b.Lease.Attempt]
+		c.wants(a != nil && a.start != none && a.tries == b.Lease.Try, "the try that a worker was given was not under way")
+		c.wants(a != nil && a.task.Type == workflow.Automatic, "a worker was given a person's task")
 	case b.CalledOff != nil:
 		a := m.attempts[b.CalledOff.Attempt]
 		c.wants(a != nil && a.start != none, "what is called off was not started")
@@ -39,6 +46,8 @@ func (h *History) Faults(id choreo.FactID) []string {
 		c.verdict(b.Verdict)
 	case b.Assign != nil:
 		c.assign(b.Assign)
+	case b.Claim != nil && h.hear != nil:
+		c.wants(m.enterClaim(i, b.Claim), "a claim that does not count by what its author knew: %T", b.Claim.Body())
 	}
 	return c.wrong
 }
@@ -112,8 +121,8 @@ func (c *check) start(b *choreo.Start) {
 	}
 }
 
-// consumes checks what a start says that it builds upon: of each slot with several
-// attempts the success that counts, or the verdict that ended it, or nothing.
+// consumes checks what a start says that it builds upon: of each slot the success that
+// counts, or nothing, be it that it names that or that it follows.
 func (c *check) consumes(a *Attempt, b *choreo.Start) {
 	named := map[workflow.TaskName]choreo.FactID{}
 	for _, x := range b.Consumed {
@@ -121,22 +130,19 @@ func (c *check) consumes(a *Attempt, b *choreo.Start) {
 		c.wants(!twice, "the start names what it built upon of %s twice", x.Slot)
 		named[x.Slot] = x.Fact
 	}
+	all := func(int) bool { return true }
 	for _, from := range c.m.before(a.slot) {
 		var want choreo.FactID
-		switch {
-		case from.Pick != nil:
+		if from.Pick != nil {
 			want = c.m.h.facts[from.Pick.success()].id
-		case from.outcome != nil:
-			want = c.m.h.facts[from.outcome.at].id
 		}
 		got, is := named[from.Task.Name]
 		delete(named, from.Task.Name)
-		if several := len(from.Attempts) > 1; several {
-			c.wants(is, "the start does not say upon which result of %s it builds", from.Task.Name)
-			c.wants(!is || got == want, "the start built upon another result of %s than counts", from.Task.Name)
-		} else {
-			c.wants(!is, "the start names the one result of %s", from.Task.Name)
+		if follows := c.m.unnamed(from, all); !is && follows != nil {
+			got = c.m.h.facts[follows.success()].id
 		}
+		c.wants(got == want, "the start built upon another result of %s than counts", from.Task.Name)
+		c.wants(!is || len(from.Attempts) > 1 || from.Pick == nil, "the start names the one result of %s", from.Task.Name)
 	}
 	c.wants(len(named) == 0, "the start names results of what it does not wait for: %v", named)
 }
@@ -240,7 +246,7 @@ func (c *check) judged(v *choreo.Verdict, x choreo.Action) {
 	c.wants(sl.Current == a && sl.Pick == nil, "a verdict on %s, which is not in charge", x.Attempt)
 	if a.Partner == c.author {
 		c.wants(c.m.live(a), "its holder gives up %s, which is not wanted", x.Attempt)
-		mayTryAgain := v.Cause == choreo.CauseReported && a.task.Type == workflow.Automatic && a.tries <= a.task.Retries.Times
+		mayTryAgain := v.Cause == choreo.CauseReported && a.task.Type == workflow.Automatic && a.tries <= a.task.Retries.Times && !c.m.stopped(a)
 		c.wants(!mayTryAgain, "%s is given up after %d tries of %d", x.Attempt, a.tries, a.task.Retries.Times+1)
 	} else {
 		c.wants(!sl.State.Done() && !sl.Pending, "a verdict on %s, whose task is %s already", x.Attempt, sl.State)
@@ -285,6 +291,10 @@ func (c *check) assign(b *choreo.Assign) {
 		return
 	}
 	c.wants(a.slot.Current == a, "an assignment after what is not in charge")
+	if x := c.m.h.facts[c.i].Body.Annex; x != nil && x.Order != nil {
+		c.wants(a.givenUp() && a.slot.outcome != nil && a.slot.Pick == nil && !c.m.cancelled, "what is done once more by order has not failed")
+		return
+	}
 	if !b.Verdict.IsZero() {
 		c.wants(a.slot.Pending && a.slot.Pick == nil, "somebody is found for what waits for nobody")
 		return

@@ -24,11 +24,13 @@ type Meaning struct {
 	attempts   map[choreo.AttemptID]*Attempt
 	successOf  map[choreo.FactID]*Attempt
 	cancelled  bool
+	cancels    []int // the facts that say so
 	writtenOff map[workflow.PartnerID]bool
 	data       map[workflow.DataName]written
 	claims     []claimed
-	spoken     map[string][]int // words of people, by what they say: the claims that they are in
-	idle       bool             // what is undecided about data stays so
+	adopted    map[int]map[workflow.DataName]workflow.Value // what adoptions brought
+	spoken     map[string][]int                             // words of people, by what they say: the claims that they are in
+	idle       bool                                         // what is undecided about data stays so
 
 	Data  map[workflow.DataName]workflow.Value
 	State workflow.InstanceState
@@ -72,6 +74,7 @@ type Attempt struct {
 	rulings   []*ruling
 	found     []*Attempt // assigned later, for a verdict
 	passed    []*Attempt // by its holder
+	again     []*Attempt // by its holder, as an order asked
 	held      bool       // it may yet stand
 	after     *Attempt   // the one before it
 	by        *ruling    // because of which; nil: it was passed on
@@ -106,7 +109,7 @@ func (h *History) with(in Set, more func(*Meaning)) *Meaning {
 		h: h, in: in, forks: h.forks(in), counts: make(Set, len(in)), genesis: h.facts[0].Body.Genesis, joined: map[workflow.PartnerID][]int{},
 		bySlot: map[workflow.TaskName]*Slot{}, attempts: map[choreo.AttemptID]*Attempt{},
 		successOf: map[choreo.FactID]*Attempt{}, writtenOff: map[workflow.PartnerID]bool{},
-		spoken: map[string][]int{},
+		spoken: map[string][]int{}, adopted: map[int]map[workflow.DataName]workflow.Value{},
 	}
 	m.beyond = h.beyond(in, m.forks)
 	m.layOut()
@@ -217,6 +220,12 @@ func (m *Meaning) enter(i int) bool {
 		return m.enterSuccess(i, b.Success)
 	case b.TryFailed != nil:
 		return m.said(m.own(b.TryFailed.Attempt, i), func(a *Attempt) { a.failed[b.TryFailed.Try] = true })
+	case b.Child != nil:
+		a := m.own(b.Child.Attempt, i)
+		return a != nil && a.task.Type == workflow.SubWorkflow && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
+	case b.Lease != nil: // it changes nothing
+		a := m.own(b.Lease.Attempt, i)
+		return a != nil && slices.ContainsFunc(a.starts, func(s int) bool { return m.h.knew(i, s) })
 	case b.CalledOff != nil:
 		return m.said(m.own(b.CalledOff.Attempt, i), func(a *Attempt) { first(&a.off, i) })
 	case b.Verdict != nil:
@@ -230,7 +239,7 @@ func (m *Meaning) enter(i int) bool {
 	case b.Claim != nil:
 		return m.enterClaim(i, b.Claim)
 	case b.Cancel != nil:
-		m.cancelled = true
+		m.cancelled, m.cancels = true, append(m.cancels, i)
 	}
 	return true
 }
@@ -266,9 +275,15 @@ func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
 			return false
 		}
 	}
+	m.succeed(a, i)
+	return true
+}
+
+// succeed notes a success of an attempt: its holder's, or the adoption of a result.
+func (m *Meaning) succeed(a *Attempt, i int) {
 	a.successes = append(a.successes, i)
 	if a.undoes != nil {
-		return true
+		return
 	}
 	id := m.h.facts[i].id
 	m.successOf[id] = a
@@ -281,7 +296,14 @@ func (m *Meaning) enterSuccess(i int, b *choreo.Success) bool {
 		}
 		m.attempts[choreo.AttemptID{Fact: id, Slot: a.slot.Task.Name}] = a.undo
 	}
-	return true
+}
+
+// gave is what a success brought.
+func (m *Meaning) gave(i int) map[workflow.DataName]workflow.Value {
+	if s := m.h.facts[i].Body.Success; s != nil {
+		return s.Outputs
+	}
+	return m.adopted[i]
 }
 
 // certain reports whether fact i's author knew fact j, and that it counted: then j is held
@@ -372,6 +394,9 @@ func (m *Meaning) enterAssign(i int, b *choreo.Assign) bool {
 		}
 		return true
 	}
+	if x := m.h.facts[i].Body.Annex; x != nil && x.Order != nil {
+		return m.enterAgain(i, a, b, *x.Order)
+	}
 	for _, r := range a.rulings {
 		if m.movedOften(i, a.slot) {
 			return false
@@ -433,6 +458,9 @@ func (m *Meaning) next(a *Attempt) *Attempt {
 	}
 	r := slices.MinFunc(rulings, func(x, y *ruling) int { return m.authority(x.at, y.at) })
 	if r.action.Kind != workflow.FailContingency {
+		if len(a.again) > 0 {
+			return slices.MinFunc(a.again, byAuthority)
+		}
 		a.slot.outcome = r
 		return nil
 	}
@@ -534,8 +562,7 @@ func (m *Meaning) claimed(a *Attempt) (stands, held bool) {
 }
 
 // builtUpon are the attempts whose successes an attempt consumed: those that its start
-// names, and of a slot of which it names nothing the first's, if it knew that and of no
-// other attempt that was certain to count.
+// names, and of a slot of which it names nothing the one that it knew to have succeeded.
 func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 	if u.base == none || u.undoes != nil {
 		return nil
@@ -545,20 +572,27 @@ func (m *Meaning) builtUpon(u *Attempt) (out []*Attempt) {
 		named[c.Slot] = c.Fact
 	}
 	for _, from := range m.before(u.slot) {
-		a := from.Attempts[0]
+		a := m.unnamed(from, func(ok int) bool { return m.h.knew(u.base, ok) })
 		if id, is := named[from.Task.Name]; is {
-			if a = m.successOf[id]; a == nil || a.slot != from || !m.h.knew(u.base, m.h.index[id]) {
-				continue
+			if a = m.successOf[id]; a != nil && (a.slot != from || !m.h.knew(u.base, m.h.index[id])) {
+				a = nil
 			}
-		} else if !slices.ContainsFunc(a.successes, func(s int) bool { return m.h.knew(u.base, s) }) ||
-			slices.ContainsFunc(from.Attempts[1:], func(o *Attempt) bool { return m.certain(u.base, o.assigned) }) {
-			continue
 		}
-		if from.place < u.slot.place {
+		if a != nil && from.place < u.slot.place {
 			out = append(out, a)
 		}
 	}
 	return out
+}
+
+// unnamed is what a start built upon of a slot if it does not say: the attempt whose success
+// it knew. nil: it knew none, or those of several.
+func (m *Meaning) unnamed(from *Slot, knew func(ok int) bool) *Attempt {
+	known := slices.DeleteFunc(slices.Clone(from.Attempts), func(a *Attempt) bool { return !slices.ContainsFunc(a.successes, knew) })
+	if len(known) != 1 {
+		return nil
+	}
+	return known[0]
 }
 
 // before are the slots that a slot's rule speaks of.
@@ -622,7 +656,7 @@ func (m *Meaning) write() {
 			if !a.Stands {
 				continue
 			}
-			for n, v := range m.h.facts[a.success()].Body.Success.Outputs {
+			for n, v := range m.gave(a.success()) {
 				if w, ok := m.data[n]; !ok || w.by < a.success() {
 					m.data[n] = written{v, a.success()}
 				}
@@ -675,7 +709,7 @@ func (m *Meaning) conflict(n workflow.DataName) bool {
 			if !a.Stands {
 				continue
 			}
-			_, wrote := m.h.facts[a.success()].Body.Success.Outputs[n]
+			_, wrote := m.gave(a.success())[n]
 			if by := m.data[n].by; wrote && a.success() != by && (by == none || !m.h.knew(by, a.success())) {
 				return true
 			}

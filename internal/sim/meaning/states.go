@@ -249,9 +249,7 @@ func (m *Meaning) standIn(sl *Slot, t workflow.TaskName, tr workflow.Transition)
 	if a == nil {
 		return whether(false, open, false)
 	}
-	for len(a.passed) > 0 {
-		a = m.next(a)
-	}
+	a = m.latest(a)
 	done := a.success() != none
 	switch tr {
 	case workflow.BecameReady:
@@ -264,6 +262,23 @@ func (m *Meaning) standIn(sl *Slot, t workflow.TaskName, tr workflow.Transition)
 		return f
 	}
 	return whether(done && a.Stands, open, len(a.rulings) > 0)
+}
+
+// latest is the last attempt at what an attempt is to do: passed on, or done once more by order.
+func (m *Meaning) latest(a *Attempt) *Attempt {
+	byAuthority := func(x, y *Attempt) int { return m.authority(x.assigned, y.assigned) }
+	for {
+		counting := slices.DeleteFunc(slices.Clone(a.rulings), func(r *ruling) bool { return r.void })
+		blocked := len(counting) > 0 && slices.MinFunc(counting, func(x, y *ruling) int { return m.authority(x.at, y.at) }).action.Kind != workflow.FailContingency
+		switch {
+		case len(a.passed) > 0:
+			a = slices.MinFunc(a.passed, byAuthority)
+		case blocked && len(a.again) > 0:
+			a = slices.MinFunc(a.again, byAuthority)
+		default:
+			return a
+		}
+	}
 }
 
 // dataTerm: what does not hold yet may, while somebody else may write the data.

@@ -60,7 +60,7 @@ var ofClaims = []mutant{
 	{name: "read-as-they-come", what: "claims are read in the order in which they came", patches: []patch{{
 		"worklist/item.go", `	if at == len(it.facts)-1 && !it.mayUnseat(b, f) {`, `	if at >= 0 || !it.mayUnseat(b, f) {`}}},
 	{name: "told-early", what: "a person is told before the commit", patches: []patch{{
-		"node/shard.go", `s.batch.after = append(s.batch.after, e.after)`, `e.after(nil)`}}},
+		"node/shard.go", `s.batch.after = append(s.batch.after, ending{e.of, e.after})`, `e.after(nil)`}}},
 	{name: "kept-in-memory", what: "what was done out of reach is kept in memory only", patches: []patch{{
 		"node/worklists/kept.go", `	if err := d.in.Store.CommitWait([]kv.Write{k.write()}); err != nil {
 		return err
@@ -94,6 +94,54 @@ var ofClaims = []mutant{
 	{name: "locked-anyway", what: "what may not be done out of reach is locked", patches: []patch{{
 		"worklist/rights.go", `	case x.Mode == Lock && !it.Task.Offline:`, `	case x.Mode == Lock && f.Partner == "":`}, {
 		"worklist/ask.go", `	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:`, `	case len(r.With) > 0 && !it.Task.Offline:`}}},
+	{name: "ordered-by-anybody", what: "an order counts whoever gave it", patches: []patch{{
+		"choreo/claims.go", `	} else if decides(body) {
+`, `	} else if adopts(body) {
+`}}},
+	{name: "ordered-when-told", what: "a node writes down and carries out what anybody orders", patches: []patch{{
+		"worklist/board.go", `	if f.User != "" && f.User == b.terms.Responsible {`, `	if f.User != "" {`}, {
+		"choreo/orders.go", `	return u == s.responsible() || s.def`, `	return u != "" || s.def`}}},
+	{name: "again-without-order", what: "what failed is done once more though nobody ordered it", patches: []patch{{
+		"choreo/orders.go", `	case !orderedAgain(o, a) || !s.log.knew(e, o):`, `	case o != nil && !orderedAgain(o, a) && o.id == (FactID{}):`}}},
+	{name: "again-once-more", what: "an order to do something again is carried out without end", patches: []patch{{
+		"choreo/orders.go", `	case slices.ContainsFunc(a.assigns, followed):`, `	case len(a.assigns) > 1000 && slices.ContainsFunc(a.assigns, followed):`}, {
+		"choreo/converge.go", `			if next := s.doneAgain(sl.Current); next != nil {
+				sl.Current = next
+				continue
+			}
+`, `			if next := s.doneAgain(sl.Current); next != nil && len(sl.Attempts) > 1000 {
+				sl.Current = next
+				continue
+			}
+`}}},
+	{name: "stopped-goes-on", what: "what is stopped by order goes on", patches: []patch{{
+		"choreo/claimants.go", `		return d.stop(a, o)
+`, `		_ = o
+		return false
+`}}},
+	{name: "adopted-by-anybody", what: "a result is adopted whoever says so", patches: []patch{{
+		"choreo/claims.go", `	} else if decides(body) {
+`, `	} else if decides(body) && !adopts(body) {
+`}}},
+	{name: "adopted-twice", what: "a result is adopted although its task is done", patches: []patch{{
+		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, ended), s.closedWell(e, a):`, `	case a.Slot.Dropped != nil && (slices.ContainsFunc(a.Slot.Attempts, ended) || s.closedWell(e, a)):`}, {
+		"choreo/adopting.go", `	case slices.ContainsFunc(a.Slot.Attempts, done), taken && !took.Failed:`, `	case took.Failed && taken && done(a):`}}},
+	{name: "adopted-failure", what: "a result that says that the task failed is adopted as a success", patches: []patch{{
+		"choreo/adopting.go", `	case x.Failed:
+		return nil, "there is nothing to adopt of a failure"
+`, ``}}},
+	{name: "adopted-empty", what: "an adopted result brings no data", patches: []patch{{
+		"choreo/adopting.go", `	e.word.adopted = out
+`, `	_ = out
+`}}},
+	{name: "adopted-and-kept", what: "whoever has the item of which a result is adopted keeps it", patches: []patch{{
+		"worklist/rights.go", `		it.finish(it.open, f, "a result was adopted")
+`, `		_ = it.open
+`}}},
+	{name: "revoked-is-closed", what: "a close by a holder that lies takes a result under a grant that it had ended", patches: []patch{{
+		"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}}},
+	{name: "administrators-decide-nothing", what: "who has the role of administrators may not decide", patches: []patch{{
+		"worklist/board.go", `f.hasRole(b.terms.Administrators) {`, `f.hasRole(b.terms.Administrators) && f.User == "" {`}}},
 	{name: "revoked-counts", what: "a result counts although its holder knew that the grant had ended", patches: []patch{{
 		"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}, {
 		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {

@@ -16,6 +16,9 @@ var mutants = append([]mutant{
 		return
 	}
 	out := s.n.newOutbox()
+	for _, x := range b.ready {
+		s.n.index.put(x.h.id, x.h.sum) // what is started asks whether the instance is here
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.heads), headsKey.compare) {
 		s.tellHeads(out, k.to, b.heads[k], k.mode)
 	}
@@ -28,6 +31,9 @@ var mutants = append([]mutant{
 	if err := s.commit(b); err != nil {
 		s.lose(b, err)
 		return
+	}
+	for _, x := range b.ready {
+		s.n.index.put(x.h.id, x.h.sum)
 	}
 `}}},
 	{name: "send-early", what: "facts are sent before the commit", patches: []patch{{
@@ -108,13 +114,7 @@ var mutants = append([]mutant{
 	{name: "lowest-writer", what: "of the writes of a data item the lowest is current", patches: []patch{{
 		"choreo/data.go", `cur == nil || byTime(last, cur) > 0 {`, `cur == nil || byTime(last, cur) < 0 {`}}},
 	{name: "consumed-nothing", what: "starts do not say upon what they build", patches: []patch{{
-		"choreo/consumed.go", `		if len(from.Attempts) == 1 {
-			continue
-		}
-		c := Consumption`, `		if len(from.Attempts) > 0 {
-			continue
-		}
-		c := Consumption`}}},
+		"choreo/consumed.go", `sure && !others && only == from.Pick {`, `sure || !others || only == from.Pick {`}}},
 	{name: "reconcile-swapped", what: "keep-original and keep-replacement are swapped", patches: []patch{{
 		"choreo/converge.go", `			n = cmp.Compare(a.replaced, b.replaced)
 		case workflow.KeepReplacement:
@@ -132,13 +132,7 @@ var mutants = append([]mutant{
 	{name: "one-try-less", what: "a task is tried once less than it says", patches: []patch{{
 		"choreo/decide.go", `case try <= a.Task.Retries.Times &&`, `case try < a.Task.Retries.Times &&`}}},
 	{name: "names-everything", what: "a start names what it builds upon although that follows from its past", patches: []patch{{
-		"choreo/consumed.go", `		if len(from.Attempts) == 1 {
-			continue
-		}
-		c := Consumption`, `		if len(from.Attempts) == 0 {
-			continue
-		}
-		c := Consumption`}}},
+		"choreo/consumed.go", `sure && !others && only == from.Pick {`, `!sure && !others && only == from.Pick {`}}},
 	{name: "no-hand-over", what: "a partner that was not reached yet is clocked all the same", patches: []patch{{
 		"choreo/guardian.go", `	if len(unheard) == 0 {`, `	if len(unheard) >= 0 {`}}},
 	{name: "handed-over-once", what: "what a partner has yet to hear of has only what is left of the time for what came before it", patches: []patch{{
@@ -198,7 +192,7 @@ var mutants = append([]mutant{
 	{name: "anybody-begins", what: "anybody may begin what only a role may begin", patches: []patch{{
 		"choreo/rights.go", `	if def.CreatorRole == "" && len(credentials) == 0 {`, `	if def.CreatorRole != "" || len(credentials) == 0 {`}}},
 	{name: "passes-others-work", what: "anybody passes on work of others", patches: []patch{{
-		"choreo/pass.go", `case a.undoes != nil || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`, `case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
+		"choreo/pass.go", `case a.beside() || a.Partner != e.fact.Chain.Author || !s.log.knew(e, a.assigned):`, `case a.undoes != nil || !s.log.knew(e, a.assigned):`}}},
 	{name: "pruned-again", what: "an instance is taken in again whose summary is kept", patches: []patch{{
 		"node/links.go", `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil || found {`, `if c, found, err := s.n.retention.closings.Of(f.Instance); err != nil && found {`}}},
 	{name: "pruned-early", what: "what has ended is given up although some lack facts of it", patches: []patch{{
@@ -210,9 +204,17 @@ var mutants = append([]mutant{
 		Spare: s.n.spare,
 `, ``}}},
 	{name: "quarantine-stops", what: "an instance that cannot be read ends the node", patches: []patch{{
-		"node/shard.go", `		err = s.n.isolate(id, u)
-`, `		err = errors.Join(u.why, s.n.isolate(id, u))
-		return nil, u.why
+		"node/quarantine.go", `	x.quarantine(id, q)
+	return x.store.CommitWait([]kv.Write{{Key: quarantineKey(id), Value: encode(q)}})
+`, `	x.quarantine(id, q)
+	return u
+`}}},
+	{name: "machine-panics", what: "a machine panics at the seventh fact of a chain, if that is a success", patches: []patch{{
+		"choreo/attempts.go", `func (b *Success) enter(s *State, e *entry) (why string) {
+`, `func (b *Success) enter(s *State, e *entry) (why string) {
+	if e.fact.Seq == 7 {
+		panic("the seventh fact")
+	}
 `}}},
 	{name: "never-fetched", what: "what was set aside is not taken in from partners", patches: []patch{{
 		"node/links.go", `		h, err = s.readmit(from, f, facts)

@@ -54,6 +54,8 @@ var Attacks = []Attack{
 	{"verdicts", "600 verdicts that each give 128 tasks to partners that do not exist", verdicts},
 	{"clocks", "1,000 wall clocks of 1970, 2100, 9999 and of no year", clocks},
 	{"garbage", "frames that are none, and partner records of noise", garbage},
+	{"files", "60 instances that name 3,000 files, of which it gives nothing, something else, crumbs or too much; 20,000 requests for pieces", fileLies},
+	{"words", "20,000 claims, results and orders in people's names, forged, replayed or its own, and requests for their work", words},
 	{"news", "5 times 800 news by gossip that are none", news},
 }
 

@@ -5,8 +5,8 @@
 // nothing of it would be read; each Attack ends by itself, also where the victim
 // takes nothing of it. It never decides what is right: the tests do.
 //
-// It imports choreo, membership/gossip, membership/trust, node, node/mesh, node/wire and
-// workflow; only tests import it.
+// It imports choreo, membership/gossip, membership/trust, membership/users, node, node/files,
+// node/mesh, node/wire, node/worklists, workflow and worklist; only tests import it.
 package testliar
 
 import (
@@ -17,6 +17,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -25,12 +26,13 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/gossip"
 	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/node/mesh"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Liar is a member that answers nothing and remembers what facts it was sent.
+// Liar is a member that answers nothing, but for files that it named, and remembers what facts it was sent.
 type Liar struct {
 	who    node.Member
 	mesh   *mesh.Mesh
@@ -42,7 +44,7 @@ type Liar struct {
 	// Third takes part in the instances that the liar makes from now on, beside its
 	// victim; "": nobody does.
 	Third workflow.PartnerID
-	// Sent counts frames. It may be read when no attack is under way.
+	// Sent counts frames and requests. It may be read when no attack is under way.
 	Sent int
 
 	mu    sync.Mutex // guards what follows
@@ -50,6 +52,9 @@ type Liar struct {
 	about workflow.InstanceID
 	// notices are the first of each definition that the liar was told of, at most maxTold.
 	notices map[workflow.Hash][]byte
+
+	files    filesOf
+	numbered atomic.Uint64
 }
 
 // New has the member of a folder connect to others; its own node must not run.
@@ -65,6 +70,7 @@ func New(dir string) (*Liar, error) {
 	l := &Liar{
 		who: who, def: def, Patience: 40 * time.Second, told: map[workflow.InstanceID][]choreo.Head{},
 		notices: map[workflow.Hash][]byte{},
+		files:   filesOf{named: map[string]int{}, closed: make(chan struct{})},
 	}
 	l.mesh, err = mesh.New(mesh.Config{
 		Key: who.Key, Boot: 1 << 40, Listen: []string{"/ip4/0.0.0.0/udp/0/quic-v1"}, Handler: l,
@@ -75,6 +81,9 @@ func New(dir string) (*Liar, error) {
 			return err
 		},
 	})
+	if err == nil {
+		l.mesh.HandleRequest(files.Protocol, false, l.answerFile)
+	}
 	return l, err
 }
 
@@ -92,7 +101,10 @@ partitions:
 `
 
 // Close ends its connections.
-func (l *Liar) Close() error { return errors.Join(l.gossip.Close(), l.mesh.Close()) }
+func (l *Liar) Close() error {
+	close(l.files.closed)
+	return errors.Join(l.gossip.Close(), l.mesh.Close())
+}
 
 // Aim connects to a node, which is the victim from now on.
 func (l *Liar) Aim(id workflow.PartnerID, addrs []string) error {

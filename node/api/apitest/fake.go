@@ -19,6 +19,7 @@ type Fake struct {
 	WorkFake
 	UserFake
 	WorklistFake
+	JobFake
 
 	OnStatus         func() (*api.Status, error)
 	OnPartners       func() ([]api.Partner, error)
@@ -31,9 +32,11 @@ type Fake struct {
 	OnInstances      func(all bool) ([]api.InstanceSummary, error)
 	OnShow           func(id string) (*api.Instance, error)
 	OnLog            func(id string) ([]api.LogEntry, error)
+	OnData           func(id string) ([]api.DataItem, error)
+	OnHistory        func(id string) ([]api.DataState, error)
 	OnDiagram        func(id, format string) ([]byte, error)
 	OnCancel         func(id, reason string) error
-	OnWriteOff       func(id, partner string) error
+	OnWriteOff       func(id, partner string, check bool) error
 	OnRefresh        func(id string) (*api.Refreshed, error) // nil: nobody has to be asked
 	OnBeginTask      func(api.BeginRequest) error
 	OnFinishTask     func(api.FinishRequest) error
@@ -81,8 +84,17 @@ func (f *Fake) Instances(_ context.Context, all bool) ([]api.InstanceSummary, er
 	return f.OnInstances(all)
 }
 
+// InstancePage implements api.Service: all are on one page.
+func (f *Fake) InstancePage(_ context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+	list, err := f.OnInstances(q.All)
+	return &api.InstancePage{Instances: list}, err
+}
+
 // Show implements api.Service.
 func (f *Fake) Show(_ context.Context, id string) (*api.Instance, error) { return f.OnShow(id) }
+
+// History implements api.Service.
+func (f *Fake) History(_ context.Context, id string) ([]api.DataState, error) { return f.OnHistory(id) }
 
 // Log implements api.Service.
 func (f *Fake) Log(_ context.Context, id string) ([]api.LogEntry, error) { return f.OnLog(id) }
@@ -96,8 +108,8 @@ func (f *Fake) Diagram(_ context.Context, id, format string) ([]byte, error) {
 func (f *Fake) Cancel(_ context.Context, id, reason string) error { return f.OnCancel(id, reason) }
 
 // WriteOff implements api.Service.
-func (f *Fake) WriteOff(_ context.Context, id, partner string) error {
-	return f.OnWriteOff(id, partner)
+func (f *Fake) WriteOff(_ context.Context, id, partner string, check bool) error {
+	return f.OnWriteOff(id, partner, check)
 }
 
 // Refresh implements api.Service.
@@ -129,8 +141,13 @@ func (f *Fake) PutFile(_ context.Context, name string, content io.Reader) (*api.
 	return &api.File{Name: name, Size: n, Value: workflow.File{Name: name, Size: n}.String(), Here: true}, err
 }
 
-// Data implements api.Service: there are none.
-func (f *Fake) Data(context.Context, string) ([]api.DataItem, error) { return nil, nil }
+// Data implements api.Service: there are none without OnData.
+func (f *Fake) Data(_ context.Context, id string) ([]api.DataItem, error) {
+	if f.OnData == nil {
+		return nil, nil
+	}
+	return f.OnData(id)
+}
 
 // File implements api.Service: there is none.
 func (f *Fake) File(context.Context, string, workflow.DataName) (*api.File, io.ReadCloser, error) {

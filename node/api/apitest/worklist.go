@@ -17,6 +17,7 @@ type WorklistFake struct {
 	OnClaimItems         func(api.ClaimRequest) ([]api.Item, error)
 	OnFinishItem         func(api.ItemResult) (*api.Item, error)
 	OnOrderTask          func(api.TaskOrder) (*api.TaskOrdered, error)
+	OnExtendDeadline     func(api.ExtendRequest) (*api.Extended, error)
 	OnOutbox             func() ([]api.Undelivered, error)
 	OnTransferItem       func(api.TransferRequest) (*api.Transferred, error)
 	OnAdoptResult        func(api.AdoptRequest) (*api.Adopted, error)
@@ -67,6 +68,11 @@ func (f *WorklistFake) OrderTask(_ context.Context, r api.TaskOrder) (*api.TaskO
 // TransferItem implements api.Service.
 func (f *WorklistFake) TransferItem(_ context.Context, r api.TransferRequest) (*api.Transferred, error) {
 	return f.OnTransferItem(r)
+}
+
+// ExtendDeadline implements api.Service.
+func (f *WorklistFake) ExtendDeadline(_ context.Context, r api.ExtendRequest) (*api.Extended, error) {
+	return f.OnExtendDeadline(r)
 }
 
 // AdoptResult implements api.Service.

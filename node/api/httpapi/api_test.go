@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
@@ -103,7 +105,7 @@ func TestClientAndServerAgree(t *testing.T) {
 		OnLog:        func(id string) ([]api.LogEntry, error) { saw(id); return log, nil },
 		OnDiagram:    func(id, format string) ([]byte, error) { saw(id); saw(format); return []byte("<svg>\xff</svg>"), nil },
 		OnCancel:     func(id, reason string) error { saw(id); saw(reason); return nil },
-		OnWriteOff:   func(id, partner string) error { saw(id); saw(partner); return nil },
+		OnWriteOff:   func(id, partner string, check bool) error { saw(id); saw(partner); saw(check); return nil },
 		OnRefresh:    func(id string) (*api.Refreshed, error) { saw(id); return refreshed, nil },
 		OnBeginTask:  func(r api.BeginRequest) error { saw(r); return nil },
 		OnFinishTask: func(r api.FinishRequest) error { saw(r); return nil },
@@ -150,7 +152,7 @@ func TestClientAndServerAgree(t *testing.T) {
 			d, err := c.Diagram(ctx, "ab", "svg")
 			same("diagram", []byte("<svg>\xff</svg>"), d, err)
 			same("cancel", nil, nil, c.Cancel(ctx, "ab", "why not"))
-			same("write off", nil, nil, c.WriteOff(ctx, "ab", "engine-7"))
+			same("write off", nil, nil, c.WriteOff(ctx, "ab", "engine-7", true))
 			rf, err := c.Refresh(ctx, "ab")
 			same("refresh", refreshed, rf, err)
 			same("begin", nil, nil, c.BeginTask(ctx, begin))
@@ -158,7 +160,7 @@ func TestClientAndServerAgree(t *testing.T) {
 
 			want := []any{
 				api.InviteRequest{Roles: []string{"crew"}, Expires: time.Hour, Uses: 2}, "a b.yaml", "workflow: \xff\n", "fire-call@3",
-				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", "ab", begin, finish,
+				"odd/name %2F", start, true, "ab", "ab", "ab", "svg", "ab", "why not", "ab", "engine-7", true, "ab", begin, finish,
 			}
 			same("what the service saw", want, got, nil)
 		})
@@ -174,6 +176,26 @@ func TestCanonicalFormArrivesByteForByte(t *testing.T) {
 	w, err := dial(t, dir).Workflow(t.Context(), "w")
 	if err != nil || !bytes.Equal(w.Definition, canonical) {
 		t.Errorf("got %s, %v\nwant %s", w.Definition, err, canonical)
+	}
+}
+
+// Whoever prints what the API answers is not steered by texts of others, and gets the same texts.
+func TestNothingOfOthersSteersWhoeverPrintsAnAnswer(t *testing.T) {
+	const reason = "\x1b[2Jgone \u202etxt.exe\u2066 \u200b"
+	dir, s := serve(t, "127.0.0.1:0", &apitest.Fake{
+		OnShow: func(string) (*api.Instance, error) { return nil, api.Errorf(api.Refused, "%s", reason) },
+		OnInstances: func(bool) ([]api.InstanceSummary, error) {
+			return []api.InstanceSummary{{ID: "ab", Known: reason}}, nil
+		},
+	}, httpapi.Options{})
+	for _, path := range []string{"/v1/instances", "/v1/instances/ab"} {
+		if _, body := get(t, s, path, nil); !plain.IsPlain(body) {
+			t.Errorf("%s answers %q", path, body)
+		}
+	}
+	list, err := dial(t, dir).Instances(t.Context(), false)
+	if err != nil || len(list) != 1 || list[0].Known != reason {
+		t.Errorf("the program gets %+v, %v", list, err)
 	}
 }
 
@@ -517,7 +539,7 @@ func TestOldSocketIsReplaced(t *testing.T) {
 
 func TestRawEventStream(t *testing.T) {
 	_, s := serve(t, "127.0.0.1:0", &apitest.Fake{OnWatch: func(ctx context.Context, fn func(api.Event) error) error {
-		_ = fn(api.Event{At: noon, Kind: "instance", Instance: "ab", Text: "a\nb"})
+		_ = fn(api.Event{At: noon, Kind: "instance", Instance: "ab", Text: "a\nb\u202ec"})
 		<-ctx.Done()
 		return ctx.Err()
 	}}, httpapi.Options{})
@@ -533,7 +555,7 @@ func TestRawEventStream(t *testing.T) {
 	}
 	want := []string{
 		"retry: 1000", "",
-		`data: {"at":"2025-06-01T12:00:00.123456789Z","kind":"instance","instance":"ab","text":"a\nb"}`, "",
+		`data: {"at":"2025-06-01T12:00:00.123456789Z","kind":"instance","instance":"ab","text":"a\nb\u202ec"}`, "",
 	}
 	lines := bufio.NewScanner(resp.Body)
 	for _, w := range want {
@@ -541,4 +563,64 @@ func TestRawEventStream(t *testing.T) {
 			t.Fatalf("got %q, want %q", lines.Text(), w)
 		}
 	}
+}
+
+// The list of instances comes in pages, each with a link to the next; a client follows them.
+func TestPagesOfInstances(t *testing.T) {
+	rows := make([]api.InstanceSummary, 2*api.MaxPage+10)
+	for i := range rows {
+		rows[i] = api.InstanceSummary{ID: fmt.Sprintf("%032x", i), Started: noon.Add(-time.Duration(i) * time.Second)}
+	}
+	dir := t.TempDir()
+	asked := []api.InstanceQuery{}
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", paged{&apitest.Fake{}, rows, &asked}, httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	c := dial(t, dir)
+	got, err := c.Instances(t.Context(), true)
+	if err != nil || len(got) != len(rows) || got[0].ID != rows[0].ID || got[len(rows)-1].ID != rows[len(rows)-1].ID || len(asked) != 3 {
+		t.Errorf("%d instances in %d pages, %v", len(got), len(asked), err)
+	}
+	for _, q := range asked {
+		if !q.All || q.Limit != api.MaxPage {
+			t.Errorf("asked for %+v", q)
+		}
+	}
+	page, err := c.InstancePage(t.Context(), api.InstanceQuery{Limit: 2, After: "1 &;>2"})
+	if last := asked[len(asked)-1]; err != nil || page.Next != "" || last.All || last.Limit != 2 || last.After != "1 &;>2" {
+		t.Errorf("%+v, %v: asked for %+v", page, err, last)
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Access().URL+"/v1/instances?limit=1001", nil)
+	req.Header.Set("Authorization", "Bearer "+c.Access().Token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("a page of 1001: %s", resp.Status)
+	}
+}
+
+// paged has rows in pages whose marks are their numbers.
+type paged struct {
+	*apitest.Fake
+	rows  []api.InstanceSummary
+	asked *[]api.InstanceQuery
+}
+
+func (p paged) InstancePage(_ context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+	*p.asked = append(*p.asked, q)
+	from, _ := strconv.Atoi(q.After)
+	if from == 0 && q.After != "" {
+		return &api.InstancePage{}, nil
+	}
+	to := min(from+q.Limit, len(p.rows))
+	page := &api.InstancePage{Instances: p.rows[from:to]}
+	if to < len(p.rows) {
+		page.Next = strconv.Itoa(to)
+	}
+	return page, nil
 }

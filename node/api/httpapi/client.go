@@ -65,6 +65,13 @@ func (c *Client) connection() *connection {
 	return c.conn
 }
 
+// Way is where the node is, with which token it is called, and by what: for programs that
+// speak to it in their own words.
+func (c *Client) Way() (url, token string, by *http.Client) {
+	conn := c.connection()
+	return conn.base, conn.access.Token, conn.http
+}
+
 // renew looks whether the node has started again since old.
 func (c *Client) renew(old *connection) (*connection, bool) {
 	a, err := readAccess(c.dir)
@@ -120,28 +127,35 @@ func (a Access) tls() *tls.Config {
 
 // call makes the request of a route with its path's parameters.
 func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, body any, params ...string) (T, error) {
-	var reply T
+	reply, _, err := callHeader[T](ctx, c, rt, query, body, params...)
+	return reply, err
+}
+
+// callHeader is call, for those who read the reply's header as well.
+func callHeader[T any](
+	ctx context.Context, c *Client, rt *route, query url.Values, body any, params ...string,
+) (reply T, header http.Header, err error) {
 	resp, err := c.do(ctx, rt, query, body, params...)
 	if err != nil {
-		return reply, err
+		return reply, nil, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	if err != nil {
-		return reply, c.lost(ctx, err)
+		return reply, nil, c.lost(ctx, err)
 	}
 	if p, ok := any(&reply).(*picture); ok {
 		p.kind, p.data = resp.Header.Get("Content-Type"), b
-		return reply, nil
+		return reply, resp.Header, nil
 	}
-	if rt.reply == nil {
-		return reply, nil
+	if rt.reply == nil || resp.StatusCode == http.StatusNoContent {
+		return reply, resp.Header, nil
 	}
 	// Unknown fields are allowed: the node may be newer than its client.
 	if err := json.Unmarshal(b, &reply); err != nil {
-		return reply, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
+		return reply, nil, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
 	}
-	return reply, nil
+	return reply, resp.Header, nil
 }
 
 // do sends a request and returns the reply of a success. A request that the

@@ -53,7 +53,23 @@ func (c *Client) Start(ctx context.Context, r api.StartRequest) (*api.Started, e
 
 // Instances implements Service.
 func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	return call[[]api.InstanceSummary](ctx, c, instancesRoute, url.Values{"all": {strconv.FormatBool(all)}}, nil)
+	return api.AllInstances(ctx, all, c.InstancePage)
+}
+
+// InstancePage implements Service.
+func (c *Client) InstancePage(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+	query := url.Values{"all": {strconv.FormatBool(q.All)}}
+	if q.Limit != 0 {
+		query.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.After != "" {
+		query.Set("after", q.After)
+	}
+	list, header, err := callHeader[[]api.InstanceSummary](ctx, c, instancesRoute, query, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &api.InstancePage{Instances: list, Next: nextPage(header)}, nil
 }
 
 // Show implements Service.
@@ -64,6 +80,11 @@ func (c *Client) Show(ctx context.Context, id string) (*api.Instance, error) {
 // Log implements Service.
 func (c *Client) Log(ctx context.Context, id string) ([]api.LogEntry, error) {
 	return call[[]api.LogEntry](ctx, c, logRoute, nil, nil, id)
+}
+
+// History implements Service.
+func (c *Client) History(ctx context.Context, id string) ([]api.DataState, error) {
+	return call[[]api.DataState](ctx, c, historyRoute, nil, nil, id)
 }
 
 // Diagram implements Service.
@@ -79,8 +100,8 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 }
 
 // WriteOff implements Service.
-func (c *Client) WriteOff(ctx context.Context, id, partner string) error {
-	_, err := call[nothing](ctx, c, writeOffRoute, nil, writeOffRequest{Partner: partner}, id)
+func (c *Client) WriteOff(ctx context.Context, id, partner string, check bool) error {
+	_, err := call[nothing](ctx, c, writeOffRoute, nil, writeOffRequest{Partner: partner, Check: check}, id)
 	return err
 }
 

@@ -71,6 +71,11 @@ func (c *Client) OrderTask(ctx context.Context, r api.TaskOrder) (*api.TaskOrder
 	return call[*api.TaskOrdered](ctx, c, orderTaskRoute, nil, r)
 }
 
+// ExtendDeadline implements Service.
+func (c *Client) ExtendDeadline(ctx context.Context, r api.ExtendRequest) (*api.Extended, error) {
+	return call[*api.Extended](ctx, c, extendDeadlineRoute, nil, r)
+}
+
 // AdoptResult implements Service.
 func (c *Client) AdoptResult(ctx context.Context, r api.AdoptRequest) (*api.Adopted, error) {
 	return call[*api.Adopted](ctx, c, adoptResultRoute, nil, r)

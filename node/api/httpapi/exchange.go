@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -70,8 +71,9 @@ func writeReply(w http.ResponseWriter, rt *route, reply any) error {
 	return writeJSON(w, http.StatusOK, complete(reply))
 }
 
-// writeJSON does not escape <, > and &: a definition's canonical form must
-// arrive byte for byte.
+// writeJSON writes what cannot be seen as escapes, so that no text of others steers the terminal of whoever
+// reads the API with a program that prints what it gets. A definition's canonical form arrives byte for byte,
+// <, > and & included.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -81,7 +83,11 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = b.WriteTo(w) // a reader that went away wants no error
+	doc := b.Bytes()
+	if d, ok := v.(*api.Workflow); !ok || d.Definition == nil {
+		doc = plain.JSON(doc)
+	}
+	_, _ = w.Write(doc) // a reader that went away wants no error
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,8 @@ import (
 // people are those at a node: its partner, and users who are signed in here or elsewhere.
 func people(here ...string) *apitest.Fake {
 	f := &apitest.Fake{}
+	f.OnStatus = func() (*api.Status, error) { return &api.Status{}, nil }
+	f.OnDoctor = func() (*api.Diagnosis, error) { return &api.Diagnosis{}, nil }
 	f.OnUsers = func() ([]api.User, error) {
 		out := []api.User{
 			{Name: "station", ID: "id-of-station", Partner: true, Here: true}, {Name: "engine-7", ID: "id-of-engine-7", Partner: true},
@@ -42,7 +45,8 @@ func TestForWhomALinkIs(t *testing.T) {
 		{[]string{"ana", "bia"}, "", "as (), acts false"},
 		{[]string{"ana", "bia"}, "?user=bia", "as bia(id-of-bia), acts true"},
 		{[]string{"ana", "bia"}, "?user=id-of-bia", "as bia(id-of-bia), acts true"},
-		{[]string{"ana"}, "?look=true", "as ana(id-of-ana), acts false"},
+		{[]string{"ana"}, "", "manages true"},
+		{[]string{"ana"}, "?look=true", "as ana(id-of-ana), acts false, sent 0, manages false"},
 		{[]string{"ana"}, "?look=false", "as ana(id-of-ana), acts true"},
 	} {
 		b := newBrowser(t, people(tt.here...))
@@ -86,7 +90,7 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 	for _, scope := range []string{"work", "admin"} {
 		secret := token(scope)
 		b.cookies = b.do("GET", b.linkBy(secret, "")).Result().Cookies()
-		b.want(200, "acts true", "GET", "/")
+		b.want(200, "acts true, sent 0, manages "+strconv.FormatBool(scope == "admin"), "GET", "/")
 		unused := b.linkBy(secret, "")
 		if w := b.do("DELETE", "/v1/tokens/"+scope, "Authorization: Bearer token"); w.Code != 204 {
 			t.Fatalf("%d %s", w.Code, w.Body)

@@ -82,7 +82,7 @@ func obliging() *apitest.Fake {
 		OnLog:        func(string) ([]api.LogEntry, error) { return nil, nil },
 		OnDiagram:    func(string, string) ([]byte, error) { return nil, nil },
 		OnCancel:     func(string, string) error { return nil },
-		OnWriteOff:   func(string, string) error { return nil },
+		OnWriteOff:   func(string, string, bool) error { return nil },
 		OnBeginTask:  func(api.BeginRequest) error { return nil },
 		OnFinishTask: func(api.FinishRequest) error { return nil },
 		WorkFake:     apitest.WorkFake{OnRejectTask: func(api.RejectRequest) (*api.Passed, error) { return &api.Passed{}, nil }},
@@ -106,6 +106,8 @@ func obliging() *apitest.Fake {
 	f.OnClaimItems = func(api.ClaimRequest) ([]api.Item, error) { return nil, nil }
 	f.OnTransferItem = func(api.TransferRequest) (*api.Transferred, error) { return &api.Transferred{}, nil }
 	f.OnAdoptResult = func(api.AdoptRequest) (*api.Adopted, error) { return &api.Adopted{}, nil }
+	f.OnHistory = func(string) ([]api.DataState, error) { return nil, nil }
+	f.OnExtendDeadline = func(api.ExtendRequest) (*api.Extended, error) { return &api.Extended{}, nil }
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return &api.TaskOrdered{}, nil }
 	f.OnItemFile = func(api.ItemQuery, string) (*api.File, io.ReadCloser, error) {
 		return &api.File{}, io.NopCloser(strings.NewReader("")), nil
@@ -129,6 +131,12 @@ func obliging() *apitest.Fake {
 	f.OnRoles = func() ([]api.Role, error) { return nil, nil }
 	f.OnGrantRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }
 	f.OnRevokeRole = func(api.RoleRequest) (*api.UserRoles, error) { return &api.UserRoles{}, nil }
+	f.OnTakeJob = func(api.Program, api.TakeRequest) (*api.Job, error) { return nil, nil }
+	f.OnKeepJob = func(api.Program, string, api.KeepRequest) (*api.Lease, error) { return &api.Lease{}, nil }
+	f.OnCompleteJob = func(api.Program, string, api.CompleteRequest) error { return nil }
+	f.OnFailJob = func(api.Program, string, api.FailRequest) error { return nil }
+	f.OnGiveBackJob = func(api.Program, string) error { return nil }
+	f.OnJobs = func() ([]api.PooledJob, error) { return nil, nil }
 	return f
 }
 

@@ -53,13 +53,23 @@ func (h *handler) admit(rt *route, r *http.Request) (within context.Context, don
 			WithHint("send \"Authorization: Bearer TOKEN\" with a token of \"mutirao token add\", or the one in %s, which is new whenever the node starts", api.AccessFile))
 	case !has.allows(rt.scope):
 		return nil, nil, api.Errorf(api.NotAllowed, "%s %s needs a token with the scope %s; %s has %s", rt.method, rt.path, rt.scope, added.Name, has).
-			WithHint("mutirao token add NAME --scope %s", rt.scope)
+			WithHint("mutirao token add NAME --scope %s", asked(rt.scope))
 	case added == nil:
 		return r.Context(), func() {}, nil
 	}
-	within, cancel := context.WithCancel(context.WithValue(r.Context(), tokenLifeKey{}, added.life))
+	ctx := context.WithValue(context.WithValue(r.Context(), tokenLifeKey{}, added.life), scopeKey{}, has)
+	ctx = context.WithValue(ctx, tokenNameKey{}, added.Name)
+	within, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(added.life, cancel)
 	return within, func() { stop(); cancel() }, nil
+}
+
+// asked is a scope as a token is asked for with it.
+func asked(s scope) string {
+	if s == mayServe {
+		return workerScope + "APPLICATION"
+	}
+	return string(s)
 }
 
 // checkQuery refuses parameters that the route does not have.

@@ -97,6 +97,29 @@ func (h *handler) openLAN(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, out)
 }
 
+// status is the node's, with whether its page is open to the network.
+func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
+	st, err := h.svc.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	st.LAN = h.lan.open()
+	return writeJSON(w, http.StatusOK, st)
+}
+
+// doctor is the node's, with whether its page is open to the network: whoever opened it may have
+// forgotten that.
+func (h *handler) doctor(w http.ResponseWriter, r *http.Request) error {
+	d, err := h.svc.Doctor(r.Context())
+	if err != nil {
+		return err
+	}
+	if open := h.lan.open(); open != nil {
+		d.Findings = append(d.Findings, api.Finding{Check: "page", State: api.FindingOK, What: open.String()})
+	}
+	return writeJSON(w, http.StatusOK, d)
+}
+
 // linkOfAPI makes a link to an interface that other devices can reach.
 func (h *handler) linkOfAPI(who visitor) (*LAN, error) {
 	if len(h.o.public.hosts) == 0 {
@@ -312,6 +335,19 @@ func (l *lan) lookNow() {
 	l.look(o)
 }
 
+// open says how the page is open to the network; nil: it is not.
+func (l *lan) open() *api.LANPage {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil {
+		return nil
+	}
+	return &api.LANPage{Addresses: slices.Clone(l.now.at.Load().hosts), Browsers: l.now.page.sessions.count()}
+}
+
 // close closes the page to the network at once.
 func (l *lan) close() LANClosed {
 	l.mu.Lock()
@@ -372,7 +408,6 @@ func (o *opened) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = api.Errorf(api.NotFound, "there is no %s: only the page is served here", r.URL.Path)
 	}
 	if err == nil {
-		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		err = h.page(w, r.WithContext(WithLANWords(r.Context(), o.at.Load().certificate.sum.words())))
 	}
 	if err != nil {

@@ -297,7 +297,7 @@ func TestOnlyThePageIsOpenToTheNetwork(t *testing.T) {
 		}
 		n.get(404, "only the page is served here", lanLinks+"/v1/status", cookies)
 		n.get(401, "closed", lanLinks+"/metrics", nil)
-		n.get(200, "inside / as ana(id-of-ana), acts true", lanLinks+"/", cookies)
+		n.get(200, "inside / as ana(id-of-ana), acts true, sent 0, manages false", lanLinks+"/", cookies)
 	})
 }
 
@@ -418,6 +418,28 @@ func TestThePageIsClosedWhenNobodyIsLeft(t *testing.T) {
 	})
 }
 
+// Whoever opened the page may have forgotten that: status and doctor say so, as long as it is.
+func TestThatThePageIsOpenIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newOpened(t, nil)
+		says := func(path, want string) {
+			t.Helper()
+			w := n.do("GET", path, "Authorization: Bearer token")
+			if is := strings.Contains(w.Body.String(), "192.168.1.20"); w.Code != 200 || is != (want != "") || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %d %s, want %q", path, w.Code, w.Body, want)
+			}
+		}
+		says("/v1/status", "")
+		says("/v1/doctor", "")
+		n.enter()
+		says("/v1/status", `"browsers":1`)
+		says("/v1/doctor", "with a browser signed in; to close it: mutirao web --lan --off")
+		n.off()
+		says("/v1/status", "")
+		says("/v1/doctor", "")
+	})
+}
+
 // After the last has signed out, that page is still shown as it should be; then the page is closed.
 func TestSigningOutClosesThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -443,18 +465,22 @@ func TestSigningOutClosesThePage(t *testing.T) {
 
 // post sends a form as the page's own does.
 func (n *opened) post(url, form string, cookies []*http.Cookie) (*visit, error) {
+	return n.postAs("application/x-www-form-urlencoded", url, strings.NewReader(form), cookies)
+}
+
+func (n *opened) postAs(kind, url string, form io.Reader, cookies []*http.Cookie) (*visit, error) {
 	tr := &http.Transport{
 		DialContext:     func(_ context.Context, _, to string) (net.Conn, error) { return n.dial(phone, to) },
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 	}
-	req, err := http.NewRequestWithContext(n.t.Context(), http.MethodPost, url, strings.NewReader(form))
+	req, err := http.NewRequestWithContext(n.t.Context(), http.MethodPost, url, form)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range cookies {
 		req.AddCookie(c)
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Content-Type", kind)
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
 	req.Header.Set("Origin", lanLinks)
 	resp, err := tr.RoundTrip(req)
@@ -464,6 +490,20 @@ func (n *opened) post(url, form string, cookies []*http.Cookie) (*visit, error) 
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	return &visit{code: resp.StatusCode, body: string(b), resp: resp}, err
+}
+
+// A phone's photo, which is larger than a form may be, comes along from the network as well.
+func TestAPhotoComesFromTheNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newOpened(t, func(o *httpapi.Options) { o.Page = pigeonhole{} })
+		cookies := n.get(200, "", n.open().URLs[0], nil).resp.Cookies()
+		token := n.get(200, "", lanLinks+"/", cookies).resp.Header.Get("X-Form-Token")
+		kind, body := parts(t, "form-token="+token, "report=smoke", "file.a=a.jpg:"+strings.Repeat("x", 3*httpapi.MaxBody))
+		v, err := n.postAs(kind, lanLinks+"/items/x", body, cookies)
+		if err != nil || v.code != 200 || !strings.Contains(v.body, `sent 1, report ["smoke"], files file.a=file:`) {
+			t.Errorf("%+v, %v", v, err)
+		}
+	})
 }
 
 // With its token a link's session ends, and with the last of them the page is closed. A token must be

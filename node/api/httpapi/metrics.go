@@ -66,6 +66,12 @@ func (h *handler) metrics(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range slices.Sorted(maps.Keys(st.Counters)) {
 		b.sample("mutirao_events_total", float64(st.Counters[name]), "event", name)
 	}
+	b.family("mutirao_mesh_frames_total", "counter", "Frames to and from partners.")
+	b.sample("mutirao_mesh_frames_total", float64(st.Traffic.FramesIn), "direction", "in")
+	b.sample("mutirao_mesh_frames_total", float64(st.Traffic.FramesOut), "direction", "out")
+	b.family("mutirao_mesh_bytes_total", "counter", "Bytes in frames to and from partners, without what transports add.")
+	b.sample("mutirao_mesh_bytes_total", float64(st.Traffic.BytesIn), "direction", "in")
+	b.sample("mutirao_mesh_bytes_total", float64(st.Traffic.BytesOut), "direction", "out")
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	b.gauge("go_goroutines", "Goroutines that exist.", float64(runtime.NumGoroutine()))

@@ -14,7 +14,8 @@ import (
 func busy() *apitest.Fake {
 	f := &apitest.Fake{
 		OnStatus: func() (*api.Status, error) {
-			return &api.Status{Name: "station", Version: `v1 "dirty"`, Since: noon, Boot: 2, Instances: 3, Trouble: []string{"the disk is full"}, Counters: map[string]uint64{"refused.look": 1, "sent.frames": 1 << 40}}, nil
+			return &api.Status{Name: "station", Version: `v1 "dirty"`, Since: noon, Boot: 2, Instances: 3, Trouble: []string{"the disk is full"}, Counters: map[string]uint64{"refused.look": 1, "sent.frames": 1 << 40},
+				Traffic: api.Traffic{FramesIn: 5, FramesOut: 6, BytesIn: 700, BytesOut: 800}}, nil
 		},
 		OnPartners: func() ([]api.Partner, error) {
 			return []api.Partner{{Name: "station", State: "active", Self: true}, {Name: "engine-7", State: "active"}, {Name: "reserve", State: "expired"}}, nil
@@ -41,6 +42,8 @@ func TestMetrics(t *testing.T) {
 		`mutirao_partners{state="active"} 1`, `mutirao_partners{state="evicted"} 0`, `mutirao_partners{state="expired"} 1`,
 		"mutirao_coordinator_known 1", "mutirao_coordinator_term 4",
 		`mutirao_events_total{event="refused.look"} 1`, `mutirao_events_total{event="sent.frames"} 1.099511627776e+12`,
+		`mutirao_mesh_frames_total{direction="in"} 5`, `mutirao_mesh_frames_total{direction="out"} 6`,
+		`mutirao_mesh_bytes_total{direction="in"} 700`, `mutirao_mesh_bytes_total{direction="out"} 800`,
 		"# TYPE mutirao_events_total counter", "# TYPE go_goroutines gauge",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") && !strings.HasPrefix(text, line+"\n") {

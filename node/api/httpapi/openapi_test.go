@@ -111,7 +111,8 @@ func (d *document) build() object {
 			"title": "Mutirão: a node's local interface", "version": "1",
 			"description": "Everything that the command line can do. The address and the token are in " + api.AccessFile +
 				" in the node's folder; that token may do everything. Others are added with a scope (mutirao token add): read looks at everything, work also " +
-				"starts and cancels instances, finishes and rejects tasks and registers data, admin does all. The security of each operation names the scope that it needs. " +
+				"starts and cancels instances, finishes and rejects tasks, registers data and does jobs, admin does all; worker:APPLICATION " +
+				"does the jobs of that application, and nothing else. The security of each operation names the scope that it needs. " +
 				"An id may be any unique prefix of an instance's ID.",
 		},
 		"paths":      paths,
@@ -155,7 +156,42 @@ func (d *document) operation(rt *route) object {
 		op["requestBody"] = object{"required": true, "content": d.content("application/json", reflect.TypeOf(rt.body))}
 	}
 	op["responses"] = d.responses(rt)
+	if rt.none != "" {
+		op["responses"].(object)["204"] = object{"description": rt.none}
+	}
+	if rt.example != "" {
+		exemplify(op["requestBody"], rt.example)
+	}
+	if rt.answer != "" {
+		exemplify(op["responses"].(object)["200"], rt.answer)
+	}
 	return op
+}
+
+// exemplify puts an example into a body or a reply.
+func exemplify(of any, text string) {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		panic("example " + text + ": " + err.Error())
+	}
+	of.(object)["content"].(object)["application/json"].(object)["example"] = v
+}
+
+// An example is what the route takes, or answers.
+func TestExamples(t *testing.T) {
+	for _, rt := range routes {
+		for _, x := range []struct {
+			text string
+			of   any
+		}{{rt.example, rt.body}, {rt.answer, rt.reply}} {
+			if x.text == "" {
+				continue
+			}
+			if err := decodeStrict([]byte(x.text), reflect.New(reflect.TypeOf(x.of)).Interface()); err != nil {
+				t.Errorf("%s: %s: %v", rt.name, x.text, err)
+			}
+		}
+	}
 }
 
 func (d *document) responses(rt *route) object {
@@ -297,7 +333,7 @@ func TestRoutes(t *testing.T) {
 		if (rt.handle == nil) == (rt.raw == nil) {
 			t.Errorf("%s: want either handle or raw", rt.name)
 		}
-		if rt.scope != everybody && !slices.Contains(scopes, rt.scope) {
+		if rt.scope != everybody && !slices.Contains(scopes, rt.scope) && rt.scope != mayServe {
 			t.Errorf("%s: say which scope it needs: scope is %q", rt.name, rt.scope)
 		}
 		if rt.method != http.MethodGet && rt.scope == mayRead {

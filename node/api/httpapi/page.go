@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"mime"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"strings"
@@ -32,10 +33,16 @@ type Session struct {
 	User, Name string
 	// Acts: the browser may change something, not only look.
 	Acts bool
+	// Manages: it may also have the whole node go out of reach of partners, and back: its link was asked for with a
+	// token that may do everything, and it is on the node's own address, not on the one that is open to the network.
+	Manages bool
 	// FormToken is what each form has to bring along, in the field FormTokenField: no other page knows it.
 	FormToken string
 	// Sent is what a form that came is worth.
 	Sent Sent
+	// Files are the files that a good form brought along, by the names of their fields: they are kept at the node, to
+	// be given to an instance within a day.
+	Files map[string]Upload
 }
 
 // Sent is what a form that came is worth.
@@ -74,10 +81,15 @@ const (
 
 // page answers what is not the interface's.
 func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, UploadsPath) {
+		return h.piece(w, r)
+	}
+	var parts *multipart.Reader
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPost:
-		err := readForm(w, r)
+		var err error
+		parts, err = readForm(w, r)
 		if errors.Is(err, errTooLarge) {
 			h.o.Page.Outside(w, r, TooLarge)
 			return nil
@@ -98,7 +110,17 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 		h.o.Page.Outside(w, r, Closed)
 		return nil
 	}
-	s := Session{User: p.user, Name: p.name, Acts: p.acts, FormToken: formToken(secret)}
+	s := Session{User: p.user, Name: p.name, Acts: p.acts, Manages: p.manages && h.network == nil, FormToken: formToken(secret)}
+	if parts != nil {
+		err := h.readParts(w, r, parts, &s)
+		if errors.Is(err, errTooLarge) {
+			h.o.Page.Outside(w, r, TooLarge)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if r.Method == http.MethodPost {
 		s.Sent = worth(r, s)
 	}
@@ -126,25 +148,35 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) error {
 var errTooLarge = errors.New("the form is too large")
 
 // readForm reads a form that a page of ours sends. A browser says where a form comes from; one that
-// does not say it cannot be told from another site's.
-func readForm(w http.ResponseWriter, r *http.Request) error {
+// does not say it cannot be told from another site's. Of a form that may bring files along nothing is read yet, but
+// the reader of its parts is returned.
+func readForm(w http.ResponseWriter, r *http.Request) (*multipart.Reader, error) {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin") // the latter is ours: checkOrigin
 	if site != "same-origin" && (site != "" || origin == "") {
-		return api.Errorf(api.NotAllowed, "only the node's own page may send it forms")
+		return nil, api.Errorf(api.NotAllowed, "only the node's own page may send it forms")
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
-		return withStatus(http.StatusUnsupportedMediaType, api.Errorf(api.Invalid, "Content-Type %q: want application/x-www-form-urlencoded", r.Header.Get("Content-Type")))
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && kind == "multipart/form-data" {
+		r.Body = &patientReader{r.Body, w}
+		parts, err := r.MultipartReader()
+		if err != nil {
+			return nil, api.Errorf(api.Invalid, "the form cannot be read: %v", err)
+		}
+		return parts, nil
+	}
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return nil, withStatus(http.StatusUnsupportedMediaType, api.Errorf(api.Invalid, "Content-Type %q: want application/x-www-form-urlencoded", r.Header.Get("Content-Type")))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
-	err := r.ParseForm()
+	err = r.ParseForm()
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return errTooLarge
+		return nil, errTooLarge
 	case err != nil:
-		return api.Errorf(api.Invalid, "the form cannot be read: %v", err)
+		return nil, api.Errorf(api.Invalid, "the form cannot be read: %v", err)
 	}
-	return nil
+	return nil, nil
 }
 
 // worth is what a form that came is worth.

@@ -16,8 +16,11 @@ type route struct {
 	path    string // parts in braces are parameters
 	query   []parameter
 	summary string
-	body    any // a zero value of the JSON body; source: the definition as it is; nil: none
-	reply   any // a zero value of the JSON reply; picture; nil: none
+	body    any    // a zero value of the JSON body; source: the definition as it is; nil: none
+	reply   any    // a zero value of the JSON reply; picture; nil: none
+	none    string // what status 204 means, of a route that may have no reply
+	example string // of a body, in JSON
+	answer  string // an example of a reply, in JSON
 	scope   scope
 	local   bool // this machine's programs need no token
 	large   bool // its body may be of any length
@@ -64,15 +67,16 @@ func init() {
 		coordinatorRoute, electRoute, resignRoute, electorateRoute, setElectorateRoute,
 		profileRoute, setProfileRoute, resourcesRoute, doctorRoute,
 		addWorkflowRoute, workflowsRoute, workflowRoute, removeWorkflowRoute,
-		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
+		startRoute, instancesRoute, refreshRoute, showRoute, logRoute, historyRoute, diagramRoute, cancelRoute, writeOffRoute, beginRoute, finishRoute,
 		usersRoute, addUserRoute, removeUserRoute, signInUserRoute, signOutUserRoute, linkUserRoute,
 		rolesRoute, grantRoleRoute, revokeRoleRoute,
 		worklistRoute, worklistUnansweredRoute, worklistLostRoute, itemSheetRoute, itemFileRoute, moveItemRoute, claimItemsRoute, transferItemRoute,
 		finishItemRoute, outboxRoute, contactRoute, disconnectRoute, reconnectRoute, prefetchRoute, setPrefetchRoute,
 		messagesRoute, unreadMessagesRoute, readMessagesRoute,
 		putFileRoute, dataRoute, fileRoute,
-		rejectRoute, orderTaskRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
+		rejectRoute, orderTaskRoute, extendDeadlineRoute, adoptResultRoute, addDataRoute, removeDataRoute, signInRoute,
 		openLANRoute, closeLANRoute,
+		takeJobRoute, keepJobRoute, completeJobRoute, failJobRoute, giveBackJobRoute, jobsRoute,
 		tokensRoute, addTokenRoute, removeTokenRoute,
 		eventsRoute, openAPIRoute, healthRoute, readyRoute, metricsRoute,
 	}
@@ -83,7 +87,7 @@ var (
 	statusRoute = &route{
 		name: "status", method: http.MethodGet, path: "/v1/status", scope: mayRead,
 		summary: "Who this node is and how it fares", reply: api.Status{},
-		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Status(r.Context()) },
+		raw: (*handler).status,
 	}
 	partnersRoute = &route{
 		name: "partners", method: http.MethodGet, path: "/v1/partners", scope: mayRead,
@@ -145,11 +149,15 @@ var (
 	}
 	instancesRoute = &route{
 		name: "instances", method: http.MethodGet, path: "/v1/instances", scope: mayRead,
-		query:   []parameter{{name: "all", doc: "Finished instances too", values: []string{"true", "false"}}},
-		summary: "The running instances, or all: those that the node takes part in and, at the coordinator, the whole mesh's", reply: []api.InstanceSummary{},
-		handle: func(svc api.Service, r *http.Request) (any, error) {
-			return svc.Instances(r.Context(), r.URL.Query().Get("all") == "true")
+		query: []parameter{
+			{name: "all", doc: "Finished instances too", values: []string{"true", "false"}},
+			{name: "limit", doc: "How many at most: 1 to 1000, 500 if it is left out"},
+			{name: "after", doc: "Where the page begins, as the page before it says"},
 		},
+		summary: "The instances that run or wait for an order, or all, newest first: those that the node takes part in and, at the coordinator, the whole mesh's; " +
+			"last those of which only a summary is left. A page at a time: where there are more, the header Link has the next one (rel=\"next\")",
+		reply: []api.InstanceSummary{},
+		raw:   (*handler).instances,
 	}
 	showRoute = &route{
 		name: "show", method: http.MethodGet, path: "/v1/instances/{id}", scope: mayRead,
@@ -172,10 +180,17 @@ var (
 			return svc.Log(r.Context(), r.PathValue("id"))
 		},
 	}
+	historyRoute = &route{
+		name: "history", method: http.MethodGet, path: "/v1/instances/{id}/history", scope: mayRead,
+		summary: "The data states of an instance that is driven by its data, in order", reply: []api.DataState{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return svc.History(r.Context(), r.PathValue("id"))
+		},
+	}
 	diagramRoute = &route{
 		name: "diagram", method: http.MethodGet, path: "/v1/instances/{id}/diagram", scope: mayRead,
-		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "svg-pt-BR", "mermaid", "dot"}}},
-		summary: "A drawing of an instance", reply: picture{},
+		query:   []parameter{{name: "format", doc: "svg when left out", values: []string{"svg", "svg-pt-BR", "svg-tall", "svg-tall-pt-BR", "mermaid", "dot", "gantt", "gantt-pt-BR"}}},
+		summary: "A drawing of an instance; gantt: of when each task ran, as SVG", reply: picture{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			format := r.URL.Query().Get("format")
 			if format == "" {
@@ -199,7 +214,7 @@ var (
 		summary: "Wait no longer for a partner before superseded work is undone", body: writeOffRequest{},
 		handle: func(svc api.Service, r *http.Request) (any, error) {
 			return withBody(r, func(in writeOffRequest) (any, error) {
-				return nil, svc.WriteOff(r.Context(), r.PathValue("id"), in.Partner)
+				return nil, svc.WriteOff(r.Context(), r.PathValue("id"), in.Partner, in.Check)
 			})
 		},
 	}
@@ -241,7 +256,8 @@ var (
 
 // writeOffRequest writes a partner off.
 type writeOffRequest struct {
-	Partner string `json:"partner"` // name, ID or unique prefix of the ID
+	Partner string `json:"partner"`         // name or whole ID
+	Check   bool   `json:"check,omitempty"` // only say whether it may; nothing is done
 }
 
 // cancelRequest cancels an instance.
@@ -250,7 +266,8 @@ type cancelRequest struct {
 }
 
 var pictureKinds = map[string]string{
-	"svg": "image/svg+xml", "svg-pt-BR": "image/svg+xml",
+	"svg": "image/svg+xml", "svg-pt-BR": "image/svg+xml", "svg-tall": "image/svg+xml", "svg-tall-pt-BR": "image/svg+xml",
+	"gantt": "image/svg+xml", "gantt-pt-BR": "image/svg+xml",
 	"mermaid": "text/vnd.mermaid",
 	"dot":     "text/vnd.graphviz",
 }

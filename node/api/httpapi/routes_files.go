@@ -53,7 +53,7 @@ var (
 		}},
 		summary: "The content of a file among an instance's data", reply: content{},
 		raw: func(h *handler, w http.ResponseWriter, r *http.Request) error {
-			return sendFile(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
+			return SendFile(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
 				return h.svc.File(ctx, r.PathValue("id"), workflow.DataName(r.PathValue("name")))
 			})
 		},
@@ -66,7 +66,7 @@ var (
 		},
 		summary: "The content of a file among the data of an item that a user has", reply: content{},
 		raw: func(h *handler, w http.ResponseWriter, r *http.Request) error {
-			return sendFile(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
+			return SendFile(w, r, func(ctx context.Context) (*api.File, io.ReadCloser, error) {
 				q := api.ItemQuery{User: r.URL.Query().Get("user"), Item: r.PathValue("item")}
 				return h.svc.ItemFile(ctx, q, r.PathValue("name"))
 			})
@@ -74,8 +74,9 @@ var (
 	}
 )
 
-// sendFile answers with the content of a file, which get waits for as long as was asked.
-func sendFile(w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error)) error {
+// SendFile answers with the content of a file, which get waits for as long as was asked. An error that it returns was
+// not answered yet.
+func SendFile(w http.ResponseWriter, r *http.Request, get func(context.Context) (*api.File, io.ReadCloser, error)) error {
 	wait := time.Minute
 	if v := r.URL.Query().Get("wait"); v != "" {
 		d, err := workflow.ParseDuration(v)

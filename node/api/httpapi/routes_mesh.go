@@ -75,6 +75,6 @@ var (
 	doctorRoute = &route{
 		name: "doctor", method: http.MethodGet, path: "/v1/doctor", scope: mayRead,
 		summary: "What is wrong with this node and its links, and how to mend it", reply: api.Diagnosis{},
-		handle: func(svc api.Service, r *http.Request) (any, error) { return svc.Doctor(r.Context()) },
+		raw: (*handler).doctor,
 	}
 )

@@ -81,6 +81,14 @@ var (
 			return withBody(r, func(in api.TaskOrder) (any, error) { return svc.OrderTask(r.Context(), in) })
 		},
 	}
+	extendDeadlineRoute = &route{
+		name: "extendDeadline", method: http.MethodPost, path: "/v1/tasks/extend", scope: mayWork,
+		summary: "Give a task a later deadline, as who answers for its instance, or administers its workflow",
+		body:    api.ExtendRequest{}, reply: api.Extended{},
+		handle: func(svc api.Service, r *http.Request) (any, error) {
+			return withBody(r, func(in api.ExtendRequest) (any, error) { return svc.ExtendDeadline(r.Context(), in) })
+		},
+	}
 	adoptResultRoute = &route{
 		name: "adoptResult", method: http.MethodPost, path: "/v1/tasks/adopt", scope: mayWork,
 		summary: "Adopt a result that is kept, as who answers for its instance, or administers its workflow",

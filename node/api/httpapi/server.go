@@ -5,8 +5,8 @@
 // holds the two together. Who may ask what is decided here, by tokens and their scopes.
 // Internal causes are logged, never shown.
 //
-// It imports configs, internal/private, node/api and workflow; cmd/mutirao,
-// internal/test/testnode, node/assemble and node/web import it.
+// It imports configs, internal/plain, internal/private, node/api and workflow;
+// cmd/mutirao, internal/test/testnode, node/assemble and node/web import it.
 package httpapi
 
 import (
@@ -58,6 +58,7 @@ type handler struct {
 	links, sessions *secrets // of the page
 
 	lan     *lan    // opens the page to the network
+	uploads uploads // files that come in pieces
 	network *opened // this is the page there; nil: it is the whole interface
 }
 

@@ -74,7 +74,8 @@ func (h *handler) visitor(r *http.Request) (visitor, error) {
 	if err != nil {
 		return visitor{}, err
 	}
-	return visitor{user: id, name: name, acts: q.Get("look") != "true" && id != "", life: tokenLife(r.Context())}, nil
+	acts := q.Get("look") != "true" && id != ""
+	return visitor{user: id, name: name, acts: acts, manages: acts && maySayAll(r.Context()), life: tokenLife(r.Context())}, nil
 }
 
 // whose finds the user for whom a browser is to act. It is settled once, so that nobody else gets
@@ -137,6 +138,7 @@ func (c *Client) SignIn(ctx context.Context, l SignInLink) (link string, of *Sig
 type visitor struct {
 	user, name string
 	acts       bool
+	manages    bool            // what concerns the whole node, as by a token of scope admin
 	life       context.Context // of the token by which the link was asked for; nil: the node's
 }
 
@@ -231,7 +233,20 @@ func (s *secrets) clear() {
 	clear(s.of)
 }
 
+// scopeKey is the key of the scope of the token by which a request was let in.
+type scopeKey struct{}
+
+// maySayAll reports whether a request was let in by a token that may do everything. The node's own leaves no word
+// of its scope.
+func maySayAll(ctx context.Context) bool {
+	has, added := ctx.Value(scopeKey{}).(scope)
+	return !added || has.allows(mayAll)
+}
+
 type tokenLifeKey struct{}
+
+// tokenNameKey is the key of the name of the token by which a request was let in.
+type tokenNameKey struct{}
 
 // tokenLife is the life of the token by which a request was let in; nil: it is the node's.
 func tokenLife(ctx context.Context) context.Context {

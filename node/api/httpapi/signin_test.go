@@ -22,7 +22,7 @@ type doors struct{}
 
 func (doors) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
 	w.Header().Set("X-Form-Token", s.FormToken)
-	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d", r.URL.Path, s.Name, s.User, s.Acts, s.Sent)
+	fmt.Fprintf(w, "inside %s as %s(%s), acts %v, sent %d, manages %v", r.URL.Path, s.Name, s.User, s.Acts, s.Sent, s.Manages)
 }
 
 func (doors) Outside(w http.ResponseWriter, r *http.Request, why httpapi.Door) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
@@ -101,7 +102,7 @@ func (h *handler) stream(w http.ResponseWriter, waiting *backlog, ended chan err
 				if err != nil {
 					return fmt.Errorf("write event: %w", err)
 				}
-				text = fmt.Appendf(text, "data: %s\n\n", line)
+				text = fmt.Appendf(text, "data: %s\n\n", plain.JSON(line))
 			}
 		case <-alive.C:
 			text = []byte(": alive\n\n")

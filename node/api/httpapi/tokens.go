@@ -32,6 +32,9 @@ const (
 	mayRead   scope = "read" // look at everything, change nothing
 	mayWork   scope = "work" // start and cancel instances, finish and reject tasks, register data
 	mayAll    scope = "admin"
+	// mayServe is what routes need that serve workers; a worker's token has workerScope and
+	// its application, and opens nothing else.
+	mayServe scope = "worker"
 )
 
 // scopes are those of tokens, the least first.
@@ -42,6 +45,9 @@ const workerScope = "worker:"
 
 // allows reports whether a token with this scope opens a route that needs another.
 func (s scope) allows(needed scope) bool {
+	if _, worker := s.serves(); worker || needed == mayServe {
+		return needed == mayServe && (worker || s.allows(mayWork))
+	}
 	return slices.Index(scopes, s) >= slices.Index(scopes, needed)
 }
 
@@ -51,14 +57,14 @@ const maxTokens = 256
 // Token is a token of the interface, without the secret.
 type Token struct {
 	Name  string    `json:"name"`
-	Scope string    `json:"scope"` // read, work or admin
+	Scope string    `json:"scope"` // read, work, admin or worker:APPLICATION
 	Added time.Time `json:"added"`
 }
 
 // TokenRequest asks for a token.
 type TokenRequest struct {
 	Name  string `json:"name"`  // letters, digits, and after the first one of _ . -
-	Scope string `json:"scope"` // read, work or admin
+	Scope string `json:"scope"` // read, work, admin or worker:APPLICATION
 }
 
 // NewToken is a token that was just added: nobody can ask for it again.
@@ -106,7 +112,7 @@ func (t *tokens) load(file string, log *slog.Logger) {
 	added := map[[sha256.Size]byte]*keptToken{}
 	for _, k := range list {
 		h, wrong := hex.DecodeString(k.Hash)
-		if err == nil && (wrong != nil || len(h) != sha256.Size || !slices.Contains(scopes, scope(k.Scope))) {
+		if err == nil && (wrong != nil || len(h) != sha256.Size || !scope(k.Scope).known()) {
 			err = fmt.Errorf("token %q is none", k.Name)
 		}
 		if err == nil {
@@ -189,14 +195,18 @@ func (r TokenRequest) check() error {
 	if rule := workflow.NameRule(r.Name); rule != "" {
 		return api.Errorf(api.Invalid, "token name %q: want %s", r.Name, rule)
 	}
-	if app, ok := strings.CutPrefix(r.Scope, workerScope); ok && workflow.ValidName(app) {
-		return api.Errorf(api.Refused, "the scope %s comes with workers, which this version does not have yet", r.Scope).
-			WithHint("until then, give a program that does tasks the scope work")
-	}
-	if !slices.Contains(scopes, scope(r.Scope)) {
-		return api.Errorf(api.Invalid, "scope %q: want read, work or admin", r.Scope)
+	if !scope(r.Scope).known() {
+		return api.Errorf(api.Invalid, "scope %q: want read, work, admin or worker:APPLICATION", r.Scope)
 	}
 	return nil
+}
+
+// known reports whether a token can have this scope.
+func (s scope) known() bool {
+	if app, worker := s.serves(); worker {
+		return workflow.ValidName(string(app))
+	}
+	return slices.Contains(scopes, s)
 }
 
 // remove ends a token: once it returns, nobody is let in with it, and what was

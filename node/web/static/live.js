@@ -27,14 +27,18 @@
   count();
   setInterval(() => { if (!document.hidden) count(); }, 1000);
 
+  // What needs room is open where there is some.
+  const roomy = (root) => { if (matchMedia("(min-width: 56rem)").matches) for (const d of root.querySelectorAll("details[data-wide]")) d.open = true; };
+  roomy(main);
+
   // What is typed. A form that was sent is forgotten once the node says what it came to.
   const kept = (form) => `mutirao ${main.dataset.user} ${form.dataset.keep}`;
-  const fields = (form) => [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.tagName !== "BUTTON");
+  const fields = (form) => [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.type !== "file" && e.tagName !== "BUTTON");
   const store = (fn) => { try { return fn(); } catch { return null; } }; // a browser may forbid it
   if (at("note")) store(() => { const k = sessionStorage.getItem("sent"); if (k) { localStorage.removeItem(k); sessionStorage.removeItem("sent"); } });
   for (const form of main.querySelectorAll("form[data-keep]")) {
     const was = store(() => JSON.parse(localStorage.getItem(kept(form))));
-    if (was && !at("problem")) {
+    if (was && !("came" in form.dataset)) {
       for (const e of fields(form)) {
         if (e.type === "radio" || e.type === "checkbox") e.checked = was[e.name] === e.value;
         else if (e.name in was) e.value = was[e.name];
@@ -47,6 +51,7 @@
       store(() => localStorage.setItem(kept(form), JSON.stringify(now)));
     });
   }
+  main.addEventListener("input", (e) => { if (e.target.form && e.target.form.method === "post") e.target.form.dataset.touched = ""; });
   document.addEventListener("submit", (e) => {
     const form = e.target, pressed = e.submitter;
     if (form.method !== "post") return;
@@ -54,7 +59,81 @@
     form.dataset.sent = "yes";
     if (pressed) pressed.setAttribute("aria-busy", "true");
     if (form.dataset.keep) store(() => sessionStorage.setItem("sent", kept(form)));
+    if ([...form.elements].some((f) => f.type === "file" && f.files.length)) {
+      e.preventDefault();
+      send(form, pressed);
+    }
   });
+  // A form's files are sent first, in pieces, with how far that is: a link that breaks costs what was on its way.
+  // Then the form names them.
+  const sleep = (ms) => new Promise((on) => { const t = setTimeout(on, ms); addEventListener("online", () => { clearTimeout(t); on(); }, { once: true }); });
+  function put(url, part, token, told) { // null: the node did not answer
+    return new Promise((on) => {
+      const to = new XMLHttpRequest();
+      to.open("POST", url);
+      to.setRequestHeader("Content-Type", "application/octet-stream");
+      to.setRequestHeader("Form-Token", token);
+      to.timeout = 120000;
+      to.upload.onprogress = (e) => told(e.loaded);
+      to.onerror = to.onabort = to.ontimeout = () => on(null);
+      to.onload = () => { let said = {}; try { said = JSON.parse(to.responseText); } catch {} on({ status: to.status, said }); };
+      to.send(part);
+    });
+  }
+  async function give(file, token, told, waits) {
+    const id = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+    const piece = 1 << 20;
+    for (let at = 0, wait = 1000; ;) {
+      const url = `/uploads/${id}?name=${encodeURIComponent(file.name)}&size=${file.size}&at=${at}`;
+      const got = await put(url, file.slice(at, at + piece), token, (n) => told(at + n));
+      if (!got || (got.status === 400 && /broke off/.test(got.said.message))) {
+        try { await file.slice(0, 1).arrayBuffer(); } catch { return {}; } // the file itself is gone
+        waits.hidden = false;
+        await sleep(wait);
+        wait = Math.min(2 * wait, 15000);
+        continue;
+      }
+      waits.hidden = true;
+      wait = 1000;
+      if (got.said.file) return { value: got.said.file.value };
+      if (got.status === 401) return {};
+      if (got.status === 404) at = 0;
+      else if (typeof got.said.at === "number") at = got.said.at;
+      else return { lost: got.said.message || String(got.status) };
+      told(at);
+    }
+  }
+  async function send(form, pressed) {
+    const bar = document.createElement("progress"), waits = document.createElement("p");
+    const add = (name, value) => {
+      for (const e of [...form.elements]) if (e.type === "hidden" && e.name === name) e.remove();
+      const e = document.createElement("input");
+      Object.assign(e, { type: "hidden", name, value });
+      form.append(e);
+    };
+    bar.max = 1;
+    bar.value = 0;
+    bar.className = "sending";
+    bar.setAttribute("aria-label", main.dataset.sending);
+    Object.assign(waits, { className: "stale", textContent: main.dataset.waits, hidden: true });
+    waits.setAttribute("role", "status");
+    (pressed || form.lastElementChild).after(bar, waits);
+    const fields = [...form.elements].filter((f) => f.type === "file" && f.files.length);
+    const all = fields.reduce((n, f) => n + f.files[0].size, 0) || 1;
+    let before = 0, whole = true;
+    for (const f of fields) {
+      const got = await give(f.files[0], form.elements["form-token"].value, (n) => { bar.value = (before + n) / all; }, waits);
+      before += f.files[0].size;
+      if (!got.value && !got.lost) whole = false; // the form brings it along itself, and the node says what is wrong
+      else {
+        add((got.value ? "data." : "lost.") + f.name.slice("file.".length), got.value || got.lost);
+        f.removeAttribute("name");
+      }
+    }
+    if (pressed && pressed.name) add(pressed.name, pressed.value);
+    if (whole) form.enctype = "application/x-www-form-urlencoded";
+    form.submit();
+  }
   addEventListener("pageshow", () => { for (const f of document.forms) delete f.dataset.sent; });
   if (at("problem")) at("problem").focus();
 
@@ -101,10 +180,12 @@
       return count();
     }
     if (!reply.ok || !fresh) return;
+    if (main.querySelector("form[data-touched]")) return; // nor what is chosen in a small one
     const open = new Map([...main.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));
     const focus = document.activeElement && main.contains(document.activeElement) ? path(document.activeElement) : null;
     if (focus && /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) return; // somebody types
     const scrolled = [...main.querySelectorAll(".scroll")].map((s) => s.scrollLeft);
+    roomy(fresh);
     for (const d of fresh.querySelectorAll("details[id]")) if (open.has(d.id)) d.open = open.get(d.id);
     if (fresh.innerHTML === main.innerHTML) return;
     main.replaceChildren(...fresh.childNodes);

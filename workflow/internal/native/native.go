@@ -1,14 +1,16 @@
-// Package native has what importers of other formats share: valid names and scalars of
-// the native format, the search for a cycle, and the list of mistakes.
+// Package native has what importers of other formats share: valid names, scalars and
+// predicates of the native format, the search for a cycle, and the list of mistakes.
 //
 // Promises: no I/O, no clock, no goroutine; the same calls in the same order give
 // the same names.
 //
-// It imports workflow; workflow/lxpdl and workflow/pdl import it.
+// It imports workflow; workflow/lxpdl, workflow/pdl, workflow/wedsql and workflow/wedxml
+// import it.
 package native
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -39,8 +41,13 @@ func newNames(valid func(string) string, join string) Names {
 }
 
 // Of is the native name of a foreign one; fallback if nothing of it can stay.
-func (ns Names) Of(name, fallback string) string {
-	if v, ok := ns.given[name]; ok {
+func (ns Names) Of(name, fallback string) string { return ns.OfKind("", name, fallback) }
+
+// OfKind is Of where things of several kinds share the native names, and things of
+// two kinds may have one foreign name.
+func (ns Names) OfKind(kind, name, fallback string) string {
+	key := kind + "\x00" + name
+	if v, ok := ns.given[key]; ok {
 		return v
 	}
 	base := cmp.Or(ns.make(name), fallback)
@@ -50,14 +57,25 @@ func (ns Names) Of(name, fallback string) string {
 		v = strings.ToValidUTF8(base[:min(len(base), workflow.MaxName-len(suffix))], "") + suffix
 		ns.last[base] = i
 	}
-	ns.given[name], ns.taken[v] = v, true
+	ns.given[key], ns.taken[v] = v, true
 	return v
 }
 
 var (
 	unquoted = regexp.MustCompile(`^\pL[\pL\pM0-9_.-]*$`)
 	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
+
+	plainExpression = regexp.MustCompile(`^[A-Za-z_(][A-Za-z0-9_ ()<>=!.]*$`)
 )
+
+// Quoted writes a text so that YAML reads it back, whatever is in it, on one line.
+func Quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""` // a string can always be written
+	}
+	return strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`, "\u0085", `\u0085`, "\u007f", `\u007f`).Replace(string(b))
+}
 
 // Scalar writes a valid name so that YAML reads it as text.
 func Scalar(name string) string {

@@ -5,6 +5,8 @@
 package kvtest
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,10 +66,10 @@ func (s *Shelf) Get(key []byte) ([]byte, error) {
 func (s *Shelf) Scan(prefix []byte, fn func(key, value []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for k, v := range s.Data {
+	for _, k := range slices.Sorted(maps.Keys(s.Data)) { // as storetest wants it of a store
 		if strings.HasPrefix(k, string(prefix)) {
 			s.Reads++
-			if err := fn([]byte(k), v); err != nil {
+			if err := fn([]byte(k), s.Data[k]); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package lxpdl
+package native
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// charsetReader decodes the character sets that such files are written in
-// besides UTF-8.
-func charsetReader(label string, input io.Reader) (io.Reader, error) {
+// CharsetReader decodes the character sets that files of XML are written in besides
+// UTF-8, as [xml.Decoder] asks.
+func CharsetReader(label string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(label) {
 	case "us-ascii", "iso-8859-1", "latin1":
 		return charmap.ISO8859_1.NewDecoder().Reader(input), nil

@@ -1,0 +1,212 @@
+package choreo
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const randomFlow = `
+workflow: w
+data: {n: {type: integer, default: 0}, a: {type: integer}, b: {type: integer}}
+tasks:
+  left: {when: n < 4 and (a == null or a < n), repeat: true, application: x, out: [a], compensate: {application: unx}}
+  right: {when: n < 4 and (b == null or b < n), repeat: true, application: x, out: [b], retries: {times: 1, backoff: 1s}}
+  step: {when: n < 4 and a == n and b == n, repeat: true, application: x, out: [n], compensate: {application: unx}}
+  end: {when: n == 4, repeat: true, application: x, out: [n]}
+final: n == 5
+`
+
+// flowRun is a random history of a flow: holders are lost and come back, letters are late or lost,
+// nodes crash in any window, transitions end well or fail.
+func flowRun(t *testing.T, seed uint64) *mesh {
+	r := rand.New(rand.NewPCG(seed, 14))
+	w := newMesh(t, parse(t, randomFlow))
+	names := []workflow.PartnerID{"ann", "ben", "cleo"}
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, names...)); err != nil {
+		t.Fatal(err)
+	}
+	w.stabilize(false)
+	for range 60 {
+		n := w.nodes[names[r.IntN(3)]]
+		switch r.IntN(10) {
+		case 0:
+			w.gone[n.id] = !w.gone[n.id]
+		case 1:
+			w.now += time.Duration(r.IntN(1200)) * time.Second
+			for _, p := range names {
+				w.step(w.nodes[p])
+			}
+		case 2:
+			if n.m != nil {
+				w.crash(n)
+			}
+		case 3:
+			w.meet(names[r.IntN(3)], names[r.IntN(3)])
+		case 4, 5:
+			if len(w.mail) > 0 {
+				i := r.IntN(len(w.mail))
+				l := w.mail[i]
+				w.mail = slices.Delete(w.mail, i, i+1)
+				if r.IntN(4) > 0 {
+					w.deliver(l)
+				}
+			}
+		default:
+			if n.m == nil || len(n.running()) == 0 {
+				continue
+			}
+			ids := n.running()
+			id := ids[r.IntN(len(ids))]
+			w.end(n, id, flowResult(n.m, id, r))
+		}
+	}
+	return w
+}
+
+// flowResult is how a transition ends: mostly as it should.
+func flowResult(m *Machine, id AttemptID, r *rand.Rand) Result {
+	a := m.state.attempts[id]
+	if a == nil || a.undoes != nil {
+		return Result{}
+	}
+	if r.IntN(12) == 0 {
+		return Result{Failed: true, Reason: "no luck"}
+	}
+	v, _ := m.state.values["n"].(int64)
+	out := map[workflow.DataName]workflow.Value{}
+	switch a.Task.Name {
+	case "left":
+		out["a"] = v
+	case "right":
+		out["b"] = v
+	case "step", "end":
+		out["n"] = v + 1
+	}
+	return Result{Outputs: out}
+}
+
+// Whatever happens, all that have the same facts have the same history, whatever the order in
+// which the facts came; and every history is one line from the first state.
+func TestFlowsConverge(t *testing.T) {
+	ended, replaced, superseded, interrupted := 0, 0, 0, 0
+	for seed := range uint64(60) {
+		w := flowRun(t, seed)
+		clear(w.gone)
+		for range 3 {
+			for _, p := range w.names() {
+				for _, q := range w.names() {
+					w.meet(p, q)
+				}
+			}
+			w.stabilize(false)
+		}
+		want := w.nodes["ann"].m
+		for _, p := range []workflow.PartnerID{"ben", "cleo"} {
+			if got := w.nodes[p].m; got.Digest() == want.Digest() && string(got.Fingerprint()) != string(want.Fingerprint()) {
+				t.Fatalf("seed %d: ann and %s have the same facts, and not the same state:\n%s", seed, p, firstDifference(want.Fingerprint(), got.Fingerprint()))
+			}
+		}
+		shuffled(t, w, seed)
+		checkLine(t, seed, want)
+		h := want.state.flow
+		if want.Overall() == workflow.InstanceSucceeded {
+			ended++
+		}
+		if len(h.slot.Attempts) > 1 {
+			replaced++
+		}
+		if want.Interrupted() != nil {
+			interrupted++
+		}
+		for _, task := range []workflow.TaskName{"left", "right", "step", "end"} {
+			superseded += len(want.state.supersededJobs(task))
+		}
+	}
+	if ended+interrupted == 0 || replaced == 0 || superseded == 0 || interrupted == 0 {
+		t.Errorf("of 60 flows %d ended, %d were interrupted, %d were taken over, and %d transitions were superseded: want some of each", ended, interrupted, replaced, superseded)
+	}
+}
+
+// shuffled has a node hear of all facts in another order.
+func shuffled(t *testing.T, w *mesh, seed uint64) {
+	from := w.nodes["ann"].m
+	r := rand.New(rand.NewPCG(seed, 15))
+	m, err := Open(Self{Partner: "dora", Incarnation: Incarnation{9}, Trust: testTrust{}}, w.def, w.plan, asReceived(from.log.genesis))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := slices.Clone(from.log.order[1:])
+	for len(left) > 0 {
+		i := r.IntN(len(left))
+		if _, err := m.Receive("ann", []Received{asReceived(left[i])}); err == nil && m.log.byID[left[i].id] != nil {
+			left = slices.Delete(left, i, i+1)
+		}
+	}
+	if string(m.Fingerprint()) != string(from.Fingerprint()) {
+		t.Fatalf("seed %d: in another order the facts come to something else:\n%s", seed, firstDifference(from.Fingerprint(), m.Fingerprint()))
+	}
+}
+
+func asReceived(e *entry) Received {
+	return Received{Fact: e.fact, ID: e.id, Raw: e.raw, Att: &Attestation{Sig: make([]byte, 64)}}
+}
+
+// checkLine checks that each state was made from the one before, by what that state or an
+// earlier one fired, and that the data are those of the last.
+func checkLine(t *testing.T, seed uint64, m *Machine) {
+	states := 0
+	last := map[workflow.DataName]workflow.Value{}
+	for _, v := range m.History() {
+		if v.Mark == "aborted" {
+			continue
+		}
+		if v.Output != states || v.Input != states-1 || v.FiredBy >= states {
+			t.Errorf("seed %d: state %d is number %d, was made from %d and fired by %d", seed, states, v.Output, v.Input, v.FiredBy)
+		}
+		states++
+		last = v.Values
+	}
+	for n, v := range last {
+		if m.state.values[n] != v {
+			t.Errorf("seed %d: %s is %v, and %v in the last state", seed, n, m.state.values[n], v)
+		}
+	}
+}
+
+// However long the history, a data state takes no more steps than the first did twice.
+func TestDataStatesCostTheSame(t *testing.T) {
+	w := newMesh(t, parse(t, `
+workflow: w
+data: {n: {type: integer, default: 0}}
+tasks:
+  go: {when: n >= 0, repeat: true, application: x, out: [n]}
+final: n < 0
+`))
+	if err := w.start("ann", w.genesis(map[workflow.PartitionName]workflow.PartnerID{"main": "ann"}, "ann")); err != nil {
+		t.Fatal(err)
+	}
+	n := w.nodes["ann"]
+	steps := func() int { return n.m.log.steps + n.m.state.flow.line.board.Steps() }
+	first := 0
+	for i := range int64(2000) {
+		before := steps()
+		id, runs := n.jobOf("go")
+		if !runs {
+			t.Fatalf("state %d: nothing runs", i)
+		}
+		w.end(n, id, Result{Outputs: map[workflow.DataName]workflow.Value{"n": i + 1}})
+		switch cost := steps() - before; {
+		case i == 1:
+			first = cost
+		case i > 1 && cost > 2*first:
+			t.Fatalf("state %d took %d steps, the first %d", i+1, cost, first)
+		}
+	}
+	if got := n.m.state.flow.line.board.State(); got != 2000 {
+		t.Errorf("there are %d states", got)
+	}
+}

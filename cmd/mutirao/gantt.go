@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+func newGanttCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "gantt ID",
+		Short: "Draw when each task of an instance ran, as SVG",
+		Long: `Draws a row for each task, with a bar from when work on it began until it ended, by the
+clocks of those who hold them, and a mark where an execution ended that does not count.
+Tasks that have not begun come last. With -o json the drawing is inside the document.`,
+		Example:           `  mutirao gantt 3f9a > times.svg`,
+		Args:              arguments("ID"),
+		ValidArgsFunction: completeInstances,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			picture, err := node.Diagram(ctx, args[0], "gantt")
+			if err != nil {
+				return err
+			}
+			return u.writePicture("gantt", picture)
+		}),
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// recoverMethods are the methods of recovery, with what each does.
+var recoverMethods = []struct{ name, does string }{
+	{"compensate", "undoes transitions that ended well, the last first: --steps N of them (1 unless something else is said), " +
+		"--until a state equivalent to that number's, --when a condition holds"},
+	{"offer", "offers the state to all triggers; where work beside it came to nothing, compensates back to before that first"},
+	{"restart", "offers the state to all triggers as it is"},
+	{"jump-back", "makes a state with --set that is equivalent to one of the history; only out of an inconsistent one"},
+	{"jump-forward", "makes a state with --set that is equivalent to none of the history, and offers it"},
+}
+
+func newRecoverCommand() *cobra.Command {
+	var user userFlag
+	var step api.RecoveryStep
+	var until int
+	var set []string
+	cmd := &cobra.Command{
+		Use:   "recover ID [METHOD] [--steps N] [--until STATE] [--when EXPR] [--set k=v]... [--user U]",
+		Short: "Recover an instance that is interrupted",
+		Long: `Without METHOD it says why an instance that is driven by its data is interrupted, and
+which methods the rules allow now. With one it takes that step:
+
+` + methodsInWords() + `
+A value of --set is read by its type; NAME=null sets null. A method that is not allowed
+now is refused with the reason (6), and changes nothing. The user who answers for the
+instance signs the step, or somebody with the role that its definition names under
+administrators (else 5). The partner that keeps the data states writes it down, so it
+must be reached.`,
+		Example: `  mutirao recover 3f9a
+  mutirao recover 3f9a compensate --steps 2
+  mutirao recover 3f9a offer
+  mutirao recover 3f9a jump-forward --set status=agreed --set car=null`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return arguments("ID", "METHOD")(cmd, args)
+		},
+		ValidArgsFunction: completeInstances,
+		RunE: ask(func(ctx context.Context, u *ui, node api.Service, args []string) error {
+			if len(args) == 1 {
+				return u.recoverMenu(ctx, node, args[0])
+			}
+			values, err := pairs("set", "NAME=VALUE", set)
+			if err != nil {
+				return err
+			}
+			step.Method = args[1]
+			if until >= 0 {
+				step.Until = &until
+			}
+			for k, v := range values {
+				if step.Set == nil {
+					step.Set = map[workflow.DataName]*string{}
+				}
+				if step.Set[workflow.DataName(k)] = &v; v == "null" {
+					step.Set[workflow.DataName(k)] = nil
+				}
+			}
+			done, err := node.OrderTask(ctx, api.TaskOrder{User: user.who(), ID: args[0], Order: api.TaskRecover, Recover: &step})
+			if err != nil {
+				return err
+			}
+			return u.done(done, "%s", orderedText(done))
+		}),
+	}
+	cmd.Flags().IntVar(&step.Steps, "steps", 0, "compensate so `many` transitions")
+	cmd.Flags().IntVar(&until, "until", -1, "compensate until a state is equivalent to that of this `number`")
+	cmd.Flags().StringVar(&step.When, "when", "", "compensate until this `expression` over data holds")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "what a jump sets, `NAME=VALUE`; may be repeated")
+	user.add(cmd)
+	return cmd
+}
+
+func methodsInWords() string {
+	var b strings.Builder
+	for _, m := range recoverMethods {
+		line := "  " + m.name
+		for _, word := range strings.Fields(m.does) {
+			if len(line)+1+len(word) > 88 {
+				b.WriteString(line + "\n")
+				line = "     "
+			}
+			line += " " + word
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// recoverMenu says why an instance is interrupted, and what can be done.
+func (u *ui) recoverMenu(ctx context.Context, node api.Service, ref string) error {
+	in, err := node.Show(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if in.Recovery == nil {
+		return api.Errorf(api.Refused, "%s is %s, and not interrupted: nothing is to be recovered", in.ID, in.State).
+			WithHint("mutirao show %s says how it stands", u.id(in.ID))
+	}
+	r := in.Recovery
+	return u.result(r, func(w io.Writer) {
+		state := "inconsistent"
+		if r.Consistent {
+			state = "consistent"
+		}
+		fmt.Fprintf(w, "%s is interrupted since %s, in state S%d, which is %s: %s\n", u.id(in.ID), clock(r.At), r.State, state, oneLine(r.Cause))
+		if r.UnderWay {
+			fmt.Fprintln(w, "compensations are under way: wait until they have ended")
+		}
+		for _, m := range recoverMethods {
+			for _, allowed := range r.Methods {
+				if allowed == m.name {
+					fmt.Fprintf(w, "  mutirao recover %s %s\n      %s\n", u.id(in.ID), m.name, m.does)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,8 @@
+package main
+
+import "os/exec"
+
+// ownGroup: a command ends with its process when its context does.
+func ownGroup(c *exec.Cmd) {
+	c.Cancel = func() error { return c.Process.Kill() }
+}

@@ -1,0 +1,393 @@
+package dataflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file is about how an interrupted instance is recovered: which steps the rules allow, and what
+// each does (docs/language.md, repeat). A step that is refused changes nothing.
+
+// The methods of recovery.
+const (
+	// MethodCompensate undoes transitions that ended well, the last first.
+	MethodCompensate = "compensate"
+	// MethodOffer offers the current state to all triggers, once parallel work is repaired.
+	MethodOffer = "offer"
+	// MethodRestart offers the current state as it is.
+	MethodRestart = "restart"
+	// MethodBack makes a state that is equivalent to one of the history, from an inconsistent one.
+	MethodBack = "jump-back"
+	// MethodForward makes a state that is equivalent to none.
+	MethodForward = "jump-forward"
+)
+
+// Step is what an administrator orders.
+type Step struct {
+	Method string `json:"method"`
+	// Steps, Until and When say when compensation stops: after so many, at a state equivalent to
+	// that one, when a condition holds. Of several all must be so; of none it is after one.
+	Steps int    `json:"steps,omitempty"`
+	Until *int   `json:"until,omitempty"`
+	When  string `json:"when,omitempty"`
+	// Set are the data that a jump sets, as text by their types; null: null.
+	Set map[workflow.DataName]*string `json:"set,omitempty"`
+}
+
+// Encode writes a step down.
+func (x Step) Encode() (string, error) {
+	b, err := json.Marshal(x)
+	return string(b), err
+}
+
+// DecodeStep reads a step. An error says what is wrong with it.
+func DecodeStep(s string) (x Step, err error) {
+	if err := json.Unmarshal([]byte(s), &x); err != nil {
+		return x, fmt.Errorf("a step of recovery that cannot be read: %w", err)
+	}
+	return x, nil
+}
+
+// recovery is a step that takes several compensations.
+type recovery struct {
+	step Step
+	left int
+	when *workflow.Expr
+	goal int // the state to which an offer goes back; -1: none
+	job  Job // the compensation that runs; zero: none
+}
+
+// Undo is a compensation that is to be done.
+type Undo struct {
+	Task workflow.TaskName
+	By   ID  // the fact by which the transition that it undoes succeeded
+	Job  Job // under which the holder began it; zero: it has not
+}
+
+// Undoing is the compensation that a recovery waits for; nil: for none.
+func (b *Board) Undoing() *Undo {
+	if b.recovery == nil {
+		return nil
+	}
+	t := b.producer()
+	return &Undo{Task: t.Task, By: t.ID, Job: b.recovery.job}
+}
+
+// producer is the record of what produced the current state, or the earlier one that it is taken for.
+func (b *Board) producer() *Record { return &b.history[b.states[b.Last().As]] }
+
+// Methods are the methods that the rules allow now; none: the instance is not interrupted, or a
+// recovery is under way.
+func (b *Board) Methods() (out []string) {
+	if b.stop == nil || b.recovery != nil {
+		return nil
+	}
+	if !b.stop.Consistent {
+		return []string{MethodBack, MethodForward}
+	}
+	for _, m := range []string{MethodCompensate, MethodOffer, MethodRestart} {
+		if b.MayRecover(Step{Method: m}) == "" {
+			out = append(out, m)
+		}
+	}
+	return append(out, MethodForward)
+}
+
+// MayRecover says why a step is not allowed; empty: it is. It changes nothing.
+func (b *Board) MayRecover(x Step) string {
+	switch {
+	case b.stop == nil:
+		return "the instance is not interrupted"
+	case b.recovery != nil:
+		return "a recovery is under way: its compensations have not ended"
+	}
+	if x.Method != MethodBack && x.Method != MethodForward {
+		if len(x.Set) > 0 {
+			return "only a jump sets data"
+		}
+		if !b.stop.Consistent {
+			return fmt.Sprintf("the state is inconsistent (%s): only a jump leads out of it", b.stop.Cause)
+		}
+	}
+	switch x.Method {
+	case MethodCompensate:
+		return b.mayCompensate(x)
+	case MethodOffer:
+		if goal := b.offerGoal(); goal >= 0 {
+			return b.mayUndo()
+		}
+		return b.mayOffer()
+	case MethodRestart:
+		return b.mayOffer()
+	case MethodBack, MethodForward:
+		_, _, why := b.tryJump(x)
+		return why
+	}
+	return fmt.Sprintf("the method %q: there are %s, %s, %s, %s and %s", x.Method, MethodCompensate, MethodOffer, MethodRestart, MethodBack, MethodForward)
+}
+
+func (b *Board) mayOffer() string {
+	if len(b.ready) == 0 && !b.isFinal() {
+		return "the current state fires no trigger, and is not final: offered, it would be interrupted again"
+	}
+	return ""
+}
+
+// mayUndo says why what produced the current state cannot be compensated; empty: it can.
+func (b *Board) mayUndo() string {
+	switch t := b.producer(); {
+	case t.Kind == Initial:
+		return "there is nothing left to compensate: the state is the first, or equivalent to it"
+	case t.Kind != Transition:
+		return fmt.Sprintf("a %s produced the state, which cannot be compensated: use a forward jump", t.Kind)
+	case b.flow.def.CompensationOf(b.flow.def.Task(t.Task)) == nil:
+		return fmt.Sprintf("transition %s has no compensation: use a forward jump", t.Task)
+	}
+	return ""
+}
+
+func (b *Board) mayCompensate(x Step) string {
+	switch {
+	case x.Steps < 0:
+		return fmt.Sprintf("%d steps: want 1 or more", x.Steps)
+	case x.Until != nil && (*x.Until < 0 || *x.Until >= len(b.states)):
+		return fmt.Sprintf("there is no state S%d: the history has S0 to S%d", *x.Until, len(b.states)-1)
+	}
+	if x.When != "" {
+		if _, err := b.flow.def.ParseCondition(x.When); err != nil {
+			return "the condition of when: " + err.Error()
+		}
+	}
+	return b.mayUndo()
+}
+
+// tryJump tries an ad-hoc transition: with which changes, and as which state of the history its state
+// counts (-1: as its own); or why the rules forbid it. It changes nothing.
+func (b *Board) tryJump(x Step) (changed map[workflow.DataName]workflow.Value, as int, why string) {
+	if x.Method == MethodBack && b.stop.Consistent {
+		return nil, -1, "the state is consistent: a jump back leads out of inconsistent ones only"
+	}
+	set, why := b.flow.readSet(x.Set)
+	if why != "" {
+		return nil, -1, why
+	}
+	changed = b.differing(set)
+	before := b.write(changed)
+	defer func() { b.write(before) }()
+	switch {
+	case b.strict > 0:
+		return nil, -1, "its state breaks the constraint " + b.firstBroken()
+	case !b.isFinal() && len(b.ready) == 0 && !(b.rules() && b.broken == 0):
+		return nil, -1, "its state would be inconsistent: it is not final, and fires no trigger"
+	}
+	like := string(b.bits)
+	if x.Method == MethodForward {
+		if n, known := b.first[like]; known {
+			return nil, -1, fmt.Sprintf("its state would be equivalent to S%d: a forward jump leads to a state that is equivalent to none in the history", n)
+		}
+		return changed, -1, ""
+	}
+	for n := len(b.states) - 1; n >= 0; n-- {
+		if r := &b.history[b.states[n]]; r.satisfies == like && (r.Kind == Initial || r.Kind == Transition && r.Mark == Unmarked && r.Status != Exception) {
+			return changed, n, ""
+		}
+	}
+	return nil, -1, "its state would be equivalent to no state of the history that a transition produced which was neither compensated nor jumped over"
+}
+
+// readSet reads the data that a jump sets.
+func (f *Flow) readSet(set map[workflow.DataName]*string) (map[workflow.DataName]workflow.Value, string) {
+	out := map[workflow.DataName]workflow.Value{}
+	for _, n := range slices.Sorted(maps.Keys(set)) {
+		i := slices.IndexFunc(f.def.Data, func(d workflow.DataDecl) bool { return d.Name == n })
+		if i < 0 {
+			return nil, fmt.Sprintf("the workflow has no data %s", n)
+		}
+		if set[n] == nil {
+			out[n] = nil
+			continue
+		}
+		v, err := workflow.ParseValue(&f.def.Data[i], *set[n])
+		if err != nil {
+			return nil, err.Error()
+		}
+		out[n] = v
+	}
+	return out, ""
+}
+
+// Recover enters a step that somebody who may ordered. It says why that changes nothing; empty: it
+// does.
+func (b *Board) Recover(x Step, by ID, at int64) string {
+	b.place++
+	if why := b.MayRecover(x); why != "" {
+		return why
+	}
+	switch x.Method {
+	case MethodCompensate:
+		b.recovery = &recovery{step: x, left: x.Steps, goal: -1}
+		if x.Steps == 0 && x.Until == nil && x.When == "" {
+			b.recovery.left = 1
+		}
+		if x.When != "" {
+			b.recovery.when, _ = b.flow.def.ParseCondition(x.When) // MayRecover read it
+		}
+	case MethodOffer:
+		b.recovery = &recovery{step: x, goal: -1}
+		b.goOnOffering(at)
+	case MethodRestart:
+		b.resume(at)
+	default:
+		changed, as, _ := b.tryJump(x)
+		r := Record{ID: by, FiredBy: -1, Input: len(b.states) - 1, Undoes: -1, Began: at, Ended: at, From: b.place, Changed: changed}
+		b.write(changed)
+		if x.Method == MethodForward {
+			r.Kind = JumpForward
+			b.enter(r)
+			b.resume(at)
+			break
+		}
+		r.Kind = JumpBack
+		for i := range b.history {
+			if h := &b.history[i]; h.Kind == Transition && h.Mark == Unmarked && h.Output > as {
+				h.Mark = Jumped
+			}
+		}
+		b.enter(r).As = as
+		b.stop.Consistent, b.stop.State, b.stop.Cause = true, len(b.states)-1, "it jumped back: it must be offered, compensated further, or jump forward"
+	}
+	return ""
+}
+
+// resume ends the interruption, and offers the current state.
+func (b *Board) resume(at int64) {
+	b.stop, b.recovery = nil, nil
+	b.Last().Status = Regular
+	b.follow(at)
+}
+
+// offerGoal is the state back to which compensation must go before the current one is offered: the oldest that
+// fired what ran in parallel with what produced it and came to nothing; -1: none.
+func (b *Board) offerGoal() int {
+	t := b.producer()
+	if t.Kind != Transition {
+		return -1
+	}
+	goal := -1
+	for i := range b.history {
+		r := &b.history[i]
+		came := r.Mark == Aborted || r.Mark == Compensated || r.Mark == Jumped
+		if b.steps++; came && r.Kind == Transition && r != t && r.From < t.To && t.From < r.To && (goal < 0 || r.FiredBy < goal) {
+			goal = r.FiredBy
+		}
+	}
+	if goal >= b.Last().As {
+		return -1
+	}
+	return goal
+}
+
+// goOnOffering offers the current state, or waits for the next compensation that must come before.
+func (b *Board) goOnOffering(at int64) {
+	x := b.recovery
+	if x.goal >= 0 && b.Last().As > x.goal {
+		b.stopUnless(b.mayUndo())
+		return
+	}
+	if x.goal = b.offerGoal(); x.goal < 0 {
+		b.resume(at)
+		return
+	}
+	b.stopUnless(b.mayUndo())
+}
+
+// stopUnless ends the recovery where the next compensation is not possible: what was done stands.
+func (b *Board) stopUnless(why string) {
+	if why != "" {
+		b.recovery = nil
+		b.stop.Cause = why
+	}
+}
+
+// FireUndo enters that the holder begins the compensation that the recovery waits for. It says why that
+// changes nothing; empty: it does.
+func (b *Board) FireUndo(job Job, of ID) string {
+	b.place++
+	switch u := b.Undoing(); {
+	case u == nil:
+		return "nothing is to be compensated"
+	case u.By != of || u.Task != job.Task:
+		return "something else is to be compensated"
+	case u.Job != Job{}:
+		return "the compensation runs already"
+	}
+	b.recovery.job = job
+	return ""
+}
+
+// Undone enters that a compensation ended with updates, by that fact. Its state must be equivalent to the one
+// before the transition. It says why that changes nothing; empty: there is a new state.
+func (b *Board) Undone(job Job, by ID, updates map[workflow.DataName]workflow.Value, began, at int64) string {
+	b.place++
+	if b.recovery == nil || b.recovery.job != job {
+		return "the compensation is not pending"
+	}
+	t := b.producer()
+	changed := b.differing(updates)
+	before := b.write(changed)
+	if string(b.bits) != b.history[b.states[t.Input]].satisfies {
+		b.write(before)
+		b.recovery = nil
+		b.stop.Cause = fmt.Sprintf("the compensation of %s is badly designed: its state is not equivalent to S%d, which was before", t.Task, t.Input)
+		return b.stop.Cause
+	}
+	t.Mark = Compensated
+	as := b.history[b.states[t.Input]].As
+	undoes := b.states[t.Output]
+	b.enter(Record{
+		ID: by, Kind: Compensation, Task: t.Task, Job: job, FiredBy: -1, Input: len(b.states) - 1, Undoes: undoes,
+		Began: began, Ended: at, Changed: changed,
+	}).As = as
+	b.stop.State = len(b.states) - 1
+	b.recovery.job = Job{}
+	b.goOnRecovering(at)
+	return ""
+}
+
+// goOnRecovering waits for the next compensation, or ends the recovery.
+func (b *Board) goOnRecovering(at int64) {
+	x := b.recovery
+	if x.step.Method == MethodOffer {
+		b.goOnOffering(at)
+		return
+	}
+	x.left--
+	enough := x.left <= 0
+	if x.step.Until != nil {
+		enough = enough && b.Last().satisfies == b.history[b.states[*x.step.Until]].satisfies
+	}
+	if x.when != nil {
+		enough = enough && holds(x.when, b.values, b.instance)
+	}
+	if enough {
+		b.recovery = nil
+		return
+	}
+	b.stopUnless(b.mayUndo())
+}
+
+// UndoFailed enters that a compensation failed for good: the chain stops there. It says why that changes
+// nothing; empty: it does.
+func (b *Board) UndoFailed(job Job, reason string) string {
+	b.place++
+	if b.recovery == nil || b.recovery.job != job {
+		return "the compensation is not pending"
+	}
+	b.stop.Cause = fmt.Sprintf("the compensation of %s failed: %s", job.Task, reason)
+	b.recovery = nil
+	return ""
+}

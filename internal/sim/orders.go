@@ -1,0 +1,228 @@
+package sim
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/internal/sim/meaning"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is what users decide about instances, whether or not they may: what becomes of a failure, that
+// a task stops or an instance ends, that a result counts which is kept, and to whom an item passes. And it
+// checks what they are told of that.
+
+// decide has a user order something about an instance, now and then, from any node where the user is. What is
+// ordered when all is healed would keep the run from its end.
+func (w *world) decide(u *user, m *machine, n *node.Node) {
+	if w.now >= w.plan.Length || len(w.started) == 0 || w.people.IntN(2) == 0 {
+		return
+	}
+	id := w.started[w.people.IntN(len(w.started))]
+	in, err := n.Show(context.Background(), id)
+	if err != nil {
+		in = &api.Instance{} // it takes no part: what was heard of it elsewhere
+	}
+	for _, x := range in.Incidents {
+		if x.Result != "" && !slices.Contains(w.results[id], x.Result) {
+			w.results[id] = append(w.results[id], x.Result)
+		}
+	}
+	task := w.def.Tasks[w.people.IntN(len(w.def.Tasks))].Name
+	switch k := w.people.IntN(40); {
+	case k < 16 && len(in.Asks) > 0:
+		ask := in.Asks[w.people.IntN(len(in.Asks))]
+		w.order(u, m, n, id, ask.Task, []string{api.TaskAgain, api.TaskAgain, api.TaskContinue}[w.people.IntN(3)])
+	case k < 26 && len(w.results[id]) > 0:
+		w.adopt(u, m, n, id, w.results[id][w.people.IntN(len(w.results[id]))])
+	case k < 30:
+		w.order(u, m, n, id, task, api.TaskAgain)
+	case k < 33:
+		w.order(u, m, n, id, task, api.TaskStop)
+	case k == 33:
+		w.order(u, m, n, id, task, api.TaskContinue)
+	case k == 34 && w.people.IntN(3) == 0:
+		w.order(u, m, n, id, "", api.TaskCancel)
+	case k > 34:
+		w.assign(u, m, n, id, task)
+	}
+}
+
+// order has a user order something, now and then twice.
+func (w *world) order(u *user, m *machine, n *node.Node, id string, t workflow.TaskName, what string) {
+	w.checks.peoples.intents[intent{u.id, id, ordering(what, t)}] = true
+	for range 1 + w.people.IntN(6)/5 {
+		out, err := n.OrderTask(context.Background(), api.TaskOrder{User: u.name, ID: id, Task: t, Order: what, Reason: "simulated"})
+		if err != nil {
+			w.checks.toldNot(u, m, id, err)
+			return
+		}
+		w.out.Ordered++
+		w.checks.toldOrdered(u, m, out)
+	}
+}
+
+// ordering is what somebody orders of a task, in short.
+func ordering(what string, t workflow.TaskName) string { return "order " + what + " " + string(t) }
+
+// adopt has a user adopt a result.
+func (w *world) adopt(u *user, m *machine, n *node.Node, id, result string) {
+	w.checks.peoples.intents[intent{u.id, id, "adopt " + result}] = true
+	for range 1 + w.people.IntN(6)/5 {
+		out, err := n.AdoptResult(context.Background(), api.AdoptRequest{User: u.name, ID: id, Result: result})
+		if err != nil {
+			return
+		}
+		w.out.Adopted++
+		w.checks.toldSaid(u, m, out.ID, out.At, "adopted "+result[:8], func(b worklist.Body, _ *workflow.Task) bool {
+			x, is := b.(worklist.Adopt)
+			return is && hex.EncodeToString(x.Result[:]) == result
+		})
+	}
+}
+
+// assign has a user pass on the item of a task, as those may who decide about the instance.
+func (w *world) assign(u *user, m *machine, n *node.Node, id string, t workflow.TaskName) {
+	r := api.TransferRequest{User: u.name, ID: id, Task: t}
+	var to worklist.User
+	switch k := w.people.IntN(5); {
+	case k < 3:
+		o := w.users[w.people.IntN(len(w.users))]
+		r.To, to = o.name, o.id
+	case k == 3:
+		r.Role = string(Roles[w.people.IntN(len(Roles))])
+	default:
+		r.Back = true
+	}
+	what := passingOf(to, workflow.RoleName(r.Role))
+	w.checks.peoples.intents[intent{u.id, id, what + " " + string(t)}] = true
+	done, err := n.TransferItem(context.Background(), r)
+	if err != nil || done.Already {
+		return
+	}
+	w.out.PassedOn++
+	w.checks.toldSaid(u, m, id, done.Partner, what, func(b worklist.Body, of *workflow.Task) bool {
+		x, is := b.(worklist.Transfer)
+		return is && passingOf(x.To, x.Role) == what && (of.Name == t || x.Item.Slot == t)
+	})
+}
+
+// toldOrdered checks an order of which its user was told that it is written down.
+func (c *checks) toldOrdered(u *user, m *machine, out *api.TaskOrdered) {
+	if out.Order == api.TaskCancel && out.At == c.w.name(m) && u.id == worklist.User(m.id) {
+		return // a partner's own fact says so
+	}
+	c.toldSaid(u, m, out.ID, out.At, out.Order+" "+string(out.Task), func(b worklist.Body, t *workflow.Task) bool {
+		x, is := b.(worklist.Order)
+		yes := is && x.What == out.Order && (out.Order == api.TaskCancel || t.Name == out.Task || x.Item.Slot == out.Task)
+		if yes && out.Order == api.TaskStop {
+			c.stops(out, x)
+		}
+		return yes
+	})
+}
+
+// toldNot checks that nobody is told not to decide about an instance who does, while nothing is wrong, no clock is,
+// and nothing changed lately of the users.
+func (c *checks) toldNot(u *user, m *machine, id string, err error) {
+	w := c.w
+	wrong := w.wrong > 0 || u.unsure || u.dismissed || w.now-max(w.disturbed, w.newestUser()) < 10*time.Minute
+	var e *api.Error
+	if wrong || !errors.As(err, &e) || e.Code != api.NotAllowed || slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.skew != 0 || m.lied || m.forgot }) {
+		return
+	}
+	instance, bad := workflow.ParseInstanceID(id)
+	all := c.onDiskOf(m, instance)
+	if bad == nil && all != nil && all.Decides(u.id, u.now) {
+		w.violate("claims: %s at n%d decides about %s, and was told: %v", u.name, m.i, id[:8], err)
+	}
+}
+
+// stops checks that what was ordered to stop has stopped soon, at its holder.
+func (c *checks) stops(out *api.TaskOrdered, x worklist.Order) {
+	h := c.holderOf(api.Item{Partner: out.At})
+	id, err := workflow.ParseInstanceID(out.ID)
+	n := h.node
+	if err != nil || h.lied || h.forgot {
+		return
+	}
+	c.w.at(c.w.now+time.Minute, func() {
+		if h.node != n || n == nil || h.paused > 0 || h.disk.full || h.lied || h.forgot || c.w.now-h.well < time.Minute {
+			return
+		}
+		a := choreo.AttemptID{Fact: choreo.FactID(x.Item.Assigned), Slot: x.Item.Slot}
+		if all := c.onDiskOf(h, id); all != nil && all.Clocked(a) {
+			c.w.violate("claims: %s of %s was stopped by order, and goes on at n%d", a, out.ID[:8], h.i)
+		}
+	})
+}
+
+// toldSaid checks that the word of somebody who decides is durable at whoever wrote it down when the user is told
+// so, and that this user may decide.
+func (c *checks) toldSaid(u *user, m *machine, id, at, what string, is func(worklist.Body, *workflow.Task) bool) {
+	h := c.holderOf(api.Item{Partner: at})
+	instance, err := workflow.ParseInstanceID(id)
+	if h == nil || h.lied || h.forgot || err != nil {
+		return
+	}
+	all := c.onDiskOf(h, instance)
+	if all == nil {
+		return // it is said elsewhere
+	}
+	if !all.Decides(u.id, u.roles) {
+		c.w.violate("authorised: %s at n%d, who does not decide about %s, was told that %q is written down", u.name, m.i, id[:8], what)
+	}
+	found := false
+	all.Words(func(_ choreo.FactID, who meaning.Voice, b worklist.Body) {
+		found = found || who.User == u.id && is(b, all.TaskOf(b))
+	})
+	if !found {
+		c.w.violate("claims: %s at n%d was told that %q about %s is written down, and n%d's disk does not have that", u.name, m.i, what, id[:8], h.i)
+	}
+}
+
+// onDiskOf is what a machine's disk says of an instance; nil: nothing.
+func (c *checks) onDiskOf(m *machine, id workflow.InstanceID) *meaning.Meaning {
+	facts := m.disk.factsOf(id)
+	h, err := meaning.New(c.w.def, facts)
+	if err != nil || len(facts) == 0 {
+		return nil
+	}
+	h.Hear(c.voices(id))
+	return h.Of(h.All())
+}
+
+// decisionMeant reports whether a user meant to decide something, or did not decide that.
+func (c *checks) decisionMeant(id workflow.InstanceID, u worklist.User, b worklist.Body, t *workflow.Task) bool {
+	meant := func(what ...string) bool {
+		return slices.ContainsFunc(what, func(s string) bool { return c.peoples.intents[intent{u, id.String(), s}] })
+	}
+	switch x := b.(type) {
+	case worklist.Order:
+		return meant(ordering(x.What, x.Item.Slot), ordering(x.What, t.Name)) || x.What == api.TaskCancel && c.cancelMeant(id, u)
+	case worklist.Adopt:
+		return meant("adopt " + hex.EncodeToString(x.Result[:]))
+	case worklist.Transfer:
+		what := passingOf(x.To, x.Role)
+		return meant(what+" "+string(x.Item.Slot), what+" "+string(t.Name))
+	}
+	return false
+}
+
+// cancelMeant reports whether a user meant to cancel an instance, of whatever task that was said.
+func (c *checks) cancelMeant(id workflow.InstanceID, u worklist.User) bool {
+	for in := range c.peoples.intents {
+		if in.user == u && in.item == id.String() && strings.HasPrefix(in.what, ordering(api.TaskCancel, "")) {
+			return true
+		}
+	}
+	return false
+}

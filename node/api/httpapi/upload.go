@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+)
+
+// Upload is a file that came with a form.
+type Upload struct {
+	File *api.File // where it is kept; nil: it is not
+	Err  error     // why it is not
+}
+
+const (
+	maxUploads = 16  // files in one form
+	maxFields  = 512 // parts of one form, files included
+)
+
+// readParts reads a form that may bring files along, into r.PostForm and s.Files. A file is kept as it comes, and only
+// if what came before it, the secret of the session, makes the form a good one; else it is passed over.
+func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multipart.Reader, s *Session) error {
+	r.PostForm, s.Files = url.Values{}, map[string]Upload{}
+	left, came := int64(MaxBody), 0
+	for n := 0; ; n++ {
+		part, err := parts.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // recorders of tests have none
+			return nil
+		case err != nil:
+			return api.Errorf(api.Invalid, "the form broke off: %v", err)
+		case n >= maxFields:
+			return errTooLarge
+		case part.FileName() != "":
+			if worth(r, *s) == Good {
+				s.Files[part.FormName()] = h.keep(r, part, came)
+				came++ // several may come under one name
+			}
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(part, left+1))
+		if err != nil {
+			return api.Errorf(api.Invalid, "the form broke off: %v", err)
+		}
+		if left -= int64(len(text) + len(part.FormName())); left < 0 {
+			return errTooLarge
+		}
+		r.PostForm.Add(part.FormName(), string(text))
+	}
+}
+
+// keep keeps a file that came after so many others of its form.
+func (h *handler) keep(r *http.Request, part *multipart.Part, before int) Upload {
+	if before >= maxUploads {
+		return Upload{Err: api.Errorf(api.Invalid, "a form brings at most %d files along", maxUploads)}
+	}
+	f, err := h.svc.PutFile(r.Context(), part.FileName(), part)
+	return Upload{File: f, Err: err}
+}

@@ -1,0 +1,177 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// drawer is a node that notes what files it is given.
+type drawer struct {
+	*apitest.Fake
+	kept []string
+}
+
+func (d *drawer) PutFile(_ context.Context, name string, from io.Reader) (*api.File, error) {
+	b, err := io.ReadAll(from)
+	if err != nil {
+		return nil, err
+	}
+	if string(b) == "too much" {
+		return nil, api.Errorf(api.Refused, "there is no room for %s", name)
+	}
+	d.kept = append(d.kept, name+"="+string(b))
+	return &api.File{Name: name, Size: int64(len(b)), Value: "file:" + name}, nil
+}
+
+// pigeonhole is a page that says what came with a form.
+type pigeonhole struct{ doors }
+
+func (pigeonhole) Inside(w http.ResponseWriter, r *http.Request, s httpapi.Session) {
+	w.Header().Set("X-Form-Token", s.FormToken)
+	fmt.Fprintf(w, "sent %d, report %q, files", s.Sent, r.PostForm["report"])
+	for _, name := range []string{"file.a", "file.b"} {
+		if up, came := s.Files[name]; up.Err != nil {
+			fmt.Fprintf(w, " %s not: %v", name, up.Err)
+		} else if came {
+			fmt.Fprintf(w, " %s=%s", name, up.File.Value)
+		}
+	}
+}
+
+// parts are a form with files: a name that begins with file. has a file's name before its content.
+func parts(t *testing.T, fields ...string) (kind string, body *bytes.Buffer) {
+	t.Helper()
+	body = &bytes.Buffer{}
+	m := multipart.NewWriter(body)
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, "=")
+		file, content, _ := strings.Cut(value, ":")
+		var to io.Writer
+		var err error
+		if strings.HasPrefix(name, "file.") {
+			to, err = m.CreateFormFile(name, file)
+		} else {
+			to, err = m.CreateFormField(name)
+			content = value
+		}
+		if err == nil {
+			_, err = io.WriteString(to, content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return m.FormDataContentType(), body
+}
+
+// Files of a form are kept if our own page of this very session sent it, by whoever may act, and if that is known
+// before the file comes; else nothing is kept, and the rest of the form is there all the same.
+func TestFilesOfForms(t *testing.T) {
+	d := &drawer{Fake: people("ana")}
+	b := newBrowser(t, d.Fake)
+	b.server = httpapi.NewServer(d, "token", httpapi.Options{Page: pigeonhole{}})
+	b.signIn()
+	token := "form-token=" + b.do("GET", "/").Header().Get("X-Form-Token")
+	big := strings.Repeat("x", 3<<20)
+	for _, tt := range []struct {
+		name    string
+		fields  []string
+		headers []string
+		status  int
+		want    string
+		kept    []string
+	}{
+		{"ours", []string{token, "file.a=a.jpg:photo", "report=smoke"}, nil, 200, `sent 1, report ["smoke"], files file.a=file:a.jpg`, []string{"a.jpg=photo"}},
+		{"larger than a form may be", []string{token, "file.a=a.jpg:" + big}, nil, 200, `files file.a=file:a.jpg`, []string{"a.jpg=" + big}},
+		{"two, of which one is not taken", []string{token, "file.a=a.jpg:too much", "file.b=b.jpg:y"}, nil, 200, `file.a not: there is no room for a.jpg file.b=file:b.jpg`, []string{"b.jpg=y"}},
+		{"none was chosen", []string{token, "file.a=:", "report=smoke"}, nil, 200, `sent 1, report ["smoke"], files`, nil},
+		{"in a folder", []string{token, "file.a=../../etc/a.jpg:photo"}, nil, 200, "file.a=file:a.jpg", []string{"a.jpg=photo"}},
+		{"without the token", []string{"file.a=a.jpg:photo", "report=smoke"}, nil, 200, `sent 2, report ["smoke"], files`, nil},
+		{"a wrong token", []string{"form-token=x", "file.a=a.jpg:photo", "report=smoke"}, nil, 200, `sent 2, report ["smoke"], files`, nil},
+		{"the token comes late", []string{"file.a=a.jpg:photo", token}, nil, 200, "sent 1, report [], files", nil},
+		{"another site", []string{token, "file.a=a.jpg:photo"}, []string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, 403, "pages of", nil},
+		{"nobody says where it comes from", []string{token, "file.a=a.jpg:photo"}, []string{"Origin: ", "Sec-Fetch-Site: "}, 403, "only the node's own page", nil},
+		{"texts that are too large", []string{token, "report=" + big}, nil, 401, "too large", nil},
+		{"too many parts", append([]string{token}, strings.Split(strings.Repeat("report=x ", 600), " ")...), nil, 401, "too large", nil},
+	} {
+		d.kept = nil
+		kind, body := parts(t, tt.fields...)
+		w := b.send(kind, body, tt.headers...)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %.300s, want %d %s", tt.name, w.Code, w.Body, tt.status, tt.want)
+		}
+		if diff := cmp.Diff(tt.kept, d.kept); diff != "" {
+			t.Errorf("%s: %.300s", tt.name, diff)
+		}
+	}
+	for _, each := range []int{1, 0} { // names of their own, and one for all
+		d.kept = nil
+		many := []string{token}
+		for i := range 20 {
+			many = append(many, fmt.Sprintf("file.%d=a.jpg:photo", each*i))
+		}
+		kind, body := parts(t, many...)
+		if b.send(kind, body); len(d.kept) != 16 {
+			t.Errorf("of 20 files %d are kept", len(d.kept))
+		}
+	}
+
+	// A form that breaks off is not carried out; nor is one of whoever may only look, or is not signed in.
+	d.kept = nil
+	kind, body := parts(t, token, "report=smoke", "file.a=a.jpg:photo")
+	body.Truncate(body.Len() - 30)
+	if w := b.send(kind, body); w.Code != 400 && !strings.Contains(w.Body.String(), "file.a not") {
+		t.Errorf("broken off: %d %s", w.Code, w.Body)
+	}
+	b.cookies = b.do("GET", b.linkBy("token", "?look=true")).Result().Cookies()
+	kind, body = parts(t, "form-token="+b.do("GET", "/").Header().Get("X-Form-Token"), "file.a=a.jpg:photo")
+	if w := b.send(kind, body); !strings.Contains(w.Body.String(), "sent 3, report [], files") {
+		t.Errorf("whoever may only look: %d %s", w.Code, w.Body)
+	}
+	b.cookies = nil
+	kind, body = parts(t, token, "file.a=a.jpg:photo")
+	if w := b.send(kind, body); w.Code != 401 {
+		t.Errorf("whoever is not signed in: %d %s", w.Code, w.Body)
+	}
+	if len(d.kept) > 0 {
+		t.Errorf("kept: %q", d.kept)
+	}
+}
+
+// send sends a form of any kind, as a browser of today does unless headers say otherwise.
+func (b *browser) send(kind string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	r := httptest.NewRequestWithContext(b.t.Context(), http.MethodPost, "/items/x", body)
+	r.Host = "127.0.0.1:7700"
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Origin", "http://127.0.0.1:7700")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	for _, c := range b.cookies {
+		r.AddCookie(c)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if r.Header.Del(name); value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	w := httptest.NewRecorder()
+	b.server.ServeHTTP(w, r)
+	return w
+}

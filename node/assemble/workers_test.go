@@ -1,0 +1,142 @@
+package assemble_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/node/assemble"
+	"github.com/mutirao-mesh/mutirao/worker"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// served runs one node where workers do the application weigh.
+func served(tb testing.TB, preset configs.Preset) (h *assemble.Host, url, token string) {
+	tb.Helper()
+	dir := filepath.Join(tb.TempDir(), "one")
+	if _, err := node.Init(dir, node.InitOptions{Mesh: "test", Name: "one"}); err != nil {
+		tb.Fatal(err)
+	}
+	cfg := configs.Default(preset)
+	cfg.Discovery, cfg.Listen = false, []string{"/ip4/127.0.0.1/udp/0/quic-v1"}
+	cfg.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+	h, err := assemble.Open(dir, cfg, "test", nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	tb.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+	})
+	<-h.Ready()
+	c, err := httpapi.Dial(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	made, err := c.AddToken(ctx, httpapi.TokenRequest{Name: "scales", Scope: "worker:weigh"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	url, _, _ = c.Way()
+	return h, url, made.Token
+}
+
+// A worker that waits takes less than 50 kB of the node's memory.
+func TestMemoryOfWaitingWorkers(t *testing.T) {
+	const workers, most = 1000, 50_000
+	_, url, token := served(t, configs.Local)
+	used := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	body := `{"application":"weigh","wait":"60s"}`
+	request := fmt.Sprintf("POST /v1/jobs/take HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", token, len(body), body)
+	before := used()
+	for range workers {
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Write([]byte(request)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goroutines := func() int { return strings.Count(stacks(), "(*Pool).Await(") }
+	for goroutines() < workers {
+		<-time.After(500 * time.Millisecond)
+	}
+	each := (int(used()) - int(before)) / workers
+	t.Logf("%d bytes for each waiting worker, with its end of the connection", each)
+	if each > most {
+		t.Errorf("%d bytes for each waiting worker, at most %d", each, most)
+	}
+}
+
+// stacks are those of all goroutines.
+func stacks() string {
+	b := make([]byte, 64<<20)
+	return string(b[:runtime.Stack(b, true)])
+}
+
+// BenchmarkWorkers counts transitions per second with 64 workers over HTTP on loopback, each
+// with two durable commits (that a worker has the job, and the result) beside those of its
+// instance. Compare with BenchmarkCommit of node/store in the same minute.
+func BenchmarkWorkers(b *testing.B) {
+	h, url, token := served(b, configs.LAN)
+	var src strings.Builder
+	src.WriteString("workflow: many\ntasks:\n")
+	const tasks = 100
+	for i := range tasks {
+		fmt.Fprintf(&src, "  t%02d: {application: weigh}\n", i)
+	}
+	ctx, stop := context.WithCancel(b.Context())
+	if _, err := h.Service().AddWorkflow(ctx, "many.yaml", []byte(src.String())); err != nil {
+		b.Fatal(err)
+	}
+	var done atomic.Int64
+	all := make(chan struct{})
+	var workers sync.WaitGroup
+	c := &worker.Client{URL: url, Token: token, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}}
+	b.ResetTimer()
+	workers.Go(func() {
+		err := c.Run(ctx, worker.Options{Application: "weigh", Name: "bench", Jobs: 64},
+			func(context.Context, *worker.Job, worker.Report) (map[string]any, error) {
+				if done.Add(1) == int64(b.N*tasks) {
+					close(all)
+				}
+				return nil, nil
+			})
+		if err != nil {
+			b.Error(err)
+		}
+	})
+	for range b.N {
+		if _, err := h.Service().Start(ctx, api.StartRequest{Workflow: "many"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	<-all
+	b.ReportMetric(float64(b.N*tasks)/b.Elapsed().Seconds(), "transitions/s")
+	stop()
+	workers.Wait()
+}

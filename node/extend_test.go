@@ -1,0 +1,226 @@
+package node_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// passedOn has items that pass to the responsible user as their deadlines are near: each in its own way.
+const passedOn = `
+workflow: late
+data:
+  sails: {type: time}
+warnings: [1h]
+transfer: 30m
+tasks:
+  span:  {type: manual, role: nurse, deadline: 3h, offline: true}
+  own:   {type: manual, role: nurse, deadline: 3h, transfer: 2h}
+  data:  {type: manual, role: nurse, deadline: sails}
+  here:  {type: manual, deadline: 5h}
+  plain: {type: manual, role: nurse}
+  fix:   {type: manual, role: nurse, out: sails}
+partitions: {main: {tasks: [span, own, data, here, plain, fix], partner: base}}
+`
+
+// lateFor has rui, who has no role, answer from the phone for an instance at base, in which bia at the
+// tablet does what nurses do.
+func lateFor(t *testing.T, r api.StartRequest) (tm *team, id string) {
+	tm, rotaID := nurses(t)
+	if err := tm.signIn("phone", tm.addUser("base", "rui")); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Second)
+	if err := tm.p["base"].node.Cancel(t.Context(), rotaID, "no need"); err != nil {
+		t.Fatal(err)
+	}
+	tm.add("base", passedOn)
+	r.Workflow, r.Responsible = "late", "rui"
+	st, err := tm.p["base"].node.Start(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return tm, st.ID
+}
+
+// itemOf is the item of a task on a user's list.
+func (tm *team) itemOf(at, user, task string) api.Item {
+	tm.t.Helper()
+	for _, x := range tm.items(at, user) {
+		if x.Task == task {
+			return x
+		}
+	}
+	tm.t.Fatalf("%s at %s has no %s", user, at, task)
+	return api.Item{}
+}
+
+func (tm *team) extend(at, user, id, task string, r api.ExtendRequest) error {
+	tm.t.Helper()
+	r.User, r.ID, r.Task = user, id, workflow.TaskName(task)
+	_, err := tm.p[at].node.ExtendDeadline(tm.t.Context(), r)
+	synctest.Wait()
+	return err
+}
+
+// With so much time left as the definition says an item passes to the responsible user, whoever has it, also if
+// its holder was down at that moment; that user does it without the role, from wherever it is. Work that was
+// done meanwhile out of reach is kept.
+func TestPassesOnAsItsDeadlineIsNear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := lateFor(t, api.StartRequest{})
+		tm.wantItems("phone", "rui")
+		span, fix := tm.itemOf("tablet", "bia", "span").ID, tm.itemOf("tablet", "bia", "fix").ID
+		if err := tm.claim("tablet", "bia", api.ClaimLock, span); err != nil {
+			t.Fatal(err)
+		}
+		sails := time.Now().Add(100 * time.Minute).UTC().Format(time.RFC3339)
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, fix); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.hand("tablet", "bia", fix, map[string]string{"sails": sails}); err != nil {
+			t.Fatal(err)
+		}
+		pass(59 * time.Minute)
+		tm.wantItems("phone", "rui")
+		pass(2 * time.Minute)
+		tm.wantItems("phone", "rui", "own SELECTED")
+		pass(10 * time.Minute)
+		tm.wantItems("phone", "rui", "data SELECTED", "own SELECTED") // 30 minutes before it sails
+		tm.disconnect("base", "tablet")
+		pass(time.Hour)
+		if err := tm.hand("tablet", "bia", span, nil); err != nil { // it waits in the outbox
+			t.Fatal(err)
+		}
+		tm.p["base"].crash()
+		pass(30 * time.Minute)
+		tm.p["base"].start()
+		tm.connect("base", "phone")
+		pass(time.Minute)
+		tm.wantItems("phone", "rui", "data SELECTED", "own SELECTED", "span SELECTED")
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantOutbox("tablet", "bia|span|completed||it does not count, as its deadline is near; it is kept there")
+		tm.items("tablet", "bia")
+		lost, err := tm.p["tablet"].node.WorklistLost(t.Context(), "bia")
+		if err != nil || len(lost) != 1 || lost[0].Task != "span" || !strings.Contains(lost[0].Why, "its deadline is near") {
+			t.Errorf("bia lost %+v (%v)", lost, err)
+		}
+		if in := tm.show("base", id); !slices.ContainsFunc(in.Incidents, func(x api.Incident) bool {
+			return strings.Contains(x.What, "a result of bia is kept and does not count, as its deadline is near")
+		}) {
+			t.Errorf("incidents: %+v", in.Incidents)
+		}
+		pass(2 * time.Hour) // what names no role passes to somebody who is not at its holder
+		for _, task := range []string{"here", "own", "span"} {
+			if err := tm.hand("phone", "rui", tm.itemOf("phone", "rui", task).ID, nil); err != nil {
+				t.Errorf("%s: %v", task, err)
+			}
+			pass(time.Second)
+			if got := tm.stateOf("base", id, workflow.TaskName(task)); got != "SUCCEEDED running" {
+				t.Errorf("%s is %s", task, got)
+			}
+		}
+		pass(24 * time.Hour)
+		tm.wantItems("phone", "rui", "data SELECTED") // it has no lease
+		said := strings.Join(tm.log("base", id), "\n")
+		if !strings.Contains(said, "passed to rui, who answers for the instance, as its deadline is near") {
+			t.Errorf("log:\n%s", said)
+		}
+	})
+}
+
+// The user who decides gives a task a later deadline, once however often it is said, and by it people are warned and
+// the item passes on; others may not, and an earlier one is refused.
+func TestADeadlineIsExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := lateFor(t, api.StartRequest{Warnings: "2h", Transfer: "10m"})
+		pass(time.Hour)
+		wantCode(t, tm.extend("tablet", "bia", id, "span", api.ExtendRequest{To: "2000-01-02"}), api.NotAllowed, "rui answers for the instance")
+		wantCode(t, tm.extend("phone", "rui", id, "span", api.ExtendRequest{By: "1h"}), api.Refused, "takes no part")
+		for _, bad := range []api.ExtendRequest{{}, {By: "1h", To: "2000-01-02"}, {By: "soon"}, {To: "soon"}, {By: "0s"}, {By: "2000000h"}} {
+			if err := tm.extend("base", "ana", id, "span", bad); err == nil {
+				t.Errorf("%+v is taken", bad)
+			}
+		}
+		wantCode(t, tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T02:00:00Z"}), api.Refused, "not later than the deadline")
+		wantCode(t, tm.extend("phone", "rui", id, "plain", api.ExtendRequest{To: "2000-01-02"}), api.Refused, "no deadline in its definition")
+		for range 2 {
+			if err := tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T06:00:00Z"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := time.Date(2000, 1, 1, 6, 0, 0, 0, time.UTC)
+		tm.wantLeft("tablet", "bia", "span", time.Until(at).Round(time.Minute))
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		tm.connect("base", "phone")
+		pass(time.Second)
+		tm.wantLeft("tablet", "bia", "span", time.Until(at).Round(time.Minute))
+		if due := tm.taskOf("base", id, "span").Due; len(due) != 1 || !due[0].At.Equal(at) {
+			t.Errorf("shown: %+v", due)
+		}
+		pass(2 * time.Hour)
+		tm.wantItems("phone", "rui", "own SELECTED") // by the start's ten minutes, not its own two hours
+		pass(time.Until(at) - 5*time.Minute)
+		if !slices.ContainsFunc(tm.items("phone", "rui"), func(x api.Item) bool { return x.Task == "span" && x.State == api.ItemSelected }) {
+			t.Error("span did not pass on by its new deadline")
+		}
+		if err := tm.extend("phone", "rui", id, "span", api.ExtendRequest{To: "2000-01-01T09:00:00Z"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		item := tm.itemOf("phone", "rui", "span")
+		if item.State != api.ItemSelected {
+			t.Errorf("who has it keeps it: %+v", item)
+		}
+		if err := tm.claim("phone", "rui", api.ClaimRelease, item.ID); err != nil { // and may give it to the others
+			t.Fatal(err)
+		}
+		if got := tm.itemOf("tablet", "bia", "span").State; got != api.ItemReady {
+			t.Errorf("span is %s for bia", got)
+		}
+		pass(3*time.Hour - 5*time.Minute)
+		if got := tm.itemOf("phone", "rui", "span").State; got != api.ItemSelected {
+			t.Errorf("span is %s for rui, by the second extension", got)
+		}
+		said := strings.Join(tm.log("base", id), "\n")
+		if n := strings.Count(said, "rui extends its deadline to 2000-01-01T06:00:00Z"); n != 1 {
+			t.Errorf("it is said %d times:\n%s", n, said)
+		}
+	})
+}
+
+// What a start says of deadlines is read before anything begins.
+func TestDatesOfAStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base")
+		tm.add("base", "workflow: bare\ntasks: {a: {deadline: 3h}, b: {type: manual}}\n")
+		tm.add("base", "workflow: some\ntasks: {a: {type: manual, deadline: 3h}}\n")
+		tm.add("base", "workflow: none\ntasks: {a: {type: manual}}\n")
+		for _, c := range []struct{ workflow, warnings, transfer, says string }{
+			{"none", "1h", "", "no task of none has a deadline to warn of"},
+			{"bare", "", "1h", "no task of bare is done by a person and has a deadline"},
+			{"some", "1h,soon", "", "--warnings 1h,soon"},
+			{"some", "1h,60m", "", "60m is there twice"},
+			{"some", "0s", "", "want more than 0"},
+			{"some", "", "1h,2h", "want one duration"},
+		} {
+			_, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: c.workflow, Warnings: c.warnings, Transfer: c.transfer})
+			wantCode(t, err, api.Invalid, c.says)
+		}
+		st, err := tm.p["base"].node.Start(t.Context(), api.StartRequest{Workflow: "some", Warnings: "1h,2h", Transfer: "3h"})
+		if err != nil || !slices.ContainsFunc(st.Notes, func(n string) bool { return strings.Contains(n, "as soon as it can be done") }) {
+			t.Fatalf("%+v, %v", st, err)
+		}
+		pass(time.Second)
+		tm.wantItems("base", "base", "a SELECTED")
+	})
+}

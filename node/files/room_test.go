@@ -1,0 +1,104 @@
+package files_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// tiny is one of any number of files of so many bytes.
+func tiny(i int, size int64) workflow.File {
+	f := workflow.File{Name: "f", Size: size}
+	binary.BigEndian.PutUint64(f.Root[:], uint64(i)+1)
+	return f
+}
+
+// Empty files take room, too: a member has a share of the number of files.
+func TestEmptyFilesTakeRoom(t *testing.T) {
+	const most = 64
+	s := newSite(t, t.TempDir(), files.Options{Limit: 4 * most * files.Overhead}, everybody{})
+	for i := range most + 10 {
+		err := s.Use(tiny(i, 0), fmt.Sprint("i", i), "mal", time.Now())
+		if (err == nil) != (i < most) {
+			t.Fatalf("empty file %d: %v", i, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "there are as many files as there is room for, each counts 32.8 kB besides its bytes") {
+			t.Errorf("it says %v", err)
+		}
+	}
+	if err := s.Use(tiny(1000, 5), "i", "bo", time.Now()); err != nil {
+		t.Errorf("another member has no room: %v", err)
+	}
+}
+
+// What one file more costs does not depend on how many there are.
+func TestStepsOfRoom(t *testing.T) {
+	for _, n := range []int{10, 100, 1000} {
+		s := newSite(t, t.TempDir(), files.Options{Limit: 1 << 40}, everybody{})
+		for i := range n {
+			if err := s.Use(tiny(i, 10), fmt.Sprint("i", i), fmt.Sprint("m", i%7), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := s.Weighed()
+		if err := s.Use(tiny(n, 10), "one more", "m0", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Lacks([]files.Coming{{File: tiny(n+1, 10), By: "m1"}}); err != nil {
+			t.Fatal(err)
+		}
+		if steps := s.Weighed() - before; steps > 4 {
+			t.Errorf("with %d files, one more weighs %d", n, steps)
+		}
+	}
+}
+
+// The ledger is right after whatever happens, also where the disk fails in between and after each start.
+func TestTheLedgerIsRight(t *testing.T) {
+	for seed := range uint64(8) {
+		chance, dir := rand.New(rand.NewPCG(seed, 9)), t.TempDir()
+		broken := false
+		o := files.Options{Limit: 1 << 40}.Failing(func(string) error {
+			if broken && chance.IntN(3) == 0 {
+				return errors.New("the disk fails")
+			}
+			return nil
+		})
+		s := newSite(t, dir, o, everybody{})
+		now := time.Now()
+		for range 150 {
+			broken = chance.IntN(4) == 0
+			i, by := chance.IntN(12), []string{"", "mal", "bo"}[chance.IntN(3)]
+			instance := fmt.Sprint("i", chance.IntN(6), by)
+			var err error
+			switch chance.IntN(6) {
+			case 0, 1:
+				err = s.Use(tiny(i, int64(i)), instance, by, now)
+			case 2:
+				var f workflow.File
+				if f, err = s.Put(t.Context(), "f", strings.NewReader(strings.Repeat("x", i)), now); err == nil {
+					err = s.Give(f, instance, by, now)
+				}
+			case 3:
+				_, err = s.Sweep(func(string) bool { return chance.IntN(3) > 0 }, now)
+			case 4:
+				now = now.Add(13 * time.Hour)
+			case 5:
+				s = newSite(t, dir, o, everybody{})
+			}
+			if err != nil && !broken {
+				t.Fatal(err)
+			}
+			if err := s.Audit(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+	}
+}

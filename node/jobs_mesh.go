@@ -1,0 +1,248 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/ration"
+	"github.com/mutirao-mesh/mutirao/node/runner"
+	"github.com/mutirao-mesh/mutirao/partition"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// This file lets workers beside this node do jobs that other partners hold. The holder
+// decides all: this node only passes on what its workers say, and remembers nothing, since a
+// lease names its holder.
+
+// protocolWork is a worker's request, passed on to the holder of the job.
+const protocolWork = "/mutirao/work/1.0.0"
+
+const (
+	// workWait is how long a holder is waited for.
+	workWait = 5 * time.Second
+	// lookElsewhere is how often a node asks other holders for jobs while a worker waits.
+	lookElsewhere = 2 * time.Second
+	// lookForHolders is how often it looks whether there are any.
+	lookForHolders = 15 * time.Second
+)
+
+// workRation is how many of its workers' requests a member may pass on to this node.
+var workRation = ration.Ration{Burst: 500, Each: 2 * time.Millisecond}
+
+// workRequest is what a worker asks of a holder, by way of the node beside it.
+type workRequest struct {
+	Token    string // the name of its token there
+	Take     *workTake
+	Keep     *api.KeepRequest
+	Complete *api.CompleteRequest
+	Fail     *api.FailRequest
+	GiveBack bool
+	Lease    string // of all but Take
+}
+
+// workTake asks for a job.
+type workTake struct {
+	Application workflow.ApplicationName
+	Worker      string
+	Lease       string // for how long
+}
+
+// workAnswer is the holder's answer; all are nil: done, or there is no job.
+type workAnswer struct {
+	Job     *api.Job
+	Lease   *api.Lease
+	Refusal *api.Error
+}
+
+// elsewhere are jobs that other partners hold.
+type elsewhere struct {
+	rations *ration.Budgets
+
+	mu     sync.Mutex // guards asking
+	asking map[workflow.ApplicationName]bool
+}
+
+func newElsewhere() *elsewhere {
+	return &elsewhere{rations: ration.New(workRation), asking: map[workflow.ApplicationName]bool{}}
+}
+
+// begin reports whether nobody else asks other holders for an application's jobs now, and
+// has others think that somebody does until end.
+func (e *elsewhere) begin(app workflow.ApplicationName) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asking[app] {
+		return false
+	}
+	e.asking[app] = true
+	return true
+}
+
+func (e *elsewhere) end(app workflow.ApplicationName) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.asking, app)
+}
+
+// takeElsewhere asks other holders for a job; nil: none has one that can be had.
+func (x *jobs) takeElsewhere(ctx context.Context, t taking) *api.Job {
+	if !x.asks() || !x.elsewhere.begin(t.app) {
+		return nil
+	}
+	defer x.elsewhere.end(t.app)
+	for _, p := range x.holders(t.app) {
+		answer, err := x.passOn(ctx, p, workRequest{
+			Token: t.worker.Token,
+			Take:  &workTake{Application: t.app, Worker: t.worker.Name, Lease: workflow.FormatDuration(t.term)},
+		})
+		if err == nil && answer.Job != nil {
+			answer.Job.Lease += "." + string(p)
+			return answer.Job
+		}
+	}
+	return nil
+}
+
+// holders are the partners that can be asked for jobs of an application, in a chance order.
+func (x *jobs) holders(app workflow.ApplicationName) (out []workflow.PartnerID) {
+	for _, p := range x.people.All() {
+		who := p.Record.Partner
+		if who != x.member.ID() && x.up(who) && slices.Contains(p.Record.Applications, app) {
+			out = append(out, who)
+		}
+	}
+	if n := len(out); n > 1 { // all of them get their turns
+		first := int(x.chance() * float64(n))
+		out = slices.Concat(out[first:], out[:first])
+	}
+	return out
+}
+
+// passOn asks a holder for something. An error of its own is an *api.Error.
+func (x *jobs) passOn(ctx context.Context, p workflow.PartnerID, r workRequest) (answer workAnswer, err error) {
+	req, err := json.Marshal(r)
+	if err != nil {
+		return answer, err
+	}
+	away := func(err error) error {
+		return api.Errorf(api.NoNode, "%s, which holds the job, cannot be asked now: %v", x.people.label(p), err).
+			WithHint("ask again: the lease may still be good when it can")
+	}
+	if !x.up(p) {
+		return answer, away(errors.New("it is out of reach"))
+	}
+	b, err := x.request(ctx, p, nil, protocolWork, req, workWait)
+	if err != nil {
+		return answer, away(err)
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return answer, away(errors.New("its answer cannot be read"))
+	}
+	if answer.Refusal != nil {
+		return answer, answer.Refusal
+	}
+	return answer, nil
+}
+
+// holderOf splits a lease that another partner gave; empty: this node gave it.
+func holderOf(lease string) (workflow.PartnerID, string) {
+	lease, holder, _ := strings.Cut(lease, ".")
+	return workflow.PartnerID(holder), lease
+}
+
+// forHolder passes a worker's word about a lease on; false: this node is the holder.
+func (x *jobs) forHolder(ctx context.Context, by api.Program, lease string, r workRequest) (*api.Lease, error, bool) {
+	holder, own := holderOf(lease)
+	if holder == "" || holder == x.member.ID() {
+		return nil, nil, false
+	}
+	r.Token, r.Lease = by.Token, own
+	answer, err := x.passOn(ctx, holder, r)
+	return answer.Lease, err, true
+}
+
+// answerWork answers protocolWork, for a worker beside another member's node.
+func (x *jobs) answerWork(from workflow.PartnerID, req []byte) ([]byte, error) {
+	var r workRequest
+	if err := json.Unmarshal(req, &r); err != nil {
+		return nil, errors.New("not a worker's request")
+	}
+	if !x.elsewhere.rations.Spend(from, 1, x.clock.Now().Awake) {
+		x.refuse("work-too-fast", from)
+		return nil, errors.New("too many requests: ask again later")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), workWait)
+	defer cancel()
+	var out workAnswer
+	var err error
+	out.Job, out.Lease, err = x.workFor(ctx, from, r)
+	if err = Explain(err, x.people.label); err != nil && !errors.As(err, &out.Refusal) {
+		x.log.Warn("a worker's request could not be answered", "from", from, "error", err)
+		return nil, errors.New("cannot do that now")
+	}
+	return json.Marshal(out)
+}
+
+// workFor does what a worker beside another member's node asks.
+func (x *jobs) workFor(ctx context.Context, from workflow.PartnerID, r workRequest) (*api.Job, *api.Lease, error) {
+	who := runner.Worker{Token: r.Token, At: from}
+	switch {
+	case r.Take != nil:
+		t, err := readTake(api.Program{Token: r.Token}, api.TakeRequest{Application: r.Take.Application, Worker: r.Take.Worker, Lease: r.Take.Lease})
+		if err != nil || !x.served(t.app) {
+			return nil, nil, err
+		}
+		t.worker.At = from
+		job, err := x.takeNow(ctx, t)
+		return job, nil, err
+	case r.Keep != nil:
+		l, err := x.keep(who, r.Lease, *r.Keep)
+		return nil, l, err
+	case r.Complete != nil:
+		out, err := readOutputs(r.Complete.Outputs)
+		if err == nil {
+			err = x.finish(ctx, who, r.Lease, runner.Result{Outputs: out})
+		}
+		return nil, nil, err
+	case r.Fail != nil:
+		return nil, nil, x.finish(ctx, who, r.Lease, runner.Result{Failed: true, Reason: whyFailed(*r.Fail)})
+	case r.GiveBack:
+		return nil, nil, x.giveBack(who, r.Lease)
+	}
+	return nil, nil, api.Errorf(api.Invalid, "the request asks for nothing")
+}
+
+// whyFailed is why a worker's try failed.
+func whyFailed(r api.FailRequest) string {
+	return cmp.Or(strings.TrimSpace(strings.ToValidUTF8(r.Reason, "\ufffd")), "its worker says so, and not why")
+}
+
+// mayGoTo reports whether a job may go to a worker. Beside another member's node that is where
+// the task could be as well: who could be its holder may do it for another. Files are paths
+// of this device, so a job with files stays here.
+func (x *jobs) mayGoTo(j runner.Job, at workflow.PartnerID) bool {
+	if at == "" {
+		return true
+	}
+	ref, ok := j.Ref.(jobRef)
+	if !ok || len(j.Files)+len(j.Makes) > 0 {
+		return false
+	}
+	all, _ := x.partners.candidates(ref.def.Def, partition.PlainRule, nil)
+	i := slices.IndexFunc(all, func(p partition.Partner) bool { return p.ID == at })
+	if i < 0 {
+		return false
+	}
+	if part := ref.def.Plan.Partition(ref.def.Plan.Home(j.Task)); part != nil && part.Partner != "" {
+		return false // its author named who does it
+	}
+	_, err := partition.AssignTasks(ref.def.Plan, all[i:i+1], x.member.ID(), j.Task)
+	return err == nil
+}

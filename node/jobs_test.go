@@ -1,0 +1,404 @@
+package node_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// weighing has a task that workers do.
+const weighing = `
+workflow: weighing
+data: {lot: {type: string}, weight: {type: integer}}
+tasks:
+  weigh: {application: weigh, in: [lot], out: [weight], timeout: 10m}
+`
+
+// scales are a partner where an instance of it waits for a worker.
+func scales(t *testing.T) (tm *team, id string) {
+	t.Helper()
+	tm = newTeamOf(t, func(c *configs.Config) {
+		c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+	}, "one")
+	tm.add("one", weighing)
+	id = tm.begin("one", "weighing", nil)
+	pass(time.Second)
+	return tm, id
+}
+
+// by is a program with the token of a worker.
+func by(token string) api.Program { return api.Program{Token: token, Admits: true} }
+
+// take has a worker take a job at once; nil: there is none.
+func (tm *team) take(worker string) *api.Job {
+	tm.t.Helper()
+	job, err := tm.p["one"].node.TakeJob(tm.t.Context(), by(worker), api.TakeRequest{Application: "weigh", Worker: worker})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return job
+}
+
+// mustTake is take where there is a job.
+func (tm *team) mustTake(worker string) *api.Job {
+	tm.t.Helper()
+	job := tm.take(worker)
+	if job == nil {
+		tm.t.Fatalf("no job for %s", worker)
+	}
+	return job
+}
+
+// complete has a worker bring a result.
+func (tm *team) complete(worker string, job *api.Job, outputs string) error {
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(outputs), &out); err != nil {
+		tm.t.Fatal(err)
+	}
+	return tm.p["one"].node.CompleteJob(tm.t.Context(), by(worker), job.Lease, api.CompleteRequest{Outputs: out})
+}
+
+// beat is a worker's sign of life.
+func (tm *team) beat(worker string, job *api.Job, r api.KeepRequest) error {
+	_, err := tm.p["one"].node.KeepJob(tm.t.Context(), by(worker), job.Lease, r)
+	return err
+}
+
+// isNo wants an error with a code that says something.
+func isNo(t *testing.T, what string, err error, code api.Code, says string) {
+	t.Helper()
+	var no *api.Error
+	if !errors.As(err, &no) || no.Code != code || !strings.Contains(no.Error(), says) {
+		t.Errorf("%s: %v, want %s that says %q", what, err, code, says)
+	}
+}
+
+// wantWeight wants the task to have ended so.
+func (tm *team) wantWeight(id string, state workflow.State, weight any) {
+	tm.t.Helper()
+	pass(time.Second)
+	in := tm.show("one", id)
+	if in.Tasks[0].State != state || in.Data["weight"] != weight {
+		tm.t.Errorf("%s with %v (%s), want %s with %v", in.Tasks[0].State, in.Data["weight"], in.Tasks[0].Reason, state, weight)
+	}
+}
+
+// A worker takes a job, says how far it is, and brings its result, which counts once
+// however often it is brought.
+func TestAWorkerDoesAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		if task := tm.show("one", id).Tasks[0]; !task.WaitsForWorker || task.Worker != nil {
+			t.Errorf("before: %+v", task)
+		}
+		job := tm.mustTake("ana")
+		if job.Task != "weigh" || job.Instance != id || job.Workflow != "weighing" || job.Try != 1 || job.IdempotencyKey == "" {
+			t.Errorf("the job is %+v", job)
+		}
+		if err := tm.beat("ana", job, api.KeepRequest{Progress: 0.4, Note: "on the scales"}); err != nil {
+			t.Fatal(err)
+		}
+		w := tm.show("one", id).Tasks[0].Worker
+		if w == nil || w.Name != "ana" || w.Progress != 0.4 || w.Note != "on the scales" || w.Until == nil {
+			t.Errorf("shown as %+v", w)
+		}
+		list, err := tm.p["one"].node.Jobs(t.Context())
+		if err != nil || len(list) != 1 || list[0].Worker == nil || list[0].Worker.Progress != 0.4 {
+			t.Errorf("listed as %+v, %v", list, err)
+		}
+		for range 2 {
+			if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+		isNo(t, "a sign of life after that", tm.beat("ana", job, api.KeepRequest{}), api.Refused, "a result of this lease was recorded")
+		isNo(t, "an unknown lease", tm.beat("ana", &api.Job{Lease: "none"}, api.KeepRequest{}), api.NotFound, "no such lease")
+		log, err := tm.p["one"].node.Log(t.Context(), id)
+		if text := strings.Join(texts(log), "\n"); err != nil || !strings.Contains(text, "given to worker ana") || strings.Count(text, "succeeded") != 1 {
+			t.Errorf("%v, the log is\n%s", err, text)
+		}
+	})
+}
+
+// texts are what a log says.
+func texts(log []api.LogEntry) (out []string) {
+	for _, e := range log {
+		out = append(out, e.Text)
+	}
+	return out
+}
+
+// Of two workers that come at once one gets the job; the other waits, and gets the next.
+func TestTwoWorkersRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		got := make(chan *api.Job, 2)
+		for _, worker := range []string{"ana", "bia"} {
+			go func() {
+				job, err := tm.p["one"].node.TakeJob(t.Context(), by(worker), api.TakeRequest{Application: "weigh", Worker: worker, Wait: "40s"})
+				if err != nil {
+					t.Error(err)
+				}
+				got <- job
+			}()
+		}
+		first := <-got
+		pass(10 * time.Second)
+		if first == nil || first.Instance != id || len(got) != 0 {
+			t.Fatalf("the first got %+v, the second had an answer: %v", first, len(got) > 0)
+		}
+		next := tm.begin("one", "weighing", nil)
+		if second := <-got; second == nil || second.Instance != next {
+			t.Errorf("the second got %+v", second)
+		}
+	})
+}
+
+// A worker that vanished loses its job to another, and what it brings later is refused.
+func TestAWorkerVanishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		gone := tm.mustTake("ana")
+		pass(25 * time.Second)
+		if tm.take("bia") != nil {
+			t.Error("a job whose worker may live went to another")
+		}
+		pass(10 * time.Second) // 30 s without a sign of life, and the pause
+		job := tm.mustTake("bia")
+		isNo(t, "the first's result", tm.complete("ana", gone, `{"weight": 99}`), api.Refused, "the lease lapsed")
+		if job.IdempotencyKey != gone.IdempotencyKey {
+			t.Error("the same try has another key")
+		}
+		if err := tm.complete("bia", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// The task's time-out is the limit, whatever signs of life come.
+func TestAResultAfterItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		job := tm.mustTake("ana")
+		for range 29 {
+			pass(20 * time.Second)
+			if err := tm.beat("ana", job, api.KeepRequest{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(25 * time.Second)
+		isNo(t, "a sign of life", tm.beat("ana", job, api.KeepRequest{}), api.Refused, "the job is over")
+		isNo(t, "the result", tm.complete("ana", job, `{"weight": 12}`), api.Refused, "the job is over")
+		tm.wantWeight(id, workflow.Failed, nil)
+	})
+}
+
+// A result with what the task may not set changes nothing, and its worker may mend it.
+func TestAWorkerLies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		job := tm.mustTake("ana")
+		isNo(t, "another's data", tm.complete("ana", job, `{"lot": "B1"}`), api.Refused, `returned "lot"`)
+		isNo(t, "no data at all", tm.complete("ana", job, `{"colour": "red"}`), api.Refused, `returned "colour"`)
+		isNo(t, "a wrong type", tm.complete("ana", job, `{"weight": "heavy"}`), api.Refused, "a wrong weight")
+		if in := tm.show("one", id); in.Tasks[0].State != workflow.Running || in.Data["weight"] != nil {
+			t.Errorf("it is %s with %v", in.Tasks[0].State, in.Data)
+		}
+		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// A lease counts with the token with which the job was taken, and no other.
+func TestAnothersToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		job := tm.mustTake("ana")
+		says := "given to another token"
+		isNo(t, "a result", tm.complete("bia", job, `{"weight": 99}`), api.NotAllowed, says)
+		isNo(t, "a sign of life", tm.beat("bia", job, api.KeepRequest{}), api.NotAllowed, says)
+		isNo(t, "a failure", tm.p["one"].node.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{}), api.NotAllowed, says)
+		isNo(t, "giving back", tm.p["one"].node.GiveBackJob(t.Context(), by("bia"), job.Lease), api.NotAllowed, says)
+		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// A worker keeps its job over a crash of the node, and nobody else gets it meanwhile; a lease
+// from before does not count with another token. What was recorded stays recorded.
+func TestTheNodeCrashesWhileAWorkerWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		job := tm.mustTake("ana")
+		tm.p["one"].crash()
+		tm.p["one"].start()
+		pass(time.Second)
+		if tm.take("bia") != nil {
+			t.Error("after the restart another got the job as well")
+		}
+		isNo(t, "another's token", tm.complete("bia", job, `{"weight": 99}`), api.NotFound, "no such lease")
+		if err := tm.complete("ana", job, `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["one"].crash() // the worker may not have heard the answer
+		tm.p["one"].start()
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+		isNo(t, "the result again", tm.complete("ana", job, `{"weight": 13}`), api.NotFound, "no such lease")
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// A worker that does not come back after a crash of the node loses its job.
+func TestTheWorkerDoesNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		tm.mustTake("ana")
+		tm.p["one"].crash()
+		tm.p["one"].start()
+		pass(70 * time.Second)
+		if err := tm.complete("bia", tm.mustTake("bia"), `{"weight": 12}`); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// A job that is given back goes to the next worker, each time after a longer pause.
+func TestAJobIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := scales(t)
+		for _, rest := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			job := tm.mustTake("ana")
+			for range 2 {
+				if err := tm.p["one"].node.GiveBackJob(t.Context(), by("ana"), job.Lease); err != nil {
+					t.Fatal(err)
+				}
+			}
+			isNo(t, "its result", tm.complete("ana", job, `{"weight": 1}`), api.Refused, "given back")
+			pass(rest - 100*time.Millisecond)
+			if tm.take("bia") != nil {
+				t.Errorf("it was offered again before %v", rest)
+			}
+			pass(200 * time.Millisecond)
+		}
+		job := tm.mustTake("bia")
+		if err := tm.p["one"].node.FailJob(t.Context(), by("bia"), job.Lease, api.FailRequest{Reason: "no scales"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantWeight(id, workflow.Failed, nil)
+		if why := tm.show("one", id).Tasks[0].Reason; why != "no scales" {
+			t.Errorf("it failed because of %q", why)
+		}
+	})
+}
+
+// What cannot be asked for is refused.
+func TestJobsThatCannotBeTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := scales(t)
+		for what, c := range map[string]struct {
+			by   api.Program
+			r    api.TakeRequest
+			code api.Code
+			says string
+		}{
+			"a built-in one":           {by("a"), api.TakeRequest{Application: "set"}, api.Invalid, "is built in"},
+			"no name":                  {by("a"), api.TakeRequest{Application: "a b"}, api.Invalid, "application"},
+			"a long wait":              {by("a"), api.TakeRequest{Application: "weigh", Wait: "61s"}, api.Invalid, "want a duration from"},
+			"a short lease":            {by("a"), api.TakeRequest{Application: "weigh", Lease: "1s"}, api.Invalid, "want a duration from"},
+			"one that nobody may open": {api.Program{Token: "w"}, api.TakeRequest{Application: "climb"}, api.Refused, "workers do not do application climb"},
+		} {
+			_, err := tm.p["one"].node.TakeJob(t.Context(), c.by, c.r)
+			isNo(t, what, err, c.code, c.says)
+		}
+		job := tm.mustTake("ana")
+		isNo(t, "progress", tm.beat("ana", job, api.KeepRequest{Progress: 1.5}), api.Invalid, "want 0 to 1")
+		isNo(t, "a note", tm.beat("ana", job, api.KeepRequest{Note: strings.Repeat("x", 201)}), api.Invalid, "at most 200")
+	})
+}
+
+// A worker does a job that another partner holds, through the node beside it; the holder
+// decides, and its own workers do not get the job meanwhile.
+func TestAWorkerBesideAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, "one", "two")
+		tm.add("one", weighing)
+		pass(time.Second)
+		two := tm.p["two"].node
+		r := api.TakeRequest{Application: "weigh", Worker: "bia", Wait: "50s"}
+		got := make(chan *api.Job, 1)
+		go func() {
+			job, err := two.TakeJob(t.Context(), by("bia"), r)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- job
+		}()
+		pass(5 * time.Second)
+		id := tm.begin("one", "weighing", map[string]string{"main": "one"})
+		job := <-got
+		if job == nil || job.Instance != id {
+			t.Fatalf("beside two came %+v", job)
+		}
+		if tm.take("ana") != nil {
+			t.Error("the holder's own worker got it as well")
+		}
+		says := "given to another token"
+		_, err := two.KeepJob(t.Context(), by("ana"), job.Lease, api.KeepRequest{})
+		isNo(t, "another token there", err, api.NotAllowed, says)
+		own, _, _ := strings.Cut(job.Lease, ".")
+		isNo(t, "the same token here", tm.complete("bia", &api.Job{Lease: own}, `{"weight": 99}`), api.NotAllowed, says)
+		if _, err := two.KeepJob(t.Context(), by("bia"), job.Lease, api.KeepRequest{Progress: 0.5}); err != nil {
+			t.Fatal(err)
+		}
+		if w := tm.show("one", id).Tasks[0].Worker; w == nil || w.Name != "bia" || w.At != "two" || w.Progress != 0.5 {
+			t.Errorf("shown as %+v", w)
+		}
+		lie := map[string]json.RawMessage{"lot": json.RawMessage(`"B1"`)}
+		isNo(t, "a lie", two.CompleteJob(t.Context(), by("bia"), job.Lease, api.CompleteRequest{Outputs: lie}), api.Refused, `returned "lot"`)
+		tm.disconnect("one", "two")
+		pass(time.Second)
+		out := api.CompleteRequest{Outputs: map[string]json.RawMessage{"weight": json.RawMessage(`12`)}}
+		isNo(t, "out of reach", two.CompleteJob(t.Context(), by("bia"), job.Lease, out), api.NoNode, "cannot be asked now")
+		tm.connect("one", "two")
+		pass(time.Second)
+		for range 2 {
+			if err := two.CompleteJob(t.Context(), by("bia"), job.Lease, out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.wantWeight(id, workflow.Succeeded, int64(12))
+	})
+}
+
+// A job goes only to workers beside a partner that could hold the task.
+func TestWhoMayNotHoldATaskGetsNoJobOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) {
+			c.Applications = map[workflow.ApplicationName]configs.Application{"weigh": {Worker: true}}
+		}, "one", "two")
+		tm.add("one", strings.Replace(weighing, "out: [weight]", "out: [weight], needs: [is-one]", 1))
+		pass(time.Second)
+		tm.begin("one", "weighing", nil)
+		r := api.TakeRequest{Application: "weigh", Worker: "bia", Wait: "10s"}
+		if job, err := tm.p["two"].node.TakeJob(t.Context(), by("bia"), r); err != nil || job != nil {
+			t.Errorf("beside two came %+v, %v", job, err)
+		}
+		tm.mustTake("ana")
+	})
+}

@@ -1,0 +1,541 @@
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/library"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file has tasks of type workflow done by instances of their own, the children. The
+// holder of such a task begins its child and ends the try by what becomes of it.
+//
+// Which child is for which try is with the child itself, in its genesis, and so in its
+// summary: it is durable with the child. So a try that is begun again after a crash finds
+// its child, and nothing has to be kept in step. Everything else is looked at again as often
+// as either of them changes, or is loaded: a child whose try nobody is at any more is
+// cancelled, and one that has ended ends its try.
+
+// nested are the children of instances here.
+type nested struct {
+	*desk
+
+	mu   sync.Mutex // guards busy
+	busy map[string]bool
+}
+
+// The pauses between tries to begin a child, or to end its try, where this node was kept
+// from it; and how long a child is waited for that this node began and has no more.
+const (
+	nestPause = time.Second
+	nestWait  = 30 * time.Second
+)
+
+// errand is a try of a task that is to be done by a child.
+type errand struct {
+	target      choreo.Parent
+	of          *library.Definition // the parent's
+	task        *workflow.Task
+	input       map[workflow.DataName]workflow.Value
+	age         time.Duration
+	responsible workflow.UserName
+	decides     worklist.User
+	uses        []choreo.Pin
+	named       workflow.InstanceID // the child that this node told of; zero: none
+	by          workflow.PartnerID  // who began the parent
+}
+
+// partOf is how a summary says what an instance is for; empty: for itself.
+func partOf(p *choreo.Parent) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s/%s/%d", p.Instance, p.Attempt.Slot, p.Attempt.Fact, p.Try)
+}
+
+// readPart reads what partOf wrote, but for the depth; false: nothing.
+func readPart(of string) (p choreo.Parent, ok bool) {
+	f := strings.Split(of, "/")
+	if len(f) != 4 {
+		return p, false
+	}
+	id, err := workflow.ParseInstanceID(f[0])
+	fact, err2 := hex.DecodeString(f[2])
+	try, err3 := strconv.Atoi(f[3])
+	if errors.Join(err, err2, err3) != nil || len(fact) != len(choreo.FactID{}) {
+		return p, false
+	}
+	p.Instance, p.Try = id, try
+	p.Attempt = choreo.AttemptID{Fact: choreo.FactID(fact), Slot: workflow.TaskName(f[1])}
+	return p, true
+}
+
+// nest has a try of a task of type workflow done by a child.
+func (s *shard) nest(h *held, j choreo.Job) {
+	var line []workflow.PartnerID
+	if p := h.m.Parent(); p != nil {
+		line = slices.Clone(p.Line)
+	}
+	line = append(line, h.sum.By)
+	o := errand{
+		target: choreo.Parent{Instance: h.id, Attempt: j.Attempt, Try: j.Try, Line: line},
+		of:     h.def, task: j.Task, input: j.Input, uses: h.m.Pins(), named: h.m.Nested(j.Attempt, j.Try), by: h.sum.By,
+		age:         max(s.now.Wall.Sub(time.UnixMilli(h.m.Genesis().At)), 0),
+		responsible: s.n.view.answersFor(h), decides: h.m.Responsible(),
+	}
+	s.n.side(func() { s.n.nested.see(o) })
+}
+
+// nestedChanged sees to what has to do with children, in an instance that changed or is new
+// in memory.
+func (s *shard) nestedChanged(h *held) {
+	x := s.n.nested
+	if p, part := readPart(h.sum.Of); part && h.sum.By == s.n.member.ID() {
+		switch end, over := s.outcome(h); {
+		case over && !h.handedOn:
+			h.handedOn = true
+			s.n.side(func() { x.finish(p, end) })
+		case !over && !h.tended:
+			h.tended = true
+			s.n.side(func() { x.askParent(p.Instance, h.id) })
+		}
+	}
+	if len(h.m.Pins()) > 0 {
+		x.tend(h)
+	}
+}
+
+// childEnd is how a child ended, as far as its parent needs it.
+type childEnd struct {
+	child  workflow.InstanceID
+	def    *workflow.Definition
+	values map[workflow.DataName]workflow.Value
+	failed bool
+	reason string
+}
+
+// outcome is what became of a child; false: it goes on.
+func (s *shard) outcome(h *held) (end childEnd, over bool) {
+	end = childEnd{child: h.id, def: h.def.Def}
+	switch {
+	case h.sum.State == workflow.InstanceRunning:
+		return end, false
+	case h.sum.State == workflow.InstanceSucceeded:
+		end.values = h.m.Snapshot().Data
+		return end, true
+	case h.m.AtWork(): // what others presume may be wrong, and is known here
+		return end, false
+	}
+	end.failed, end.reason = true, fmt.Sprintf("instance %s of workflow %s %s", h.id.Short(), h.def.Def.Name, howEnded(h.sum.State))
+	for _, t := range h.m.Snapshot().Tasks {
+		if t.State == workflow.Failed && t.Reason != "" && !t.Task.ContingencyOnly {
+			end.reason += fmt.Sprintf("; task %s: %s", t.Task.Name, t.Reason)
+			break
+		}
+	}
+	return end, true
+}
+
+func howEnded(s workflow.InstanceState) string {
+	switch s {
+	case workflow.InstanceCancelled:
+		return "was cancelled"
+	case workflow.InstanceBlocked:
+		return "is blocked"
+	}
+	return "has " + string(s)
+}
+
+// tend cancels the children of an instance that nobody waits for: their try has ended, or
+// another child is for the same. It runs on the instance's owner.
+func (x *nested) tend(h *held) {
+	of := x.index.children(h.id, x.member.ID())
+	chosen := map[string]workflow.InstanceID{}
+	for id, sum := range of {
+		p, _ := readPart(sum.Of)
+		named := h.m.Nested(p.Attempt, p.Try)
+		if at, other := chosen[sum.Of]; !other || id == named || at != named && id.Compare(at) < 0 {
+			chosen[sum.Of] = id
+		}
+	}
+	for id, sum := range of {
+		p, _ := readPart(sum.Of)
+		why := ""
+		switch {
+		case sum.State != workflow.InstanceRunning && sum.State != workflow.InstanceBlocked:
+		case !h.m.Works(p.Attempt, p.Try):
+			why = fmt.Sprintf("task %s of instance %s is not at it any more", h.taskOf(p.Attempt), h.id)
+		case chosen[sum.Of] != id:
+			why = fmt.Sprintf("instance %s is for the same try of task %s", chosen[sum.Of], h.taskOf(p.Attempt))
+		}
+		if why != "" {
+			x.side(func() { x.cancelChild(id, why) })
+		}
+	}
+}
+
+func (h *held) taskOf(a choreo.AttemptID) workflow.TaskName {
+	t, _ := h.m.AttemptTask(a)
+	return t
+}
+
+// askParent has the parent of a child looked at: it may not be at it any more, or be gone.
+func (x *nested) askParent(parent, child workflow.InstanceID) {
+	sum, here := x.index.get(parent)
+	if !here || sum.Closed {
+		x.cancelChild(child, fmt.Sprintf("instance %s, for which it was started, is not here any more", parent))
+		return
+	}
+	ctx, cancel := x.untilStopped()
+	defer cancel()
+	if err := x.visit(ctx, parent, x.tend); err != nil {
+		x.log.Warn("the instance that a child is for cannot be read", "instance", parent, "child", child, "error", err)
+	}
+}
+
+// untilStopped is a context that ends when the node stops.
+func (x *nested) untilStopped() (context.Context, context.CancelFunc) { return x.filing.untilStopped() }
+
+// cancelChild cancels a child. Where that cannot be made durable, it is tried again when the
+// child is loaded again.
+func (x *nested) cancelChild(id workflow.InstanceID, why string) {
+	ctx, cancel := x.untilStopped()
+	defer cancel()
+	err := x.do(ctx, id, func(s *shard) error {
+		h, err := s.find(id)
+		if err != nil {
+			return err
+		}
+		err = h.m.Cancel(why, s.moment())
+		s.touch(h)
+		return err
+	})
+	if err != nil && !errors.Is(err, choreo.ErrNotNow) && !errors.Is(err, api.ErrStopping) && ctx.Err() == nil {
+		x.log.Warn("a child that is not needed could not be cancelled", "child", id, "error", err)
+	}
+}
+
+// insist calls fn until it is done, with pauses; false: the node stops, or the time is over.
+func (x *nested) insist(fn func(ctx context.Context) (done bool)) bool {
+	ctx, cancel := x.untilStopped()
+	defer cancel()
+	for pause := nestPause; ; pause = min(2*pause, nestWait) {
+		if fn(ctx) {
+			return true
+		}
+		if ctx.Err() != nil || !x.waits() {
+			return false
+		}
+		select {
+		case <-x.clock.After(pause):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// see sees to an errand: it finds its child or begins it, notes it with the parent, and ends
+// the try if the child has ended.
+func (x *nested) see(o errand) {
+	of := partOf(&o.target)
+	x.mu.Lock()
+	was := x.busy[of]
+	x.busy[of] = true
+	x.mu.Unlock()
+	if was {
+		return
+	}
+	defer func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.busy, of)
+	}()
+	began := x.clock.Now().Awake
+	x.insist(func(ctx context.Context) bool {
+		wanted, err := x.wanted(ctx, o.target)
+		if err != nil || !wanted {
+			return err == nil || errors.Is(err, kv.ErrNotFound)
+		}
+		child, found := x.childFor(o)
+		switch {
+		case found:
+		case o.named != (workflow.InstanceID{}) && x.clock.Now().Awake < began+nestWait:
+			return false // others that take part in it may bring it
+		case o.named != (workflow.InstanceID{}):
+			return x.end(ctx, o.target, choreo.Result{Failed: true, Reason: fmt.Sprintf("instance %s, which did it, was lost with this node's store", o.named)})
+		case !x.hasRoom(o.by):
+			return false // others of the same member have to end first
+		default:
+			if child, err = x.begin(ctx, o); err != nil {
+				return x.couldNot(ctx, o, err)
+			}
+		}
+		return x.note(ctx, o.target, child) && x.look(ctx, o.target, child)
+	})
+}
+
+// hasRoom reports whether this node may begin another child for an instance that a member began. To
+// partners a child is an instance of this node's: so one member has no more of them under way than a
+// share of what may be one member's.
+func (x *nested) hasRoom(by workflow.PartnerID) bool {
+	return by == x.member.ID() || x.index.beganFor(by, x.member.ID()) < shareOf(shareOf(x.config.Limits.Instances))
+}
+
+// couldNot ends a try whose child cannot be begun, unless only this node is kept from it now.
+func (x *nested) couldNot(ctx context.Context, o errand, err error) bool {
+	var refused *api.Error
+	if ctx.Err() != nil || x.filing.isStopping() || errors.Is(err, api.ErrStopping) || !errors.As(err, &refused) || refused.Code == api.Internal {
+		x.log.Warn("a child cannot be started now", "instance", o.target.Instance, "task", o.task.Name, "error", err)
+		return false
+	}
+	reason := refused.Message
+	if refused.Hint != "" {
+		reason += " (" + refused.Hint + ")"
+	}
+	return x.end(ctx, o.target, choreo.Result{Failed: true, Reason: fmt.Sprintf("workflow %s could not be started: %s", o.task.Uses.Workflow, reason)})
+}
+
+// wanted reports whether this node is at a try.
+func (x *nested) wanted(ctx context.Context, p choreo.Parent) (is bool, err error) {
+	err = x.peek(ctx, p.Instance, func(h *held) { is = h.m.Works(p.Attempt, p.Try) })
+	return is, err
+}
+
+// childFor is the child of an errand that is here: the one that this node told of, else the
+// first by ID.
+func (x *nested) childFor(o errand) (out workflow.InstanceID, found bool) {
+	of := partOf(&o.target)
+	for id, sum := range x.index.children(o.target.Instance, x.member.ID()) {
+		if sum.Of == of && (!found || id == o.named || out != o.named && id.Compare(out) < 0) {
+			out, found = id, true
+		}
+	}
+	return out, found
+}
+
+// note has the parent say which child does its try. If nobody is at the try any more, the child
+// is cancelled.
+func (x *nested) note(ctx context.Context, p choreo.Parent, child workflow.InstanceID) bool {
+	works := false
+	err := x.do(ctx, p.Instance, func(s *shard) error {
+		h, err := s.find(p.Instance)
+		if err != nil {
+			return err
+		}
+		if works = h.m.Works(p.Attempt, p.Try); works {
+			err = h.m.Nest(p.Attempt, p.Try, child, s.moment())
+			s.touch(h)
+		}
+		return err
+	})
+	if err == nil && !works {
+		x.cancelChild(child, fmt.Sprintf("instance %s does not need it any more", p.Instance))
+	}
+	return err == nil || errors.Is(err, kv.ErrNotFound)
+}
+
+// look ends a try whose child has ended.
+func (x *nested) look(ctx context.Context, p choreo.Parent, child workflow.InstanceID) bool {
+	var end childEnd
+	over := false
+	id := child
+	err := x.visit(ctx, id, func(h *held) { end, over = x.shardOf(id).outcome(h) })
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return x.end(ctx, p, choreo.Result{Failed: true, Reason: fmt.Sprintf("instance %s, which did it, is not here any more", child)})
+	case err != nil:
+		return false
+	case over:
+		x.finish(p, end)
+	}
+	return true
+}
+
+// finish ends a try as its child ended.
+func (x *nested) finish(p choreo.Parent, end childEnd) {
+	x.insist(func(ctx context.Context) bool {
+		res := choreo.Result{Failed: end.failed, Reason: end.reason}
+		if !end.failed {
+			wanted, err := x.wanted(ctx, p)
+			if err != nil || !wanted {
+				return err == nil || errors.Is(err, kv.ErrNotFound)
+			}
+			if res, err = x.results(ctx, p, end); err != nil {
+				return ctx.Err() != nil || errors.Is(err, kv.ErrNotFound)
+			}
+		}
+		return x.end(ctx, p, res)
+	})
+}
+
+// results are the values of a child that its try may write. Files come here first.
+func (x *nested) results(ctx context.Context, p choreo.Parent, end childEnd) (res choreo.Result, err error) {
+	var def *workflow.Definition
+	var by workflow.PartnerID
+	var out []workflow.DataName
+	err = x.peek(ctx, p.Instance, func(h *held) {
+		def, by = h.def.Def, h.sum.By
+		if t := def.Task(h.taskOf(p.Attempt)); t != nil {
+			out = t.Out
+		}
+	})
+	if err != nil {
+		return res, err
+	}
+	res.Outputs = map[workflow.DataName]workflow.Value{}
+	for _, name := range out {
+		if v := end.values[name]; v != nil {
+			res.Outputs[name] = v
+		}
+	}
+	if err := x.fetch(ctx, end.child, x.member.ID(), end.def, res.Outputs); err != nil {
+		return choreo.Result{Failed: true, Reason: err.Error()}, ctx.Err()
+	}
+	if err := x.filing.given(def, p.Instance.String(), by, res.Outputs, true); err != nil {
+		return choreo.Result{Failed: true, Reason: err.Error()}, ctx.Err()
+	}
+	return res, nil
+}
+
+// fetch has the files among values of an instance come here.
+func (x *nested) fetch(
+	ctx context.Context, id workflow.InstanceID, by workflow.PartnerID, def *workflow.Definition, values map[workflow.DataName]workflow.Value,
+) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		d := declared(def, name)
+		if d == nil || d.Type != workflow.TypeFile || values[name] == nil {
+			continue
+		}
+		if x.filing.files == nil {
+			return errNoFiles
+		}
+		f, err := workflow.ParseFile(fmt.Sprint(values[name]))
+		if err != nil {
+			return err
+		}
+		if err := x.filing.await(ctx, f, x.filing.want(id, by, name, f)); err != nil {
+			return fmt.Errorf("file %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// end records how a try ended.
+func (x *nested) end(ctx context.Context, p choreo.Parent, res choreo.Result) bool {
+	err := x.do(ctx, p.Instance, func(s *shard) error {
+		h, err := s.find(p.Instance)
+		if err != nil {
+			return err
+		}
+		s.n.partners.among(h.m, func(all choreo.Partners) []choreo.Holding {
+			h.m.TaskEnded(p.Attempt, p.Try, res, s.moment(), all)
+			return h.m.Given()
+		})
+		s.touch(h)
+		return nil
+	})
+	return err == nil || errors.Is(err, kv.ErrNotFound)
+}
+
+// begin starts the child of an errand. An *api.Error says why it cannot be.
+func (x *nested) begin(ctx context.Context, o errand) (id workflow.InstanceID, err error) {
+	name := o.task.Uses.Workflow
+	at := slices.IndexFunc(o.uses, func(p choreo.Pin) bool { return p.Workflow == name })
+	if at < 0 {
+		return id, api.Errorf(api.Refused, "the instance does not say which workflow %s is", name)
+	}
+	e, err := x.definition(ctx, o.uses[at].Definition)
+	if err != nil {
+		return id, err
+	}
+	input, err := handedIn(o, e.Def)
+	if err != nil {
+		return id, err
+	}
+	if err := x.fetch(ctx, o.target.Instance, o.by, o.of.Def, o.filesIn(e.Def, input)); err != nil {
+		return id, err
+	}
+	decides := o.decides
+	if decides == worklist.User(x.member.ID()) {
+		decides = ""
+	}
+	started, err := x.launch(ctx, e, api.StartRequest{}, &birth{
+		parent: &o.target, input: input, responsible: o.responsible, decides: decides, uses: o.uses,
+	})
+	if started == nil {
+		return id, err
+	}
+	return workflow.ParseInstanceID(started.ID)
+}
+
+// handedIn are the values that a child is given, by the types of its data.
+func handedIn(o errand, def *workflow.Definition) (map[workflow.DataName]workflow.Value, error) {
+	input := map[workflow.DataName]workflow.Value{}
+	env := workflow.Env{Data: o.input, Instance: o.target.Instance.String(), Age: o.age}
+	for _, name := range slices.Sorted(maps.Keys(o.task.Uses.Input)) {
+		e, d := o.task.Uses.Input[name], declared(def, name)
+		if d == nil {
+			return nil, api.Errorf(api.Refused, "it has no data %s", name)
+		}
+		v, err := e.Eval(env)
+		if err == nil {
+			v, err = workflow.CheckValue(d, v)
+		}
+		if err != nil {
+			return nil, api.Errorf(api.Refused, "its %s, which is given as %s: %v", name, e.Source, err)
+		}
+		if v != nil {
+			input[name] = v
+		}
+	}
+	for i := range def.Data {
+		if d := &def.Data[i]; d.Required && d.Default == nil && input[d.Name] == nil {
+			return nil, api.Errorf(api.Refused, "it needs a value for %s (%s), and is given none", d.Name, d.Type)
+		}
+	}
+	return input, nil
+}
+
+// filesIn are the files of the parent that its child is given, by their names in the parent.
+func (o errand) filesIn(def *workflow.Definition, input map[workflow.DataName]workflow.Value) map[workflow.DataName]workflow.Value {
+	out := map[workflow.DataName]workflow.Value{}
+	for name, v := range input {
+		if d := declared(def, name); d.Type != workflow.TypeFile {
+			continue
+		}
+		for _, item := range o.task.Uses.Input[name].Names() {
+			if d := declared(o.of.Def, item); d != nil && d.Type == workflow.TypeFile && o.input[item] == v {
+				out[item] = v
+			}
+		}
+	}
+	return out
+}
+
+// mayHaveCreated refuses a child whose workflow wants a role of its creator that somebody lacks who
+// began an instance above it: nobody has others start what it may not start itself.
+func (k *desk) mayHaveCreated(def *workflow.Definition, b *birth) error {
+	if b == nil || def.CreatorRole == "" {
+		return nil
+	}
+	for _, p := range b.parent.Line {
+		if p != k.member.ID() && !k.people.HasRole(p, def.CreatorRole) {
+			return api.Errorf(api.NotAllowed, "%s, which began an instance that it is part of, may not start workflow %s: role %s does that",
+				k.people.label(p), def.Name, def.CreatorRole).WithHint("have somebody with that role start the outermost workflow")
+		}
+	}
+	return nil
+}

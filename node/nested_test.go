@@ -1,0 +1,315 @@
+package node_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/configs"
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+const evacuation = `
+workflow: evacuation
+data:
+  where:  {type: string, required: true}
+  people: {type: integer}
+  rooms:  {type: integer, default: 0}
+tasks:
+  ask:   {type: manual, out: [people]}
+  count: {after: ask, application: set, with: {rooms: people + 1}, out: [rooms]}
+partitions: {first: {tasks: [ask], partner: two}, second: {tasks: [count], partner: one}}
+`
+
+const inundation = `
+workflow: inundation
+data:
+  place:  {type: string, default: quay}
+  people: {type: integer}
+  rooms:  {type: integer}
+tasks:
+  evacuate: {type: workflow, uses: {workflow: evacuation, input: {where: '"at " + place'}}, out: [people, rooms], contingency: by-hand%s}
+  by-hand:  {type: manual}
+  report:   {after: evacuate, application: set, with: {rooms: rooms * 2}, out: [rooms]}
+partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [report], partner: one}}
+`
+
+// nests is a team of two with both workflows, and a parent that one began.
+func nests(t *testing.T, more string) (tm *team, parent string) {
+	tm = newTeam(t, "one", "two")
+	tm.add("two", evacuation)
+	tm.add("one", fmt.Sprintf(inundation, more))
+	parent = tm.begin("one", "inundation", nil)
+	pass(time.Second)
+	return tm, parent
+}
+
+// childrenAt are the instances of evacuation that a node has, in states other than some.
+func (tm *team) childrenAt(at string, but ...workflow.InstanceState) (out []string) {
+	tm.t.Helper()
+	list, err := tm.p[at].node.Instances(tm.t.Context(), true)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	for _, x := range list {
+		if x.Workflow == "evacuation" && !slices.Contains(but, x.State) {
+			out = append(out, x.ID)
+		}
+	}
+	return out
+}
+
+// onlyChild is the one instance of evacuation that a node has.
+func (tm *team) onlyChild(at string) string {
+	tm.t.Helper()
+	list := tm.childrenAt(at)
+	if len(list) != 1 {
+		tm.t.Fatalf("%s has %d children, want 1", at, len(list))
+	}
+	return list[0]
+}
+
+// ends ends a person's task that a node holds.
+func (tm *team) ends(at, id string, r api.FinishRequest) {
+	tm.t.Helper()
+	r.ID = id
+	if err := tm.p[at].node.FinishTask(tm.t.Context(), r); err != nil {
+		tm.t.Fatal(err)
+	}
+	pass(time.Second)
+}
+
+// A task of type workflow is done by an instance that its holder begins: it gets what the parent's expressions
+// give, whoever answers for the parent answers for it, both name each other at every node, and its data of the
+// names in out are the result.
+func TestAWorkflowDoesATask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, parent := nests(t, "")
+		child := tm.onlyChild("two")
+		for _, at := range []string{"one", "two"} {
+			in, part := tm.show(at, parent), tm.show(at, child)
+			i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == "evacuate" })
+			if in.Tasks[i].Child != child || part.Parent == nil || part.Parent.Instance != parent || part.Parent.Task != "evacuate" {
+				t.Errorf("at %s the parent names %q, the child %+v", at, in.Tasks[i].Child, part.Parent)
+			}
+			if part.Data["where"] != "at quay" || part.Responsible != "one" {
+				t.Errorf("at %s the child has %v, and %s answers for it", at, part.Data["where"], part.Responsible)
+			}
+		}
+		tm.ends("two", child, api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": "7"}})
+		tm.succeeds(parent, time.Minute, "one", "two")
+		if in := tm.show("one", parent); in.Data["people"] != int64(7) || in.Data["rooms"] != int64(0) {
+			t.Errorf("the parent has %v", in.Data)
+		}
+		tm.once(parent, []string{"evacuate", "report"}, "one", "two")
+	})
+}
+
+// Wherever the holder is killed, one child is for a try, and the try ends as it does.
+func TestOneChildWhereverItsHolderIsKilled(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		t.Run(fmt.Sprintf("commit %d", n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "one", "two")
+				tm.add("two", evacuation)
+				tm.add("one", fmt.Sprintf(inundation, ""))
+				again := func() {
+					tm.p["two"].crash()
+					tm.p["two"].disk.free()
+					tm.p["two"].start()
+					tm.connect("one", "two")
+					pass(40 * time.Second)
+				}
+				tm.p["two"].disk.holdAt(n)
+				parent := tm.begin("one", "inundation", nil)
+				pass(time.Second)
+				again()
+				if len(tm.childrenAt("two")) == 0 {
+					t.Logf("at one:\n%s\nat two:\n%s", lines(tm.log("one", parent)), lines(tm.log("two", parent)))
+				}
+				child := tm.onlyChild("two")
+				tm.p["two"].disk.holdAt(n)
+				done := make(chan error, 1)
+				go func() {
+					done <- tm.p["two"].node.FinishTask(t.Context(), api.FinishRequest{ID: child, Task: "ask", Outputs: map[string]string{"people": "7"}})
+				}()
+				pass(time.Second)
+				again()
+				if err := <-done; err != nil { // it was not durable, so it was not done
+					tm.ends("two", child, api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": "7"}})
+				}
+				tm.succeeds(parent, 2*time.Minute, "one", "two")
+				tm.onlyChild("two")
+				if in := tm.show("one", parent); in.Data["people"] != int64(7) {
+					t.Errorf("the parent has %v", in.Data)
+				}
+			})
+		})
+	}
+}
+
+// The child of a task that is not wanted any more is cancelled: the parent was cancelled, also while the holder
+// was down, or the task's time is over. A child that fails fails its task, whose contingency stands in.
+func TestAChildEndsWithItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, parent := nests(t, "")
+		child := tm.onlyChild("two")
+		if err := tm.p["one"].node.Cancel(t.Context(), parent, "no flood"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if s := tm.state("one", child); s != workflow.InstanceCancelled {
+			t.Errorf("the child of what was cancelled is %s", s)
+		}
+		parent = tm.begin("one", "inundation", nil)
+		pass(time.Second)
+		tm.p["two"].crash()
+		if err := tm.p["one"].node.Cancel(t.Context(), parent, "no flood"); err != nil {
+			t.Fatal(err)
+		}
+		tm.p["two"].start()
+		tm.connect("one", "two")
+		pass(time.Minute)
+		if left := tm.childrenAt("two", workflow.InstanceCancelled); len(left) != 0 || len(tm.childrenAt("two")) != 2 {
+			t.Errorf("of %d children %d go on", len(tm.childrenAt("two")), len(left))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tm, parent := nests(t, ", timeout: 5m")
+		child := tm.onlyChild("two")
+		pass(6 * time.Minute)
+		if s := tm.state("two", child); s != workflow.InstanceCancelled || tm.task("one", parent, "by-hand") != workflow.Ready {
+			t.Errorf("when its time is over the child is %s, and what stands in for its task %s", s, tm.task("one", parent, "by-hand"))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tm, parent := nests(t, "")
+		child := tm.onlyChild("two")
+		tm.ends("two", child, api.FinishRequest{Task: "ask", Failed: true, Reason: "no boats"})
+		in := tm.show("one", parent)
+		i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == "evacuate" })
+		if in.Tasks[i].State != workflow.Failed || !strings.Contains(in.Tasks[i].Reason, "is blocked; task ask: no boats") {
+			t.Errorf("the task is %s: %s", in.Tasks[i].State, in.Tasks[i].Reason)
+		}
+		if tm.task("one", parent, "by-hand") != workflow.Ready || tm.state("two", child) != workflow.InstanceCancelled {
+			t.Errorf("by-hand is %s, the child %s", tm.task("one", parent, "by-hand"), tm.state("two", child))
+		}
+	})
+}
+
+// What a name under uses stands for is fixed at the start: what is listed, or taken off the list, after that
+// changes nothing. A holder that lacks a definition gets it from partners.
+func TestWhatAWorkflowUsesIsFixedAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		tm.add("one", evacuation)
+		waits := strings.Replace(fmt.Sprintf(inundation, ""), "  evacuate: {", "  wait: {type: manual}\n  evacuate: {after: wait, ", 1)
+		tm.add("one", strings.Replace(waits, "tasks: [evacuate]", "tasks: [wait, evacuate]", 1))
+		parent := tm.begin("one", "inundation", map[string]string{"q": "one"})
+		tm.add("one", strings.Replace(evacuation, "default: 0", "default: 100", 1))
+		if _, err := tm.p["one"].node.RemoveWorkflow(t.Context(), "evacuation"); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute) // what nobody uses is swept away
+		for _, at := range []string{"one", "two"} {
+			if err := tm.p[at].node.FinishTask(t.Context(), api.FinishRequest{ID: parent, Task: "wait"}); err == nil {
+				break
+			}
+		}
+		pass(time.Minute)
+		child := tm.onlyChild("two")
+		tm.ends("two", child, api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": "7"}})
+		tm.succeeds(parent, time.Minute, "one", "two")
+		if in := tm.show("one", parent); in.Data["rooms"] != int64(0) {
+			t.Errorf("the parent has %v", in.Data)
+		}
+	})
+}
+
+// What does not fit is refused at the start, and said when it is added.
+func TestUsesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two")
+		refused := func(source, want string) {
+			t.Helper()
+			w, err := tm.p["one"].node.AddWorkflow(t.Context(), "test.yaml", []byte(source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(w.Refused, func(s string) bool { return strings.Contains(s, want) }) {
+				t.Errorf("when it is added: %q, want something about %q", w.Refused, want)
+			}
+			_, err = tm.p["one"].node.Start(t.Context(), api.StartRequest{Workflow: string(w.Name)})
+			wantCode(t, err, api.Refused, want)
+		}
+		refused(fmt.Sprintf(inundation, ""), "evacuation, which is not listed here")
+		tm.add("one", evacuation)
+		refused("workflow: a\ntasks: {t: {type: workflow, uses: evacuation}}", "needs a value for where")
+		refused("workflow: b\ntasks: {t: {type: workflow, uses: {workflow: evacuation, input: {where: 3}}}}", "is a string, and is given an integer")
+		refused("workflow: c\ntasks: {t: {type: workflow, uses: {workflow: evacuation, input: {where: '\"x\"', wher: 3}}}}", "has no data wher to be given")
+		refused("workflow: d\ndata: {people: {type: string}}\ntasks: {t: {type: workflow, out: [people], uses: {workflow: evacuation, input: {where: '\"x\"'}}}}",
+			"people is a string here, and an integer in workflow evacuation")
+		refused("workflow: e\ntasks: {t: {type: workflow, uses: e}}", "e uses e: a workflow cannot be part of itself")
+		tm.add("one", "workflow: f\ntasks: {t: {type: workflow, uses: g}}")
+		refused("workflow: g\ntasks: {t: {type: workflow, uses: f}}", "g uses f uses g")
+		tm.add("one", "workflow: n0\ntasks: {t: {}}")
+		for i := 1; i <= 8; i++ {
+			tm.add("one", fmt.Sprintf("workflow: n%d\ntasks: {t: {type: workflow, uses: n%d}}", i, i-1))
+		}
+		tm.succeeds(tm.begin("one", "n8", nil), time.Minute, "one")
+		refused("workflow: n9\ntasks: {t: {type: workflow, uses: n8}}", "instances are nested 8 deep at most")
+	})
+}
+
+// Of instances that one member began a node has only so many children under way: the others wait.
+func TestOneMembersChildrenWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, func(c *configs.Config) { c.Limits.Instances = 32 }, "one", "two")
+		tm.add("two", evacuation)
+		tm.add("one", fmt.Sprintf(inundation, ""))
+		for range 3 {
+			tm.begin("one", "inundation", nil)
+		}
+		pass(2 * time.Minute)
+		if n := len(tm.childrenAt("two")); n != 2 {
+			t.Fatalf("%d children are under way, want 2", n)
+		}
+		tm.ends("two", tm.childrenAt("two")[0], api.FinishRequest{Task: "ask", Outputs: map[string]string{"people": "7"}})
+		pass(2 * time.Minute)
+		if n := len(tm.childrenAt("two")); n != 3 {
+			t.Errorf("%d children were begun, want 3", n)
+		}
+	})
+}
+
+// Nobody has others start what it may not start itself: the holder has the role that the child's workflow wants,
+// and so must whoever began the parent.
+func TestACreatorRoleIsAskedOfTheWholeLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two:chief", "three:chief")
+		tm.add("two", strings.Replace(evacuation, "workflow: evacuation", "workflow: evacuation\ncreator-role: chief", 1))
+		tm.add("one", fmt.Sprintf(inundation, ""))
+		reason := func(id string) string {
+			in := tm.show("two", id)
+			i := slices.IndexFunc(in.Tasks, func(t api.Task) bool { return t.Name == "evacuate" })
+			return string(in.Tasks[i].State) + ": " + in.Tasks[i].Reason
+		}
+		id := tm.begin("one", "inundation", nil)
+		pass(time.Second)
+		if r := reason(id); !strings.HasPrefix(r, "FAILED") || !strings.Contains(r, "one, which began an instance that it is part of, may not start workflow evacuation: role chief does that") {
+			t.Errorf("the task of what one began is %s", r)
+		}
+		st, err := tm.p["three"].node.Start(t.Context(), api.StartRequest{Workflow: "inundation"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if r := reason(st.ID); r != "RUNNING: " || len(tm.childrenAt("two")) != 1 {
+			t.Errorf("the task of what three began is %s, with %d children", r, len(tm.childrenAt("two")))
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// A task of a partner who was not heard of is presumed to have failed. Its holder, who goes on with it, shows it as
+// it is, and who presumed what.
+func TestWhatGoesOnIsShownSoByItsHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat")
+		tm.add("base", `
+workflow: rescue
+tasks:
+  search: {}
+  report: {after: search}
+partitions:
+  sea:  {tasks: [search], partner: boat}
+  land: {tasks: [report], partner: base}
+`)
+		tm.p["boat"].hand.hold("search")
+		id := tm.begin("base", "rescue", nil)
+		pass(time.Second)
+		tm.disconnect("base", "boat")
+		pass(time.Hour)
+		search := func(at string) api.Task {
+			t.Helper()
+			for _, x := range tm.show(at, id).Tasks {
+				if x.Name == "search" {
+					return x
+				}
+			}
+			t.Fatalf("no search at %s", at)
+			return api.Task{}
+		}
+		if x := search("base"); x.State != workflow.Failed || x.PresumedBy != "" {
+			t.Fatalf("at base search is %s, presumed by %q", x.State, x.PresumedBy)
+		}
+		tm.connect("base", "boat")
+		pass(time.Minute)
+		x := search("boat")
+		if x.State != workflow.Running || x.Ended != nil || x.PresumedBy != "base" || !strings.HasPrefix(x.Reason, "it goes on here, and base presumed that it failed: ") {
+			t.Errorf("at boat search is %s until %v, presumed by %q: %s", x.State, x.Ended, x.PresumedBy, x.Reason)
+		}
+		tm.p["boat"].hand.letGo(t, "search")
+		pass(time.Minute)
+		for _, at := range []string{"base", "boat"} {
+			if x := search(at); x.State != workflow.Succeeded || x.PresumedBy != "" {
+				t.Errorf("at %s search is %s, presumed by %q", at, x.State, x.PresumedBy)
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/google/btree"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// rank is where an instance stands in the list that people see: the newest first, and those of one
+// millisecond by their IDs. Of an instance that cannot be read started is 0.
+type rank struct {
+	started int64 // ms
+	id      workflow.InstanceID
+}
+
+// idOf reads an ID that this node wrote.
+func idOf(s string) (id workflow.InstanceID) {
+	_, _ = hex.Decode(id[:], []byte(s)) // our own text
+	return id
+}
+
+func (a rank) compare(b rank) int {
+	return cmp.Or(cmp.Compare(b.started, a.started), a.id.Compare(b.id))
+}
+
+// roll holds the instances that a node has in the two orders in which people ask for them, so that neither a
+// page of a list nor the beginning of an ID costs more where more are held.
+type roll struct {
+	all   *btree.BTreeG[rank]
+	open  *btree.BTreeG[rank] // those of all in which something is to happen, or which are set aside
+	named *btree.BTreeG[workflow.InstanceID]
+}
+
+// rollDegree is how wide the trees are.
+const rollDegree = 32
+
+func newRoll() roll {
+	before := func(a, b rank) bool { return a.compare(b) < 0 }
+	return roll{
+		all: btree.NewG(rollDegree, before), open: btree.NewG(rollDegree, before),
+		named: btree.NewG(rollDegree, func(a, b workflow.InstanceID) bool { return a.Compare(b) < 0 }),
+	}
+}
+
+func (r *roll) enter(p rank, open bool) {
+	r.all.ReplaceOrInsert(p)
+	r.named.ReplaceOrInsert(p.id)
+	if open {
+		r.open.ReplaceOrInsert(p)
+	}
+}
+
+func (r *roll) leave(p rank) {
+	r.all.Delete(p)
+	r.open.Delete(p)
+	r.named.Delete(p.id)
+}
+
+// after are the instances behind a place, in order; nil: all of them.
+func after(t *btree.BTreeG[rank], behind *rank) iter.Seq[rank] {
+	return func(yield func(rank) bool) {
+		if behind == nil {
+			t.Ascend(yield)
+			return
+		}
+		t.AscendGreaterOrEqual(*behind, func(p rank) bool { return p == *behind || yield(p) })
+	}
+}
+
+// called are the instances whose IDs begin so, in hexadecimal.
+func (r *roll) called(prefix string) iter.Seq[workflow.InstanceID] {
+	var from workflow.InstanceID
+	if n, err := hex.Decode(from[:], []byte((prefix + "0")[:(len(prefix)+1)/2*2])); err != nil || n > len(from) {
+		return func(func(workflow.InstanceID) bool) {} // no ID begins so
+	}
+	return func(yield func(workflow.InstanceID) bool) {
+		r.named.AscendGreaterOrEqual(from, func(id workflow.InstanceID) bool {
+			return strings.HasPrefix(id.String(), prefix) && yield(id)
+		})
+	}
+}
+
+// A list of instances is read in pages. Where the next begins says a mark: the start in milliseconds and the ID
+// of the row before it; or, among those of which only a summary is left, the ID alone. These come last, in the
+// order of their IDs, and before the first of them stands no ID.
+
+// mark is how Next is written.
+func (p rank) mark() string { return fmt.Sprintf("%d-%s", p.started, p.id) }
+
+// atSummaries is where the summaries begin, afterSummary where they go on.
+const atSummaries = "-"
+
+func afterSummary(id workflow.InstanceID) string { return atSummaries + id.String() }
+
+// readMark reads a mark; summaries: it stands among them.
+func readMark(s string) (p rank, summaries bool, err error) {
+	started, id, found := strings.Cut(s, "-")
+	b, err := hex.DecodeString(id)
+	first := s == atSummaries
+	if err != nil || !found || len(b) != len(p.id) && !first {
+		return p, false, badMark(s)
+	}
+	copy(p.id[:], b)
+	if started == "" {
+		return p, true, nil
+	}
+	if p.started, err = strconv.ParseInt(started, 10, 64); err != nil {
+		return p, false, badMark(s)
+	}
+	return p, false, nil
+}
+
+func badMark(s string) error {
+	return api.Errorf(api.Invalid, "after is %q: want what the page before it gave as its next", s).
+		WithHint("leave it out to begin with the first page")
+}

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+const (
+	// usualWithin and mostWithin are the longest wait for files in minutes: what is proposed, and what is taken.
+	usualWithin = 5
+	mostWithin  = 24 * 60
+	// lookAgain is after how many seconds the page of a node that is on its way out is asked for again.
+	lookAgain = 2
+)
+
+// acceptable are the questions of a node on its way out to which the answer may be yes.
+var acceptable = []string{"not-locked", "missing", "too-slow"}
+
+// away is what the page shows of how the node stands to its partners.
+type away struct {
+	Session  httpapi.Session
+	Note     *note
+	Why      *problem
+	Contact  *api.Contact
+	Locked   []api.Item // of the user: what can be done out of reach
+	Selected []api.Item // and what cannot
+	Outbox   []api.Undelivered
+	Within   string // as typed
+}
+
+// May reports whether what the node asks can be accepted.
+func (a away) May() bool { return slices.Contains(acceptable, a.Contact.Asks) }
+
+// command is a form with one button by which the node goes, stays or comes back.
+type command struct {
+	Act, Says, Class, Accept string
+	Within, Form, Token      string
+	Manages                  bool
+}
+
+// Order is such a form; says is the key of a string.
+func (a away) Order(act, says, class, accept string) command {
+	return command{act, says, class, accept, a.Within, rand.Text(), a.Session.FormToken, a.Session.Manages}
+}
+
+// contact answers: can partners reach this node, and what of my work can I take along?
+func (p *Page) contact(ctx context.Context, r *http.Request) (view, error) {
+	return p.contactWith(nil)(ctx, r)
+}
+
+// contactWith is that page, with the reason why a form was not carried out.
+func (p *Page) contactWith(why error) screen {
+	return func(ctx context.Context, r *http.Request) (view, error) {
+		s := session(ctx)
+		a := away{Session: s, Note: p.notes.find(r), Why: p.problem(r, why), Within: r.URL.Query().Get("within")}
+		if r.PostForm.Has("within") {
+			a.Within = r.PostForm.Get("within")
+		} else if _, err := minutes(a.Within); err != nil {
+			a.Within = strconv.Itoa(usualWithin)
+		}
+		var err error
+		if a.Contact, err = p.node.Contact(ctx); err != nil {
+			return view{}, err
+		}
+		if a.Outbox, err = p.node.Outbox(ctx); err != nil {
+			return view{}, err
+		}
+		if a.Contact.State == api.IsConnected {
+			list, err := p.worklist(ctx, s.User)
+			var no *api.Error
+			if err != nil && !errors.As(err, &no) { // who may have no list may go all the same
+				return view{}, err
+			}
+			for _, x := range list {
+				switch x.State {
+				case api.ItemLocked:
+					a.Locked = append(a.Locked, x)
+				case api.ItemSelected:
+					a.Selected = append(a.Selected, x)
+				}
+			}
+		}
+		v := view{template: "contact", title: "contact.title", live: true, status: a.Why.status(), data: a}
+		if a.Contact.State == api.IsLeaving && a.Contact.Asks == "" && r.Method == http.MethodGet {
+			v.refresh = lookAgain
+		}
+		return v, nil
+	}
+}
+
+// minutes reads the longest wait.
+func minutes(text string) (time.Duration, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > mostWithin {
+		return 0, &trouble{key: "wrong.within"}
+	}
+	return time.Duration(n) * time.Minute, nil
+}
+
+// setContact has the node go out of reach, stay, or come back.
+func (p *Page) setContact(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	if !s.Manages {
+		return nil, &trouble{key: "form.manage"}
+	}
+	act := r.PostForm.Get("act")
+	if act == "stay" || act == "back" {
+		if _, err := p.node.Reconnect(ctx); err != nil {
+			return nil, err
+		}
+		key := map[string]string{"stay": "note.stays", "back": "note.back"}[act]
+		return &outcome{to: "/contact", note: note{Key: key}}, nil
+	}
+	if act != "go" {
+		return nil, &trouble{key: "wrong.contact"}
+	}
+	within, err := minutes(r.PostForm.Get("within"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.node.Disconnect(ctx, api.DisconnectRequest{Within: within, Accept: r.PostForm["accept"]})
+	if err != nil {
+		return nil, err
+	}
+	key := "note.leaving"
+	switch {
+	case c.State == api.IsDisconnected:
+		key = "note.gone"
+	case c.Asks != "":
+		key = "note.asks"
+	}
+	with := url.Values{"within": {strconv.Itoa(int(within / time.Minute))}}
+	return &outcome{to: "/contact", with: with, note: note{Key: key}}, nil
+}

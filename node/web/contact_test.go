@@ -1,0 +1,114 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+)
+
+// leaving is a node on its way out that asks something; empty: it goes on by itself.
+func leaving(asks string) *apitest.Fake {
+	f := brigade()
+	f.OnContact = func() (*api.Contact, error) {
+		c := &api.Contact{State: api.IsLeaving, Asks: asks, Along: work()[:1], Own: work()[2:], Volume: 48_200_000, Takes: "8m"}
+		if asks != "" {
+			c.Why, c.Items = "48.2 MB are still to come, which takes 8m: accept that, wait longer (--within), or give items back (mutirao worklist release)", work()[:1]
+		}
+		return c, nil
+	}
+	return f
+}
+
+// gone is a node that has disconnected on purpose.
+func gone() *apitest.Fake {
+	f := leaving("")
+	since := at(11 * time.Hour)
+	f.OnContact = func() (*api.Contact, error) {
+		return &api.Contact{State: api.IsDisconnected, Since: &since, Along: work()[:1], Own: work()[2:]}, nil
+	}
+	f.OnStatus = func() (*api.Status, error) {
+		return &api.Status{Name: "station", Mesh: "brigade", Version: "v1", Since: at(0), Disconnected: &since}, nil
+	}
+	return f
+}
+
+// The node goes, asks, and is told yes, to wait longer, or to stay; then it comes back.
+func TestGoingOutOfReach(t *testing.T) {
+	for _, tt := range []struct {
+		form  url.Values
+		asked any
+		state api.Contact
+		want  string
+	}{
+		{url.Values{"act": {"go"}, "within": {" 20 "}}, api.DisconnectRequest{Within: 20 * time.Minute}, api.Contact{State: api.IsLeaving}, "The node is on its way out of reach."},
+		{url.Values{"act": {"go"}, "within": {"5"}}, api.DisconnectRequest{Within: 5 * time.Minute}, api.Contact{State: api.IsLeaving, Asks: "not-locked"}, "The node is still connected: see what it asks."},
+		{url.Values{"act": {"go"}, "within": {"5"}, "accept": {"not-locked"}}, api.DisconnectRequest{Within: 5 * time.Minute, Accept: []string{"not-locked"}}, api.Contact{State: api.IsDisconnected}, "The node is out of reach."},
+		{url.Values{"act": {"stay"}}, "reconnect", api.Contact{}, "The node stays connected."},
+		{url.Values{"act": {"back"}}, "reconnect", api.Contact{}, "The node talks to its partners again."},
+	} {
+		f := brigade()
+		var asked any
+		f.OnDisconnect = func(r api.DisconnectRequest) (*api.Contact, error) {
+			asked = r
+			return &tt.state, nil
+		}
+		f.OnReconnect = func() (*api.Contact, error) {
+			asked = "reconnect"
+			return &tt.state, nil
+		}
+		p := newPage(f)
+		w := post(t, p, sent(httpapi.Good), "en", "/contact", tt.form)
+		if text := follow(t, p, w, "en"); !strings.Contains(text, tt.want) {
+			t.Errorf("%v:\n%s", tt.form, text)
+		}
+		if diff := cmp.Diff(tt.asked, asked); diff != "" {
+			t.Errorf("%v: %s", tt.form, diff)
+		}
+		if tt.form.Get("within") == " 20 " && !strings.Contains(w.Header().Get("Location"), "within=20") {
+			t.Errorf("how long is accepted is forgotten: %s", w.Header().Get("Location"))
+		}
+	}
+}
+
+// Nobody has the node go but whoever may do all at it, and no question is answered that cannot be.
+func TestGoingOutOfReachRefused(t *testing.T) {
+	f := brigade() // a call that changes anything would panic
+	worker := sent(httpapi.Good)
+	worker.Manages = false
+	for _, act := range []string{"go", "stay", "back"} {
+		w := post(t, newPage(f), worker, "en", "/contact", url.Values{"act": {act}, "within": {"5"}})
+		if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, "This browser may not have the node go out of reach") || strings.Contains(body, `name="act"`) {
+			t.Errorf("%s by who may not: %d\n%s", act, w.Code, prose(body))
+		}
+	}
+	for _, within := range []string{"", "0", "-1", "1441", "soon", "5m"} {
+		w := post(t, newPage(f), sent(httpapi.Good), "pt-BR", "/contact", url.Values{"act": {"go"}, "within": {within}})
+		if body := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(body, "A espera máxima é um número de minutos") || !strings.Contains(body, `name="within" value="`+within+`"`) {
+			t.Errorf("within %q: %d\n%s", within, w.Code, prose(body))
+		}
+	}
+	if w := post(t, newPage(f), sent(httpapi.Good), "en", "/contact", url.Values{"act": {"x"}}); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Say whether the node is to go") {
+		t.Errorf("nothing that is known: %d", w.Code)
+	}
+	for _, tt := range []struct {
+		asks   string
+		accept bool
+	}{{"not-locked", true}, {"missing", true}, {"too-slow", true}, {"no-space", false}, {"trouble", false}} {
+		w := get(t, newPage(leaving(tt.asks)), "/contact", "en")
+		if offers := strings.Contains(w.Body.String(), `name="accept" value="`+tt.asks+`"`); offers != tt.accept || w.Header().Get("Refresh") != "" {
+			t.Errorf("%s: it can be accepted: %v\n%s", tt.asks, offers, prose(w.Body.String()))
+		}
+	}
+	// While it goes on by itself the page looks again by itself, also without JavaScript.
+	if w := get(t, newPage(leaving("")), "/contact", "en"); w.Header().Get("Refresh") != "2" || !strings.Contains(w.Body.String(), `value="stay"`) {
+		t.Errorf("%v\n%s", w.Header(), prose(w.Body.String()))
+	}
+}

@@ -1,0 +1,213 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// mostListed is how many people, or roles, are offered to choose from; of more the name is typed.
+const mostListed = 100
+
+// pass is a form by which a person's task goes to somebody else.
+type pass struct {
+	Action      string
+	Form, Token string
+	Tasks       []choice // of an instance; empty: it is an item's form
+	People      []choice // empty: the name is typed
+	Roles       []choice // empty: the name is typed
+	To, Role    string   // as typed
+	Reason      string
+	Open        bool
+}
+
+// passing is an item's form; nil: the user may not pass it on.
+func (p *Page) passing(ctx context.Context, r *http.Request, x item) *pass {
+	if !x.Mine() || !x.Acts {
+		return nil
+	}
+	f := newPass("/items/"+url.PathEscape(x.ID)+"/transfer", x.Token, r.PostForm)
+	f.choices(p.people(ctx), func(u api.User) bool {
+		if u.ID == session(ctx).User {
+			return false
+		}
+		if x.Role == "" {
+			return slices.Contains(u.Devices, x.Partner)
+		}
+		return slices.Contains(u.Roles, x.Role)
+	})
+	f.Roles = slices.DeleteFunc(f.Roles, func(c choice) bool { return c.Value == x.Role })
+	if x.Role == "" { // people at one partner cannot be told by a role
+		f.Roles = nil
+	}
+	return f
+}
+
+// deciding is the form of an instance, for who decides about it: the node that holds a task says who that is.
+// nil: there is nothing to pass on, or nobody who may act.
+func (p *Page) deciding(ctx context.Context, r *http.Request, in *api.Instance, s httpapi.Session) *pass {
+	if !s.Acts || in.Ended != nil {
+		return nil
+	}
+	f := newPass("/instances/"+url.PathEscape(in.ID)+"/transfer", s.FormToken, r.PostForm)
+	by := p.byPeople(ctx, in)
+	for _, t := range in.Tasks {
+		open := t.State == workflow.Ready || t.State == workflow.Running
+		if who := t.ClaimedBy + t.KeptFor; open && (who != "" || by[t.Name]) {
+			c := choice{Value: string(t.Name), Name: string(t.Name), Chosen: r.PostForm.Get("task") == string(t.Name)}
+			if who != "" {
+				c.Name += " (" + who + ")"
+			}
+			f.Tasks = append(f.Tasks, c)
+		}
+	}
+	if len(f.Tasks) == 0 {
+		return nil
+	}
+	f.choices(p.people(ctx), func(api.User) bool { return true }) // who decides may hand it to oneself
+	return f
+}
+
+// byPeople are the tasks that people do, as the definition says that this node has under that name. It is only
+// for what is offered: another definition may have had that name.
+func (p *Page) byPeople(ctx context.Context, in *api.Instance) map[workflow.TaskName]bool {
+	by := map[workflow.TaskName]bool{}
+	wf, err := p.node.Workflow(ctx, string(in.Workflow)+"@"+strconv.Itoa(in.Version))
+	if err != nil {
+		return by // what somebody has is known all the same
+	}
+	def, err := workflow.Parse(string(wf.Name), wf.Definition)
+	if err != nil {
+		return by
+	}
+	for _, t := range def.Tasks {
+		by[t.Name] = t.Type == workflow.Manual || t.Type == workflow.SemiAutomatic
+	}
+	return by
+}
+
+// newPass is a form, with what was typed if it came before.
+func newPass(action, token string, typed url.Values) *pass {
+	return &pass{
+		Action: action, Form: rand.Text(), Token: token,
+		To: typed.Get("to"), Role: typed.Get("role"), Reason: typed.Get("why"), Open: typed.Has("way"),
+	}
+}
+
+// people are the users that the node knows; nil: it does not say, and names are typed.
+func (p *Page) people(ctx context.Context) []api.User {
+	all, err := p.node.Users(ctx)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// choices offers those who may get it, and all roles that somebody has.
+func (f *pass) choices(all []api.User, may func(api.User) bool) {
+	var roles []string
+	for _, u := range all {
+		roles = append(roles, u.Roles...)
+		if may(u) {
+			name := u.Name
+			if len(u.Roles) > 0 {
+				name += " (" + list(u.Roles) + ")"
+			}
+			f.People = append(f.People, choice{Value: u.ID, Name: name, Chosen: u.ID == f.To})
+		}
+	}
+	slices.Sort(roles)
+	for _, role := range slices.Compact(roles) {
+		f.Roles = append(f.Roles, choice{Value: role, Name: role, Chosen: role == f.Role})
+	}
+	if len(f.People) > mostListed {
+		f.People = nil
+	}
+	if len(f.Roles) > mostListed {
+		f.Roles = nil
+	}
+}
+
+// transfer passes an item on, or the one of a task of an instance.
+func (p *Page) transfer(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	in := api.TransferRequest{User: s.User, Item: r.PathValue("item"), Reason: strings.TrimSpace(r.PostForm.Get("why"))}
+	next := "/"
+	if in.Item == "" {
+		in.ID, in.Task = r.PathValue("id"), workflow.TaskName(r.PostForm.Get("task"))
+		if next = "/instances/" + url.PathEscape(in.ID); in.Task == "" {
+			return nil, &trouble{key: "wrong.which"}
+		}
+	}
+	switch r.PostForm.Get("way") {
+	case "to":
+		if in.To = strings.TrimSpace(r.PostForm.Get("to")); in.To == "" {
+			return nil, &trouble{key: "wrong.whom"}
+		}
+	case "role":
+		if in.Role = strings.TrimSpace(r.PostForm.Get("role")); in.Role == "" {
+			return nil, &trouble{key: "wrong.role"}
+		}
+	case "back":
+		in.Back = true
+	default:
+		return nil, &trouble{key: "wrong.way"}
+	}
+	done, err := p.node.TransferItem(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	n := note{Key: "note.passed.back", Args: []any{string(done.Task)}}
+	switch {
+	case done.To != "" && done.Already:
+		n = note{Key: "note.passed.already", Args: []any{string(done.Task), done.To}}
+	case done.To != "":
+		n = note{Key: "note.passed.to", Args: []any{string(done.Task), done.To}}
+	case in.Role != "":
+		n = note{Key: "note.passed.role", Args: []any{string(done.Task), done.Role}}
+	}
+	return &outcome{to: next, note: n}, nil
+}
+
+// wholeResult is how many digits the ID of a result has.
+const wholeResult = 64
+
+// kept is an incident; of a result that can be adopted it has a form.
+type kept struct {
+	api.Incident
+	Instance    string
+	Form, Token string
+	Adoptable   bool
+	Open        bool
+}
+
+// incidents are those of an instance.
+func incidents(in *api.Instance, s httpapi.Session, typed url.Values) (out []kept) {
+	for _, i := range in.Incidents {
+		can := s.Acts && len(i.Result) == wholeResult && len(i.Commands) > 0
+		out = append(out, kept{i, in.ID, rand.Text(), s.FormToken, can, typed.Get("result") == i.Result})
+	}
+	return out
+}
+
+// adopt has a result count that is kept.
+func (p *Page) adopt(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
+	in := api.AdoptRequest{User: s.User, ID: r.PathValue("id"), Result: r.PostForm.Get("result")}
+	if len(in.Result) != wholeResult { // nobody is asked whether the beginning of a name means the right one
+		return nil, &trouble{key: "wrong.result"}
+	}
+	done, err := p.node.AdoptResult(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return &outcome{
+		to: "/instances/" + url.PathEscape(done.ID), note: note{Key: "note.adopted", Args: []any{string(done.Task), done.At}},
+	}, nil
+}

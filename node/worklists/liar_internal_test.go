@@ -1,0 +1,371 @@
+package worklists
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
+	"github.com/mutirao-mesh/mutirao/node/users"
+	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// partners are members that are connected, each with what it answers; who has no answer is silent.
+type partners struct {
+	Peers
+	answers map[workflow.PartnerID]func(protocol string, req []byte) any
+	words   map[workflow.PartnerID][]wire.Spoken // that were brought to them
+}
+
+func (p *partners) UpPeers() (out []workflow.PartnerID) {
+	for id := range p.answers {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (p *partners) Up(id workflow.PartnerID) bool { return p.answers[id] != nil }
+
+func (*partners) Refuse(string, workflow.PartnerID) {}
+
+func (p *partners) Request(_ context.Context, id workflow.PartnerID, _ []string, protocol string, req []byte, _ time.Duration) ([]byte, error) {
+	if protocol == ProtocolClaim {
+		c, err := wire.DecodeSpoken(req)
+		if err != nil {
+			return nil, err
+		}
+		p.words[id] = append(p.words[id], c)
+		return []byte("{}"), nil
+	}
+	out := p.answers[id](protocol, req)
+	if out == nil {
+		return nil, errors.New("no answer")
+	}
+	return json.Marshal(out)
+}
+
+// nothing are the instances of a node that takes part in none; it has heard of one.
+type nothing struct {
+	Instances
+	heardOf workflow.InstanceID
+	told    []Told
+}
+
+func (n *nothing) absent(ref string) (t Target, err error) {
+	if n.heardOf != everywhere && strings.HasPrefix(n.heardOf.String(), ref) {
+		t.Instance = n.heardOf
+	}
+	return t, api.Errorf(api.NotFound, "this node takes no part in it")
+}
+
+func (n *nothing) Target(_ context.Context, ref string, _ workflow.TaskName, _ worklist.User) (Target, error) {
+	return n.absent(ref)
+}
+
+func (n *nothing) Kept(_ context.Context, ref, _ string, _ worklist.User) (Target, error) {
+	return n.absent(ref)
+}
+
+func (*nothing) Items(context.Context, worklist.User, workflow.PartnerID, workflow.InstanceID) ([]Row, error) {
+	return nil, nil
+}
+
+func (*nothing) Here(workflow.InstanceID) bool { return false }
+
+func (n *nothing) Messages(context.Context, worklist.User) ([]Told, time.Duration, error) {
+	return slices.Clone(n.told), 0, nil
+}
+
+// onlyBia is a node at which one user is.
+type onlyBia struct{ People }
+
+func (onlyBia) Who(string) (users.Who, error)     { return users.Who{ID: "bia", Name: "bia"}, nil }
+func (onlyBia) Called(u worklist.User) string     { return string(u) }
+func (onlyBia) Anybody(string) (users.Who, error) { return users.Who{ID: "rui", Name: "rui"}, nil }
+
+func (onlyBia) Speak(users.Who, [sha256.Size]byte) ([]byte, error) { return []byte{1}, nil }
+
+// afar is a desk at a node that takes part in nothing, with partners that answer as they like.
+func afar(t *testing.T) (*Desk, *partners, *nothing) {
+	t.Helper()
+	p := &partners{answers: map[workflow.PartnerID]func(string, []byte) any{}, words: map[workflow.PartnerID][]wire.Spoken{}}
+	n := &nothing{}
+	d, err := New(Surroundings{
+		Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: p, People: onlyBia{}, Instances: n, Waits: func() bool { return false },
+		Nudge: func() {}, Random: func(n int) []byte { return make([]byte, n) }, Name: func(p workflow.PartnerID) string { return string(p) },
+		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" }, Has: func(workflow.File) bool { return false },
+		Away: func() (time.Time, bool) { return time.Time{}, false },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, p, n
+}
+
+// lists has a partner list rows, and answer no other question.
+func lists(rows ...Row) func(string, []byte) any {
+	return func(protocol string, _ []byte) any {
+		if protocol != ProtocolItems {
+			return nil
+		}
+		return rows
+	}
+}
+
+// weigh is an item of a task that may be done out of reach.
+func weigh(mine worklist.Mode) Row {
+	return Row{
+		Instance: workflow.InstanceID{7}, Workflow: "rota", Task: "weigh", Item: worklist.Item{Slot: "weigh"}, Offline: true, Mine: mine,
+		Grant: worklist.ID{1}, Since: time.Now(),
+	}
+}
+
+func wantError(t *testing.T, err error, code api.Code, text string) {
+	t.Helper()
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Message, text) {
+		t.Errorf("the error is %v, want %s with %q", err, code, text)
+	}
+}
+
+// Somebody who lies and lists an item that a user has locked with another gets nothing of it: while its holder is
+// out of reach the result waits for that one, also if the liar had listed the item before.
+func TestWhoListsWhatAnotherHoldsGetsNoResult(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		d, p, _ := afar(t)
+		list := api.WorklistQuery{}
+		item := weigh("")
+		if before {
+			p.answers["liar"] = lists(weigh(worklist.Lock))
+			if _, err := d.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			delete(p.answers, "liar")
+		}
+		p.answers["base"] = lists(weigh(worklist.Lock))
+		who, _ := d.in.People.Who("")
+		held := weigh(worklist.Lock)
+		held.At, held.AsOf = "base", time.Now()
+		if err := d.keepTaken(t.Context(), who, []*Row{&held}); err != nil {
+			t.Fatal(err)
+		}
+		delete(p.answers, "base")
+		p.answers["liar"] = lists(weigh(worklist.Lock))
+		out, err := d.Finish(t.Context(), api.ItemResult{Item: item.ID()})
+		if err != nil || out.Delivered || out.Partner != "base" || len(p.words["liar"]) > 0 {
+			t.Fatalf("listed before: %t; what was done is %+v, %v, and the liar got %d words", before, out, err, len(p.words["liar"]))
+		}
+		if box := d.Outbox(); len(box) != 1 || !slices.Equal(box[0].WaitsFor, []string{"base"}) {
+			t.Errorf("the outbox is %+v", box)
+		}
+		got, err := d.List(t.Context(), list)
+		if err != nil || len(got) != 1 || got[0].Partner != "base" || got[0].State != api.ItemDone {
+			t.Errorf("the list is %+v, %v", got, err)
+		}
+		p.answers["base"] = lists(weigh(worklist.Lock))
+		d.deliver()
+		if len(p.words["base"]) != 1 || len(d.Outbox()) != 0 {
+			t.Errorf("base got %d words, and the outbox is %+v", len(p.words["base"]), d.Outbox())
+		}
+	}
+}
+
+// Of what a user took, only what its holder says counts; of what nobody has, nothing is signed while two say that they
+// hold it.
+func TestTwoWhoSayThatTheyHoldAnItem(t *testing.T) {
+	d, p, _ := afar(t)
+	free, mine := weigh(""), weigh(worklist.Select)
+	p.answers["base"], p.answers["liar"] = lists(free), lists(free)
+	claim := api.ClaimRequest{Claim: api.ClaimSelect, Items: []string{free.ID()}}
+	_, err := d.Claim(t.Context(), claim)
+	wantError(t, err, api.Refused, "both base and liar say that they hold weigh")
+	_, err = d.Claim(t.Context(), api.ClaimRequest{Claim: api.ClaimSelect, Items: []string{free.ID()[:6]}})
+	wantError(t, err, api.Refused, "both base and liar say that they hold weigh")
+	if len(p.words) > 0 {
+		t.Errorf("words went to %v", p.words)
+	}
+
+	delete(p.answers, "liar")
+	if _, err = d.List(t.Context(), api.WorklistQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	delete(d.heard["bia"], "liar")
+	if _, err = d.Claim(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	p.answers["base"], p.answers["liar"] = lists(mine), lists(mine)
+	if _, err = d.Finish(t.Context(), api.ItemResult{Item: free.ID()}); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.words["base"]) != 2 || len(p.words["liar"]) > 0 {
+		t.Errorf("words went to %v", p.words)
+	}
+}
+
+// targets has a partner say what an order is about.
+func targets(t Target) func(string, []byte) any {
+	return func(string, []byte) any { return answeredTarget{Target: t, Here: true} }
+}
+
+// What a person at a node that takes no part signs is what the person named whole, or what is known there: who says
+// that it is something else, or completes a name, gets no word.
+func TestForgedTargets(t *testing.T) {
+	id, result := workflow.InstanceID{0xab, 1}, worklist.ID{0xcd, 2}
+	other := workflow.InstanceID{0xab, 9}
+	cancel, adopt := Target{Instance: id, At: "base"}, Target{Instance: id, Task: "weigh", Item: worklist.Item{Slot: "weigh"}, At: "base", Result: result}
+	stop := Target{Instance: id, Task: "weigh", Item: worklist.Item{Slot: "weigh"}, At: "base"}
+	change := func(t Target, by func(*Target)) *Target { by(&t); return &t }
+	whole, name := id.String(), hex.EncodeToString(result[:])
+	ordering := func(ref, what string) func(*Desk) error {
+		return func(d *Desk) error {
+			_, err := d.Order(context.Background(), api.TaskOrder{ID: ref, Order: what, Task: map[string]workflow.TaskName{api.TaskStop: "weigh"}[what]})
+			return err
+		}
+	}
+	adopting := func(ref, result string) func(*Desk) error {
+		return func(d *Desk) error {
+			_, err := d.Adopt(context.Background(), api.AdoptRequest{ID: ref, Result: result})
+			return err
+		}
+	}
+	for _, x := range []struct {
+		name       string
+		do         func(*Desk) error
+		base, liar *Target
+		known      workflow.InstanceID
+		want       string // in the refusal; empty: base gets the word
+	}{
+		{"cancel", ordering(whole, api.TaskCancel), &cancel, nil, everywhere, ""},
+		{"cancel, in short", ordering(whole[:8], api.TaskCancel), &cancel, nil, everywhere, "only base says something"},
+		{"cancel, in short, of what is known", ordering(whole[:8], api.TaskCancel), &cancel, nil, id, ""},
+		{"another instance", ordering(whole[:2], api.TaskCancel), nil, change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), everywhere, "only liar says something"},
+		{"another instance than is known", ordering(whole[:2], api.TaskCancel), nil, change(cancel, func(t *Target) { t.Instance, t.At = other, "liar" }), id, "only liar says something"},
+		{"an item of a whole instance", ordering(whole, api.TaskCancel), nil, change(cancel, func(t *Target) { t.Item.Assigned, t.At = [32]byte{1}, "liar" }), everywhere, "takes no part"},
+		{"of another workflow", ordering(whole, api.TaskCancel), &cancel, change(cancel, func(t *Target) { t.Workflow, t.At = "x", "liar" }), everywhere, "do not agree"},
+		{"carried out by another", ordering(whole, api.TaskCancel), nil, &cancel, everywhere, "takes no part"},
+		{"adopt", adopting(whole, name), &adopt, nil, everywhere, ""},
+		{"adopt, in short", adopting(whole, name[:10]), &adopt, nil, everywhere, "only base says something"},
+		{"another result", adopting(whole, name[:10]), nil, change(adopt, func(t *Target) { t.Result[31], t.At = 1, "liar" }), everywhere, "only liar says something"},
+		{"two results", adopting(whole, name[:10]), &adopt, change(adopt, func(t *Target) { t.Result[31], t.At = 1, "liar" }), everywhere, "do not agree"},
+		{"a result of another task", adopting(whole, name), &adopt, change(adopt, func(t *Target) { t.Task, t.At = "feed", "liar" }), everywhere, "do not agree"},
+		{"adopted for nothing", adopting(whole, name), nil, change(adopt, func(t *Target) { t.Item, t.Task, t.At = worklist.Item{}, "", "liar" }), everywhere, "takes no part"},
+		{"stop", ordering(whole, api.TaskStop), &stop, nil, everywhere, ""},
+		{"stop, in short", ordering(whole[:8], api.TaskStop), &stop, nil, everywhere, "only base says something"},
+		{"the item of another task", ordering(whole, api.TaskStop), nil, change(stop, func(t *Target) { t.Item.Slot, t.At = "feed", "liar" }), everywhere, "in place of feed"},
+	} {
+		d, p, n := afar(t)
+		n.heardOf = x.known
+		for who, says := range map[workflow.PartnerID]*Target{"base": x.base, "liar": x.liar} {
+			if says != nil {
+				p.answers[who] = targets(*says)
+			}
+		}
+		switch err := x.do(d); {
+		case x.want == "" && (err != nil || len(p.words["base"]) != 1):
+			t.Errorf("%s: base got %d words, %v", x.name, len(p.words["base"]), err)
+		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) || len(p.words) > 0):
+			t.Errorf("%s: words went to %v; %v, want %q", x.name, p.words, err, x.want)
+		}
+	}
+}
+
+// message is one about an instance.
+func message(id workflow.InstanceID, task workflow.TaskName) Told {
+	return Told{worklist.Message{ID: worklist.MessageID{Instance: id, Type: worklist.TaskFailed, Item: worklist.Item{Slot: task}}, At: time.Now()}, "base"}
+}
+
+// unread is how many messages bia has not read.
+func (d *Desk) unreadNow(t *testing.T) int {
+	t.Helper()
+	got, err := d.Messages(t.Context(), api.MessagesQuery{Unread: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(got)
+}
+
+// A message that was read stays so if it is not there for a while, as when its holder cannot be asked: also if
+// others are read meanwhile, and after a restart. What is noted is bounded.
+func TestWhatWasReadStaysRead(t *testing.T) {
+	d, _, n := afar(t)
+	a, b := workflow.InstanceID{1}, workflow.InstanceID{2}
+	all := []Told{message(a, "weigh"), message(a, "feed"), message(b, "weigh")}
+	reads := func(told []Told) {
+		n.told = told
+		if err := d.ReadMessages(t.Context(), api.MessagesRead{All: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads(all[:1])
+	reads(all[1:2]) // the first is not there, nor anything of the other instance
+	reads(nil)
+	n.told = all
+	if got := d.unreadNow(t); got != 1 {
+		t.Errorf("%d of 3 messages are new, of which two were read", got)
+	}
+	again, err := New(d.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.unreadNow(t); got != 1 {
+		t.Errorf("after a restart %d of 3 messages are new, of which two were read", got)
+	}
+
+	for i := range maxMarks + 100 {
+		d.mu.Lock()
+		err := d.mark(users.Who{ID: "bia"}, map[workflow.InstanceID]map[string]bool{a: {all[0].ID.String(): true}}, map[workflow.InstanceID][]string{
+			a: {fmt.Sprintf("%064x", i)}, {byte(i), byte(i >> 8), 3}: {"00"},
+		})
+		d.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.told = all[:1]
+	if m := d.seen[a]["bia"]; len(m.order) != maxMarks || len(m.has) != maxMarks || d.unreadNow(t) != 0 || len(d.seen) > maxMarked+2 {
+		t.Errorf("of one instance %d are noted as read, of %d instances something", len(m.order), len(d.seen))
+	}
+}
+
+// The deadlines of what a user took from here are told however much was taken before, at other holders or by
+// somebody who gave it back.
+func TestDeadlinesAfterMuchWasTaken(t *testing.T) {
+	d, p, _ := afar(t)
+	who, _ := d.in.People.Who("")
+	for i := range 3 * maxTaken {
+		r := weigh("")
+		r.Instance, r.At = workflow.InstanceID{byte(i), byte(i >> 8), 1}, "base"
+		if i%3 == 0 {
+			r.At = "here"
+		}
+		d.noteTaken(who, &r)
+		if i%3 == 1 {
+			d.forgetTaken(who, &r)
+		}
+	}
+	r := weigh(worklist.Select)
+	r.Due, r.DueLeft = worklist.Due{After: time.Hour}, -time.Minute
+	p.answers["base"] = lists(r)
+	if _, err := d.List(t.Context(), api.WorklistQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	r.At = "base"
+	d.noteTaken(who, &r)
+	if got := d.unreadNow(t); got != 1 {
+		t.Errorf("%d messages say that its time is over", got)
+	}
+	if d.forgetTaken(who, &r); d.unreadNow(t) != 0 {
+		t.Error("who gave it back is told of its deadline")
+	}
+}

@@ -1,0 +1,59 @@
+package diagram_test
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/workflow/diagram"
+)
+
+// A chart has a row for each task, those first that began first, is well-formed whatever names are, and keeps
+// every bar on its scale, whatever the clocks of partners say.
+func TestGantt(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 7, 1, 8, 0, s, 0, time.UTC) }
+	c := diagram.Chart{Title: "w@1 <script>", From: at(0), To: at(60), Bars: []diagram.Bar{
+		{Name: "waits", State: workflow.NotReady},
+		{Name: "second", Who: "bea & co", State: workflow.Running, Begin: at(30)},
+		{Name: "first", Who: "ana", State: workflow.Succeeded, Begin: at(0), End: at(30), Others: []time.Time{at(20)}},
+		{Name: "early", State: workflow.Failed, End: at(-100)},
+		{Name: "late", State: workflow.Aborted, Begin: at(50), End: at(900)},
+	}}
+	for language, want := range map[string]string{"": "RUNNING · bea &amp; co", diagram.Portuguese: "em execução · bea &amp; co"} {
+		c.Language = language
+		svg := string(diagram.Gantt(c))
+		if !strings.Contains(svg, want) || strings.Contains(svg, "<script>") {
+			t.Errorf("want %q, and no markup of others, in\n%s", want, svg)
+		}
+		last := -1
+		for _, name := range []string{">early<", ">first<", ">second<", ">late<", ">waits<"} {
+			i := strings.Index(svg, name)
+			if i <= last {
+				t.Errorf("%s is not in its place", name)
+			}
+			last = i
+		}
+		for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+			tok, err := d.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "rect" {
+				for _, a := range e.Attr {
+					if a.Name.Local == "x" && (a.Value < "200" || len(a.Value) != 3) {
+						t.Errorf("a bar at %s", a.Value)
+					}
+				}
+			}
+		}
+	}
+	if svg := string(diagram.Gantt(diagram.Chart{Title: "empty", From: at(0), To: at(0)})); !strings.HasSuffix(svg, "</svg>\n") {
+		t.Error("an instance that has just begun cannot be drawn")
+	}
+}

@@ -1,0 +1,231 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Doubt is what works in a definition, but probably not as it is meant.
+type Doubt struct {
+	Line    int // in the text; 0: it is about no line
+	Message string
+}
+
+// maxPairs bounds how many pairs of tasks are compared.
+const maxPairs = 10_000
+
+// Doubts looks at a flow that is driven by data, which is one with a task that repeats:
+// data that nobody sets, conditions that can never hold, an end that cannot be reached,
+// tasks that fire for ever, and tasks that set the same side by side. It says only what is
+// certain, and knows comparisons with constants. Of a text with mistakes there are none.
+// shared are the pieces that it may take.
+func Doubts(file string, src []byte, shared Shared) []Doubt {
+	pr := &problems{file: file}
+	r := newReader(pr)
+	r.shared = shared
+	root := readSource(src, pr)
+	if root == nil {
+		return nil
+	}
+	r.definition(root)
+	repeats := func(t *Task) bool { return t.Repeat }
+	if len(r.list) > 0 || !slices.ContainsFunc(r.def.Tasks, repeats) {
+		return nil
+	}
+	d := &doubter{reader: r, satisfier: satisfier{r.def}, writers: map[DataName][]*Task{}}
+	for _, t := range r.def.Tasks {
+		for _, n := range t.Out {
+			d.writers[n] = append(d.writers[n], t)
+		}
+	}
+	d.unset()
+	d.never()
+	d.end()
+	d.forever()
+	d.sideBySide()
+	slices.SortStableFunc(d.found, func(a, b Doubt) int { return a.Line - b.Line })
+	return d.found
+}
+
+// doubter collects doubts.
+type doubter struct {
+	*reader
+	satisfier
+	writers map[DataName][]*Task
+	found   []Doubt
+}
+
+func (d *doubter) doubt(n *node, format string, args ...any) {
+	d.found = append(d.found, Doubt{n.line, cut(fmt.Sprintf(format, args...))})
+}
+
+// dataOf are the data that a task's rule asks for, and whether it asks for nothing else.
+func dataOf(t *Task) (names []DataName, alone bool) {
+	alone = true
+	t.Rule.Terms(func(leaf *Rule) {
+		if leaf.Op != OpData {
+			alone = false
+			return
+		}
+		names = append(names, leaf.Data.names...)
+		alone = alone && len(leaf.Data.ages) == 0 && !leaf.Data.aged
+	})
+	return names, alone
+}
+
+// unset finds data that rules ask for and nobody sets.
+func (d *doubter) unset() {
+	asked := map[DataName]bool{}
+	for _, t := range d.def.Tasks {
+		names, _ := dataOf(t)
+		for _, n := range names {
+			asked[n] = true
+		}
+	}
+	if d.def.Final != nil {
+		for _, n := range d.def.Final.names {
+			asked[n] = true
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(asked)) {
+		decl := d.scope.data[n]
+		if len(d.writers[n]) == 0 && decl.Default == nil && !decl.Required {
+			d.doubt(d.head(decl), "no task sets %s, and it has no default: rules that ask for it find null unless the start gives it", n)
+		}
+	}
+}
+
+// impossible reports whether an expression can be seen never to hold.
+func (d *doubter) impossible(e *Expr) bool {
+	if e == nil {
+		return false
+	}
+	ways, known := d.expr(e, false, 0)
+	return known && !slices.ContainsFunc(ways, func(way []atom) bool {
+		can, _ := possible(way)
+		return can
+	})
+}
+
+// never finds conditions and rules that can never hold.
+func (d *doubter) never() {
+	of := map[DataName]bool{}
+	for _, c := range d.def.Conditions {
+		if of[c.Name] = d.impossible(c.Expr); of[c.Name] {
+			d.doubt(d.scope.conditions[c.Name].value, "the condition %s can never hold: what one part asks, another excludes", c.Name)
+		}
+	}
+	for _, t := range d.def.Tasks {
+		whole := d.rule(t)
+		if whole != nil && !of[DataName(whole.spelling)] && d.impossible(whole) {
+			d.doubt(d.ruleNode(t), "the rule of %s can never hold: what one part asks, another excludes", t.Name)
+		}
+	}
+}
+
+// rule is the rule of a task that asks for data alone, as one expression; nil: it asks for
+// more.
+func (d *doubter) rule(t *Task) *Expr {
+	if t.Rule == nil || t.Rule.Op != OpData {
+		return nil
+	}
+	return t.Rule.Data
+}
+
+// end looks at the condition that ends an instance.
+func (d *doubter) end() {
+	final := d.def.Final
+	if final == nil {
+		return
+	}
+	n := d.written(d.def, "final")
+	if d.impossible(final) {
+		d.doubt(n, "final can never hold: no instance ends well")
+		return
+	}
+	if len(final.ages) > 0 || final.constant {
+		return
+	}
+	for _, name := range final.names {
+		if len(d.writers[name]) > 0 {
+			return
+		}
+	}
+	d.doubt(n, "no task sets what final asks for: it holds at the start, or never")
+}
+
+// forever finds tasks that fire again at each state that they make, whatever they set.
+func (d *doubter) forever() {
+	for _, t := range d.def.Tasks {
+		names, alone := dataOf(t)
+		if !t.Repeat || t.RepeatTimes > 0 || t.Disabled || !alone {
+			continue
+		}
+		if d.def.Final != nil {
+			if names = append(names, d.def.Final.names...); len(d.def.Final.ages) > 0 {
+				continue
+			}
+		}
+		changes := func(n DataName) bool { return slices.Contains(names, n) }
+		if rule := d.rule(t); rule != nil && d.impossible(rule) || slices.ContainsFunc(t.Out, changes) {
+			continue
+		}
+		d.doubt(d.ruleNode(t), "nothing that %s sets ends its own rule, nor the instance: it fires again at each state that it makes, until another task ends that", t.Name)
+	}
+}
+
+// sideBySide finds tasks that may run at one time and set the same.
+func (d *doubter) sideBySide() {
+	pairs := 0
+	for _, name := range slices.Sorted(maps.Keys(d.writers)) {
+		for i, a := range d.writers[name] {
+			for _, b := range d.writers[name][:i] {
+				if pairs++; pairs > maxPairs {
+					return
+				}
+				if !d.together(a, b) {
+					continue
+				}
+				d.doubt(d.ruleNode(a), "%s and %s can fire at one state, and both may set %s: what ends later counts", b.Name, a.Name, name)
+				break
+			}
+		}
+	}
+}
+
+// together reports whether there is a state that fires both tasks, for certain.
+func (d *doubter) together(a, b *Task) bool {
+	ruleA, ruleB := d.rule(a), d.rule(b)
+	if !a.Repeat || !b.Repeat || a.Disabled || b.Disabled || ruleA == nil || ruleB == nil {
+		return false
+	}
+	waysA, knownA := d.expr(ruleA, false, 0)
+	waysB, knownB := d.expr(ruleB, false, 0)
+	if !knownA || !knownB || len(waysA)*len(waysB) > maxClauses {
+		return false
+	}
+	for _, x := range waysA {
+		for _, y := range waysB {
+			if can, sure := possible(append(slices.Clip(x), y...)); can && sure && !d.ended(x, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ended reports whether final may hold wherever a way holds: such a state fires nothing.
+func (d *doubter) ended(x, y []atom) bool {
+	if d.def.Final == nil {
+		return false
+	}
+	ways, known := d.expr(d.def.Final, true, 0) // the ways in which it does not hold; null is one more
+	if !known {
+		return true
+	}
+	return !slices.ContainsFunc(ways, func(way []atom) bool {
+		can, sure := possible(slices.Concat(x, y, way))
+		return can && sure
+	})
+}

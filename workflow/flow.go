@@ -1,0 +1,139 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FlowTask is the task that a definition has for its data-state flow as a whole. Nobody writes
+// it: no name that is written begins so. Who holds it runs the flow.
+const FlowTask TaskName = "~flow"
+
+// Flow is what a definition says that is driven by its data: the tasks that repeat are its
+// triggers (docs/language.md, repeat).
+type Flow struct {
+	Partition PartitionName
+	Triggers  []*Task // by name; the condition of each is its Condition
+}
+
+// Flow is the definition's data-state flow; nil: it has none, or one that cannot be run (FlowObstacle).
+func (d *Definition) Flow() *Flow { return d.flow }
+
+// FlowObstacle says why the tasks that repeat cannot be run as a data-state flow; empty: they
+// can, or there are none.
+func (d *Definition) FlowObstacle() string { return d.flowObstacle }
+
+// Written are the tasks that somebody wrote: all but the one that stands for the flow.
+func (d *Definition) Written() []*Task {
+	if d.flow == nil {
+		return d.Tasks
+	}
+	return d.Tasks[:len(d.Tasks)-1]
+}
+
+// layFlow makes the flow of a definition with tasks that repeat. They have no slots of their own
+// then, and no rules: their conditions are asked of data states. The flow has both, as one
+// task, with what its holder needs for all of them.
+func (d *Definition) layFlow() {
+	if !slices.ContainsFunc(d.Tasks, func(t *Task) bool { return t.Repeat }) {
+		return
+	}
+	f := &Flow{}
+	for _, t := range d.Tasks {
+		if t.Repeat {
+			f.Triggers = append(f.Triggers, t)
+		}
+	}
+	if d.flowObstacle = d.hindrance(f); d.flowObstacle != "" {
+		return
+	}
+	slices.SortFunc(f.Triggers, func(a, b *Task) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	whole := &Task{
+		Name: FlowTask, Type: Automatic, Whole: true, OnFailure: FailContingency, Contingency: FlowTask,
+		Reconcile: KeepFirst, OnConflict: ConflictApply, Urgency: DefaultUrgency,
+	}
+	for _, t := range f.Triggers {
+		t.Condition, t.Rule, t.ContingencyOnly = t.Rule.Data, nil, true
+		for _, n := range t.Needs {
+			if !slices.Contains(whole.Needs, n) {
+				whole.Needs = append(whole.Needs, n)
+			}
+		}
+	}
+	slices.Sort(whole.Needs)
+	d.Tasks = append(d.Tasks, whole)
+	d.index[FlowTask] = whole
+	i := slices.IndexFunc(d.Partitions, func(p PartitionDecl) bool { return p.Name == f.Partition })
+	d.Partitions[i].Tasks = append(slices.Clip(d.Partitions[i].Tasks), FlowTask)
+	d.flow = f
+}
+
+// hindrance says what of a definition with tasks that repeat is not built; empty: all is. It
+// finds the flow's partition.
+func (d *Definition) hindrance(f *Flow) string {
+	for _, t := range d.Tasks {
+		if !t.Repeat && !t.ContingencyOnly {
+			return fmt.Sprintf("task %s does not repeat: tasks that repeat run with none beside them that do not", t.Name)
+		}
+	}
+	for _, t := range f.Triggers {
+		switch {
+		case len(t.After) > 0 || t.Rule == nil || t.Rule.Op != OpData:
+			return fmt.Sprintf("task %s repeats and waits for tasks: what repeats waits for data alone", t.Name)
+		case len(t.Rule.Data.ages) > 0 || t.Rule.Data.aged:
+			return fmt.Sprintf("task %s repeats and waits for instance.age: what repeats waits for data alone", t.Name)
+		case t.Type == SubWorkflow:
+			return fmt.Sprintf("task %s repeats and runs a workflow", t.Name)
+		case t.Type != Automatic:
+			return fmt.Sprintf("task %s repeats and is done by a person: what repeats is done by applications and workers", t.Name)
+		case t.OnFailure != FailBlock:
+			return fmt.Sprintf("task %s repeats and has on-failure: a failure interrupts the instance", t.Name)
+		case t.TimeToWait > 0, t.Deadline != nil, t.Produces.Name != "":
+			return fmt.Sprintf("task %s repeats and has time-to-wait, deadline or produces", t.Name)
+		}
+	}
+	for _, x := range d.Data {
+		if x.Type == TypeFile || x.Type == TypeQuery {
+			return fmt.Sprintf("%s is a %s: tasks that repeat do not write or read such data", x.Name, x.Type)
+		}
+	}
+	for _, p := range d.Partitions {
+		if !slices.ContainsFunc(p.Tasks, func(n TaskName) bool { return d.index[n].Repeat }) {
+			continue
+		}
+		if f.Partition != "" {
+			return fmt.Sprintf("its tasks that repeat are in partitions %s and %s: one partner keeps all data states of an instance, so they belong in one", f.Partition, p.Name)
+		}
+		if f.Partition = p.Name; p.Timeout > 0 {
+			return fmt.Sprintf("partition %s has a timeout, and what repeats in it none as a whole: write timeout at its tasks", p.Name)
+		}
+	}
+	return ""
+}
+
+// ParseCondition reads a predicate over the definition's data that somebody gives while an instance
+// runs. An error says what is wrong with it.
+func (d *Definition) ParseCondition(src string) (*Expr, error) {
+	const name = "the_condition_that_was_given"
+	var whole map[string]any
+	if err := json.Unmarshal(d.canonical, &whole); err != nil {
+		return nil, fmt.Errorf("read the definition: %w", err)
+	}
+	named, _ := whole["conditions"].(map[string]any)
+	if named == nil {
+		named = map[string]any{}
+	}
+	named[name] = src
+	whole["conditions"] = named
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return nil, fmt.Errorf("write the definition: %w", err)
+	}
+	with, err := Parse("condition", text)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no condition over the data of %s", src, d.Name)
+	}
+	return with.Condition(name), nil
+}

@@ -1,0 +1,301 @@
+package workflow
+
+import (
+	"math"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// This file finds out whether an expression over data can hold at all. It knows
+// comparisons of a data item with a constant, in, null, and what joins them; of all else
+// it says nothing. It looks at maxClauses ways to hold, and of more it says nothing.
+
+// atom is what one way to hold asks: of a data item, or (decl is nil) of what is not
+// understood.
+type atom struct {
+	decl   *DataDecl
+	op     string // ==, !=, <, <=, >, >=, in, not in, null, not null
+	value  any    // in the evaluator's types
+	values []any  // of in and not in
+}
+
+// satisfier takes expressions apart.
+type satisfier struct{ of *Definition }
+
+// dnf lists the ways in which an expression can hold; known is false if there are too
+// many. No way: it never holds.
+func (s satisfier) dnf(n ast.Node, negated bool, depth int) (ways [][]atom, known bool) {
+	if depth > maxExprNodes {
+		return nil, false
+	}
+	switch n := n.(type) {
+	case *ast.BoolNode:
+		if n.Value != negated {
+			return [][]atom{nil}, true
+		}
+		return nil, true
+	case *ast.NilNode:
+		return nil, true // null does not hold, nor does its not
+	case *ast.UnaryNode:
+		if operatorName(n.Operator) == "not" {
+			return s.dnf(n.Node, !negated, depth+1)
+		}
+	case *ast.IdentifierNode:
+		if e := s.of.Condition(DataName(n.Value)); e != nil {
+			return s.expr(e, negated, depth+1)
+		}
+		if decl := s.decl(n); decl != nil {
+			return [][]atom{{{decl: decl, op: "==", value: !negated}}}, true
+		}
+	case *ast.BinaryNode:
+		return s.binary(n, negated, depth)
+	}
+	return [][]atom{{{}}}, true
+}
+
+// expr takes an expression apart by its spelling.
+func (s satisfier) expr(e *Expr, negated bool, depth int) ([][]atom, bool) {
+	tree, err := parseExpr(e.spelling)
+	if err != nil {
+		return nil, false
+	}
+	return s.dnf(tree, negated, depth)
+}
+
+func (s satisfier) decl(n ast.Node) *DataDecl {
+	id, ok := n.(*ast.IdentifierNode)
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(s.of.Data, func(d DataDecl) bool { return string(d.Name) == id.Value })
+	if i < 0 {
+		return nil
+	}
+	return &s.of.Data[i]
+}
+
+func (s satisfier) binary(n *ast.BinaryNode, negated bool, depth int) ([][]atom, bool) {
+	op := operatorName(n.Operator)
+	switch op {
+	case "and", "or":
+		left, known1 := s.dnf(n.Left, negated, depth+1)
+		right, known2 := s.dnf(n.Right, negated, depth+1)
+		if !known1 || !known2 {
+			return nil, false
+		}
+		if (op == "or") != negated {
+			out := append(slices.Clip(left), right...)
+			return out, len(out) <= maxClauses
+		}
+		if len(left)*len(right) > maxClauses {
+			return nil, false
+		}
+		var out [][]atom
+		for _, a := range left {
+			for _, b := range right {
+				out = append(out, append(slices.Clip(a), b...))
+			}
+		}
+		return out, true
+	}
+	return [][]atom{{s.comparison(n, op, negated)}}, true
+}
+
+// turned are the operators that hold where the others do not, null apart.
+var turned = map[string]string{"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "null": "not null", "not null": "null"}
+
+// swapped are the operators when the sides change places.
+var swapped = map[string]string{"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+// comparison is the atom of a comparison of a data item with a constant.
+func (s satisfier) comparison(n *ast.BinaryNode, op string, negated bool) atom {
+	decl, other := s.decl(n.Left), n.Right
+	if decl == nil && swapped[op] != "" {
+		decl, other, op = s.decl(n.Right), n.Left, swapped[op]
+	}
+	if decl == nil || turned[op] == "" || decl.Type == TypeTime || decl.Type == TypeQuery || decl.Type == TypeList || decl.Type == TypeMap {
+		return atom{}
+	}
+	a := atom{decl: decl, op: op}
+	value, known := literal(other)
+	switch {
+	case !known:
+		return atom{}
+	case op == "in":
+		list, isList := value.([]any)
+		if !isList {
+			return atom{}
+		}
+		a.values = list
+	case value == nil && (op == "==" || op == "!="):
+		a.op = map[string]string{"==": "null", "!=": "not null"}[op]
+	case value == nil:
+		return atom{}
+	default:
+		a.value = value
+	}
+	if negated {
+		a.op = turned[a.op]
+	}
+	return a
+}
+
+// literal is the value of a part that is constant by its looks.
+func literal(n ast.Node) (v any, known bool) {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return nil, true
+	case *ast.IdentifierNode:
+		return nil, n.Value == "null"
+	case *ast.BoolNode:
+		return n.Value, true
+	case *ast.IntegerNode:
+		return int64(n.Value), true
+	case *ast.FloatNode:
+		return n.Value, true
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.UnaryNode:
+		if v, known := literal(n.Node); known && n.Operator == "-" {
+			if out, err := subtract(int64(0), v); err == nil {
+				return out, true
+			}
+		}
+	case *ast.ArrayNode:
+		list := []any{}
+		for _, item := range n.Nodes {
+			v, known := literal(item)
+			if !known {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// possible says of one way whether it can hold, as far as is known. Sure: nothing in it
+// was left aside, so that there is a state in which it does hold.
+func possible(way []atom) (can, sure bool) {
+	sure = true
+	of := map[*DataDecl][]atom{}
+	for _, a := range way {
+		if a.decl == nil {
+			sure = false
+			continue
+		}
+		of[a.decl] = append(of[a.decl], a)
+	}
+	for decl, atoms := range of {
+		here, exact := oneItem(decl, atoms)
+		if !here {
+			return false, true
+		}
+		sure = sure && exact
+	}
+	return true, sure
+}
+
+// oneItem looks for a value of one data item that all atoms allow. Candidates are the
+// constants that they name, and values beside and between these; that is exact, except
+// where the range leaves others that are not tried: exact is then false.
+func oneItem(decl *DataDecl, atoms []atom) (can, exact bool) {
+	for _, v := range append(candidates(decl, atoms), any(nil)) {
+		if allowed(decl, v) && !slices.ContainsFunc(atoms, func(a atom) bool { return !a.holds(v) }) {
+			return true, true
+		}
+	}
+	// A text may lie between two that are named; the other types have been tried whole.
+	ordered := slices.ContainsFunc(atoms, func(a atom) bool { return slices.Contains([]string{"<", "<=", ">", ">="}, a.op) })
+	if decl.Type == TypeString && len(decl.Enum) == 0 && ordered {
+		return true, false
+	}
+	return false, true
+}
+
+func allowed(decl *DataDecl, v any) bool { return v == nil || checkRange(decl, v) == nil }
+
+func (a atom) holds(v any) bool {
+	isIn := func() bool {
+		return slices.ContainsFunc(a.values, func(x any) bool { return x != nil && equal(x, v) })
+	}
+	switch {
+	case a.op == "null" || a.op == "not null":
+		return (v == nil) == (a.op == "null")
+	case v == nil:
+		return false
+	case a.op == "in":
+		return isIn()
+	case a.op == "not in":
+		return !isIn()
+	case a.op == "==":
+		return equal(a.value, v)
+	case a.op == "!=":
+		return !equal(a.value, v)
+	}
+	i, err := compare(v, a.value)
+	if err != nil {
+		return true // not understood, so not excluded
+	}
+	return map[string]bool{"<": i < 0, "<=": i <= 0, ">": i > 0, ">=": i >= 0}[a.op]
+}
+
+// candidates are values that atoms tell apart: one of each stretch between the constants.
+func candidates(decl *DataDecl, atoms []atom) []any {
+	var named []any
+	for _, a := range atoms {
+		named = append(named, a.values...)
+		if a.value != nil {
+			named = append(named, a.value)
+		}
+	}
+	switch decl.Type {
+	case TypeBoolean:
+		return []any{true, false}
+	case TypeInteger, TypeNumber:
+		return numbersAround(decl, named)
+	}
+	out := append(slices.Clone(named), decl.Enum...)
+	other := "x"
+	for _, v := range named { // longer than all that are named, so none of them
+		if s, is := v.(string); is && len(s) >= len(other) {
+			other = s + "x"
+		}
+	}
+	return append(out, other)
+}
+
+// numbersAround are the numbers that are named, and some just beside and between them,
+// by the type of the item.
+func numbersAround(decl *DataDecl, named []any) (out []any) {
+	named = append(named, decl.Enum...)
+	for _, limit := range []*float64{decl.Min, decl.Max} {
+		if limit != nil {
+			named = append(named, *limit)
+		}
+	}
+	sorted := []float64{0}
+	for _, v := range named {
+		if f, is := float(v); is {
+			sorted, out = append(sorted, f), append(out, v)
+		}
+	}
+	slices.Sort(sorted)
+	for i, f := range sorted {
+		beside := []float64{f, f - 1, f + 1, math.Floor(f), math.Ceil(f), math.Floor(f) + 1, math.Ceil(f) - 1}
+		if i > 0 {
+			beside = append(beside, (f+sorted[i-1])/2)
+		}
+		for _, b := range beside {
+			if v, err := plainFloat(b); err == nil {
+				out = append(out, v)
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(v any) bool {
+		_, whole := v.(int64)
+		return decl.Type == TypeInteger && !whole && v != math.Trunc(v.(float64))
+	})
+}

@@ -33,15 +33,16 @@ type Need struct {
 const maxNeedTasks = 3
 
 // Needs are why an instance needs a person now. performed reports whether anybody has
-// a role, and byUser whether a user has it, who may take the task from a worklist. A failure that was released, or taken up by a task that has started, needs
-// nobody.
+// a role, and byUser whether a user has it, who may take the task from a worklist. A
+// failure that was released, or taken up by a task that has started, needs nobody; nor
+// does one that was only presumed, at the node that works on at its task.
 func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool) []Need {
 	var failed, blocked, nobody, incident, interrupted Need
 	for _, sl := range m.state.slots {
 		t := sl.Current.Task
 		switch {
 		case sl.State == workflow.Failed:
-			if !m.state.handled(sl) && !m.state.answered(sl) {
+			if !m.state.handled(sl) && !m.state.answered(sl) && !m.goesOnHere(sl) {
 				failed.add(sl.Task.Name)
 				if !sl.Current.endedByHolder() {
 					failed.Presumed++

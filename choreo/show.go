@@ -156,10 +156,10 @@ func (m *Machine) showPresumed(v *TaskView) {
 	}
 	for _, sl := range m.state.slotsOf(v.Task.Name) {
 		a := sl.Current
-		r := m.state.prevailing(a.rulings)
-		if a.Task != v.Task || a.Depth != v.Attempt || r == nil || !m.atWork(sl) {
+		if a.Task != v.Task || a.Depth != v.Attempt || !m.goesOnHere(sl) {
 			continue
 		}
+		r := m.state.prevailing(a.rulings)
 		v.PresumedBy, v.Ended, v.State = r.at.fact.Chain.Author, 0, workflow.NotReady
 		switch {
 		case a.start != nil:
@@ -168,6 +168,11 @@ func (m *Machine) showPresumed(v *TaskView) {
 			v.State = workflow.Ready
 		}
 	}
+}
+
+// goesOnHere reports whether this node works on at what somebody presumed to have failed.
+func (m *Machine) goesOnHere(sl *Slot) bool {
+	return m.atWork(sl) && m.state.prevailing(sl.Current.rulings) != nil
 }
 
 // incidents are what people should look at.

@@ -77,7 +77,10 @@ func TestFramesOfLongTasks(t *testing.T) {
 			f, b := tm.aboutInstances()
 			id := tm.begin("judge", "fan", map[string]string{"work": "worker", "end": "waiter"})
 			pass(takes)
-			tm.p["worker"].hand.letAllGo()
+			for _, task := range []workflow.TaskName{"a", "b", "c", "d"} {
+				tm.p["worker"].hand.letGo(t, task)
+				pass(time.Millisecond) // how many would go in one frame is else left to chance
+			}
 			tm.succeeds(id, time.Second, "judge", "worker", "waiter")
 			pass(2 * time.Second)
 			frames, bytes = tm.aboutInstances()

@@ -141,6 +141,8 @@ func TestSentencesTellNamesakesApart(t *testing.T) {
 		}
 		_, err = tm.p["one"].node.SetElectorate(t.Context(), api.ElectorateRequest{Set: []string{"one", label}})
 		wantRefusal(t, "an evicted voter, named as people are shown it", err, label+" was evicted and cannot vote")
+		_, err = tm.p["one"].node.Elect(t.Context(), api.ElectRequest{Candidate: label})
+		wantRefusal(t, "an evicted candidate", err, label+" was evicted and cannot be coordinator")
 	})
 }
 

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,15 @@ partitions:
 		x := search("boat")
 		if x.State != workflow.Running || x.Ended != nil || x.PresumedBy != "base" || !strings.HasPrefix(x.Reason, "it goes on here, and base presumed that it failed: ") {
 			t.Errorf("at boat search is %s until %v, presumed by %q: %s", x.State, x.Ended, x.PresumedBy, x.Reason)
+		}
+		list, err := tm.p["boat"].node.Instances(t.Context(), true)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("instances at boat: %v, %v", list, err)
+		}
+		for _, n := range list[0].Needs {
+			if slices.Contains(n.Tasks, "search") {
+				t.Errorf("at boat %s of %v needs a person, and boat works on at search", n.Kind, n.Tasks)
+			}
 		}
 		tm.p["boat"].hand.letGo(t, "search")
 		pass(time.Minute)

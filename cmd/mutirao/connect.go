@@ -63,11 +63,13 @@ const (
 // done, fails, or ctx ends; the end of ctx is no error. A node that goes away
 // meanwhile is waited for.
 func follow(ctx context.Context, node watched, look func() (done bool, err error)) error {
-	ctx, cancel := context.WithCancel(ctx)
+	// What look is stopped by is asked below, and not this: a context is canceled a
+	// moment before those made of it.
+	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)
 	go func() { // events only make it look sooner: without them it looks at every tick
-		_ = node.Watch(ctx, func(api.Event) error {
+		_ = node.Watch(watching, func(api.Event) error {
 			select {
 			case changed <- struct{}{}:
 			default:

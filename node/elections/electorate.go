@@ -102,6 +102,10 @@ func (o *Topic) Elect(ctx context.Context, r api.ElectRequest) (*api.Coordinator
 
 // nominate makes a partner stand.
 func (o *Topic) nominate(who workflow.PartnerID) error {
+	if p, _ := o.in.Members.Get(who); p.State == membership.Evicted {
+		return api.Errorf(api.Refused, "%s was evicted and cannot be coordinator", o.in.Members.Label(who)).
+			WithHint("mutirao partners shows who can be")
+	}
 	if who != o.in.Self && !o.in.Peers.Up(who) {
 		return api.Errorf(api.Refused, "%s cannot be reached", o.in.Members.Label(who)).
 			WithHint("mutirao partners shows who can be")

@@ -97,13 +97,17 @@ func (n *Node) Evicted(p workflow.PartnerID) bool { return n.evictions.KeyEvicte
 // its instances. Run must follow.
 func (n *Node) Begin(to Network) error {
 	n.talkBy(to)
+	if err := n.begin(); err != nil {
+		return err
+	}
 	for _, s := range n.shards {
 		n.crew.running.Go(func() { s.run(n.stopped) })
 	}
 	if n.filing.files != nil {
 		n.crew.running.Go(n.filing.keepFiles)
 	}
-	return n.begin()
+	n.followAll()
+	return nil
 }
 
 // talkBy takes what the node is given to talk by.
@@ -114,6 +118,8 @@ func (n *Node) talkBy(to Network) {
 	}
 }
 
+// begin has the node answer, and puts it on its own list of partners: what its instances
+// do next may be to give themselves work.
 func (n *Node) begin() error {
 	close(n.begun)
 	c := n.carrier
@@ -140,16 +146,17 @@ func (n *Node) begin() error {
 		c.HandleRequest(files.Protocol, false, n.filing.files.Answer)
 	}
 	n.evictions.Alone()
-	if err := n.roster.Announce(); err != nil {
-		return err
-	}
+	return n.roster.Announce()
+}
+
+// followAll looks after the partners that the node knew when it stopped.
+func (n *Node) followAll() {
 	for _, p := range n.people.All() {
 		if p.State == membership.Left {
 			p.State = membership.Unreachable // it may be back, and think the same of us
 		}
 		n.roster.Follow(p)
 	}
-	return nil
 }
 
 // Run keeps the node going until ctx ends, and goes down in good order.

@@ -16,7 +16,11 @@ import (
 func (n *Node) BeginStepped(to Network) error {
 	n.executor = steps{}
 	n.talkBy(to)
-	return n.begin()
+	if err := n.begin(); err != nil {
+		return err
+	}
+	n.followAll()
+	return nil
 }
 
 // Step does all that is due now, and returns after what time (awake) something
